@@ -18,8 +18,8 @@ import polars as pl
 from splits import train_test
 
 import lapwing as lw
+from lapwing.judge.metrics import bootstrap_rows
 from lapwing.judge.prediction.downstream import trained_auc
-from lapwing.judge.prediction.subgroups import bootstrap_rows
 from lapwing.judge.tables.variation import choose_tables, compare_tables
 from lapwing.mechanisms.adaptive import costs, rounds
 from lapwing.mechanisms.adaptive.mechanism import Adaptive

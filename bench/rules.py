@@ -34,8 +34,8 @@ import numpy as np
 import polars as pl
 
 import lapwing as lw
-from lapwing.judge.prediction.subgroups import bootstrap_rows
-from lapwing.judge.rules import compare_declared
+from lapwing.judge.declared import compare_declared
+from lapwing.judge.metrics import bootstrap_rows
 from lapwing.judge.tables.variation import choose_tables, compare_tables, compared_cells
 from lapwing.model.certificate.declared import MOVED
 from lapwing.release.release import Release

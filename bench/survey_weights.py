@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 import lapwing as lw
-from lapwing.judge.prediction.subgroups import bootstrap_rows, independent_columns
+from lapwing.judge.declared import compare_weighted, weighted_figures
+from lapwing.judge.metrics import bootstrap_rows, independent_columns
 from lapwing.judge.tables.variation import choose_tables, compare_with_each
-from lapwing.judge.tables.weighted import compare_weighted, weighted_figures
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
 

@@ -15,8 +15,9 @@ from helpers.browser import CHROMIUM, chromium
 from helpers.findings import compared, findings, schema_of
 from helpers.pdf_text import pages_text
 from lapwing.judge.metrics import Internal
-from lapwing.judge.report.charts.charts import bars, budget_bar, heat_map, histogram, interval_dots, map_heat
-from lapwing.judge.report.compared.report import compared_sections
+from lapwing.judge.report.charts import bars, budget_bar, histogram, interval_dots
+from lapwing.judge.report.compared import compared_sections
+from lapwing.judge.report.heat_maps import heat_map, map_heat
 from lapwing.judge.report.page import NOTICE, Page, Section, Table, Text, render
 
 MARKS = ".mark-rect path, .mark-symbol path, .mark-rule line"

@@ -4,13 +4,11 @@ import itertools
 
 import numpy as np
 
-from lapwing.judge.columns import compare_columns
-from lapwing.judge.dependence.associations import compare_associations
+from lapwing.judge.associations import compare_associations
+from lapwing.judge.columns import compare_columns, missing_given, missing_together, pairs_given, pairs_together
 from lapwing.judge.findings import Findings
-from lapwing.judge.metrics import Compared, Estimate, Metric
-from lapwing.judge.overlays.overlays import overlay_columns
-from lapwing.judge.prediction.subgroups import bootstrap_rows, independent_columns
-from lapwing.judge.tables.gaps import missing_given, missing_together, pairs_given, pairs_together
+from lapwing.judge.metrics import Compared, Estimate, Metric, bootstrap_rows, independent_columns
+from lapwing.judge.overlays import overlay_columns
 from lapwing.judge.tables.variation import choose_tables, compare_tables
 from lapwing.schema.schemas import Schema
 

@@ -7,13 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lapwing.judge.dependence.associations import compare_correlations
-from lapwing.judge.dependence.dependence import (
-    correlations,
-    dependence_cells,
-    information_correlations,
-    jackknife_error,
-)
+from lapwing.judge.associations import compare_correlations, correlations, dependence_cells, information_correlations
+from lapwing.judge.metrics import jackknife_estimate
 from lapwing.schema.schemas import Schema
 
 FIELDS = [
@@ -132,4 +127,4 @@ def test_the_jackknife_of_a_mean_is_its_standard_error() -> None:
     blocks = np.random.default_rng(1).normal(size=8)
     figures = np.array([blocks.mean(), *[np.delete(blocks, place).mean() for place in range(8)]])
 
-    assert jackknife_error(figures) == pytest.approx(blocks.std(ddof=1) / math.sqrt(8), abs=ROUNDING)
+    assert jackknife_estimate(figures).standard_error == pytest.approx(blocks.std(ddof=1) / math.sqrt(8), abs=ROUNDING)

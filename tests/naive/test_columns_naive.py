@@ -7,8 +7,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from lapwing.judge.columns import PERCENTS, compare_columns
-from lapwing.judge.tables.gaps import missing_given, missing_together, pairs_given, pairs_together
+from lapwing.judge.columns import (
+    PERCENTS,
+    compare_columns,
+    missing_given,
+    missing_together,
+    pairs_given,
+    pairs_together,
+)
 from lapwing.schema.schemas import Schema
 
 FIELDS = [

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from lapwing.judge.disclosure.inference import best_constant, guess_secret, is_close
+from lapwing.judge.disclosure.disclosure import best_constant, guess_secret, is_close
 from lapwing.judge.disclosure.nearest_rows import (
     Closest,
     closer_to_real,

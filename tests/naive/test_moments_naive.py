@@ -1,12 +1,15 @@
-"""Marginals and moments of tables against their definitions: vectors written out, and tensors entry by entry."""
+"""Marginals and moments of tables against their definitions: set by set in fractions, tensors entry by entry."""
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from lapwing.judge.dependence.moments import compare_moments
+from helpers.cases import spread
+from lapwing.judge import moments
+from lapwing.judge.moments import compare_moments, marginal_moments
 from lapwing.schema.schemas import Schema
 
 FIELDS = [
@@ -73,3 +76,44 @@ def test_figures_are_those_of_vectors_written_out(rows, others):
     expected |= {f"moment_loss_{d}": naive_norm(*(naive_tensor(each, d) for each in unit)) for d in (2, 3)}
     assert keys == pytest.approx(expected, abs=ROUNDED)
     assert all(each.columns == 4 and each.rows is None for each in found)
+
+
+# Sums of some dozen products of numbers below 1.
+ROUNDING = 1e-14
+
+
+def naive_moments(rows, weights, way):
+    """Return for each set of columns the weighted share of rows that has them all, as fractions."""
+    exact = [[Fraction(value) for value in row] for row in np.asarray(rows, dtype=float).tolist()]
+    masses = [Fraction(weight) for weight in weights]
+    return [
+        sum(mass * math.prod(row[column] for column in columns) for row, mass in zip(exact, masses, strict=True))
+        / sum(masses)
+        for columns in itertools.combinations(range(len(exact[0])), way)
+    ]
+
+
+@spread(("seed", range(12)), ("way", [1, 2, 3]))
+def test_marginals_of_a_table_are_the_shares_of_rows_that_have_all_columns(seed, way, monkeypatch):
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(0, 2, (1 + 5 * seed, 3 + seed % 5), dtype=np.uint8)
+    monkeypatch.setattr(moments, "_BLOCK", 1 + seed)
+
+    (found,) = marginal_moments(rows, ways=(way,))
+
+    assert found.tolist() == [float(share) for share in naive_moments(rows, [1] * len(rows), way)]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_marginals_of_a_mixture_are_weighted_means_of_products(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    model = rng.random((1 + seed, 3 + seed % 5))
+    weights = rng.integers(0, 4, 1 + seed) + (np.arange(1 + seed) == 0)
+    monkeypatch.setattr(moments, "_BLOCK", 1 + 3 * seed)
+
+    found = marginal_moments(model, weights=weights)
+
+    for way, each in zip((1, 2, 3), found, strict=True):
+        assert each == pytest.approx(
+            [float(share) for share in naive_moments(model, weights.tolist(), way)], abs=ROUNDING
+        )

@@ -1,13 +1,14 @@
-"""Total variation against dictionaries of cells, counted row by row in fractions."""
+"""Total variation, workload error and k-marginal score against dictionaries of cells, counted in fractions."""
 
 import itertools
-from collections import defaultdict
+from collections import Counter, defaultdict
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from lapwing.judge.tables.variation import choose_tables, compare_tables, table_variations
+from lapwing.judge.tables.variation import choose_tables, compare_tables
+from lapwing.judge.tables.workload import compare_k_marginals, compare_workloads, workload_error
 from lapwing.schema.schemas import Schema
 
 FIELDS = [
@@ -18,8 +19,6 @@ FIELDS = [
     {"name": "place", "type": "string", "categories": [f"p{number}" for number in range(700)]},
 ]
 SCHEMA = Schema.from_dict({"fields": FIELDS})
-# Sums of at most 600 weights of about 1/600: rounding is below 1e-15 for each.
-ROUNDED = 1e-12
 
 
 def naive_cell(field, code):
@@ -32,17 +31,16 @@ def naive_cell(field, code):
     return "part", max(part for part in range(64) if part * domain.values // 64 <= code)
 
 
-def naive_shares(codes, names, weights):
+def naive_shares(codes, names):
     """Return the share of each cell that occurs."""
-    shares = defaultdict(Fraction)
-    total = sum(weights, Fraction(0))
-    for row, weight in enumerate(weights):
-        shares[tuple(naive_cell(SCHEMA.field(name), int(codes[name][row])) for name in names)] += weight / total
+    shares, rows = defaultdict(Fraction), len(codes[names[0]])
+    for row in range(rows):
+        shares[tuple(naive_cell(SCHEMA.field(name), int(codes[name][row])) for name in names)] += Fraction(1, rows)
     return shares
 
 
-def naive_variation(real, other, names, weights, other_weights):
-    left, right = naive_shares(real, names, weights), naive_shares(other, names, other_weights)
+def naive_variation(real, other, names):
+    left, right = naive_shares(real, names), naive_shares(other, names)
     return sum((abs(left[cell] - right[cell]) for cell in {*left, *right}), Fraction(0)) / 2
 
 
@@ -64,34 +62,56 @@ def test_distances_are_those_of_dictionaries(rows, others):
     rng = np.random.default_rng([rows, others])
     real, other = drawn_rows(rng, rows), drawn_rows(rng, others)
 
-    found = table_variations(real, other, SCHEMA, ways=(1, 2, 3, 5), rng=rng)
+    found = compare_tables(real, other, SCHEMA, choose_tables(SCHEMA, ways=(1, 2, 3, 5), rng=rng))
 
     names = [field.name for field in SCHEMA.columns]
     for each in found:
         assert each.tables == tuple(itertools.combinations(names, each.ways))
         for table, distance in zip(each.tables, each.distances, strict=True):
             # Whole numbers, divided once.
-            exact = naive_variation(real, other, table, [Fraction(1)] * rows, [Fraction(1)] * others)
-            assert distance == float(exact)
+            assert distance == float(naive_variation(real, other, table))
 
 
-def test_distances_with_weights_are_those_of_dictionaries():
-    rng = np.random.default_rng(5)
-    real, other = drawn_rows(rng, 150), drawn_rows(rng, 90)
-    weights, other_weights = rng.integers(0, 9, 150), rng.random(90)
+NAMES = "abcd"
+SMALL = Schema.from_dict(
+    {
+        "fields": [
+            {"name": name, "type": "integer", "constraints": {"minimum": 0, "maximum": place}}
+            for place, name in enumerate(NAMES)
+        ]
+    }
+)
+# Means of at most six numbers of size 1, times 1000.
+ROUNDED = 1e-9
 
-    found = compare_tables(
-        real,
-        other,
-        SCHEMA,
-        choose_tables(SCHEMA, rng=rng),
-        weights=weights,
-        other_weights=other_weights,
+
+def naive_l1(real, other, names):
+    """Return the sum over cells of the absolute difference of shares."""
+    shares = []
+    for codes in (real, other):
+        cells = Counter(zip(*(codes[name].tolist() for name in names), strict=True))
+        total = sum(cells.values())
+        shares.append({cell: Fraction(count, total) for cell, count in cells.items()})
+    return sum(abs(shares[0].get(cell, 0) - shares[1].get(cell, 0)) for cell in {*shares[0], *shares[1]})
+
+
+@pytest.mark.parametrize(("rows", "others"), [(1, 1), (20, 7), (150, 200)])
+def test_both_are_what_their_formulas_say(rows, others):
+    rng = np.random.default_rng([rows, others])
+    real, other = (
+        {field.name: rng.integers(field.domain.size, size=size) for field in SMALL.columns} for size in (rows, others)
     )
+    found = compare_tables(real, other, SMALL, choose_tables(SMALL, rng=rng))
+    errors = {
+        ways: [naive_l1(real, other, table) for table in itertools.combinations(NAMES, ways)] for ways in (1, 2, 3)
+    }
+    weights = rng.random(len(errors[2]))
 
-    for each in found:
-        for table, distance in zip(each.tables, each.distances, strict=True):
-            exact = naive_variation(
-                real, other, table, [Fraction(int(w)) for w in weights], [Fraction(w) for w in other_weights]
-            )
-            assert abs(distance - float(exact)) < ROUNDED
+    score_2, score_3 = compare_k_marginals({"synthetic": found})
+    error = compare_workloads({"synthetic": found})
+    weighted = workload_error(found[1], weights=weights)
+
+    assert error.values["synthetic"].value == pytest.approx(float(sum(errors[3]) / 4), abs=ROUNDED)
+    assert weighted.value == pytest.approx(sum(map(float, weights * errors[2])) / 6, abs=ROUNDED)
+    assert score_2.values["synthetic"].value == pytest.approx(float(500 * (2 - sum(errors[2]) / 6)), abs=ROUNDED)
+    assert score_3.values["synthetic"].value == pytest.approx(float(500 * (2 - sum(errors[3]) / 4)), abs=ROUNDED)

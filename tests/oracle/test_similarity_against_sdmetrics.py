@@ -11,8 +11,8 @@ The properties in /tmp/sdmetrics.xml are the figures.
 import numpy as np
 import pytest
 
+from lapwing.judge.associations import compare_correlations
 from lapwing.judge.columns import compare_columns
-from lapwing.judge.dependence.associations import compare_correlations
 from lapwing.judge.prediction.detection import propensity_scores
 from lapwing.judge.tables.variation import compare_tables
 from lapwing.schema.schemas import Schema
@@ -75,19 +75,6 @@ def test_the_difference_of_correlations_is_twice_what_their_similarity_lacks(
     ours = found[coefficient == "Spearman"].values["synthetic"].value
     record_property("difference", ours - 2 * (1 - theirs))
     assert ours == pytest.approx(2 * (1 - theirs), abs=ROUNDING)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("name", ["city", "sex", "age"])
-def test_total_variation_of_one_column_is_what_their_complement_lacks(seed, name, record_property) -> None:
-    # They leave missing cells out, to us they are a value.
-    real, other, real_frame, other_frame = pair(seed, gaps=0.0)
-    theirs = single_column.TVComplement.compute(real_frame[name], other_frame[name])
-
-    ours = compare_tables(real, other, SCHEMA, [[(name,)]])[0].maximum
-
-    record_property("difference", ours - (1 - theirs))
-    assert ours == pytest.approx(1 - theirs, abs=ROUNDING)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from lapwing.errors import ParameterError
-from lapwing.judge.distances.kernels import box_grid, kernel_density_distance
+from lapwing.judge.samples import kernel_densities
 from lapwing.mechanisms.pmm.kernel_bounds import theorem_3, theorem_5, theorem_5_threshold
 
 SIDE = 4
 WIDTH = 1 / SIDE
-CENTRES = box_grid([WIDTH / 2] * 2, [1 - WIDTH / 2] * 2, SIDE)
-PLACES = box_grid([0.0, 0.0], [1.0, 1.0], 15)
+CENTRES = (np.indices((SIDE, SIDE)).reshape(2, -1).T + 0.5) * WIDTH
+PLACES = np.indices((15, 15)).reshape(2, -1).T / 14
 BANDWIDTH = 0.5
 GRID = {"cells": SIDE**2, "width": WIDTH, "columns": 2, "bandwidth": BANDWIDTH}
 RUNS = 200
@@ -32,8 +32,9 @@ def realised_distances(points, scale, threshold, rng, runs=RUNS):
     noisy = counts + whole_laplace(rng, scale, (runs, SIDE**2))
     kept = np.where(noisy >= max(threshold, 1), noisy, 0)
     gamma = 1 / (2 * BANDWIDTH**2)
+    density = kernel_densities(points, PLACES, gamma=gamma)
     return np.array(
-        [kernel_density_distance(points, CENTRES, PLACES, gamma=gamma, other_weights=each) for each in kept]
+        [np.abs(density - kernel_densities(CENTRES, PLACES, gamma=gamma, weights=each)).max() for each in kept]
     )
 
 

@@ -11,7 +11,7 @@ import lapwing as lw
 from helpers.bits import SeededBits
 from helpers.flag_tables import flags, frame_of_flags, latent_rows, mixture
 from helpers.pmm_runs import run
-from lapwing.judge.dependence.marginal_moments import marginal_errors
+from lapwing.judge.moments import marginal_moments
 from lapwing.kernel.budget.budget import Budget
 from lapwing.maths.covariance_bounds import (
     centred_marginal_error,
@@ -46,6 +46,12 @@ def errors_of(mechanism, rows, seed, epsilon, relation="add-remove"):
     """Return the root-mean-square errors of the marginals of one, two and three columns of a model."""
     weights, chances, _ = measured(mechanism, rows, seed, Budget.pure(str(epsilon)), relation)
     return np.array(marginal_errors(rows, chances, other_weights=weights))
+
+
+def marginal_errors(rows, others, *, ways=(1, 2, 3), other_weights=None):
+    """Return the root of formula (1.2) for one release: the root-mean-square difference of all d-marginals."""
+    both = marginal_moments(rows, ways=ways), marginal_moments(others, ways=ways, weights=other_weights)
+    return [float(np.sqrt(np.square(one - other).mean())) for one, other in zip(*both, strict=True)]
 
 
 def root_mean_square(values):

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from lapwing.judge.dependence import associations
-from lapwing.judge.dependence.associations import compare_associations, compare_correlations
-from lapwing.judge.dependence.dependence import information_correlations, parts_for, strength
+from lapwing.judge import associations
+from lapwing.judge.associations import compare_associations, compare_correlations, strength
 from lapwing.schema.schemas import Schema
 
 AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}, "special": [-1, -2]}
@@ -50,15 +49,6 @@ def test_a_column_that_another_tells_has_strength_1_whatever_their_types() -> No
     assert strength_of([AGE, FLAG], 5 * city, city // 8) == pytest.approx(1)
 
 
-def test_independent_columns_have_strength_near_0() -> None:
-    rng = np.random.default_rng(1)
-
-    found = strength_of([CITY, AGE], rng.integers(40, size=50_000), rng.integers(100, size=50_000))
-
-    # Without Miller's correction it is 0.07.
-    assert found < 0.03
-
-
 def test_a_shape_that_no_correlation_sees_is_seen() -> None:
     age = np.random.default_rng(1).integers(100, size=20_000)
     table = {"age": age, "wide": (np.abs(age - 49.5) * 2**25).astype(np.int64)}
@@ -76,14 +66,6 @@ def test_missing_and_special_cells_are_values_like_any_other() -> None:
     assert strength_of([AGE, FLAG], np.where(flag, MISSING, age), flag) == pytest.approx(1)
     assert strength_of([AGE, FLAG], np.where(flag, SPECIAL, OTHER_SPECIAL), flag) != 1  # special values share a cell
     assert strength_of([AGE, FLAG], np.where(flag, SPECIAL, MISSING), flag) == pytest.approx(1)
-
-
-def test_a_rare_row_that_two_columns_share_is_not_a_strong_dependence() -> None:
-    rng = np.random.default_rng(1)
-    city, age = rng.integers(16, size=20_000), rng.integers(100, size=20_000)
-    city[0], age[0] = 40, MISSING
-
-    assert strength_of([CITY, AGE], city, age) < 0.05
 
 
 def test_a_constant_column_has_no_strength_and_counts_as_none_in_a_difference() -> None:
@@ -114,27 +96,11 @@ def test_equal_tables_are_at_0_and_reversed_columns_at_2() -> None:
     assert found["association_difference"] == pytest.approx(0, abs=0.01)
 
 
-def test_a_rank_correlation_sees_order_only() -> None:
-    age = np.arange(20)
-    schema = schema_of(AGE, WIDE)
-
-    found = differences(schema, {"age": age, "wide": 2 ** (age + 10)}, {"age": age, "wide": age})
-
-    assert found["rank_correlation_difference"] == pytest.approx(0, abs=1e-9)
-    assert found["correlation_difference"] > 0.3
-
-
 def test_one_column_has_no_pair() -> None:
     table = {"age": np.arange(9)}
 
     assert compare_associations(table, {"synthetic": table}, schema_of(AGE), rng=np.random.default_rng(0)) is None
     assert differences(schema_of(AGE), table, table) == {}
-
-
-def test_without_order_there_are_associations_only() -> None:
-    table = {"city": np.arange(9), "town": np.arange(9)}
-
-    assert list(differences(schema_of(CITY, CITY | {"name": "town"}), table, table)) == ["association_difference"]
 
 
 @pytest.mark.parametrize("rows", [1, 2, 7])
@@ -149,17 +115,6 @@ def test_few_rows_and_missing_columns_have_figures_in_range(rows: int) -> None:
     for each in found:
         assert 0 <= each.values["synthetic"].value <= 1
         assert each.values["bootstrap"].value == 0
-
-
-def test_of_many_columns_60_are_drawn_in_their_order() -> None:
-    schema = schema_of(*(FLAG | {"name": f"flag{place:03}"} for place in range(70)))
-    table = {column.name: np.arange(8) % 2 for column in schema.columns}
-
-    found = compare_associations(table, {}, schema, rng=np.random.default_rng(0))
-
-    assert len(found.columns) == 60
-    assert list(found.columns) == sorted(found.columns)
-    assert found.matrices["real"].shape == (60, 60)
 
 
 def test_sampled_rows_say_how_many_and_how_far_off(monkeypatch) -> None:
@@ -181,10 +136,6 @@ def test_sampled_rows_say_how_many_and_how_far_off(monkeypatch) -> None:
         assert estimate.value == pytest.approx(exact[each.metric.key], abs=4 * estimate.standard_error + 0.01)
 
 
-def test_parts_leave_five_rows_a_cell() -> None:
-    assert [parts_for(rows) for rows in (1, 19, 45, 1280, 10**9)] == [2, 2, 3, 16, 16]
-
-
 def test_two_values_each_have_the_closed_form() -> None:
     # Of 1000 rows, cells 0.4, 0.1, 0.1, 0.4: I = log 2 - H(0.2), less one cell's bias of 1/2000.
     information = np.log(2) + 0.2 * np.log(0.2) + 0.8 * np.log(0.8) - 1 / 2000
@@ -192,14 +143,3 @@ def test_two_values_each_have_the_closed_form() -> None:
     found = strength(np.array([[400.0, 100.0], [100.0, 400.0]]))
 
     assert found == pytest.approx(np.sqrt((1 - np.exp(-2 * information)) / (1 - 0.25)), abs=1e-12)
-
-
-def test_one_odd_row_shows_no_dependence() -> None:
-    odd, many = np.zeros(6000, dtype=np.uint8), (np.arange(6000) % 16).astype(np.uint8)
-    odd[7] = 1
-
-    found = information_correlations([odd, many], 16, 1)[0, 0, 1]
-    kept = information_correlations([(many == 3).astype(np.uint8), many], 16, 1)[0, 0, 1]
-
-    assert found == 0
-    assert kept == 1

@@ -1,14 +1,21 @@
 """Twelve kinds of classifier: the features they get, the limits they keep, and what they say of hard cases."""
 
-import sys
 import warnings
 
 import numpy as np
 import pytest
 
-from lapwing.errors import LapwingError, ParameterError
-from lapwing.judge.prediction.classifiers import FEWEST_ROWS, Kind, class_scores, features, kinds, mean_area
-from lapwing.judge.prediction.downstream import compare_classifiers, compare_downstream, trained_auc
+from lapwing.judge.prediction.downstream import (
+    FEWEST_ROWS,
+    Classifier,
+    class_scores,
+    classifiers,
+    compare_classifiers,
+    compare_downstream,
+    features,
+    mean_area,
+    trained_auc,
+)
 from lapwing.schema.schemas import Schema
 
 AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}, "special": [-1]}
@@ -64,29 +71,6 @@ def test_train_rows_of_one_class_teach_no_kind_anything(count: int) -> None:
     assert {each.auc for each in scores(one_class, learnable(1, 50), learnable(2, 50), "yes")} == {0.5}
 
 
-def test_a_class_that_train_rows_lack_is_scored_alike_for_all() -> None:
-    codes = {name: column * 1 for name, column in rows(1).items()}
-    test = codes | {"class": np.digitize(codes["age"], [33, 66])}
-    train = codes | {"class": np.where(test["class"] == 0, 2, test["class"])}
-
-    for each in scores(train, test, test, "class"):
-        assert each.auc < each.ceiling
-
-
-def test_test_rows_of_one_class_are_refused() -> None:
-    test = rows(1) | {"yes": np.zeros(600, dtype=int)}
-
-    with pytest.raises(ParameterError, match='fewer than two values of the target "yes"'):
-        scores(rows(1), rows(2), test, "yes")
-
-
-def test_features_that_never_vary_teach_nothing() -> None:
-    constant = {column.name: np.full(60, column.domain.last) for column in SCHEMA.columns}
-    train = constant | {"yes": np.arange(60) % 2}
-
-    assert {each.auc for each in scores(train, train, learnable(2), "yes")} == {0.5}
-
-
 def test_a_kind_that_cannot_be_trained_says_so_and_others_go_on() -> None:
     # Two rows of two classes: too few for discriminants.
     few = {column.name: np.array([0, 1]) for column in SCHEMA.columns}
@@ -99,20 +83,6 @@ def test_a_kind_that_cannot_be_trained_says_so_and_others_go_on() -> None:
     assert found["linear discriminant analysis"].ceiling > 0.85
     assert "cannot be trained" in found["linear discriminant analysis"].note
     assert sum(each.auc is None for each in found.values()) == 1
-
-
-def test_rows_without_a_target_are_left_out() -> None:
-    real = learnable(1)
-    more = {name: np.concatenate((column, column)) for name, column in real.items()}
-    more["yes"][600:] = SCHEMA.field("yes").domain.last
-
-    assert {each.rows for each in scores(more, real, more, "yes")} == {600}
-
-
-def test_the_same_generator_gives_the_same_figures() -> None:
-    tables = rows(3), learnable(1), learnable(2)
-
-    assert scores(*tables, "yes") == scores(*tables, "yes")
 
 
 def test_ordered_codes_are_in_deviations_and_categories_are_claims() -> None:
@@ -151,15 +121,15 @@ def test_many_columns_share_the_features() -> None:
 
 
 def test_more_features_and_more_classes_mean_fewer_rows() -> None:
-    plain = Kind(name="", rows=8000, make=lambda _: None)
-    by_class = Kind(name="", rows=8000, is_by_class=True, make=lambda _: None)
+    plain = Classifier("", 8000, False, lambda _: None)
+    by_class = Classifier("", 8000, True, lambda _: None)
 
     assert [plain.limit(*each) for each in [(1, 2), (256, 64), (512, 2), (10**6, 2)]] == [8000, 8000, 4000, FEWEST_ROWS]
     assert [by_class.limit(*each) for each in [(1, 2), (256, 4), (512, 4)]] == [8000, 4000, 2000]
 
 
 def test_a_kind_without_probabilities_is_scored_by_its_decisions() -> None:
-    svm = next(kind for kind in kinds() if kind.name == "linear SVM")
+    svm = next(kind for kind in classifiers() if kind.name == "linear SVM")
     points = np.linspace(-1, 1, 50)[:, None]
 
     known, found = class_scores(svm, points, (points[:, 0] > 0).astype(np.int64), points, 0)
@@ -175,23 +145,3 @@ def test_the_mean_area_counts_classes_alike() -> None:
 
     # 0 against the rest: 1. 1 against the rest: 1. 2 has no scores: 1/2.
     assert mean_area(np.array([0, 1]), found, truth) == pytest.approx((1 + 1 + 0.5) / 3)
-
-
-def test_without_scikit_learn_the_extra_is_named(monkeypatch) -> None:
-    monkeypatch.setitem(sys.modules, "sklearn.discriminant_analysis", None)
-
-    with pytest.raises(LapwingError, match=r'pip install "lapwing\[report\]"'):
-        scores(rows(1), rows(2), learnable(1), "yes")
-
-
-@pytest.mark.full
-def test_many_columns_and_many_classes_are_survived() -> None:
-    fields = [
-        {"name": f"f{place}", "type": "integer", "constraints": {"minimum": 0, "maximum": 60}} for place in range(500)
-    ]
-    schema = Schema.from_dict({"fields": fields})
-    table = {column.name: np.random.default_rng(1).integers(62, size=2000) for column in schema.columns}
-
-    found = compare_classifiers(table, table, table, schema, "f0", rng=np.random.default_rng(0))
-
-    assert all(each.auc is not None for each in found)

@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from lapwing.judge.distances import distances
-from lapwing.judge.distances.distances import compare_bounded_lipschitz, compare_densities, compare_wasserstein
+from lapwing.judge import distances
+from lapwing.judge.distances import compare_bounded_lipschitz, compare_densities, compare_kernels, compare_wasserstein
+from lapwing.judge.samples import mmd
 from lapwing.schema.schemas import Schema
 
 AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 4}, "special": [-1]}
@@ -33,7 +34,7 @@ def compared(real, other, schema, seed=0):
     """Return every figure of one other table by key."""
     others, rng = {"other": other}, np.random.default_rng(seed)
     found = [compare(real, others, schema, rng=rng) for compare in (compare_bounded_lipschitz, compare_densities)]
-    found += compare_wasserstein(real, others, schema, rng=rng) or [None]
+    found += compare_wasserstein(real, others, schema, rng=rng)
     return {each.metric.key: each for each in found if each is not None}
 
 
@@ -72,6 +73,8 @@ def test_missing_cells_lie_apart_as_for_the_other_kernel(code: int, other: int, 
 
     assert found["wasserstein_l2"] == pytest.approx(length, abs=ROUNDED)
     assert found["wasserstein_linf"] == pytest.approx(min(length, 1), abs=ROUNDED)
+    kernel = distance([AGE], [[code]], [[other]]).values["other"].value
+    assert kernel == pytest.approx(math.sqrt(2 - 2 * math.exp(-3 * length**2)), abs=1e-9)
 
 
 def test_a_bounded_function_sees_far_rows_no_farther_than_2() -> None:
@@ -90,22 +93,6 @@ def test_equal_small_tables_are_at_distance_0_in_any_order() -> None:
     assert {each.rows for each in found.values()} == {None}
     assert found["wasserstein_l2"].values["other"].standard_error == 0
     assert found["kernel_density"].values["other"].standard_error == 0
-
-
-def test_tables_of_other_sizes_are_compared_on_equal_subsamples(monkeypatch) -> None:
-    rng = np.random.default_rng(2)
-    real, more, few = (codes(rng.integers(0, high, (rows, 1))) for rows, high in [(500, 101), (900, 61), (200, 61)])
-
-    found = compare_wasserstein(real, {"more": more, "few": few}, numbers(1), rng=rng)
-
-    assert [each.rows for each in found] == [200, 200, None]
-    exact = found[2].values  # along a line, slices are the whole
-    for each in found[:2]:
-        for name, estimate in each.values.items():
-            assert estimate.standard_error > 0
-            # Samples of 200 lie farther apart than what they are drawn from, by less than 0.05.
-            assert exact[name].value < estimate.value + 4 * estimate.standard_error
-            assert estimate.value < exact[name].value + 0.05
 
 
 def test_large_tables_are_sampled_and_say_so(monkeypatch) -> None:
@@ -158,6 +145,7 @@ def test_a_table_without_order_has_no_distance() -> None:
     table = {"sex": np.array([0, 1])}
 
     assert compared(table, table, schema_of(SEX)) == {}
+    assert compare_kernels(table, {"other": table}, schema_of(SEX), rng=np.random.default_rng(0)) is None
 
 
 @pytest.mark.parametrize("code", [0, -2, -1])
@@ -177,11 +165,31 @@ def test_constant_columns_are_at_distance_0(code: int, rows: int, others: int) -
     assert max(found.values()) < ROUNDED
 
 
-def test_two_categories_are_one_length_apart_whatever_their_order() -> None:
-    fields = [{"name": name, "type": "string", "categories": ["f", "m"]} for name in "abc"]
-    real, other = ({name: np.array([code]) for name in "abc"} for code in (0, 1))
+def distance(fields, real, other, seed=1):
+    """Return what two tables, a list of codes for each column, are found to be apart."""
+    names = [field["name"] for field in fields]
+    tables = [{name: np.array(codes) for name, codes in zip(names, table, strict=True)} for table in (real, other)]
+    rng = np.random.default_rng(seed)
+    return compare_kernels(tables[0], {"other": tables[1]}, Schema.from_dict({"fields": fields}), rng=rng)
 
-    found = figures(real, other, schema_of(*fields))
 
-    assert found["wasserstein_l2"] == pytest.approx(math.sqrt(3), abs=ROUNDED)
-    assert found["wasserstein_linf"] == 1
+def test_columns_are_compared_together_and_the_kernel_widens_with_their_number() -> None:
+    found = distance([AGE, HEIGHT, SEX], [[0, 4], [0, 2**32 - 1], [0, 0]], [[0, 4], [2**32 - 1, 0], [0, 0]])
+
+    square = [[0.0, 0.0], [1.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]]
+    assert found.columns == 2
+    assert found.values["other"].value == pytest.approx(mmd(*square, gamma=1.5), abs=1e-9)
+
+
+def test_large_tables_are_estimated_near_the_exact_distance(monkeypatch) -> None:
+    rng = np.random.default_rng(1)
+    real, other = [rng.integers(0, 7, 300), rng.integers(0, 2**32, 300)], [rng.integers(2, 6, 400)] * 2
+    exact = distance([AGE, HEIGHT], real, other).values["other"]
+
+    monkeypatch.setattr(distances, "EXACT", 399)
+    found = distance([AGE, HEIGHT], real, other).values["other"]
+
+    assert 0 < found.standard_error < 0.1 * exact.value
+    # Four standard errors: one seed in ten thousand would fail.
+    assert found.value == pytest.approx(exact.value, abs=4 * found.standard_error)
+    assert found.value != exact.value

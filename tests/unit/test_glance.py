@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from helpers.findings import compared, findings, schema_of
+from lapwing.judge.findings import PREDICTION
 from lapwing.judge.glance import WORDS, glance, glance_table, standing
-from lapwing.judge.placed import PREDICTION
+from lapwing.judge.metrics import bootstrap_rows, independent_columns
 from lapwing.judge.prediction.downstream import Downstream
-from lapwing.judge.prediction.subgroups import bootstrap_rows, independent_columns
 
 FLAGS = schema_of(*({"name": name, "type": "boolean"} for name in "abc"))
 
@@ -22,58 +22,52 @@ def flags(seed, rows=4000, noise=0.1):
 
 
 @pytest.mark.parametrize(
-    ("synthetic", "place", "verdict"),
+    ("figures", "settings", "place", "verdict"),
     [
-        (0.01, -0.1, "closer"),
-        (0.1, 0.0, "fresh"),
-        (0.14, 0.04, "fresh"),
-        (0.16, 0.06, "most"),
-        (0.43, 0.33, "most"),
-        (0.44, 0.34, "part"),
-        (0.99, 0.89, "part"),
-        (1.05, 0.95, "none"),
-        (1.19, 1.09, "none"),
-        (1.25, 1.15, "worse"),
+        ((0.01, 0.1, 1.1), {}, -0.1, "closer"),
+        ((0.1, 0.1, 1.1), {}, 0.0, "fresh"),
+        ((0.14, 0.1, 1.1), {}, 0.04, "fresh"),
+        ((0.16, 0.1, 1.1), {}, 0.06, "most"),
+        ((0.43, 0.1, 1.1), {}, 0.33, "most"),
+        ((0.44, 0.1, 1.1), {}, 0.34, "part"),
+        ((0.99, 0.1, 1.1), {}, 0.89, "part"),
+        ((1.05, 0.1, 1.1), {}, 0.95, "none"),
+        ((1.19, 0.1, 1.1), {}, 1.09, "none"),
+        ((1.25, 0.1, 1.1), {}, 1.15, "worse"),
+        # A score that is best at 1000 is placed like a distance.
+        ((850, 950, 550), {"best": 1000}, 0.25, "most"),
+        # An estimate is judged by its less favourable end, and is worse only beyond its error.
+        ((0.3, 0.1, 1.1), {"errors": (0.1, 0, 0)}, 0.2, "part"),
+        ((1.3, 0.1, 1.1), {"errors": (0.1, 0, 0)}, 1.2, "none"),
+        ((1.3, 0.1, 1.1), {"errors": (0.01, 0, 0)}, 1.2, "worse"),
+        # A prediction is judged by its place alone: 0.9 loses less than 1.5 times what 0.93 does.
+        ((0.9, 0.93, 0.5), {"best": 1.0, "key": PREDICTION}, 0.07, "most"),
     ],
 )
-def test_the_verdict_follows_the_place_by_the_stated_thresholds(synthetic, place, verdict):
-    found = standing(compared(synthetic, 0.1, 1.1))
+def test_the_verdict_follows_the_place_by_the_stated_thresholds(figures, settings, place, verdict):
+    found = standing(compared(*figures, **settings))
 
     assert found.place == pytest.approx(place, abs=0.011)
     assert (found.verdict, found.words) == (verdict, WORDS[verdict])
 
 
-def test_a_score_that_is_best_at_1000_is_placed_like_a_distance():
-    found = standing(compared(850, 950, 550, best=1000))
-
-    assert (found.place, found.verdict, found.times) == (0.25, "most", 3)
-
-
-def test_an_estimate_is_judged_by_its_less_favourable_end():
-    exact, unsure = (standing(compared(0.3, 0.1, 1.1, errors=(error, 0, 0))) for error in (0.0, 0.1))
-
-    assert (exact.verdict, unsure.verdict) == ("most", "part")
-    assert exact.place == unsure.place == pytest.approx(0.2)
-    assert unsure.place_error == pytest.approx(0.1)
-
-
-def test_an_uncertain_figure_is_not_called_worse_than_independent_columns():
-    assert standing(compared(1.3, 0.1, 1.1, errors=(0.1, 0, 0))).verdict == "none"
-    assert standing(compared(1.3, 0.1, 1.1, errors=(0.01, 0, 0))).verdict == "worse"
-
-
 @pytest.mark.parametrize(
-    ("synthetic", "words"),
+    ("figures", "words"),
     [
-        (0.04, "closer than a resample"),
-        (0.1, "as close as a resample"),
-        (0.15, "as close as a resample"),
-        (0.3, "3 times as far as a resample"),
-        (2.0, "20 times as far as a resample"),
+        ((0.04, 0.1, 0.0), "closer than a resample"),
+        ((0.1, 0.1, 0.0), "as close as a resample"),
+        ((0.15, 0.1, 0.0), "as close as a resample"),
+        ((0.3, 0.1, 0.0), "3 times as far as a resample"),
+        ((2.0, 0.1, 0.0), "20 times as far as a resample"),
+        ((0.0, 0.0, 0.0), "as close as a resample"),
+        ((1e-17, 7e-17, 0.0), "as close as a resample"),
+        ((0.1, 0.0, 0.0), "much farther than a resample"),
+        ((0.25, 0.1, 0.2), "too few rows to tell from a resample, and no closer than independent columns"),
+        ((0.15, 0.1, 0.2), "as close as a resample"),
     ],
 )
-def test_a_figure_that_sees_no_dependence_is_judged_beside_a_fresh_sample_alone(synthetic, words):
-    found = standing(compared(synthetic, 0.1, 0.0))
+def test_without_a_place_a_figure_is_judged_beside_a_resample_alone(figures, words):
+    found = standing(compared(*figures))
 
     assert (found.place, found.words) == (None, words)
 
@@ -103,24 +97,10 @@ def test_new_rows_in_sparse_tables_are_too_few_to_tell_and_not_without_dependenc
     assert found["total_variation_2"].words == "too few rows to tell from a resample"
 
 
-def test_equal_tables_are_as_close_as_a_fresh_sample_where_that_is_at_no_distance():
-    assert standing(compared(0.0, 0.0, 0.0)).verdict == "fresh"
-    assert standing(compared(1e-17, 7e-17, 0.0)).verdict == "fresh"
-    assert standing(compared(0.1, 0.0, 0.0)).words == "much farther than a resample"
-
-
 @pytest.mark.parametrize("wrong", [math.nan, math.inf])
 def test_a_figure_that_is_no_number_is_left_out(wrong):
     assert standing(compared(wrong, 0.1, 1.0)) is None
     assert standing(compared(0.1, 0.1, 1.0, errors=(wrong, 0, 0))).verdict == "fresh"
-
-
-def test_a_prediction_is_judged_by_its_place_alone():
-    # 0.9 loses less than 1.5 times what 0.93 does: not a resample for that.
-    found = standing(compared(0.9, 0.93, 0.5, best=1.0, key=PREDICTION))
-
-    assert found.verdict == "most"
-    assert found.place == pytest.approx(0.03 / 0.43)
 
 
 @pytest.mark.parametrize(
@@ -147,14 +127,6 @@ def test_a_fresh_sample_is_called_one_and_shuffled_columns_no_better_than_such()
     assert {each.verdict for each in lazy.standings if each.place is not None} == {"none"}
 
 
-def test_the_headline_names_the_least_favourable_figure():
-    bad = compared(0.9, 0.1, 1.1, title="a bad figure")
-
-    found = glance(findings(FLAGS, flags(1), flags(1), metrics=[bad]))
-
-    assert 'The least favourable figure, "a bad figure", is at 80 %.' in found.headline
-
-
 def test_copied_rows_raise_a_caution_and_so_do_notes_and_worse_figures():
     worse = compared(2.0, 0.1, 1.1, title="an awful figure")
 
@@ -177,16 +149,7 @@ def test_one_column_has_a_headline_of_its_own():
 def test_the_table_has_a_line_for_each_figure_with_its_error_and_place():
     figure = compared(0.3, 0.1, 1.1, errors=(0.01, 0, 0))
 
-    heading, *lines = glance_table(glance(findings(FLAGS, flags(1), flags(2), metrics=[figure])))
+    heading, *lines = glance_table(glance(findings(FLAGS, flags(1), flags(2), metrics=[figure])).standings)
 
     assert len(heading) == 6
     assert ("a figure", "0.3 ± 0.01", "0.1", "1.1", "20 %", "most of the dependence kept") in lines
-
-
-def test_a_figure_without_place_that_independent_columns_reach_says_so():
-    assert (
-        standing(compared(0.25, 0.1, 0.2)).words
-        == "too few rows to tell from a resample, and no closer than independent columns"
-    )
-    assert "independent" not in standing(compared(0.15, 0.1, 0.2)).words
-    assert "independent" not in standing(compared(0.25, 0.1, 0.0)).words

@@ -1,13 +1,65 @@
-"""Marginals and moments of coded tables: closed forms, the bound of averages, samples of rows and columns."""
+"""Rows as vectors; marginals and moments: closed forms, the bound of averages, samples of rows and columns."""
 
 import itertools
 
 import numpy as np
 import pytest
 
-from lapwing.judge.dependence import moments
-from lapwing.judge.dependence.moments import compare_moments
+from lapwing.judge import moments
+from lapwing.judge.moments import MOST_CATEGORIES, coded_rows, compare_moments, coordinates
 from lapwing.schema.schemas import Schema
+
+FLAG = {"name": "c", "type": "boolean", "constraints": {"required": True}}
+MAYBE = {"name": "c", "type": "boolean"}
+AGE = {"name": "c", "type": "integer", "constraints": {"minimum": 10, "maximum": 14}, "special": [-1]}
+HEIGHT = {"name": "c", "type": "number", "constraints": {"minimum": 0, "maximum": 3, "required": True}}
+SEX = {"name": "c", "type": "string", "categories": ["f", "m"], "constraints": {"required": True}}
+SIDE = {"name": "c", "type": "string", "categories": ["l", "m", "r"], "constraints": {"required": True}}
+ONLY = {"name": "c", "type": "string", "categories": ["x"]}
+MANY = {"name": "c", "type": "string", "categories": [f"v{n}" for n in range(100)]}
+
+
+def vectors(field, codes):
+    return coded_rows({"c": np.array(codes)}, Schema.from_dict({"fields": [field]}).columns).tolist()
+
+
+@pytest.mark.parametrize(
+    ("field", "codes", "expected"),
+    [
+        (FLAG, [0, 1], [[0], [1]]),
+        (MAYBE, [0, 1, 2], [[0, 0], [1, 0], [0, 1]]),
+        (SEX, [0, 1], [[0], [1]]),
+        (SIDE, [0, 2, 3], [[1, 0, 0], [0, 0, 1], [0, 0, 0]]),  # the last is a misfit
+        (AGE, [0, 1, 4, 5, 6], [[0, 0], [0.25, 0], [1, 0], [0, 1], [0, 1]]),
+        (HEIGHT, [0, 2**32 - 1, 2**32], [[0], [1], [0]]),
+        (ONLY, [0, 1], [[1, 0], [0, 1]]),
+    ],
+)
+def test_a_column_has_the_coordinates_of_its_kind(field: dict, codes: list, expected: list) -> None:
+    assert vectors(field, codes) == expected
+
+
+def test_columns_of_many_categories_share_coordinates_in_runs() -> None:
+    found = np.array(vectors(MANY, range(101)))
+
+    assert found.shape == (101, MOST_CATEGORIES + 1)
+    assert (found.sum(axis=1) == 1).all()
+    assert set(found[:100].sum(axis=0).tolist()) == {0, 3, 4}
+    assert (np.diff(found[:100].argmax(axis=1)) >= 0).all()
+    assert found[100, -1] == 1
+
+
+@pytest.mark.parametrize("field", [FLAG, MAYBE, AGE, HEIGHT, SEX, SIDE, ONLY, MANY])
+def test_every_column_adds_at_most_one_to_the_squared_length(field: dict) -> None:
+    domain = Schema.from_dict({"fields": [field]}).columns[0].domain
+    codes = np.unique(np.linspace(0, domain.size - 1, 300).astype(np.int64))
+
+    found = np.array(vectors(field, codes))
+
+    assert found.shape[1] == coordinates(domain)
+    assert found.min() >= 0
+    assert np.square(found).sum(axis=1).max() <= 1
+
 
 # Sums of a few thousand numbers of size 1, divided by their number.
 ROUNDED = 1e-12
@@ -105,19 +157,6 @@ def test_samples_of_rows_are_right_within_their_standard_error(monkeypatch) -> N
         assert found.value != expected.value
 
 
-def test_the_standard_error_is_the_spread_over_samples(monkeypatch) -> None:
-    rng = np.random.default_rng(4)
-    real, other = rng.integers(0, 2, (50_000, 3)), (rng.random((40_000, 3)) < 0.4).astype(int)
-    monkeypatch.setattr(moments, "MOST_ROWS", 800)
-
-    runs = [figures(codes(real), codes(other), flags(3), seed) for seed in range(120)]
-
-    for key in ("marginal_error_2", "moment_loss_3"):
-        found = [run[key].values["other"] for run in runs]
-        spread = np.std([each.value for each in found])
-        assert np.mean([each.standard_error for each in found]) == pytest.approx(spread, rel=0.3)
-
-
 def test_wide_tables_are_compared_on_some_columns(monkeypatch) -> None:
     monkeypatch.setattr(moments, "MOST_COORDINATES", 9)
     monkeypatch.setattr(moments, "MOST_BY_THREES", 4)
@@ -156,10 +195,3 @@ def test_odd_tables_have_finite_figures(code: str, rows: int, others: int) -> No
 
     assert max(found.values()) < ROUNDED
     assert len(found) == 8
-
-
-def test_500_columns_are_compared() -> None:
-    rng = np.random.default_rng(6)
-    found = values(codes(rng.integers(0, 2, (40, 500))), codes(rng.integers(0, 2, (50, 500))), flags(500))
-
-    assert all(0 < value < 1 for key, value in found.items() if "bound" not in key)

@@ -5,10 +5,8 @@ import pytest
 
 from helpers.cases import spread
 from helpers.findings import schema_of
-from lapwing.errors import ParameterError
-from lapwing.judge.overlays.bars import MOST_BARS, choose_bars, date_edges
-from lapwing.judge.overlays.coordinates import coordinate_pairs
-from lapwing.judge.overlays.overlays import GRID, LISTED, overlay_columns
+from lapwing.judge.bars import MOST_BARS, date_edges
+from lapwing.judge.overlays import GRID, LISTED, coordinate_pairs, overlay_columns
 
 AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 120, "required": True}}
 MONEY = {"name": "money", "type": "integer", "constraints": {"minimum": 0, "maximum": 1_000_000}}
@@ -24,10 +22,6 @@ def overlay(field, real, synthetic=None):
     """Return the overlay of one column; the synthetic codes are the real ones if left out."""
     codes = [{field["name"]: np.asarray(each)} for each in (real, real if synthetic is None else synthetic)]
     return overlay_columns(codes[0], codes[1], schema_of(field)).columns[0]
-
-
-def bars(field, codes):
-    return choose_bars(schema_of(field).columns[0], np.asarray(codes, dtype=np.int64))
 
 
 def total(shares, found, place):
@@ -160,16 +154,6 @@ def test_dates_lie_in_the_finest_calendar_unit_that_fits(low, high, label):
     assert [code for code, _ in edges] == sorted({code for code, _ in edges})
 
 
-def test_hours_of_a_day_are_bars_of_a_datetime():
-    field = measured("datetime", "2020-01-01", "2020-12-31")
-    day = 86_400
-
-    found = overlay(field, np.arange(10 * day, 11 * day, 600))
-
-    assert "2020-01-11 12:00:00" in found.labels
-    assert found.real[1:-1] == pytest.approx(1 / 24, abs=1e-9)
-
-
 def test_categories_stand_by_real_share_with_the_rest_in_one_bar():
     field = {"name": "x", "type": "string", "categories": [f"c{i}" for i in range(LISTED + 5)]}
     codes = np.repeat(np.arange(LISTED + 5), np.arange(1, LISTED + 6))
@@ -181,12 +165,6 @@ def test_categories_stand_by_real_share_with_the_rest_in_one_bar():
     assert (found.others, found.is_ordered) == (5, False)
     assert found.real[-1] == pytest.approx(15 / len(codes), abs=ROUNDED)
     assert (found.synthetic[-1], found.missing) == (0.5, (0.0, 0.25))
-
-
-def test_ordered_categories_stay_in_their_order():
-    field = {"name": "x", "type": "string", "categories": ["low", "mid", "high"], "categoriesOrdered": True}
-
-    assert overlay(field, [2, 2, 0]).labels == ("low", "mid", "high")
 
 
 def test_special_values_missing_cells_and_misfits_are_shares_of_all_rows():
@@ -219,12 +197,6 @@ def test_coordinates_are_known_by_their_names(names, pairs):
     assert coordinate_pairs(schema_of(*({**measured(), "name": name} for name in names))) == pairs
 
 
-def test_categories_are_no_coordinates():
-    fields = ({"name": name, "type": "integer", "categories": [1, 2]} for name in ("lat", "lon"))
-
-    assert coordinate_pairs(schema_of(*fields)) == ()
-
-
 def test_a_map_shows_the_city_and_not_the_bounds_of_the_schema():
     rng = np.random.default_rng(4)
     schema = schema_of(*({**measured(low=-180, high=180), "name": name} for name in ("lon", "lat")))
@@ -248,26 +220,3 @@ def test_the_columns_of_a_map_go_to_the_right_and_its_rows_up():
 
     assert (found.x_edges.tolist(), found.y_edges.tolist()) == ([2, 3, 4, 5, 6], [1, 2, 3, 4, 5])
     assert found.real[0, 0] == found.real[0, 3] == found.real[3, 3] == pytest.approx(1 / 3, abs=ROUNDED)
-
-
-def test_there_is_no_map_where_no_real_row_has_both_coordinates():
-    schema = schema_of(*(measured() | {"name": name} for name in ("lat", "lon")))
-    last = schema.columns[0].domain.last
-
-    assert (
-        overlay_columns(
-            {n: np.array([last]) for n in ("lat", "lon")}, {n: np.array([1]) for n in ("lat", "lon")}, schema
-        ).maps
-        == ()
-    )
-
-
-def test_bars_do_not_follow_a_few_far_rows():
-    codes = np.concatenate((np.arange(20, 60).repeat(100), [120]))
-
-    assert bars(AGE, codes).labels[-1] == "from 60"
-
-
-def test_a_column_that_is_left_out_is_refused():
-    with pytest.raises(ParameterError, match='codes of column "age"'):
-        overlay_columns({}, {"age": np.array([1])}, schema_of(AGE))

@@ -11,7 +11,7 @@ import pytest
 from lapwing.errors import LapwingError
 from lapwing.judge.metrics import Internal, Releasable
 from lapwing.judge.report import page as page_module
-from lapwing.judge.report.charts.charts import bars
+from lapwing.judge.report.charts import bars
 from lapwing.judge.report.page import NOTICE, Chart, Fact, Facts, Page, Section, Table, Text, render
 
 HOSTILE = (
@@ -99,18 +99,9 @@ def test_nothing_turns_the_direction_of_the_text_around_it_and_the_file_is_utf_8
     assert "\\u202e" not in text
     assert "\\ud800" not in text
     text.encode("utf-8")
-
-
-def test_templates_in_names_are_not_run():
-    assert "{{7*7}}" in render(Releasable(hostile_page()))
-
-
-def test_specifications_of_charts_can_be_read_back():
-    specs = [json.loads(text) for attributes, text in Elements(render(Releasable(hostile_page()))).scripts[:1]]
-
-    shown = specs[0]["data"]["values"][0]["label"]
+    assert "{{7*7}}" in text  # a template in a name is not run
+    shown = json.loads(Elements(text).scripts[0][1])["data"]["values"][0]["label"]
     assert "</script><script>alert(1)" in shown
-    assert specs[0]["mark"] if "mark" in specs[0] else specs[0]["layer"]
 
 
 def test_the_policy_names_exactly_the_scripts_that_run_and_allows_nothing_else():
@@ -134,20 +125,11 @@ def test_a_page_refers_to_nothing_outside_it():
     assert found.named("link") == found.named("img") == found.named("iframe") == []
 
 
-def test_the_same_page_gives_the_same_bytes_whatever_was_drawn_before():
-    page = hostile_page()
-    first = render(Releasable(page))
-
-    bars(["x"], {"real": [1.0]}, title="t", meaning="m", unit="u")
-
-    assert render(Releasable(hostile_page())) == first
-
-
 def test_another_process_gives_the_same_bytes():
     code = (
         "import hashlib\n"
         "from lapwing.judge.metrics import Releasable\n"
-        "from lapwing.judge.report.charts.charts import bars\n"
+        "from lapwing.judge.report.charts import bars\n"
         "from lapwing.judge.report.page import render\n"
         "from lapwing.judge.report.page import Page, Section\n"
         "chart = bars(['a', 'b'], {'real': [0.5, 0.5], 'new': [1, 0]}, title='t', meaning='m', unit='u')\n"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from helpers.saved import small_saved
-from lapwing.judge.report.released.promise import chance, pairs_of, percent_up
+from lapwing.judge.report.promise import chance, pairs_of, percent_up
 from lapwing.kernel.budget.budget import Budget
 
 ALARMS = (0.001, 0.01, 0.05, 0.1, 0.5)
@@ -39,12 +39,6 @@ def test_nothing_is_ruled_out_without_a_promise_and_all_with_an_empty_budget():
     assert chance([]).right == 1.0
     assert chance([(0.0, 0.0)], ALARMS).right == 0.5
     assert chance([(0.0, 0.0)], ALARMS).found == pytest.approx(ALARMS, abs=ROUNDING)
-
-
-def test_of_several_pairs_the_best_counts():
-    pairs = [(0.0, 2.0), (0.01, 0.5)]
-
-    assert chance(pairs, ALARMS).right == min(chance([pair]).right for pair in pairs)
 
 
 def test_the_bound_for_rho_is_above_what_the_gaussian_mechanism_gives_away_and_below_twice_as_much():

@@ -5,7 +5,7 @@ import pytest
 
 from lapwing.errors import ParameterError
 from lapwing.judge.prediction import subgroups
-from lapwing.judge.prediction.subgroups import FEWEST_ROWS, TOO_SMALL, compare_subgroups
+from lapwing.judge.prediction.subgroups import FEWEST_ROWS, compare_subgroups
 from lapwing.schema.schemas import Schema
 
 AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}, "special": [-1]}
@@ -56,14 +56,6 @@ def test_wide_ordered_columns_are_crossed_in_five_parts_and_gaps_apart() -> None
     assert sum(group.rows for group in found) == 4000
 
 
-def test_columns_are_crossed_in_the_order_they_are_named() -> None:
-    found = compared(SCHEMA, rows(1), rows(2), ["flag", "sex"])
-
-    values = [(flag, sex) for flag in ("false", "true", "missing") for sex in ("f", "m", "missing")]
-    assert [group.labels for group in found] == values
-    assert {group.columns for group in found} == {("flag", "sex")}
-
-
 def test_a_group_that_one_table_lacks_is_wholly_wrong_and_too_small() -> None:
     real, other = two([0] * 100, [0, 1] * 50), two([1] * 100, [0, 1] * 50)
 
@@ -73,12 +65,6 @@ def test_a_group_that_one_table_lacks_is_wholly_wrong_and_too_small() -> None:
     assert lost.variation.value == invented.variation.value == 1
     assert lost.is_too_small
     assert invented.is_too_small
-
-
-def test_groups_that_no_table_has_are_left_out_even_where_the_bootstrap_has_them() -> None:
-    real = two([0] * 100, [0, 1] * 50)
-
-    assert len(compared(SEX_AND_FLAG, real, real, ["sex"], bootstrap=two([1] * 100, [0] * 100))) == 1
 
 
 @pytest.mark.parametrize(("count", "is_too_small"), [(FEWEST_ROWS - 1, True), (FEWEST_ROWS, False)])
@@ -115,14 +101,6 @@ def test_the_real_rows_are_a_sample_too(noisy: int, is_too_small: bool) -> None:
     assert compared(SEX_AND_FLAG, real, real, ["sex"], bootstrap=bootstrap)[0].is_too_small == is_too_small
 
 
-def test_the_given_bootstrap_is_used() -> None:
-    real = two([0] * 100, [0, 1] * 50)
-
-    found = compared(SEX_AND_FLAG, real, real, ["sex"], bootstrap=two([0] * 100, [0, 0, 0, 1] * 25))
-
-    assert found[0].bootstrap.value == 0.25
-
-
 def test_of_many_groups_those_with_the_most_real_rows_are_kept(monkeypatch) -> None:
     city = {"name": "city", "type": "string", "categories": [f"c{place}" for place in range(9)]}
     schema = Schema.from_dict({"fields": [city, FLAG]})
@@ -133,16 +111,6 @@ def test_of_many_groups_those_with_the_most_real_rows_are_kept(monkeypatch) -> N
 
     assert [(group.labels[0], group.rows) for group in found] == [("c6", 7), ("c7", 8), ("c8", 9)]
     assert {group.variation.value for group in found} == {0.0}
-
-
-def test_more_other_columns_than_the_limit_are_sampled(monkeypatch) -> None:
-    whole = compared(SCHEMA, rows(1), rows(2), ["sex"])
-    monkeypatch.setattr(subgroups, "MOST_COLUMNS", 2)
-
-    found = compared(SCHEMA, rows(1), rows(2), ["sex"])
-
-    assert all(group.variation.standard_error > 0 for group in found)
-    assert [group.variation.value for group in found] != [group.variation.value for group in whole]
 
 
 def test_columns_of_many_codes_are_crossed_without_overflow() -> None:
@@ -161,12 +129,6 @@ def test_columns_of_many_codes_are_crossed_without_overflow() -> None:
     assert found[7].variation.value == 0
 
 
-def test_one_row_is_a_group() -> None:
-    found = compared(SEX_AND_FLAG, two([0], [0]), two([0], [1]), ["sex"])
-
-    assert [(group.rows, group.variation.value, group.is_too_small) for group in found] == [(1, 1.0, True)]
-
-
 @pytest.mark.parametrize(
     ("columns", "why"),
     [
@@ -180,8 +142,3 @@ def test_one_row_is_a_group() -> None:
 def test_columns_that_make_no_groups_are_refused(columns, why: str) -> None:
     with pytest.raises(ParameterError, match=why):
         compared(SEX_AND_FLAG, two([0], [0]), two([0], [0]), columns)
-
-
-def test_the_rule_for_people_quotes_the_limits() -> None:
-    assert "50 rows" in TOO_SMALL
-    assert "10%" in TOO_SMALL

@@ -9,8 +9,8 @@ import pytest
 
 import lapwing as lw
 from lapwing.errors import ParameterError, SchemaError
-from lapwing.judge.report.compared.weighted import weighted_lines, weighted_section
-from lapwing.judge.tables.weighted import compare_weighted, weighted_figures, weighted_record
+from lapwing.judge.declared import compare_weighted, weighted_figures, weighted_record
+from lapwing.judge.report.tables import weighted_lines, weighted_section
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
@@ -20,7 +20,7 @@ from lapwing.model.laws import laws_from_probabilities, point_laws
 from lapwing.model.model import Bernoulli, Indexed, ReleasedModel, Spans, narrow
 from lapwing.model.sampling.marginals import marginal, mean_weights, weighted_marginal
 from lapwing.release.queries import _terms_of_cells, weighted_intervals, weighted_sum_tail
-from lapwing.schema.fields import Field
+from lapwing.schema.fields import Field, weights_at
 from lapwing.schema.groupings.grouping import cut, identity
 from lapwing.schema.schemas import Schema
 

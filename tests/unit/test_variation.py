@@ -4,14 +4,8 @@ import numpy as np
 import pytest
 
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.judge.prediction.subgroups import bootstrap_rows, independent_columns
-from lapwing.judge.tables.variation import (
-    Variation,
-    choose_tables,
-    compare_tables,
-    compared_cells,
-    table_variations,
-)
+from lapwing.judge.metrics import bootstrap_rows, independent_columns
+from lapwing.judge.tables.variation import Variation, choose_tables, compare_tables, compared_cells
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.schemas import Schema
 
@@ -30,6 +24,10 @@ def rows_of(schema, rng, rows, low=0, high=None):
     return {c.name: rng.integers(low, high or c.domain.size, rows).astype(c.domain.dtype) for c in schema.columns}
 
 
+def table_variations(real, other, schema, *, ways=(1, 2, 3), rng):
+    return compare_tables(real, other, schema, choose_tables(schema, ways=ways, rng=rng))
+
+
 @pytest.mark.parametrize("schema", [flags(4), wide(4)], ids=["few cells", "many cells"])
 def test_a_table_is_at_distance_0_from_itself_in_another_order(schema):
     rng = np.random.default_rng(1)
@@ -41,17 +39,6 @@ def test_a_table_is_at_distance_0_from_itself_in_another_order(schema):
 
     assert [each.ways for each in found] == [1, 2, 3]
     assert all((each.distances == 0).all() for each in found)
-
-
-@pytest.mark.parametrize("schema", [flags(4), wide(4)], ids=["few cells", "many cells"])
-def test_tables_without_a_common_cell_are_at_distance_1(schema):
-    rng = np.random.default_rng(2)
-    middle = schema.columns[0].domain.size // 2
-    real, other = rows_of(schema, rng, 1000, high=middle), rows_of(schema, rng, 77, low=middle)
-
-    found = table_variations(real, other, schema, rng=rng)
-
-    assert all((each.distances == 1).all() for each in found)
 
 
 def test_missing_and_special_values_and_misfits_are_cells_of_their_own():
@@ -77,17 +64,6 @@ def test_missing_and_special_values_and_misfits_are_cells_of_their_own():
 )
 def test_the_cells_of_a_column_follow_from_its_domain(domain, groups):
     assert compared_cells(domain).groups == groups
-
-
-def test_neighbours_in_a_wide_column_share_a_cell():
-    schema = wide(1, values=6400)
-    real, near, far = ({"x0": np.array([code])} for code in (100, 199, 200))
-
-    distances = [
-        table_variations(real, other, schema, ways=[1], rng=np.random.default_rng(0))[0].mean for other in (near, far)
-    ]
-
-    assert distances == [0, 1]
 
 
 def test_all_pairs_and_a_seeded_sample_of_triples_are_compared():
@@ -116,41 +92,6 @@ def test_every_triple_is_as_likely_as_any_other():
     assert np.abs(counts - 200).max() < 67
 
 
-def test_all_triples_are_compared_where_there_are_few():
-    (found,) = table_variations(
-        *(rows_of(flags(6), np.random.default_rng(0), 9) for _ in range(2)),
-        flags(6),
-        ways=[3],
-        rng=np.random.default_rng(0),
-    )
-
-    assert (len(found.tables), found.possible) == (20, 20)
-
-
-def test_more_columns_than_the_schema_has_are_left_out():
-    schema = flags(2)
-    rows = rows_of(schema, np.random.default_rng(0), 5)
-
-    assert [each.ways for each in table_variations(rows, rows, schema, rng=np.random.default_rng(0))] == [1, 2]
-
-
-def test_weights_count_as_so_many_rows():
-    schema = flags(3)
-    rng = np.random.default_rng(3)
-    real, other = rows_of(schema, rng, 50), rows_of(schema, rng, 40)
-    weights = rng.integers(0, 4, 40)
-    tables = choose_tables(schema, rng=rng)
-
-    weighted = compare_tables(real, other, schema, tables, other_weights=weights)
-    repeated = compare_tables(
-        real, {name: np.repeat(column, weights) for name, column in other.items()}, schema, tables
-    )
-
-    for left, right in zip(weighted, repeated, strict=True):
-        # Sums of 90 shares, each rounded at 1e-16.
-        assert np.abs(left.distances - right.distances).max() < 1e-13
-
-
 def test_the_worst_tables_are_named_in_order():
     distances = np.array([0.1, 0.4, 0.2, 0.4])
     found = Variation(ways=1, possible=4, tables=(("a",), ("b",), ("c",), ("d",)), distances=distances)
@@ -158,31 +99,6 @@ def test_the_worst_tables_are_named_in_order():
     assert found.worst(3) == ((("b",), 0.4), (("d",), 0.4), (("c",), 0.2))
     assert (found.mean, found.maximum) == (pytest.approx(0.275), 0.4)
     assert len(found.worst()) == 4
-
-
-def test_a_bootstrap_keeps_rows_and_shuffled_columns_keep_columns():
-    rng = np.random.default_rng(4)
-    first = np.arange(1000)
-    real = {"a": first, "b": first + 5}
-
-    boot, shuffled = bootstrap_rows(real, rng), independent_columns(real, rng)
-
-    assert (boot["b"] == boot["a"] + 5).all()
-    # Distinct rows in a bootstrap of 1000: 632 in the mean, with standard deviation 10.
-    assert abs(len(np.unique(boot["a"])) - 632) < 60
-    assert (np.sort(shuffled["a"]) == first).all()
-    assert (np.sort(shuffled["b"]) == first + 5).all()
-    # One row in a thousand fits together by chance: more than 20 has probability below 1e-17.
-    assert np.count_nonzero(shuffled["b"] == shuffled["a"] + 5) < 20
-
-
-def test_reference_rows_follow_the_generator():
-    real = {"a": np.arange(100), "b": np.arange(100)}
-
-    for draw in (bootstrap_rows, independent_columns):
-        one, two, three = (draw(real, np.random.default_rng(seed)) for seed in (1, 1, 2))
-        assert (one["b"] == two["b"]).all()
-        assert (one["b"] != three["b"]).any()
 
 
 def test_a_table_without_a_row_is_refused():
@@ -203,10 +119,6 @@ def test_what_is_no_table_of_the_schema_is_refused():
         table_variations(rows, {"x0": rows["x0"]}, schema, rng=np.random.default_rng(0))
     with pytest.raises(ParameterError, match="different lengths"):
         table_variations({**rows, "x1": rows["x1"][:2]}, rows, schema, rng=np.random.default_rng(0))
-    with pytest.raises(ParameterError, match="other_weights must be one for each"):
-        compare_tables(rows, rows, schema, [[("x0",)]], other_weights=[1.0])
-    with pytest.raises(ParameterError, match="at least 0 and not all 0"):
-        compare_tables(rows, rows, schema, [[("x0",)]], weights=[1.0, -1.0, 0.0])
 
 
 @pytest.mark.parametrize("settings", [{"ways": [0]}, {"ways": [True]}, {"ways": [1.0]}, {"triples": 0}])
@@ -223,11 +135,6 @@ def test_a_table_with_too_many_cells_to_number_is_refused():
         table_variations(rows, rows, schema, ways=[8], rng=np.random.default_rng(0))
 
 
-def test_a_variation_needs_a_distance_for_each_table():
-    with pytest.raises(ParameterError, match="one distance for each"):
-        Variation(ways=1, possible=2, tables=(("a",), ("b",)), distances=np.array([0.5]))
-
-
 def test_pairs_are_sampled_where_there_are_very_many() -> None:
     fields = [{"name": f"x{place}", "type": "boolean"} for place in range(130)]
     schema = Schema.from_dict({"fields": fields})
@@ -241,3 +148,18 @@ def test_pairs_are_sampled_where_there_are_very_many() -> None:
         len(choose_tables(Schema.from_dict({"fields": fields[:128]}), ways=[2], rng=np.random.default_rng(1))[0])
         == 8128
     )
+
+
+def test_a_bootstrap_keeps_rows_and_shuffled_columns_keep_columns():
+    rng = np.random.default_rng(4)
+    first = np.arange(1000)
+    real = {"a": first, "b": first + 5}
+
+    boot, shuffled = bootstrap_rows(real, rng), independent_columns(real, rng)
+
+    assert (boot["b"] == boot["a"] + 5).all()
+    # Distinct rows in a bootstrap of 1000: 632 in the mean, with standard deviation 10.
+    assert abs(len(np.unique(boot["a"])) - 632) < 60
+    assert (np.sort(shuffled["a"]) == first).all()
+    # One row in a thousand fits together by chance: more than 20 has probability below 1e-17.
+    assert np.count_nonzero(shuffled["b"] == shuffled["a"] + 5) < 20

@@ -8,22 +8,29 @@ from typing import Final
 import numpy as np
 
 from lapwing.errors import DataError
-from lapwing.judge.columns import compare_columns
-from lapwing.judge.dependence.associations import compare_associations, compare_correlations
-from lapwing.judge.dependence.moments import compare_moments
+from lapwing.judge.associations import compare_associations, compare_correlations
+from lapwing.judge.columns import compare_columns, missing_given, missing_together, pairs_given, pairs_together
+from lapwing.judge.declared import Weighted, compare_declared, compare_weighted, declared_notes, weighted_figures
 from lapwing.judge.disclosure.disclosure import Disclosure, compare_disclosure
-from lapwing.judge.distances.distances import compare_bounded_lipschitz, compare_densities, compare_wasserstein
-from lapwing.judge.distances.table_points import compare_kernels
+from lapwing.judge.distances import compare_bounded_lipschitz, compare_densities, compare_kernels, compare_wasserstein
 from lapwing.judge.findings import Findings
-from lapwing.judge.metrics import BOOTSTRAP, INDEPENDENT, SYNTHETIC, Compared, Internal, height
-from lapwing.judge.overlays.overlays import overlay_columns
+from lapwing.judge.metrics import (
+    BOOTSTRAP,
+    INDEPENDENT,
+    REAL,
+    SYNTHETIC,
+    Compared,
+    Internal,
+    bootstrap_rows,
+    height,
+    independent_columns,
+)
+from lapwing.judge.moments import compare_moments
+from lapwing.judge.overlays import overlay_columns
 from lapwing.judge.prediction.detection import compare_detection, compare_propensity
 from lapwing.judge.prediction.downstream import Downstream, check_target, compare_downstream
-from lapwing.judge.prediction.subgroups import bootstrap_rows, check_subgroups, compare_subgroups, independent_columns
-from lapwing.judge.rules import REAL, compare_declared, declared_notes
-from lapwing.judge.tables.gaps import missing_given, missing_together, pairs_given, pairs_together
+from lapwing.judge.prediction.subgroups import check_subgroups, compare_subgroups
 from lapwing.judge.tables.variation import Variation, choose_tables, compare_with_each
-from lapwing.judge.tables.weighted import Weighted, compare_weighted, weighted_figures
 from lapwing.judge.tables.workload import compare_k_marginals, compare_workloads
 from lapwing.rows.guard import guarded, private_boundary
 from lapwing.rows.source import coded_table

@@ -6,9 +6,9 @@ from typing import Any
 
 from lapwing.judge.findings import Findings, findings_record
 from lapwing.judge.metrics import Internal
-from lapwing.judge.report.compared.report import compared_sections
-from lapwing.judge.report.compared.summary import summary_text
+from lapwing.judge.report.compared import compared_sections
 from lapwing.judge.report.page import NOTICE, Page, Section, render
+from lapwing.judge.report.summary import summary_text
 from lapwing.rows.out.outputs import write_whole
 from lapwing.schema.schemas import Schema
 

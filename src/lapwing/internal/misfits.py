@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from lapwing.judge.metrics import Internal
-from lapwing.judge.rules import REAL, Declared, compare_declared
+from lapwing.judge.declared import Declared, compare_declared
+from lapwing.judge.metrics import REAL, Internal
 from lapwing.rows.codec.cells import Numbers, RawColumn, Texts, Times
 from lapwing.rows.codec.codec import encoder
 from lapwing.rows.codec.parsing import DAY_MICROSECONDS, read_reals, read_times

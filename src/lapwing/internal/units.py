@@ -7,8 +7,8 @@ import numpy as np
 
 from lapwing.errors import SchemaError
 from lapwing.internal.misfits import FieldFit, check_table
-from lapwing.judge.metrics import Internal
-from lapwing.judge.rules import REAL, Declared, compare_declared
+from lapwing.judge.declared import Declared, compare_declared
+from lapwing.judge.metrics import REAL, Internal
 from lapwing.rows.files.readers import open_table
 from lapwing.rows.guard import private_boundary
 from lapwing.rows.linked import code_linked

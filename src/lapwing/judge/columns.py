@@ -1,46 +1,40 @@
-"""How far the single columns of two coded tables are apart: missing and special shares, moments, quantiles, tails.
+"""How far the single columns of two coded tables are apart, and whether cells are missing together or in other places.
 
-Numbers and dates are compared by their regular codes. Every figure is in units of the real standard deviation or a
-share of rows, so that it is the same for codes as for the values they stand for. What is computed from private rows is
-private: nothing here adds noise.
+Figures are in real standard deviations or shares of rows, so that they are the same for codes as for values. What is
+computed from private rows is private: no noise is added.
 """
 
+import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from lapwing.errors import ParameterError
+from lapwing.judge.metrics import Cells, Codes, Ints, cells_of, some_columns
+from lapwing.judge.tables.variation import Variation
 from lapwing.schema.fields import Scalar
 from lapwing.schema.groupings.domains import Domain
-from lapwing.schema.scalars import quote
+from lapwing.schema.groupings.grouping import evenly
 from lapwing.schema.schemas import Schema
-
-Codes = Mapping[str, npt.NDArray[np.integer]]
-Ints = npt.NDArray[np.int64]
 
 _COUNTED: Final = 2**16  # codes of a column up to which counting is faster than sorting
 
-PERCENTS: Final = (1, 5, 25, 50, 75, 95, 99)
-"""The quantiles of a numeric or date column that are compared, in percent."""
+PERCENTS: Final = (1, 5, 25, 50, 75, 95, 99)  # the quantiles of a numeric or date column that are compared, in percent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberErrors:
     """Hold how far the regular values of a numeric or date column are from the real ones.
 
-    mean: difference of the means, in real standard deviations; above 0 where the other mean is larger; deviation:
-    relative difference of the standard deviations, at least -1; above 0 where the other one is larger; ranks: for each
-    of `PERCENTS`, p: by how much the other table's p quantile misses p on the real distribution function, -1 to 1; 0
-    where p lies within the function's jump at that quantile, above 0 where the quantile is too large; kolmogorov:
-    largest distance of the distribution functions, 0 to 1; wasserstein: smallest mean distance by which the values have
-    to be moved (W1), in real standard deviations.
+    mean: difference of means, in real standard deviations; deviation: relative difference of standard deviations;
+    ranks: for each of `PERCENTS`, by how much the other table's quantile misses that percentage on the real
+    distribution function (0 within its jump there, above 0 where the quantile is too large); kolmogorov: largest
+    distance of the distribution functions; wasserstein: W1, in real standard deviations.
 
-    Where one of the tables has no regular value, ranks and distance are 1 and the others None; where neither has, all
-    are 0. Where all real values are equal, there is no unit: mean, deviation and W1 are 0 if all other values are that
+    Where one table alone has no regular value, ranks and distance are 1 and the others None; where both have none, all
+    are 0. Where all real values are equal there is no unit: mean, deviation and W1 are 0 if the other values are that
     value too, else None.
     """
 
@@ -60,8 +54,8 @@ class NumberErrors:
 class ColumnErrors:
     """Hold how far one column is from the real one.
 
-    missing: difference of the shares of missing cells, -1 to 1, above 0 where the other table has more; None where a
-    cell must not be missing; numbers: none where the column is not a numeric or date one, or has categories.
+    missing: rise of the share of missing cells, None where no cell may be missing; special: rise of the share of each
+    special value; numbers: None where the column has categories or texts.
     """
 
     column: str
@@ -71,25 +65,15 @@ class ColumnErrors:
 
 
 def compare_columns(real_codes: Codes, other_codes: Codes, schema: Schema) -> tuple[ColumnErrors, ...]:
-    """Return how far every column of a coded table is from that of the real one.
+    """Return how far every column of a coded table is from that of the real one, in the schema's order.
 
-    real_codes, other_codes: mapping of str to integers (n,) and (m,), codes of every modelled column of the schema, at
-    least one row each. Returns in the schema's order. A misfit of a column that may be missing has the code of missing,
-    and counts as such.
-
-    Shares, ranks and distances are compared in integers: equal columns are at 0 exactly. Time
-    ``O(d (n + m) log(n + m))``.
-
-    >>> age = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 9}, "special": [-1]}
-    >>> real, other = {"age": np.array([2, 4, 10, 11])}, {"age": np.array([4, 4, 4, 11])}
-    >>> found = compare_columns(real, other, Schema.from_dict({"fields": [age]}))[0]
-    >>> found.missing, found.special, found.numbers.mean, found.numbers.kolmogorov, found.numbers.ranks[0]
-    (0.0, ((-1, -0.25),), 1.0, 0.5, 0.49)
+    A misfit of a column that may be missing has the code of missing and counts as such. Shares, ranks and distances are
+    compared in integers: equal columns are at 0 exactly. Time ``O(d (n + m) log(n + m))``.
     """
     found = []
     for column in schema.columns:
         domain = column.domain
-        real, other = (_checked(codes, column.name) for codes in (real_codes, other_codes))
+        real, other = (cells_of(codes, column.name) for codes in (real_codes, other_codes))
         reserved = [_rise(real, other, code) for code in range(domain.values, domain.size)]
         is_number = column.type != "string" and not column.is_categorical
         found.append(
@@ -104,15 +88,7 @@ def compare_columns(real_codes: Codes, other_codes: Codes, schema: Schema) -> tu
 
 
 def error_sizes(columns: Sequence[ColumnErrors]) -> dict[str, dict[str, float]]:
-    """Return the sizes of all errors, without their signs, by kind and column.
-
-    Returns kinds ``missing``, ``special`` (the largest of a column), ``mean``, ``deviation``, ``rank`` (mean over the
-    quantiles), ``kolmogorov`` and ``wasserstein``; for each, the columns that have the figure.
-
-    >>> flag = ColumnErrors(column="flag", missing=-0.25, special=(), numbers=None)
-    >>> error_sizes([flag])["missing"]
-    {'flag': 0.25}
-    """
+    """Return the sizes of all errors, by kind (``special``: the largest of a column) and column, where there is one."""
     sizes: dict[str, dict[str, float]] = {
         "missing": {each.column: abs(each.missing) for each in columns if each.missing is not None},
         "special": {each.column: max(abs(error) for _, error in each.special) for each in columns if each.special},
@@ -151,22 +127,13 @@ class _Law:
         return mean, math.sqrt(float((np.square(offsets - mean) * self.counts).sum()) / self.rows)
 
 
-def _checked(codes: Codes, name: str) -> npt.NDArray[np.integer]:
-    """Return the codes of a column, at least one."""
-    if name not in codes or not len(codes[name]):
-        raise ParameterError(
-            f"both tables need codes of column {quote(name)}, at least one row; give them", code="LW801"
-        )
-    return codes[name]
-
-
-def _rise(real: npt.NDArray[np.integer], other: npt.NDArray[np.integer], code: int) -> float:
+def _rise(real: Cells, other: Cells, code: int) -> float:
     """Return by how much the share of a code is larger in the other table."""
     counts = int(np.count_nonzero(real == code)), int(np.count_nonzero(other == code))
     return (counts[1] * len(real) - counts[0] * len(other)) / (len(real) * len(other))
 
 
-def _law(codes: npt.NDArray[np.integer], domain: Domain) -> _Law:
+def _law(codes: Cells, domain: Domain) -> _Law:
     if domain.size <= _COUNTED:
         found = np.bincount(codes, minlength=domain.size)[: domain.values]
         points = np.flatnonzero(found)
@@ -177,22 +144,14 @@ def _law(codes: npt.NDArray[np.integer], domain: Domain) -> _Law:
     return _Law(points, counts, np.concatenate(([0], np.cumsum(counts))))
 
 
-def _merged(points: Ints, others: Ints) -> Ints:
-    """Return the points of two increasing lists, increasing, each once; the sort sees that it merges two runs."""
-    both = np.sort(np.concatenate((points, others)), kind="stable")
-    return both[np.diff(both, prepend=both[0] - 1) > 0]
-
-
-def _number_errors(
-    real_codes: npt.NDArray[np.integer], other_codes: npt.NDArray[np.integer], domain: Domain
-) -> NumberErrors:
+def _number_errors(real_codes: Cells, other_codes: Cells, domain: Domain) -> NumberErrors:
     """Return how far the regular codes of a column are from the real ones."""
     real, other = _law(real_codes, domain), _law(other_codes, domain)
     if not real.rows or not other.rows:
         if real.rows == other.rows:
             return NumberErrors(mean=0.0, deviation=0.0, ranks=(0.0,) * len(PERCENTS), kolmogorov=0.0, wasserstein=0.0)
         return NumberErrors(mean=None, deviation=None, ranks=(1.0,) * len(PERCENTS), kolmogorov=1.0, wasserstein=None)
-    points = _merged(real.points, other.points)
+    points = np.union1d(real.points, other.points)
     # Whole numbers, divided once: n * m is below 2**63 for all tables that fit in memory.
     heights = np.abs(other.up_to(points) * real.rows - real.up_to(points) * other.rows)
     scale = real.rows * other.rows
@@ -223,3 +182,70 @@ def _rank_error(real: _Law, point: int, percent: int) -> float:
     before, upto = (100 * int(count) for count in real.up_to(np.array([point - 1, point])))
     missed = before - wanted if before > wanted else min(upto - wanted, 0)
     return missed / (100 * real.rows)
+
+
+Pairs = tuple[tuple[str, str], ...]
+
+PAIRS: Final = 2000  # pairs of columns that are compared where there are more
+GIVEN: Final = 16  # equal parts of the public domain in which the other column is taken
+
+
+def pairs_together(schema: Schema, *, most: int = PAIRS, rng: np.random.Generator) -> Pairs:
+    """Return the pairs of columns that may be missing or have special values: all, or a sample."""
+    return tuple(some_columns(_pairs_together(schema), most, rng))
+
+
+def pairs_given(schema: Schema, *, most: int = PAIRS, rng: np.random.Generator) -> Pairs:
+    """Return the pairs of a column that may be missing and any other column: all, or a sample."""
+    return tuple(some_columns(_pairs_given(schema), most, rng))
+
+
+def _pairs_together(schema: Schema) -> Pairs:
+    names = [each.name for each in schema.columns if each.domain.missing or each.special]
+    return tuple(itertools.combinations(names, 2))
+
+
+def _pairs_given(schema: Schema) -> Pairs:
+    may_miss, names = (
+        [each.name for each in schema.columns if each.domain.missing],
+        [each.name for each in schema.columns],
+    )
+    return tuple((name, other) for name, other in itertools.product(may_miss, names) if name != other)
+
+
+def missing_together(real_codes: Codes, other_codes: Codes, schema: Schema, pairs: Pairs) -> Variation:
+    """Return how far two tables are apart in which cells of a row are regular at the same time."""
+    tables = [
+        {name: codes[name] >= schema.field(name).domain.values for name in {each for pair in pairs for each in pair}}
+        for codes in (real_codes, other_codes)
+    ]
+    found = [_distance([2 * cells[a].astype(np.uint8) + cells[b] for cells in tables], 4) for a, b in pairs]
+    return Variation(ways=2, possible=len(_pairs_together(schema)), tables=pairs, distances=np.array(found))
+
+
+def missing_given(real_codes: Codes, other_codes: Codes, schema: Schema, pairs: Pairs) -> Variation:
+    """Return how far two tables are apart in where, on a second column, the cells of a first one are missing.
+
+    The second column is taken in at most 16 equal parts of its public domain; each special value and missing stand
+    apart.
+    """
+    domains = {name: schema.field(name).domain for name in {each for pair in pairs for each in pair}}
+    groupings = {name: evenly(domains[name], GIVEN) for _, name in pairs}
+    tables = (real_codes, other_codes)
+    parts = {
+        name: [2 * each.apply(codes[name]).astype(np.min_scalar_type(2 * each.groups)) for codes in tables]
+        for name, each in groupings.items()
+    }
+    gaps = {name: [codes[name] == domains[name].last for codes in tables] for name, _ in pairs}
+    found = [
+        _distance([part + gap for part, gap in zip(parts[b], gaps[a], strict=True)], 2 * groupings[b].groups)
+        for a, b in pairs
+    ]
+    return Variation(ways=2, possible=len(_pairs_given(schema)), tables=pairs, distances=np.array(found))
+
+
+def _distance(keys: Sequence[Cells], cells: int) -> float:
+    """Return the total variation distance between the shares of cells, compared in integers."""
+    real, other = (np.bincount(each, minlength=cells) for each in keys)
+    rows, others = len(keys[0]), len(keys[1])
+    return int(np.abs(real * others - other * rows).sum()) / (2 * rows * others)

@@ -1,24 +1,23 @@
-"""The findings of a comparison as plain JSON values."""
+"""All that a comparison found: as one value, as JSON, and as figures that lie between two references."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
+from lapwing.judge.associations import Associations
 from lapwing.judge.columns import PERCENTS, ColumnErrors
-from lapwing.judge.dependence.associations import Associations
+from lapwing.judge.declared import Declared, Weighted, weighted_record
 from lapwing.judge.disclosure.disclosure import Disclosure
-from lapwing.judge.metrics import Compared
-from lapwing.judge.overlays.overlays import Overlays
+from lapwing.judge.metrics import BOOTSTRAP, INDEPENDENT, SYNTHETIC, Compared, Estimate, Metric
+from lapwing.judge.moments import MOMENT_BOUND
+from lapwing.judge.overlays import Overlays
 from lapwing.judge.prediction.downstream import Downstream
 from lapwing.judge.prediction.subgroups import SubgroupAccuracy
-from lapwing.judge.rules import Declared
 from lapwing.judge.tables.variation import Variation
-from lapwing.judge.tables.weighted import Weighted, weighted_record
+from lapwing.judge.tables.workload import workload_error
 from lapwing.version import VERSION
-
-# -- All that a comparison of a synthetic table with the real one found.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -27,16 +26,9 @@ class Findings:
 
     tables: total variation of the 1-way, 2-way and 3-way tables, by the name of the table compared: ``synthetic``,
     ``bootstrap`` (as many real rows drawn with replacement: the sampling floor) and ``independent`` (the real rows with
-    every column shuffled by itself: the lazy baseline); columns: how far every column is from the real one, of
-    ``synthetic`` and ``bootstrap``; together: which cells of a row are regular at the same time, of pairs of columns
-    that may be missing or have special values; by table. None where there is no pair; given: where on another column
-    the cells of a column are missing, likewise; associations: how strongly every pair of columns depends on each other;
-    None where there is one column; downstream: how well the target is predicted; None where none was given; subgroups:
-    of the crossing of the named columns; empty where none was named; disclosure: sanity checks of disclosure; None
-    where they were not made; overlays: columns and maps, the real and the synthetic ones side by side; notes: what was
-    left out or looks wrong, one sentence each; seed: chose tables, rows and pairs, and drew the reference rows;
-    declared: rows that break rules, and gaps to public totals; None where the schema declares neither; weighted:
-    weighted totals, shares and means; None where the schema names no survey weight.
+    every column shuffled by itself: the lazy baseline); columns: of the first two; together, given: missing cells by
+    pairs of columns, None without such a pair; notes: what was left out or looks wrong, one sentence each; seed: chose
+    tables, rows and pairs, and drew the reference rows. None stands for what was not asked for or does not apply.
     """
 
     tables: Mapping[str, tuple[Variation, ...]]
@@ -58,10 +50,7 @@ class Findings:
 
 
 def findings_record(found: Findings) -> dict[str, Any]:
-    """Return findings as plain JSON values: the content of the file that `lapwing evaluate --json` writes.
-
-    Returns of dicts, lists, texts, finite numbers, truth values and None.
-    """
+    """Return findings as plain JSON values: the content of the file that `lapwing evaluate --json` writes."""
     return {
         "lapwing": VERSION,
         "seed": found.seed,
@@ -104,18 +93,8 @@ def plain(value: Any) -> Any:  # noqa: ANN401
 
 
 def _metric(compared: Compared) -> dict[str, Any]:
-    metric = compared.metric
-    return {
-        "key": metric.key,
-        "title": metric.title,
-        "unit": metric.unit,
-        "meaning": metric.meaning,
-        "best": metric.best,
-        "reference": metric.reference,
-        "columns": compared.columns,
-        "rows": compared.rows,
-        "values": plain(compared.values),
-    }
+    figures = {"columns": compared.columns, "rows": compared.rows, "values": plain(compared.values)}
+    return {**plain(compared.metric), **figures}
 
 
 def _by_table(found: Mapping[str, Variation] | None) -> dict[str, Any] | None:
@@ -143,3 +122,82 @@ def _column(errors: ColumnErrors) -> dict[str, Any]:
         ranks = {str(percent): error for percent, error in zip(PERCENTS, errors.numbers.ranks, strict=True)}
         record["numbers"] |= {"ranks": ranks, "rank": errors.numbers.rank}
     return record
+
+
+PREDICTION: Final = "downstream"  # key of the prediction of the target
+LESSON: Final = 0.05  # AUC by which real rows must beat the majority class for a prediction to have a place
+
+
+def placed_figures(found: Findings) -> tuple[Compared, ...]:
+    """Return all figures of a comparison that have those of a resample and of independent columns beside them.
+
+    Tables of one, two and three columns, missing cells, the other metrics but for bounds, then prediction where real
+    rows teach anything: there the ceiling stands for the resample and the floor for independent columns.
+    """
+    metrics = [each for each in found.metrics if each.metric not in MOMENT_BOUND.values()]  # no figures, but bounds
+    return (*_variations(found), *_gaps(found), *metrics, *_prediction(found))
+
+
+def _exact(values: Mapping[str, float]) -> dict[str, Estimate]:
+    return {name: Estimate(value=value) for name, value in values.items()}
+
+
+def _variations(found: Findings) -> list[Compared]:
+    """Return the mean total variation of the tables with so many columns."""
+    compared = []
+    for place, tables in enumerate(found.tables[SYNTHETIC]):
+        count = f"{tables.ways} columns" if tables.ways > 1 else "one column"
+        metric = Metric(
+            key=f"total_variation_{tables.ways}",
+            title=f"Tables of {count}, mean",
+            unit="share of rows",
+            meaning=f"Mean total variation of the tables of {count}: the share of rows that would have to change for a "
+            "table to be the real one, from 0 to 1.",
+            reference="docs: evaluate, total variation",
+        )
+        halves = {name: workload_error(each[place]) for name, each in found.tables.items()}
+        values = {
+            name: Estimate(value=each.value / 2, standard_error=each.standard_error / 2)
+            for name, each in halves.items()
+        }
+        compared.append(Compared(metric=metric, values=values, columns=len(found.columns[SYNTHETIC])))
+    return compared
+
+
+def _gaps(found: Findings) -> list[Compared]:
+    """Return the mean total variation of what is missing together, and where."""
+    compared = []
+    kinds = (
+        ("missing_together", "Missing together, mean", found.together, "which cells of a row are regular together"),
+        ("missing_given", "Missing given a column, mean", found.given, "where on another column cells are missing"),
+    )
+    for key, title, tables, what in kinds:
+        if tables is not None:
+            metric = Metric(
+                key=key,
+                title=title,
+                unit="share of rows",
+                meaning=f"Mean total variation of {what}, from 0 to 1.",
+                reference="docs: evaluate, single columns and gaps",
+            )
+            values = _exact({name: each.mean for name, each in tables.items()})
+            compared.append(Compared(metric=metric, values=values, columns=len(found.columns[SYNTHETIC])))
+    return compared
+
+
+def _prediction(found: Findings) -> list[Compared]:
+    """Return how well the target is predicted: from synthetic rows, from real ones, and by the majority class."""
+    area = found.downstream
+    if area is None or area.ceiling - area.floor < LESSON:
+        return []
+    metric = Metric(
+        key=PREDICTION,
+        title="Prediction of the target, AUC",
+        unit="AUC",
+        meaning="Area under the ROC curve of a classifier that was trained on synthetic rows and tested on real ones, "
+        "from 0.5 (knows nothing) to 1; beside it the same trained on real rows, and the majority class.",
+        best=1.0,
+        reference="docs: evaluate, prediction",
+    )
+    values = _exact({SYNTHETIC: area.auc, BOOTSTRAP: area.ceiling, INDEPENDENT: area.floor})
+    return [Compared(metric=metric, values=values, columns=len(found.columns[SYNTHETIC]))]

@@ -1,60 +1,43 @@
 """How good a table is, in a few words: where each figure lies between a resample and independent columns.
 
-A figure alone says little: tables with many cells are far from anything but themselves. So each one is placed between
-two that are computed in the same way: that of as many real rows drawn with replacement (the sampling floor, here called
-a resample), and that of the real rows with every column shuffled by itself (the lazy baseline). Words follow from
-the place by fixed thresholds, and from its less favourable end where the figure is an estimate.
-
-Rows drawn with replacement differ from the real ones as these do from the law that they came from. Rows drawn anew
-from that law have the chance of both: they are sqrt(2) times as far where a cell holds many rows, and e = 2.72 times
-where it holds one. Hence `SAME`, `SPARSE` and `APART`: what cannot be told from new rows is not called worse than them.
+A figure alone says little, because tables with many cells are far from anything but themselves. So each is placed
+between the same figure of two references: as many real rows drawn with replacement (a *resample*: the sampling floor),
+and the real rows with every column shuffled by itself (*independent columns*: the lazy baseline). Fixed thresholds turn
+the place into words; an estimate is judged by its less favourable end, two standard errors away.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from lapwing.judge.columns import error_sizes
-from lapwing.judge.findings import Findings
+from lapwing.judge.findings import PREDICTION, Findings, placed_figures
 from lapwing.judge.metrics import BOOTSTRAP, INDEPENDENT, SYNTHETIC, Compared, Estimate, Metric
-from lapwing.judge.placed import PREDICTION, placed_figures
 from lapwing.judge.prediction.downstream import Downstream
 from lapwing.schema.scalars import quote
 
 Verdict = Literal["closer", "fresh", "most", "part", "none", "worse", "sparse", "several", "far"]
 
+# The largest place, from 0 (a resample) to 1 (independent columns), that still gets each verdict; beyond NONE: worse.
 FRESH: Final = 0.05
-"""Largest place, from 0 (a resample) to 1 (independent columns), that counts as a resample."""
-
 MOST: Final = 1 / 3
-"""Largest place at which most of the dependence counts as kept."""
-
 PART: Final = 0.9
-"""Largest place at which part of the dependence counts as kept."""
-
 NONE: Final = 1.1
-"""Largest place that counts as no better than independent columns; beyond, a table is worse."""
 
-SAME: Final = 1.5
-"""A distance so many times that of a resample counts as one, wherever independent columns are."""
-
-SEVERAL: Final = 5.0
-"""Without a place: so many times that of a resample count as several, more as much farther."""
-
-APART: Final = 3.0
-"""Independent columns must be so many times as far as a resample for a place between them to mean anything."""
-
-SPARSE: Final = math.e
-"""So far from a resample may new rows be in sparse tables: without a place, no figure up to there is called far."""
-
-CLOSER: Final = 2.0
-"""A distance that is so many times smaller than that of a resample is called closer."""
+# Some distances are only compared with that of a resample. A resample differs from the real rows as these differ from
+# the population; rows of new people have both differences. They are sqrt(2) times as far as a resample where cells hold
+# many rows, and up to e = 2.72 times where each holds one row. Nothing that new people could reach is called far.
+CLOSER: Final = 2.0  # times smaller than that of a resample: closer than one
+SAME: Final = 1.5  # times that of a resample: as close as one, wherever independent columns are
+SPARSE: Final = math.e  # times, in tables of few rows a cell: too few rows to tell from a resample
+SEVERAL: Final = 5.0  # times: several times as far; more: much farther
+APART: Final = 3.0  # times a resample's distance that independent columns need for a figure to have a place
 
 _ERRORS: Final = 2.0  # standard errors by which an estimate may be better than the truth
-_FARTHEST: Final = 2.0  # places beyond are not told apart
-_ROUNDING: Final = 1e-6  # of a figure: a smaller standard error is that of arithmetic
-_EPSILON: Final = 1e-12  # rounding of a difference of two equal distances
+_FARTHEST: Final = 2.0  # larger places are shown as "> 200 %"
+_ROUNDING: Final = 1e-6  # a standard error below this share of its figure comes from floating point
+_EPSILON: Final = 1e-12  # a distance below this comes from floating point
 
 WORDS: Final[Mapping[Verdict, str]] = {
     "closer": "closer than a resample",
@@ -67,17 +50,15 @@ WORDS: Final[Mapping[Verdict, str]] = {
     "several": "several times as far as a resample",
     "far": "much farther than a resample",
 }
-"""What each verdict says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
     """Hold where one figure lies.
 
-    synthetic, bootstrap, independent: the figure, that of a resample, and that of independent columns; place: from 0 (a
-    resample) to 1 (independent columns); below 0 and above 1 beyond them. None where independent columns are not
-    clearly farther than a resample: the figure does not see dependence, or there is none; place_error: standard error
-    of the place; 0 where there is none; times: how many times as far as a resample; None where that is at no distance.
+    place: from 0 (a resample) to 1 (independent columns), below 0 and above 1 beyond them. None where independent
+    columns are not clearly farther than a resample: the figure does not react to dependence, or there is none; times:
+    how many times as far as a resample; None where that is at no distance.
     """
 
     metric: Metric
@@ -109,9 +90,9 @@ class Standing:
 class Glance:
     """Hold the findings of a comparison in a few words.
 
-    headline: one sentence: what the figures that see dependence say together; details: sentences that belong to it: the
-    best and the worst figure, single columns, prediction; cautions: what the figures do not say, and what looks wrong;
-    standings: every figure, in the order of the findings: tables of one, two and three columns first.
+    headline: one sentence about pairs of columns; details: what was compared, single columns, prediction; cautions:
+    what the figures do not say, and what looks wrong; standings: every figure, tables of one, two and three columns
+    first.
     """
 
     headline: str
@@ -121,19 +102,8 @@ class Glance:
 
 
 def standing(compared: Compared) -> Standing | None:
-    """Return where a figure lies between a resample and independent columns.
-
-    Returns none where one of the values is missing or not finite.
-
-    >>> metric = Metric(key="x", title="x", unit="share", meaning="", best=0.0, reference="")
-    >>> values = {"synthetic": 0.3, "bootstrap": 0.1, "independent": 0.9}
-    >>> values = {name: Estimate(value=value, standard_error=0.0) for name, value in values.items()}
-    >>> found = standing(Compared(metric=metric, values=values, rows=None, columns=2))
-    >>> round(found.place, 3), found.words
-    (0.25, 'most of the dependence kept')
-    """
-    values = [compared.values.get(name) for name in (SYNTHETIC, BOOTSTRAP, INDEPENDENT)]
-    synthetic, floor, lazy = values
+    """Return where a figure lies; None where a value is missing or not finite."""
+    synthetic, floor, lazy = (compared.values.get(name) for name in (SYNTHETIC, BOOTSTRAP, INDEPENDENT))
     if synthetic is None or floor is None or lazy is None:
         return None
     if not all(math.isfinite(each.value) for each in (synthetic, floor, lazy)):
@@ -142,7 +112,7 @@ def standing(compared: Compared) -> Standing | None:
     own, low, high = (abs(each.value - best) for each in (synthetic, floor, lazy))
     noise = _ERRORS * math.hypot(floor.standard_error, lazy.standard_error)
     error = _finite(synthetic.standard_error)
-    # What real rows teach is no distance by chance: a prediction is judged by its place alone.
+    # A prediction's distance from the best score is not made by chance alone: only its place counts.
     is_chance = compared.metric.key != PREDICTION
     place, place_error = None, 0.0
     verdict = _beside(own + _ERRORS * error, low) if is_chance else "far"
@@ -169,17 +139,17 @@ def _finite(error: float) -> float:
 
 
 def _between(upper: float, place: float) -> Verdict:
-    """Return the verdict of a place between floor and baseline, by its less favourable end."""
+    """Return the verdict of a place, by its less favourable end."""
     limits: tuple[tuple[float, Verdict], ...] = ((FRESH, "fresh"), (MOST, "most"), (PART, "part"))
     for limit, verdict in limits:
         if upper <= limit:
             return verdict
-    # Only a figure that is beyond the baseline by more than its error is called worse.
+    # Worse than independent columns only by more than its error: here the more favourable end counts.
     return "none" if 2 * place - upper <= NONE else "worse"
 
 
 def _beside(upper: float, low: float) -> Verdict:
-    """Return the verdict of a distance beside that of a resample alone, by its less favourable end."""
+    """Return the verdict of a distance compared with a resample's alone, by its less favourable end."""
     if low <= _EPSILON:
         return "fresh" if upper <= _EPSILON else "far"
     if upper < low / CLOSER:
@@ -199,7 +169,9 @@ def glance(found: Findings) -> Glance:
     by_key = {each.metric.key: each for each in places}
     single, pairs = by_key.get("total_variation_1"), by_key.get("total_variation_2")
     main = pairs if pairs is not None else single
-    details = [_compared(found), _counted(places)]
+    columns = len(found.columns[SYNTHETIC])
+    counts = f"{_many(found.synthetic_rows, 'synthetic row')} with {_many(found.rows, 'real one')}"
+    details = [f"Compared: {counts}, in {_many(columns, 'column')}.", _counted(places)]
     if single is not None and main is not single:
         details.append(f"Single columns: {single.words}.")
     details.append(_means(found))
@@ -213,12 +185,8 @@ def glance(found: Findings) -> Glance:
     )
 
 
-def glance_table(found: Glance) -> tuple[tuple[str, ...], ...]:
-    """Return the standings as cells of text: a heading, then a line for each figure.
-
-    Returns columns: the figure, its synthetic value, that of a resample, that of independent columns, the place in
-    percent (0 a resample, 100 independent columns), the verdict. The four in the middle are numbers.
-    """
+def glance_table(standings: Sequence[Standing]) -> tuple[tuple[str, ...], ...]:
+    """Return standings as cells of text: a heading, then a line for each figure; all but the ends are numbers."""
     heading = ("figure", "synthetic", "resample", "independent", "place", "verdict")
     lines = [
         (
@@ -227,17 +195,13 @@ def glance_table(found: Glance) -> tuple[tuple[str, ...], ...]:
             place_text(each),
             each.words,
         )
-        for each in found.standings
+        for each in standings
     ]
     return (heading, *lines)
 
 
 def estimate_text(estimate: Estimate) -> str:
-    """Return a figure with its standard error, where it has one.
-
-    >>> estimate_text(Estimate(value=0.123456, standard_error=0.00123))
-    '0.1235 ± 0.0012'
-    """
+    """Return a figure with its standard error, where it has one."""
     error = _finite(estimate.standard_error)
     if error < _ROUNDING * abs(estimate.value):
         error = 0.0
@@ -278,11 +242,8 @@ _PAIRS: Final[Mapping[Verdict, str]] = {
 }
 
 
-def _compared(found: Findings) -> str:
-    """Return what was compared."""
-    rows, columns = found.synthetic_rows, len(found.columns[SYNTHETIC])
-    counts = f"{rows:,} synthetic row{'s' * (rows != 1)} with {found.rows:,} real one{'s' * (found.rows != 1)}"
-    return f"Compared: {counts}, in {columns:,} column{'s' * (columns != 1)}."
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' * (count != 1)}"
 
 
 def _counted(places: tuple[Standing, ...]) -> str:

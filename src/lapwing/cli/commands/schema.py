@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lapwing.internal.misfits import FieldFit
     from lapwing.internal.suggestions import Suggestion
     from lapwing.internal.units import UnitFit
-    from lapwing.judge.rules import Declared
+    from lapwing.judge.declared import Declared
     from lapwing.schema.fields import Field
     from lapwing.schema.purchases import Purchase
     from lapwing.schema.schemas import Schema

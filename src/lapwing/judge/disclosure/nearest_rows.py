@@ -1,10 +1,10 @@
-"""The closest row of another coded table, by Gower's distance, with scikit-learn's neighbours.
+"""The closest row of another coded table, by Gower's distance, and whether synthetic rows are copies of real ones.
 
-Gower's distance of two rows is the mean over columns of: the difference of two places on [0, 1] for regular codes of
-an ordered column, else 0 for equal and 1 for different codes. A missing cell is a code like any other.
+Gower's distance of two rows is the mean over columns of: the difference of two places on [0, 1] for regular codes of an
+ordered column, else 0 for equal and 1 for different codes. A missing cell is a code like any other.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,19 +13,11 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from lapwing.errors import LapwingError
-from lapwing.judge.disclosure.proportions import Outcome, wilson
-from lapwing.judge.metrics import Floats
+from lapwing.judge.metrics import Cells, Codes, Floats, Ints, Outcome, wilson
 from lapwing.schema.fields import Field
 
-Codes = Mapping[str, npt.NDArray[np.integer]]
-Ints = npt.NDArray[np.int64]
-
-EXACT: Final = 500_000_000
-"""Pairs of rows, times columns, up to which all pairs are compared: about three seconds."""
-
-CANDIDATES: Final = 64
-"""Beyond, rows to which a row is compared: those closest to it in `DIRECTIONS` random directions."""
-
+EXACT: Final = 500_000_000  # pairs of rows, times columns, up to which all pairs are compared: about three seconds
+CANDIDATES: Final = 64  # beyond, rows to which a row is compared: those closest to it in `DIRECTIONS` random directions
 DIRECTIONS: Final = 8
 
 _STEPS: Final = 2**20  # places on [0, 1] are multiples of 1/_STEPS: sums of them are exact, and ties are ties
@@ -34,10 +26,9 @@ _DRAWN: Final = 2**16  # random vectors for codes of one column; beyond, codes s
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Closest:
-    """Hold, for each row, the closest one of another table.
+    """Hold, for each row, the distance to the closest one of another table and its position.
 
-    distances: float64 (m,), gower's distance, 0 to 1; positions: int64 (m,), of the closest row in the other table: one
-    of them, where several are equally close. Rows that agree in all compared columns are one row, the first.
+    One of them, where several are equally close. Rows that agree in all compared columns are one row, the first.
     """
 
     distances: Floats
@@ -49,20 +40,15 @@ def closest_rows(
 ) -> list[Closest]:
     """Return the closest row of each of some other tables for each row of a table.
 
-    codes: mapping of str to integers (m,), codes of the columns, at least one row; others: at least one row each. Which
-    of several equally close rows is found depends on their order: shuffle them. All are searched in the same way, so
-    that distances to one table may be held against those to another; exact: pairs of rows, times columns, up to which
-    all pairs are compared.
+    Which of several equally close rows is found depends on their order: shuffle them. All are searched in the same way,
+    so that distances to one table may be held against those to another. J. C. Gower, "A general coefficient of
+    similarity and some of its properties", Biometrics 27 (1971), with the public bounds for the range, and missing as a
+    value.
 
-    References
-    ----------
-    J. C. Gower, "A general coefficient of similarity and some of its properties", Biometrics 27 (1971), 857-871, with
-    the public bounds for the range, and missing as a value.
-
-    Up to ``exact``: all pairs, by Manhattan distance of sparse vectors that have Gower's distance exactly (places are
-    rounded to 2**-20 of the range). Time ``O(m n d)``, 5 ns each. Beyond: the 64 rows that are closest in 8 random
-    directions, by a KD-tree, and of those the closest by Gower's distance. A near copy is then found almost surely,
-    while for other rows the distance may be somewhat too large. Time ``O((m + n) d + n log n)``.
+    Up to ``exact`` pairs of rows, times columns: all pairs, by Manhattan distance of sparse vectors that have Gower's
+    distance exactly (places are rounded to 2**-20 of the range). Time ``O(m n d)``, 5 ns each. Beyond: the 64 rows that
+    are closest in 8 random directions, by a KD-tree, and of those the closest by Gower's distance. A near copy is then
+    found almost surely, while for other rows the distance may be somewhat too large. Time ``O((m + n) d + n log n)``.
     """
     firsts = [np.sort(np.unique(row_keys(each, columns), return_index=True)[1]) for each in others]
     distinct = [
@@ -81,16 +67,8 @@ def closest_rows(
 def row_keys(codes: Codes, columns: Sequence[Field]) -> npt.NDArray[np.uint64]:
     """Return a number for each row: the same for rows that agree in all columns, and different for others.
 
-    codes: mapping of str to integers (n,), codes of the columns. Returns uint64 (n,).
-
     A mixing function of 64 bits: among a million different rows, any two have the same number with probability about
     3e-8.
-
-    >>> from lapwing.schema.schemas import Schema
-    >>> columns = Schema.from_dict({"fields": [{"name": "a", "type": "boolean"}]}).columns
-    >>> keys = row_keys({"a": np.array([0, 1, 0])}, columns)
-    >>> bool(keys[0] == keys[2]), bool(keys[0] == keys[1])
-    (True, False)
     """
     keys = np.zeros(len(codes[columns[0].name]), np.uint64)
     for column in columns:
@@ -138,17 +116,13 @@ def _vectors(tables: Sequence[Codes], columns: Sequence[Field]) -> list[Any]:
         width += 2 + len(present)
     # scikit-learn reads 32-bit indices only.
     coordinates, entries = np.column_stack(indices).astype(np.int32), np.column_stack(values)
-    found, start = [], 0
-    for codes in tables:
-        stop = start + len(codes[columns[0].name])
-        ends = np.arange(stop - start + 1, dtype=np.int32) * np.int32(len(indices))
-        parts = entries[start:stop].ravel(), coordinates[start:stop].ravel(), ends
-        found.append(csr_matrix(parts, shape=(stop - start, width)))
-        start = stop
-    return found
+    ends = np.arange(len(entries) + 1, dtype=np.int32) * np.int32(len(indices))
+    every = csr_matrix((entries.ravel(), coordinates.ravel(), ends), shape=(len(entries), width))
+    heights = [len(codes[columns[0].name]) for codes in tables]
+    return [every[stop - rows : stop] for stop, rows in zip(np.cumsum(heights), heights, strict=True)]
 
 
-def _places(codes: npt.NDArray[np.integer], column: Field) -> Floats:
+def _places(codes: Cells, column: Field) -> Floats:
     """Return where the regular codes of an ordered column lie on [0, 1], in steps; nan for all other codes."""
     domain = column.domain
     if not domain.ordered or domain.values == 1:
@@ -193,7 +167,7 @@ def _projections(tables: Sequence[Codes], columns: Sequence[Field], rng: np.rand
     return found
 
 
-def _along(codes: npt.NDArray[np.integer], column: Field, drawn: Floats, along: Floats) -> Floats:
+def _along(codes: Cells, column: Field, drawn: Floats, along: Floats) -> Floats:
     """Return what codes of a column add along the directions: their place, or what was drawn for them."""
     places = _places(codes, column)[:, None]
     return np.where(np.isnan(places), drawn[(codes % len(drawn)).astype(np.int64)], places * along)
@@ -207,8 +181,7 @@ def _neighbours() -> tuple[Any, Any, Any, Any]:
         from threadpoolctl import threadpool_limits  # noqa: PLC0415 - scikit-learn needs it
     except ImportError:
         raise LapwingError(
-            'the closest rows need scikit-learn; install it with: pip install "lapwing[report]"',
-            code="LW701",
+            'the closest rows need scikit-learn; install it with: pip install "lapwing[report]"', code="LW701"
         ) from None
     return NearestNeighbors, KDTree, config_context, threadpool_limits
 
@@ -216,17 +189,12 @@ def _neighbours() -> tuple[Any, Any, Any, Any]:
 # -- Whether synthetic rows copy the rows they were made from: exact copies, and distance to the closest record.
 
 
-PERCENTS: Final = (1, 5, 25, 50, 75, 95, 99)
-"""Quantiles of the distances that are told, in percent."""
+PERCENTS: Final = (1, 5, 25, 50, 75, 95, 99)  # quantiles of the distances that are told, in percent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClosestDistances:
-    """Hold quantiles of the distances from synthetic rows to the closest real ones.
-
-    real: of the distances to rows that the synthetic table was made from: Gower's distance, 0 to 1; holdout: of the
-    distances to as many holdout rows; None without a holdout.
-    """
+    """Hold quantiles of the distances from synthetic rows to the closest real ones, and to as many holdout rows."""
 
     percents: tuple[int, ...]
     real: tuple[float, ...]
@@ -234,22 +202,13 @@ class ClosestDistances:
 
 
 def closer_to_real(real: Closest, holdout: Closest) -> tuple[Outcome, int, int]:
-    """Return how many synthetic rows are closer to the rows of the release than to as many holdout rows.
+    """Return how many synthetic rows are closer to the rows of the release than to as many holdout rows; and ties.
 
-    real, holdout: of the same synthetic rows, in as many real rows as holdout rows. Returns the share of synthetic rows
-    that are closer to a real row, ties counted half; a half is expected where the real rows and the holdout are random
-    parts of one table and nothing was copied; synthetic rows closer to a real row, and ties.
-
-    Many synthetic rows may have the same closest row, and then say the same thing as often: what is random where
-    nothing was copied is on which side each closest row is. So a row's synthetic neighbours count as one trial, and the
-    trials are as many as equally frequent closest rows would have the same variance (Kish's effective number). With
-    one trial for each synthetic row, the interval would miss a half far too often.
-
-    >>> real = Closest(np.array([0.0, 0.1, 0.2, 0.2]), np.array([0, 1, 2, 3]))
-    >>> holdout = Closest(np.array([0.1, 0.2, 0.1, 0.2]), np.array([0, 1, 2, 3]))
-    >>> outcome, closer, ties = closer_to_real(real, holdout)
-    >>> outcome.attack.rate, closer, ties
-    (0.625, 2, 1)
+    A half is expected where the real rows and the holdout are random parts of one table and nothing was copied. Many
+    synthetic rows may have the same closest row, and then say the same thing as often: what is random where nothing was
+    copied is on which side each closest row is. So a row's synthetic neighbours count as one trial, and the trials are
+    as many as equally frequent closest rows would have the same variance (Kish's effective number). With one trial for
+    each synthetic row, the interval would miss a half far too often.
     """
     is_closer, is_farther = real.distances < holdout.distances, real.distances > holdout.distances
     rows, closer = len(is_closer), int(is_closer.sum())
@@ -271,17 +230,7 @@ def measure_distances(
     holdout_codes: Codes | None = None,
     rng: np.random.Generator,
 ) -> tuple[ClosestDistances, Closest, Closest | None]:
-    """Return the distances from synthetic rows to the closest rows of the release and of a holdout.
-
-    synthetic_codes, real_codes: mapping of str to integers (m,) and (n,), codes of the columns, at least one row each;
-    holdout_codes: mapping of str to integers (n,), as many rows as the real table.
-
-    >>> from lapwing.schema.schemas import Schema
-    >>> columns = Schema.from_dict({"fields": [{"name": "a", "type": "boolean"}]}).columns
-    >>> rows = {"a": np.array([0, 1])}
-    >>> measure_distances(rows, rows, columns, rng=np.random.default_rng(0))[0].real
-    (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    """
+    """Return the distances from synthetic rows to the closest rows of the release and of a holdout of as many rows."""
     others = [real_codes] if holdout_codes is None else [real_codes, holdout_codes]
     real, *rest = closest_rows(synthetic_codes, others, columns, rng=rng)
     holdout = rest[0] if rest else None
@@ -294,17 +243,8 @@ def measure_distances(
 def exact_copies(synthetic_codes: Codes, real_codes: Codes, columns: Sequence[Field]) -> Outcome:
     """Return how many synthetic rows agree with a real row in all columns.
 
-    synthetic_codes, real_codes: mapping of str to integers (m,) and (n,), codes of the columns, at least one row each.
-    Returns its baseline is the share of real rows that agree with another real row: what is expected of fresh rows of
-    the same law, where no person is in the real table twice.
-
-    All rows are compared. Time ``O((m + n) (d + log(m + n)))``.
-
-    >>> from lapwing.schema.schemas import Schema
-    >>> columns = Schema.from_dict({"fields": [{"name": "a", "type": "boolean"}]}).columns
-    >>> found = exact_copies({"a": np.array([0, 0, 1, 2])}, {"a": np.array([0, 1, 1])}, columns)
-    >>> found.attack.rate, round(found.baseline.rate, 3)
-    (0.75, 0.667)
+    The baseline is the share of real rows that agree with another real row: what is expected of fresh rows of the same
+    law, where no person is in the real table twice. Time ``O((m + n) (d + log(m + n)))``.
     """
     synthetic, real = row_keys(synthetic_codes, columns), row_keys(real_codes, columns)
     counts = np.unique(real, return_counts=True)[1]
@@ -317,18 +257,9 @@ def exact_copies(synthetic_codes: Codes, real_codes: Codes, columns: Sequence[Fi
 def copies_beyond_chance(
     synthetic_codes: Codes, real_codes: Codes, holdout_codes: Codes, columns: Sequence[Field]
 ) -> Outcome:
-    """Return how many different synthetic rows occur among real rows, and how many among as many holdout rows.
+    """Return how many different synthetic rows occur among real rows, and as the control, among as many holdout rows.
 
-    synthetic_codes, real_codes, holdout_codes: mapping of str to integers (m,), codes of the columns, at least one row
-    each. Returns its control is the share that occurs in the holdout. Synthetic rows that agree in all columns are one
-    row: they are found or not found together.
-
-    >>> from lapwing.schema.schemas import Schema
-    >>> columns = Schema.from_dict({"fields": [{"name": "a", "type": "boolean"}]}).columns
-    >>> real, holdout = {"a": np.array([0, 1])}, {"a": np.array([1, 1])}
-    >>> found = copies_beyond_chance({"a": np.array([0, 0, 1])}, real, holdout, columns)
-    >>> found.attack.rate, found.control.rate
-    (1.0, 0.5)
+    Synthetic rows that agree in all columns are one row: they are found or not found together.
     """
     synthetic = np.unique(row_keys(synthetic_codes, columns))
     shares = [

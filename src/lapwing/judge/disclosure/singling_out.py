@@ -1,7 +1,7 @@
 """Whether descriptions that fit one synthetic row fit one real row: singling out.
 
 A description is a list of conditions on different columns, such as "age at least 90 and place p7". What is computed
-from private rows is private: nothing here adds noise.
+from private rows is private: no noise is added.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,24 +11,18 @@ from typing import Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from lapwing.judge.disclosure.proportions import Outcome, Proportion, wilson
+from lapwing.judge.metrics import Cells, Codes, Outcome, Proportion, wilson
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.schemas import Schema
 
-Codes = Mapping[str, npt.NDArray[np.integer]]
-Ints = npt.NDArray[np.int64]
 Direction = Literal["equal", "at most", "at least"]
 
-ATTACKS: Final = 1000
-"""Descriptions of each kind that are tried on real rows."""
-
+ATTACKS: Final = 1000  # descriptions of each kind that are tried on real rows
 TRIES: Final = 2 * ATTACKS
 """Synthetic rows that are described by several columns to find descriptions that fit no other."""
 
-CONDITIONS: Final = (3, 16)
-"""Fewest columns of a description by several, where the table has them, and most."""
-
+CONDITIONS: Final = (3, 16)  # fewest columns of a description by several, where the table has them, and most
 _GLANCE: Final = 1024  # rows that tell which condition fits few rows: it is looked at first, and the rest is fast
 
 
@@ -45,14 +39,7 @@ Description = tuple[Condition, ...]
 
 
 def count_matches(codes: Codes, description: Description, schema: Schema) -> int:
-    """Return how many rows a description fits.
-
-    codes: mapping of str to integers (n,), codes of its columns.
-
-    >>> schema = Schema.from_dict({"fields": [{"name": "a", "type": "boolean"}]})
-    >>> count_matches({"a": np.array([0, 1, 2])}, (Condition(column="a", direction="at least", code=1),), schema)
-    1
-    """
+    """Return how many rows a description fits."""
     domains = {each: schema.field(each.column).domain for each in description}
     first, *rest = sorted(
         description, key=lambda each: int(_fits(codes[each.column][:_GLANCE], each, domains[each]).sum())
@@ -64,16 +51,10 @@ def count_matches(codes: Codes, description: Description, schema: Schema) -> int
 
 
 def single_conditions(synthetic_codes: Codes, schema: Schema, *, rng: np.random.Generator) -> tuple[Description, ...]:
-    """Return conditions on one column that fit exactly one synthetic row.
+    """Return conditions on one column that fit exactly one synthetic row, at most 1,000.
 
-    synthetic_codes: mapping of str to integers (m,), at least one row; rng: chooses where there are more than 1,000,
-    after 1,000 of each column. Returns values that occur once, and in ordered columns what is at most the smallest and
-    at least the largest value, where one row has it.
-
-    >>> schema = Schema.from_dict({"fields": [{"name": "a", "type": "string", "categories": ["u", "v", "w"]}]})
-    >>> found = single_conditions({"a": np.array([0, 2, 2])}, schema, rng=np.random.default_rng(0))
-    >>> [(each.direction, each.code) for each, in found]
-    [('equal', 0)]
+    Values that occur once, and in ordered columns what is at most the smallest and at least the largest value, where
+    one row has it.
     """
     found: list[Condition] = []
     for column in schema.columns:
@@ -95,17 +76,11 @@ def single_conditions(synthetic_codes: Codes, schema: Schema, *, rng: np.random.
 
 
 def joint_conditions(synthetic_codes: Codes, schema: Schema, *, rng: np.random.Generator) -> tuple[Description, ...]:
-    """Return descriptions by several columns that fit exactly one synthetic row.
+    """Return up to 1,000 different descriptions by several columns that fit exactly one synthetic row.
 
-    synthetic_codes: mapping of str to integers (m,), at least one row; rng: draws at most 2,000 rows, until there are
-    1,000 different descriptions, and the order of the columns. Returns each is of a random synthetic row: three random
-    columns (all, where there are fewer), then one more after the other, at most 16, until no other row fits. An ordered
-    cell is described by "at least" where it is above the column's median, else "at most"; any other by equality.
-
-    >>> schema = Schema.from_dict({"fields": [{"name": "a", "type": "boolean"}, {"name": "b", "type": "boolean"}]})
-    >>> rows = {"a": np.array([0, 0, 1]), "b": np.array([0, 0, 1])}
-    >>> len(joint_conditions(rows, schema, rng=np.random.default_rng(0)))
-    1
+    Each is of a random synthetic row: three random columns (all, where there are fewer), then one more after the other,
+    at most 16, until no other row fits. An ordered cell is described by "at least" where it is above the column's
+    median, else "at most"; any other by equality.
     """
     medians = _medians(synthetic_codes, schema)
     rows = len(next(iter(synthetic_codes.values())))
@@ -124,14 +99,7 @@ def random_conditions(
 ) -> tuple[Description, ...]:
     """Return descriptions made from separate cells of the synthetic table: what its single columns tell.
 
-    synthetic_codes: mapping of str to integers (m,), at least one row; rng: draws the columns of each description, and
-    a row for each column. Returns with conditions as in `joint_conditions`. How many synthetic rows they fit is not
-    looked at.
-
-    >>> schema = Schema.from_dict({"fields": [{"name": "a", "type": "boolean"}, {"name": "b", "type": "boolean"}]})
-    >>> rows = {"a": np.array([0, 1]), "b": np.array([0, 1])}
-    >>> [len(each) for each in random_conditions(rows, schema, (2, 1), rng=np.random.default_rng(0))]
-    [2, 1]
+    With conditions as in `joint_conditions`; how many synthetic rows they fit is not looked at.
     """
     medians = _medians(synthetic_codes, schema)
     rows = len(next(iter(synthetic_codes.values())))
@@ -151,21 +119,13 @@ def single_out(
     holdout_codes: Codes | None,
     schema: Schema,
 ) -> Outcome:
-    """Return how many descriptions fit exactly one real row.
+    """Return how many descriptions fit exactly one real row; the baseline: guesses, the control: holdout rows.
 
-    descriptions: as `single_conditions` or `joint_conditions` return them, at least one; real_codes: mapping of str to
-    integers (n,), rows that the synthetic table was made from; holdout_codes: mapping of str to integers (n,), as many
-    holdout rows: how often a description fits exactly one row depends on how many there are. Returns its baseline is
-    the share of guesses, its control the share of descriptions on holdout rows.
-
-    References
-    ----------
-    M. Giomi, F. Boenisch, C. Wehmeyer, B. Tasnádi, "A unified framework for quantifying privacy risk in synthetic
-    data", PoPETs 2023 (2), 312-328, the singling-out attack; the notion: A. Cohen, K. Nissim, "Towards formalizing the
-    GDPR's notion of singling out", PNAS 117 (2020), 8344-8352. Changed: as many real rows as holdout rows, instead of a
-    model of how success depends on their number; descriptions grow until they fit one synthetic row, instead of having
-    a set number of columns; the baseline draws synthetic cells as they occur, not each value
-    alike.
+    As many holdout rows as real ones: how often a description fits exactly one row depends on how many there are. M.
+    Giomi et al., PoPETs 2023 (2), the singling-out attack; the notion: A. Cohen, K. Nissim, "Towards formalizing the
+    GDPR's notion of singling out", PNAS 117 (2020). Changed: as many real rows as holdout rows, instead of a model of
+    how success depends on their number; descriptions grow until they fit one synthetic row, instead of having a set
+    number of columns; the baseline draws synthetic cells as they occur, not each value alike.
     """
     return Outcome(
         attack=_share(descriptions, real_codes, schema),
@@ -178,7 +138,7 @@ def _share(descriptions: tuple[Description, ...], codes: Codes, schema: Schema) 
     return wilson(sum(count_matches(codes, each, schema) == 1 for each in descriptions), len(descriptions))
 
 
-def _fits(codes: npt.NDArray[np.integer], condition: Condition, domain: Domain) -> npt.NDArray[np.bool_]:
+def _fits(codes: Cells, condition: Condition, domain: Domain) -> npt.NDArray[np.bool_]:
     """Return which cells a condition fits."""
     if condition.direction == "equal":
         return np.asarray(codes == condition.code)

@@ -1,33 +1,27 @@
-"""Can a logistic regression tell synthetic rows from real ones? The propensity score mean squared error (pMSE).
+"""Can a classifier tell synthetic rows from real ones? A logistic regression (pMSE), and boosted trees on unseen rows.
 
-What is computed from private rows is private: nothing here adds noise.
+What is computed from private rows is private: no noise is added.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final, cast
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from lapwing.judge.metrics import Compared, Estimate, Floats, Metric, height, some_rows
+from lapwing.judge.metrics import Cells, Codes, Compared, Estimate, Floats, Metric, height, some_columns, some_rows
 from lapwing.judge.prediction.downstream import trained_auc
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.schemas import Schema
 
-Codes = Mapping[str, npt.NDArray[np.integer]]
-
-MOST_PROPENSITY_ROWS: Final = 2**15
-"""Rows of each table that are told apart; of more, so many are drawn."""
-
+MOST_PROPENSITY_ROWS: Final = 2**15  # rows of each table that are told apart; of more, so many are drawn
 MOST_PARAMETERS: Final = 192
 """Parameters of the regression. Columns join in random order until there is no room for the next."""
 
-CATEGORIES: Final = 16
-"""Most common real categories of a column without order that have a parameter of their own."""
-
+CATEGORIES: Final = 16  # most common real categories of a column without order that have a parameter of their own
 _ROWS_A_PARAMETER: Final = 10  # fewer make the null expectation wrong, and fits that tell rows by heart
 _FEWEST: Final = 4
 _QUARTERS: Final = 4
@@ -40,18 +34,15 @@ PMSE: Final = Metric(
     unit="mean squared probability",
     meaning="How well a logistic regression tells the rows of a table from real ones, with equal numbers of both: "
     "from 0, not at all, to 0.25, always.",
-    best=0.0,
     reference="Snoke, Raab, Nowok, Dibben, Slavkovic, General and specific utility measures for synthetic data, "
     "JRSS A 181 (2018).",
 )
-
 RATIO: Final = Metric(
     key="propensity_ratio",
     title="Propensity score, ratio",
     unit="times its expectation",
     meaning="The propensity score as a multiple of what rows drawn from the real table are expected to have: about 1 "
     "for a table as good as those, 0 for equal tables. It grows with the number of rows.",
-    best=0.0,
     reference="Snoke et al. (2018), theorem 1.",
 )
 
@@ -61,12 +52,6 @@ def compare_propensity(
 ) -> tuple[Compared, ...]:
     """Return the pMSE of each table against the real one, and its ratio to what it is by chance.
 
-    real_codes: mapping of str to integers (n,), codes of every modelled column of the schema, at least one row; rng:
-    orders the columns where there is not room for all, and draws rows. Returns of `PMSE` and of `RATIO`; empty where
-    every cell of all tables is alike, which leaves nothing to fit.
-
-    References
-    ----------
     Snoke et al. (2018): a logistic regression of "is synthetic" on the columns' main effects, its fitted probabilities
     at the same rows (in-sample, which their closed form of the expectation needs), and ``pMSE = mean((p - c)**2)`` with
     c the share of synthetic rows. With k parameters, theorem 1 has ``(k - 1) (1 - c)**2 c / N`` for N rows, all real
@@ -75,15 +60,10 @@ def compare_propensity(
     those vary too, and the expectation is ``2 - f`` times as large.
 
     Main effects: the code of an ordered column, whether a cell is special, whether it is missing (or a misfit), and the
-    16 most common real categories of a column without order. k counts those that are not linear combinations of
-    others. At most 192, and at most one for ten rows of a table. A difference that no main effect has is not seen:
-    columns that are shuffled by themselves have a ratio near 1. Time ``O(N k**2)``, memory ``O(N k)``. Exact where all
-    tables have the same number of rows and at most 2**15, else the standard error comes from fits of four quarters.
-
-    >>> schema = Schema.from_dict({"fields": [{"name": "a", "type": "boolean"}]})
-    >>> real, other = {"a": np.arange(1000) % 2}, {"a": np.arange(1000) % 4 // 3}
-    >>> [round(each.values["x"].value, 4) for each in compare_propensity(real, {"x": other}, schema, rng=None)]
-    [0.0167, 266.6666]
+    16 most common real categories of a column without order. k counts those that are not linear combinations of others:
+    at most 192, and at most one for ten rows of a table. A difference that no main effect has is not seen: columns that
+    are shuffled by themselves have a ratio near 1. Time ``O(N k**2)``, memory ``O(N k)``. Exact where all tables have
+    the same number of rows and at most 2**15, else the standard error comes from fits of four quarters.
     """
     heights = [height(codes) for codes in (real_codes, *others.values())]
     rows = min(*heights, MOST_PROPENSITY_ROWS)
@@ -110,44 +90,35 @@ def compare_propensity(
 
 
 def propensity_scores(points: npt.ArrayLike, is_other: npt.ArrayLike) -> Floats:
-    """Return the fitted probabilities of a logistic regression with an intercept.
+    """Return the fitted probabilities of a logistic regression with an intercept, by L-BFGS.
 
-    points: finite; best with columns of variance 1 and no correlation, for speed. Returns float64 (n,), 0 to 1: of the
-    largest likelihood, but for a ridge of 1e-8 on the slopes.
-
-    L-BFGS, at most 200 iterations of time ``O(n k)``.
-
-    >>> propensity_scores([[0.0], [0.0], [1.0], [1.0]], [True, False, True, True]).round(3).tolist()
-    [0.5, 0.5, 1.0, 1.0]
+    Of the largest likelihood, but for a ridge of 1e-8 on the slopes. Columns of variance 1 without correlation are
+    fastest.
     """
+    # Imported when needed: SciPy's optimisers take a while to load.
+    from scipy.optimize import minimize  # noqa: PLC0415
+    from scipy.special import expit  # noqa: PLC0415
+
     design = np.asarray(points, dtype=np.float64)
     signs = np.where(is_other, 1.0, -1.0)
 
     def loss(weights: Floats) -> tuple[float, Floats]:
         margins = signs * (design @ weights[1:] + weights[0])
-        pulls = -signs * _logistic(-margins) / len(signs)
+        pulls = -signs * expit(-margins) / len(signs)
         slopes = weights[1:]
         gradient = np.concatenate(([pulls.sum()], pulls @ design + _RIDGE * slopes))
         return float(np.logaddexp(0, -margins).mean() + _RIDGE / 2 * (slopes @ slopes)), gradient
 
-    start = np.zeros(design.shape[1] + 1)
-    from scipy.optimize import minimize  # noqa: PLC0415
-
-    fitted = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 200, "ftol": 1e-13, "gtol": 1e-8})
-    weights = cast(Floats, fitted.x)
-    return _logistic(design @ weights[1:] + weights[0])
-
-
-def _logistic(margins: Floats) -> Floats:
-    """Return 1 / (1 + exp(-margin)) without overflow."""
-    return np.asarray(np.exp(-np.logaddexp(0, -margins)))
+    options = {"maxiter": 200, "ftol": 1e-13, "gtol": 1e-8}
+    weights = minimize(loss, np.zeros(design.shape[1] + 1), jac=True, method="L-BFGS-B", options=options).x
+    return np.asarray(expit(design @ weights[1:] + weights[0]))
 
 
 def _score(points: Floats, rows: int, is_sampled: bool) -> Estimate:
     """Return the pMSE of points of which the first rows are real; its error from quarters where rows were drawn."""
     found = _pmse(points[:rows], points[rows:])
     if not is_sampled or rows < _QUARTERS:
-        return Estimate(value=found, standard_error=0.0)
+        return Estimate(value=found)
     halves = (np.array_split(points[:rows], _QUARTERS), np.array_split(points[rows:], _QUARTERS))
     quarters = [_pmse(real, other) for real, other in zip(*halves, strict=True)]
     return Estimate(value=found, standard_error=float(np.std(quarters, ddof=1) / np.sqrt(_QUARTERS)))
@@ -188,7 +159,7 @@ def _points(tables: Sequence[Codes], schema: Schema, rows: int, rng: np.random.G
     return [np.concatenate(blocks, axis=1) for blocks in zip(*found, strict=True)], len(found)
 
 
-def _effects(tables: Sequence[npt.NDArray[np.integer]], domain: Domain, categories: int) -> list[Floats]:
+def _effects(tables: Sequence[Cells], domain: Domain, categories: int) -> list[Floats]:
     """Return the main effects of one column, of each table: none of those that are the same in all rows."""
     if domain.ordered:
         middle, length = (domain.values - 1) / 2, max(domain.values - 1, 1)
@@ -209,12 +180,8 @@ def _effects(tables: Sequence[npt.NDArray[np.integer]], domain: Domain, categori
 # -- Can boosted trees tell synthetic rows from real ones that they have not seen? A test by classification.
 
 
-MOST_ROWS: Final = 2**14
-"""Rows of each table: half of them train and half test. Of more, so many are drawn."""
-
-MOST_COLUMNS: Final = 60
-"""Columns that are used; of more, so many are drawn."""
-
+MOST_ROWS: Final = 2**14  # rows of each table: half of them train and half test. Of more, so many are drawn
+MOST_COLUMNS: Final = 60  # columns that are used; of more, so many are drawn
 DETECTION: Final = Metric(
     key="detection_auc",
     title="Telling rows apart (trees)",
@@ -231,42 +198,22 @@ def compare_detection(
 ) -> Compared | None:
     """Return how well boosted trees tell each table from the real one, on rows that they were not trained on.
 
-    real_codes: mapping of str to integers (n,), codes of every modelled column of the schema, at least one row; rng:
-    splits and draws rows, chooses 60 columns where there are more, and seeds the trees. Returns of `DETECTION`; None
-    where a table has one row only, which leaves none to test on.
-
-    References
-    ----------
     Lopez-Paz and Oquab (2017). Changed: the area under the ROC curve instead of the share of right answers, which
-    depends on a threshold. Hanley and McNeil, Radiology 143 (1982): its standard error.
-
-    As many rows of each table as the smallest has, at most 2**14, half of them to train. The trees are those of
-    `lapwing.judge.prediction.downstream.trained_auc`. A logistic regression sees main effects only
-    (`compare_propensity`);
-    trees see what columns have to do with each other.
-
-    >>> schema = Schema.from_dict({"fields": [{"name": "a", "type": "boolean"}, {"name": "b", "type": "boolean"}]})
-    >>> real = {"a": np.arange(800) % 2, "b": np.arange(800) % 2}
-    >>> other = {"a": np.arange(800) % 2, "b": np.arange(800) // 2 % 2}
-    >>> found = compare_detection(real, {"x": other}, schema, rng=np.random.default_rng(0))
-    >>> 0.7 < found.values["x"].value < 0.8
-    True
+    depends on a threshold. As many rows of each table as the smallest has, at most 2**14, half of them to train
+    `trained_auc`; None where a table has one row. A logistic regression sees main effects only; trees see what columns
+    have to do with each other.
     """
     heights = [height(codes) for codes in (real_codes, *others.values())]
     rows = min(*heights, MOST_ROWS)
     if rows < 2:
         return None
-    columns = schema.columns
-    if len(columns) > MOST_COLUMNS:
-        drawn = np.sort(rng.choice(len(columns), MOST_COLUMNS, replace=False))
-        columns = tuple(columns[place] for place in drawn.tolist())
+    columns = some_columns(schema.columns, MOST_COLUMNS, rng)
     target = "is synthetic"
     while target in {column.name for column in columns}:
         target += "?"
     label = Field(name=target, type="boolean", required=True)
     told = replace(schema, fields=(*columns, label), privacy_unit=None)
     names = [column.name for column in columns]
-    # In random order, so that the first half is a sample of a table however it was sorted.
     real = _shuffled(some_rows(real_codes, names, rows, rng), rng)
     found = {}
     for name, codes in others.items():
@@ -278,17 +225,9 @@ def compare_detection(
 
 
 def area_error(area: float, rows: int) -> float:
-    """Return the standard error of an area under a ROC curve.
+    """Return the standard error of an area under a ROC curve, for so many test rows of each class.
 
-    rows: test rows of each of the two classes, at least 1.
-
-    References
-    ----------
-    Hanley and McNeil, "The meaning and use of the area under a receiver operating characteristic (ROC) curve",
-    Radiology 143 (1982), formula 2.
-
-    >>> round(area_error(0.5, 100), 4), area_error(1.0, 100)
-    (0.0409, 0.0)
+    Hanley and McNeil, Radiology 143 (1982), formula 2.
     """
     first, second = area / (2 - area), 2 * area**2 / (1 + area)
     variance = area * (1 - area) + (rows - 1) * (first + second - 2 * area**2)
@@ -296,7 +235,7 @@ def area_error(area: float, rows: int) -> float:
 
 
 def _shuffled(codes: Codes, rng: np.random.Generator) -> Codes:
-    """Return the rows in random order."""
+    """Return the rows in random order, so that the first half is a sample of a table however it was sorted."""
     order = rng.permutation(height(codes))
     return {name: column[order] for name, column in codes.items()}
 

@@ -1,6 +1,6 @@
 """How far a table is from the real one within every group of people: the rows that agree in some named columns.
 
-What is computed from private rows is private: nothing here adds noise.
+What is computed from private rows is private: no noise is added.
 """
 
 import math
@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from lapwing.errors import ParameterError
-from lapwing.judge.metrics import BOOTSTRAP, SYNTHETIC, Estimate, Floats
+from lapwing.judge.metrics import BOOTSTRAP, SYNTHETIC, Codes, Estimate, Floats, Ints, bootstrap_rows, some_columns
 from lapwing.judge.tables.variation import compared_cells
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import Grouping, evenly, identity
@@ -20,56 +19,13 @@ from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
 from lapwing.schema.values import label
 
-# -- Rows that a synthetic table is read against: the real ones drawn again, and the real ones without dependence.
-
-
-Codes = Mapping[str, npt.NDArray[np.integer]]
-
-
-def bootstrap_rows(codes: Codes, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Return as many rows, drawn with replacement: how far a table is from itself by chance (the sampling floor).
-
-    codes: mapping of str to (n,), at least one row. Returns dict of str to (n,).
-
-    >>> bootstrap_rows({"a": np.array([7, 7])}, np.random.default_rng(0))
-    {'a': array([7, 7])}
-    """
-    rows = len(next(iter(codes.values())))
-    drawn = rng.integers(rows, size=rows)
-    return {name: column[drawn] for name, column in codes.items()}
-
-
-def independent_columns(codes: Codes, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Return the rows with each column shuffled by itself: the same columns, and no dependence but by chance.
-
-    codes: mapping of str to (n,), the rows. Returns dict of str to (n,).
-
-    >>> sorted(independent_columns({"a": np.array([3, 1, 2])}, np.random.default_rng(0))["a"].tolist())
-    [1, 2, 3]
-    """
-    return {name: rng.permutation(column) for name, column in codes.items()}
-
-
-Ints = npt.NDArray[np.int64]
-
-MOST_GROUPS: Final = 200
-"""Groups that are compared: those with the most real rows."""
-
-MOST_COLUMNS: Final = 60
-"""Other columns that are compared; of more, so many are drawn."""
-
+MOST_GROUPS: Final = 200  # groups that are compared: those with the most real rows
+MOST_COLUMNS: Final = 60  # other columns that are compared; of more, so many are drawn
 FEWEST_ROWS: Final = 50
 """Rows of a group below which it is too small: a share of one half is then off by 7 % or more one time in three."""
 
 LARGEST_NOISE: Final = 0.1
 """Mean total variation by chance alone above which a group is too small: one row in ten lies in the wrong cell."""
-
-TOO_SMALL: Final = (
-    f"A group is too small to trust where either table has fewer than {FEWEST_ROWS} rows of it, or where two samples "
-    f"of the same people, with as many rows as the two tables have, would be more than {LARGEST_NOISE:.0%} apart by "
-    "chance alone."
-)
-"""The rule for people."""
 
 _AS_THEY_ARE: Final = 8  # values of an ordered column that are not grouped
 _PARTS: Final = 5
@@ -80,10 +36,9 @@ _DENSE: Final = 4  # cells a row up to which counting is faster than sorting
 class SubgroupAccuracy:
     """Hold how far one group of rows is from the same group of the real table.
 
-    rows, synthetic_rows: rows of the group in the real and in the synthetic table; variation: mean over the other
-    columns of the total variation distance of their 1-way tables, given the group: 0 to 1. It is 1 where one of the
-    tables has no row of the group; bootstrap: the same for as many real rows drawn with replacement: what chance alone
-    makes; is_too_small: whether the group is too small to trust either figure, by the rule `TOO_SMALL`.
+    variation: mean over the other columns of the total variation distance of their 1-way tables, given the group; 1
+    where a table has no row of it; bootstrap: the same for as many real rows drawn with replacement; is_too_small: to
+    trust either, by the rule of `FEWEST_ROWS` and `LARGEST_NOISE`.
     """
 
     columns: tuple[str, ...]
@@ -98,37 +53,26 @@ class SubgroupAccuracy:
 def compare_subgroups(
     real_codes: Codes, others: Mapping[str, Codes], schema: Schema, columns: Sequence[str], *, rng: np.random.Generator
 ) -> tuple[SubgroupAccuracy, ...]:
-    """Return how far the synthetic table is from the real one within each group of rows.
-
-    real_codes: mapping of str to integers (n,), codes of every modelled column of the schema, at least one row;
-    columns: the columns whose crossing makes the groups: at least one, and not all; rng: draws the bootstrap if it is
-    not given, and 60 other columns where there are more. Returns the groups that occur in one of the two tables, in the
-    order of their values; of more than 200, those with the most real rows (then synthetic ones).
+    """Return how far the synthetic table is from the real one within each group of rows, in the order of their values.
 
     An ordered column with more than 8 values makes at most 5 nearly equal parts of its public domain; other columns
-    make a group of each value; missing, and each special value, is a group. The other columns are compared in the cells
-    of `lapwing.judge.tables.variation.compared_cells`. Both figures are exact where all other columns take part; else
-    the
-    standard error is that of choosing columns. A fresh sample of the same people is farther off than the bootstrap, by
-    ``sqrt(2)`` or more: the real rows are a sample too. Time and memory ``O(d (n + m))`` and ``O(n + m)``.
-
-    >>> schema = Schema.from_dict({"fields": [{"name": "a", "type": "boolean"}, {"name": "b", "type": "boolean"}]})
-    >>> real = {"a": np.repeat([0, 1], 1000), "b": np.arange(2000) % 2}
-    >>> other = {"a": np.repeat([0, 1], 1000), "b": np.arange(2000) % 2 * (np.arange(2000) < 1000)}
-    >>> found = compare_subgroups(real, {"synthetic": other}, schema, ["a"], rng=np.random.default_rng(0))
-    >>> [(group.labels, group.rows, group.variation.value, group.is_too_small) for group in found]
-    [(('false',), 1000, 0.0, False), (('true',), 1000, 0.5, False)]
+    make a group of each value; missing, and each special value, is a group. Of more than 200 groups, those with the
+    most real rows (then synthetic ones) are kept. The other columns are compared in the cells of `compared_cells`. Both
+    figures are exact where all of at most 60 other columns take part; else the standard error is that of choosing
+    columns. A fresh sample of the same people is farther off than the bootstrap, by ``sqrt(2)`` or more: the real rows
+    are a sample too. Time and memory ``O(d (n + m))`` and ``O(n + m)``.
     """
     chosen = check_subgroups(schema, columns)
     tables = (real_codes, others[SYNTHETIC], others.get(BOOTSTRAP) or bootstrap_rows(real_codes, rng))
-    groupings = [_parts(column) for column in chosen]
+    domains = [column.domain for column in chosen]
+    groupings = [
+        evenly(each, _PARTS) if each.ordered and each.values > _AS_THEY_ARE else identity(each) for each in domains
+    ]
     members, parts = _members(tables, [column.name for column in chosen], groupings)
     sizes = np.array([np.bincount(each[each >= 0], minlength=len(parts)) for each in members])
     rest = [column for column in schema.columns if column.name not in columns]
     is_all = len(rest) <= MOST_COLUMNS
-    if not is_all:
-        rest = [rest[place] for place in np.sort(rng.choice(len(rest), MOST_COLUMNS, replace=False)).tolist()]
-    distances = _distances(tables, members, sizes, rest)
+    distances = _distances(tables, members, sizes, some_columns(rest, MOST_COLUMNS, rng))
     found = []
     for number, part in enumerate(parts.tolist()):
         rows, synthetic_rows, _ = sizes[:, number].tolist()
@@ -148,14 +92,7 @@ def compare_subgroups(
 
 
 def check_subgroups(schema: Schema, columns: Sequence[str]) -> list[Field]:
-    """Return the columns whose crossing makes groups, or refuse them.
-
-    >>> schema = Schema.from_dict({"fields": [{"name": "a", "type": "boolean"}, {"name": "b", "type": "boolean"}]})
-    >>> check_subgroups(schema, ["c"])
-    Traceback (most recent call last):
-    lapwing.errors.ParameterError: the subgroup column "c" is no modelled column of the schema; choose among "a", "b"
-    `lapwing explain LW330` says why, and what to do
-    """
+    """Return the columns whose crossing makes groups, or refuse them."""
     by_name = {column.name: column for column in schema.columns}
     if isinstance(columns, str) or not columns:
         raise ParameterError("subgroups need a list of at least one column; name the columns to cross", code="LW330")
@@ -168,16 +105,9 @@ def check_subgroups(schema: Schema, columns: Sequence[str]) -> list[Field]:
             )
     if len(set(columns)) < len(columns) or len(columns) >= len(by_name):
         raise ParameterError(
-            "subgroup columns must be different, and leave a column to compare; name each once, and fewer",
-            code="LW330",
+            "subgroup columns must be different, and leave a column to compare; name each once, and fewer", code="LW330"
         )
     return [by_name[name] for name in columns]
-
-
-def _parts(column: Field) -> Grouping:
-    """Return the parts of a column that make groups: a function of its public domain."""
-    domain = column.domain
-    return evenly(domain, _PARTS) if domain.ordered and domain.values > _AS_THEY_ARE else identity(domain)
 
 
 def _members(tables: Sequence[Codes], names: Sequence[str], groupings: Sequence[Grouping]) -> tuple[list[Ints], Ints]:
@@ -246,7 +176,7 @@ def _estimate(distances: Floats, is_all: bool) -> Estimate:
 
 
 def _is_too_small(rows: int, synthetic_rows: int, noise: float) -> bool:
-    """Return whether a group is too small to trust, by the rule `TOO_SMALL`."""
+    """Return whether a group is too small to trust, by the rule of `FEWEST_ROWS` and `LARGEST_NOISE`."""
     if min(rows, synthetic_rows) < FEWEST_ROWS:
         return True
     # A bootstrap of n rows has the noise of n rows; the real ones are a sample too: 1 / n + 1 / m instead of 1 / n.

@@ -1,8 +1,8 @@
-"""A report as one HTML file that fetches nothing.
+"""A report as one HTML file that fetches nothing, and the words that reports share.
 
-Everything is inside: the style sheet, Vega and what draws the charts. A content security policy names the two scripts
-by their hashes and allows nothing else, so that a column name could not run even if it were not escaped. The bytes
-depend on the page and the versions of the libraries only.
+Style sheet, Vega and what draws the charts are inside. A content security policy names the two scripts by their hashes
+and allows nothing else, so that a column name could not run even if it were not escaped. The bytes depend on the page
+and the versions of the libraries only.
 """
 
 import base64
@@ -23,16 +23,13 @@ from lapwing.schema.scalars import visible
 
 
 def aligned(lines: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
-    """Return lines of cells as text with aligned columns.
-
-    lines: all of the same length; the first is the heading. Returns one line of text each, without a line break at the
-    end.
+    """Return lines of cells, the first of them the heading, as text with aligned columns.
 
     >>> print(aligned([("sex", "count"), ("Female", "7")], right=[1]))
     sex     count
     Female      7
     """
-    lines = [list(map(_cell, line)) for line in lines]
+    lines = [[visible(cell).replace("\n", " ") for cell in line] for line in lines]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
         "  ".join(
@@ -43,20 +40,12 @@ def aligned(lines: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
     )
 
 
-def _cell(text: str) -> str:
-    """Return a cell on one line in which nothing is hidden."""
-    return visible(text).replace("\n", " ")
-
-
 # -- What a report is made of: sections of text, tables and charts, without a word about how they look.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """Hold a table of the report.
-
-    marked: lines that deserve a warning colour, besides the words that say so.
-    """
+    """Hold a table of the report; marked: lines that deserve a warning colour, besides the words that say so."""
 
     caption: str
     heading: tuple[str, ...]
@@ -67,10 +56,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """Hold a chart of the report.
-
-    meaning: one sentence that says what can be seen: the text for those who do not see the chart.
-    """
+    """Hold a chart of the report; meaning: one sentence that says what can be seen, for those who do not see it."""
 
     title: str
     meaning: str
@@ -108,10 +94,7 @@ Part = Text | Table | Chart | Facts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """Hold a section of the report.
-
-    key: the anchor of its heading: lower case, with hyphens.
-    """
+    """Hold a section of the report; key: the anchor of its heading, lower case with hyphens."""
 
     key: str
     title: str
@@ -121,19 +104,14 @@ class Section:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """Hold a whole report.
-
-    lead: what the page is made from, where that is not what its kind says.
-    """
+    """Hold a whole report; lead: what it is made from, where that is not what its kind says."""
 
     title: str
     sections: tuple[Section, ...]
     lead: str = ""
 
 
-NOTICE: Final = "internal - do not publish"
-"""On every screen and every printed page of an internal report."""
-
+NOTICE: Final = "internal - do not publish"  # on every screen and every printed page of an internal report
 Kind = Literal["releasable", "internal"]
 
 _MISSING: Final = 'a report needs {}; install it with: pip install "lapwing[report]"'
@@ -151,14 +129,10 @@ class _Drawn:
 
 
 def render(page: Releasable[Page] | Internal[Page]) -> str:
-    """Return a report as one HTML file.
+    """Return a report as one HTML file; an internal one says so on every screen and every printed page.
 
-    page: the type decides on the look: an internal report says so on every screen and every printed page. Returns the
-    whole file, without a reference to anything outside it. Same page, same libraries, same text.
+    Same page, same libraries, same text. About 1 MB of it is Vega; making that takes 2 seconds, once in a process.
 
-    About 1 MB of it is Vega; making that takes 2 seconds, once in a process.
-
-    >>> from lapwing.judge.report.page import Section, Text
     >>> words = Section(key="words", title="Words", parts=(Text(words="<b>"),))
     >>> html = render(Internal(Page(title="A & B", sections=(words,))))
     >>> "&lt;b&gt;" in html, "internal - do not publish" in html
@@ -240,7 +214,7 @@ def _environment() -> Any:  # noqa: ANN401
     except ImportError:
         raise LapwingError(_MISSING.format("jinja2"), code="LW701") from None
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("lapwing.report", "templates"),
+        loader=jinja2.PackageLoader("lapwing.judge.report", "templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -292,3 +266,47 @@ def _policy(*scripts: str) -> str:
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
+
+
+NAME_LETTERS: Final = 60  # of a column's name or a label in a sentence or a table
+
+
+def clipped(text: str, letters: int = NAME_LETTERS) -> str:
+    """Return a text of at most so many letters."""
+    return text if len(text) <= letters else f"{text[: letters - 1]}…"
+
+
+def labelled(text: str, letters: int = NAME_LETTERS) -> str:
+    """Return a label that can be seen: one without any letter stands in quotes."""
+    return clipped(text, letters) if text.strip() else f'"{clipped(text, letters)}"'
+
+
+def crossed(columns: Sequence[str]) -> str:
+    """Return the name of a table of several columns, such as ``age × sex``."""
+    return " × ".join(clipped(name, max(16, NAME_LETTERS // len(columns))) for name in columns)
+
+
+def percent(share: float | None, digits: int = 1) -> str:
+    """Return a share in percent; small ones that are not 0 never look like 0.
+
+    >>> percent(0.1234), percent(0.00001), percent(0.0), percent(None), percent(-0.00001)
+    ('12.3 %', '< 0.1 %', '0 %', '-', '> -0.1 %')
+    """
+    if share is None:
+        return "-"
+    least = 10.0**-digits
+    figure = round(100 * share, digits)
+    if share and abs(figure) < least:
+        return f"< {least:g} %" if share > 0 else f"> -{least:g} %"
+    return f"{figure:.{digits}f} %" if figure else "0 %"
+
+
+def signed(share: float, digits: int = 1) -> str:
+    """Return a difference of shares in percent points, with its sign."""
+    figure = round(100 * share, digits)
+    return f"{figure:+.{digits}f}" if figure else "0"
+
+
+def counted(count: int, what: str) -> str:
+    """Return a number of things: ``1 column``, ``12,000 rows``."""
+    return f"{count:,} {what}{'s' * (count != 1)}"

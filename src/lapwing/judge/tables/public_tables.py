@@ -1,4 +1,4 @@
-"""Tables of a public table of rows, as the public side of a question about private ones.
+"""Tables of public rows as the public side of a question about private ones, and the total variation its answer tells.
 
 A synthetic table that has been released may be looked at freely. Here its contingency tables are chosen and counted,
 scaled to another number of rows in whole numbers, and compared with what chance alone would make of them.
@@ -7,21 +7,23 @@ scaled to another number of rows in whole numbers, and compared with what chance
 import hashlib
 import itertools
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from lapwing.errors import DataError
+from lapwing.errors import DataError, ParameterError
+from lapwing.judge.metrics import Codes
 from lapwing.judge.tables.variation import choose_tables, compared_cells
-from lapwing.kernel.questions.table_distances.question import LARGEST_CELL, MOST_TABLES
+from lapwing.kernel.noise_law import NoiseLaw
+from lapwing.kernel.questions.cell_sums.question import NoisySums
+from lapwing.kernel.questions.table_distances.question import LARGEST_CELL, MOST_TABLES, TableDistances
 from lapwing.maths.arrays import read_only
+from lapwing.maths.noise_tails import sum_tail
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.schemas import Schema
-
-Codes = Mapping[str, npt.NDArray[np.integer]]
 
 MOST_LISTED: Final = 2**24
 """Cells of all tables of one size together; where there would be more, fewer tables are compared."""
@@ -35,9 +37,8 @@ _COUNTED: Final = 4  # cells for each row up to which counting is faster than so
 class PublicTables:
     """Hold the contingency tables of a public table of rows with some number of columns each.
 
-    tables: the tables, each the positions of its columns, increasing; cells: tuple of int64, for each table the numbers
-    of its listed cells in C order, increasing: all that occur, and perhaps empty ones; counts: tuple of int64, the rows
-    in each of them.
+    tables: the positions of the columns of each, increasing; cells, counts: for each table the numbers of its listed
+    cells in C order, increasing (all that occur, and perhaps empty ones), and the rows in each of them.
     """
 
     ways: int
@@ -64,10 +65,9 @@ class PublicTables:
         return tuple(tuple(self.columns[place] for place in table) for table in self.tables)
 
     def expected(self, rows: int, bits: int) -> tuple[np.ndarray, ...]:
-        """Return what each listed cell would hold of so many rows.
+        """Return what each listed cell would hold of so many rows, times ``2**bits``, rounded to whole numbers exactly.
 
-        rows: at least 1; ``rows * 2**bits`` at most ``2**46``. Returns tuple of int64, share of the cell times ``rows *
-        2**bits``, rounded to the nearest whole number, exactly.
+        ``rows * 2**bits`` is at most ``2**46``.
         """
         # Count * units / rows, divided in two steps so that nothing leaves int64.
         whole, rest = divmod(rows << bits, self.rows)
@@ -79,9 +79,9 @@ class PublicTables:
         return occurring / (4 * len(self.tables) * (rows << bits))
 
     def floor(self, rows: int) -> float:
-        """Return the expected mean total variation between these shares and so many rows drawn from them.
+        """Return the sampling floor: the expected mean total variation of so many rows drawn from these shares.
 
-        Returns the sampling floor: of each cell half the mean absolute deviation of a binomial number, over the rows.
+        Of each cell it is half the mean absolute deviation of a binomial number, over the rows.
         """
         values, times = np.unique(np.concatenate(self.counts), return_counts=True)
         return float(times @ _deviations(values / self.rows, rows)) / (2 * rows * len(self.tables))
@@ -92,19 +92,10 @@ def public_tables(
 ) -> tuple[PublicTables, ...]:
     """Return tables of a public table of rows: all of one and two columns, and a sample of those with three.
 
-    codes: mapping of str to integers (m,), codes of every modelled column, fewer than ``2**31`` rows and at least one;
-    rng: chooses the tables: first as `choose_tables` does, then some of them where they are too many. Returns one for
-    each of ``ways`` of which there are tables. Each has at most 4096 tables that list at most ``2**24`` cells together;
-    a first table is always kept. Tables with more than ``2**62`` cells are left out.
-
-    Time ``O(m + k)`` for each table of k cells where k is at most 4 m, ``O(m log m)`` beyond; memory 16 bytes for each
-    listed cell.
-
-    >>> schema = Schema.from_dict({"fields": [{"name": "a", "type": "boolean"}, {"name": "b", "type": "boolean"}]})
-    >>> codes = {"a": np.array([0, 0, 1, 1]), "b": np.array([0, 0, 1, 1])}
-    >>> one, two = public_tables(codes, schema, rng=np.random.default_rng(0))
-    >>> two.names, two.counts[0].tolist(), two.expected(6, 1)[0].tolist()
-    ((('a', 'b'),), [2, 0, 0, 0, 2, 0, 0, 0, 0], [6, 0, 0, 0, 6, 0, 0, 0, 0])
+    rng: chooses the tables: first as `choose_tables` does, then some of them where they are too many: at most 4096
+    tables of one size that list at most ``2**24`` cells together; a first table is always kept. Tables with more than
+    ``2**62`` cells are left out. Time ``O(m + k)`` for each table of k cells where k is at most 4 m, ``O(m log m)``
+    beyond; memory 16 bytes for each listed cell.
     """
     columns = tuple(column.name for column in schema.columns)
     if not len(codes[columns[0]]):
@@ -186,3 +177,132 @@ def _deviations(shares: np.ndarray, rows: int) -> np.ndarray:
     logarithm = gammaln(rows + 1) - gammaln(above + 1) - gammaln(rows - above + 1)
     logarithm += xlogy(above, shares) + xlog1py(rows - above, -shares)
     return np.asarray(2 * above * (1 - shares) * np.exp(logarithm))
+
+
+_UP: Final = 1 + 1e-9  # more than the rounding of a few floats
+_STEP: Final = 1e-12
+_FLAT: Final = 300  # tanh of more is 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoisyVariation:
+    """Hold how far a synthetic table is from the real one in tables of some number of columns; releasable.
+
+    mean: mean total variation distance, noise included; floor: what the mean would be on average if the real rows were
+    drawn from the synthetic shares.
+    """
+
+    ways: int
+    tables: int
+    possible: int
+    mean: float
+    lower: float
+    upper: float
+    noise_sd: float
+    floor: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain JSON values."""
+        return asdict(self)
+
+
+def noisy_variations(
+    compared: Sequence[PublicTables],
+    answers: Sequence[NoisySums],
+    *,
+    rows: int,
+    rows_noise: NoiseLaw | None = None,
+    rows_error: int | None = None,
+    failure: Fraction,
+) -> tuple[NoisyVariation, ...]:
+    """Return the mean total variation of each group of tables.
+
+    answers: to a `TableDistances` for each of them, with what is expected of ``rows`` rows; rows: at least 1: the
+    number N that the tables of the synthetic rows were scaled to; rows_noise: where N is the true number n plus noise
+    of this law, drawn before, and brought into a range that n is in; rows_error: where N is public: how far n is from
+    it at most. Without both nothing is known of n. Returns all intervals hold at once with a probability of at least 1
+    minus the failure, provided that there is a row.
+
+    References
+    ----------
+    Anderson (1955), "The integral of a symmetric unimodal function"; Birnbaum (1948), "On random variables with
+    comparable peakedness".
+
+    Let q be the synthetic shares of a table and c the real counts. The answer gives ``v = |c / N - q|_1 / 2`` for the
+    mean of the tables, with noise and with the rounding of ``N q``. The total variation distance is
+    ``d = |c / n - q|_1 / 2``, and ``|v - d| <= |c|_1 |1 / N - 1 / n| / 2 = |n / N - 1| / 2``. Where n is a mere guess,
+    that is bounded all the same: in every table v is at least half of ``|sum of c / N - sum of q| = |n / N - 1|``, so
+    the smallest upper end of any of the means v bounds the effect of n on all of them.
+
+    Where N is noisy, both errors together are ``(Z + g) / (2 N)``: Z the noise on the sum in rows, and g a function of
+    the noise Y on the number of rows with ``|g| <= |Y|``. With uniform variables U that fill the steps of their
+    lattices, ``|Z + g|`` is at most ``|Z + U + g|`` and half a step. Z + U is symmetric and unimodal, so that a larger
+    shift makes it leave an interval around 0 more often (Anderson): ``P(|Z + U + g| > r)`` is at most
+    ``P(|Z + U + Y| > r)``, and for Y half a step is added likewise. Discrete Laplace noise with its U is more peaked
+    than a real Laplace variable of scale ``b = 1 / (2 tanh(1 / (2 scale)))`` steps (`lapwing.maths.noise_tails`),
+    and so are sums (Birnbaum): the sum of two real ones goes beyond ``b x`` with probability ``exp(-x) (1 + x / 2)``.
+    That is a third less than the two tails apart, which are used where they are shorter, and for Gaussian noise.
+
+    See `lapwing.evaluate`.
+    """
+    each_failure = failure / len(compared)
+    found = []
+    for tables, answer in zip(compared, answers, strict=True):
+        asked = answer.question
+        if not isinstance(asked, TableDistances) or asked.tables != tables.tables:
+            raise ParameterError(
+                "each answer must be about its own tables; pass them in the order of the questions", code="LW802"
+            )
+        reach = _reach(answer.noise, asked.scale, rows_noise, each_failure)
+        error = reach / (2 * rows) + tables.rounding(rows, asked.bits)
+        unit = 2 * rows * asked.scale
+        found.append((tables, int(answer.values[0]) / unit, error, answer.noise.sd / unit))
+    effect = 0.0
+    if rows_noise is None:
+        known = [] if rows_error is None else [rows_error / (2 * rows)]
+        effect = min([*(max(0.0, mean + error) for _, mean, error, _ in found), *known])
+    return tuple(
+        NoisyVariation(
+            ways=tables.ways,
+            tables=len(tables.tables),
+            possible=tables.possible,
+            mean=_inside(mean),
+            lower=_inside(mean - error - effect),
+            upper=_inside(mean + error + effect),
+            noise_sd=noise_sd,
+            floor=tables.floor(rows),
+        )
+        for tables, mean, error, noise_sd in found
+    )
+
+
+def _reach(noise: NoiseLaw, scale: int, rows_noise: NoiseLaw | None, failure: Fraction) -> float:
+    """Return how far, in rows, the noise on a sum and on the number of rows go together, but for a failure."""
+    if rows_noise is None:
+        return sum_tail(noise.kind, noise.parameter, 1, failure) / scale
+    tails = [sum_tail(law.kind, law.parameter, 1, failure / 2) for law in (noise, rows_noise)]
+    apart = tails[0] / scale + tails[1]
+    if noise.kind != "laplace" or rows_noise.kind != "laplace":
+        return apart
+    wider = max(_real_scale(noise.parameter) / scale, _real_scale(rows_noise.parameter))
+    return min(apart, wider * _two_laplace_tail(float(failure)) * _UP + 0.5 + 0.5 / scale)
+
+
+def _real_scale(parameter: Fraction) -> float:
+    """Return the scale of a real Laplace variable that is less peaked than discrete noise filled to its steps."""
+    return 0.5 / math.tanh(float(min(1 / (2 * parameter), Fraction(_FLAT))))
+
+
+def _two_laplace_tail(failure: float) -> float:
+    """Return an x beyond which the sum of two real Laplace variables of scale 1 goes with at most this probability."""
+    low, high = 0.0, 2.0
+    while math.exp(-high) * (1 + high / 2) > failure:
+        high *= 2
+    while high - low > _STEP * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if math.exp(-middle) * (1 + middle / 2) > failure else (low, middle)
+    return high
+
+
+def _inside(share: float) -> float:
+    return min(max(share, 0.0), 1.0)

@@ -11,10 +11,9 @@ from typing import Any, Final
 
 from lapwing.errors import DataError
 from lapwing.judge.metrics import Releasable
-from lapwing.judge.report.bought import BOUGHT_LEAD, bought_sections
 from lapwing.judge.report.page import Page, aligned, render
-from lapwing.judge.tables.noisy_variation import NoisyVariation, noisy_variations
-from lapwing.judge.tables.public_tables import PublicTables
+from lapwing.judge.report.released import BOUGHT_LEAD, bought_sections
+from lapwing.judge.tables.public_tables import NoisyVariation, PublicTables, noisy_variations
 from lapwing.kernel.budget.budget import Budget, Number, read_request
 from lapwing.kernel.noise.bits import BitSource, SystemBits
 from lapwing.kernel.noise_law import MAX_SD

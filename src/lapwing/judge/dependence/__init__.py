@@ -1,1 +1,0 @@
-"""Associations and moments of pairs of columns."""

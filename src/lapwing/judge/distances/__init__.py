@@ -1,1 +1,0 @@
-"""Distances of distributions: kernels, Wasserstein, bounded Lipschitz."""

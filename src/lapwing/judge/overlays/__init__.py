@@ -1,1 +1,0 @@
-"""Pictures of single columns, real beside synthetic."""

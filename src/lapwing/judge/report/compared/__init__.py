@@ -1,1 +1,0 @@
-"""The internal report: synthetic rows beside the private ones."""

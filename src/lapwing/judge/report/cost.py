@@ -1,0 +1,240 @@
+"""What a release cost, as a picture and line by line, and what is proved about its accuracy."""
+
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Final
+
+from lapwing.judge.report.charts import bars, budget_bar, shown
+from lapwing.judge.report.page import Part, Section, Table, Text
+from lapwing.kernel.plain import at_least
+from lapwing.model.accuracy import Accuracy, MarginalAccuracy, Statement
+from lapwing.model.certificate.certificate import Certificate
+from lapwing.model.certificate.cost_lines import CostLine
+
+_MOST_LINES: Final = 300
+_WAYS: Final = {
+    0: "the number of rows",
+    1: "tables of one column",
+    2: "tables of two columns",
+    3: "tables of three columns",
+}
+_KINDS: Final = {
+    "TreeCounts": "counts of nested cells",
+    "SparseCounts": "counts of the cells of a grid",
+    "SplitDecisions": "deciding where cells are split",
+    "SecondMoment": "how columns vary together",
+    "CellSums": "sums over the rows of cells",
+    "LinearStatistics": "chosen statistics",
+    "PrivateDraw": "rows drawn by chance",
+    "TableDistances": "checking the released rows against the private ones",
+}
+"""What a question was asked for, in plain words, where its columns alone do not say it."""
+
+
+def cost_section(certificate: Certificate) -> Section:
+    """Return the section about where the budget went: a bar in parts, the figures, and every line for experts."""
+    sign = "ε" if certificate.total.notion == "pure" else "ρ"
+    if not certificate.lines:
+        return Section(key="cost", title="What it cost", parts=(Text(words="Nothing was asked about private rows."),))
+    groups = _grouped(certificate.lines)
+    spent = {name: float(sum((line.cost.amount for line in lines), Fraction(0))) for name, lines in groups.items()}
+    total = float(certificate.total.amount)
+    largest = max(spent, key=spent.__getitem__)
+    meaning = f"Of {sign} = {total:.4g}, {100 * spent[largest] / total:.0f} % went into {largest}." if total else ""
+    words = (
+        "Privacy is paid for like this: each question about the private rows is answered with noise, and the smaller "
+        "the noise, the more of the budget it takes. What is shown here sums exactly to the total."
+    )
+    if sign == "ρ":
+        words += " The total is counted in ρ, which adds up better than ε; the section on privacy says what it means."
+    chart = budget_bar(list(spent.items()), title="Where the budget went", meaning=meaning, unit=sign)
+    return Section(
+        key="cost",
+        title="What it cost",
+        parts=(Text(words=words), chart, _summary(groups, sign, total)),
+        folded=_every_line(certificate.lines, sign),
+    )
+
+
+def _purpose(line: CostLine) -> str:
+    """Say in plain words what a line paid for."""
+    if line.candidates is not None:
+        return "choosing what to count next"
+    if line.question in _KINDS:
+        return _KINDS[line.question]
+    return _WAYS.get(len(line.columns), f"tables of {len(line.columns)} columns")
+
+
+def _grouped(lines: Sequence[CostLine]) -> dict[str, list[CostLine]]:
+    """Return the lines by what they paid for, in the order in which that came up."""
+    groups: dict[str, list[CostLine]] = {}
+    for line in lines:
+        groups.setdefault(_purpose(line), []).append(line)
+    return groups
+
+
+def _summary(groups: dict[str, list[CostLine]], sign: str, total: float) -> Table:
+    """Return one line for each purpose."""
+    lines = []
+    for name, own in groups.items():
+        cost = float(sum((line.cost.amount for line in own), Fraction(0)))
+        share = cost / total if total else 0.0
+        lines.append((name, f"{len(own):,}", f"{cost:.4g}", shown(share, is_share=True), _noise(own)))
+    heading = ("spent on", "answers", sign, "share", "noise on a count (standard deviation)")
+    return Table(caption="The budget, by purpose", heading=heading, lines=tuple(lines), numbers=(1, 2, 3))
+
+
+def _noise(lines: Sequence[CostLine]) -> str:
+    """Return from where to where the noise of some lines goes."""
+    if any(line.question == "TableDistances" for line in lines):
+        return "in the intervals"
+    deviations = [line.noise.sd for line in lines if line.noise is not None]
+    if not deviations:
+        return "none: protected by a random choice"
+    low, high = min(deviations), max(deviations)
+    if f"{low:.3g}" == f"{high:.3g}":
+        return f"{low:.3g}"
+    return f"{low:.3g} to {high:.3g}"
+
+
+def _every_line(lines: Sequence[CostLine], sign: str) -> tuple[Text | Table, ...]:
+    """Return every line of the certificate, or as many as can be read."""
+    heading = ("question", "columns", "level", "chosen among", sign, "noise", "standard deviation", "sensitivity (L1)")
+    shown_lines = tuple(
+        (
+            line.question,
+            ", ".join(line.columns) or "-",
+            "-" if line.level is None else str(line.level),
+            "-" if line.candidates is None else f"{line.candidates:,}",
+            at_least(line.cost.amount, 4),
+            "-" if line.noise is None else line.noise.kind,
+            "-" if line.noise is None else f"{line.noise.sd:.4g}",
+            str(line.sensitivity.l1),
+        )
+        for line in lines[:_MOST_LINES]
+    )
+    table = Table(
+        caption="Every answer, in the order in which it was given; noise values are whole numbers (discrete laws)",
+        heading=heading,
+        lines=shown_lines,
+        numbers=(2, 3, 4, 6, 7),
+    )
+    if len(lines) <= _MOST_LINES:
+        return (table,)
+    words = f"The first {_MOST_LINES} of {len(lines):,} lines; the certificate has all of them."
+    return (Text(words=words), table)
+
+
+_BASES: Final = {
+    "theorem": "theorem",
+    "certificate": "proved for this release",
+    "interval": "confidence interval",
+    "simulation": "found by simulation",
+    "model": "property of the model",
+}
+_FIRST: Final = 12
+_OF_A_KIND: Final = 3
+_MOST_STATED: Final = 300
+_DRAWN: Final = 20
+
+
+def accuracy_section(accuracy: Accuracy) -> Section:
+    """Return the section about accuracy: the statements, and the measured tables with the largest bounds."""
+    parts: list[Part] = [Text(words=_words(accuracy))]
+    folded: list[Part] = []
+    first, further = _sorted(accuracy.statements)
+    if first:
+        parts.append(_statements(first, "What can be said, and on what ground"))
+    if further:
+        folded.append(_statements(further[:_MOST_STATED], "Further statements"))
+    if accuracy.marginals:
+        parts.append(_chart(accuracy.marginals))
+        folded.append(_measured(accuracy.marginals))
+    if not accuracy.statements and not accuracy.marginals:
+        words = (
+            "Nothing is proved about the accuracy of this release. Take its figures as hints, and ask its owner for "
+            "an evaluation."
+        )
+        parts.append(Text(words=words, is_warning=True))
+    return Section(key="accuracy", title="How far figures may be off", parts=tuple(parts), folded=tuple(folded))
+
+
+def _sorted(statements: Sequence[Statement]) -> tuple[list[Statement], list[Statement]]:
+    """Return the statements for everybody, and those for experts: kinds of which there are many."""
+    kinds = Counter(each.key for each in statements)
+    first = [each for each in statements if kinds[each.key] <= _OF_A_KIND]
+    return first[:_FIRST], first[_FIRST:] + [each for each in statements if kinds[each.key] > _OF_A_KIND]
+
+
+def _words(accuracy: Accuracy) -> str:
+    """Say what the section is about."""
+    words = (
+        "Everything here follows from the noise that was added, whose law is public, and from released numbers. "
+        "Relations between columns that were not counted together are the model's guess, and no bound is proved for "
+        "them."
+    )
+    worth = accuracy.effective_rows
+    words += f" The model stands on patterns whose weights are worth {worth:,.0f} equal ones."
+    if accuracy.kappa is not None:
+        words += f" Its density is at most {accuracy.kappa:.3g} times that of the points that it was fitted on."
+    return words
+
+
+def _statements(statements: Sequence[Statement], caption: str) -> Table:
+    """Return statements as a table."""
+    lines = tuple(
+        (
+            sentence(each.text),
+            "-" if each.confidence is None else f"{100 * each.confidence:.6g} %",
+            _BASES[each.basis],
+            each.source,
+        )
+        for each in statements
+    )
+    return Table(caption=caption, heading=("statement", "holds with", "ground", "source"), lines=lines, numbers=(1,))
+
+
+def sentence(text: str) -> str:
+    """Return a text as a sentence, without backticks."""
+    plain = text.replace("`", "")
+    return f"{plain[:1].upper()}{plain[1:]}{'' if plain.endswith('.') else '.'}"
+
+
+def _name(each: MarginalAccuracy) -> str:
+    return " x ".join(each.columns) or "number of rows"
+
+
+def _chart(marginals: Sequence[MarginalAccuracy]) -> Part:
+    """Return the bounds of the most uncertain tables."""
+    first = marginals[:_DRAWN]
+    confidence = f"{100 * first[0].confidence:.6g} %"
+    which = f"The {len(first)} most uncertain of {len(marginals):,} measured tables" if len(marginals) > _DRAWN else ""
+    return bars(
+        [f"{_name(each)} ({each.cells:,} cells)" for each in first],
+        {"released": [each.variation for each in first]},
+        title=which or "The measured tables",
+        meaning="At most so much of the released table would have to be moved to get the true one (total variation "
+        f"distance, 0 to 1), each with probability {confidence}.",
+        unit="total variation, at most",
+    )
+
+
+def _measured(marginals: Sequence[MarginalAccuracy]) -> Table:
+    """Return the bounds of all measured tables, or as many as can be read."""
+    lines = tuple(
+        (
+            _name(each),
+            f"{each.cells:,}",
+            f"{each.noise:.4g}",
+            f"{each.largest_error:,.0f}",
+            f"{each.variation:.3f}",
+            f"{100 * each.confidence:.6g} %",
+        )
+        for each in marginals[:_MOST_STATED]
+    )
+    caption = "The measured tables, the most uncertain first"
+    if len(marginals) > _MOST_STATED:
+        caption += f" ({_MOST_STATED} of {len(marginals):,})"
+    heading = ("table", "cells", "noise (sd, rows)", "largest error (rows)", "total variation, at most", "each with")
+    return Table(caption=caption, heading=heading, lines=lines, numbers=(1, 2, 3, 4, 5))

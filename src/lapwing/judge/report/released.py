@@ -1,0 +1,281 @@
+"""The sections of a releasable report: what was released, under which promise, and how it may be used.
+
+Released numbers only: nothing here has a way to the rows.
+"""
+
+import itertools
+import json
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from lapwing.judge.report.charts import interval_dots
+from lapwing.judge.report.cost import accuracy_section, cost_section, sentence
+from lapwing.judge.report.page import Fact, Facts, Part, Section, Table, Text
+from lapwing.judge.report.promise import (
+    assumed_section,
+    budget_text,
+    chance,
+    declared_sections,
+    pairs_of,
+    percent_up,
+    promise_section,
+    protected,
+    small_text,
+)
+from lapwing.judge.report.released_columns import ReleasedColumn, ReleasedMap, column_parts
+from lapwing.judge.tables.public_tables import NoisyVariation
+from lapwing.kernel.questions.questions import Answer
+from lapwing.model.accuracy import Accuracy
+from lapwing.model.certificate.certificate import Certificate
+from lapwing.model.certificate.cost_lines import counted_lines
+from lapwing.model.certificate.promise import uncovered_warnings, unit_field
+from lapwing.model.model import ReleasedModel
+from lapwing.schema.schemas import Schema
+
+MECHANISM_WORDS: Final = {
+    "Adaptive": "counted, with noise, the values of each column and those combinations of two or three columns that "
+    "matter most, and fitted a model to the counts. How columns depend on each other that it did not count "
+    "together is the model's guess.",
+    "Independent": "counted, with noise, the values of each column by itself. How columns depend on each other was "
+    "not looked at, and the rows show nothing of it.",
+    "PMM": "counted, with noise, the rows in cells that are halved again and again, made the counts agree, and "
+    "placed rows in the smallest cells.",
+    "PSMM": "counted, with noise, the rows in equal cells, and took the nearest table that has no negative counts.",
+    "Grid": "counted, with noise, the rows in the cells of a fixed grid, and kept the well filled ones.",
+    "KDTree": "cut the space into cells where there are many rows, by noisy decisions, and counted the rows in the "
+    "cells with noise.",
+    "Microaggregation": "put similar rows into cells, took noisy means of each cell, and draws rows around these "
+    "means. Single rows are blurred by it.",
+    "LinearStatistics": "weighted public points so that chosen statistics of them agree with their noisy values. "
+    "What was not chosen is as in the public points.",
+    "PrivateSampling": "drew rows by chance, without noise, from a density so flat that no single row shows in it.",
+}
+"""What each mechanism does, in plain words."""
+
+_COUNTS: Final = ("MarginalCounts", "TreeCounts", "SparseCounts")
+_WITHIN: Final = {"gaussian": 1.96, "laplace": 2.12}  # standard deviations that hold 95 %
+_SETTINGS: Final = 400  # letters of a setting that are shown
+
+
+def released_sections(
+    schema: Schema,
+    model: ReleasedModel,
+    certificate: Certificate,
+    answers: Sequence[Answer],
+    accuracy: Accuracy,
+    *,
+    columns: Sequence[ReleasedColumn] = (),
+    maps: Sequence[ReleasedMap] = (),
+) -> tuple[Section, ...]:
+    """Return all sections of a releasable report; the first one is enough for a first look."""
+    return (
+        _short(schema, model, certificate, accuracy),
+        promise_section(certificate),
+        cost_section(certificate),
+        assumed_section(schema, certificate),
+        *declared_sections(schema, certificate),
+        accuracy_section(accuracy),
+        Section(
+            key="columns",
+            title="What the model says, column by column",
+            parts=column_parts(columns, maps, len(schema.columns)),
+        ),
+        _use(schema, certificate),
+        _again(schema, model, certificate, answers),
+    )
+
+
+def _short(schema: Schema, model: ReleasedModel, certificate: Certificate, accuracy: Accuracy) -> Section:
+    """Return what everybody should know."""
+    what, question = protected(certificate)
+    within = "" if certificate.rows_within is None else f", ± {certificate.rows_within:,.0f} in 95 % of releases"
+    source = f"a noisy number{within}" if certificate.public_rows is None else "a public number"
+    if any(table.hold == "exact" for table in certificate.public_tables):
+        source = "the total of the public tables"
+    right = percent_up(chance(pairs_of(certificate)).right)
+    uncovered = uncovered_warnings(schema)
+    but = "; says nothing of lists and bounds that were taken from the table" if uncovered else ""
+    facts = [
+        Fact(figure=f"{certificate.released_rows:,}", what="rows that the model stands for", note=source),
+        Fact(figure=f"{len(schema.columns):,}", what="columns", note=f"released by {certificate.mechanism}"),
+        Fact(
+            figure=budget_text(certificate), what="privacy budget spent", note=f"on {counted_lines(certificate.lines)}"
+        ),
+        Fact(figure=right, what=f"the most that guessing {question} can be right", note=f"50 % is tossing a coin{but}"),
+    ]
+    laws = [line.noise for line in certificate.lines if line.noise is not None and line.question in _COUNTS]
+    if laws:
+        noise = statistics.median(_WITHIN[law.kind] * law.sd for law in laws)
+        note = "95 % of such noise is smaller"
+        facts.append(Fact(figure=f"± {noise:,.0f} rows", what="noise on a typical count", note=note))
+    if accuracy.marginals:
+        middle = statistics.median(each.variation for each in accuracy.marginals)
+        facts.append(
+            Fact(
+                figure=f"{middle:.3f}",
+                what="total variation of a typical measured table, at most",
+                note="0 is no error, 1 is nothing in common",
+            )
+        )
+    words = (
+        "This report is about synthetic rows: a computer drew them from a model, and none was taken from the private "
+        f"table. {certificate.mechanism} {MECHANISM_WORDS.get(certificate.mechanism, 'made the model.')}"
+    )
+    points = (
+        f"Protected is {what}; noise hides it.",
+        *_guessed(schema, certificate),
+        "Made for: looking at distributions, planning studies, writing and testing analyses, teaching.",
+        "Not made for: statements about single people, rare combinations, or decisions that hang on small differences.",
+        "Before a figure counts, look up below how far it may be off.",
+    )
+    parts: list[Part] = [Facts(facts=tuple(facts)), Text(words=words, points=points)]
+    parts += [
+        Text(words=sentence(warning), is_warning=True) for warning in dict.fromkeys((*uncovered, *certificate.warnings))
+    ]
+    if model.rows == 0:
+        parts.append(Text(words="The released number of rows is 0: there is nothing to draw from.", is_warning=True))
+    return Section(key="short", title="In short", parts=tuple(parts))
+
+
+def _guessed(schema: Schema, certificate: Certificate) -> list[str]:
+    """Say how many pairs of columns nobody counted, where there are any."""
+    columns, pairs = len(schema.columns), set[tuple[str, str]]()
+    for line in certificate.lines:
+        if line.noise is not None and 2 <= len(line.columns) < columns:
+            pairs.update(itertools.combinations(sorted(line.columns), 2))
+    everything = any(line.noise is not None and len(line.columns) == columns for line in certificate.lines)
+    possible = math.comb(columns, 2)
+    if everything or len(pairs) >= possible:
+        return []
+    counted = f"{len(pairs):,} of {possible:,} pairs of columns were counted together"
+    return [f"{counted}; how the others hang together is the model's guess."]
+
+
+def _use(schema: Schema, certificate: Certificate) -> Section:
+    """Return what may be done with the release, and what nobody promises."""
+    field = unit_field(certificate.privacy_unit)
+    may = (
+        "Share rows, the model, its certificate and this report with anybody; copy, join and analyse them. Nothing "
+        "that is done with them costs further privacy.",
+        "Draw more rows, or rows under a condition, from the saved model. More rows bring no more knowledge.",
+        "Look up counts with intervals (`lapwing query`), and estimate means, shares and regression coefficients with "
+        "standard errors that count the noise (`release.replicates`).",
+    )
+    points = [
+        "That a synthetic row is like any real person. Likeness is chance, or a property of many.",
+        "That relations hold which were not counted: a difference between small groups may be an artefact.",
+        "That rare values are there, or that values which are there are not noise.",
+        "That errors of estimates are those of a sample: standard errors as for real rows are too small.",
+    ]
+    if field is None:
+        points.append(
+            "That a person with several rows is protected as a whole. If people have several rows, ask for a release "
+            "with a privacy unit."
+        )
+    else:
+        points.append(f"That rows of one {field} belong together: they are drawn one by one.")
+    if any(column.provenance == "assumed" for column in schema.columns):
+        points.append("That bounds and categories which were taken from the table are harmless; see above.")
+    points.append("That the machine's running time and memory told nothing to somebody who watched it.")
+    return Section(
+        key="use",
+        title="How to use it, and what is not promised",
+        parts=(Text(words="You may:", points=may), Text(words="Nobody promises:", points=tuple(points))),
+    )
+
+
+def _again(schema: Schema, model: ReleasedModel, certificate: Certificate, answers: Sequence[Answer]) -> Section:
+    """Return what somebody needs who wants to make the release, or this report, again."""
+    seed = "none: other rows at each draw" if certificate.seed is None else str(certificate.seed)
+    written = "-" if certificate.written_rows is None else f"{certificate.written_rows:,}"
+    asked = {"ε": certificate.requested_epsilon, "δ": certificate.requested_delta, "ρ": certificate.requested_rho}
+    lines = [
+        ("Lapwing", certificate.lapwing),
+        ("code (SHA-256)", certificate.code or "-"),
+        ("mechanism", certificate.mechanism),
+        (
+            "requested",
+            ", ".join(f"{sign} = {small_text(float(value))}" for sign, value in asked.items() if value is not None),
+        ),
+        ("neighbours", certificate.relation),
+        ("privacy unit", certificate.privacy_unit),
+        ("seed of the rows", seed),
+        ("rows written with the certificate", written),
+        ("atoms of the model", f"{model.atoms:,}"),
+        ("noisy answers kept", f"{len(answers):,}"),
+        ("schema (SHA-256)", schema.fingerprint),
+    ]
+    lines += [(f"setting {key}", _setting(value)) for key, value in certificate.settings.items()]
+    words = (
+        "The noise comes from secret random bits that are not kept, so that a release cannot be made twice. What can "
+        "be made again, by anybody who has the saved model: rows (the same ones, with the same seed and versions), "
+        "tables, intervals, and this report, byte for byte: `lapwing report MODEL -o report.html`."
+    )
+    table = Table(caption="How the release was made", heading=("what", "value"), lines=tuple(lines))
+    return Section(key="again", title="How to make it again", parts=(Text(words=words), table))
+
+
+def _setting(value: object) -> str:
+    """Return a setting as text; None is what the mechanism chose by itself."""
+    if value is None:
+        return "default"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _SETTINGS else f"{text[:_SETTINGS]} ... ({len(text):,} letters)"
+
+
+BOUGHT_LEAD: Final = (
+    "Compares released rows with the private table through a few noisy answers that were paid for from the privacy "
+    "budget. It may be published."
+)
+
+
+def bought_sections(
+    variations: Sequence[NoisyVariation], certificate: Certificate, confidence: float
+) -> tuple[Section, ...]:
+    """Return the sections of the report of a comparison that was bought with budget."""
+    names = [f"tables of {each.ways} column{'s' if each.ways > 1 else ''}" for each in variations]
+    name, widest = max(zip(names, variations, strict=True), key=lambda pair: pair[1].ways)
+    meaning = (
+        f"{name.capitalize()} differ by {widest.mean:.3f} on average, between {widest.lower:.3f} and "
+        f"{widest.upper:.3f}; rows drawn from the synthetic shares would give {widest.floor:.3f}."
+    )
+    chart = interval_dots(
+        names,
+        [each.mean for each in variations],
+        [each.lower for each in variations],
+        [each.upper for each in variations],
+        title="How far the synthetic table is from the real one",
+        meaning=meaning,
+        unit="mean total variation",
+        marks={"floor": [each.floor for each in variations]},
+    )
+    lines = tuple(
+        (
+            name,
+            f"{each.tables} of {each.possible}",
+            f"{each.mean:.4f}",
+            f"{each.lower:.4f} to {each.upper:.4f}",
+            f"{each.floor:.4f}",
+        )
+        for name, each in zip(names, variations, strict=True)
+    )
+    words = (
+        "Total variation is half the sum of the differences between two tables' shares: 0 where all shares are equal, "
+        f"1 where no cell is shared. All intervals hold at once with {confidence:.0%} probability over the noise. The "
+        "floor is what a table of as many rows would give that were drawn from the synthetic shares."
+    )
+    table = Table(
+        caption="Mean total variation distance",
+        heading=("tables", "compared", "mean", f"{confidence:.0%} interval", "floor"),
+        lines=lines,
+        numbers=(1, 2, 3, 4),
+    )
+    figures = Section(key="figures", title="Synthetic beside real rows", parts=(Text(words=words), chart, table))
+    alone = (
+        "This is about the comparison alone. What the release itself and others of the same table cost comes on top."
+    )
+    promise = promise_section(certificate)
+    return (figures, replace(promise, parts=(Text(words=alone), *promise.parts)), cost_section(certificate))

@@ -1,1 +1,0 @@
-"""The report that may be published: released numbers alone."""
