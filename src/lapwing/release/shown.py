@@ -13,8 +13,7 @@ from lapwing.errors import ParameterError
 from lapwing.judge.metrics import Releasable
 from lapwing.judge.report.page import Page, Section, render
 from lapwing.judge.report.released import released_sections
-from lapwing.judge.report.released.columns import MOST_COLUMNS
-from lapwing.judge.report.released_columns import released_columns, released_maps
+from lapwing.judge.report.released_columns import MOST_COLUMNS, released_columns, released_maps
 from lapwing.kernel.noise_law import NoiseLaw, NoisyTable
 from lapwing.kernel.questions.category_selection.question import SelectedTexts
 from lapwing.kernel.questions.cell_sums.question import CellSums, NoisySums
