@@ -1,4 +1,4 @@
-"""No floating-point number in lapwing.noise: not in its syntax, and not when it runs."""
+"""No floating-point number in lapwing.kernel.noise: not in its syntax, and not when it runs."""
 
 from fractions import Fraction
 
@@ -16,7 +16,7 @@ from lapwing.kernel.noise.laplace import discrete_laplace, discrete_laplace_at_l
 from lapwing.kernel.noise.selection import exponential_mechanism
 from lapwing.kernel.noise.weighted import weighted_draws
 
-NOISE = PACKAGE / "noise"
+NOISE = PACKAGE / "kernel" / "noise"
 
 PLANTED = [
     "scale = 0.5",

@@ -18,7 +18,7 @@ TARGETS = PYPROJECT["tool"]["hatch"]["build"]["targets"]
 IN_SDIST = {*TARGETS["sdist"]["only-include"], "pyproject.toml", ".gitignore"}  # hatchling adds the last two itself
 # A proof is beside the code that it is of, for whoever audits an installation; `py.typed` is for checkers of types,
 # and the schema of schema files for editors and other programs (docs/schema.md).
-READ_BY_PEOPLE_AND_TOOLS = ("*.proof.md", "py.typed", "lapwing.schema.json")
+READ_BY_PEOPLE_AND_TOOLS = ("*.proof.md", "proof.md", "py.typed", "lapwing.schema.json")
 PATHS = re.compile(r"(?:\bROOT|\bparents\[\d\]) / \"([^\"/]+)\"")
 
 
@@ -36,7 +36,7 @@ def read_at_the_root(folder: Path, root: Path = ROOT) -> set[str]:
 
 
 def test_every_data_file_of_the_package_is_named_by_the_code_that_opens_it() -> None:
-    texts = [*python_files(PACKAGE), *(PACKAGE / "report" / "templates").iterdir()]
+    texts = [*python_files(PACKAGE), *(PACKAGE / "judge" / "report" / "templates").iterdir()]
     code = "\n".join(path.read_text(encoding="utf-8") for path in texts)
     opened = [
         path for path in data_files() if not any(fnmatch.fnmatch(path.name, name) for name in READ_BY_PEOPLE_AND_TOOLS)
@@ -49,11 +49,15 @@ def test_every_data_file_of_the_package_is_named_by_the_code_that_opens_it() -> 
 
 
 def test_the_package_says_that_it_is_typed_and_every_proof_is_beside_its_code() -> None:
-    proofs = [path for path in data_files() if path.name.endswith(".proof.md")]
+    proofs = [path for path in data_files() if path.name.endswith("proof.md")]
+    proved = [
+        path.with_name("answer.py" if path.name == "proof.md" else path.name.replace(".proof.md", ".py"))
+        for path in proofs
+    ]
 
     assert (PACKAGE / "py.typed").is_file()
     assert len(proofs) > 20
-    assert [str(path) for path in proofs if not path.with_name(path.name.replace(".proof.md", ".py")).is_file()] == []
+    assert [str(path) for path in proved if not path.is_file()] == []
 
 
 def test_the_wheel_is_the_package_and_the_manual_page_alone() -> None:
