@@ -79,7 +79,7 @@ def test_a_refusal_is_deleted_and_its_text_is_left_alone() -> None:
 
 
 def test_every_change_of_a_real_file_is_another_program_that_compiles() -> None:
-    source = (PACKAGE / "noise" / "laplace.py").read_text(encoding="utf-8")
+    source = (PACKAGE / "kernel" / "noise" / "laplace.py").read_text(encoding="utf-8")
     honest = ast.unparse(ast.parse(source))
 
     mutants = edits.mutants_of("laplace.py", source)
@@ -126,7 +126,7 @@ def test_every_argument_is_about_a_change_of_the_code_as_it_is() -> None:
 )
 def test_an_argument_about_other_code_or_without_a_reason_is_found(changes: dict[str, str]) -> None:
     block = "BLOCK_WORDS = (1 << 20) // WORD_BYTES"
-    honest = {"file": "noise/bits.py", "function": "", "before": block, "after": "*", "why": "words come in blocks"}
+    honest = {"file": "kernel/noise/bits.py", "function": "", "before": block, "after": "*", "why": "words come in blocks"}
     assert untrue_arguments([honest]) == []
 
     assert len(untrue_arguments([honest | changes])) == 1

@@ -7,7 +7,7 @@ import pytest
 
 from helpers.source_tree import PACKAGE
 
-NOISE = PACKAGE / "noise"
+NOISE = PACKAGE / "kernel" / "noise"
 LABEL = re.compile(r"\[([a-z]{3,})\]")
 MODULES = sorted(path.stem for path in NOISE.glob("*.py") if path.stem not in {"__init__", "checks"})
 
