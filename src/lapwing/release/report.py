@@ -9,6 +9,7 @@ from lapwing.judge.report.released.columns import MOST_COLUMNS
 from lapwing.judge.report.released.made import released_columns, released_maps
 from lapwing.judge.report.released.report import released_sections
 from lapwing.kernel.questions.questions import Answer
+from lapwing.mechanisms.registry import registration_named
 from lapwing.model.accuracy import Accuracy
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.schema.schemas import Schema
@@ -44,6 +45,7 @@ def release_sections(
         certificate,
         noisy,
         accuracy,
+        did=registration_named(certificate.mechanism).report,
         columns=released_columns(model, schema, noisy, names, certificate.public_rows),
         maps=released_maps(model, schema),
     )

@@ -6,7 +6,7 @@ measure them, and fit again. The default for three columns or more.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -15,16 +15,17 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Relation, Terms
-from lapwing.mechanisms.adaptive.ask_columns import ask_columns
+from lapwing.mechanisms.adaptive.ask_columns import ask_columns, one_way_tables
 from lapwing.mechanisms.adaptive.candidates import MOST_TRIPLE_COLUMNS
 from lapwing.mechanisms.adaptive.columns import resolved_column
 from lapwing.mechanisms.adaptive.costs import Costs, Shares, divided, particles_of
 from lapwing.mechanisms.adaptive.declared import class_groupings, hard_zeros, public_factors
 from lapwing.mechanisms.adaptive.fit import finished, fit_as_model, started
-from lapwing.mechanisms.adaptive.plan import planned_release
+from lapwing.mechanisms.adaptive.plan import planned_release, planned_work
 from lapwing.mechanisms.adaptive.rounds import Asking, Wanted, rounds
-from lapwing.mechanisms.adaptive.warnings import warnings_of
+from lapwing.mechanisms.adaptive.warnings import relation_warnings, warnings_of
 from lapwing.mechanisms.shared.one_way import known_rows
+from lapwing.mechanisms.shared.registration import Asked, Registration, Work, nothing_assumed, nothing_certified
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.model import ReleasedModel
 from lapwing.model.planned import Planned
@@ -106,6 +107,7 @@ class Adaptive:
     name: ClassVar[str] = "Adaptive"
     summary: ClassVar[str] = "tables of two and three columns, chosen one by one (default for three columns or more)"
     relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")
+    caveat: ClassVar[str] = ""
 
     one_way_share: float | None = None
     selection_share: float | None = None
@@ -143,31 +145,17 @@ class Adaptive:
                     code="LW302",
                 )
 
+    certified = nothing_certified
+    assumptions = nothing_assumed
+
     @classmethod
     def small(cls) -> "Adaptive":
         """Return settings under which a run takes milliseconds, for privacy tests."""
         return cls(particles=64, rounds=2, resolutions=(3, 2))
 
     def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:
-        """Return particles of equal weight, spending ``budget``.
-
-        Parameters
-        ----------
-        curator : Curator
-            Answers the questions.
-        schema : Schema
-            With at least one modelled column.
-        budget : Budget
-            Pure ε or zCDP.
-        rng : numpy.random.Generator
-            Draws the particles.
-
-        Returns
-        -------
-        ReleasedModel
-            With a log-linear part. Nearly uniform where the noisy number of rows is 0 or less.
-        """
-        wanted = self._wanted(schema)
+        """Return particles of equal weight, spending ``budget``."""
+        wanted = self.check(schema, budget, curator.terms)
         known, left = known_rows(curator, budget)
         costs = self.costs_of(schema, left, known, curator.terms)
         tables, total = ask_columns(curator, schema, costs.one_way_costs)
@@ -193,74 +181,13 @@ class Adaptive:
     def statements(
         self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
     ) -> tuple[Statement, ...]:
-        """Return what a reader should know of single columns: `warnings_of`.
-
-        Parameters
-        ----------
-        schema, terms, answers
-            Of the release.
-        model : ReleasedModel
-            What `run` returned.
-        rng
-            Not needed.
-
-        Returns
-        -------
-        tuple of Statement
-            None where there is nothing to warn of.
-        """
+        """Return what a reader should know of single columns: `warnings_of`."""
         del rng
         return warnings_of(schema, terms, answers, model)
 
-    def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
-        """Return about what `run` would ask, and the noise of its tables.
-
-        Parameters
-        ----------
-        schema, budget
-            As for `run`.
-        terms : Terms
-            With a public or expected number of rows.
-        rng : numpy.random.Generator
-            Not needed: nothing is simulated.
-        """
-        self._wanted(schema)
-        rows = float(terms.rows if terms.rows is not None else terms.expected_rows or 1)
-        costs = self.costs_of(schema, budget, rows, terms)
-        return planned_release(schema, costs, terms, self.levels_of(schema))
-
-    def levels_of(self, schema: Schema) -> tuple[int, ...]:
-        """Return the resolutions: fewer for wide tables, so that they stay quick."""
-        columns = len(schema.columns)
-        usual = RESOLUTIONS if columns <= MOST_TRIPLE_COLUMNS else RESOLUTIONS[1:]
-        return self.resolutions or (usual if columns <= _MANY else _ONE_RESOLUTION)
-
-    def costs_of(self, schema: Schema, budget: Budget, rows: float, terms: Terms) -> Costs:
-        """Divide the budget, now that a number of rows is known.
-
-        Parameters
-        ----------
-        schema, budget
-            As for `run`, less what the number of rows cost.
-        rows : float
-            Public, expected or noisy; at least 1.
-        terms : Terms
-            Of the release.
-
-        Returns
-        -------
-        Costs
-        """
-        shares = Shares(
-            one_way=self.one_way_share,
-            selection=self.selection_share,
-            rounds=self.rounds,
-            levels=self.levels_of(schema),
-        )
-        return divided(schema, budget, rows, terms, shares)
-
-    def _wanted(self, schema: Schema) -> Wanted:
-        """Return the columns and tables that matter more, by position; refuse names that the schema lacks."""
+    def check(self, schema: Schema, budget: Budget, terms: Terms) -> Wanted:
+        """Refuse names that the schema lacks; return the columns and tables that matter more, by position."""
+        del budget, terms
         places = {column.name: place for place, column in enumerate(schema.columns)}
         entries = (*self.workload, *(name for name in (self.target, schema.weight) if name is not None))
         named = [name for entry in entries for name in ([entry] if isinstance(entry, str) else entry)]
@@ -272,6 +199,29 @@ class Adaptive:
         columns = frozenset(places[entry] for entry in entries if isinstance(entry, str))
         tables = tuple(frozenset(places[name] for name in entry) for entry in entries if not isinstance(entry, str))
         return columns, tables
+
+    def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
+        """Return about what `run` would ask, and the noise of its tables."""
+        self.check(schema, budget, terms)
+        rows = float(terms.rows if terms.rows is not None else terms.expected_rows or 1)
+        costs = self.costs_of(schema, budget, rows, terms)
+        return planned_release(schema, costs, terms, self.levels_of(schema))
+
+    def levels_of(self, schema: Schema) -> tuple[int, ...]:
+        """Return the resolutions: fewer for wide tables, so that they stay quick."""
+        columns = len(schema.columns)
+        usual = RESOLUTIONS if columns <= MOST_TRIPLE_COLUMNS else RESOLUTIONS[1:]
+        return self.resolutions or (usual if columns <= _MANY else _ONE_RESOLUTION)
+
+    def costs_of(self, schema: Schema, budget: Budget, rows: float, terms: Terms) -> Costs:
+        """Divide the budget, now that a number of rows is known."""
+        shares = Shares(
+            one_way=self.one_way_share,
+            selection=self.selection_share,
+            rounds=self.rounds,
+            levels=self.levels_of(schema),
+        )
+        return divided(schema, budget, rows, terms, shares)
 
 
 def _check_resolutions(sizes: tuple[int, ...]) -> None:
@@ -299,3 +249,31 @@ def _entry(entry: object) -> str | tuple[str, ...]:
     raise ParameterError(
         f"workload must list columns, or tables as lists of columns, got {told(entry)}; name columns", code="LW304"
     )
+
+
+def _work(mechanism: Adaptive, asked: Asked) -> Work:
+    """Return what choosing tables, counting them and moving the particles takes."""
+    costs = mechanism.costs_of(asked.schema, asked.budget, float(asked.rows), asked.terms)
+    particles = mechanism.particles or particles_of(len(asked.schema.columns))
+    return planned_work(asked, costs, mechanism.levels_of(asked.schema), particles)
+
+
+def _next_step(schema: Schema, one_way: int, rounds: int) -> str:
+    """Say which tables come next."""
+    return "one-way tables" if one_way < one_way_tables(schema) else f"round {rounds + 1}"
+
+
+REGISTRATION: Final = Registration(
+    kind=Adaptive,
+    page="docs/adaptive.md",
+    report="counted, with noise, the values of each column and those combinations of two or three columns that matter "
+    "most, and fitted a model to the counts. How columns depend on each other that it did not count together is the "
+    "model's guess.",
+    not_proved="tables that were not measured: there the rows follow the model's guess",
+    one_row_per_unit=False,
+    two_valued=False,
+    takes_priors=True,
+    warnings=relation_warnings,
+    next_step=_next_step,
+    work=_work,
+)

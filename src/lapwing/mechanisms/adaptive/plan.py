@@ -1,8 +1,12 @@
 """What an adaptive release is going to ask, from schema, settings and budget alone."""
 
 import math
+from collections import Counter
+from collections.abc import Sequence
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, combinations_with_replacement, product, starmap
+from operator import mul
+from typing import Final
 
 import numpy as np
 
@@ -11,12 +15,37 @@ from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.questions.select_worst.question import SelectWorst
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.adaptive.ask_columns import stage_questions
-from lapwing.mechanisms.adaptive.candidates import MOST_TRIPLE_COLUMNS, noise_left, rounded_down, selection_epsilon
+from lapwing.mechanisms.adaptive.candidates import (
+    MOST_CELLS,
+    MOST_GROWN,
+    MOST_TRIPLE_COLUMNS,
+    noise_left,
+    rounded_down,
+    selection_epsilon,
+)
+from lapwing.mechanisms.adaptive.columns import MOST_VALUES
 from lapwing.mechanisms.adaptive.costs import TYPICAL_CELLS, Costs, are_clear, reserved_groups, share_at_once, table_law
+from lapwing.mechanisms.adaptive.fit import SNAPSHOTS
+from lapwing.mechanisms.adaptive.rounds import HAND_CELLS
+from lapwing.mechanisms.shared.registration import Asked, Work
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.certificate.cost_lines import ChosenTable
 from lapwing.model.planned import Planned
+from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
+
+_UNRELATED: Final = (
+    "Tables of two columns would be mostly noise: none is measured, and no relation between columns is kept."
+)
+
+# Measured as `lapwing.runs.plan.effort` and `lapwing.runs.plan.memory` say.
+_SWEEP_SECONDS: Final = 5e-8
+_PAIR_SECONDS: Final = 5e-9
+_CHOICE_SECONDS: Final = 5e-8
+_SWEEPS, _LAST_SWEEPS = 4, 10  # of a round; at the end, what explains the particles among them
+_ATOM_BYTES: Final = 60
+_CANDIDATE_BYTES: Final = 150
+_CELL_BYTES: Final = 8
 
 
 def planned_release(schema: Schema, costs: Costs, terms: Terms, resolutions: tuple[int, ...]) -> Planned:
@@ -43,7 +72,53 @@ def planned_release(schema: Schema, costs: Costs, terms: Terms, resolutions: tup
             candidate_count=len(resolutions) * math.comb(columns, 2) + triples,
         )
         questions += ([select] * costs.tables + [ChosenTable(table - select.cost)] * costs.tables) * rounds
-    return Planned(questions=tuple(questions), accuracy=_expected_noise(costs, terms))
+    notes = () if any(isinstance(each, ChosenTable) for each in questions) or columns == 1 else (_UNRELATED,)
+    return Planned(questions=tuple(questions), accuracy=_expected_noise(costs, terms), notes=notes)
+
+
+def planned_work(asked: Asked, costs: Costs, resolutions: tuple[int, ...], particles: int) -> Work:
+    """Return what choosing tables, counting them and moving the particles takes; particles: between rounds."""
+    columns, questions = len(asked.schema.columns), asked.questions
+    tables = sum(isinstance(question, ChosenTable) for question in questions)
+    choices = sum(isinstance(question, SelectWorst) for question in questions)
+    pairs, triples = _candidate_cells(asked.schema, resolutions)
+    cells, last = pairs + triples, costs.particles(asked.rows, particles)
+    looked = cells if columns <= MOST_TRIPLE_COLUMNS else min(cells, HAND_CELLS)
+    sweeps = particles * costs.rounds * _SWEEPS / 2 + last * _LAST_SWEEPS
+    return Work(
+        seconds=_SWEEP_SECONDS * sweeps * tables
+        + _PAIR_SECONDS * asked.rows * math.comb(columns, 2) * bool(tables)
+        + _CHOICE_SECONDS * looked * choices,
+        model_bytes=_ATOM_BYTES * SNAPSHOTS * last * columns + _CANDIDATE_BYTES * cells,
+        table_bytes=_CELL_BYTES * cells,
+    )
+
+
+def _candidate_cells(schema: Schema, resolutions: tuple[int, ...]) -> tuple[int, int]:
+    """Return about how many cells the pairs, and the triples, have that compete."""
+    columns = schema.columns
+    is_mixed = len(columns) <= MOST_TRIPLE_COLUMNS
+    kinds = Counter(_groups_of(column, resolutions) for column in columns)
+    pairs = sum(
+        (count * (count - 1) // 2 if one is two else count * number) * _pair_cells(one, two, is_mixed=is_mixed)
+        for (one, count), (two, number) in combinations_with_replacement(kinds.items(), 2)
+    )
+    number = math.comb(len(columns), 3) if is_mixed else MOST_GROWN
+    return pairs, number * max(groups[-1] for groups in kinds) ** 3
+
+
+def _groups_of(column: Field, resolutions: Sequence[int]) -> tuple[int, ...]:
+    """Return about how many groups a column has at each level."""
+    domain = column.domain
+    is_finer = len(resolutions) > 1 and not (domain.ordered or domain.cuts) and domain.values > resolutions[0]
+    levels = (MOST_VALUES, *resolutions) if is_finer else tuple(resolutions)
+    return tuple(min(size + domain.reserved, domain.size) for size in levels)
+
+
+def _pair_cells(one: tuple[int, ...], two: tuple[int, ...], *, is_mixed: bool) -> int:
+    """Return the cells of all tables of two columns that are small enough."""
+    listed = product(one, two) if is_mixed else zip(reversed(one), reversed(two), strict=False)
+    return sum(cells for cells in starmap(mul, listed) if cells <= MOST_CELLS)
 
 
 def _pair_cost(schema: Schema, costs: Costs, rows: float, terms: Terms, resolutions: tuple[int, ...]) -> Budget | None:

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
+from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.replay import ReplayCurator
 from lapwing.kernel.terms import Terms
@@ -24,6 +24,24 @@ UNDIVIDED = "values not told apart"
 _MOST_UNSEEN = 0.01
 _LEAST_HELD, _TINY = 0.05, 1e-3
 """A range that holds so many of the rows, in so small a part of the column's values, may be a single value."""
+
+
+def relation_warnings(schema: Schema, answers: Sequence[Answer], accuracy: Sequence[Statement]) -> tuple[str, ...]:
+    """Say where no relation between columns was measured in this release, because it would be mostly noise."""
+    del accuracy
+    joint = [answer.question for answer in answers if len(answer.question.columns) > 1]
+    tables = [question for question in joint if isinstance(question, MarginalCounts)]
+    if len(schema.columns) == 1 or not all(grouping.regular == 1 for table in tables for grouping in table.groupings):
+        return ()
+    if not joint:
+        return (
+            "tables of two columns would be mostly noise, and none was measured: no relation between columns is "
+            "kept; more budget, a delta, or a public expected number of rows may change that (`lapwing plan` tells)",
+        )
+    return (
+        "other tables of two columns would be mostly noise, and only what is missing or special in two columns "
+        "was measured: no other relation between columns is kept",
+    )
 
 
 def warnings_of(schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel) -> tuple[Statement, ...]:

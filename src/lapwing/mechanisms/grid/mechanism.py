@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from lapwing.mechanisms.shared.cell_model import (
     weighted_cells,
 )
 from lapwing.mechanisms.shared.one_way import known_rows
+from lapwing.mechanisms.shared.registration import INSIDE_CELLS, Registration, nothing_assumed, nothing_certified
 from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.model import ReleasedModel
@@ -48,6 +49,8 @@ CELL_ROWS: Mapping[Fit, float] = MappingProxyType({"threshold": 10.0, "least_squ
 
 KEPT_SHARE = "share of rows in kept cells"
 """Kind of the statement that tells how much of the table a filtered grid holds."""
+
+_FEW_KEPT = 0.5
 
 EMPTY_SHARE = 0.01
 """Part of the rows that noise may put into empty cells, in expectation."""
@@ -119,36 +122,16 @@ class Grid:
         check_fit(self.fit)
         check_placement(self.placement)
 
+    certified = nothing_certified
+    assumptions = nothing_assumed
+
     @classmethod
     def small(cls) -> "Grid":
         """Return settings under which a run takes milliseconds, for privacy tests."""
         return cls(width=0.5, threshold=3)
 
     def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:  # noqa: ARG002
-        """Return one atom per kept cell.
-
-        Parameters
-        ----------
-        curator : Curator
-            Answers the questions.
-        schema : Schema
-            With at least one modelled column.
-        budget : Budget
-            Pure ε or zCDP.
-        rng : numpy.random.Generator
-            Not needed: the solution is deterministic.
-
-        Returns
-        -------
-        ReleasedModel
-            The uniform model where no cell is kept.
-
-        Raises
-        ------
-        CapacityError
-            If more than ``2**26`` empty cells are expected to reach the threshold, or, for ``fit="least_squares"``, the
-            grid has more than ``2**20`` cells; no cell is counted then.
-        """
+        """Return one atom per kept cell."""
         is_given = self.width is not None and (self.threshold is not None or self.fit == "least_squares")
         terms = curator.terms
         rows, left = (1.0, budget) if is_given else known_rows(curator, budget)
@@ -167,23 +150,7 @@ class Grid:
     def statements(
         self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
     ) -> tuple[Statement, ...]:
-        """Say over which cells the release counts, and how much of the table the kept ones hold, if rows are known.
-
-        Parameters
-        ----------
-        schema, terms
-            Of the release.
-        answers : sequence of Answer
-            Of the release.
-        model : ReleasedModel
-            What `run` returned.
-        rng : numpy.random.Generator
-            Not needed: nothing is simulated.
-
-        Returns
-        -------
-        tuple of Statement
-        """
+        """Say over which cells the release counts, and how much of the table the kept ones hold, if rows are known."""
         del schema, rng
         noisy = next(answer for answer in answers if isinstance(answer, NoisyCells))
         is_known = terms.rows is not None or len(answers) > 1
@@ -195,22 +162,7 @@ class Grid:
         return cells, Statement(kind=KEPT_SHARE, text=text, value=share)
 
     def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
-        """Return what `run` would ask, and how many rows are expected in cells that are empty.
-
-        Parameters
-        ----------
-        schema, budget
-            As for `run`.
-        terms : Terms
-            With a public or expected number of rows.
-        rng : numpy.random.Generator
-            Not needed: nothing is simulated.
-
-        Raises
-        ------
-        CapacityError
-            As `run`.
-        """
+        """Return what `run` would ask, and how many rows are expected in cells that are empty."""
         known = terms.rows if terms.rows is not None else terms.expected_rows
         question = self.check(schema, budget, terms)
         noise = question.noise(terms.relation, terms.max_rows)
@@ -296,3 +248,26 @@ def default_threshold(noise: NoiseLaw, cells: int, rows: float) -> int:
         middle = (low + high) // 2
         low, high = (middle, high) if log_empty_records(noise, middle, cells) > log_most else (low, middle)
     return high
+
+
+def _warnings(schema: Schema, answers: Sequence[Answer], accuracy: Sequence[Statement]) -> tuple[str, ...]:
+    """Say where the cells of a filtered grid hold few of the rows."""
+    del schema, answers
+    return tuple(
+        f"the cells that were kept hold {max(0.0, statement.value):.0%} of the rows, and noise among them: use wider "
+        "cells, more budget or fewer columns, or another mechanism"
+        for statement in accuracy
+        if statement.kind == KEPT_SHARE and statement.value is not None and statement.value < _FEW_KEPT
+    )
+
+
+REGISTRATION: Final = Registration(
+    kind=Grid,
+    page="docs/kd-tree.md",
+    report="counted, with noise, the rows in the cells of a fixed grid, and kept the well filled ones.",
+    not_proved=INSIDE_CELLS,
+    one_row_per_unit=False,
+    two_valued=False,
+    takes_priors=False,
+    warnings=_warnings,
+)

@@ -4,18 +4,28 @@ ask -> solve -> model: one noisy one-way table per column, each projected on the
 baseline of every comparison: it keeps every column's own law and no relation between columns.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
 
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
+from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.mechanisms.independent.accuracy import expected_variations
 from lapwing.mechanisms.shared.one_way import one_way_questions, product_model
 from lapwing.mechanisms.shared.public_cells import one_way_grouping
+from lapwing.mechanisms.shared.registration import (
+    Registration,
+    no_warnings,
+    nothing_assumed,
+    nothing_certified,
+)
+from lapwing.model.certificate.certificate import Statement
 from lapwing.model.model import ReleasedModel
 from lapwing.model.planned import Planned
 from lapwing.schema.groupings.grouping import Grouping
@@ -61,47 +71,50 @@ class Independent:
                 f"groups must be from 2 to 65536, got {told(self.groups)}; 128 suits most tables", code="LW302"
             )
 
+    certified = nothing_certified
+    assumptions = nothing_assumed
+
     @classmethod
     def small(cls) -> "Independent":
         """Return settings under which a run takes milliseconds, for privacy tests."""
         return cls(groups=4)
 
     def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:  # noqa: ARG002
-        """Return one product atom, spending exactly ``budget``.
-
-        Parameters
-        ----------
-        curator : Curator
-            Answers the questions.
-        schema : Schema
-            With at least one modelled column.
-        budget : Budget
-            Pure ε or zCDP.
-        rng : numpy.random.Generator
-            Not needed: the solution is deterministic.
-
-        Returns
-        -------
-        ReleasedModel
-            One atom of weight 1.
-        """
+        """Return one product atom, spending exactly ``budget``."""
         return product_model(curator, schema, self._groupings(schema), budget)
 
-    def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
-        """Return what `run` would ask, and how far each column would be from its own law.
-
-        Parameters
-        ----------
-        schema, budget
-            As for `run`.
-        terms : Terms
-            With a public or expected number of rows.
-        rng : numpy.random.Generator
-            Not needed: nothing is simulated.
-        """
+    def check(self, schema: Schema, budget: Budget, terms: Terms) -> tuple[MarginalCounts, ...]:
+        """Refuse noise that could leave 64 bits; return the questions otherwise."""
         questions = one_way_questions(schema, self._groupings(schema), budget)
+        for question in questions:
+            question.noise(terms.relation, terms.max_rows)
+        return questions
+
+    def statements(
+        self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
+    ) -> tuple[Statement, ...]:
+        """Return nothing: the certificate tells the noise of every table, and no more is proved."""
+        del schema, terms, answers, model, rng
+        return ()
+
+    def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
+        """Return what `run` would ask, and how far each column would be from its own law."""
+        questions = self.check(schema, budget, terms)
         return Planned(questions=questions, accuracy=expected_variations(questions, terms))
 
     def _groupings(self, schema: Schema) -> dict[str, Grouping]:
         """Return the grouping of each column's one-way table."""
         return {column.name: one_way_grouping(column, self.groups) for column in schema.columns}
+
+
+REGISTRATION: Final = Registration(
+    kind=Independent,
+    page="docs/independent.md",
+    report="counted, with noise, the values of each column by itself. How columns depend on each other was not looked "
+    "at, and the rows show nothing of it.",
+    not_proved="tables of two columns or more: the release holds no relation between columns",
+    one_row_per_unit=False,
+    two_valued=False,
+    takes_priors=False,
+    warnings=no_warnings,
+)

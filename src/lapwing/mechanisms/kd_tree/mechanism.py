@@ -36,6 +36,13 @@ from lapwing.mechanisms.shared.cell_model import (
     weighted_cells,
 )
 from lapwing.mechanisms.shared.one_way import known_rows
+from lapwing.mechanisms.shared.registration import (
+    INSIDE_CELLS,
+    Registration,
+    no_warnings,
+    nothing_assumed,
+    nothing_certified,
+)
 from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.model import ReleasedModel
@@ -167,35 +174,16 @@ class KDTree:
             )
         check_placement(self.placement)
 
+    certified = nothing_certified
+    assumptions = nothing_assumed
+
     @classmethod
     def small(cls) -> "KDTree":
         """Return settings under which a run takes milliseconds, for privacy tests."""
         return cls(coarse=1.0, fine=0.25)
 
     def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:  # noqa: ARG002
-        """Return one atom per leaf with a positive count.
-
-        Parameters
-        ----------
-        curator : Curator
-            Answers the questions.
-        schema : Schema
-            With at least one modelled column.
-        budget : Budget
-            Pure ε or zCDP.
-        rng : numpy.random.Generator
-            Not needed: the solution is deterministic.
-
-        Returns
-        -------
-        ReleasedModel
-            The uniform model where no leaf has a positive count.
-
-        Raises
-        ------
-        CapacityError
-            If, by noise alone, more than ``2**26`` cells would be listed; nothing is asked of that question then.
-        """
+        """Return one atom per leaf with a positive count."""
         is_steered = self.coarse is None or self.tau == "lemma10"
         rows, left = known_rows(curator, budget) if is_steered else (1.0, budget)
         decisions, counts = self._questions(schema, left, curator.terms, rows)
@@ -209,39 +197,12 @@ class KDTree:
     def statements(
         self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
     ) -> tuple[Statement, ...]:
-        """Say over which cells the release counts.
-
-        Parameters
-        ----------
-        schema, terms, answers, model
-            Of the release.
-        rng : numpy.random.Generator
-            Not needed: nothing is simulated.
-
-        Returns
-        -------
-        tuple of Statement
-        """
+        """Say over which cells the release counts."""
         del schema, terms, model, rng
         return tuple(cells_statement(answer.question) for answer in answers if isinstance(answer, NoisyCells))
 
     def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
-        """Return what `run` would ask; the leaves stand there as those of the tree before any split.
-
-        Parameters
-        ----------
-        schema, budget
-            As for `run`.
-        terms : Terms
-            With a public or expected number of rows.
-        rng : numpy.random.Generator
-            Not needed: nothing is simulated.
-
-        Raises
-        ------
-        CapacityError
-            As `run`.
-        """
+        """Return what `run` would ask; the leaves stand there as those of the tree before any split."""
         decisions, counts = self.check(schema, budget, terms)
         text = (
             "the noisy count of each leaf is off by this many records in expectation; the number of leaves is not known"
@@ -332,3 +293,16 @@ class KDTree:
                 "tau='lemma10' is a choice of split_rule='paper' only, whose lemma it is; leave it out",
                 code="LW316",
             )
+
+
+REGISTRATION: Final = Registration(
+    kind=KDTree,
+    page="docs/kd-tree.md",
+    report="cut the space into cells where there are many rows, by noisy decisions, and counted the rows in the cells "
+    "with noise.",
+    not_proved=INSIDE_CELLS,
+    one_row_per_unit=False,
+    two_valued=False,
+    takes_priors=False,
+    warnings=no_warnings,
+)

@@ -4,7 +4,7 @@ ask -> solve -> model: points of a known distribution; noisy statistics; the den
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, cast, get_args
 
@@ -16,20 +16,29 @@ from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
 from lapwing.kernel.questions.questions import Answer, KnownQuestion
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Relation, Terms
-from lapwing.mechanisms.linear_statistics.certified import certified_errors, certified_statements, noisy_rows, tail
+from lapwing.mechanisms.linear_statistics.certified import (
+    certified_errors,
+    certified_means,
+    certified_statements,
+    noisy_rows,
+    tail,
+)
 from lapwing.mechanisms.linear_statistics.densities import effective_points, minimax_density
 from lapwing.mechanisms.linear_statistics.max_entropy import best_error, max_entropy_weights
 from lapwing.mechanisms.linear_statistics.points import points_as_model, points_of
 from lapwing.mechanisms.linear_statistics.workload import Workload, make_workload, noisy_shares, workload_answers
+from lapwing.mechanisms.shared.registration import OwnPoints, Registration
 from lapwing.mechanisms.shared.vectors.reduced_space import (
     MeasuredMu,
+    Mu,
     MuQuestion,
     PublicPoints,
     drawn_points,
     measured_mu,
     planned_mu,
 )
-from lapwing.model.certificate.certificate import Statement
+from lapwing.model.certificate.certificate import CERTIFIED, Statement
+from lapwing.model.conditions.conditions import FEW_ATOMS
 from lapwing.model.model import ReleasedModel
 from lapwing.model.planned import Planned
 from lapwing.model.statistics.expressions import RowFunction, Stat, stat
@@ -48,6 +57,9 @@ LEAST_NOISE: Final = 0.01
 EFFECTIVE_POINTS: Final = "effective points"
 CONDITION_NUMBER: Final = "condition number"
 """Kinds of the statements that tell whether the density collapsed."""
+
+_EVEN: Final = 2.0
+"""Weights with a smaller condition number than this are nearly even."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,23 +164,7 @@ class LinearStatistics:
         return cls(degree=1, bins=2, points=8, mu="product")
 
     def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:
-        """Return one atom per point with a positive weight, spending exactly ``budget``.
-
-        Parameters
-        ----------
-        curator : Curator
-            Answers the questions.
-        schema : Schema
-            With at least one modelled column.
-        budget : Budget
-            Pure ε or zCDP.
-        rng : numpy.random.Generator
-            Draws the points.
-
-        Returns
-        -------
-        ReleasedModel
-        """
+        """Return one atom per point with a positive weight, spending exactly ``budget``."""
         workload = self._workload(schema)
         of_mu, of_workload = self._costs(budget)
         mu = self._points_of(curator, schema, of_mu, rng)
@@ -187,19 +183,7 @@ class LinearStatistics:
     def statements(
         self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
     ) -> tuple[Statement, ...]:
-        """Say how far each statistic of the release can be from the table's, and how good the density is.
-
-        Parameters
-        ----------
-        schema, terms, answers, model
-            Of the release.
-        rng : numpy.random.Generator
-            Not needed: nothing is simulated.
-
-        Returns
-        -------
-        tuple of Statement
-        """
+        """Say how far each statistic of the release can be from the table's, and how good the density is."""
         del rng
         workload = self._workload(schema)
         asked = workload_answers(answers, workload, terms.rows)
@@ -239,15 +223,7 @@ class LinearStatistics:
     def certified(
         self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel
     ) -> tuple[Statement, ...]:
-        """Say how far each statistic of any released model can be from the table's: the first of `statements`.
-
-        Parameters
-        ----------
-        schema, terms, answers
-            Of the release.
-        model : ReleasedModel
-            That of `run`, or what rules and public tables made of it.
-        """
+        """Say how far each statistic of any released model can be from the table's: the first of `statements`."""
         workload = self._workload(schema)
         asked = workload_answers(answers, workload, terms.rows)
         shares = workload.means(points_of(model), model.weights, schema)
@@ -259,22 +235,7 @@ class LinearStatistics:
         return () if self._is_named else (f"that mu ({self.mu!r}) is public is the caller's claim",)
 
     def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
-        """Return what `run` would ask, and the noise on each statistic.
-
-        Parameters
-        ----------
-        schema, budget
-            As for `run`.
-        terms : Terms
-            With a public or expected number of rows.
-        rng : numpy.random.Generator
-            Not needed: nothing is simulated.
-
-        Raises
-        ------
-        ParameterError, CapacityError
-            As `run`.
-        """
+        """Return what `run` would ask, and the noise on each statistic."""
         questions, workload = self.check(schema, budget, terms), self._workload(schema)
         first = workload_answers(questions, workload, terms.rows)[0]
         law = first.noise(terms.relation, terms.max_rows)
@@ -376,3 +337,69 @@ def _texts(statistics: object) -> tuple[str | RowFunction, ...]:
         if isinstance(each, str):
             stat(each)  # refuses what cannot be read
     return tuple(each.text if isinstance(each, Stat) else each for each in listed)
+
+
+def _warnings(schema: Schema, answers: Sequence[Answer], accuracy: Sequence[Statement]) -> tuple[str, ...]:
+    """Say where a density collapsed onto few points, and where an error could be as large as a share can be."""
+    del schema, answers
+    found = {statement.kind: statement.value or 0.0 for statement in accuracy}
+    alike, drowned = found[EFFECTIVE_POINTS], found[CERTIFIED]
+    warned = []
+    if alike < FEW_ATOMS and found[CONDITION_NUMBER] >= _EVEN:
+        warned.append(
+            f"the density has collapsed: {alike:.3g} points carry it, so that rows are copies of few and follow the "
+            "noise; use more budget, fewer statistics, or a mu nearer to the table"
+        )
+    if drowned >= 1.0:
+        warned.append(
+            f"the certified error is {drowned:.3g}, so nothing is certified for some statistics: the noise is as "
+            "large as they are; use more budget, fewer tables or fewer statistics"
+        )
+    return tuple(warned)
+
+
+def _own_points(mechanism: LinearStatistics) -> OwnPoints | None:
+    """Return ``mu`` where it is no name of ours."""
+    if isinstance(mechanism.mu, str) and mechanism.mu in get_args(Mu):
+        return None
+    return OwnPoints(
+        setting="mu", rows=mechanism.mu, count=mechanism.points, place=lambda points: replace(mechanism, mu=points)
+    )
+
+
+def _audited(schema: Schema) -> tuple[LinearStatistics, ...]:
+    """Return the small settings, without statistics and with some."""
+    return LinearStatistics.small(), replace(LinearStatistics.small(), statistics=tuple(truths(schema)))
+
+
+def truths(schema: Schema) -> list[str]:
+    """Return statistics that say of each column whether something holds: of one value, order, missing and special."""
+    found = []
+    for field in schema.columns:
+        name = f"`{field.name}`"
+        if field.type == "boolean":
+            found += [name, f"not {name}"]
+        elif field.categories is not None:
+            found += [f"{name} == {field.categories[0]!r}", f"{name} not in ({field.categories[-1]!r},)"]
+        else:
+            found += [f"{name} > {field.minimum!r}", f"not {name} <= {field.maximum!r}"]
+        found += [f"{name} is None"] * field.domain.missing
+        found += [f"{name} == {each!r}" for each in field.special[:1]]
+    return [*found, f"{found[0]} or {found[-1]}", f"{found[1]} and not ({found[-1]})"]
+
+
+REGISTRATION: Final = Registration(
+    kind=LinearStatistics,
+    page="docs/linear-statistics.md",
+    report="weighted public points so that chosen statistics of them agree with their noisy values. What was not "
+    "chosen is as in the public points.",
+    not_proved="numbers that do not follow from the statistics of the workload",
+    one_row_per_unit=False,
+    two_valued=False,
+    takes_priors=False,
+    warnings=_warnings,
+    own_points=_own_points,
+    audited=_audited,
+    density="points",
+    certified_means=certified_means,
+)

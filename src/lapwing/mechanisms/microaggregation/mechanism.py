@@ -21,6 +21,7 @@ from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.shared.coordinates import ConvexSet, Coordinates
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Relation, Terms
+from lapwing.mechanisms.shared.registration import Registration, no_warnings, nothing_assumed, nothing_certified
 from lapwing.mechanisms.shared.vectors.means import CellSettings, paper_means, paper_questions
 from lapwing.mechanisms.shared.vectors.model import (
     INTERVALS,
@@ -159,30 +160,16 @@ class Microaggregation:
             raise ParameterError("intervals must be a whole number from 2 to 256; 16 suits most tables", code="LW302")
         _check_whole("intervals", self.intervals, 2, 256)
 
+    certified = nothing_certified
+    assumptions = nothing_assumed
+
     @classmethod
     def small(cls) -> "Microaggregation":
         """Return settings under which a run takes milliseconds, for privacy tests."""
         return cls(intervals=2, directions=1, bins=2)
 
     def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:  # noqa: ARG002
-        """Return one atom per cell, spending exactly ``budget``.
-
-        Parameters
-        ----------
-        curator : Curator
-            Answers the questions.
-        schema : Schema
-            With at least one modelled column.
-        budget : Budget
-            Pure ε or zCDP.
-        rng : numpy.random.Generator
-            Not needed: the solution is deterministic.
-
-        Returns
-        -------
-        ReleasedModel
-            Products of Bernoullis for Boolean columns, of category distributions and intervals for others.
-        """
+        """Return one atom per cell, spending exactly ``budget``."""
         coordinates = self._coordinates(schema)
         project = projector(coordinates, self.convex_set if callable(self.convex_set) else None)
 
@@ -197,19 +184,7 @@ class Microaggregation:
     def statements(
         self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
     ) -> tuple[Statement, ...]:
-        """Say into how many cells the rows were divided.
-
-        Parameters
-        ----------
-        schema, terms, answers, model
-            Of the release.
-        rng : numpy.random.Generator
-            Not needed: nothing is simulated.
-
-        Returns
-        -------
-        tuple of Statement
-        """
+        """Say into how many cells the rows were divided."""
         del schema, terms, model, rng
         last = next(answer.question for answer in reversed(answers) if isinstance(answer, NoisySums))
         assert isinstance(last, CellSums)
@@ -218,22 +193,7 @@ class Microaggregation:
         return (Statement(kind="cells", text=text, value=float(last.cells)),)
 
     def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
-        """Return what `run` would ask; cells stand there as one, because earlier answers choose them.
-
-        Parameters
-        ----------
-        schema, budget
-            As for `run`.
-        terms : Terms
-            With a public or expected number of rows.
-        rng : numpy.random.Generator
-            Not needed: nothing is simulated.
-
-        Raises
-        ------
-        ParameterError, CapacityError
-            As `run`.
-        """
+        """Return what `run` would ask; cells stand there as one, because earlier answers choose them."""
         coordinates = self.check(schema, budget, terms)
         rows = float(max(1, terms.rows if terms.rows is not None else terms.expected_rows or 1))
         details, left = self._details(schema, coordinates, budget)
@@ -353,3 +313,16 @@ def _check_whole(name: str, value: object, least: int, most: int) -> None:
         return
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise ParameterError(f"{name} must be a whole number from {least} to {most}, got {told(value)}", code="LW302")
+
+
+REGISTRATION: Final = Registration(
+    kind=Microaggregation,
+    page="docs/microaggregation.md",
+    report="put similar rows into cells, took noisy means of each cell, and draws rows around these means. Single rows "
+    "are blurred by it.",
+    not_proved="tables of two columns or more, and for columns that were not counted by themselves",
+    one_row_per_unit=False,
+    two_valued=False,
+    takes_priors=False,
+    warnings=no_warnings,
+)

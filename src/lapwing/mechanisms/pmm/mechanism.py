@@ -5,7 +5,7 @@ ask -> solve -> model: noisy counts of a tree of nested cells, made consistent, 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Final, Literal, get_args
 
 import numpy as np
 
@@ -26,6 +26,13 @@ from lapwing.mechanisms.pmm.accuracy import (
 )
 from lapwing.mechanisms.pmm.plan import TreePlan, default_plan, paper_plan, tree_shapes
 from lapwing.mechanisms.shared.one_way import known_rows
+from lapwing.mechanisms.shared.registration import (
+    INSIDE_CELLS,
+    Registration,
+    no_warnings,
+    nothing_assumed,
+    nothing_certified,
+)
 from lapwing.mechanisms.shared.trees.model import (
     Consistency,
     Placement,
@@ -94,6 +101,7 @@ class PMM:
     name: ClassVar[str] = "PMM"
     summary: ClassVar[str] = "noisy tree of nested cells, for one or two columns (default there); best proved accuracy"
     relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")
+    caveat: ClassVar[str] = ""
 
     depth: int | None = None
     variant: Variant = "default"
@@ -122,35 +130,16 @@ class PMM:
                 f"max_nodes must be a whole number from 1 to {MAX_CELLS}, got {told(nodes)}", code="LW302"
             )
 
+    certified = nothing_certified
+    assumptions = nothing_assumed
+
     @classmethod
     def small(cls) -> "PMM":
         """Return settings under which a run takes milliseconds, for privacy tests."""
         return cls(depth=4)
 
     def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:
-        """Return one atom per leaf cell with a positive count, spending exactly ``budget``.
-
-        Parameters
-        ----------
-        curator : Curator
-            Answers the questions.
-        schema : Schema
-            With at least one modelled column.
-        budget : Budget
-            Pure ε or zCDP.
-        rng : numpy.random.Generator
-            Rounds the fitted counts (default variant).
-
-        Returns
-        -------
-        ReleasedModel
-            The uniform model where the noisy total is 0 or less.
-
-        Raises
-        ------
-        CapacityError
-            If a tree of the given depth has more than ``max_nodes`` nodes; nothing is asked then.
-        """
+        """Return one atom per leaf cell with a positive count, spending exactly ``budget``."""
         plan, left = self._planned(curator, schema, budget)
 
         (noisy,) = curator.ask(plan.question(schema, left))
@@ -160,52 +149,24 @@ class PMM:
     def statements(
         self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
     ) -> tuple[Statement, ...]:
-        """Return what is proved about the accuracy of a release.
-
-        Parameters
-        ----------
-        schema, terms
-            Of the release.
-        answers : sequence of NoisyCounts or NoisyTree
-            Of the release.
-        model : ReleasedModel
-            What `run` returned.
-        rng : numpy.random.Generator
-            Simulates noise.
-
-        Returns
-        -------
-        tuple of Statement
-        """
+        """Return what is proved about the accuracy of a release."""
         noisy = next(answer for answer in answers if isinstance(answer, NoisyTree))
         is_paper = self.variant == "paper"
         tree = self._noise_tree(noisy.question, noisy.noises, schema, terms)
         return greedy_statements(noisy, tree) if is_paper else fitted_statements(noisy, tree, model, rng)
 
+    def check(self, schema: Schema, budget: Budget, terms: Terms) -> Sequence[TreeShape]:
+        """Refuse a tree of more than ``max_nodes`` nodes; return its shapes otherwise."""
+        del budget, terms
+        return tree_shapes(schema, self.depth, self.max_nodes, is_paper=self.variant == "paper")
+
     def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:
-        """Return what `run` would ask, and the expected distance between table and model.
-
-        Parameters
-        ----------
-        schema, budget
-            As for `run`.
-        terms : Terms
-            With a public or expected number of rows.
-        rng : numpy.random.Generator
-            Simulates noise.
-
-        Raises
-        ------
-        ParameterError
-            If no number of rows is public or expected.
-        CapacityError
-            As `run`.
-        """
+        """Return what `run` would ask, and the expected distance between table and model."""
         known = terms.rows if terms.rows is not None else terms.expected_rows
         if known is None:
             raise ParameterError("a plan needs the number of rows that is expected; give expected_rows", code="LW315")
         rows, is_paper = float(max(1, known)), self.variant == "paper"
-        shapes = tree_shapes(schema, self.depth, self.max_nodes, is_paper=is_paper)
+        shapes = self.check(schema, budget, terms)
         question = self._tree_plan(shapes, terms, budget, rows).question(schema, budget)
 
         tree = self._noise_tree(question, question.noises(terms.relation, terms.max_rows), schema, terms)
@@ -218,7 +179,7 @@ class PMM:
     def _planned(self, curator: Curator, schema: Schema, budget: Budget) -> tuple[TreePlan, Budget]:
         """Return the plan and the budget for it: public, but for a noisy number of rows that is bought if needed."""
         is_paper = self.variant == "paper"
-        shapes = tree_shapes(schema, self.depth, self.max_nodes, is_paper=is_paper)
+        shapes = self.check(schema, budget, curator.terms)
         rows, left = (1.0, budget) if is_paper and self.depth is not None else known_rows(curator, budget)
         return self._tree_plan(shapes, curator.terms, left, rows), left
 
@@ -241,3 +202,16 @@ class PMM:
         if self.variant == "paper":
             return greedy_leaves(noisy, terms.rows, self.consistency)
         return fitted_leaves(noisy, terms.rows, rng)
+
+
+REGISTRATION: Final = Registration(
+    kind=PMM,
+    page="docs/pmm.md",
+    report="counted, with noise, the rows in cells that are halved again and again, made the counts agree, and placed "
+    "rows in the smallest cells.",
+    not_proved=INSIDE_CELLS,
+    one_row_per_unit=False,
+    two_valued=False,
+    takes_priors=False,
+    warnings=no_warnings,
+)

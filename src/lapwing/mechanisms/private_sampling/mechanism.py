@@ -29,6 +29,7 @@ from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.reduced_density import is_well_conditioned
 from lapwing.maths.walsh import MOST_COLUMNS, low_sets
+from lapwing.mechanisms.shared.registration import Registration, no_warnings, nothing_assumed, nothing_certified
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.laws import point_laws
 from lapwing.model.model import Indexed, ReleasedModel
@@ -127,35 +128,16 @@ class PrivateSampling:
         exact_number("ceiling", self.ceiling)  # also where it is not used: the certificate shows it
         check_density(self._floor, self._ceiling, is_reduced=self._is_published)
 
+    certified = nothing_certified
+    assumptions = nothing_assumed
+
     @classmethod
     def small(cls) -> "PrivateSampling":
         """Return settings under which tiny tables give rows, for privacy tests."""
         return cls(degree=1, floor=0.9)
 
     def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:
-        """Return one point atom per drawn row, spending at most ``budget``.
-
-        Parameters
-        ----------
-        curator : Curator
-            Answers the question.
-        schema : Schema
-            Of required columns with two values.
-        budget : Budget
-            Pure ε or zCDP.
-        rng : numpy.random.Generator
-            Draws the points of the published variant.
-
-        Returns
-        -------
-        ReleasedModel
-            With as many rows as were drawn: drawing that number of rows from it gives exactly them.
-
-        Raises
-        ------
-        ParameterError
-            As `check`; nothing is asked then.
-        """
+        """Return one point atom per drawn row, spending at most ``budget``."""
         (drawn,) = curator.ask(self._question(schema, budget, curator.terms, rng))
         laws = {
             name: Indexed(drawn.codes(place).astype(np.uint8), point_laws([0, 1]))
@@ -164,27 +146,11 @@ class PrivateSampling:
         return ReleasedModel(weights=np.ones(drawn.rows.size), rows=drawn.rows.size, laws=laws)
 
     def check(self, schema: Schema, budget: Budget, terms: Terms) -> None:
-        """Refuse, from public numbers alone, columns of other kinds and more rows than the budget allows.
-
-        Raises
-        ------
-        ParameterError
-            That says how many rows are allowed.
-        """
+        """Refuse, from public numbers alone, columns of other kinds and more rows than the budget allows."""
         self._allowed(schema, budget, terms)
 
     def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:
-        """Return what `run` would ask, and how far the drawn rows would be from the density.
-
-        Parameters
-        ----------
-        schema, budget
-            As for `run`.
-        terms : Terms
-            With a public or expected number of rows.
-        rng : numpy.random.Generator
-            Draws points.
-        """
+        """Return what `run` would ask, and how far the drawn rows would be from the density."""
         question = self._question(schema, budget, terms, rng)
         return Planned(questions=(question,), accuracy=_statements(question))
 
@@ -352,3 +318,22 @@ def _distance(question: PrivateDraw) -> Statement:
         "does not fit the schema counts as spread over all values",
         value=question.least / (question.rows + question.least),
     )
+
+
+def _next_step(schema: Schema, one_way: int, rounds: int) -> str:
+    """Name its only step."""
+    del schema, one_way, rounds
+    return "drawing rows"
+
+
+REGISTRATION: Final = Registration(
+    kind=PrivateSampling,
+    page="docs/private-sampling.md",
+    report="drew rows by chance, without noise, from a density so flat that no single row shows in it.",
+    not_proved="tables of more columns than the degree",
+    one_row_per_unit=True,
+    two_valued=True,
+    takes_priors=False,
+    warnings=no_warnings,
+    next_step=_next_step,
+)

@@ -20,6 +20,13 @@ from lapwing.mechanisms.psmm.accuracy import planned_statements, released_statem
 from lapwing.mechanisms.psmm.box_cells import BoxCells, box_cells, cells_of
 from lapwing.mechanisms.psmm.fit import Surplus, exact_total, fitted_measure, measure_as_model, model_as_measure
 from lapwing.mechanisms.shared.one_way import known_rows
+from lapwing.mechanisms.shared.registration import (
+    INSIDE_CELLS,
+    Registration,
+    no_warnings,
+    nothing_assumed,
+    nothing_certified,
+)
 from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.model import ReleasedModel
@@ -81,6 +88,7 @@ class PSMM:
     name: ClassVar[str] = "PSMM"
     summary: ClassVar[str] = "noisy counts of equal cells, nearest measure to them; up to three ordered columns"
     relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")
+    caveat: ClassVar[str] = ""
 
     cells: int | None = None
     max_cells: int = 65_536
@@ -98,37 +106,16 @@ class PSMM:
                     code="LW303",
                 )
 
+    certified = nothing_certified
+    assumptions = nothing_assumed
+
     @classmethod
     def small(cls) -> "PSMM":
         """Return settings under which a run takes milliseconds, for privacy tests."""
         return cls(cells=32, max_cells=256)
 
     def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:
-        """Return one atom per cell with mass, spending exactly ``budget``.
-
-        Parameters
-        ----------
-        curator : Curator
-            Answers the questions.
-        schema : Schema
-            With at least one modelled column.
-        budget : Budget
-            Pure ε or zCDP.
-        rng : numpy.random.Generator
-            Not used: the same answers always give the same model.
-
-        Returns
-        -------
-        ReleasedModel
-            The uniform model where the measure has no mass: a noisy sum of 0 or less.
-
-        Raises
-        ------
-        ParameterError
-            If more than three columns are ordered with more than two values; nothing is asked then.
-        CapacityError
-            If the combinations of categories are more than ``max_cells``; nothing is asked then.
-        """
+        """Return one atom per cell with mass, spending exactly ``budget``."""
         del rng
         self.check(schema, budget, curator.terms)
         rows, left = (1.0, budget) if self.cells is not None else known_rows(curator, budget)
@@ -141,23 +128,7 @@ class PSMM:
     def statements(
         self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
     ) -> tuple[Statement, ...]:
-        """Return what is proved about the accuracy of a release.
-
-        Parameters
-        ----------
-        schema, terms
-            Of the release.
-        answers : sequence of NoisyCounts
-            Of the release.
-        model : ReleasedModel
-            What `run` returned.
-        rng : numpy.random.Generator
-            Simulates noise.
-
-        Returns
-        -------
-        tuple of Statement
-        """
+        """Return what is proved about the accuracy of a release."""
         noisy = next(answer for answer in answers if isinstance(answer, NoisyCounts) and answer.question.columns)
         cells = cells_of(schema, noisy.question.groupings)
         counts, total = cells.within(noisy.counts), self._total(schema, terms)
@@ -166,24 +137,7 @@ class PSMM:
         return released_statements(cells, noisy.noise, counts, measure, rng)
 
     def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:
-        """Return what `run` would ask, and the expected distance between table and model.
-
-        Parameters
-        ----------
-        schema, budget
-            As for `run`.
-        terms : Terms
-            With a public or expected number of rows.
-        rng : numpy.random.Generator
-            Simulates noise.
-
-        Raises
-        ------
-        ParameterError
-            If no number of rows is public or expected; otherwise as `run`.
-        CapacityError
-            As `run`.
-        """
+        """Return what `run` would ask, and the expected distance between table and model."""
         known = terms.rows if terms.rows is not None else terms.expected_rows
         if known is None:
             raise ParameterError("a plan needs the number of rows that is expected; give expected_rows", code="LW315")
@@ -221,3 +175,15 @@ def _check_cells(key: str, value: object, most: int) -> None:
     """Refuse what is no number of cells."""
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
         raise ParameterError(f"{key} must be a whole number from 1 to {most}, got {told(value)}", code="LW302")
+
+
+REGISTRATION: Final = Registration(
+    kind=PSMM,
+    page="docs/psmm.md",
+    report="counted, with noise, the rows in equal cells, and took the nearest table that has no negative counts.",
+    not_proved=INSIDE_CELLS,
+    one_row_per_unit=False,
+    two_valued=False,
+    takes_priors=False,
+    warnings=no_warnings,
+)

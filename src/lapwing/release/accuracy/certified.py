@@ -1,20 +1,14 @@
-"""The certified error of every statistic of a release of `LinearStatistics`."""
+"""The certified error of every statistic of a release whose mechanism certifies them."""
 
-import itertools
 from collections.abc import Sequence
-from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lapwing.errors import ParameterError
 from lapwing.kernel.questions.questions import Answer
-from lapwing.mechanisms.linear_statistics.certified import certified_errors, noisy_rows
-from lapwing.mechanisms.linear_statistics.mechanism import LinearStatistics
-from lapwing.mechanisms.linear_statistics.points import points_of
-from lapwing.mechanisms.linear_statistics.workload import answered_workload, noisy_shares, workload_answers
+from lapwing.mechanisms.registry import REGISTRATIONS, registration_named
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.model import ReleasedModel
 from lapwing.schema.schemas import Schema
-from lapwing.schema.values.labels import labels
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,9 +24,11 @@ def certified_table(
     """
     import polars as pl  # noqa: PLC0415
 
-    if certificate.mechanism != LinearStatistics.name:
+    means = registration_named(certificate.mechanism).certified_means
+    if means is None:
+        known = " and ".join(each.name for each in REGISTRATIONS.values() if each.certified_means is not None)
         raise ParameterError(
-            f"certified errors are known for releases of {LinearStatistics.name}, this one is of "
+            f"certified errors are known for releases of {known}, this one is of "
             f"{certificate.mechanism}; see the intervals of release.query",
             code="LW362",
         )
@@ -41,22 +37,6 @@ def certified_table(
         raise ParameterError(
             f"confidence must lie from 0.5 to 0.9999, got {confidence!r}; 0.95 suits most uses", code="LW301"
         )
-    settings: Any = certificate.settings
-    workload = answered_workload(schema, settings["degree"], settings["bins"], answers)
-    asked = workload_answers(answers, workload, certificate.public_rows)
-    rows = noisy_rows(asked, certificate.public_rows)
-    released = workload.means(points_of(model), model.weights, schema)
-    bounds = certified_errors(asked, rows, released, 1 - Fraction(str(confidence)))
-    texts = [
-        ", ".join(f"{name}={label}" for name, label in zip(columns, cell, strict=True))
-        for columns in workload.tables
-        for cell in itertools.product(*(labels(workload.groupings[name], schema.field(name)) for name in columns))
-    ]
-    return pl.DataFrame(
-        {
-            "statistic": pl.Series([*texts, *(each.text for each in workload.statistics)], dtype=pl.String),
-            "noisy": noisy_shares(asked, max(1.0, rows.value)),
-            "released": released,
-            "largest_error": bounds,
-        }
-    ).with_columns(pl.col("released", "largest_error").fill_nan(None))
+    found = means(schema, certificate, answers, model, confidence)
+    numbers = pl.col("released", "largest_error").fill_nan(None)
+    return pl.DataFrame(found, schema_overrides={"statistic": pl.String}).with_columns(numbers)

@@ -7,11 +7,7 @@ from typing import TYPE_CHECKING, Final
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Number
 from lapwing.kernel.questions.questions import Answer
-from lapwing.mechanisms.adaptive.mechanism import Adaptive
-from lapwing.mechanisms.independent.mechanism import Independent
-from lapwing.mechanisms.linear_statistics.mechanism import LinearStatistics
-from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
-from lapwing.mechanisms.private_sampling.mechanism import PrivateSampling
+from lapwing.mechanisms.registry import registration_named
 from lapwing.model.accuracy import Accuracy, CountAccuracy, MarginalAccuracy, Statement, TableAccuracy
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.conditions.conditions import effective_atoms
@@ -37,15 +33,6 @@ if TYPE_CHECKING:
 
 
 _PAGE: Final = "docs/accuracy.md"
-
-_NOT_PROVED: Final = {
-    Independent.name: "tables of two columns or more: the release holds no relation between columns",
-    Adaptive.name: "tables that were not measured: there the rows follow the model's guess",
-    Microaggregation.name: "tables of two columns or more, and for columns that were not counted by themselves",
-    LinearStatistics.name: "numbers that do not follow from the statistics of the workload",
-    PrivateSampling.name: "tables of more columns than the degree",
-}
-_ELSE: Final = "what lies inside the cells that were counted"
 
 
 def release_accuracy(
@@ -82,8 +69,9 @@ def release_accuracy(
 
 def largest_density(model: "ReleasedModel", certificate: Certificate) -> float | None:
     """Return the largest density of the released law against the points that it was fitted on, or None without any."""
-    points = certificate.settings.get("points")
-    if certificate.mechanism != LinearStatistics.name or not isinstance(points, int):
+    setting = registration_named(certificate.mechanism).density
+    points = None if setting is None else certificate.settings.get(setting)
+    if not isinstance(points, int):
         return None
     if certificate.rules or certificate.public_tables:  # they split points and weigh them again
         return None
@@ -136,7 +124,7 @@ def _all_at_once(
 
 def _not_proved(certificate: Certificate) -> Statement:
     """Say what no bound is proved for."""
-    what = _NOT_PROVED.get(certificate.mechanism, _ELSE)
+    what = registration_named(certificate.mechanism).not_proved
     text = f"No bound is proved for {what}; `release.replicates` estimates such errors."
     return Statement(
         key="not_proved", text=text, value=None, unit="", confidence=None, basis="model", source="docs/uncertainty.md"

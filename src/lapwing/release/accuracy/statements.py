@@ -1,10 +1,11 @@
 """What a certificate proves about the accuracy of a release, each as one plain sentence with its figure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
+from lapwing.mechanisms.registry import registration_named
 from lapwing.model.accuracy import Basis, Statement
 from lapwing.model.certificate.certificate import ROWS_WITHIN, Certificate
 from lapwing.model.certificate.certificate import Statement as Certified
@@ -24,6 +25,7 @@ class _Form:
 _PAGES: Final = "docs/after-the-release.md"
 _SHARE: Final = "share of the rows"
 _LINEAR: Final = "docs/linear-statistics.md"
+_OWN_PAGE: Final = ""  # of the mechanism
 _FORMS: Final[Mapping[str, _Form]] = MappingProxyType(
     {
         "noise on each count": _Form(
@@ -31,6 +33,9 @@ _FORMS: Final[Mapping[str, _Form]] = MappingProxyType(
         ),
         "expected distance": _Form(
             ("at most this", "at most {}"), "rows", "theorem", "He, Vershynin, Zhu (2023), Theorem 4.2"
+        ),
+        "distance": _Form(
+            ("at most this", "at most {}"), "of a column's length", "simulation", _OWN_PAGE, is_bound=True
         ),
         "largest cell": _Form(("this diameter", "a diameter of {}"), "of a column's length", "model", "docs/pmm.md"),
         "cells": _Form(("so many cells", "{} cells"), "cells", "model", "docs/kd-tree.md"),
@@ -70,14 +75,6 @@ _FORMS: Final[Mapping[str, _Form]] = MappingProxyType(
         "distance of the density": _Form(("", ""), "total variation", "theorem", "docs/private-sampling.md"),
     }
 )
-_DISTANCES: Final[Mapping[str, _Form]] = MappingProxyType(
-    {
-        "PSMM": _Form(
-            ("at most this", "at most {}"), "of a column's length", "simulation", "docs/psmm.md", is_bound=True
-        ),
-        "": _Form(("at most this", "at most {}"), "of a column's length", "simulation", "docs/pmm.md", is_bound=True),
-    }
-)
 _ELSE: Final = _Form(("at most this", "at most {}"), "", "certificate", _PAGES)
 _SMALL: Final = 1e-6
 _WHOLE: Final = 1e9
@@ -98,7 +95,7 @@ def _told(stated: Certified, certificate: Certificate) -> Statement:
     """Return one statement of a certificate as a sentence."""
     form = _FORMS.get(stated.kind, _ELSE)
     if stated.kind == "distance":
-        form = _DISTANCES.get(certificate.mechanism, _DISTANCES[""])
+        form = replace(form, source=registration_named(certificate.mechanism).page)
     confidence = None
     if form.is_bound:
         own = certificate.settings.get("confidence")
