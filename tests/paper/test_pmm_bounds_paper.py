@@ -5,8 +5,8 @@ import math
 import pytest
 
 from helpers.small_trees import cube_deltas
-from lapwing.mechanisms.shared.trees.bounds import least_squares_bound, theorem_4_3
 from lapwing.mechanisms.shared.trees.budget import optimal_shares, paper_shares
+from lapwing.mechanisms.shared.trees.simulation import least_squares_bound, theorem_4_3
 
 
 def laplace_bound(deltas, shares):

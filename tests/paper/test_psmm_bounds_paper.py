@@ -16,8 +16,7 @@ from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.psmm.accuracy import expected_complexity, noise_transport, simulated_norms, theorem_3_6
 from lapwing.mechanisms.psmm.box_cells import box_cells
-from lapwing.mechanisms.psmm.fit import fitted_measure
-from lapwing.mechanisms.psmm.mechanism import PSMM
+from lapwing.mechanisms.psmm.mechanism import PSMM, fitted_measure
 from lapwing.schema.schemas import Schema
 
 UNIT_NOISE = NoiseLaw("laplace", Fraction(1))

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from lapwing.mechanisms.psmm.cell_flow import Steps, cover_deficits
-from lapwing.mechanisms.psmm.fit import cover_line
+from lapwing.mechanisms.psmm.box_cells import Steps, cover_deficits
+from lapwing.mechanisms.psmm.mechanism import cover_line
 
 FAR = float("inf")
 

@@ -12,8 +12,7 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
 from lapwing.mechanisms.registry import MECHANISMS, default_mechanism, make_mechanism, settings_of
-from lapwing.mechanisms.shared.one_way import fitted_law, pooled_total
-from lapwing.mechanisms.shared.public_cells import one_way_grouping
+from lapwing.mechanisms.shared.one_way import fitted_law, one_way_grouping, pooled_total
 from lapwing.rows.source import code_table
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import identity

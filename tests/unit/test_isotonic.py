@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lapwing.mechanisms.psmm.fit import cover_line, isotonic_l1
+from lapwing.mechanisms.psmm.mechanism import cover_line, isotonic_l1
 
 SEQUENCES = st.lists(st.tuples(st.integers(-6, 6), st.integers(1, 4)), min_size=1, max_size=6)
 

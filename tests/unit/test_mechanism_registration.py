@@ -65,7 +65,7 @@ from typing import ClassVar
 
 from lapwing.errors import ParameterError
 from lapwing.mechanisms.shared.one_way import one_way_questions, product_model
-from lapwing.mechanisms.shared.public_cells import one_way_grouping
+from lapwing.mechanisms.shared.one_way import one_way_grouping
 from lapwing.mechanisms.shared.registration import Registration, Work, nothing_certified
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.planned import Planned

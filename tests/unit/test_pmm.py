@@ -16,8 +16,8 @@ from lapwing.kernel.questions.tree_counts.question import TreeCounts
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.pmm.mechanism import PMM
 from lapwing.mechanisms.registry import default_mechanism, make_mechanism, settings_of
-from lapwing.mechanisms.shared.trees.bounds import cell_diameters, tree_deltas
 from lapwing.mechanisms.shared.trees.shapes import tree_shape
+from lapwing.mechanisms.shared.trees.simulation import cell_diameters, tree_deltas
 from lapwing.mechanisms.shared.trees.trees import Split
 from lapwing.model.sampling.marginals import marginal
 from lapwing.schema.groupings.domains import Domain

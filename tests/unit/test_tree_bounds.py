@@ -8,22 +8,20 @@ import pytest
 
 from helpers.small_trees import cube_deltas, cube_diameters, cube_splits, summed_upwards
 from lapwing.errors import ParameterError
-from lapwing.mechanisms.shared.trees.bounds import (
-    cell_diameters,
-    least_squares_bound,
-    theorem_4_2,
-    theorem_4_3,
-    tree_deltas,
-)
 from lapwing.mechanisms.shared.trees.budget import default_shares, optimal_shares, paper_scales, paper_shares
 from lapwing.mechanisms.shared.trees.model import consistent_counts, fair_rounding
 from lapwing.mechanisms.shared.trees.simulation import (
     NoiseTree,
     affordable_simulations,
+    cell_diameters,
     certificate_quantile,
     drawn_noise,
+    least_squares_bound,
     noise_variance,
     simulated_bound,
+    theorem_4_2,
+    theorem_4_3,
+    tree_deltas,
 )
 from lapwing.mechanisms.shared.trees.trees import Split, tree_least_squares
 

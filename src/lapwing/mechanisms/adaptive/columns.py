@@ -7,10 +7,10 @@ import numpy as np
 
 from lapwing.engine.tables import Axis
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
-from lapwing.maths.simplex import project_to_simplex
+from lapwing.maths.arrays import project_to_simplex
 from lapwing.mechanisms.adaptive.cells import branch_runs, even_runs, leading_values, nested
 from lapwing.mechanisms.adaptive.ordered_law import Counted, settled_masses, tail_places
-from lapwing.mechanisms.shared.public_cells import is_staged
+from lapwing.mechanisms.shared.one_way import is_staged
 from lapwing.model.laws import Laws, laws_from_probabilities
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.domains import Domain

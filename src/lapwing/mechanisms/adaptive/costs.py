@@ -11,7 +11,7 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw, calibrated, row_sensitivity
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.adaptive.candidates import MOST_CELLS, MOST_TRIPLE_COLUMNS, rounded_down
-from lapwing.mechanisms.shared.public_cells import is_refined
+from lapwing.mechanisms.shared.one_way import is_refined
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 

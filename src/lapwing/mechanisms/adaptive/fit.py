@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lapwing.engine.hard_zeros import HardZeros, alive_cells
-from lapwing.engine.joined import Joined, joined, on_axes
+from lapwing.engine.hard_zeros import HardZeros, Joined, alive_cells, joined, on_axes
 from lapwing.engine.particles import explained, fitted, heated, independent, ridge_of
 from lapwing.engine.tables import Axis, Cells, Factor, counted, table_shape
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts

@@ -15,15 +15,13 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Relation, Terms
-from lapwing.mechanisms.adaptive.ask_columns import ask_columns, one_way_tables
+from lapwing.mechanisms.adaptive.ask_columns import ask_columns, one_way_tables, relation_warnings, warnings_of
 from lapwing.mechanisms.adaptive.candidates import MOST_TRIPLE_COLUMNS
 from lapwing.mechanisms.adaptive.columns import resolved_column
 from lapwing.mechanisms.adaptive.costs import Costs, Shares, divided, particles_of
 from lapwing.mechanisms.adaptive.declared import class_groupings, hard_zeros, public_factors
 from lapwing.mechanisms.adaptive.fit import finished, fit_as_model, started
-from lapwing.mechanisms.adaptive.plan import planned_release, planned_work
-from lapwing.mechanisms.adaptive.rounds import Asking, Wanted, rounds
-from lapwing.mechanisms.adaptive.warnings import relation_warnings, warnings_of
+from lapwing.mechanisms.adaptive.rounds import Asking, Wanted, planned_release, planned_work, rounds
 from lapwing.mechanisms.shared.one_way import known_rows
 from lapwing.mechanisms.shared.registration import Asked, Registration, Work, nothing_assumed, nothing_certified
 from lapwing.model.certificate.certificate import Statement

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from lapwing.maths.simplex import project_to_simplex
+from lapwing.maths.arrays import project_to_simplex
 
 ATOM_DEVIATIONS = 4.0
 """What a cell has beyond both its neighbours is an atom from so many standard deviations of its noise on."""

@@ -15,8 +15,13 @@ from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.questions import Answer
 from lapwing.maths.noise_tails import gaussian_tail, laplace_tail, sum_tail
-from lapwing.mechanisms.linear_statistics.points import points_of
-from lapwing.mechanisms.linear_statistics.workload import Workload, answered_workload, noisy_shares, workload_answers
+from lapwing.mechanisms.linear_statistics.workload import (
+    Workload,
+    answered_workload,
+    noisy_shares,
+    points_of,
+    workload_answers,
+)
 from lapwing.model.certificate.certificate import CERTIFIED, Certificate, Statement
 from lapwing.model.model import ReleasedModel
 from lapwing.schema.schemas import Schema

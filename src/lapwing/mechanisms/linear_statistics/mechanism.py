@@ -25,8 +25,15 @@ from lapwing.mechanisms.linear_statistics.certified import (
 )
 from lapwing.mechanisms.linear_statistics.densities import effective_points, minimax_density
 from lapwing.mechanisms.linear_statistics.max_entropy import best_error, max_entropy_weights
-from lapwing.mechanisms.linear_statistics.points import points_as_model, points_of
-from lapwing.mechanisms.linear_statistics.workload import Workload, make_workload, noisy_shares, workload_answers
+from lapwing.mechanisms.linear_statistics.workload import (
+    Workload,
+    make_workload,
+    noisy_shares,
+    points_as_model,
+    points_of,
+    truths,
+    workload_answers,
+)
 from lapwing.mechanisms.shared.registration import OwnPoints, Registration
 from lapwing.mechanisms.shared.vectors.reduced_space import (
     MeasuredMu,
@@ -370,22 +377,6 @@ def _own_points(mechanism: LinearStatistics) -> OwnPoints | None:
 def _audited(schema: Schema) -> tuple[LinearStatistics, ...]:
     """Return the small settings, without statistics and with some."""
     return LinearStatistics.small(), replace(LinearStatistics.small(), statistics=tuple(truths(schema)))
-
-
-def truths(schema: Schema) -> list[str]:
-    """Return statistics that say of each column whether something holds: of one value, order, missing and special."""
-    found = []
-    for field in schema.columns:
-        name = f"`{field.name}`"
-        if field.type == "boolean":
-            found += [name, f"not {name}"]
-        elif field.categories is not None:
-            found += [f"{name} == {field.categories[0]!r}", f"{name} not in ({field.categories[-1]!r},)"]
-        else:
-            found += [f"{name} > {field.minimum!r}", f"not {name} <= {field.maximum!r}"]
-        found += [f"{name} is None"] * field.domain.missing
-        found += [f"{name} == {each!r}" for each in field.special[:1]]
-    return [*found, f"{found[0]} or {found[-1]}", f"{found[1]} and not ({found[-1]})"]
 
 
 REGISTRATION: Final = Registration(

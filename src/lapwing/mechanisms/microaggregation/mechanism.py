@@ -29,11 +29,11 @@ from lapwing.mechanisms.shared.vectors.model import (
     details_and_rest,
     fitting_cells,
     fixed_cells,
+    means_as_model,
     microaggregated_model,
     planned_cells,
 )
 from lapwing.mechanisms.shared.vectors.row_vectors import Numbers, checked_projection, projector, row_coordinates
-from lapwing.mechanisms.shared.vectors.vector_model import means_as_model
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.model import ReleasedModel
 from lapwing.model.planned import Planned

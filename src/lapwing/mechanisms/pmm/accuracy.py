@@ -10,17 +10,19 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw, row_sensitivity
 from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.shared.trees.bounds import (
+from lapwing.mechanisms.shared.trees.budget import Root, paper_scales
+from lapwing.mechanisms.shared.trees.model import tree_splits
+from lapwing.mechanisms.shared.trees.shapes import TreeShape
+from lapwing.mechanisms.shared.trees.simulation import (
+    NoiseTree,
     cell_diameters,
+    certificate_quantile,
     least_squares_bound,
+    simulated_bound,
     stopped_bound,
     theorem_4_2,
     tree_deltas,
 )
-from lapwing.mechanisms.shared.trees.budget import Root, paper_scales
-from lapwing.mechanisms.shared.trees.model import tree_splits
-from lapwing.mechanisms.shared.trees.shapes import TreeShape
-from lapwing.mechanisms.shared.trees.simulation import NoiseTree, certificate_quantile, simulated_bound
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.model import ReleasedModel
 from lapwing.schema.groupings.hierarchies import diameters

@@ -3,15 +3,17 @@
 ask -> solve -> model: noisy counts of a tree of nested cells, made consistent, and rows placed in the leaf cells.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar, Final, Literal, get_args
 
 import numpy as np
 
-from lapwing.errors import ParameterError
+from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.noise_law import NoiseLaw
+from lapwing.kernel.noise_law import NoiseLaw, row_sensitivity
 from lapwing.kernel.plain import MAX_CELLS
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
@@ -24,7 +26,6 @@ from lapwing.mechanisms.pmm.accuracy import (
     paper_statement,
     planned_statements,
 )
-from lapwing.mechanisms.pmm.plan import TreePlan, default_plan, paper_plan, tree_shapes
 from lapwing.mechanisms.shared.one_way import known_rows
 from lapwing.mechanisms.shared.registration import (
     INSIDE_CELLS,
@@ -32,6 +33,16 @@ from lapwing.mechanisms.shared.registration import (
     no_warnings,
     nothing_assumed,
     nothing_certified,
+)
+from lapwing.mechanisms.shared.trees.budget import (
+    DEEP_STEPS,
+    Root,
+    bound_factor,
+    chosen_depth,
+    default_shares,
+    optimal_shares,
+    paper_shares,
+    unit_sd,
 )
 from lapwing.mechanisms.shared.trees.model import (
     Consistency,
@@ -41,13 +52,122 @@ from lapwing.mechanisms.shared.trees.model import (
     greedy_leaves,
     has_exact_root,
 )
-from lapwing.mechanisms.shared.trees.shapes import TreeShape
+from lapwing.mechanisms.shared.trees.shapes import TreeShape, tree_shape
 from lapwing.mechanisms.shared.trees.simulation import NoiseTree
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.model import ReleasedModel
 from lapwing.model.planned import Planned
+from lapwing.schema.groupings.hierarchies import hierarchy
 from lapwing.schema.scalars import is_among, told
 from lapwing.schema.schemas import Schema
+
+EXTRA_LEVELS: Final = 2
+"""How far below the depth that minimises the bound the tree goes; chosen on four laws, d = 1 and 2 (docs/pmm.md)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreePlan:
+    """Say how a table is cut and what share of the budget each level gets; a function of public numbers.
+
+    schedule: the column of the schema that each level from 1 on splits; shares: share of each level from 0 on; they sum
+    to 1, the last one is not 0.
+    """
+
+    schedule: tuple[int, ...]
+    shares: tuple[Fraction, ...]
+
+    def question(self, schema: Schema, budget: Budget) -> TreeCounts:
+        """Return the question that spends exactly ``budget``; columns that are never split are left out of it."""
+        used = sorted(set(self.schedule)) or [0]
+        fields = [schema.columns[place] for place in used]
+        return TreeCounts(
+            columns=tuple(field.name for field in fields),
+            hierarchies=tuple(
+                hierarchy(field.domain, self.schedule.count(place)) for field, place in zip(fields, used, strict=True)
+            ),
+            schedule=tuple(used.index(place) for place in self.schedule),
+            costs=tuple(budget * share if share else None for share in self.shares),
+        )
+
+
+def tree_shapes(schema: Schema, depth: int | None, max_nodes: int, *, is_paper: bool) -> tuple[TreeShape, ...]:
+    """Return the ways to cut a table that a plan chooses from, as deep as the limit allows.
+
+    depth: a depth that the tree must have, where its columns can be split that often.
+    """
+    domains = [column.domain for column in schema.columns]
+    longest = tree_shape(domains, "longest", max_nodes)
+    shapes = (longest,) if is_paper or len(domains) == 1 else (longest, tree_shape(domains, "cycle", max_nodes))
+    fitting = tuple(shape for shape in shapes if depth is None or shape.is_complete or len(shape.schedule) >= depth)
+    if not fitting:
+        fits = max(len(shape.schedule) for shape in shapes)
+        raise CapacityError(
+            f"a tree of depth={depth} over {len(domains)} columns has more than max_nodes={max_nodes} nodes; "
+            f"depth={fits} fits",
+            code="LW503",
+        )
+    return fitting
+
+
+def paper_plan(shape: TreeShape, terms: Terms, budget: Budget, depth: int | None, rows: float) -> TreePlan:
+    """Return the paper's plan: depth ``ceil(log2(ε n))`` and the shares of Theorem 4.3.
+
+    budget: for the tree. A zCDP budget counts as the ε whose Laplace noise has the same standard deviation; rows: a
+    public or noisy number of rows, at least 1; not looked at where a depth is given.
+    """
+    if depth is None:
+        epsilon = math.sqrt(2) / unit_sd(budget.notion, budget.amount, _change("add-remove", terms, budget))
+        depth = max(0, math.ceil(math.log2(epsilon * rows)))
+    levels = min(depth, len(shape.schedule))
+    shares = paper_shares(shape.deltas[: levels + 1], budget.notion, _root(terms, levels))
+    return TreePlan(schedule=shape.schedule[:levels], shares=shares)
+
+
+def default_plan(shapes: Sequence[TreeShape], terms: Terms, budget: Budget, depth: int | None, rows: float) -> TreePlan:
+    """Return the better plan of spec 01: cuts, depth and shares by the bound of weighted least squares.
+
+    rows: a public or noisy number of rows, at least 1.
+    """
+    noise = unit_sd(budget.notion, budget.amount, _change(terms.relation, terms, budget)) / rows
+    plans = [_bounded_plan(shape, terms, budget, depth, noise) for shape in shapes]
+    return min(plans, key=lambda plan: plan[0])[1]
+
+
+def _bounded_plan(
+    shape: TreeShape, terms: Terms, budget: Budget, depth: int | None, noise: float
+) -> tuple[float, TreePlan]:
+    """Return the best plan for one way to cut, and its bound."""
+    most = len(shape.schedule) if depth is None else min(depth, len(shape.schedule))
+    root = _root(terms, most)
+    deltas, resolutions = shape.deltas[: most + 1], shape.resolutions[: most + 1]
+    # The bound counts every noise as if no row were there: measured distances are smallest two levels further down.
+    best = min(chosen_depth(deltas, resolutions, noise, budget.notion, root) + EXTRA_LEVELS, most)
+    if root == "exact":
+        best = max(best, 1)  # an exact root has no noise to spend a budget on
+    if depth is not None:
+        # Deep levels come in steps of two: the last of them must be the depth that was asked for.
+        best = max(best, most - DEEP_STEPS[-1])
+        best += (most - best) % 2
+    bound = noise * bound_factor(
+        deltas[: best + 1], optimal_shares(deltas[: best + 1], budget.notion, root), budget.notion
+    )
+    shares = default_shares(deltas, best, budget.notion, root)
+    return bound + resolutions[best], TreePlan(schedule=shape.schedule[: len(shares) - 1], shares=shares)
+
+
+def _root(terms: Terms, levels: int) -> Root:
+    """Return whether the root needs no budget: the number of rows is public, and there is another level to spend on."""
+    return "exact" if terms.rows is not None and levels else "noisy"
+
+
+def _change(relation: str, terms: Terms, budget: Budget) -> int:
+    """Return the sensitivity of one level in the norm of the budget's noise."""
+    bound = row_sensitivity("add-remove" if relation == "add-remove" else "replace-one", terms.max_rows)
+    return bound.l1 if budget.notion == "pure" else bound.l2_squared
+
+
+# -- the mechanism.
+
 
 Variant = Literal["default", "paper"]
 

@@ -27,8 +27,7 @@ from lapwing.kernel.questions.private_draw.question import (
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Relation, Terms
-from lapwing.maths.reduced_density import is_well_conditioned
-from lapwing.maths.walsh import MOST_COLUMNS, low_sets
+from lapwing.maths.reduced_density import MOST_COLUMNS, is_well_conditioned, low_sets
 from lapwing.mechanisms.shared.registration import Registration, no_warnings, nothing_assumed, nothing_certified
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.laws import point_laws

@@ -9,8 +9,7 @@ import numpy.typing as npt
 
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.mechanisms.psmm.box_cells import BoxCells, box_cells
-from lapwing.mechanisms.shared.trees.bounds import check_rows
-from lapwing.mechanisms.shared.trees.simulation import drawn_noise, noise_variance
+from lapwing.mechanisms.shared.trees.simulation import check_rows, drawn_noise, noise_variance
 from lapwing.model.certificate.certificate import Statement
 from lapwing.schema.schemas import Schema
 

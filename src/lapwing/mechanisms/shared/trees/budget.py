@@ -2,7 +2,7 @@
 
 Every function takes ``deltas``: for each level ``j = 0 .. L`` the number that its noise is multiplied with in the
 accuracy theorems, Δ_{j-1}: the sum of the diameters of the cells that level ``j`` divides, with Δ_{-1} the diameter
-of the whole domain (`lapwing.mechanisms.shared.trees.bounds.tree_deltas`). Only ratios of ``deltas`` matter for shares.
+of the whole domain (`tree_deltas`). Only ratios of ``deltas`` matter for shares.
 """
 
 import functools

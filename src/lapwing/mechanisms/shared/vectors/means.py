@@ -17,7 +17,7 @@ from lapwing.kernel.questions.shared.coordinates import Coordinates
 from lapwing.kernel.questions.shared.projections import Projection
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Terms
-from lapwing.maths.simplex import project_to_simplex
+from lapwing.maths.arrays import project_to_simplex
 from lapwing.mechanisms.shared.vectors.row_vectors import Projector
 from lapwing.mechanisms.shared.vectors.vector_cells import (
     CELL_ROWS,
