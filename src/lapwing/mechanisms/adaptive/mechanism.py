@@ -24,6 +24,7 @@ from lapwing.mechanisms.adaptive.fit import finished, fit_as_model, started
 from lapwing.mechanisms.adaptive.rounds import Asking, Wanted, planned_release, planned_work, rounds
 from lapwing.mechanisms.shared.one_way import known_rows
 from lapwing.mechanisms.shared.registration import Asked, Registration, Work, nothing_assumed, nothing_certified
+from lapwing.mechanisms.shared.settings import check_number, check_whole
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.model import ReleasedModel
 from lapwing.model.planned import Planned
@@ -33,6 +34,7 @@ from lapwing.schema.schemas import Schema
 RESOLUTIONS = (32, 16, 8, 4)
 """Most groups of a column at each level."""
 
+_LEAVE = "; leave it out"
 _MANY = 200  # columns, beyond which pairs at several levels would be tens of millions of cells
 _ONE_RESOLUTION = (6,)
 _MOST_LEVELS = 6
@@ -117,13 +119,8 @@ class Adaptive:
 
     def __post_init__(self) -> None:
         for key in ("one_way_share", "selection_share"):
-            share = getattr(self, key)
-            if share is None:
-                continue
-            if isinstance(share, bool) or not isinstance(share, int | float) or not 0.001 <= share <= 0.999:
-                raise ParameterError(
-                    f"{key} must be a number from 0.001 to 0.999, got {told(share)}; leave it out", code="LW301"
-                )
+            if getattr(self, key) is not None:
+                check_number(self, key, 0.001, 0.999, _LEAVE, words="be a number")
         for key in ("resolutions", "workload"):
             value = getattr(self, key)
             if value is not None and not isinstance(value, list | tuple):
@@ -133,15 +130,8 @@ class Adaptive:
             object.__setattr__(self, "resolutions", tuple(self.resolutions))
             _check_resolutions(self.resolutions)
         object.__setattr__(self, "workload", tuple(_entry(entry) for entry in self.workload))
-        for key, low, high in (("particles", 16, 400_000), ("rounds", 1, 1000)):
-            value = getattr(self, key)
-            if value is not None and (
-                isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high
-            ):
-                raise ParameterError(
-                    f"{key} must be a whole number from {low} to {high}, got {told(value)}; leave it out",
-                    code="LW302",
-                )
+        check_whole(self, "particles", 16, 400_000, _LEAVE, optional=True)
+        check_whole(self, "rounds", 1, 1000, _LEAVE, optional=True)
 
     certified = nothing_certified
     assumptions = nothing_assumed

@@ -22,11 +22,9 @@ from lapwing.kernel.terms import Relation, Terms
 from lapwing.mechanisms.shared.cell_model import (
     Fit,
     cells_statement,
+    check_cell_settings,
     check_edge,
-    check_fit,
     check_listable,
-    check_placement,
-    check_threshold,
     epsilon_of,
     fitted_weights,
     halved_cells,
@@ -118,9 +116,7 @@ class Grid:
     def __post_init__(self) -> None:
         if self.width is not None:
             check_edge("width", self.width)
-        check_threshold(self.threshold)
-        check_fit(self.fit)
-        check_placement(self.placement)
+        check_cell_settings(self)
 
     certified = nothing_certified
     assumptions = nothing_assumed

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
-from typing import ClassVar, Final, Literal, get_args
+from typing import ClassVar, Final, Literal
 
 import numpy as np
 
@@ -24,11 +24,9 @@ from lapwing.kernel.terms import Relation, Terms
 from lapwing.mechanisms.shared.cell_model import (
     Fit,
     cells_statement,
+    check_cell_settings,
     check_edge,
-    check_fit,
     check_listable,
-    check_placement,
-    check_threshold,
     epsilon_of,
     fitted_weights,
     halved_cells,
@@ -43,6 +41,7 @@ from lapwing.mechanisms.shared.registration import (
     nothing_assumed,
     nothing_certified,
 )
+from lapwing.mechanisms.shared.settings import check_choice, check_number
 from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.model import ReleasedModel
@@ -154,25 +153,16 @@ class KDTree:
     placement: Placement | None = None
 
     def __post_init__(self) -> None:
-        if not is_among(self.split_rule, get_args(SplitRule)):
-            raise ParameterError(
-                f"split_rule must be one of {', '.join(get_args(SplitRule))}, got {told(self.split_rule)}",
-                code="LW303",
-            )
+        check_choice(self, "split_rule", SplitRule)
         for name in ("coarse", "fine"):
             if getattr(self, name) is not None:
                 check_edge(name, getattr(self, name))
         if self.coarse is not None and self.fine is not None and self.coarse < self.fine:
             raise ParameterError(f"coarse must be at least fine, got {self.coarse:g} and {self.fine:g}", code="LW316")
         self._check_tau()
-        check_fit(self.fit)
-        check_threshold(self.threshold)
-        share = self.split_share
-        if share is not None and (not isinstance(share, float) or not 0.01 <= share <= 0.99):
-            raise ParameterError(
-                f"split_share must lie from 0.01 to 0.99, got {told(share)}; leave it out to choose", code="LW301"
-            )
-        check_placement(self.placement)
+        check_cell_settings(self)
+        if self.split_share is not None:
+            check_number(self, "split_share", 0.01, 0.99, "; leave it out to choose")
 
     certified = nothing_certified
     assumptions = nothing_assumed

@@ -35,6 +35,7 @@ from lapwing.mechanisms.linear_statistics.workload import (
     workload_answers,
 )
 from lapwing.mechanisms.shared.registration import OwnPoints, Registration
+from lapwing.mechanisms.shared.settings import check_choice, check_number, check_whole
 from lapwing.mechanisms.shared.vectors.reduced_space import (
     MeasuredMu,
     Mu,
@@ -49,7 +50,7 @@ from lapwing.model.conditions.conditions import FEW_ATOMS
 from lapwing.model.model import ReleasedModel
 from lapwing.model.planned import Planned
 from lapwing.model.statistics.expressions import RowFunction, Stat, stat
-from lapwing.schema.scalars import is_among, told
+from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
 
 if TYPE_CHECKING:
@@ -146,20 +147,11 @@ class LinearStatistics:
     def __post_init__(self) -> None:
         object.__setattr__(self, "statistics", _texts(self.statistics))
         for name, least, most in (("degree", 0, 8), ("bins", 2, 4096), ("points", 1, 2**18)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-                raise ParameterError(
-                    f"{name} must be a whole number from {least} to {most}, got {told(value)}", code="LW302"
-                )
+            check_whole(self, name, least, most)
         shares = (("mu_share", 0.01, 0.9), ("mix_uniform", 0.0, 1.0), ("confidence", 0.5, 0.9999))
         for name, lowest, highest in shares:
-            share = getattr(self, name)
-            if isinstance(share, bool) or not isinstance(share, float | int) or not lowest <= share <= highest:
-                raise ParameterError(f"{name} must lie from {lowest} to {highest}, got {told(share)}", code="LW301")
-        if not is_among(self.solver, get_args(Solver)):
-            raise ParameterError(
-                f"solver must be one of {', '.join(get_args(Solver))}, got {told(self.solver)}", code="LW303"
-            )
+            check_number(self, name, lowest, highest)
+        check_choice(self, "solver", Solver)
         if self.degree == 0 and not self.statistics:
             raise ParameterError(
                 "degree=0 asks for no table, and there are no statistics; give one of the two", code="LW316"

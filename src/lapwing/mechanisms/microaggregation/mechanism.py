@@ -22,6 +22,7 @@ from lapwing.kernel.questions.shared.coordinates import ConvexSet, Coordinates
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.mechanisms.shared.registration import Registration, no_warnings, nothing_assumed, nothing_certified
+from lapwing.mechanisms.shared.settings import check_choice, check_number, check_whole
 from lapwing.mechanisms.shared.vectors.means import CellSettings, paper_means, paper_questions
 from lapwing.mechanisms.shared.vectors.model import (
     INTERVALS,
@@ -130,35 +131,23 @@ class Microaggregation:
     fit_moments: bool = True
 
     def __post_init__(self) -> None:
-        if not is_among(self.constants, get_args(Constants)):
-            raise ParameterError(
-                f"constants must be tight or paper, got {told(self.constants)}; tight is more accurate",
-                code="LW303",
-            )
+        check_choice(self, "constants", Constants, "; tight is more accurate")
         if not callable(self.convex_set) and not is_among(self.convex_set, get_args(ConvexSet)):
             raise ParameterError(
                 f"convex_set must be box, ball, simplex or a callable, got {told(self.convex_set)}; a callable is "
                 "given in Python and kept in no file, so a release with one cannot be resumed",
                 code="LW303",
             )
-        if not is_among(self.numbers, get_args(Numbers)):
-            raise ParameterError(
-                f"numbers must be intervals or means, got {told(self.numbers)}; intervals suits most tables",
-                code="LW303",
-            )
+        check_choice(self, "numbers", Numbers, "; intervals suits most tables")
         for name in ("calibrate", "fit_moments"):
             if not isinstance(getattr(self, name), bool):
                 raise ParameterError(f"{name} must be true or false, got {told(getattr(self, name))}", code="LW304")
-        share = self.one_way_share
-        if isinstance(share, bool) or not isinstance(share, float) or not 0.01 <= share <= 0.9:
-            raise ParameterError(
-                f"one_way_share must lie from 0.01 to 0.9, got {told(share)}; 0.2 suits most tables", code="LW301"
-            )
+        check_number(self, "one_way_share", 0.01, 0.9, "; 0.2 suits most tables")
         for name, least, most in (("directions", 0, 64), ("bins", 2, 4096), ("damping", 1, 2**31)):
-            _check_whole(name, getattr(self, name), least, most)
+            check_whole(self, name, least, most, optional=True)
         if self.intervals is None:
             raise ParameterError("intervals must be a whole number from 2 to 256; 16 suits most tables", code="LW302")
-        _check_whole("intervals", self.intervals, 2, 256)
+        check_whole(self, "intervals", 2, 256)
 
     certified = nothing_certified
     assumptions = nothing_assumed
@@ -305,14 +294,6 @@ class Microaggregation:
             )
             return (moment, counts, means), max(1.0, math.floor(math.sqrt(rows)))
         return planned_cells(coordinates, budget, terms, self._cells(schema, coordinates), rows)
-
-
-def _check_whole(name: str, value: object, least: int, most: int) -> None:
-    """Refuse a setting that is no whole number in its range; None chooses one."""
-    if value is None:
-        return
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise ParameterError(f"{name} must be a whole number from {least} to {most}, got {told(value)}", code="LW302")
 
 
 REGISTRATION: Final = Registration(

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Final, Literal, get_args
+from typing import ClassVar, Final, Literal
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from lapwing.mechanisms.shared.registration import (
     nothing_assumed,
     nothing_certified,
 )
+from lapwing.mechanisms.shared.settings import check_choice, check_whole
 from lapwing.mechanisms.shared.trees.budget import (
     DEEP_STEPS,
     Root,
@@ -58,7 +59,6 @@ from lapwing.model.certificate.certificate import Statement
 from lapwing.model.model import ReleasedModel
 from lapwing.model.planned import Planned
 from lapwing.schema.groupings.hierarchies import hierarchy
-from lapwing.schema.scalars import is_among, told
 from lapwing.schema.schemas import Schema
 
 EXTRA_LEVELS: Final = 2
@@ -230,25 +230,12 @@ class PMM:
     placement: Placement = "uniform"
 
     def __post_init__(self) -> None:
-        depth = self.depth
-        if depth is not None and (isinstance(depth, bool) or not isinstance(depth, int) or not 0 <= depth <= 64):
-            raise ParameterError(
-                f"depth must be a whole number from 0 to 64, got {told(depth)}; leave it out to choose",
-                code="LW302",
-            )
+        check_whole(self, "depth", 0, 64, "; leave it out to choose", optional=True)
         for key, choices in (("variant", Variant), ("consistency", Consistency), ("placement", Placement)):
-            if not is_among(getattr(self, key), get_args(choices)):
-                raise ParameterError(
-                    f"{key} must be one of {', '.join(get_args(choices))}, got {told(getattr(self, key))}",
-                    code="LW303",
-                )
+            check_choice(self, key, choices)
         if self.consistency != "uniform" and self.variant != "paper":
             raise ParameterError("consistency is a choice of variant='paper' only; leave it out", code="LW316")
-        nodes = self.max_nodes
-        if isinstance(nodes, bool) or not isinstance(nodes, int) or not 1 <= nodes <= MAX_CELLS:
-            raise ParameterError(
-                f"max_nodes must be a whole number from 1 to {MAX_CELLS}, got {told(nodes)}", code="LW302"
-            )
+        check_whole(self, "max_nodes", 1, MAX_CELLS)
 
     certified = nothing_certified
     assumptions = nothing_assumed

@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Final, Literal, get_args
+from typing import ClassVar, Final, Literal
 
 import numpy as np
 
@@ -29,11 +29,11 @@ from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.reduced_density import MOST_COLUMNS, is_well_conditioned, low_sets
 from lapwing.mechanisms.shared.registration import Registration, no_warnings, nothing_assumed, nothing_certified
+from lapwing.mechanisms.shared.settings import check_choice, check_whole
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.laws import point_laws
 from lapwing.model.model import Indexed, ReleasedModel
 from lapwing.model.planned import Planned
-from lapwing.schema.scalars import is_among, told
 from lapwing.schema.schemas import Schema
 
 Variant = Literal["exact", "published"]
@@ -114,16 +114,9 @@ class PrivateSampling:
     ceiling: float = 2.0
 
     def __post_init__(self) -> None:
-        if not is_among(self.variant, get_args(Variant)):
-            raise ParameterError(
-                f"variant must be exact or published, got {told(self.variant)}; exact allows more rows",
-                code="LW303",
-            )
+        check_choice(self, "variant", Variant, "; exact allows more rows")
         for key, most in (("degree", MOST_COLUMNS), ("draws", MOST_DRAWS), ("points", MOST_POINTS)):
-            value = getattr(self, key)
-            is_whole = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most
-            if not is_whole and not (value is None and key != "degree"):
-                raise ParameterError(f"{key} must be a whole number from 1 to {most}, got {told(value)}", code="LW302")
+            check_whole(self, key, 1, most, optional=key != "degree")
         exact_number("ceiling", self.ceiling)  # also where it is not used: the certificate shows it
         check_density(self._floor, self._ceiling, is_reduced=self._is_published)
 

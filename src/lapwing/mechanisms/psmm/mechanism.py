@@ -6,7 +6,7 @@ ask -> solve -> model: noisy counts of equal cells, the nearest measure without 
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final, Literal, get_args
+from typing import ClassVar, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -29,13 +29,13 @@ from lapwing.mechanisms.shared.registration import (
     nothing_assumed,
     nothing_certified,
 )
+from lapwing.mechanisms.shared.settings import check_choice, check_whole
 from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.laws import Laws, uniform_law
 from lapwing.model.model import Indexed, ReleasedModel, narrow
 from lapwing.model.planned import Planned
 from lapwing.schema.groupings.grouping import Grouping
-from lapwing.schema.scalars import is_among, told
 from lapwing.schema.schemas import Schema
 
 # -- Isotonic regression in absolute error, and what it solves on a line: covering negative counts from positive ones.
@@ -253,15 +253,10 @@ class PSMM:
     placement: Placement = "uniform"
 
     def __post_init__(self) -> None:
-        _check_cells("max_cells", self.max_cells, LIMIT)
-        if self.cells is not None:
-            _check_cells("cells", self.cells, self.max_cells)
-        for key, choices in (("surplus", Surplus), ("placement", Placement)):
-            if not is_among(getattr(self, key), get_args(choices)):
-                raise ParameterError(
-                    f"{key} must be one of {', '.join(get_args(choices))}, got {told(getattr(self, key))}",
-                    code="LW303",
-                )
+        check_whole(self, "max_cells", 1, LIMIT)
+        check_whole(self, "cells", 1, self.max_cells, optional=True)
+        check_choice(self, "surplus", Surplus)
+        check_choice(self, "placement", Placement)
 
     certified = nothing_certified
     assumptions = nothing_assumed
@@ -326,12 +321,6 @@ class PSMM:
 def _question(cells: BoxCells, cost: Budget) -> MarginalCounts:
     """Return the question for the counts of all cells."""
     return MarginalCounts(columns=cells.columns, groupings=cells.groupings, cost=cost)
-
-
-def _check_cells(key: str, value: object, most: int) -> None:
-    """Refuse what is no number of cells."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-        raise ParameterError(f"{key} must be a whole number from 1 to {most}, got {told(value)}", code="LW302")
 
 
 REGISTRATION: Final = Registration(
