@@ -55,8 +55,6 @@ def project_to_simplex(values: np.ndarray, total: float) -> np.ndarray:
     non-negative arrays with that sum. It sums to ``total`` up to rounding (a few units in the last place); all zeros
     when ``total`` is 0.
 
-    References
-    ----------
     Duchi, Shalev-Shwartz, Singer, Chandra (2008), "Efficient projections onto the l1-ball", Figure 1. Changed: the
     values are shifted by their maximum first, so that large noisy counts do not cost digits.
 

@@ -27,8 +27,6 @@ def exact_minimum(hessian: Vector, gradient: Vector, rows: Matrix, limits: Vecto
     Deterministic. Time: a pivot takes ``O((k + q)**2)`` operations on whole numbers of some hundred digits; rarely more
     than ``4 (k + q)`` pivots are needed.
 
-    References
-    ----------
     Lemke, "Bimatrix equilibrium points and mathematical programming" (1965); Cottle, Pang and Stone, "The Linear
     Complementarity Problem", Section 4.4 (ends by the lexicographic rule; positive semidefinite: with a solution where
     there is one). Changed: pivots without fractions (Edmonds 1967), so that all numbers are whole.
@@ -172,8 +170,6 @@ def nearest_density(
     - δ``. Returns ``m h*``: from δ to Δ, with sum m. A function of the arguments alone, whatever the order of pivots:
     the smallest λ is one number, and the nearest point of a convex set is one point.
 
-    References
-    ----------
     Boedihardjo, Strohmer and Vershynin, "Private sampling" (2109.14839), the algorithm, steps 4 and 5. With
     ``v = m h - 1`` and ``s = 1 - λ`` the smallest λ is the largest s up to 1 for which ``M^T v = s target`` has a
     solution in the narrow box, and h* has the v of least norm in the wide one.

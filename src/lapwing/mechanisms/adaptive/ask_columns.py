@@ -251,7 +251,8 @@ def _settled(state: _Column, total: float) -> _Settled:
     every = [_counted(answer) for answer in state.answers]
     kept = domain.reserved if domain.missing else domain.reserved - 1
     precisions = np.array([1.0 / max(each.sd, 1e-6) ** 2 for each in every])
-    reserved = np.average([_reserved(answer)[:kept] for answer in state.answers], axis=0, weights=precisions)
+    tails = [answer.counts[answer.question.groupings[0].regular :][:kept] for answer in state.answers]
+    reserved = np.average(tails, axis=0, weights=precisions)
     # One known total: what the estimates lack of it is theirs in proportion to their variances.
     precise = precisions / [each.starts.size for each in every]
     spread = np.full(kept + 1, 1.0 / precisions.sum())
@@ -269,11 +270,6 @@ def _counted(answer: NoisyCounts) -> Counted:
     grouping = answer.question.groupings[0]
     starts, _, _ = grouping.pieces()
     return Counted(starts[: grouping.regular], answer.counts[: grouping.regular].astype(np.float64), answer.noise.sd)
-
-
-def _reserved(answer: NoisyCounts) -> np.ndarray:
-    """Return the counts of the reserved codes."""
-    return answer.counts[answer.question.groupings[0].regular :]
 
 
 # -- What a reader should know of the single columns of an Adaptive release, from its answers and its model alone.

@@ -123,7 +123,8 @@ def resolved_column(
     has_presence = masses.size > regular and int(levels[-1].max()) > 0
     if has_presence:
         levels = (*levels, np.zeros(regular, dtype=np.intp))
-    codes = tuple(_with_reserved(level, masses.size - regular) for level in levels)
+    # Each reserved cell is a group of its own.
+    codes = tuple(np.append(level, level.max() + 1 + np.arange(masses.size - regular)) for level in levels)
     mass = np.maximum(np.bincount(codes[0], masses), floor)
     mass[codes[0][is_absent]] = 0.0
     starts, stops, cell = counted.pieces()
@@ -248,11 +249,6 @@ def _ranks(domain: Domain, starts: np.ndarray) -> np.ndarray:
     for rank, tier in enumerate(domain.cuts):
         ranks[np.isin(starts, np.array(tier, dtype=np.int64))] = rank
     return ranks
-
-
-def _with_reserved(level: np.ndarray, reserved: int) -> np.ndarray:
-    """Append the reserved cells, each a group of its own."""
-    return np.concatenate((level, level.max() + 1 + np.arange(reserved)))
 
 
 def _between(finest: np.ndarray, level: np.ndarray) -> np.ndarray:

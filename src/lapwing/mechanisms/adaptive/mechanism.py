@@ -125,7 +125,10 @@ class Adaptive:
             value = getattr(self, key)
             if value is not None and not isinstance(value, list | tuple):
                 raise ParameterError(f"{key} must be a list, got {told(value)}; write it in brackets", code="LW304")
-        _check_target(self.target)
+        if not isinstance(self.target, str | None):
+            raise ParameterError(
+                f"target must be the name of a column, got {told(self.target)}; leave it out", code="LW304"
+            )
         if self.resolutions is not None:
             object.__setattr__(self, "resolutions", tuple(self.resolutions))
             _check_resolutions(self.resolutions)
@@ -221,11 +224,6 @@ def _check_resolutions(sizes: tuple[int, ...]) -> None:
             f"got {told(sizes)}",
             code="LW301",
         )
-
-
-def _check_target(target: object) -> None:
-    if not isinstance(target, str | None):
-        raise ParameterError(f"target must be the name of a column, got {told(target)}; leave it out", code="LW304")
 
 
 def _entry(entry: object) -> str | tuple[str, ...]:

@@ -48,6 +48,7 @@ from lapwing.mechanisms.adaptive.costs import (
     table_law,
 )
 from lapwing.mechanisms.adaptive.fit import SNAPSHOTS, Fit, gain, measured, moved, with_measured
+from lapwing.mechanisms.shared.one_way import told_rows
 from lapwing.mechanisms.shared.registration import Asked, Work
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.certificate.cost_lines import ChosenTable
@@ -271,7 +272,7 @@ _CELL_BYTES: Final = 8
 def planned_release(schema: Schema, costs: Costs, terms: Terms, resolutions: tuple[int, ...]) -> Planned:
     """Return the questions of a release, and the noise of its tables."""
     columns = len(schema.columns)
-    rows = float(max(1, terms.rows if terms.rows is not None else terms.expected_rows or 1))
+    rows = float(told_rows(terms))
     questions: list[MarginalCounts | SelectWorst | ChosenTable] = [*stage_questions(schema, costs.one_way_costs)]
     table, rounds = costs.table, costs.rounds
     if table.amount:
@@ -354,7 +355,7 @@ def _pair_cost(schema: Schema, costs: Costs, rows: float, terms: Terms, resoluti
 
 def _expected_noise(costs: Costs, terms: Terms) -> tuple[Statement, ...]:
     """Say how large the noise on a table is beside the rows."""
-    rows = max(1, terms.rows if terms.rows is not None else terms.expected_rows or 1)
+    rows = told_rows(terms)
     chosen = [("a chosen table", costs.table)] if costs.table.amount else []
     steps = [(what, cost * (1 - costs.selection)) for what, cost in chosen]
     widest = max(costs.one_way_shares)

@@ -31,7 +31,7 @@ from lapwing.mechanisms.shared.cell_model import (
     released_rows,
     weighted_cells,
 )
-from lapwing.mechanisms.shared.one_way import known_rows
+from lapwing.mechanisms.shared.one_way import known_rows, told_rows
 from lapwing.mechanisms.shared.registration import INSIDE_CELLS, Registration, nothing_assumed, nothing_certified
 from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.model.certificate.certificate import Statement
@@ -159,13 +159,12 @@ class Grid:
 
     def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
         """Return what `run` would ask, and how many rows are expected in cells that are empty."""
-        known = terms.rows if terms.rows is not None else terms.expected_rows
         question = self.check(schema, budget, terms)
         noise = question.noise(terms.relation, terms.max_rows)
         value = noise.mean_absolute
         text = "the noisy count of each cell is off by this many records in expectation"
         if question.threshold is not None:
-            rows = max(1, known or 1)
+            rows = told_rows(terms)
             value = min(1.0, filtered_error(noise, question.threshold, question.tree.cells, rows) / rows)
             text = (
                 "in expectation over the noise, at most this part of the released rows is in other cells than the "
@@ -176,8 +175,7 @@ class Grid:
 
     def check(self, schema: Schema, budget: Budget, terms: Terms) -> SparseCounts:
         """Refuse, from public numbers alone, what `run` would refuse; return the question otherwise."""
-        known = terms.rows if terms.rows is not None else terms.expected_rows
-        question = self._question(schema, budget, terms, float(max(1, known or 1)))
+        question = self._question(schema, budget, terms, float(told_rows(terms)))
         question.check_capacity(terms.relation, terms.max_rows)
         return question
 

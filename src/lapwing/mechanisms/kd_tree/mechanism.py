@@ -33,7 +33,7 @@ from lapwing.mechanisms.shared.cell_model import (
     released_rows,
     weighted_cells,
 )
-from lapwing.mechanisms.shared.one_way import known_rows
+from lapwing.mechanisms.shared.one_way import known_rows, told_rows
 from lapwing.mechanisms.shared.registration import (
     INSIDE_CELLS,
     Registration,
@@ -205,8 +205,7 @@ class KDTree:
 
     def check(self, schema: Schema, budget: Budget, terms: Terms) -> tuple[SplitDecisions | None, SparseCounts]:
         """Refuse, from public numbers alone, what `run` would refuse; return the questions otherwise."""
-        known = terms.rows if terms.rows is not None else terms.expected_rows
-        decisions, counts = self._questions(schema, budget, terms, float(max(1, known or 1)))
+        decisions, counts = self._questions(schema, budget, terms, float(told_rows(terms)))
         if decisions is not None:
             decisions.check_capacity(terms.relation, terms.max_rows)
         counts.check_capacity(terms.relation, terms.max_rows)

@@ -82,8 +82,6 @@ def certified_errors(
     passes its K with probability at most ``γ / |F|``, or ``γ / (|F| + 1)`` where the number of rows is noisy too. It
     needs no assumption on table, points or solver; post-processing, so free.
 
-    References
-    ----------
     Not in Boedihardjo, Strohmer, Vershynin, whose Theorem 2.3 bounds the error in advance and under assumptions.
     """
     asked = [answer for answer in answers if answer.question.columns]

@@ -41,8 +41,6 @@ def minimax_density(matrix: "csr_array", targets: np.ndarray) -> Density:
     matrix: value of each statistic at each point; q and m at least 1; targets: float64 (q,), noisy statistics, finite.
     Returns its gap is about 1e-8 of the targets' size.
 
-    References
-    ----------
     Boedihardjo, Strohmer, Vershynin, "Privacy of Synthetic Data: A Statistical Framework", Algorithm 1, step 2: a
     linear program with ``m + 1`` variables.
 
@@ -106,8 +104,6 @@ def least_error(matrix: "csr_array", targets: np.ndarray, multipliers: np.ndarra
     multipliers: float64 (q,), any numbers y; the bound is good where they are near the program's dual solution. Returns
     at least 0: ``min_i (A^T y)_i - b . y`` for y scaled to an L1 norm of 1, less what rounding may do to it.
 
-    References
-    ----------
     Weak duality: ``max_f |A h - b|_f >= y . (A h - b)`` for every y of L1 norm at most 1, and ``y . A h`` is a mean of
     the ``(A^T y)_i`` with weights h.
 
@@ -130,8 +126,6 @@ def effective_points(weights: np.ndarray) -> float:
     weights: float64 (m,), non-negative, of sum 1. Returns ``1 / sum h_i^2``, from 1 to m. Near 1 the density has
     collapsed onto few points, and rows drawn from it are copies of those.
 
-    References
-    ----------
     Kish (1965), effective sample size of weighted observations.
 
     >>> effective_points(np.array([0.5, 0.5, 0.0]))
@@ -147,8 +141,6 @@ def renyi_condition_number(weights: np.ndarray) -> float:
     from 1 to m: estimates ``kappa(nu || mu)``, the integral of the squared density of nu with respect to mu, for the
     released density in place of the population's nu.
 
-    References
-    ----------
     Boedihardjo, Strohmer, Vershynin, "Privacy of Synthetic Data: A Statistical Framework", (2.2).
 
     >>> renyi_condition_number(np.array([0.5, 0.5, 0.0, 0.0]))

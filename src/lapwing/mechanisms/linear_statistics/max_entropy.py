@@ -36,8 +36,6 @@ def smallest(objective: Objective, start: np.ndarray, precision: float, most_ste
     objective: returns value and gradient at an ndarray of float64, shape (q,); start: float64 (q,), not modified;
     precision: steps end when no entry of the gradient is larger. Returns place: float64 (q,).
 
-    References
-    ----------
     Nocedal, Wright, "Numerical Optimization" (2006), Algorithms 7.4 and 7.5; steps are halved until they lead down
     (Armijo). Not SciPy's: its small matrix products start threads that wait for each other, ten times the time.
 
@@ -118,8 +116,6 @@ def max_entropy_density(matrix: "csr_array", targets: np.ndarray, noise: float) 
     the one with the smallest ``KL(h || uniform) + |A h - b|^2 / (2 noise)``. Its gap says how much larger its largest
     error is, at most, than the smallest possible.
 
-    References
-    ----------
     In place of Boedihardjo, Strohmer, Vershynin, "Privacy of Synthetic Data: A Statistical Framework", Algorithm 1,
     step 2, whose largest error follows the largest noise. Maximum entropy with a ridge: Dudík, Phillips, Schapire,
     "Maximum Entropy Density Estimation with Generalized Regularization" (2007). The weight ``1 / noise`` of the squares

@@ -21,6 +21,7 @@ from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.shared.coordinates import ConvexSet, Coordinates
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Relation, Terms
+from lapwing.mechanisms.shared.one_way import told_rows
 from lapwing.mechanisms.shared.registration import Registration, no_warnings, nothing_assumed, nothing_certified
 from lapwing.mechanisms.shared.settings import check_choice, check_number, check_whole
 from lapwing.mechanisms.shared.vectors.means import CellSettings, paper_means, paper_questions
@@ -184,7 +185,7 @@ class Microaggregation:
     def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
         """Return what `run` would ask; cells stand there as one, because earlier answers choose them."""
         coordinates = self.check(schema, budget, terms)
-        rows = float(max(1, terms.rows if terms.rows is not None else terms.expected_rows or 1))
+        rows = float(told_rows(terms))
         details, left = self._details(schema, coordinates, budget)
         questions, cells = self._planned(schema, coordinates, left, terms, rows)
         sums = next(each for each in reversed(questions) if isinstance(each, CellSums))

@@ -26,7 +26,7 @@ from lapwing.mechanisms.pmm.accuracy import (
     paper_statement,
     planned_statements,
 )
-from lapwing.mechanisms.shared.one_way import known_rows
+from lapwing.mechanisms.shared.one_way import known_rows, planned_rows
 from lapwing.mechanisms.shared.registration import (
     INSIDE_CELLS,
     Registration,
@@ -269,10 +269,7 @@ class PMM:
 
     def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:
         """Return what `run` would ask, and the expected distance between table and model."""
-        known = terms.rows if terms.rows is not None else terms.expected_rows
-        if known is None:
-            raise ParameterError("a plan needs the number of rows that is expected; give expected_rows", code="LW315")
-        rows, is_paper = float(max(1, known)), self.variant == "paper"
+        rows, is_paper = planned_rows(terms), self.variant == "paper"
         shapes = self.check(schema, budget, terms)
         question = self._tree_plan(shapes, terms, budget, rows).question(schema, budget)
 

@@ -140,8 +140,6 @@ def theorem_3_6(diameter: float, complexity: float, *, rows: float, factor: floa
     distance is at most ``2 |Z| / T`` (that is 2 n / T times ``|Z| / n``). If ``T >= 2 n / 3`` this is at most
     ``3 |Z| / n``. If not, ``|Z| >= |sum Z| > n / 3``, and ``3 |Z| / n`` is above 1, which no distance is.
 
-    References
-    ----------
     He, Vershynin, Zhu, "Algorithmically Effective Differentially Private Synthetic Data", Theorem 3.6.
 
     >>> theorem_3_6(0.25, 100.0, rows=1000)

@@ -11,7 +11,6 @@ from typing import ClassVar, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import calibrated, row_sensitivity
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
@@ -21,7 +20,7 @@ from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.arrays import project_to_simplex
 from lapwing.mechanisms.psmm.accuracy import planned_statements, released_statements, suitable_cells
 from lapwing.mechanisms.psmm.box_cells import BoxCells, box_cells, cells_of, cover_deficits
-from lapwing.mechanisms.shared.one_way import known_rows
+from lapwing.mechanisms.shared.one_way import known_rows, planned_rows
 from lapwing.mechanisms.shared.registration import (
     INSIDE_CELLS,
     Registration,
@@ -54,8 +53,6 @@ def isotonic_l1(values: Integers, weights: Integers) -> Integers:
     The error of the best non-decreasing prefix, as a function of an upper bound of its last entry, is convex and
     piecewise linear; a heap holds its bends. Time ``O(k log k)``.
 
-    References
-    ----------
     Rote (2019), "Isotonic regression by dynamic programming".
 
     >>> isotonic_l1(np.array([1, 5, 2, 3]), np.array([1, 1, 1, 1])).tolist()
@@ -290,10 +287,7 @@ class PSMM:
 
     def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:
         """Return what `run` would ask, and the expected distance between table and model."""
-        known = terms.rows if terms.rows is not None else terms.expected_rows
-        if known is None:
-            raise ParameterError("a plan needs the number of rows that is expected; give expected_rows", code="LW315")
-        rows = float(max(1, known))
+        rows = planned_rows(terms)
         cells = self._chosen_cells(schema, terms, budget, rows)
         question = _question(cells, budget)
         noise = question.noise(terms.relation, terms.max_rows)

@@ -5,9 +5,11 @@ from fractions import Fraction
 
 import numpy as np
 
+from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
 from lapwing.kernel.room.curator import Curator
+from lapwing.kernel.terms import Terms
 from lapwing.maths.arrays import project_to_simplex
 from lapwing.model.laws import Laws, laws_from_probabilities, uniform_law
 from lapwing.model.model import Indexed, ReleasedModel
@@ -20,12 +22,23 @@ COUNT_SHARE = Fraction(1, 50)
 """Part of the budget that buys a noisy number of rows where nobody gives a public one; it only steers what follows."""
 
 
+def told_rows(terms: Terms) -> int:
+    """Return the number of rows that is public or expected, at least 1; 1 where nobody tells one."""
+    return max(1, (terms.rows if terms.rows is not None else terms.expected_rows) or 1)
+
+
+def planned_rows(terms: Terms) -> float:
+    """Return that number for a plan which has no use without one."""
+    if terms.rows is None and terms.expected_rows is None:
+        raise ParameterError("a plan needs the number of rows that is expected; give expected_rows", code="LW315")
+    return float(told_rows(terms))
+
+
 def known_rows(curator: Curator, budget: Budget) -> tuple[float, Budget]:
     """Return a number of rows that may be known, and the budget that is left: public, expected, or bought."""
     terms = curator.terms
-    known = terms.rows if terms.rows is not None else terms.expected_rows
-    if known is not None:
-        return float(max(1, known)), budget
+    if terms.rows is not None or terms.expected_rows is not None:
+        return float(told_rows(terms)), budget
     cost, left = budget.split([COUNT_SHARE, 1 - COUNT_SHARE])
     (noisy,) = curator.ask(MarginalCounts(columns=(), groupings=(), cost=cost))
     return float(max(1, int(noisy.counts))), left

@@ -306,8 +306,6 @@ def theorem_4_2(deltas: Sequence[float], scales: Sequence[float], *, rows: float
     scales: discrete Laplace scale σ_j of each level, in records; for other noise its standard deviation over sqrt(2).
     Returns ``(2 sqrt(2) / rows) Σ_j σ_j Δ_{j-1} + resolution``.
 
-    References
-    ----------
     He, Vershynin, Zhu, "Algorithmically Effective Differentially Private Synthetic Data", Theorem 4.2.
 
     >>> round(theorem_4_2([1.0, 1.0], [2.0, 2.0], rows=1000, resolution=0.5), 4)
@@ -326,8 +324,6 @@ def theorem_4_3(
     Returns ``(2 sqrt(2) / (epsilon rows)) (Σ_j sqrt(Δ_{j-1}))² + resolution``; with an exact root the sum starts at
     level 1 and counts twice.
 
-    References
-    ----------
     He, Vershynin, Zhu, Theorem 4.3; its proof is for add-remove neighbours.
 
     >>> round(theorem_4_3([1.0, 1.0], 1.0, rows=1000, resolution=0.5), 4)

@@ -59,8 +59,6 @@ def shrunk_covariance(own: np.ndarray, noisy: np.ndarray, pairs: np.ndarray, sd:
     float64 (p, p), ``own + trust * (noisy - own)`` on the pairs, ``own`` elsewhere; trust: from 0 to 1: the share of
     the mean squared difference that noise does not explain.
 
-    References
-    ----------
     James and Stein (1961), with the variance of the differences estimated by their mean square less that of the noise.
     """
     differences = np.where(pairs, noisy - own, 0.0)

@@ -207,8 +207,6 @@ def net_cells(coordinates: Coordinates, moment: np.ndarray, rows: float) -> Proj
 
     moment: float64 (p, p), noisy second moment. Returns none where the paper's choice is no direction at all: one cell.
 
-    References
-    ----------
     Algorithm 2, steps 3-7, with formula (5.14) rounded down.
     """
     choice = private_net(rows, coordinates.size)
