@@ -11,9 +11,7 @@ import numpy as np
 
 from lapwing.engine.tables import DEAD, Axis, Cells, Factor, cells_of, table_shape
 
-MOST_TOGETHER = 1024
-"""Most combinations of columns that rules tie together for which they are moved together."""
-
+MOST_TOGETHER = 1024  # most combinations of columns that rules tie together for which they are moved together
 _MOST_TRIED = 2**20
 
 

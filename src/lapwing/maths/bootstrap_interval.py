@@ -7,8 +7,7 @@ import numpy as np
 
 from lapwing.errors import ParameterError
 
-LEAST_REPLICATES = 4
-"""From here on the rule is on the safe side whatever the error of drawing rows: see `combined`."""
+LEAST_REPLICATES = 4  # from here on the rule is on the safe side whatever the error of drawing rows: see `combined`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -98,8 +98,7 @@ def _check(cells: float, columns: int) -> None:
 
 
 _MOST_BUDGET = 10_000
-_BLOCK_NUMBERS = 2**18
-"""Numbers of one block's tables: 2 MB, which stay in the cache."""
+_BLOCK_NUMBERS = 2**18  # numbers of one block's tables: 2 MB, which stay in the cache
 
 
 def nearest_lattice_points(z: np.ndarray, spacing: int, budget: int) -> np.ndarray:

@@ -104,11 +104,8 @@ def _first(tableau: np.ndarray, divisors: np.ndarray, candidates: Sequence[int])
     return tied[0]
 
 
-UNIT: Final = 2**40
-"""Weights are whole numbers of this part of the mass."""
-
-EULER_ABOVE: Final = Fraction(2718281828459046, 10**15)
-"""A number above e."""
+UNIT: Final = 2**40  # weights are whole numbers of this part of the mass
+EULER_ABOVE: Final = Fraction(2718281828459046, 10**15)  # A number above e
 
 
 def set_masks(columns: int, degree: int) -> list[int]:
@@ -231,8 +228,7 @@ def whole_weights(density: list[Fraction]) -> np.ndarray:
 # -- Walsh functions of the cube: ``w_J(x) = prod of x_j over j in J`` for x in {-1, 1}^p, in whole numbers.
 
 
-MOST_COLUMNS = 20
-"""Cubes of at most so many columns are looked at point by point."""
+MOST_COLUMNS = 20  # cubes of at most so many columns are looked at point by point
 
 
 def walsh_transform(values: np.ndarray) -> np.ndarray:

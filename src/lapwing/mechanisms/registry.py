@@ -64,9 +64,7 @@ _OF_OTHERS: Final[Registration[Any]] = Registration(
 )
 """What is known of a mechanism that is not Lapwing's, nor derived from one."""
 
-MOST_TREE_COLUMNS = 2
-"""Up to so many columns a tree of cells is the default: its error grows as ``n**(-1/d)``."""
-
+MOST_TREE_COLUMNS = 2  # up to so many columns a tree of cells is the default: its error grows as ``n**(-1/d)``
 _TRUTHS = MappingProxyType({"true": True, "false": False})
 
 

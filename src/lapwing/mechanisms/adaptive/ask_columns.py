@@ -54,9 +54,7 @@ STAGE_SHARE, WIDE_STAGE_SHARE = Fraction(1, STAGES), Fraction(1, 4)
 SEARCH_SHARE = Fraction(1, 4)
 """Part of a wide column's budget to search heavy cells for single values, before it is counted for the last time."""
 
-SOUGHT_DEVIATIONS = 4.0
-"""A cell is searched if it has so many standard deviations of a step's noise."""
-
+SOUGHT_DEVIATIONS = 4.0  # A cell is searched if it has so many standard deviations of a step's noise
 BRANCH_SHARE = Fraction(1, 10)
 """Part of a column's budget for each level of branches of its hierarchy; the categories get the rest."""
 

@@ -24,8 +24,7 @@ _MOST_RUNS = 2
 _MOST_GROWTH = 1.5
 _MOST_LISTED = 2**16
 
-MOST_VALUES = 512
-"""Most groups of the finest level of categories, where there are several levels."""
+MOST_VALUES = 512  # most groups of the finest level of categories, where there are several levels
 
 
 @dataclass(frozen=True, slots=True, eq=False)

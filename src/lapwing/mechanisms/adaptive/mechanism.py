@@ -31,9 +31,7 @@ from lapwing.model.planned import Planned
 from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
 
-RESOLUTIONS = (32, 16, 8, 4)
-"""Most groups of a column at each level."""
-
+RESOLUTIONS = (32, 16, 8, 4)  # most groups of a column at each level
 _LEAVE = "; leave it out"
 _MANY = 200  # columns, beyond which pairs at several levels would be tens of millions of cells
 _ONE_RESOLUTION = (6,)

@@ -17,12 +17,8 @@ from lapwing.maths.arrays import project_to_simplex
 ATOM_DEVIATIONS = 4.0
 """What a cell has beyond both its neighbours is an atom from so many standard deviations of its noise on."""
 
-SURE_DEVIATIONS = 5.0
-"""A run of cells surely has rows from so many on: there are some ten thousand runs to look at."""
-
-NEXT_DEVIATIONS = 1.0
-"""What is beside the rows has rows, too, while it has so many, in steps that double the range."""
-
+SURE_DEVIATIONS = 5.0  # A run of cells surely has rows from so many on: there are some ten thousand runs to look at
+NEXT_DEVIATIONS = 1.0  # what is beside the rows has rows, too, while it has so many, in steps that double the range
 EMPTY_DEVIATIONS = 1.5
 """A half with fewer rows than so many standard deviations of its noise, beside a fuller one, is taken to be empty."""
 

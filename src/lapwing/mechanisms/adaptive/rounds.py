@@ -56,15 +56,9 @@ from lapwing.model.planned import Planned
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 
-Wanted = tuple[frozenset[int], tuple[frozenset[int], ...]]
-"""Columns, and tables, that matter more, by position."""
-
-PAIRS_FIRST = 2
-"""Rounds in which only tables of two columns compete: what three do at once is seen against them."""
-
-HAND_CELLS = 500_000
-"""Cells of the candidates that are looked at together, where there are more than 30 columns."""
-
+Wanted = tuple[frozenset[int], tuple[frozenset[int], ...]]  # columns, and tables, that matter more, by position
+PAIRS_FIRST = 2  # rounds in which only tables of two columns compete: what three do at once is seen against them
+HAND_CELLS = 500_000  # cells of the candidates that are looked at together, where there are more than 30 columns
 _MOST_HANDS = 60
 _TIED, _ASKED = 1, 2  # through others; in one table
 _WANTED_WEIGHT = 4  # of pairs that matter more, where all are asked for at once

@@ -39,9 +39,7 @@ from lapwing.model.model import ReleasedModel
 from lapwing.model.planned import Planned
 from lapwing.schema.schemas import Schema
 
-FINEST = 2.0**-16
-"""Shortest default edge of a cell."""
-
+FINEST = 2.0**-16  # shortest default edge of a cell
 CELL_ROWS: Mapping[Fit, float] = MappingProxyType({"threshold": 10.0, "least_squares": 2.0})
 """By default a cell would hold this many rows over epsilon if rows were spread evenly; chosen on public mixtures."""
 
@@ -50,8 +48,7 @@ KEPT_SHARE = "share of rows in kept cells"
 
 _FEW_KEPT = 0.5
 
-EMPTY_SHARE = 0.01
-"""Part of the rows that noise may put into empty cells, in expectation."""
+EMPTY_SHARE = 0.01  # part of the rows that noise may put into empty cells, in expectation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -49,29 +49,20 @@ from lapwing.model.planned import Planned
 from lapwing.schema.scalars import is_among, told
 from lapwing.schema.schemas import Schema
 
-LEMMA_DELTA: Final = 1e-6
-"""Chance that Lemma 10 allows any empty cell to be split."""
-
+LEMMA_DELTA: Final = 1e-6  # chance that Lemma 10 allows any empty cell to be split
 ROW_LEVELS: Final = 7
 """By default a cell of the last free level holds about 2**7 / epsilon rows; chosen with the next on public mixtures."""
 
-MOST_FINE: Final = 2
-"""Up to so many columns the default ``fine`` is 2**-12."""
-
-MOST_FREE_LEVELS: Final = 16
-"""Most levels that are free by default."""
-
+MOST_FINE: Final = 2  # up to so many columns the default ``fine`` is 2**-12
+MOST_FREE_LEVELS: Final = 16  # most levels that are free by default
 PAPER_LEVELS: Final = 3
 """How often the paper's rule halves each column below the free levels by default: its noise grows with the depth."""
 
 AUTO_SCALES: Mapping[SplitRule, int] = MappingProxyType({"privtree": 1, "paper": 2})
 """``tau="auto"`` in scales of the decisions' noise."""
 
-MOST_SPLIT_SHARE: Final = Fraction(7, 10)
-"""Largest default of ``split_share``."""
-
-LEAF_SCALES: Final = 3
-"""Default of ``threshold`` in scales of the leaves' noise."""
+MOST_SPLIT_SHARE: Final = Fraction(7, 10)  # largest default of ``split_share``
+LEAF_SCALES: Final = 3  # default of ``threshold`` in scales of the leaves' noise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,8 +29,7 @@ from lapwing.schema.values.labels import labels
 
 WorkloadAnswer = NoisyCounts | NoisySums
 
-MOST_LINES: Final = 200
-"""With more tables than this the certificate has one line for all of them."""
+MOST_LINES: Final = 200  # with more tables than this the certificate has one line for all of them
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
-MOST_STEPS: Final = 200
-"""Most steps of the interior point method; it takes about 25."""
-
-ROUNDING: Final = 1e-12
-"""What rounding may add to a lower bound, for each unit of the targets' size."""
+MOST_STEPS: Final = 200  # most steps of the interior point method; it takes about 25
+ROUNDING: Final = 1e-12  # what rounding may add to a lower bound, for each unit of the targets' size
 
 
 @dataclass(frozen=True, slots=True)

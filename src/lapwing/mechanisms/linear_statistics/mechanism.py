@@ -59,15 +59,10 @@ if TYPE_CHECKING:
 
 Solver = Literal["max-entropy", "interior-point"]
 
-LEAST_NOISE: Final = 0.01
-"""Less noise than this, in records, counts as so much."""
-
+LEAST_NOISE: Final = 0.01  # less noise than this, in records, counts as so much
 EFFECTIVE_POINTS: Final = "effective points"
-CONDITION_NUMBER: Final = "condition number"
-"""Kinds of the statements that tell whether the density collapsed."""
-
-_EVEN: Final = 2.0
-"""Weights with a smaller condition number than this are nearly even."""
+CONDITION_NUMBER: Final = "condition number"  # kinds of the statements that tell whether the density collapsed
+_EVEN: Final = 2.0  # weights with a smaller condition number than this are nearly even
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

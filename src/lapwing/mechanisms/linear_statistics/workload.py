@@ -32,11 +32,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
-MOST_TABLES: Final = 5000
-"""Most marginal tables: the noise on each cell grows with their number."""
-
-MOST_ENTRIES: Final = 2**27
-"""Most numbers of the matrix of statistics on points: 12 bytes each."""
+MOST_TABLES: Final = 5000  # most marginal tables: the noise on each cell grows with their number
+MOST_ENTRIES: Final = 2**27  # most numbers of the matrix of statistics on points: 12 bytes each
 
 
 @dataclass(frozen=True, slots=True, eq=False)

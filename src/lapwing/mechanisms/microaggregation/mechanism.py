@@ -44,8 +44,7 @@ from lapwing.schema.schemas import Schema
 
 Constants = Literal["tight", "paper"]
 
-ALL_ROWS: Final = 2.0**60
-"""So many rows that every question is asked."""
+ALL_ROWS: Final = 2.0**60  # so many rows that every question is asked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

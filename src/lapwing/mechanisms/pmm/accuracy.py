@@ -28,15 +28,12 @@ from lapwing.model.model import ReleasedModel
 from lapwing.schema.groupings.hierarchies import diameters
 from lapwing.schema.schemas import Schema
 
-GAMMA: Final = 0.05
-"""Failure probability of the simulated certificate."""
-
+GAMMA: Final = 0.05  # failure probability of the simulated certificate
 SIMULATED_NODES: Final = 2**22
 SIMULATIONS: Final = (999, 199, 99, 39, 19)
 """The certificate uses the most of these that stay within so many simulated nodes, a fraction of a second."""
 
-PLAN_DRAWS: Final = (4, 200)
-"""A plan simulates its tree at least and at most so often, in between by `SIMULATED_NODES`."""
+PLAN_DRAWS: Final = (4, 200)  # A plan simulates its tree at least and at most so often, in between by `SIMULATED_NODES`
 
 
 def noise_tree(

@@ -108,9 +108,7 @@ def _size(numbers: Floats, kind: Kind) -> Floats:
     return np.abs(numbers) if kind == "noise" else np.sqrt(numbers)
 
 
-GAMMA: Final = 0.05
-"""Failure probability of the stated distance."""
-
+GAMMA: Final = 0.05  # failure probability of the stated distance
 SIMULATED_CELLS: Final = 2**21
 SIMULATIONS: Final = (199, 99, 39)
 """The most of these that stay within so many simulated cells, else 19, the fewest that state a quantile."""
@@ -118,8 +116,7 @@ SIMULATIONS: Final = (199, 99, 39)
 FACTOR_OF_THEOREM: Final = 2.0
 """Of the published algorithm, which knows the number of rows and returns a measure of just that sum."""
 
-FACTOR_OF_NOISY_SUM: Final = 3.0
-"""Where the released measure sums to the noisy counts."""
+FACTOR_OF_NOISY_SUM: Final = 3.0  # where the released measure sums to the noisy counts
 
 
 def theorem_3_6(diameter: float, complexity: float, *, rows: float, factor: float = FACTOR_OF_THEOREM) -> float:

@@ -18,8 +18,7 @@ from lapwing.schema.schemas import Schema
 Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
-LARGEST: Final = 2**30
-"""No count above it enters a maximum flow, whose numbers have 32 bits."""
+LARGEST: Final = 2**30  # no count above it enters a maximum flow, whose numbers have 32 bits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,9 +139,7 @@ def _deficit(counts: Integers) -> int:
 # -- the cells.
 
 
-MOST_AXES: Final = 3
-"""Ordered columns that are cut: in more, cells few enough to count are too large to say anything."""
-
+MOST_AXES: Final = 3  # ordered columns that are cut: in more, cells few enough to count are too large to say anything
 COUNTED: Final = 2**22
 """Most cells of the counted table, in which misfits of a column that may not be missing have a group as well."""
 

@@ -101,9 +101,7 @@ def _shared(mass: np.ndarray, parents: np.ndarray, estimate: np.ndarray, reached
 
 Fit = Literal["least_squares", "threshold"]
 
-MAX_FITTED: Final = 2**20
-"""Most cells of the first level for a fit that lists them all."""
-
+MAX_FITTED: Final = 2**20  # most cells of the first level for a fit that lists them all
 MOST_UNIFORM: Final = 4
 """Up to so many columns rows are spread in their cell by default; in more, cells are mostly empty corners."""
 
@@ -251,8 +249,7 @@ def check_cell_settings(settings: object) -> None:
 # -- How a schema's columns are cut into a tree of cells, and what its questions cost; from public numbers only.
 
 
-MAX_RUN_LEVELS: Final = 20
-"""A column is cut into about 2**20 runs at most: its cuts are listed one by one."""
+MAX_RUN_LEVELS: Final = 20  # A column is cut into about 2**20 runs at most: its cuts are listed one by one
 
 
 def halved_cells(schema: Schema, fine: float, coarse: float) -> CellTree:

@@ -118,12 +118,8 @@ VALUE_BY_VALUE = 512
 COUNTED_ONCE = 16
 """Ordered columns of up to so many values are counted once; what is seen of others says how they are counted next."""
 
-FIRST_CELLS = 64
-"""About how many even cells a wider column is counted in at first."""
-
-BRANCH_LEVELS = 3
-"""Most levels of branches that are counted beside the categories of a hierarchy."""
-
+FIRST_CELLS = 64  # about how many even cells a wider column is counted in at first
+BRANCH_LEVELS = 3  # most levels of branches that are counted beside the categories of a hierarchy
 _MOST_CUTS = 128
 _OCTAVES = 16
 

@@ -25,9 +25,7 @@ from lapwing.mechanisms.shared.trees.trees import (
 Floats = npt.NDArray[np.float64]
 Kind = Literal["laplace", "gaussian"]
 
-CHUNK_NODES: Final = 2**20
-"""Nodes simulated at once: about 30 MiB."""
-
+CHUNK_NODES: Final = 2**20  # nodes simulated at once: about 30 MiB
 AFFORDABLE_NODES: Final = 2**26
 MOST_SIMULATIONS: Final = 1000
 

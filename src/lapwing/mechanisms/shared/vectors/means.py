@@ -39,15 +39,9 @@ from lapwing.mechanisms.shared.vectors.vector_cells import (
 
 MOST_STEPS: Final = 200
 
-MOST_WORK: Final = 2e10
-"""Most multiplications of one fit; beyond, fewer steps are made."""
-
-LEAST_TRUST: Final = 0.01
-"""Below, the noisy covariance is noise beside what the cells say, and the means stay."""
-
-SETTLED: Final = 1e-4
-"""Steps end when they move no mean by so much."""
-
+MOST_WORK: Final = 2e10  # most multiplications of one fit; beyond, fewer steps are made
+LEAST_TRUST: Final = 0.01  # below, the noisy covariance is noise beside what the cells say, and the means stay
+SETTLED: Final = 1e-4  # steps end when they move no mean by so much
 MomentProjection = Callable[[np.ndarray], np.ndarray]
 
 

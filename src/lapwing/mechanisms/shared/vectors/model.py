@@ -36,11 +36,8 @@ from lapwing.schema.schemas import Schema
 # -- What lies inside the groups of wide columns: finer noisy one-way tables, asked apart.
 
 
-FINE_CELLS: Final = 128
-"""About how many cells a wide ordered column is counted in."""
-
-DETAIL_SHARE: Final = Fraction(3, 10)
-"""Part of the budget for details if every column has them; less in proportion."""
+FINE_CELLS: Final = 128  # about how many cells a wide ordered column is counted in
+DETAIL_SHARE: Final = Fraction(3, 10)  # part of the budget for details if every column has them; less in proportion
 
 
 def detail_groupings(schema: Schema, coordinates: Coordinates) -> dict[str, Grouping]:
@@ -94,11 +91,8 @@ def detail_shares(answers: Sequence[NoisyCounts]) -> dict[str, tuple[Grouping, n
     return found
 
 
-INTERVALS: Final = 16
-"""About how many intervals a wide ordered column is a list of, where nothing else is asked for."""
-
-MOST_PIECES: Final = 2**20
-"""Most pieces of the laws of all atoms of a release: 32 bytes each."""
+INTERVALS: Final = 16  # about how many intervals a wide ordered column is a list of, where nothing else is asked for
+MOST_PIECES: Final = 2**20  # most pieces of the laws of all atoms of a release: 32 bytes each
 
 
 @dataclass(frozen=True, slots=True, eq=False)

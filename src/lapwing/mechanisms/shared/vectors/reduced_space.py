@@ -42,8 +42,7 @@ Mu = Literal["microaggregation", "tree", "product", "uniform"]
 
 MuQuestion = MarginalCounts | SecondMoment | CellSums
 
-ONE_WAY_GROUPS: Final = 128
-"""About how many groups ordered columns of a product have."""
+ONE_WAY_GROUPS: Final = 128  # about how many groups ordered columns of a product have
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -143,20 +142,11 @@ def _uniform(grouping: Grouping, missing: bool, count: int, rng: np.random.Gener
 # -- Points that follow all pairs: each pair of columns is counted in coarse groups; particles move towards the tables.
 
 
-FINE_CELLS: Final = 128
-"""About how many cells a wide ordered column is counted in by itself."""
-
-PAIR_GROUPS: Final = 8
-"""About how many groups an ordered column has in pairs."""
-
-ONE_WAY_RIDGE: Final = 0.3
-"""Ridge of a column by itself, in standard deviations of its noise."""
-
-FLOOR: Final = 0.3
-"""Counts that a group has at least, so that nothing becomes impossible because of noise."""
-
-ONE_WAY_SHARE: Final = Fraction(1, 5)
-"""Part of the budget for columns by themselves, where there are pairs."""
+FINE_CELLS: Final = 128  # about how many cells a wide ordered column is counted in by itself
+PAIR_GROUPS: Final = 8  # about how many groups an ordered column has in pairs
+ONE_WAY_RIDGE: Final = 0.3  # ridge of a column by itself, in standard deviations of its noise
+FLOOR: Final = 0.3  # counts that a group has at least, so that nothing becomes impossible because of noise
+ONE_WAY_SHARE: Final = Fraction(1, 5)  # part of the budget for columns by themselves, where there are pairs
 
 
 def tree_points(
