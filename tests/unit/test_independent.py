@@ -11,7 +11,7 @@ from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
-from lapwing.mechanisms.registry import MECHANISMS, default_mechanism, make_mechanism, settings_of
+from lapwing.mechanisms.registry import make_mechanism, settings_of
 from lapwing.mechanisms.shared.one_way import fitted_law, one_way_grouping, pooled_total
 from lapwing.rows.source import code_table
 from lapwing.schema.fields import Field
@@ -94,12 +94,6 @@ def test_mechanisms_are_found_by_name_and_settings_read_from_text():
         make_mechanism("Independent", {"group": "3"})
     with pytest.raises(ParameterError, match="must be a whole number"):
         make_mechanism("Independent", {"groups": "many"})
-
-
-def test_the_default_is_a_registered_mechanism():
-    schema = Schema.from_dict({"fields": [{"name": "x", "type": "boolean"}]})
-
-    assert default_mechanism(schema).name.lower() in MECHANISMS
 
 
 def test_one_way_tables_of_adult_are_within_the_target(adult_path, adult_schema_path):

@@ -13,9 +13,8 @@ from helpers.pmm_runs import frame_of, run, unit_columns
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.tree_counts.question import TreeCounts
-from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.pmm.mechanism import PMM
-from lapwing.mechanisms.registry import default_mechanism, make_mechanism, settings_of
+from lapwing.mechanisms.registry import make_mechanism, settings_of
 from lapwing.mechanisms.shared.trees.shapes import tree_shape
 from lapwing.mechanisms.shared.trees.simulation import cell_diameters, tree_deltas
 from lapwing.mechanisms.shared.trees.trees import Split
@@ -73,11 +72,6 @@ def test_settings_given_as_text_are_read():
     assert make_mechanism("PMM", settings_of(PMM())) == PMM()
     with pytest.raises(ParameterError, match="setting depth must be a whole number"):
         make_mechanism("PMM", {"depth": "deep"})
-
-
-@pytest.mark.parametrize(("columns", "kind"), [(1, PMM), (2, PMM), (3, Adaptive)])
-def test_it_is_the_default_for_one_or_two_columns(columns, kind):
-    assert isinstance(default_mechanism(unit_columns(columns)), kind)
 
 
 @pytest.mark.parametrize("mechanism", EXACT, ids=str)

@@ -131,21 +131,6 @@ def effective_points(weights: np.ndarray) -> float:
     return 1.0 / float(np.square(weights).sum())
 
 
-def renyi_condition_number(weights: np.ndarray) -> float:
-    """Return the plug-in estimate of how far a density is from that of its points.
-
-    weights: float64 (m,), non-negative, of sum 1, of points drawn independently from mu. Returns ``m * sum h_i^2``,
-    from 1 to m: estimates ``kappa(nu || mu)``, the integral of the squared density of nu with respect to mu, for the
-    released density in place of the population's nu.
-
-    Boedihardjo, Strohmer, Vershynin, "Privacy of Synthetic Data: A Statistical Framework", (2.2).
-
-    >>> renyi_condition_number(np.array([0.5, 0.5, 0.0, 0.0]))
-    2.0
-    """
-    return len(weights) * float(np.square(weights).sum())
-
-
 # The program in variables h_1..h_m and t: minimise t, where A h - t <= b, -A h - t <= -b, and h sums to 1.
 
 

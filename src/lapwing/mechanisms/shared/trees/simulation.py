@@ -26,8 +26,6 @@ Floats = npt.NDArray[np.float64]
 Kind = Literal["laplace", "gaussian"]
 
 CHUNK_NODES: Final = 2**20  # nodes simulated at once: about 30 MiB
-AFFORDABLE_NODES: Final = 2**26
-MOST_SIMULATIONS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -109,7 +107,7 @@ def simulated_bound(tree: NoiseTree, *, rows: float, simulations: int, rng: np.r
 def certificate_quantile(tree: NoiseTree, *, gamma: float, simulations: int, rng: np.random.Generator) -> float:
     """Return Q such that the distance exceeds ``Q / m + resolution`` with probability at most ``gamma``.
 
-    simulations: draws of the whole tree's noise, at least ``1 / gamma - 1`` (`affordable_simulations`). Returns in
+    simulations: draws of the whole tree's noise, at least ``1 / gamma - 1``. Returns in
     records times distance; ``m`` is the released total, above 0.
 
     The transport ``A = ceil|ζ_∅| Δ_0 + Σ_θ diam(Ω_θ) ceil(|ζ_θ0 - ζ_θ1| / 2)`` of the released tree and those of the
@@ -124,24 +122,6 @@ def certificate_quantile(tree: NoiseTree, *, gamma: float, simulations: int, rng
     rank = _rank(gamma, simulations)
     transports = np.sort(_transports(tree, simulations, rng, whole=True))
     return float(transports[-rank])
-
-
-def affordable_simulations(tree: NoiseTree, gamma: float) -> int:
-    """Return how many simulations the certificate should use: 1000 for small trees, the fewest that work for large.
-
-    Returns ``k / gamma - 1`` rounded up, for the largest k within 2^26 simulated nodes and 1000 simulations, at least
-    1.
-
-    >>> tree = NoiseTree(splits=(), diameters=(np.array([1.0]),), kind="laplace", parameters=(1.0,))
-    >>> affordable_simulations(tree, 0.05)
-    999
-    """
-    _check_gamma(gamma)
-    wanted = min(AFFORDABLE_NODES // tree.nodes, MOST_SIMULATIONS)
-    rank = max(math.floor(gamma * (wanted + 1)), 1)
-    simulations = math.ceil(rank / gamma) - 1
-    # One division of floats can be one too small.
-    return simulations if math.floor(gamma * (simulations + 1)) >= rank else simulations + 1
 
 
 def _check_gamma(gamma: float) -> None:
