@@ -10,11 +10,10 @@ import pytest
 from helpers.bits import SeededBits, ZeroNoiseBits
 from helpers.cases import spread
 from helpers.pmm_runs import frame_of, run, unit_columns
-from lapwing.errors import CapacityError, ParameterError
+from lapwing.errors import CapacityError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.tree_counts.question import TreeCounts
 from lapwing.mechanisms.pmm.mechanism import PMM
-from lapwing.mechanisms.registry import make_mechanism, settings_of
 from lapwing.mechanisms.shared.trees.shapes import tree_shape
 from lapwing.mechanisms.shared.trees.simulation import cell_diameters, tree_deltas
 from lapwing.mechanisms.shared.trees.trees import Split
@@ -42,36 +41,6 @@ def shares(model, schema):
     columns = [field.name for field in schema.columns]
     table = marginal(model, columns, [identity(schema.field(name).domain) for name in columns])
     return table / table.sum()
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"depth": -1}, "depth must be"),
-        ({"depth": 65}, "depth must be"),
-        ({"depth": 2.0}, "depth must be"),
-        ({"depth": True}, "depth must be"),
-        ({"variant": "better"}, "variant must be one of default, paper"),
-        ({"consistency": "none", "variant": "paper"}, "consistency must be one of"),
-        ({"consistency": "proportional"}, "variant='paper' only"),
-        ({"placement": "corner"}, "placement must be one of"),
-        ({"max_nodes": 0}, "max_nodes must be"),
-        ({"max_nodes": 2**26 + 1}, "max_nodes must be"),
-        ({"max_nodes": 1e6}, "max_nodes must be"),
-    ],
-)
-def test_settings_out_of_range_are_refused(settings, message):
-    with pytest.raises(ParameterError, match=message):
-        PMM(**settings)
-
-
-def test_settings_given_as_text_are_read():
-    made = make_mechanism("pmm", {"depth": "12", "variant": "paper", "max_nodes": "1000000"})
-
-    assert made == PMM(depth=12, variant="paper", max_nodes=1_000_000)
-    assert make_mechanism("PMM", settings_of(PMM())) == PMM()
-    with pytest.raises(ParameterError, match="setting depth must be a whole number"):
-        make_mechanism("PMM", {"depth": "deep"})
 
 
 @pytest.mark.parametrize("mechanism", EXACT, ids=str)

@@ -6,14 +6,23 @@ from lapwing.errors import ParameterError
 from lapwing.schema.scalars import is_among, told
 
 
-def check_whole(settings: object, name: str, least: int, most: int, hint: str = "", *, optional: bool = False) -> None:
+def check_whole(
+    settings: object,
+    name: str,
+    least: int,
+    most: int,
+    hint: str = "",
+    *,
+    optional: bool = False,
+    told_most: str | None = None,
+) -> None:
     """Refuse a setting that is no whole number in its range; an optional one may be None."""
     value = getattr(settings, name)
     if optional and value is None:
         return
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise ParameterError(
-            f"{name} must be a whole number from {least} to {most}, got {told(value)}{hint}", code="LW302"
+            f"{name} must be a whole number from {least} to {told_most or most}, got {told(value)}{hint}", code="LW302"
         )
 
 
