@@ -13,6 +13,7 @@ from helpers.pmm_runs import frame_of, run, unit_columns
 from lapwing.errors import CapacityError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.tree_counts.question import TreeCounts
+from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.pmm.mechanism import PMM
 from lapwing.mechanisms.shared.trees.shapes import tree_shape
 from lapwing.mechanisms.shared.trees.simulation import cell_diameters, tree_deltas
@@ -106,9 +107,15 @@ def test_a_depth_that_is_given_is_the_depth_of_the_tree(depth, columns, variant,
 def test_a_depth_that_does_not_fit_is_refused_before_anything_is_asked():
     class NoRows:
         columns = ("x0",)
+        terms = Terms(relation="add-remove")
 
-    with pytest.raises(CapacityError, match=r"depth=12 .* max_nodes=1000 nodes; depth=8 fits"):
-        PMM(depth=12, max_nodes=1000).run(NoRows(), unit_columns(1), Budget.pure(1), np.random.default_rng(1))
+    mechanism, asked = PMM(depth=12, max_nodes=1000), (unit_columns(1), Budget.pure(1))
+    for refuse in (
+        lambda: mechanism.check(*asked, NoRows.terms),  # which is called before the debit
+        lambda: mechanism.run(NoRows(), *asked, np.random.default_rng(1)),
+    ):
+        with pytest.raises(CapacityError, match=r"depth=12 .* max_nodes=1000 nodes; depth=8 fits"):
+            refuse()
 
 
 @pytest.mark.parametrize("variant", ["default", "paper"])
