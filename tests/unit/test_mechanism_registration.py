@@ -1,5 +1,6 @@
 """A mechanism is one folder and its registration: what it lacks is refused, and what it says is heard everywhere."""
 
+import ast
 import shutil
 import subprocess
 import sys
@@ -8,7 +9,7 @@ from dataclasses import dataclass, fields
 
 import pytest
 
-from helpers.source_tree import PACKAGE
+from helpers.source_tree import PACKAGE, python_files, syntax
 from lapwing.mechanisms.independent.mechanism import REGISTRATION, Independent
 from lapwing.mechanisms.shared.registration import REQUIRED, Registered, Registration, registered
 
@@ -189,3 +190,28 @@ def test_one_folder_and_its_entry_in_the_registry_are_all_that_a_mechanism_needs
     )
 
     assert done.returncode == 0, done.stderr
+
+
+def importers(package):
+    """Return the files outside of the mechanisms that import one of them: they know it otherwise than registered."""
+    folders = {path.name for path in (package / "mechanisms").iterdir() if path.is_dir()} - {"shared", "__pycache__"}
+    known = {f"lapwing.mechanisms.{name}" for name in folders}
+    return {
+        str(path.relative_to(package))
+        for path in python_files(package)
+        if path.relative_to(package).parts[0] != "mechanisms"
+        for node in ast.walk(syntax(path))
+        if isinstance(node, ast.ImportFrom) and ".".join((node.module or "").split(".")[:3]) in known
+    }
+
+
+def test_no_file_knows_a_mechanism_but_the_public_names_and_the_audits_that_choose_some():
+    assert importers(PACKAGE) == {"verbs/front.py", "audit/linked_pairs.py", "audit/mechanism_pairs.py"}
+
+
+def test_a_file_that_asks_for_a_kind_of_mechanism_is_named(tmp_path):
+    (tmp_path / "mechanisms" / "grid").mkdir(parents=True)
+    (tmp_path / "runs.py").write_text("def f():\n    from lapwing.mechanisms.grid.mechanism import Grid\n")
+    (tmp_path / "verbs.py").write_text("from lapwing.mechanisms.registry import registration_of\n")
+
+    assert importers(tmp_path) == {"runs.py"}
