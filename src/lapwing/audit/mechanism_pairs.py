@@ -63,9 +63,8 @@ class Target:
 def targets() -> Mapping[str, Target]:
     """Return everything that makes releases, by lower-case name.
 
-    >>> ", ".join(target.name for target in targets().values())  # doctest: +NORMALIZE_WHITESPACE
-    'Adaptive, Independent, PMM, PSMM, Grid, KDTree, Microaggregation, LinearStatistics, PrivateSampling,
-    learn, evaluate, link'
+    >>> ", ".join(target.name for target in targets().values())  # doctest: +ELLIPSIS
+    'Adaptive, Independent, PMM, ..., learn, evaluate, link'
     """
     found = [_of_mechanism(each) for each in REGISTRATIONS.values()]
     found += [

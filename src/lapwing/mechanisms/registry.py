@@ -84,9 +84,10 @@ class Trusted:
 
     Examples
     --------
-    >>> class Coarse(Independent):
+    >>> import lapwing as lw
+    >>> class Coarse(lw.Independent):
     ...     name = "Coarse"
-    >>> Trusted(Coarse(groups=4)).mechanism.groups
+    >>> lw.Trusted(Coarse(groups=4)).mechanism.groups
     4
     """
 
