@@ -37,10 +37,9 @@ from lapwing.mechanisms.independent.mechanism import Independent
 from lapwing.mechanisms.linear_statistics import densities as program_file
 from lapwing.mechanisms.linear_statistics import mechanism as mechanism_file
 from lapwing.mechanisms.linear_statistics.mechanism import CONDITION_NUMBER, EFFECTIVE_POINTS, LinearStatistics
-from lapwing.mechanisms.linear_statistics.points import points_of
-from lapwing.mechanisms.linear_statistics.workload import Workload, make_workload
+from lapwing.mechanisms.linear_statistics.workload import Workload, make_workload, points_of
 from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
-from lapwing.mechanisms.shared.trees.points import tree_points
+from lapwing.mechanisms.shared.vectors.reduced_space import tree_points
 from lapwing.release.release import Release
 from lapwing.schema.schemas import Schema
 from lapwing.verbs.synthesize import synthesize

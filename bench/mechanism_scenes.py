@@ -13,7 +13,7 @@ from lapwing.anonymous.microaggregation import practical_partition
 from lapwing.kernel.questions.cell_sums.question import NoisySums
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.tree_counts.question import NoisyTree
-from lapwing.maths.walsh import low_degree_sums, walsh_transform
+from lapwing.maths.reduced_density import low_degree_sums, walsh_transform
 
 REAL, OUT, NOISE, FAINT = "#c25100", "#0072b2", "#b3261e", "#dfe4e8"
 WIDE, HALF = 400, 182

@@ -23,7 +23,7 @@ from pmm import Line, write_lines
 from lapwing.kernel.budget.budget import requested_budget
 from lapwing.kernel.questions.private_draw.answer import exact_weights
 from lapwing.kernel.questions.private_draw.question import PrivateDraw, row_price
-from lapwing.maths.walsh import low_sets
+from lapwing.maths.reduced_density import low_sets
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.independent.mechanism import Independent
 from lapwing.mechanisms.private_sampling.mechanism import PrivateSampling

@@ -17,8 +17,7 @@ from scipy.stats import wasserstein_distance
 
 from lapwing.mechanisms.pmm.mechanism import PMM
 from lapwing.mechanisms.psmm.box_cells import box_cells
-from lapwing.mechanisms.psmm.fit import fitted_measure
-from lapwing.mechanisms.psmm.mechanism import PSMM
+from lapwing.mechanisms.psmm.mechanism import PSMM, fitted_measure
 from lapwing.mechanisms.registry import Mechanism
 from lapwing.mechanisms.shared.trees.simulation import drawn_noise
 from lapwing.schema.schemas import Schema

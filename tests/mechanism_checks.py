@@ -21,7 +21,8 @@ from lapwing.kernel.room.opening import public_terms
 from lapwing.kernel.room.replay import ReplayCurator
 from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.registry import Mechanism, check_mechanism
+from lapwing.mechanisms.registry import check_mechanism, registration_of
+from lapwing.mechanisms.shared.registration import Mechanism
 from lapwing.rows.source import code_table
 from lapwing.runs.settings import Settings
 from lapwing.schema.rules.rules import rules_from
@@ -48,8 +49,11 @@ TWO_VALUED = {
         MIXED["fields"][2],
     ]
 }
-SCHEMAS = {"PrivateSampling": (TWO_VALUED, ONE_COLUMN)}
-"""The schemas of a mechanism that does not take any."""
+
+
+def schemas_for(mechanism: Mechanism) -> tuple[dict, dict]:
+    """Return the schemas that a mechanism takes."""
+    return (TWO_VALUED if registration_of(mechanism).two_valued else MIXED), ONE_COLUMN
 
 
 def table(rows: int, schema: Schema) -> pl.DataFrame:
@@ -71,8 +75,7 @@ def variants(make: Make):
 
     A mechanism may ask less where noise drowns a tiny table; a large budget sees to it that all of it runs.
     """
-    schemas = SCHEMAS.get(make().name, (MIXED, ONE_COLUMN))
-    kinds = itertools.product(make().relations, (True, False), schemas, (1, 1000))
+    kinds = itertools.product(make().relations, (True, False), schemas_for(make()), (1, 1000))
     for relation, pure, schema, times in kinds:
         yield settings_for(make(), schema, relation, pure=pure, times=times)
 
@@ -181,7 +184,7 @@ RULES = [
 
 def check_rules_look_at_no_row(make: Make) -> None:
     """Audit neighbours under a schema with rules: what keeps the rules sees released numbers only."""
-    schema = Schema.load(SCHEMAS.get(make().name, (MIXED,))[0])
+    schema = Schema.load(schemas_for(make())[0])
     for relation in make().relations:
         settings = settings_for(make(), schema, relation, pure=True)
         names = {column.name for column in settings.schema.columns}

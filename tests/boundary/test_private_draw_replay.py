@@ -15,7 +15,7 @@ from lapwing.audit.replay import audit_pair
 from lapwing.kernel.budget.conversions import log_between
 from lapwing.kernel.noise.weighted import weighted_draws
 from lapwing.kernel.questions.private_draw.question import DrawnRows, PrivateDraw
-from lapwing.maths.walsh import largest_odd_family
+from lapwing.maths.reduced_density import largest_odd_family
 from lapwing.mechanisms.private_sampling import mechanism as private_sampling
 from lapwing.mechanisms.private_sampling.mechanism import PrivateSampling
 from mechanism_checks import run, settings_for

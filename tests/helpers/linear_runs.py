@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 import lapwing as lw
-from lapwing.audit.mechanism_pairs import truths
 from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
+from lapwing.mechanisms.linear_statistics.workload import truths
 from lapwing.model.laws import uniform_law
 from lapwing.model.model import Indexed, ReleasedModel
 from lapwing.model.statistics.expressions import compiled

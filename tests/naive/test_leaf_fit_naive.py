@@ -5,7 +5,7 @@ import pytest
 
 from helpers.cases import spread
 from helpers.leaf_trees import fitted, fitted_by_recursion, levels_of, paths, random_leaves, summed
-from lapwing.maths.simplex import project_to_simplex
+from lapwing.maths.arrays import project_to_simplex
 
 
 @spread(("seed", range(20)), ("threshold", [-10, 1, 4, 12, 1000]))

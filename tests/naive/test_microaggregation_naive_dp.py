@@ -17,7 +17,7 @@ from helpers.pmm_runs import run
 from helpers.vector_twins import Solved, blocks_of, dot, in_box, leading, on_simplex, vectors
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.cell_sums.question import MEAN_BITS
-from lapwing.maths.simplex import project_to_simplex
+from lapwing.maths.arrays import project_to_simplex
 from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
 from lapwing.schema.schemas import Schema
 

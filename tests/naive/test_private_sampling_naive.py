@@ -19,8 +19,14 @@ from helpers.private_draws import (
     walsh,
 )
 from lapwing.kernel.questions.private_draw.answer import exact_weights
-from lapwing.maths.reduced_density import UNIT, is_well_conditioned, sign_matrix
-from lapwing.maths.walsh import degrees, low_degree_sums, walsh_transform
+from lapwing.maths.reduced_density import (
+    UNIT,
+    degrees,
+    is_well_conditioned,
+    low_degree_sums,
+    sign_matrix,
+    walsh_transform,
+)
 from lapwing.rows.source import code_table
 
 CASES = [

@@ -17,8 +17,7 @@ from lapwing.kernel.room.opening import public_terms
 from lapwing.kernel.room.room import Room
 from lapwing.mechanisms.linear_statistics.certified import certified_errors, noisy_rows
 from lapwing.mechanisms.linear_statistics.mechanism import LinearStatistics
-from lapwing.mechanisms.linear_statistics.points import points_of
-from lapwing.mechanisms.linear_statistics.workload import make_workload
+from lapwing.mechanisms.linear_statistics.workload import make_workload, points_of
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
 

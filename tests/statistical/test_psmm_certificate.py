@@ -14,8 +14,7 @@ from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.psmm.accuracy import GAMMA, noise_transport, released_statements, simulated_norms
 from lapwing.mechanisms.psmm.box_cells import cells_of
-from lapwing.mechanisms.psmm.fit import fitted_measure
-from lapwing.mechanisms.psmm.mechanism import PSMM
+from lapwing.mechanisms.psmm.mechanism import PSMM, fitted_measure
 from lapwing.schema.schemas import Schema
 
 FALSE_ALARMS = 1e-9

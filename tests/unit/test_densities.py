@@ -1,7 +1,5 @@
 """Densities on points: what the solvers promise, and what they refuse."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -12,9 +10,8 @@ from lapwing.mechanisms.linear_statistics.densities import (
     effective_points,
     least_error,
     minimax_density,
-    renyi_condition_number,
 )
-from lapwing.mechanisms.linear_statistics.max_entropy import max_entropy_density
+from lapwing.mechanisms.linear_statistics.max_entropy import max_entropy_density, smallest
 
 
 def two_way_program(seed, points, scale):
@@ -64,16 +61,6 @@ def test_more_noise_makes_the_density_more_even_and_little_noise_makes_it_fit():
     assert alike == sorted(alike)
     assert alike[-1] == pytest.approx(400, rel=1e-3)
     assert fitted.error < 0.01
-
-
-def test_answers_are_the_same_again():
-    matrix, targets, _ = two_way_program(3, 200, 0.05)
-
-    for solve in (minimax_density, lambda *program: max_entropy_density(*program, 0.05)):
-        one, other = solve(matrix, targets), solve(matrix, targets)
-
-        assert one.weights.tolist() == other.weights.tolist()
-        assert (one.error, one.gap, one.iterations) == (other.error, other.gap, other.iterations)
 
 
 def test_without_the_extra_the_program_ends_in_a_corner_with_the_same_error(monkeypatch):
@@ -133,22 +120,6 @@ def test_a_bound_with_the_sign_turned_is_none():
     assert wrong == 0.0
 
 
-def test_densities_are_read_only():
-    density = minimax_density(csr_array([[0.0, 1.0]]), np.array([0.5]))
-
-    with pytest.raises(ValueError, match="read-only"):
-        density.weights[0] = 1.0
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        density.gap = 0.0
-
-
-def test_points_of_equal_weight_count_in_full_and_one_heavy_point_counts_once():
-    even, heavy = np.full(8, 1 / 8), np.array([1.0, 0, 0, 0, 0, 0, 0, 0])
-
-    assert (effective_points(even), renyi_condition_number(even)) == (8.0, 1.0)
-    assert (effective_points(heavy), renyi_condition_number(heavy)) == (1.0, 8.0)
-
-
 @pytest.mark.parametrize(
     ("shape", "targets", "message"),
     [
@@ -175,3 +146,70 @@ def test_max_entropy_needs_the_size_of_the_noise(noise):
         max_entropy_density(csr_array([[0.0, 1.0]]), np.array([0.5]), noise)
 
     assert str(refusal.value) == f"noise must be finite and above 0, got {noise}; give its standard deviation"
+
+
+# -- The quasi-Newton method finds the bottom of smooth convex functions, and ends.
+
+
+def valley(curvatures, bottom):
+    """Return a quadratic function with a gradient, and a counter of its calls."""
+    calls = []
+
+    def objective(x):
+        calls.append(1)
+        return float((curvatures * (x - bottom) ** 2).sum()) / 2, curvatures * (x - bottom)
+
+    return objective, calls
+
+
+def test_a_narrow_valley_is_walked_in_few_steps():
+    curvatures, bottom = np.logspace(0, 4, 60), np.linspace(-1, 1, 60)
+    objective, calls = valley(curvatures, bottom)
+
+    place, steps = smallest(objective, np.zeros(60), 1e-8, 2000)
+
+    assert place == pytest.approx(bottom, abs=1e-8)
+    # Plain gradient steps take the ratio of the curvatures, 10,000, for each e-th of the distance.
+    assert steps < 1500
+    assert len(calls) < 1.5 * steps + 10
+
+
+def test_a_function_that_is_no_quadratic_has_its_gradient_down_to_the_precision():
+    rng = np.random.default_rng(1)
+    slopes = rng.normal(size=(30, 5))
+
+    def objective(x):
+        powers = np.exp(slopes @ x)
+        return float(np.log(powers.sum())) + float((x * x).sum()), slopes.T @ powers / powers.sum() + 2 * x
+
+    place, _ = smallest(objective, np.full(5, 3.0), 1e-7, 500)
+
+    assert np.abs(objective(place)[1]).max() <= 1e-7
+
+
+def test_no_step_leads_upwards():
+    objective, _ = valley(np.array([1.0, 1000.0]), np.array([5.0, -5.0]))
+    values = [objective(smallest(objective, np.zeros(2), 0.0, most)[0])[0] for most in range(8)]
+
+    assert values == sorted(values, reverse=True)
+    assert values[-1] < values[0]
+
+
+def test_the_start_is_kept_where_it_is_the_bottom_or_no_step_is_allowed():
+    objective, _ = valley(np.ones(3), np.ones(3))
+
+    there, steps = smallest(objective, np.ones(3), 1e-9, 100)
+    start, none = smallest(objective, np.zeros(3), 1e-9, 0)
+
+    assert (there.tolist(), steps) == ([1.0] * 3, 0)
+    assert (start.tolist(), none) == ([0.0] * 3, 0)
+
+
+def test_steps_end_where_rounding_hides_the_way_down():
+    # The value is so large that no step changes it.
+    objective, calls = valley(np.logspace(0, 4, 60), np.linspace(-1, 1, 60))
+
+    _, steps = smallest(lambda x: (objective(x)[0] + 1e30, objective(x)[1]), np.zeros(60), 0.0, 3000)
+
+    assert steps == 10
+    assert len(calls) < 50

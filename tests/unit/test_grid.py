@@ -9,13 +9,12 @@ import pytest
 
 import lapwing as lw
 from helpers.pmm_runs import frame_of, run, unit_columns
-from lapwing.errors import CapacityError, ParameterError
+from lapwing.errors import CapacityError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.grid.mechanism import KEPT_SHARE, Grid, default_threshold, default_width
-from lapwing.mechanisms.registry import make_mechanism, settings_of
 from lapwing.schema.schemas import Schema
 
 SIZE = {"name": "size", "type": "integer", "constraints": {"minimum": 0, "maximum": 6}, "special": [99]}
@@ -29,34 +28,6 @@ EXACT = Budget.pure(10**6)
 
 def kinds(answers):
     return [answer.question.kind for answer in answers]
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"width": 0}, "width must lie above 0 and up to 1, the length of a column, got 0"),
-        ({"width": 1.5}, "width must lie above 0 and up to 1, the length of a column, got 1.5"),
-        ({"width": True}, "width must lie above 0 and up to 1, the length of a column, got True"),
-        ({"width": "0.5"}, "width must lie above 0 and up to 1, the length of a column, got '0.5'"),
-        ({"width": float("nan")}, "width must lie above 0 and up to 1, the length of a column, got nan"),
-        ({"threshold": 0}, r"threshold must be a whole number from 1 to 2\*\*60, got 0; leave it out to choose"),
-        ({"threshold": 2.0}, r"threshold must be a whole number from 1 to 2\*\*60, got 2.0; leave it out"),
-        ({"threshold": True}, r"threshold must be a whole number from 1 to 2\*\*60, got True; leave it out"),
-        ({"threshold": 2**60 + 1}, r"threshold must be a whole number from 1 to 2\*\*60, got 1152921504606846977"),
-        ({"fit": "none"}, "fit must be one of least_squares, threshold, got 'none'"),
-        ({"placement": "corner"}, "placement must be one of uniform, centre, got 'corner'"),
-    ],
-)
-def test_settings_out_of_range_are_refused(settings, message):
-    with pytest.raises(ParameterError, match=f"^{message}"):
-        Grid(**settings)
-
-
-def test_settings_given_as_text_are_read():
-    texts = {"width": "0.125", "threshold": "7", "fit": "least_squares", "placement": "centre"}
-
-    assert make_mechanism("grid", texts) == Grid(width=0.125, threshold=7, fit="least_squares", placement="centre")
-    assert make_mechanism("GRID", settings_of(Grid(width=0.5))) == Grid(width=0.5)
 
 
 @pytest.mark.parametrize("budget", [Budget.pure(1), Budget.zcdp("0.5")], ids=str)
@@ -77,24 +48,6 @@ def test_a_number_of_rows_is_bought_only_where_a_setting_needs_one_that_nobody_g
     for answers in bought + known:
         spent = sum(answer.question.cost.amount for answer in answers)
         assert budget.amount * Fraction(99999, 100000) < spent <= budget.amount
-
-
-@pytest.mark.parametrize(
-    ("settings", "options"),
-    [
-        ({"rho": "0.5"}, {}),
-        ({"rho": "1e-4"}, {"fit": "least_squares"}),
-        ({"epsilon": 1, "delta": "1e-9"}, {}),
-        ({"epsilon": "0.1"}, {"fit": "least_squares"}),
-    ],
-)
-@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
-def test_a_release_never_spends_more_than_its_budget(settings, options, neighbours):
-    release = lw.synthesize(ROWS, MIXED, mechanism=Grid(**options), neighbours=neighbours, **settings)
-
-    lines = release.certificate.lines
-    assert sum(line.cost.amount for line in lines) <= release.certificate.total.amount
-    assert release.sample(5).height == 5
 
 
 @pytest.mark.parametrize(
@@ -142,23 +95,6 @@ def brought(scale, cells, threshold):
 
 
 # ------------------------------------------------------------------------------------------------------------ models
-
-
-@pytest.mark.parametrize("fit", ["threshold", "least_squares"])
-@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
-@pytest.mark.parametrize("rows", [0, 1, 2, 300])
-def test_any_number_of_rows_gives_rows_of_the_schema(fit, relation, rows):
-    for schema, data in (
-        (MIXED, ROWS.head(rows)),
-        (SOLE, pl.DataFrame({"kind": ["a"] * rows}, schema={"kind": pl.String})),
-    ):
-        release = lw.synthesize(
-            data, schema, epsilon=1, mechanism=Grid(fit=fit), neighbours=relation, expected_rows=max(1, rows)
-        )
-
-        assert release.sample(10).height == 10
-        if relation == "replace-one":
-            assert release.model.rows == rows
 
 
 def test_duplicates_stay_in_their_one_cell():

@@ -7,13 +7,10 @@ import polars as pl
 import pytest
 
 import lapwing as lw
-from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
-from lapwing.mechanisms.registry import MECHANISMS, default_mechanism, make_mechanism, settings_of
-from lapwing.mechanisms.shared.one_way import fitted_law, pooled_total
-from lapwing.mechanisms.shared.public_cells import one_way_grouping
+from lapwing.mechanisms.shared.one_way import fitted_law, one_way_grouping, pooled_total
 from lapwing.rows.source import code_table
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import identity
@@ -78,29 +75,6 @@ def test_nothing_known_gives_the_uniform_law():
     law = fitted_law(table([-1, -1, 80], flag), flag.domain, 80.0)
 
     assert (law.starts.tolist(), law.stops.tolist()) == ([0], [2])
-
-
-@pytest.mark.parametrize("groups", [1, 65537])
-def test_settings_outside_their_range_are_refused(groups):
-    with pytest.raises(ParameterError, match="groups must be from 2 to 65536"):
-        lw.Independent(groups=groups)
-
-
-def test_mechanisms_are_found_by_name_and_settings_read_from_text():
-    assert make_mechanism("independent", {"groups": "64"}) == lw.Independent(groups=64)
-    assert settings_of(lw.Independent(groups=64)) == {"groups": 64}
-    with pytest.raises(ParameterError, match="choose one of Adaptive, Independent, PMM"):
-        make_mechanism("nonesuch", {})
-    with pytest.raises(ParameterError, match="valid keys are groups"):
-        make_mechanism("Independent", {"group": "3"})
-    with pytest.raises(ParameterError, match="must be a whole number"):
-        make_mechanism("Independent", {"groups": "many"})
-
-
-def test_the_default_is_a_registered_mechanism():
-    schema = Schema.from_dict({"fields": [{"name": "x", "type": "boolean"}]})
-
-    assert default_mechanism(schema).name.lower() in MECHANISMS
 
 
 def test_one_way_tables_of_adult_are_within_the_target(adult_path, adult_schema_path):

@@ -12,8 +12,8 @@ from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.linear_statistics.question import LinearStatistics as Question
 from lapwing.mechanisms.linear_statistics.mechanism import LinearStatistics
-from lapwing.mechanisms.linear_statistics.points import points_of
-from lapwing.mechanisms.registry import make_mechanism, settings_of
+from lapwing.mechanisms.linear_statistics.workload import points_of
+from lapwing.mechanisms.registry import settings_of
 from lapwing.model.sampling.marginals import marginal
 from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
@@ -30,47 +30,6 @@ def shares_of(model, schema, names):
 
 
 # -------------------------------------------------------------------------------------------------------- settings
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"degree": 9}, "degree must be a whole number from 0 to 8, got 9"),
-        ({"degree": True}, "degree must be a whole number from 0 to 8, got True"),
-        ({"degree": 0}, "degree=0 asks for no table, and there are no statistics; give one of the two"),
-        ({"bins": 1}, "bins must be a whole number from 2 to 4096, got 1"),
-        ({"points": 0}, "points must be a whole number from 1 to 262144, got 0"),
-        ({"mu_share": 0.0}, r"mu_share must lie from 0\.01 to 0\.9, got 0\.0"),
-        ({"mix_uniform": 1.5}, r"mix_uniform must lie from 0\.0 to 1\.0, got 1\.5"),
-        ({"confidence": 1.0}, r"confidence must lie from 0\.5 to 0\.9999, got 1\.0"),
-        ({"confidence": float("nan")}, r"confidence must lie from 0\.5 to 0\.9999, got nan"),
-        ({"solver": "simplex"}, "solver must be one of max-entropy, interior-point, got 'simplex'"),
-        ({"statistics": 7}, r"statistics must be a list of lw\.stat, texts or lw\.row_function, got 7"),
-        ({"statistics": [7]}, r"a statistic must be lw\.stat\('\.\.\.'\), its text or lw\.row_function\(f\), got int"),
-        ({"statistics": ["callable f"]}, "a row function is kept in no file, so a release with one cannot be resumed"),
-    ],
-)
-def test_settings_out_of_range_are_refused(settings, message):
-    with pytest.raises(ParameterError, match=f"^{message}"):
-        LinearStatistics(**settings)
-
-
-def test_a_statistic_that_cannot_be_read_is_refused_at_once():
-    with pytest.raises(ParameterError, match="age ="):
-        LinearStatistics(statistics=["age = 65"])
-
-
-def test_settings_come_back_from_the_command_line_and_from_a_file():
-    typed = make_mechanism("linearstatistics", {"statistics": '["f0 and f1", "f2"]', "degree": "1", "mu_share": "0.4"})
-
-    assert typed == LinearStatistics(statistics=("f0 and f1", lw.stat("f2")), degree=1, mu_share=0.4)
-    assert make_mechanism("LinearStatistics", settings_of(typed)) == typed
-
-
-def test_one_statistic_on_the_command_line_may_have_commas():
-    typed = make_mechanism("linearstatistics", {"statistics": "f0 in (True, False) and max(f1, f2) > 0"})
-
-    assert typed.statistics == ("f0 in (True, False) and max(f1, f2) > 0",)
 
 
 def test_a_workload_that_is_too_large_is_refused_before_any_row_is_read():

@@ -126,7 +126,13 @@ def test_every_argument_is_about_a_change_of_the_code_as_it_is() -> None:
 )
 def test_an_argument_about_other_code_or_without_a_reason_is_found(changes: dict[str, str]) -> None:
     block = "BLOCK_WORDS = (1 << 20) // WORD_BYTES"
-    honest = {"file": "kernel/noise/bits.py", "function": "", "before": block, "after": "*", "why": "words come in blocks"}
+    honest = {
+        "file": "kernel/noise/bits.py",
+        "function": "",
+        "before": block,
+        "after": "*",
+        "why": "words come in blocks",
+    }
     assert untrue_arguments([honest]) == []
 
     assert len(untrue_arguments([honest | changes])) == 1

@@ -10,14 +10,13 @@ import pytest
 from helpers.bits import SeededBits, ZeroNoiseBits
 from helpers.cases import spread
 from helpers.pmm_runs import frame_of, run, unit_columns
-from lapwing.errors import CapacityError, ParameterError
+from lapwing.errors import CapacityError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.tree_counts.question import TreeCounts
-from lapwing.mechanisms.adaptive.mechanism import Adaptive
+from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.pmm.mechanism import PMM
-from lapwing.mechanisms.registry import default_mechanism, make_mechanism, settings_of
-from lapwing.mechanisms.shared.trees.bounds import cell_diameters, tree_deltas
 from lapwing.mechanisms.shared.trees.shapes import tree_shape
+from lapwing.mechanisms.shared.trees.simulation import cell_diameters, tree_deltas
 from lapwing.mechanisms.shared.trees.trees import Split
 from lapwing.model.sampling.marginals import marginal
 from lapwing.schema.groupings.domains import Domain
@@ -43,41 +42,6 @@ def shares(model, schema):
     columns = [field.name for field in schema.columns]
     table = marginal(model, columns, [identity(schema.field(name).domain) for name in columns])
     return table / table.sum()
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"depth": -1}, "depth must be"),
-        ({"depth": 65}, "depth must be"),
-        ({"depth": 2.0}, "depth must be"),
-        ({"depth": True}, "depth must be"),
-        ({"variant": "better"}, "variant must be one of default, paper"),
-        ({"consistency": "none", "variant": "paper"}, "consistency must be one of"),
-        ({"consistency": "proportional"}, "variant='paper' only"),
-        ({"placement": "corner"}, "placement must be one of"),
-        ({"max_nodes": 0}, "max_nodes must be"),
-        ({"max_nodes": 2**26 + 1}, "max_nodes must be"),
-        ({"max_nodes": 1e6}, "max_nodes must be"),
-    ],
-)
-def test_settings_out_of_range_are_refused(settings, message):
-    with pytest.raises(ParameterError, match=message):
-        PMM(**settings)
-
-
-def test_settings_given_as_text_are_read():
-    made = make_mechanism("pmm", {"depth": "12", "variant": "paper", "max_nodes": "1000000"})
-
-    assert made == PMM(depth=12, variant="paper", max_nodes=1_000_000)
-    assert make_mechanism("PMM", settings_of(PMM())) == PMM()
-    with pytest.raises(ParameterError, match="setting depth must be a whole number"):
-        make_mechanism("PMM", {"depth": "deep"})
-
-
-@pytest.mark.parametrize(("columns", "kind"), [(1, PMM), (2, PMM), (3, Adaptive)])
-def test_it_is_the_default_for_one_or_two_columns(columns, kind):
-    assert isinstance(default_mechanism(unit_columns(columns)), kind)
 
 
 @pytest.mark.parametrize("mechanism", EXACT, ids=str)
@@ -143,9 +107,15 @@ def test_a_depth_that_is_given_is_the_depth_of_the_tree(depth, columns, variant,
 def test_a_depth_that_does_not_fit_is_refused_before_anything_is_asked():
     class NoRows:
         columns = ("x0",)
+        terms = Terms(relation="add-remove")
 
-    with pytest.raises(CapacityError, match=r"depth=12 .* max_nodes=1000 nodes; depth=8 fits"):
-        PMM(depth=12, max_nodes=1000).run(NoRows(), unit_columns(1), Budget.pure(1), np.random.default_rng(1))
+    mechanism, asked = PMM(depth=12, max_nodes=1000), (unit_columns(1), Budget.pure(1))
+    for refuse in (
+        lambda: mechanism.check(*asked, NoRows.terms),  # which is called before the debit
+        lambda: mechanism.run(NoRows(), *asked, np.random.default_rng(1)),
+    ):
+        with pytest.raises(CapacityError, match=r"depth=12 .* max_nodes=1000 nodes; depth=8 fits"):
+            refuse()
 
 
 @pytest.mark.parametrize("variant", ["default", "paper"])

@@ -11,8 +11,13 @@ import pytest
 from helpers.private_draws import asked, kinds_of_rows, sets_up_to, source_of, walsh
 from lapwing.kernel.questions.private_draw.answer import exact_weights
 from lapwing.kernel.questions.private_draw.question import DrawnRows, row_price
-from lapwing.maths.reduced_density import is_well_conditioned, nearest_density, sign_matrix
-from lapwing.maths.walsh import largest_odd_family, low_sets
+from lapwing.maths.reduced_density import (
+    is_well_conditioned,
+    largest_odd_family,
+    low_sets,
+    nearest_density,
+    sign_matrix,
+)
 
 SMALL = [
     (1, 1, 4, "1/10"),

@@ -16,7 +16,7 @@ from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.psmm.accuracy import released_statements, simulated_norms
 from lapwing.mechanisms.psmm.box_cells import box_cells
 from lapwing.mechanisms.psmm.mechanism import PSMM
-from lapwing.mechanisms.registry import accuracy_statements, make_mechanism, settings_of
+from lapwing.mechanisms.registry import accuracy_statements
 from lapwing.model.sampling.marginals import marginal
 from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
@@ -42,33 +42,6 @@ def optional_column():
 
 
 # -------------------------------------------------------------------------------------------------------- settings
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"cells": 0}, "cells must be a whole number from 1 to 65536, got 0"),
-        ({"cells": 65_537}, "cells must be a whole number from 1 to 65536"),
-        ({"cells": 11, "max_cells": 10}, "cells must be a whole number from 1 to 10, got 11"),
-        ({"cells": True}, "cells must be"),
-        ({"cells": 4.0}, "cells must be"),
-        ({"max_cells": 0}, "max_cells must be a whole number from 1 to 1048576, got 0"),
-        ({"max_cells": 2**20 + 1}, "max_cells must be"),
-        ({"max_cells": None}, "max_cells must be"),
-        ({"surplus": "none"}, "surplus must be one of rescale, lp, got 'none'"),
-        ({"placement": "corner"}, "placement must be one of uniform, centre"),
-    ],
-)
-def test_settings_out_of_range_are_refused(settings, message):
-    with pytest.raises(ParameterError, match=message):
-        PSMM(**settings)
-
-
-def test_settings_given_as_text_are_read():
-    made = make_mechanism("psmm", {"cells": "400", "surplus": "lp", "max_cells": "1000"})
-
-    assert made == PSMM(cells=400, surplus="lp", max_cells=1000)
-    assert make_mechanism("PSMM", settings_of(PSMM())) == PSMM()
 
 
 def test_more_than_three_ordered_columns_are_refused_before_anything_is_asked():

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.resolved import FIELDS
-from lapwing.mechanisms.shared.public_cells import (
+from lapwing.mechanisms.shared.one_way import (
     BRANCH_LEVELS,
     FIRST_CELLS,
     VALUE_BY_VALUE,

@@ -24,7 +24,7 @@ from lapwing.mechanisms.adaptive.ask_columns import (
 )
 from lapwing.mechanisms.adaptive.columns import resolved_column
 from lapwing.mechanisms.adaptive.ordered_law import Counted, cell_deviation
-from lapwing.mechanisms.shared.public_cells import is_staged
+from lapwing.mechanisms.shared.one_way import is_staged
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
 

@@ -12,9 +12,9 @@ from conftest import EXAMPLES
 from helpers.command import lapwing
 from helpers.saved import small_saved
 from lapwing.judge.report.page import Chart, Facts, Table, Text
-from lapwing.judge.report.released import MECHANISM_WORDS, released_sections
+from lapwing.judge.report.released import released_sections
 from lapwing.judge.report.released_columns import released_columns, released_maps
-from lapwing.mechanisms.registry import MECHANISMS
+from lapwing.mechanisms.registry import registration_named
 from lapwing.model.accuracy import Accuracy
 from lapwing.release.release import Release
 from lapwing.schema.schemas import Schema
@@ -43,6 +43,7 @@ def sections_of(release, accuracy=NOTHING):
         release.certificate,
         release.noisy,
         accuracy,
+        did=registration_named(release.certificate.mechanism).report,
         columns=released_columns(release.model, release.schema, release.noisy, names, release.certificate.public_rows),
         maps=released_maps(release.model, release.schema),
     )
@@ -100,10 +101,6 @@ def test_the_command_names_the_extra_that_is_missing(tmp_path, monkeypatch):
 
     assert said.error == 'a report needs altair; install it with: pip install "lapwing[report]"'
     assert not (tmp_path / "r.html").exists()
-
-
-def test_every_mechanism_is_told_in_plain_words():
-    assert set(MECHANISM_WORDS) == {kind.name for kind in MECHANISMS.values()}
 
 
 def test_the_first_section_tells_rows_columns_budget_and_what_a_guess_is_worth(adult):
@@ -315,7 +312,7 @@ def test_pairs_that_nobody_counted_are_called_a_guess() -> None:
 
     def points(release):
         sections = released_sections(
-            release.schema, release.model, release.certificate, release.noisy, release.accuracy()
+            release.schema, release.model, release.certificate, release.noisy, release.accuracy(), did=""
         )
         return " ".join(point for part in sections[0].parts if isinstance(part, Text) for point in part.points)
 

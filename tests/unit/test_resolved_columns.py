@@ -8,7 +8,7 @@ import pytest
 
 from helpers.resolved import FIELDS, SIZES, answer_of, column_of, dense_laws
 from lapwing.mechanisms.adaptive.columns import OneWayTable, one_way_table, resolved_column
-from lapwing.mechanisms.shared.public_cells import one_way_grouping
+from lapwing.mechanisms.shared.one_way import one_way_grouping
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import Grouping, identity
 

@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize
 
 from lapwing.errors import ParameterError
-from lapwing.maths.simplex import project_to_simplex
+from lapwing.maths.arrays import project_to_simplex
 
 VALUES = arrays(np.float64, st.integers(1, 40), elements=st.floats(-1e6, 1e6))
 

@@ -16,10 +16,10 @@ from lapwing.mechanisms.shared.vectors.model import (
     detail_questions,
     detail_share,
     detail_shares,
+    means_as_model,
     pieces_of,
 )
 from lapwing.mechanisms.shared.vectors.row_vectors import row_coordinates
-from lapwing.mechanisms.shared.vectors.vector_model import means_as_model
 from lapwing.model.model import Bernoulli
 from lapwing.schema.schemas import Schema
 

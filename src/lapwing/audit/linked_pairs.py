@@ -10,7 +10,7 @@ import polars as pl
 from lapwing.audit.replay import Examined, examine_release
 from lapwing.audit.worst_case import USUAL, Mode
 from lapwing.mechanisms.independent.mechanism import Independent
-from lapwing.mechanisms.registry import Mechanism
+from lapwing.mechanisms.shared.registration import Mechanism
 from lapwing.rows.linked import code_linked
 from lapwing.runs.linked_settings import LinkedSettings, read_linked_settings
 from lapwing.schema.linked import LinkedSchema

@@ -5,9 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-LANES = 8
-"""Groups are looked at so many at a time; the views of a table and the log masses are padded to a multiple."""
-
+LANES = 8  # groups are looked at so many at a time; the views of a table and the log masses are padded to a multiple
 _F = np.float32
 
 

@@ -18,15 +18,9 @@ if TYPE_CHECKING:
 HEAT = 7
 """Sweeps in which the pull of the tables grows from a thousandth to all of it, where particles start from nothing."""
 
-REST = 2
-"""Sweeps at full pull, at the end."""
-
-ASCENT = 100
-"""Steps up the pseudo-likelihood."""
-
-LEAST_EFFECT = 0.1
-"""A table says of its cells at least so much beyond its margins: typical effects on their logarithms."""
-
+REST = 2  # sweeps at full pull, at the end
+ASCENT = 100  # steps up the pseudo-likelihood
+LEAST_EFFECT = 0.1  # A table says of its cells at least so much beyond its margins: typical effects on their logarithms
 _COLDEST = 1e-3
 _MOST_LOOKED = 150_000  # particles, to explain them
 _LEAST_CURVATURE = 2.0  # in particles: no cell has so few that its effect is unbounded

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-Cells = tuple[tuple[int, int], ...]
-"""A table: (column, level) pairs, columns increasing."""
-
+Cells = tuple[tuple[int, int], ...]  # A table: (column, level) pairs, columns increasing
 DEAD = -1e4
 """Theta of a cell that no particle may be in: beside any other theta its exponential is exactly 0. A particle all of
 whose cells are dead goes where fewest tables say so."""

@@ -7,8 +7,7 @@ import numpy as np
 
 from lapwing.errors import ParameterError
 
-LEAST_REPLICATES = 4
-"""From here on the rule is on the safe side whatever the error of drawing rows: see `combined`."""
+LEAST_REPLICATES = 4  # from here on the rule is on the safe side whatever the error of drawing rows: see `combined`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +40,6 @@ def combined(at_model: np.ndarray, simulated: np.ndarray, confidence: float) -> 
     (m,), the estimate on rows of each of m releases, each made from a fresh sample of P' with fresh noise; m of at
     least 4, and as many rows as in each draw of ``at_model``.
 
-    References
-    ----------
     Efron and Tibshirani (1993), "An introduction to the bootstrap", sections 6.5 (parametric bootstrap) and 10.6 (bias
     correction). Changed: the corrected estimate is read against Student's t with the factor ``1 + 1/m``, since m is
     small.

@@ -29,8 +29,6 @@ def tensorisation_bound(covariance_loss: float, degree: int) -> float:
     covariance_loss``: nothing for the mean, the covariance loss itself for d = 2. Cut off at ``sqrt(2)`` for an even
     and 2 for an odd degree.
 
-    References
-    ----------
     Boedihardjo, Strohmer, Vershynin, "Covariance's Loss is Privacy's Gain", Theorem 3.10. What we changed: their factor
     ``2^(d-2) (2^d - d - 1) <= 4^d`` comes from the ``2^d`` terms of a binomial. Along ``Z_s = Y + s (X - Y)``, which
     stays in the ball, Taylor's formula for ``Z_s^(d)`` has no first-order term, because ``X - Y`` has mean 0 given Y.
@@ -67,8 +65,6 @@ def spectral_tail(dimensions: int, columns: int) -> float:
     Returns ``|| (I - P) S (I - P) ||`` is at most ``1 / (2 sqrt(t))`` for rows in the unit ball; 0 where all
     eigenvectors lead, 1 where none does.
 
-    References
-    ----------
     Boedihardjo, Strohmer, Vershynin, Lemma 3.3, with half of their bound.
 
     >>> spectral_tail(4, 10)
@@ -87,8 +83,6 @@ def net_loss(choice: NetChoice, columns: int, second_moment: float = 0.0) -> flo
     eigenvectors are used; at least 0. Returns ``alpha^2 + 1 / (2 sqrt(t)) + 2 || R ||``, at most 1: a bound on the root
     mean square of the Frobenius norm of the covariance lost. Without noise, on the norm itself.
 
-    References
-    ----------
     Boedihardjo, Strohmer, Vershynin, Lemmas 3.2, 3.6 and 5.2; with `tensorisation_bound`, Theorem 5.1. What we changed:
     ``alpha^2`` for ``4 alpha^2``, half of the tail, and no tail and noise where every eigenvector leads.
 
@@ -110,8 +104,6 @@ def with_drawn_rows(moment_error: float, synthetic_rows: int) -> float:
     moment_error: root-mean-square error of the moment of the points, at least 0. Returns ``sqrt(moment_error^2 + 1 /
     m)``: given the points, the draw has mean 0.
 
-    References
-    ----------
     Boedihardjo, Strohmer, Vershynin, Lemma 4.3; for the bound of Theorem 4.1 this is Theorem 4.4, and for that of
     Theorem 5.9 Theorem 5.10 (squared there).
 
@@ -130,8 +122,6 @@ def marginal_error(moment_error: float, columns: int, degree: int, synthetic_row
     root of the expected mean, over all sets of d columns, of the squared error of the share of rows that are 1 in all
     of them; at most 1.
 
-    References
-    ----------
     Boedihardjo, Strohmer, Vershynin, Theorems 4.6 and 5.11 (squared there, ``32^d (... + 1 / m)`` for ``d <= p / 2``),
     from the bounds of Theorems 4.1 and 5.9. What we changed: Lemma 2.1's ``2^d`` is kept as what it bounds, so that any
     degree up to p is allowed. A drawn and rounded row hits a marginal with the points' probability (Lemma 4.7), so that
@@ -151,8 +141,6 @@ def centred_marginal_error(moment_errors: Sequence[float], columns: int, synthet
     moment_errors: root-mean-square errors of the moments of degree 1, 2, ..., d for rows ``(2 x - 1) / sqrt(p)``, at
     least 0 each.
 
-    References
-    ----------
     Boedihardjo, Strohmer, Vershynin, Theorem 5.11. What we changed: the coding. A product of d columns is ``2^-d``
     times the sum of the products of -1 and 1 over all subsets, so by Minkowski's inequality the error is at most
     ``2^-d`` times the sum over r of ``d! / (r! (d - r)!)`` times that of degree r. What the covariance loss of a degree
@@ -174,8 +162,6 @@ def distinct_indices(columns: int, degree: int) -> float:
 
     Returns ``sqrt(p^d / (p (p - 1) ... (p - d + 1)))``, at most ``2^(d / 2)`` for ``d <= p / 2``.
 
-    References
-    ----------
     Boedihardjo, Strohmer, Vershynin, Lemma 2.1.
 
     >>> round(distinct_indices(10, 2), 4)

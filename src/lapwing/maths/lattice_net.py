@@ -58,8 +58,6 @@ def anonymous_net(cells: float, columns: int) -> NetChoice:
     columns: of the rows, p, at least 0; no more dimensions than that. Returns ``alpha = (log log k / log k)**(1/4)``
     and ``t = floor(log k / log(7 / alpha))``; 0 dimensions below 3 cells.
 
-    References
-    ----------
     Boedihardjo, Strohmer, Vershynin, "Covariance's Loss is Privacy's Gain", formula (3.5). What we changed: ``t <= p``.
 
     >>> choice = anonymous_net(1000, columns=20)
@@ -79,8 +77,6 @@ def private_net(rows: float, columns: int) -> NetChoice:
     rows: public or noisy number of rows, n; 0 dimensions up to 2. Returns ``alpha = log(n)**(-1/4)`` and ``t =
     floor(log(sqrt(n)) / log(7 / alpha))``, with at most ``sqrt(n)`` points.
 
-    References
-    ----------
     Boedihardjo, Strohmer, Vershynin, formula (5.14). What we changed: ``t <= p``, and rounded down, as (5.15) needs.
 
     >>> choice = private_net(10**6, columns=20)
@@ -102,8 +98,7 @@ def _check(cells: float, columns: int) -> None:
 
 
 _MOST_BUDGET = 10_000
-_BLOCK_NUMBERS = 2**18
-"""Numbers of one block's tables: 2 MB, which stay in the cache."""
+_BLOCK_NUMBERS = 2**18  # numbers of one block's tables: 2 MB, which stay in the cache
 
 
 def nearest_lattice_points(z: np.ndarray, spacing: int, budget: int) -> np.ndarray:
@@ -114,8 +109,6 @@ def nearest_lattice_points(z: np.ndarray, spacing: int, budget: int) -> np.ndarr
     each row the integer vector ``k`` with ``sum(k**2) <= budget`` that minimises ``sum((z - spacing * k)**2)``; of
     several the lexicographically smallest. A function of that row alone.
 
-    References
-    ----------
     Boedihardjo, Strohmer, Vershynin, "Covariance's Loss is Privacy's Gain", Remark 3.5 for the net of Proposition 3.7.
     What we changed: the net is never enumerated.
 
@@ -204,8 +197,6 @@ def lattice_points(t: int, budget: int, most: int) -> np.ndarray:
     most: refuse more points than this, before memory is taken. Returns int64 (s, t), in lexicographic order; one empty
     vector for ``t = 0``.
 
-    References
-    ----------
     Boedihardjo, Strohmer, Vershynin, Algorithm 1, step 4.
 
     >>> lattice_points(2, budget=1, most=10).tolist()
@@ -285,8 +276,6 @@ def net_size_bound(t: int, alpha: float) -> float:
     alpha: every point of the ball is nearer than this to a point of the lattice in the ball; above 0. Returns ``((1 /
     alpha + 1 / 2) * sqrt(2 * e * pi))**t``, which is below ``(7 / alpha)**t`` for alpha below 1.
 
-    References
-    ----------
     Boedihardjo, Strohmer, Vershynin, Proposition 3.7.
 
     >>> round(net_size_bound(2, 0.5), 1), len(lattice_points(2, budget=8, most=1000))

@@ -53,8 +53,6 @@ def largest_noise(kind: Kind, parameter: Fraction, sums: Mapping[int, int], fail
     sums: terms of a cell's noise, at least 1, to the number of such cells, at least 1. Returns for each number of terms
     a k: with probability at least ``1 - failure`` no cell's noise is larger than its k.
 
-    References
-    ----------
     Šidák (1967), "Rectangular confidence regions for the means of multivariate normal distributions"; for independent
     cells it is one line.
 

@@ -85,8 +85,6 @@ def sum_tail(kind: Literal["laplace", "gaussian"], parameter: Fraction, terms: i
     it is the smallest one, or larger by 2 and by a part in 700 at most, except for small scales with so many terms that
     the exact convolution would not fit 2**22 numbers.
 
-    References
-    ----------
     Anderson (1955), "The integral of a symmetric unimodal function"; Birnbaum (1948), "On random variables with
     comparable peakedness". The derivation stands at the top of this module.
 

@@ -8,6 +8,8 @@ from typing import Final
 
 import numpy as np
 
+from lapwing.errors import ParameterError
+
 # -- Small convex quadratic programs, solved exactly in rational numbers.
 
 
@@ -25,8 +27,6 @@ def exact_minimum(hessian: Vector, gradient: Vector, rows: Matrix, limits: Vecto
     Deterministic. Time: a pivot takes ``O((k + q)**2)`` operations on whole numbers of some hundred digits; rarely more
     than ``4 (k + q)`` pivots are needed.
 
-    References
-    ----------
     Lemke, "Bimatrix equilibrium points and mathematical programming" (1965); Cottle, Pang and Stone, "The Linear
     Complementarity Problem", Section 4.4 (ends by the lexicographic rule; positive semidefinite: with a solution where
     there is one). Changed: pivots without fractions (Edmonds 1967), so that all numbers are whole.
@@ -104,11 +104,8 @@ def _first(tableau: np.ndarray, divisors: np.ndarray, candidates: Sequence[int])
     return tied[0]
 
 
-UNIT: Final = 2**40
-"""Weights are whole numbers of this part of the mass."""
-
-EULER_ABOVE: Final = Fraction(2718281828459046, 10**15)
-"""A number above e."""
+UNIT: Final = 2**40  # weights are whole numbers of this part of the mass
+EULER_ABOVE: Final = Fraction(2718281828459046, 10**15)  # A number above e
 
 
 def set_masks(columns: int, degree: int) -> list[int]:
@@ -127,8 +124,7 @@ def set_masks(columns: int, degree: int) -> list[int]:
 def sign_matrix(points: np.ndarray, columns: int, degree: int) -> np.ndarray:
     """Return the values of the Walsh functions up to a degree.
 
-    points: int64 (m,), as in `lapwing.maths.walsh`. Returns int64 (m, N), -1 or 1: one column per set, in the order
-    of `set_masks`.
+    points: int64 (m,), as above. Returns int64 (m, N), -1 or 1: one column per set, in the order of `set_masks`.
     """
     common = points[:, np.newaxis] & np.array(set_masks(columns, degree), dtype=np.int64)
     signs: np.ndarray = 1 - 2 * (np.bitwise_count(common) & 1).astype(np.int64)
@@ -171,8 +167,6 @@ def nearest_density(
     - δ``. Returns ``m h*``: from δ to Δ, with sum m. A function of the arguments alone, whatever the order of pivots:
     the smallest λ is one number, and the nearest point of a convex set is one point.
 
-    References
-    ----------
     Boedihardjo, Strohmer and Vershynin, "Private sampling" (2109.14839), the algorithm, steps 4 and 5. With
     ``v = m h - 1`` and ``s = 1 - λ`` the smallest λ is the largest s up to 1 for which ``M^T v = s target`` has a
     solution in the narrow box, and h* has the v of least norm in the wide one.
@@ -229,3 +223,91 @@ def whole_weights(density: list[Fraction]) -> np.ndarray:
     Returns int64 (m,), with a sum from ``2**40 - m`` to ``2**40``.
     """
     return np.array([entry * UNIT // len(density) for entry in density], dtype=np.int64)
+
+
+# -- Walsh functions of the cube: ``w_J(x) = prod of x_j over j in J`` for x in {-1, 1}^p, in whole numbers.
+
+
+MOST_COLUMNS = 20  # cubes of at most so many columns are looked at point by point
+
+
+def walsh_transform(values: np.ndarray) -> np.ndarray:
+    """Return the sums of values times each Walsh function.
+
+    values: int64 (2**p,), one number per point; any p from 0 on. Sums of all absolute values stay below 2**63. Returns
+    int64 (2**p,), ``sum over x of values[x] w_J(x)`` at J, exactly. Twice transformed are the values times ``2**p``.
+
+    Time ``O(p 2**p)``: 0.2 s for p = 20.
+
+    >>> walsh_transform(np.array([3, 1, 0, 0]))
+    array([4, 2, 4, 2])
+    """
+    size = values.size
+    if values.ndim != 1 or size == 0 or size & (size - 1):
+        raise ParameterError(
+            f"a Walsh transform needs 2**p values, got {size}; give one per point of the cube", code="LW390"
+        )
+    sums = values.astype(np.int64)
+    half = 1
+    while half < size:
+        pairs = sums.reshape(-1, 2, half)
+        sums = np.stack((pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]), axis=1).reshape(-1)
+        half *= 2
+    return sums
+
+
+def degrees(columns: int) -> np.ndarray:
+    """Return the number of members of each set of columns.
+
+    Returns int64 (2**columns,).
+
+    >>> degrees(3).tolist()
+    [0, 1, 1, 2, 1, 2, 2, 3]
+    """
+    found = np.zeros(1, dtype=np.int64)
+    for _ in range(columns):
+        found = np.concatenate((found, found + 1))
+    return found
+
+
+def low_degree_sums(counts: np.ndarray, rows: int, degree: int) -> np.ndarray:
+    """Return the sums over rows of the Walsh functions up to a degree.
+
+    counts: int64 (2**p,), rows at each point; rows: what the sum of the empty set is: all rows, also those that lie at
+    no point and count as spread over all. Returns int64 (2**p,), ``B_J`` for sets of at most ``degree`` members, 0 for
+    the others.
+    """
+    sums = walsh_transform(counts)
+    sums[0] = rows
+    sums[degrees(counts.size.bit_length() - 1) > degree] = 0
+    return sums
+
+
+def low_sets(columns: int, degree: int) -> int:
+    """Return N, the number of sets of at most ``degree`` of the columns, the empty one among them.
+
+    >>> low_sets(16, 2)
+    137
+    """
+    return sum(math.comb(columns, size) for size in range(degree + 1))
+
+
+def largest_odd_family(columns: int, degree: int) -> int:
+    """Return the most Walsh functions of degree 1 to ``degree`` that two points of the cube can see differently.
+
+    Returns ``O = max over s <= p of #{J : 1 <= |J| <= d, |J and [s]| odd}``: two points that differ in s columns
+    disagree on the sets with an odd number of members among them.
+
+    >>> largest_odd_family(10, 1), largest_odd_family(16, 2)
+    (10, 72)
+    """
+    return max(_odd_sets(columns, degree, differing) for differing in range(columns + 1))
+
+
+def _odd_sets(columns: int, degree: int, differing: int) -> int:
+    """Return how many sets have an odd number of members among the columns in which two points differ."""
+    return sum(
+        math.comb(differing, odd) * math.comb(columns - differing, size - odd)
+        for size in range(1, degree + 1)
+        for odd in range(1, size + 1, 2)
+    )

@@ -71,8 +71,6 @@ def selection_threshold(
     Returns above ``max_rows``; never too small. The least there is, except that Gaussian noise beyond sigma = 64 may
     need 1 less (see the top of this module).
 
-    References
-    ----------
     Korolova, Kenthapadi, Mishra and Ntoulas (2009), "Releasing search queries and clicks privately"; Wilson et al.
     (2020), "Differentially private SQL with bounded user contribution". Changed: discrete noise, the
     exact worst unit in place of a union bound, and both neighbour relations.

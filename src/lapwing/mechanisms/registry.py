@@ -1,58 +1,71 @@
-"""The mechanisms by name."""
+"""The mechanisms by name: a folder is one import and one entry of `REGISTRATIONS`, and is known by that everywhere."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, Protocol, cast, get_args, get_origin
+from typing import Any, Final, Literal, cast, get_args, get_origin
 
 import numpy as np
 
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.questions import Answer
-from lapwing.kernel.room.curator import Curator
-from lapwing.kernel.terms import Relation, Terms
-from lapwing.mechanisms.adaptive.mechanism import Adaptive
-from lapwing.mechanisms.grid.mechanism import Grid
-from lapwing.mechanisms.independent.mechanism import Independent
-from lapwing.mechanisms.kd_tree.mechanism import KDTree
-from lapwing.mechanisms.linear_statistics.mechanism import LinearStatistics
-from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
-from lapwing.mechanisms.pmm.mechanism import PMM
-from lapwing.mechanisms.private_sampling.mechanism import PrivateSampling
-from lapwing.mechanisms.psmm.mechanism import PSMM
-from lapwing.mechanisms.shared.finished_accuracy import after_finishing
+from lapwing.kernel.terms import Terms
+from lapwing.mechanisms.adaptive.mechanism import REGISTRATION as ADAPTIVE
+from lapwing.mechanisms.grid.mechanism import REGISTRATION as GRID
+from lapwing.mechanisms.independent.mechanism import REGISTRATION as INDEPENDENT
+from lapwing.mechanisms.kd_tree.mechanism import REGISTRATION as KD_TREE
+from lapwing.mechanisms.linear_statistics.mechanism import REGISTRATION as LINEAR_STATISTICS
+from lapwing.mechanisms.microaggregation.mechanism import REGISTRATION as MICROAGGREGATION
+from lapwing.mechanisms.pmm.mechanism import REGISTRATION as PMM
+from lapwing.mechanisms.private_sampling.mechanism import REGISTRATION as PRIVATE_SAMPLING
+from lapwing.mechanisms.psmm.mechanism import REGISTRATION as PSMM
+from lapwing.mechanisms.shared.registration import (
+    INSIDE_CELLS,
+    Mechanism,
+    OwnPoints,
+    Registered,
+    Registration,
+    no_warnings,
+    registered,
+)
 from lapwing.mechanisms.shared.vectors.reduced_space import PublicPoints
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.model import ReleasedModel
-from lapwing.model.planned import Planned
 from lapwing.model.statistics.expressions import RowFunction
 from lapwing.schema.schemas import Schema
 
+REGISTRATIONS: Final = registered(
+    ADAPTIVE,
+    INDEPENDENT,
+    PMM,
+    PSMM,
+    GRID,
+    KD_TREE,
+    MICROAGGREGATION,
+    LINEAR_STATISTICS,
+    PRIVATE_SAMPLING,
+)
+"""Registrations by lower-case name, in the order in which mechanisms are listed."""
 
-class Mechanism(Protocol):
-    """A published system: settings, and one run that asks, solves and returns a model.
+MECHANISMS: Mapping[str, type[Registered]] = MappingProxyType({name: each.kind for name, each in REGISTRATIONS.items()})
+"""Mechanism classes by lower-case name."""
 
-    It may also have a ``caveat``: what its rows never keep, in plain words, for the certificate of every table of two
-    columns or more; and the methods ``check(schema, budget, terms)``, which refuses from public numbers alone what it
-    cannot do, before anything is debited; ``statements(schema, terms, answers, model, rng)``, what is proved about the
-    accuracy of a release; ``certified(schema, terms, answers, model)``, the first of these again for a model that rules
-    and public tables changed; ``assumptions()``, what the promise takes on the caller's word. Each is looked for by
-    name, on a mechanism of any class.
-    """
+_OF_OTHERS: Final[Registration[Any]] = Registration(
+    kind=cast("Any", object),
+    page="docs/pmm.md",
+    report="made the model.",
+    not_proved=INSIDE_CELLS,
+    one_row_per_unit=False,
+    two_valued=False,
+    takes_priors=False,
+    warnings=no_warnings,
+)
+"""What is known of a mechanism that is not Lapwing's, nor derived from one."""
 
-    name: ClassVar[str]
-    summary: ClassVar[str]
-    relations: ClassVar[tuple[Relation, ...]]
-
-    def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:
-        """Spend at most ``budget`` on questions and return the model."""
-        ...
-
-    def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:
-        """Return the questions that `run` would ask and the expected error, without any data."""
-        ...
+MOST_TREE_COLUMNS = 2  # up to so many columns a tree of cells is the default: its error grows as ``n**(-1/d)``
+_TRUTHS = MappingProxyType({"true": True, "false": False})
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,46 +84,31 @@ class Trusted:
 
     Examples
     --------
-    >>> class Coarse(Independent):
+    >>> import lapwing as lw
+    >>> class Coarse(lw.Independent):
     ...     name = "Coarse"
-    >>> Trusted(Coarse(groups=4)).mechanism.groups
+    >>> lw.Trusted(Coarse(groups=4)).mechanism.groups
     4
     """
 
     mechanism: Mechanism
 
 
-Kind = (
-    type[Adaptive]
-    | type[Independent]
-    | type[PMM]
-    | type[PSMM]
-    | type[Grid]
-    | type[KDTree]
-    | type[Microaggregation]
-    | type[LinearStatistics]
-    | type[PrivateSampling]
-)
+def registration_of(mechanism: object) -> Registration[Any]:
+    """Return what is known of a mechanism; a class derived from one of Lapwing's is known as that."""
+    known = {each.kind: each for each in REGISTRATIONS.values()}
+    return next((known[base] for base in type(mechanism).__mro__ if base in known), _OF_OTHERS)
 
-MECHANISMS: Mapping[str, Kind] = MappingProxyType(
-    {
-        "adaptive": Adaptive,
-        "independent": Independent,
-        "pmm": PMM,
-        "psmm": PSMM,
-        "grid": Grid,
-        "kdtree": KDTree,
-        "microaggregation": Microaggregation,
-        "linearstatistics": LinearStatistics,
-        "privatesampling": PrivateSampling,
-    }
-)
-"""Mechanism classes by lower-case name."""
 
-_TRUTHS = MappingProxyType({"true": True, "false": False})
+def registration_named(name: str) -> Registration[Any]:
+    """Return what is known of the mechanism that a certificate names."""
+    return REGISTRATIONS.get(name.lower(), _OF_OTHERS)
 
-MOST_TREE_COLUMNS = 2
-"""Up to so many columns a tree of cells is the default: its error grows as ``n**(-1/d)``."""
+
+def own_points(mechanism: object) -> OwnPoints | None:
+    """Return the public rows among the settings of a mechanism."""
+    found = registration_of(mechanism).own_points
+    return None if found is None else found(mechanism)
 
 
 def make_mechanism(name: str, settings: Mapping[str, Any]) -> Mechanism:
@@ -129,7 +127,7 @@ def make_mechanism(name: str, settings: Mapping[str, Any]) -> Mechanism:
     if kind is None:
         known = ", ".join(each.name for each in MECHANISMS.values())
         raise ParameterError(f"there is no mechanism {name!r}; choose one of {known}", code="LW305")
-    types = {field.name: field.type for field in fields(kind)}
+    types = {field.name: field.type for field in fields(cast("Any", kind))}
     unknown = sorted(set(settings) - set(types))
     if unknown:
         raise ParameterError(
@@ -157,7 +155,7 @@ def _plain(value: object) -> object:
 
 def default_mechanism(schema: Schema) -> Mechanism:
     """Return the mechanism that fits a schema, by its number of columns alone: a tree of cells for one or two."""
-    return PMM() if len(schema.columns) <= MOST_TREE_COLUMNS else Adaptive()
+    return PMM.kind() if len(schema.columns) <= MOST_TREE_COLUMNS else ADAPTIVE.kind()
 
 
 def why_default(schema: Schema) -> str:
@@ -166,7 +164,7 @@ def why_default(schema: Schema) -> str:
     if len(schema.columns) <= MOST_TREE_COLUMNS:
         return f"{PMM.name} is the default for {columns}: a tree of cells has the best proved accuracy for one or two"
     return (
-        f"{Adaptive.name} is the default for {columns}: it measures the tables of two and three columns "
+        f"{ADAPTIVE.name} is the default for {columns}: it measures the tables of two and three columns "
         "that matter most, from three columns on"
     )
 
@@ -176,6 +174,17 @@ def check_mechanism(mechanism: Mechanism, schema: Schema, budget: Budget, terms:
     check = getattr(mechanism, "check", None)
     if check is not None:
         check(schema, budget, terms)
+
+
+def release_warnings(
+    mechanism: Mechanism, schema: Schema, answers: Sequence[Answer], accuracy: Sequence[Statement]
+) -> tuple[str, ...]:
+    """Say what rows of the mechanism never keep, and what went wrong in this release.
+
+    accuracy: what `accuracy_statements` returned.
+    """
+    caveat = getattr(mechanism, "caveat", "") if len(schema.columns) > 1 else ""
+    return (*([caveat] if caveat else []), *registration_of(mechanism).warnings(schema, answers, accuracy))
 
 
 def accuracy_statements(
@@ -273,3 +282,57 @@ def _read_list(key: str, value: str, item: type[int] | type[str]) -> list[Any]:
     raise ParameterError(
         f"setting {key} must be a list, got {value!r}; write for example {key}={example}", code="LW304"
     )
+
+
+# -- What is stated of a mechanism's model, made true of the model that rules and public tables made of it.
+
+
+DISTANCE: Final = "distance"
+ERROR_OF_DRAW: Final = "error of the draw"
+
+
+def after_finishing(stated: Sequence[Statement], changed: float) -> tuple[Statement, ...]:
+    """Return statements about a mechanism's model as they hold for the released one.
+
+    changed: share of the weight that rules and public tables moved at most, from 0 to 1. Returns bounds of the released
+    model are larger by what was moved, and say so; statements about how the mechanism's model is made say that they are
+    of that.
+
+    >>> before = Statement(kind="distance", text="the distance is at most this", value=0.25)
+    >>> after_finishing([before], 0.125)[0].value
+    0.375
+    >>> after_finishing([before], 0.875)[0].text
+    'the distance is at most this; rules and public tables moved so much (up to 0.875) that this says nothing'
+    """
+    return tuple(_RESTATED.get(each.kind, _of_before)(each, changed) for each in stated)
+
+
+def _widened(stated: Statement, changed: float) -> Statement:
+    """Add what was moved to a bound that is never above 1."""
+    assert stated.value is not None
+    value = min(1.0, stated.value + changed)
+    said = f"; of that, {changed:.3g} is what rules and public tables moved at most"
+    nothing = f"; rules and public tables moved so much (up to {changed:.3g}) that this says nothing"
+    return replace(stated, value=value, text=stated.text + (said if value < 1.0 else nothing))
+
+
+def _further(stated: Statement, changed: float) -> Statement:
+    """Say how much further the released model may be than the mechanism's, where the bound has another unit."""
+    return replace(
+        stated,
+        text=f"{stated.text}; that is of the mechanism's model, and rules and public tables moved the released one by "
+        f"up to {changed:.3g} more",
+    )
+
+
+def _of_before(stated: Statement, changed: float) -> Statement:
+    """Say that something is told of the mechanism's model."""
+    del changed
+    if stated.value is None:
+        return stated
+    return replace(stated, text=f"{stated.text}; of the mechanism's model, before rules and public tables were kept")
+
+
+_RESTATED: Final[Mapping[str, Callable[[Statement, float], Statement]]] = MappingProxyType(
+    {DISTANCE: _widened, ERROR_OF_DRAW: _widened, "expected distance": _further}
+)

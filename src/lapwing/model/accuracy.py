@@ -222,6 +222,7 @@ _FORMS: Final[Mapping[str, _Form]] = {
         ("this standard deviation, in records", "a standard deviation of {} rows"), "rows", "theorem", _PAGES
     ),
     "expected distance": _Form(_BOUND, "rows", "theorem", "He, Vershynin, Zhu (2023), Theorem 4.2"),
+    "distance": _Form(_BOUND, "of a column's length", "simulation", "", True),  # its source is the mechanism's page
     "largest cell": _Form(("this diameter", "a diameter of {}"), "of a column's length", "model", "docs/pmm.md"),
     "cells": _Form(("so many cells", "{} cells"), "cells", "model", "docs/kd-tree.md"),
     "share of rows in kept cells": _Form(("this part", "a share of {}"), _SHARE, "model", _PAGES),
@@ -259,10 +260,6 @@ _FORMS: Final[Mapping[str, _Form]] = {
     "rows drawn": _Form(("", ""), "rows", "model", "docs/private-sampling.md"),
     "distance of the density": _Form(("", ""), "total variation", "theorem", "docs/private-sampling.md"),
 }
-_DISTANCES: Final[Mapping[str, _Form]] = {
-    "PSMM": _Form(_BOUND, "of a column's length", "simulation", "docs/psmm.md", True),
-    "": _Form(_BOUND, "of a column's length", "simulation", "docs/pmm.md", True),
-}
 _ELSE: Final = _Form(_BOUND, "", "certificate", _PAGES)
 _SMALL: Final = 1e-6
 _WHOLE: Final = 1e9
@@ -270,20 +267,20 @@ _STATED: Final = 0.95
 """Confidence of the bounds that a mechanism states without a setting for it."""
 
 
-def certificate_statements(certificate: Certificate) -> tuple[Statement, ...]:
+def certificate_statements(certificate: Certificate, page: str) -> tuple[Statement, ...]:
     """Return what a certificate states about accuracy, as sentences that stand alone.
+
+    page: of the docs, on the certificate's mechanism.
 
     Returns one for each statement of the certificate, in its order, but that on the number of rows, which has one of
     its own at any confidence.
     """
-    return tuple(_told(each, certificate) for each in certificate.accuracy if each.kind != ROWS_WITHIN)
+    return tuple(_told(each, certificate, page) for each in certificate.accuracy if each.kind != ROWS_WITHIN)
 
 
-def _told(stated: Certified, certificate: Certificate) -> Statement:
+def _told(stated: Certified, certificate: Certificate, page: str) -> Statement:
     """Return one statement of a certificate as a sentence."""
     form = _FORMS.get(stated.kind, _ELSE)
-    if stated.kind == "distance":
-        form = _DISTANCES.get(certificate.mechanism, _DISTANCES[""])
     confidence = None
     if form.is_bound:
         own = certificate.settings.get("confidence")
@@ -295,7 +292,7 @@ def _told(stated: Certified, certificate: Certificate) -> Statement:
         unit=form.unit,
         confidence=confidence,
         basis=form.basis,
-        source=form.source,
+        source=form.source or page,
     )
 
 

@@ -16,8 +16,9 @@ class Planned:
 
     questions: everything that will be asked, in order; selections without estimates, the leaves of a tree that is not
     yet split for those of the split one; accuracy: what is proved about the expected error. The first one sums the
-    release up in one number.
+    release up in one number; notes: sentences for whoever reads the plan.
     """
 
     questions: tuple[PlannedQuestion, ...]
     accuracy: tuple[Statement, ...]
+    notes: tuple[str, ...] = ()

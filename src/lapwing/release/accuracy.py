@@ -15,11 +15,7 @@ from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells
 from lapwing.kernel.questions.tree_counts.question import NoisyTree
-from lapwing.mechanisms.adaptive.mechanism import Adaptive
-from lapwing.mechanisms.independent.mechanism import Independent
-from lapwing.mechanisms.linear_statistics.mechanism import LinearStatistics
-from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
-from lapwing.mechanisms.private_sampling.mechanism import PrivateSampling
+from lapwing.mechanisms.registry import registration_named
 from lapwing.model.accuracy import (
     Accuracy,
     CountAccuracy,
@@ -41,15 +37,6 @@ from lapwing.schema.groupings.hierarchies import Hierarchy
 from lapwing.schema.schemas import Schema
 
 _PAGE: Final = "docs/accuracy.md"
-
-_NOT_PROVED: Final = {
-    Independent.name: "tables of two columns or more: the release holds no relation between columns",
-    Adaptive.name: "tables that were not measured: there the rows follow the model's guess",
-    Microaggregation.name: "tables of two columns or more, and for columns that were not counted by themselves",
-    LinearStatistics.name: "numbers that do not follow from the statistics of the workload",
-    PrivateSampling.name: "tables of more columns than the degree",
-}
-_ELSE: Final = "what lies inside the cells that were counted"
 
 
 def release_accuracy(
@@ -73,15 +60,15 @@ def release_accuracy(
         (marginal_accuracy(*each, failure, limit) for each in listed),
         key=lambda it: (-it.variation, -it.largest_error, it.columns, -1 if it.level is None else it.level),
     )
-    unproved = _NOT_PROVED.get(certificate.mechanism, _ELSE)
+    registration = registration_named(certificate.mechanism)
     return Accuracy(
         statements=(
             *_rows_statement(model, certificate, noisy, failure),
             *_all_at_once(listed, model.rows, failure),
-            *certificate_statements(certificate),
+            *certificate_statements(certificate, registration.page),
             Statement(
                 key="not_proved",
-                text=f"No bound is proved for {unproved}; `release.replicates` estimates such errors.",
+                text=f"No bound is proved for {registration.not_proved}; `release.replicates` estimates such errors.",
                 value=None,
                 unit="",
                 confidence=None,
@@ -98,8 +85,9 @@ def release_accuracy(
 
 def largest_density(model: ReleasedModel, certificate: Certificate) -> float | None:
     """Return the largest density of the released law against the points that it was fitted on, or None without any."""
-    points = certificate.settings.get("points")
-    if certificate.mechanism != LinearStatistics.name or not isinstance(points, int):
+    setting = registration_named(certificate.mechanism).density
+    points = None if setting is None else certificate.settings.get(setting)
+    if not isinstance(points, int):
         return None
     if certificate.rules or certificate.public_tables:  # they split points and weigh them again
         return None

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,8 +14,7 @@ from lapwing.kernel.questions.linear_statistics.statistics import Statistic
 from lapwing.kernel.room.opening import open_room, public_terms
 from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.maths.bootstrap_interval import LEAST_REPLICATES, PopulationEstimate, combined
-from lapwing.mechanisms.registry import check_mechanism, make_mechanism
-from lapwing.mechanisms.shared.vectors.reduced_space import Mu
+from lapwing.mechanisms.registry import check_mechanism, make_mechanism, own_points
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.model import ReleasedModel
 from lapwing.model.rows import population_codes, sample_codes
@@ -281,15 +280,15 @@ def rebuilt(certificate: Certificate, schema: Schema, seed: int) -> Settings:
     for key, value in certificate.settings.items():
         parts = value if isinstance(value, list) else [value]
         is_code = any(isinstance(part, str) and part.startswith("callable ") for part in parts)
-        if is_code or (key == "mu" and value not in get_args(Mu)):
-            raise ParameterError(
-                f"the setting {key} was code or a table ({value}), and a release keeps its name only; replicates need "
-                "settings that are plain values",
-                code="LW343",
-            )
+        if is_code:
+            raise _kept_by_name(key, value)
+    mechanism = make_mechanism(certificate.mechanism, certificate.settings)
+    own = own_points(mechanism)
+    if own is not None:
+        raise _kept_by_name(own.setting, own.rows)
     return Settings(
         schema=schema,
-        mechanism=make_mechanism(certificate.mechanism, certificate.settings),
+        mechanism=mechanism,
         request=read_request(
             epsilon=certificate.requested_epsilon, delta=certificate.requested_delta, rho=certificate.requested_rho
         ),
@@ -297,6 +296,15 @@ def rebuilt(certificate: Certificate, schema: Schema, seed: int) -> Settings:
         expected_rows=certificate.expected_rows,
         seed=seed,
         is_seeded=True,
+    )
+
+
+def _kept_by_name(key: str, value: object) -> ParameterError:
+    """Return the error of a setting that no release keeps."""
+    return ParameterError(
+        f"the setting {key} was code or a table ({value}), and a release keeps its name only; replicates need settings "
+        "that are plain values",
+        code="LW343",
     )
 
 

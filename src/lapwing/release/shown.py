@@ -1,10 +1,8 @@
 """What a release shows: its noisy answers as frames, the certified error of its statistics, and its report."""
 
-import itertools
 import math
 from collections.abc import Sequence
-from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -24,10 +22,7 @@ from lapwing.kernel.questions.shared.coordinates import Coordinates
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells
 from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.kernel.questions.tree_counts.question import NoisyTree
-from lapwing.mechanisms.linear_statistics.certified import certified_errors, noisy_rows
-from lapwing.mechanisms.linear_statistics.mechanism import LinearStatistics as Mechanism
-from lapwing.mechanisms.linear_statistics.points import points_of
-from lapwing.mechanisms.linear_statistics.workload import answered_workload, noisy_shares, workload_answers
+from lapwing.mechanisms.registry import REGISTRATIONS, registration_named
 from lapwing.model.accuracy import Accuracy
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.model import ReleasedModel
@@ -201,7 +196,7 @@ _LONG = {
 }
 
 
-# -- The certified error of every statistic of a release of `LinearStatistics`.
+# -- The certified error of every statistic of a release whose mechanism certifies them.
 
 
 def certified_table(
@@ -212,9 +207,11 @@ def certified_table(
     Returns one line per statistic: ``statistic``, ``noisy``, ``released``, ``largest_error``; shares of the rows, or
     means. Null where a row function is not at hand, as in a release that was read from a file.
     """
-    if certificate.mechanism != Mechanism.name:
+    means = registration_named(certificate.mechanism).certified_means
+    if means is None:
+        known = " and ".join(each.name for each in REGISTRATIONS.values() if each.certified_means is not None)
         raise ParameterError(
-            f"certified errors are known for releases of {Mechanism.name}, this one is of "
+            f"certified errors are known for releases of {known}, this one is of "
             f"{certificate.mechanism}; see the intervals of release.query",
             code="LW362",
         )
@@ -223,25 +220,9 @@ def certified_table(
         raise ParameterError(
             f"confidence must lie from 0.5 to 0.9999, got {confidence!r}; 0.95 suits most uses", code="LW301"
         )
-    settings: Any = certificate.settings
-    workload = answered_workload(schema, settings["degree"], settings["bins"], answers)
-    asked = workload_answers(answers, workload, certificate.public_rows)
-    rows = noisy_rows(asked, certificate.public_rows)
-    released = workload.means(points_of(model), model.weights, schema)
-    bounds = certified_errors(asked, rows, released, 1 - Fraction(str(confidence)))
-    texts = [
-        ", ".join(f"{name}={label}" for name, label in zip(columns, cell, strict=True))
-        for columns in workload.tables
-        for cell in itertools.product(*(labels(workload.groupings[name], schema.field(name)) for name in columns))
-    ]
-    return pl.DataFrame(
-        {
-            "statistic": pl.Series([*texts, *(each.text for each in workload.statistics)], dtype=pl.String),
-            "noisy": noisy_shares(asked, max(1.0, rows.value)),
-            "released": released,
-            "largest_error": bounds,
-        }
-    ).with_columns(pl.col("released", "largest_error").fill_nan(None))
+    found = means(schema, certificate, answers, model, confidence)
+    numbers = pl.col("released", "largest_error").fill_nan(None)
+    return pl.DataFrame(found, schema_overrides={"statistic": pl.String}).with_columns(numbers)
 
 
 # -- The report that may be published, as one HTML file.
@@ -274,6 +255,7 @@ def release_sections(
         certificate,
         noisy,
         accuracy,
+        did=registration_named(certificate.mechanism).report,
         columns=released_columns(model, schema, noisy, names, certificate.public_rows),
         maps=released_maps(model, schema),
     )

@@ -8,22 +8,20 @@ from lapwing.kernel.budget.budget import Budget, BudgetRequest
 from lapwing.kernel.plain import at_least
 from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
 from lapwing.kernel.questions.linear_statistics.statistics import RowStatistic
-from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
+from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.adaptive.mechanism import Adaptive
-from lapwing.mechanisms.grid.mechanism import KEPT_SHARE
-from lapwing.mechanisms.linear_statistics.mechanism import CONDITION_NUMBER, EFFECTIVE_POINTS
 from lapwing.mechanisms.registry import (
     accuracy_statements,
     assumptions,
     finished_statements,
     name_in_files,
+    release_warnings,
     settings_of,
 )
 from lapwing.model.bounds import rows_statements
-from lapwing.model.certificate.certificate import CERTIFIED, Certificate, CostLine, LedgerEntry, Statement
+from lapwing.model.certificate.certificate import Certificate, CostLine, LedgerEntry, Statement
 from lapwing.model.certificate.declared import FALSE_WARNING, broken_at_least, sum_reach
 from lapwing.model.certificate.promise import (
     fields_of_origin,
@@ -33,7 +31,6 @@ from lapwing.model.certificate.promise import (
     untold_warnings,
 )
 from lapwing.model.model import ReleasedModel
-from lapwing.model.sampling.conditions import FEW_ATOMS
 from lapwing.runs.finishing import Finished
 from lapwing.runs.generators import generator
 from lapwing.runs.records import Records
@@ -42,8 +39,6 @@ from lapwing.version import VERSION, code_fingerprint
 
 _MISFIT_SHARE, _MISSING_SHARE = 0.05, 0.95
 _BROKEN_SHARE = 0.03
-_FEW_KEPT = 0.5
-_EVEN = 2.0  # weights with a smaller condition number than this are nearly even
 _WEAK_EPSILON = 10
 _WEAK_DELTA = Fraction(1, 1000)
 _WEAK = "the promise is weak"
@@ -107,10 +102,7 @@ def certify(
             *promise_warnings(total, epsilons),
             *untold_warnings(bought, settings.schema.purchases),
             *other_terms_warnings(modelled, settings.schema.purchases, terms.relation, settings.schema.unit_label),
-            *_caveats(settings, answers),
-            *_kept_warnings(accuracy),
-            *_collapse_warnings(accuracy),
-            *_drowned_warnings(accuracy),
+            *release_warnings(settings.mechanism, settings.schema, answers, accuracy),
         ),
         purchases=settings.schema.purchases,
         weight=settings.schema.weight,
@@ -209,59 +201,6 @@ def promise_warnings(total: Budget, epsilons: Sequence[tuple[Fraction, Fraction]
         weak = f"at least 0.1: {_NOTHING}" if delta >= _NO_DELTA else f"above 0.001: {_WEAK}"
         found.append(f"delta {at_least(delta, 3)} is {weak}; use one far below 1 / people")
     return tuple(found)
-
-
-def _caveats(settings: Settings, answers: Sequence[Answer]) -> tuple[str, ...]:
-    """Say what rows of the mechanism never keep, or, where it found noise only, do not keep this time."""
-    if len(settings.schema.columns) == 1:
-        return ()
-    caveat = getattr(settings.mechanism, "caveat", "")
-    if isinstance(settings.mechanism, Adaptive):
-        joint = [answer.question for answer in answers if len(answer.question.columns) > 1]
-        tables = [question for question in joint if isinstance(question, MarginalCounts)]
-        if not joint:
-            caveat = (
-                "tables of two columns would be mostly noise, and none was measured: no relation between columns is "
-                "kept; more budget, a delta, or a public expected number of rows may change that (`lapwing plan` tells)"
-            )
-        elif all(grouping.regular == 1 for table in tables for grouping in table.groupings):
-            caveat = (
-                "other tables of two columns would be mostly noise, and only what is missing or special in two columns "
-                "was measured: no other relation between columns is kept"
-            )
-    return (caveat,) if caveat else ()
-
-
-def _kept_warnings(accuracy: Sequence[Statement]) -> tuple[str, ...]:
-    """Say where the cells of a filtered grid hold few of the rows."""
-    return tuple(
-        f"the cells that were kept hold {max(0.0, statement.value):.0%} of the rows, and noise among them: use wider "
-        "cells, more budget or fewer columns, or another mechanism"
-        for statement in accuracy
-        if statement.kind == KEPT_SHARE and statement.value is not None and statement.value < _FEW_KEPT
-    )
-
-
-def _collapse_warnings(accuracy: Sequence[Statement]) -> tuple[str, ...]:
-    """Say where a density has collapsed onto few points: it follows the noise then, and rows are copies of these."""
-    found = {statement.kind: statement.value for statement in accuracy}
-    alike, condition = found.get(EFFECTIVE_POINTS), found.get(CONDITION_NUMBER)
-    if alike is None or condition is None or alike >= FEW_ATOMS or condition < _EVEN:
-        return ()
-    return (
-        f"the density has collapsed: {alike:.3g} points carry it, so that rows are copies of few and follow the noise; "
-        "use more budget, fewer statistics, or a mu nearer to the table",
-    )
-
-
-def _drowned_warnings(accuracy: Sequence[Statement]) -> tuple[str, ...]:
-    """Say where nothing is certified, because an error could be as large as a share can be."""
-    return tuple(
-        f"the certified error is {statement.value:.3g}, so nothing is certified for some statistics: the noise is as "
-        "large as they are; use more budget, fewer tables or fewer statistics"
-        for statement in accuracy
-        if statement.kind == CERTIFIED and statement.value is not None and statement.value >= 1.0
-    )
 
 
 def _claims(answers: Sequence[Answer]) -> tuple[str, ...]:

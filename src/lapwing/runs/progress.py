@@ -10,9 +10,7 @@ from typing import TypeVar
 
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.select_worst.question import Selected
-from lapwing.mechanisms.adaptive.ask_columns import one_way_tables
-from lapwing.mechanisms.adaptive.mechanism import Adaptive
-from lapwing.mechanisms.private_sampling.mechanism import PrivateSampling
+from lapwing.mechanisms.registry import registration_of
 from lapwing.runs.settings import Settings
 
 
@@ -101,11 +99,5 @@ class ReleaseProgress:
         """Say what comes next."""
         if self._spent >= self._settings.request.budget.amount * _ALL_BUT_ROUNDING:
             return "fitting"
-        if isinstance(self._settings.mechanism, PrivateSampling):
-            return "drawing rows"
-        if not isinstance(self._settings.mechanism, Adaptive):
-            return "counting and adding noise"
-        schema = self._settings.schema
-        if self._one_way < one_way_tables(schema):
-            return "one-way tables"
-        return f"round {self._rounds + 1}"
+        known = registration_of(self._settings.mechanism)
+        return known.next_step(self._settings.schema, self._one_way, self._rounds)

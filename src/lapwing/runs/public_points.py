@@ -5,13 +5,13 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, TypeVar, cast, get_args
+from typing import Final, TypeVar, get_args
 
 import numpy as np
 
 from lapwing.errors import DataError, ParameterError
-from lapwing.mechanisms.linear_statistics.mechanism import LinearStatistics
-from lapwing.mechanisms.registry import Mechanism
+from lapwing.mechanisms.registry import own_points
+from lapwing.mechanisms.shared.registration import Mechanism
 from lapwing.mechanisms.shared.vectors.reduced_space import Mu, PublicPoints
 from lapwing.rows.guard import guarded
 from lapwing.rows.source import coded_table
@@ -28,19 +28,18 @@ FRAME: Final = "a frame of "
 def with_public_points(mechanism: Mechanism, schema: Schema, seed: int) -> Mechanism:
     """Return a mechanism whose public rows are in code; others unchanged.
 
-    mechanism: perhaps `LinearStatistics` with a path, a frame or a callable as ``mu``; seed: of the public generator,
-    which a callable is given.
+    mechanism: perhaps with a path, a frame or a callable as ``mu``; seed: of the public generator, which a callable is
+    given.
     """
-    if not isinstance(mechanism, LinearStatistics) or isinstance(mechanism.mu, PublicPoints):
+    own = own_points(mechanism)
+    if own is None or isinstance(own.rows, PublicPoints):
         return mechanism
-    if isinstance(mechanism.mu, str) and mechanism.mu in get_args(Mu):
-        return mechanism
-    mu = os.fspath(mechanism.mu) if isinstance(mechanism.mu, os.PathLike) else mechanism.mu
+    mu = os.fspath(own.rows) if isinstance(own.rows, os.PathLike) else own.rows
     if callable(mu):
         name = f"{CALLABLE}{getattr(mu, '__qualname__', type(mu).__qualname__)}"
         rows = guarded(
             "the callable mu failed; it is called once as mu(points, rng) and returns a table",
-            lambda: mu(mechanism.points, generator(seed, "mu")),
+            lambda: mu(own.count, generator(seed, "mu")),
         )
     else:
         name, rows = (mu if isinstance(mu, str) else ""), mu
@@ -56,12 +55,13 @@ def with_public_points(mechanism: Mechanism, schema: Schema, seed: int) -> Mecha
         )
     codes = _named(lambda: _coded(rows, schema))
     count = len(next(iter(codes.values())))
-    return cast("Mechanism", replace(mechanism, mu=PublicPoints(codes, name or f"{FRAME}{count} rows")))
+    return own.place(PublicPoints(codes, name or f"{FRAME}{count} rows"))
 
 
 def refuse_private_points(mechanism: object, data: object) -> None:
     """Refuse the private table itself as public points: the same object, or the same path."""
-    mu = mechanism.mu if isinstance(mechanism, LinearStatistics) else None
+    own = own_points(mechanism)
+    mu = None if own is None else own.rows
     private = data if isinstance(data, list | tuple) else [data]
     paths = {Path(each).resolve() for each in private if isinstance(each, str | Path)}
     if mu is not None and (mu is data or (isinstance(mu, str | Path) and Path(mu).resolve() in paths)):
@@ -75,10 +75,11 @@ def points_digest(mechanism: Mechanism) -> str | None:
 
     Returns SHA-256 in hexadecimal digits, of the codes in the order of their rows.
     """
-    if not isinstance(mechanism, LinearStatistics) or not isinstance(mechanism.mu, PublicPoints):
+    own = own_points(mechanism)
+    if own is None or not isinstance(own.rows, PublicPoints):
         return None
     digest = hashlib.sha256()
-    for name, codes in mechanism.mu.codes.items():
+    for name, codes in own.rows.codes.items():
         digest.update(f"{name!r}: {codes.size}\n".encode())
         digest.update(np.ascontiguousarray(codes, dtype="<i8").tobytes())
     return digest.hexdigest()

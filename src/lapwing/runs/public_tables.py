@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from lapwing.errors import ParameterError
-from lapwing.mechanisms.adaptive.mechanism import Adaptive
-from lapwing.mechanisms.registry import Mechanism
+from lapwing.mechanisms.registry import REGISTRATIONS, registration_of
+from lapwing.mechanisms.shared.registration import Mechanism
 from lapwing.rows.guard import guarded
 from lapwing.schema.files import read_content, read_json
 from lapwing.schema.public_tables.tables import PublicTable, public_tables_from
@@ -54,11 +54,12 @@ def refuse_private_tables(tables: object, data: object) -> None:
 
 
 def check_priors(schema: Schema, mechanism: Mechanism) -> None:
-    """Refuse priors where the mechanism has no use for them: only Adaptive's model can lean on a table."""
+    """Refuse priors where the mechanism has no use for them: its model cannot lean on a table."""
     prior = next((table for table in schema.public_tables if table.hold == "prior"), None)
-    if prior is not None and not isinstance(mechanism, Adaptive):
+    if prior is not None and not registration_of(mechanism).takes_priors:
+        takers = " or ".join(f'mechanism="{each.name}"' for each in REGISTRATIONS.values() if each.takes_priors)
         raise ParameterError(
-            f'{prior.name} is a prior, which {mechanism.name} cannot use; take it away, use mechanism="Adaptive", or '
+            f"{prior.name} is a prior, which {mechanism.name} cannot use; take it away, use {takers}, or "
             'set "hold": "exact" if it counts this very table',
             code="LW352",
         )

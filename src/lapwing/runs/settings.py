@@ -9,7 +9,6 @@ from lapwing.errors import ParameterError, SchemaError
 from lapwing.kernel.budget.budget import BudgetRequest, Number, read_request
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.mechanisms.registry import (
-    Mechanism,
     Trusted,
     default_mechanism,
     is_known,
@@ -17,6 +16,7 @@ from lapwing.mechanisms.registry import (
     name_in_files,
     settings_of,
 )
+from lapwing.mechanisms.shared.registration import Mechanism
 from lapwing.runs.generators import checked_seed, fresh_seed
 from lapwing.runs.public_points import points_digest, with_public_points
 from lapwing.runs.public_tables import check_priors, with_public_tables

@@ -10,7 +10,6 @@ from lapwing.kernel.budget.budget import Budget, BudgetRequest, Number, read_req
 from lapwing.kernel.plain import rational_text
 from lapwing.kernel.questions.sparse_counts.question import SparseCounts
 from lapwing.kernel.terms import Relation, Terms
-from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.registry import settings_of, why_default
 from lapwing.model.certificate.certificate import CostLine, Statement
 from lapwing.model.certificate.cost_lines import CHOSEN, budget_to_dict, counted_lines
@@ -79,6 +78,8 @@ class Plan:
         What another ``maxRows`` would change; empty where a row is what is protected.
     assumed_fields, dp_fields : tuple of str
         Fields whose domain was taken from the data by the owner's decision, or bought with budget.
+    notes : tuple of str
+        What else the mechanism says of it.
     """
 
     mechanism: str
@@ -97,6 +98,7 @@ class Plan:
     max_rows_effects: tuple[MaxRowsEffect, ...]
     assumed_fields: tuple[str, ...]
     dp_fields: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "settings", MappingProxyType(dict(self.settings)))
@@ -122,7 +124,7 @@ class Plan:
                     *unit_lines(self.relation, self.privacy_unit, self.max_rows),
                     *origin_lines(self.assumed_fields, self.dp_fields),
                     self._condition(),
-                    *self._unrelated(),
+                    *self.notes,
                     "",
                     *cost_table(self.lines),
                     "",
@@ -180,16 +182,6 @@ class Plan:
             f"A release has these cost lines when it is given the same expected_rows, {self.expected_rows}; without, "
             "it buys a noisy number of rows first."
         )
-
-    def _unrelated(self) -> list[str]:
-        """Say where Adaptive would measure no table of two columns."""
-        columns = {name for line in self.lines for name in line.columns}
-        is_joint = any(line.question == CHOSEN for line in self.lines)
-        if self.mechanism != Adaptive.name or is_joint or len(columns) == 1:
-            return []
-        return [
-            "Tables of two columns would be mostly noise: none is measured, and no relation between columns is kept."
-        ]
 
     def _gain_lines(self) -> list[str]:
         """Say what a δ changes."""
@@ -286,6 +278,7 @@ def plan(
         max_rows_effects=max_rows_effects(settings, terms, found, expected_rows),
         assumed_fields=fields_of_origin(settings.schema, "assumed"),
         dp_fields=fields_of_origin(settings.schema, "dp"),
+        notes=found.notes,
     )
 
 

@@ -28,7 +28,7 @@ from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import requested_budget
 
 if TYPE_CHECKING:
-    from lapwing.mechanisms.registry import Mechanism
+    from lapwing.mechanisms.shared.registration import Mechanism
     from lapwing.model.certificate.certificate import Certificate
     from lapwing.schema.schemas import Schema
 

@@ -35,26 +35,6 @@ from lapwing.model.certificate.promise import uncovered_warnings, unit_field
 from lapwing.model.model import ReleasedModel
 from lapwing.schema.schemas import Schema
 
-MECHANISM_WORDS: Final = {
-    "Adaptive": "counted, with noise, the values of each column and those combinations of two or three columns that "
-    "matter most, and fitted a model to the counts. How columns depend on each other that it did not count "
-    "together is the model's guess.",
-    "Independent": "counted, with noise, the values of each column by itself. How columns depend on each other was "
-    "not looked at, and the rows show nothing of it.",
-    "PMM": "counted, with noise, the rows in cells that are halved again and again, made the counts agree, and "
-    "placed rows in the smallest cells.",
-    "PSMM": "counted, with noise, the rows in equal cells, and took the nearest table that has no negative counts.",
-    "Grid": "counted, with noise, the rows in the cells of a fixed grid, and kept the well filled ones.",
-    "KDTree": "cut the space into cells where there are many rows, by noisy decisions, and counted the rows in the "
-    "cells with noise.",
-    "Microaggregation": "put similar rows into cells, took noisy means of each cell, and draws rows around these "
-    "means. Single rows are blurred by it.",
-    "LinearStatistics": "weighted public points so that chosen statistics of them agree with their noisy values. "
-    "What was not chosen is as in the public points.",
-    "PrivateSampling": "drew rows by chance, without noise, from a density so flat that no single row shows in it.",
-}
-"""What each mechanism does, in plain words."""
-
 _COUNTS: Final = ("MarginalCounts", "TreeCounts", "SparseCounts")
 _WITHIN: Final = {"gaussian": 1.96, "laplace": 2.12}  # standard deviations that hold 95 %
 _SETTINGS: Final = 400  # letters of a setting that are shown
@@ -67,12 +47,16 @@ def released_sections(
     answers: Sequence[Answer],
     accuracy: Accuracy,
     *,
+    did: str,
     columns: Sequence[ReleasedColumn] = (),
     maps: Sequence[ReleasedMap] = (),
 ) -> tuple[Section, ...]:
-    """Return all sections of a releasable report; the first one is enough for a first look."""
+    """Return all sections of a releasable report; the first one is enough for a first look.
+
+    did: what the mechanism does, in plain words.
+    """
     return (
-        _short(schema, model, certificate, accuracy),
+        _short(schema, model, certificate, accuracy, did),
         promise_section(certificate),
         cost_section(certificate),
         assumed_section(schema, certificate),
@@ -88,7 +72,7 @@ def released_sections(
     )
 
 
-def _short(schema: Schema, model: ReleasedModel, certificate: Certificate, accuracy: Accuracy) -> Section:
+def _short(schema: Schema, model: ReleasedModel, certificate: Certificate, accuracy: Accuracy, did: str) -> Section:
     """Return what everybody should know."""
     what, question = protected(certificate)
     within = "" if certificate.rows_within is None else f", ± {certificate.rows_within:,.0f} in 95 % of releases"
@@ -122,7 +106,7 @@ def _short(schema: Schema, model: ReleasedModel, certificate: Certificate, accur
         )
     words = (
         "This report is about synthetic rows: a computer drew them from a model, and none was taken from the private "
-        f"table. {certificate.mechanism} {MECHANISM_WORDS.get(certificate.mechanism, 'made the model.')}"
+        f"table. {certificate.mechanism} {did}"
     )
     points = (
         f"Protected is {what}; noise hides it.",

@@ -16,18 +16,10 @@ from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.questions.select_worst.question import SelectWorst
 from lapwing.mechanisms.adaptive.columns import ResolvedColumn
 
-MOST_CELLS = 4096
-"""Most cells of a candidate table."""
-
-MOST_TRIPLE_COLUMNS = 30
-"""Up to so many columns all triples compete; beyond, those that grow from measured pairs."""
-
-MOST_GROWN = 1000
-"""Most triples that grow from measured pairs."""
-
-MOST_FINE_TRIPLES = 1000
-"""Up to so many triples compete one level finer, too."""
-
+MOST_CELLS = 4096  # most cells of a candidate table
+MOST_TRIPLE_COLUMNS = 30  # up to so many columns all triples compete; beyond, those that grow from measured pairs
+MOST_GROWN = 1000  # most triples that grow from measured pairs
+MOST_FINE_TRIPLES = 1000  # up to so many triples compete one level finer, too
 _MEAN_ABSOLUTE = 0.8  # of noise, in standard deviations: 0.798 Gaussian, 0.71 Laplace
 _RANK = 1.2
 

@@ -8,18 +8,12 @@ import numpy as np
 # -- In which cells a column is counted next, from the masses that noisy counts gave its cells.
 
 
-MOST_SEARCHED = 64
-"""Most cells that are searched for single values at once."""
-
-SEARCH_CELLS = 2**14
-"""Most parts that all of them are cut into, in one step."""
-
+MOST_SEARCHED = 64  # most cells that are searched for single values at once
+SEARCH_CELLS = 2**14  # most parts that all of them are cut into, in one step
 FOUND_DEVIATIONS = 3.0
 """A part goes on to the next step if it has so many standard deviations of the noise more than the cell's others."""
 
-FOUND_ROWS = 10.0
-"""Nor does a part of fewer rows: at no budget is a value of few people looked for."""
-
+FOUND_ROWS = 10.0  # nor does a part of fewer rows: at no budget is a value of few people looked for
 _UNSEEN_CELLS = 8  # counted as one where rows are seen nowhere
 
 

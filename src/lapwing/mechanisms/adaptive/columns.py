@@ -7,10 +7,10 @@ import numpy as np
 
 from lapwing.engine.tables import Axis
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
-from lapwing.maths.simplex import project_to_simplex
+from lapwing.maths.arrays import project_to_simplex
 from lapwing.mechanisms.adaptive.cells import branch_runs, even_runs, leading_values, nested
 from lapwing.mechanisms.adaptive.ordered_law import Counted, settled_masses, tail_places
-from lapwing.mechanisms.shared.public_cells import is_staged
+from lapwing.mechanisms.shared.one_way import is_staged
 from lapwing.model.laws import Laws, laws_from_probabilities
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.domains import Domain
@@ -24,8 +24,7 @@ _MOST_RUNS = 2
 _MOST_GROWTH = 1.5
 _MOST_LISTED = 2**16
 
-MOST_VALUES = 512
-"""Most groups of the finest level of categories, where there are several levels."""
+MOST_VALUES = 512  # most groups of the finest level of categories, where there are several levels
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,7 +122,8 @@ def resolved_column(
     has_presence = masses.size > regular and int(levels[-1].max()) > 0
     if has_presence:
         levels = (*levels, np.zeros(regular, dtype=np.intp))
-    codes = tuple(_with_reserved(level, masses.size - regular) for level in levels)
+    # Each reserved cell is a group of its own.
+    codes = tuple(np.append(level, level.max() + 1 + np.arange(masses.size - regular)) for level in levels)
     mass = np.maximum(np.bincount(codes[0], masses), floor)
     mass[codes[0][is_absent]] = 0.0
     starts, stops, cell = counted.pieces()
@@ -248,11 +248,6 @@ def _ranks(domain: Domain, starts: np.ndarray) -> np.ndarray:
     for rank, tier in enumerate(domain.cuts):
         ranks[np.isin(starts, np.array(tier, dtype=np.int64))] = rank
     return ranks
-
-
-def _with_reserved(level: np.ndarray, reserved: int) -> np.ndarray:
-    """Append the reserved cells, each a group of its own."""
-    return np.concatenate((level, level.max() + 1 + np.arange(reserved)))
 
 
 def _between(finest: np.ndarray, level: np.ndarray) -> np.ndarray:

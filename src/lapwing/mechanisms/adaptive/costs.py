@@ -11,37 +11,29 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw, calibrated, row_sensitivity
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.adaptive.candidates import MOST_CELLS, MOST_TRIPLE_COLUMNS, rounded_down
-from lapwing.mechanisms.shared.public_cells import is_refined
+from lapwing.mechanisms.shared.one_way import is_refined
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 
-REFINED_CELLS = 128
-"""Cells that a column counted in stages has as its share of the budget is reckoned."""
-
+REFINED_CELLS = 128  # cells that a column counted in stages has as its share of the budget is reckoned
 LEAST_SHARE = Fraction(1, 2)
 """Least share of a column of few values, of the mean: it would pay for the wide ones with its accuracy."""
 
-ONE_WAY_SHARE = {"zcdp": 0.25, "pure": 0.3}
-"""Least part of the budget for one-way tables."""
-
+ONE_WAY_SHARE = {"zcdp": 0.25, "pure": 0.3}  # least part of the budget for one-way tables
 SELECTION_SHARE = {"zcdp": 0.05, "pure": 0.15}
 """Part of each step that pays for choosing the table: under pure ε a share buys less of a choice."""
 
 ROUNDS = {"zcdp": 5, "pure": 4}
 """How often tables are chosen and the model is fitted; fewer under pure ε, where a share buys less of a table."""
 
-WIDE, WIDE_ROUNDS = 200, 3
-"""With more columns than that there are no more rounds: choosing is the cost."""
-
+WIDE, WIDE_ROUNDS = 200, 3  # with more columns than that there are no more rounds: choosing is the cost
 LEAST_TABLES = 6
 """A round chooses a table for every column, and at least so many; fewer where there are more than 30 columns."""
 
 CLEAR_NOISE = 0.012
 """Part of the rows that noise of a pair's coarsest table may move, after the fit, for all pairs to be asked at once."""
 
-FINE_NOISE = 0.04
-"""Each pair is as fine then as moves no larger part."""
-
+FINE_NOISE = 0.04  # each pair is as fine then as moves no larger part
 MOST_PAIRS_AT_ONCE = 2_500
 
 _MOST_CLEAR = 0.95  # of all pairs
@@ -49,24 +41,16 @@ _MOST_CLEAR = 0.95  # of all pairs
 BALANCE = 5.0
 """Signal of a typical table over the noise that is left of it, both as roots of squares: what a round should find."""
 
-MOST_TABLES = 150
-"""Most tables of a round, or one per column."""
-
+MOST_TABLES = 150  # most tables of a round, or one per column
 _LEAST_CHOSEN = 3
 _MOST_IN_ALL = 2_000
 _MOST_CHANGE = 3.0
 
-PARTICLES = 20_000
-"""Between rounds; fewer where more than 100 columns would take long, at least a quarter."""
-
+PARTICLES = 20_000  # between rounds; fewer where more than 100 columns would take long, at least a quarter
 MOST_ATOMS = 400_000
 
-ATOM_CELLS = 8_000_000
-"""Most atoms times columns, so that wide tables stay quick."""
-
-TYPICAL_CELLS = 256
-"""Cells of a typical table."""
-
+ATOM_CELLS = 8_000_000  # most atoms times columns, so that wide tables stay quick
+TYPICAL_CELLS = 256  # cells of a typical table
 MOST_COARSE_CELLS = 16
 DROWNING = {"zcdp": (0.05, 0.5), "pure": (0.01, 0.1)}
 """Part of the rows that the noise of a coarse table moves: where one-way tables begin to get more, and get all.
@@ -74,9 +58,7 @@ DROWNING = {"zcdp": (0.05, 0.5), "pure": (0.01, 0.1)}
 Under pure ε a share of the budget costs a one-way table more: its noise grows with 1 / share, not with the root.
 """
 
-PRESENCE_SHARE = Fraction(1, 4)
-"""Most of the budget for tables of what is missing together, where others would drown."""
-
+PRESENCE_SHARE = Fraction(1, 4)  # most of the budget for tables of what is missing together, where others would drown
 PRESENCE_SELECTION = Fraction(2, 5)
 
 PRESENCE_NOISE, PRESENCE_DROWNING = 0.03, 0.1

@@ -19,8 +19,7 @@ MOST_CLASSES = 64
 """Most groups of regular values that the rules of one column may tell apart together; rules beyond are left to the
 drawing of rows."""
 
-MOST_TABLE = 2**18
-"""Most cells of the table of a rule; larger ones are left to the drawing of rows."""
+MOST_TABLE = 2**18  # most cells of the table of a rule; larger ones are left to the drawing of rows
 
 
 def modelled_rules(schema: Schema) -> tuple[CombinationRule | ComparisonRule, ...]:

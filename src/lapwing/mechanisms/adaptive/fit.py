@@ -6,23 +6,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lapwing.engine.hard_zeros import HardZeros, alive_cells
-from lapwing.engine.joined import Joined, joined, on_axes
+from lapwing.engine.hard_zeros import HardZeros, Joined, alive_cells, joined, on_axes
 from lapwing.engine.particles import explained, fitted, heated, independent, ridge_of
 from lapwing.engine.tables import Axis, Cells, Factor, counted, table_shape
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.mechanisms.adaptive.columns import ResolvedColumn, with_masses
 from lapwing.model.model import Indexed, LogLinear, ReleasedModel, narrow
 
-PULL = 0.7
-"""Pull of a measured table, beside what its signal asks for."""
-
+PULL = 0.7  # pull of a measured table, beside what its signal asks for
 ONE_WAY_RIDGE = 0.3
 """Ridge of a column by itself, which all tables tell of together, in standard deviations of its noise."""
 
-SNAPSHOTS = 3
-"""The released particles are those of so many sweeps: where they happen to stand matters less then."""
-
+SNAPSHOTS = 3  # the released particles are those of so many sweeps: where they happen to stand matters less then
 _SURE_SD = 1e-3  # of a public table without one
 _LEAST_SD = 0.3  # of a column's counts, in records: rounding is no smaller
 

@@ -6,7 +6,7 @@ measure them, and fit again. The default for three columns or more.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -15,25 +15,24 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Relation, Terms
-from lapwing.mechanisms.adaptive.ask_columns import ask_columns
+from lapwing.mechanisms.adaptive.ask_columns import ask_columns, one_way_tables, relation_warnings, warnings_of
 from lapwing.mechanisms.adaptive.candidates import MOST_TRIPLE_COLUMNS
 from lapwing.mechanisms.adaptive.columns import resolved_column
 from lapwing.mechanisms.adaptive.costs import Costs, Shares, divided, particles_of
 from lapwing.mechanisms.adaptive.declared import class_groupings, hard_zeros, public_factors
 from lapwing.mechanisms.adaptive.fit import finished, fit_as_model, started
-from lapwing.mechanisms.adaptive.plan import planned_release
-from lapwing.mechanisms.adaptive.rounds import Asking, Wanted, rounds
-from lapwing.mechanisms.adaptive.warnings import warnings_of
+from lapwing.mechanisms.adaptive.rounds import Asking, Wanted, planned_release, planned_work, rounds
 from lapwing.mechanisms.shared.one_way import known_rows
+from lapwing.mechanisms.shared.registration import Asked, Registration, Work, nothing_assumed, nothing_certified
+from lapwing.mechanisms.shared.settings import check_number, check_whole
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.model import ReleasedModel
 from lapwing.model.planned import Planned
 from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
 
-RESOLUTIONS = (32, 16, 8, 4)
-"""Most groups of a column at each level."""
-
+RESOLUTIONS = (32, 16, 8, 4)  # most groups of a column at each level
+_LEAVE = "; leave it out"
 _MANY = 200  # columns, beyond which pairs at several levels would be tens of millions of cells
 _ONE_RESOLUTION = (6,)
 _MOST_LEVELS = 6
@@ -106,6 +105,7 @@ class Adaptive:
     name: ClassVar[str] = "Adaptive"
     summary: ClassVar[str] = "tables of two and three columns, chosen one by one (default for three columns or more)"
     relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")
+    caveat: ClassVar[str] = ""
 
     one_way_share: float | None = None
     selection_share: float | None = None
@@ -117,31 +117,25 @@ class Adaptive:
 
     def __post_init__(self) -> None:
         for key in ("one_way_share", "selection_share"):
-            share = getattr(self, key)
-            if share is None:
-                continue
-            if isinstance(share, bool) or not isinstance(share, int | float) or not 0.001 <= share <= 0.999:
-                raise ParameterError(
-                    f"{key} must be a number from 0.001 to 0.999, got {told(share)}; leave it out", code="LW301"
-                )
+            if getattr(self, key) is not None:
+                check_number(self, key, 0.001, 0.999, _LEAVE, words="be a number")
         for key in ("resolutions", "workload"):
             value = getattr(self, key)
             if value is not None and not isinstance(value, list | tuple):
                 raise ParameterError(f"{key} must be a list, got {told(value)}; write it in brackets", code="LW304")
-        _check_target(self.target)
+        if not isinstance(self.target, str | None):
+            raise ParameterError(
+                f"target must be the name of a column, got {told(self.target)}; leave it out", code="LW304"
+            )
         if self.resolutions is not None:
             object.__setattr__(self, "resolutions", tuple(self.resolutions))
             _check_resolutions(self.resolutions)
         object.__setattr__(self, "workload", tuple(_entry(entry) for entry in self.workload))
-        for key, low, high in (("particles", 16, 400_000), ("rounds", 1, 1000)):
-            value = getattr(self, key)
-            if value is not None and (
-                isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high
-            ):
-                raise ParameterError(
-                    f"{key} must be a whole number from {low} to {high}, got {told(value)}; leave it out",
-                    code="LW302",
-                )
+        check_whole(self, "particles", 16, 400_000, _LEAVE, optional=True)
+        check_whole(self, "rounds", 1, 1000, _LEAVE, optional=True)
+
+    certified = nothing_certified
+    assumptions = nothing_assumed
 
     @classmethod
     def small(cls) -> "Adaptive":
@@ -149,25 +143,8 @@ class Adaptive:
         return cls(particles=64, rounds=2, resolutions=(3, 2))
 
     def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:
-        """Return particles of equal weight, spending ``budget``.
-
-        Parameters
-        ----------
-        curator : Curator
-            Answers the questions.
-        schema : Schema
-            With at least one modelled column.
-        budget : Budget
-            Pure ε or zCDP.
-        rng : numpy.random.Generator
-            Draws the particles.
-
-        Returns
-        -------
-        ReleasedModel
-            With a log-linear part. Nearly uniform where the noisy number of rows is 0 or less.
-        """
-        wanted = self._wanted(schema)
+        """Return particles of equal weight, spending ``budget``."""
+        wanted = self.check(schema, budget, curator.terms)
         known, left = known_rows(curator, budget)
         costs = self.costs_of(schema, left, known, curator.terms)
         tables, total = ask_columns(curator, schema, costs.one_way_costs)
@@ -193,74 +170,13 @@ class Adaptive:
     def statements(
         self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
     ) -> tuple[Statement, ...]:
-        """Return what a reader should know of single columns: `warnings_of`.
-
-        Parameters
-        ----------
-        schema, terms, answers
-            Of the release.
-        model : ReleasedModel
-            What `run` returned.
-        rng
-            Not needed.
-
-        Returns
-        -------
-        tuple of Statement
-            None where there is nothing to warn of.
-        """
+        """Return what a reader should know of single columns: `warnings_of`."""
         del rng
         return warnings_of(schema, terms, answers, model)
 
-    def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
-        """Return about what `run` would ask, and the noise of its tables.
-
-        Parameters
-        ----------
-        schema, budget
-            As for `run`.
-        terms : Terms
-            With a public or expected number of rows.
-        rng : numpy.random.Generator
-            Not needed: nothing is simulated.
-        """
-        self._wanted(schema)
-        rows = float(terms.rows if terms.rows is not None else terms.expected_rows or 1)
-        costs = self.costs_of(schema, budget, rows, terms)
-        return planned_release(schema, costs, terms, self.levels_of(schema))
-
-    def levels_of(self, schema: Schema) -> tuple[int, ...]:
-        """Return the resolutions: fewer for wide tables, so that they stay quick."""
-        columns = len(schema.columns)
-        usual = RESOLUTIONS if columns <= MOST_TRIPLE_COLUMNS else RESOLUTIONS[1:]
-        return self.resolutions or (usual if columns <= _MANY else _ONE_RESOLUTION)
-
-    def costs_of(self, schema: Schema, budget: Budget, rows: float, terms: Terms) -> Costs:
-        """Divide the budget, now that a number of rows is known.
-
-        Parameters
-        ----------
-        schema, budget
-            As for `run`, less what the number of rows cost.
-        rows : float
-            Public, expected or noisy; at least 1.
-        terms : Terms
-            Of the release.
-
-        Returns
-        -------
-        Costs
-        """
-        shares = Shares(
-            one_way=self.one_way_share,
-            selection=self.selection_share,
-            rounds=self.rounds,
-            levels=self.levels_of(schema),
-        )
-        return divided(schema, budget, rows, terms, shares)
-
-    def _wanted(self, schema: Schema) -> Wanted:
-        """Return the columns and tables that matter more, by position; refuse names that the schema lacks."""
+    def check(self, schema: Schema, budget: Budget, terms: Terms) -> Wanted:
+        """Refuse names that the schema lacks; return the columns and tables that matter more, by position."""
+        del budget, terms
         places = {column.name: place for place, column in enumerate(schema.columns)}
         entries = (*self.workload, *(name for name in (self.target, schema.weight) if name is not None))
         named = [name for entry in entries for name in ([entry] if isinstance(entry, str) else entry)]
@@ -272,6 +188,29 @@ class Adaptive:
         columns = frozenset(places[entry] for entry in entries if isinstance(entry, str))
         tables = tuple(frozenset(places[name] for name in entry) for entry in entries if not isinstance(entry, str))
         return columns, tables
+
+    def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
+        """Return about what `run` would ask, and the noise of its tables."""
+        self.check(schema, budget, terms)
+        rows = float(terms.rows if terms.rows is not None else terms.expected_rows or 1)
+        costs = self.costs_of(schema, budget, rows, terms)
+        return planned_release(schema, costs, terms, self.levels_of(schema))
+
+    def levels_of(self, schema: Schema) -> tuple[int, ...]:
+        """Return the resolutions: fewer for wide tables, so that they stay quick."""
+        columns = len(schema.columns)
+        usual = RESOLUTIONS if columns <= MOST_TRIPLE_COLUMNS else RESOLUTIONS[1:]
+        return self.resolutions or (usual if columns <= _MANY else _ONE_RESOLUTION)
+
+    def costs_of(self, schema: Schema, budget: Budget, rows: float, terms: Terms) -> Costs:
+        """Divide the budget, now that a number of rows is known."""
+        shares = Shares(
+            one_way=self.one_way_share,
+            selection=self.selection_share,
+            rounds=self.rounds,
+            levels=self.levels_of(schema),
+        )
+        return divided(schema, budget, rows, terms, shares)
 
 
 def _check_resolutions(sizes: tuple[int, ...]) -> None:
@@ -285,11 +224,6 @@ def _check_resolutions(sizes: tuple[int, ...]) -> None:
         )
 
 
-def _check_target(target: object) -> None:
-    if not isinstance(target, str | None):
-        raise ParameterError(f"target must be the name of a column, got {told(target)}; leave it out", code="LW304")
-
-
 def _entry(entry: object) -> str | tuple[str, ...]:
     """Return an entry of a workload: a column, or the columns of a table."""
     if isinstance(entry, str):
@@ -299,3 +233,31 @@ def _entry(entry: object) -> str | tuple[str, ...]:
     raise ParameterError(
         f"workload must list columns, or tables as lists of columns, got {told(entry)}; name columns", code="LW304"
     )
+
+
+def _work(mechanism: Adaptive, asked: Asked) -> Work:
+    """Return what choosing tables, counting them and moving the particles takes."""
+    costs = mechanism.costs_of(asked.schema, asked.budget, float(asked.rows), asked.terms)
+    particles = mechanism.particles or particles_of(len(asked.schema.columns))
+    return planned_work(asked, costs, mechanism.levels_of(asked.schema), particles)
+
+
+def _next_step(schema: Schema, one_way: int, rounds: int) -> str:
+    """Say which tables come next."""
+    return "one-way tables" if one_way < one_way_tables(schema) else f"round {rounds + 1}"
+
+
+REGISTRATION: Final = Registration(
+    kind=Adaptive,
+    page="docs/adaptive.md",
+    report="counted, with noise, the values of each column and those combinations of two or three columns that matter "
+    "most, and fitted a model to the counts. How columns depend on each other that it did not count together is the "
+    "model's guess.",
+    not_proved="tables that were not measured: there the rows follow the model's guess",
+    one_row_per_unit=False,
+    two_valued=False,
+    takes_priors=True,
+    warnings=relation_warnings,
+    next_step=_next_step,
+    work=_work,
+)

@@ -12,17 +12,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from lapwing.maths.simplex import project_to_simplex
+from lapwing.maths.arrays import project_to_simplex
 
 ATOM_DEVIATIONS = 4.0
 """What a cell has beyond both its neighbours is an atom from so many standard deviations of its noise on."""
 
-SURE_DEVIATIONS = 5.0
-"""A run of cells surely has rows from so many on: there are some ten thousand runs to look at."""
-
-NEXT_DEVIATIONS = 1.0
-"""What is beside the rows has rows, too, while it has so many, in steps that double the range."""
-
+SURE_DEVIATIONS = 5.0  # A run of cells surely has rows from so many on: there are some ten thousand runs to look at
+NEXT_DEVIATIONS = 1.0  # what is beside the rows has rows, too, while it has so many, in steps that double the range
 EMPTY_DEVIATIONS = 1.5
 """A half with fewer rows than so many standard deviations of its noise, beside a fuller one, is taken to be empty."""
 
@@ -68,8 +64,6 @@ def settled_masses(stages: Sequence[Counted], codes: int, total: float) -> np.nd
 
     Time ``O(k ** 3)`` for k cells.
 
-    References
-    ----------
     Coifman, Donoho (1995), "Translation-invariant de-noising", for the mean over shifted trees; Donoho, Johnstone
     (1994), "Ideal spatial adaptation by wavelet shrinkage", for a threshold that grows with the number of halves.
 
@@ -135,7 +129,8 @@ def branch_masses(stages: Sequence[Counted], total: float) -> np.ndarray:
     >>> branch_masses([branches, codes], 10.0).round(1).tolist()
     [9.3, 0.0, 0.3, 0.3]
     """
-    parents = _all_parents(stages)
+    # For each partition but the first, the cell of the one before in which each of its cells lies.
+    parents = [np.searchsorted(above.starts, below.starts, "right") - 1 for above, below in pairwise(stages)]
     pooled, _ = _pooled(stages, parents)
     masses = project_to_simplex(pooled[0], total)
     for counts, parent in zip(pooled[1:], parents, strict=True):
@@ -268,11 +263,6 @@ def _near(masses: np.ndarray, places: np.ndarray) -> tuple[float, float]:
     mean = float((masses * middles).sum()) / total
     spread = math.sqrt(float((masses * (np.square(middles - mean) + np.square(widths) / 12)).sum()) / total)
     return mean, _NEAR_SPREADS * max(spread, 1.0)
-
-
-def _all_parents(stages: Sequence[Counted]) -> list[np.ndarray]:
-    """Return, for each partition but the first, the cell of the one before in which each of its cells lies."""
-    return [np.searchsorted(above.starts, below.starts, "right") - 1 for above, below in pairwise(stages)]
 
 
 def _pooled(stages: Sequence[Counted], parents: Sequence[np.ndarray]) -> tuple[list[np.ndarray], list[np.ndarray]]:

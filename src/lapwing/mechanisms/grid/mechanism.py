@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -22,35 +22,33 @@ from lapwing.kernel.terms import Relation, Terms
 from lapwing.mechanisms.shared.cell_model import (
     Fit,
     cells_statement,
+    check_cell_settings,
     check_edge,
-    check_fit,
     check_listable,
-    check_placement,
-    check_threshold,
     epsilon_of,
     fitted_weights,
     halved_cells,
     released_rows,
     weighted_cells,
 )
-from lapwing.mechanisms.shared.one_way import known_rows
+from lapwing.mechanisms.shared.one_way import known_rows, told_rows
+from lapwing.mechanisms.shared.registration import INSIDE_CELLS, Registration, nothing_assumed, nothing_certified
 from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.model import ReleasedModel
 from lapwing.model.planned import Planned
 from lapwing.schema.schemas import Schema
 
-FINEST = 2.0**-16
-"""Shortest default edge of a cell."""
-
+FINEST = 2.0**-16  # shortest default edge of a cell
 CELL_ROWS: Mapping[Fit, float] = MappingProxyType({"threshold": 10.0, "least_squares": 2.0})
 """By default a cell would hold this many rows over epsilon if rows were spread evenly; chosen on public mixtures."""
 
 KEPT_SHARE = "share of rows in kept cells"
 """Kind of the statement that tells how much of the table a filtered grid holds."""
 
-EMPTY_SHARE = 0.01
-"""Part of the rows that noise may put into empty cells, in expectation."""
+_FEW_KEPT = 0.5
+
+EMPTY_SHARE = 0.01  # part of the rows that noise may put into empty cells, in expectation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,9 +113,10 @@ class Grid:
     def __post_init__(self) -> None:
         if self.width is not None:
             check_edge("width", self.width)
-        check_threshold(self.threshold)
-        check_fit(self.fit)
-        check_placement(self.placement)
+        check_cell_settings(self)
+
+    certified = nothing_certified
+    assumptions = nothing_assumed
 
     @classmethod
     def small(cls) -> "Grid":
@@ -125,30 +124,7 @@ class Grid:
         return cls(width=0.5, threshold=3)
 
     def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:  # noqa: ARG002
-        """Return one atom per kept cell.
-
-        Parameters
-        ----------
-        curator : Curator
-            Answers the questions.
-        schema : Schema
-            With at least one modelled column.
-        budget : Budget
-            Pure ε or zCDP.
-        rng : numpy.random.Generator
-            Not needed: the solution is deterministic.
-
-        Returns
-        -------
-        ReleasedModel
-            The uniform model where no cell is kept.
-
-        Raises
-        ------
-        CapacityError
-            If more than ``2**26`` empty cells are expected to reach the threshold, or, for ``fit="least_squares"``, the
-            grid has more than ``2**20`` cells; no cell is counted then.
-        """
+        """Return one atom per kept cell."""
         is_given = self.width is not None and (self.threshold is not None or self.fit == "least_squares")
         terms = curator.terms
         rows, left = (1.0, budget) if is_given else known_rows(curator, budget)
@@ -167,23 +143,7 @@ class Grid:
     def statements(
         self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
     ) -> tuple[Statement, ...]:
-        """Say over which cells the release counts, and how much of the table the kept ones hold, if rows are known.
-
-        Parameters
-        ----------
-        schema, terms
-            Of the release.
-        answers : sequence of Answer
-            Of the release.
-        model : ReleasedModel
-            What `run` returned.
-        rng : numpy.random.Generator
-            Not needed: nothing is simulated.
-
-        Returns
-        -------
-        tuple of Statement
-        """
+        """Say over which cells the release counts, and how much of the table the kept ones hold, if rows are known."""
         del schema, rng
         noisy = next(answer for answer in answers if isinstance(answer, NoisyCells))
         is_known = terms.rows is not None or len(answers) > 1
@@ -195,29 +155,13 @@ class Grid:
         return cells, Statement(kind=KEPT_SHARE, text=text, value=share)
 
     def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
-        """Return what `run` would ask, and how many rows are expected in cells that are empty.
-
-        Parameters
-        ----------
-        schema, budget
-            As for `run`.
-        terms : Terms
-            With a public or expected number of rows.
-        rng : numpy.random.Generator
-            Not needed: nothing is simulated.
-
-        Raises
-        ------
-        CapacityError
-            As `run`.
-        """
-        known = terms.rows if terms.rows is not None else terms.expected_rows
+        """Return what `run` would ask, and how many rows are expected in cells that are empty."""
         question = self.check(schema, budget, terms)
         noise = question.noise(terms.relation, terms.max_rows)
         value = noise.mean_absolute
         text = "the noisy count of each cell is off by this many records in expectation"
         if question.threshold is not None:
-            rows = max(1, known or 1)
+            rows = told_rows(terms)
             value = min(1.0, filtered_error(noise, question.threshold, question.tree.cells, rows) / rows)
             text = (
                 "in expectation over the noise, at most this part of the released rows is in other cells than the "
@@ -228,8 +172,7 @@ class Grid:
 
     def check(self, schema: Schema, budget: Budget, terms: Terms) -> SparseCounts:
         """Refuse, from public numbers alone, what `run` would refuse; return the question otherwise."""
-        known = terms.rows if terms.rows is not None else terms.expected_rows
-        question = self._question(schema, budget, terms, float(max(1, known or 1)))
+        question = self._question(schema, budget, terms, float(told_rows(terms)))
         question.check_capacity(terms.relation, terms.max_rows)
         return question
 
@@ -296,3 +239,26 @@ def default_threshold(noise: NoiseLaw, cells: int, rows: float) -> int:
         middle = (low + high) // 2
         low, high = (middle, high) if log_empty_records(noise, middle, cells) > log_most else (low, middle)
     return high
+
+
+def _warnings(schema: Schema, answers: Sequence[Answer], accuracy: Sequence[Statement]) -> tuple[str, ...]:
+    """Say where the cells of a filtered grid hold few of the rows."""
+    del schema, answers
+    return tuple(
+        f"the cells that were kept hold {max(0.0, statement.value):.0%} of the rows, and noise among them: use wider "
+        "cells, more budget or fewer columns, or another mechanism"
+        for statement in accuracy
+        if statement.kind == KEPT_SHARE and statement.value is not None and statement.value < _FEW_KEPT
+    )
+
+
+REGISTRATION: Final = Registration(
+    kind=Grid,
+    page="docs/kd-tree.md",
+    report="counted, with noise, the rows in the cells of a fixed grid, and kept the well filled ones.",
+    not_proved=INSIDE_CELLS,
+    one_row_per_unit=False,
+    two_valued=False,
+    takes_priors=False,
+    warnings=_warnings,
+)

@@ -4,18 +4,27 @@ ask -> solve -> model: one noisy one-way table per column, each projected on the
 baseline of every comparison: it keeps every column's own law and no relation between columns.
 """
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
 
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
+from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Relation, Terms
-from lapwing.mechanisms.independent.accuracy import expected_variations
-from lapwing.mechanisms.shared.one_way import one_way_questions, product_model
-from lapwing.mechanisms.shared.public_cells import one_way_grouping
+from lapwing.mechanisms.shared.one_way import one_way_grouping, one_way_questions, product_model
+from lapwing.mechanisms.shared.registration import (
+    Registration,
+    no_warnings,
+    nothing_assumed,
+    nothing_certified,
+)
+from lapwing.model.certificate.certificate import Statement
 from lapwing.model.model import ReleasedModel
 from lapwing.model.planned import Planned
 from lapwing.schema.groupings.grouping import Grouping
@@ -61,47 +70,89 @@ class Independent:
                 f"groups must be from 2 to 65536, got {told(self.groups)}; 128 suits most tables", code="LW302"
             )
 
+    certified = nothing_certified
+    assumptions = nothing_assumed
+
     @classmethod
     def small(cls) -> "Independent":
         """Return settings under which a run takes milliseconds, for privacy tests."""
         return cls(groups=4)
 
     def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:  # noqa: ARG002
-        """Return one product atom, spending exactly ``budget``.
-
-        Parameters
-        ----------
-        curator : Curator
-            Answers the questions.
-        schema : Schema
-            With at least one modelled column.
-        budget : Budget
-            Pure ε or zCDP.
-        rng : numpy.random.Generator
-            Not needed: the solution is deterministic.
-
-        Returns
-        -------
-        ReleasedModel
-            One atom of weight 1.
-        """
+        """Return one product atom, spending exactly ``budget``."""
         return product_model(curator, schema, self._groupings(schema), budget)
 
-    def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
-        """Return what `run` would ask, and how far each column would be from its own law.
-
-        Parameters
-        ----------
-        schema, budget
-            As for `run`.
-        terms : Terms
-            With a public or expected number of rows.
-        rng : numpy.random.Generator
-            Not needed: nothing is simulated.
-        """
+    def check(self, schema: Schema, budget: Budget, terms: Terms) -> tuple[MarginalCounts, ...]:
+        """Refuse noise that could leave 64 bits; return the questions otherwise."""
         questions = one_way_questions(schema, self._groupings(schema), budget)
+        for question in questions:
+            question.noise(terms.relation, terms.max_rows)
+        return questions
+
+    def statements(
+        self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
+    ) -> tuple[Statement, ...]:
+        """Return nothing: the certificate tells the noise of every table, and no more is proved."""
+        del schema, terms, answers, model, rng
+        return ()
+
+    def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
+        """Return what `run` would ask, and how far each column would be from its own law."""
+        questions = self.check(schema, budget, terms)
         return Planned(questions=questions, accuracy=expected_variations(questions, terms))
 
     def _groupings(self, schema: Schema) -> dict[str, Grouping]:
         """Return the grouping of each column's one-way table."""
         return {column.name: one_way_grouping(column, self.groups) for column in schema.columns}
+
+
+REGISTRATION: Final = Registration(
+    kind=Independent,
+    page="docs/independent.md",
+    report="counted, with noise, the values of each column by itself. How columns depend on each other was not looked "
+    "at, and the rows show nothing of it.",
+    not_proved="tables of two columns or more: the release holds no relation between columns",
+    one_row_per_unit=False,
+    two_valued=False,
+    takes_priors=False,
+    warnings=no_warnings,
+)
+
+
+# -- How far the laws of one-way tables are from the columns' own, in expectation, by theorem.
+
+
+def expected_variations(questions: Sequence[MarginalCounts], terms: Terms) -> tuple[Statement, ...]:
+    """Bound the expected total variation distance of every column's table, before anything is asked.
+
+    Returns the largest bound of a column, then one bound per column, each at most 1.
+
+    With n rows, k groups, noise z of standard deviation s, and T the number of rows used in the fit, the bound is
+    ``(k s / 2 + t) / n``: the projection on the simplex moves no further from the truth in Euclidean distance than z
+    does, so that it errs by at most ``sqrt(k) E|z|_2 <= k s`` in absolute sum; T in place of n moves the law by at most
+    ``|T - n| / n``, where ``t`` bounds the expectation of ``|T - n|``: 0 where n is public, else the standard deviation
+    of the pooled total. Leaving the misfit cell out brings the law no further from rows without misfits.
+    """
+    rows = terms.rows if terms.rows is not None else terms.expected_rows or 1
+    deviations = [question.noise(terms.relation, terms.max_rows).sd for question in questions]
+    groups = [math.prod(question.shape) for question in questions]
+    bounds = [
+        min(1.0, (size * deviation / 2 + _total_deviation(groups, deviations, terms)) / max(1, rows))
+        for size, deviation in zip(groups, deviations, strict=True)
+    ]
+    each = [
+        Statement(kind="expected total variation", text=f"column {question.columns[0]!r}, {size} groups", value=bound)
+        for question, size, bound in zip(questions, groups, bounds, strict=True)
+    ]
+    text = (
+        "in expectation over the noise, the total variation distance between the released law of each single column "
+        f"and the law of the rows without misfits, group by group, is at most this at {rows} rows"
+    )
+    return Statement(kind="expected error", text=text, value=max(bounds)), *each
+
+
+def _total_deviation(groups: Sequence[int], deviations: Sequence[float], terms: Terms) -> float:
+    """Return the standard deviation of the inverse-variance mean of the noisy totals; 0 for a public number."""
+    if terms.rows is not None or not all(deviations):
+        return 0.0
+    return 1 / math.sqrt(sum(1 / (size * sd**2) for size, sd in zip(groups, deviations, strict=True)))

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
-from typing import ClassVar, Final, Literal, get_args
+from typing import ClassVar, Final, Literal
 
 import numpy as np
 
@@ -24,18 +24,24 @@ from lapwing.kernel.terms import Relation, Terms
 from lapwing.mechanisms.shared.cell_model import (
     Fit,
     cells_statement,
+    check_cell_settings,
     check_edge,
-    check_fit,
     check_listable,
-    check_placement,
-    check_threshold,
     epsilon_of,
     fitted_weights,
     halved_cells,
     released_rows,
     weighted_cells,
 )
-from lapwing.mechanisms.shared.one_way import known_rows
+from lapwing.mechanisms.shared.one_way import known_rows, told_rows
+from lapwing.mechanisms.shared.registration import (
+    INSIDE_CELLS,
+    Registration,
+    no_warnings,
+    nothing_assumed,
+    nothing_certified,
+)
+from lapwing.mechanisms.shared.settings import check_choice, check_number
 from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.model import ReleasedModel
@@ -43,29 +49,20 @@ from lapwing.model.planned import Planned
 from lapwing.schema.scalars import is_among, told
 from lapwing.schema.schemas import Schema
 
-LEMMA_DELTA: Final = 1e-6
-"""Chance that Lemma 10 allows any empty cell to be split."""
-
+LEMMA_DELTA: Final = 1e-6  # chance that Lemma 10 allows any empty cell to be split
 ROW_LEVELS: Final = 7
 """By default a cell of the last free level holds about 2**7 / epsilon rows; chosen with the next on public mixtures."""
 
-MOST_FINE: Final = 2
-"""Up to so many columns the default ``fine`` is 2**-12."""
-
-MOST_FREE_LEVELS: Final = 16
-"""Most levels that are free by default."""
-
+MOST_FINE: Final = 2  # up to so many columns the default ``fine`` is 2**-12
+MOST_FREE_LEVELS: Final = 16  # most levels that are free by default
 PAPER_LEVELS: Final = 3
 """How often the paper's rule halves each column below the free levels by default: its noise grows with the depth."""
 
 AUTO_SCALES: Mapping[SplitRule, int] = MappingProxyType({"privtree": 1, "paper": 2})
 """``tau="auto"`` in scales of the decisions' noise."""
 
-MOST_SPLIT_SHARE: Final = Fraction(7, 10)
-"""Largest default of ``split_share``."""
-
-LEAF_SCALES: Final = 3
-"""Default of ``threshold`` in scales of the leaves' noise."""
+MOST_SPLIT_SHARE: Final = Fraction(7, 10)  # largest default of ``split_share``
+LEAF_SCALES: Final = 3  # default of ``threshold`` in scales of the leaves' noise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,25 +144,19 @@ class KDTree:
     placement: Placement | None = None
 
     def __post_init__(self) -> None:
-        if not is_among(self.split_rule, get_args(SplitRule)):
-            raise ParameterError(
-                f"split_rule must be one of {', '.join(get_args(SplitRule))}, got {told(self.split_rule)}",
-                code="LW303",
-            )
+        check_choice(self, "split_rule", SplitRule)
         for name in ("coarse", "fine"):
             if getattr(self, name) is not None:
                 check_edge(name, getattr(self, name))
         if self.coarse is not None and self.fine is not None and self.coarse < self.fine:
             raise ParameterError(f"coarse must be at least fine, got {self.coarse:g} and {self.fine:g}", code="LW316")
         self._check_tau()
-        check_fit(self.fit)
-        check_threshold(self.threshold)
-        share = self.split_share
-        if share is not None and (not isinstance(share, float) or not 0.01 <= share <= 0.99):
-            raise ParameterError(
-                f"split_share must lie from 0.01 to 0.99, got {told(share)}; leave it out to choose", code="LW301"
-            )
-        check_placement(self.placement)
+        check_cell_settings(self)
+        if self.split_share is not None:
+            check_number(self, "split_share", 0.01, 0.99, "; leave it out to choose")
+
+    certified = nothing_certified
+    assumptions = nothing_assumed
 
     @classmethod
     def small(cls) -> "KDTree":
@@ -173,29 +164,7 @@ class KDTree:
         return cls(coarse=1.0, fine=0.25)
 
     def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:  # noqa: ARG002
-        """Return one atom per leaf with a positive count.
-
-        Parameters
-        ----------
-        curator : Curator
-            Answers the questions.
-        schema : Schema
-            With at least one modelled column.
-        budget : Budget
-            Pure ε or zCDP.
-        rng : numpy.random.Generator
-            Not needed: the solution is deterministic.
-
-        Returns
-        -------
-        ReleasedModel
-            The uniform model where no leaf has a positive count.
-
-        Raises
-        ------
-        CapacityError
-            If, by noise alone, more than ``2**26`` cells would be listed; nothing is asked of that question then.
-        """
+        """Return one atom per leaf with a positive count."""
         is_steered = self.coarse is None or self.tau == "lemma10"
         rows, left = known_rows(curator, budget) if is_steered else (1.0, budget)
         decisions, counts = self._questions(schema, left, curator.terms, rows)
@@ -209,39 +178,12 @@ class KDTree:
     def statements(
         self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
     ) -> tuple[Statement, ...]:
-        """Say over which cells the release counts.
-
-        Parameters
-        ----------
-        schema, terms, answers, model
-            Of the release.
-        rng : numpy.random.Generator
-            Not needed: nothing is simulated.
-
-        Returns
-        -------
-        tuple of Statement
-        """
+        """Say over which cells the release counts."""
         del schema, terms, model, rng
         return tuple(cells_statement(answer.question) for answer in answers if isinstance(answer, NoisyCells))
 
     def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
-        """Return what `run` would ask; the leaves stand there as those of the tree before any split.
-
-        Parameters
-        ----------
-        schema, budget
-            As for `run`.
-        terms : Terms
-            With a public or expected number of rows.
-        rng : numpy.random.Generator
-            Not needed: nothing is simulated.
-
-        Raises
-        ------
-        CapacityError
-            As `run`.
-        """
+        """Return what `run` would ask; the leaves stand there as those of the tree before any split."""
         decisions, counts = self.check(schema, budget, terms)
         text = (
             "the noisy count of each leaf is off by this many records in expectation; the number of leaves is not known"
@@ -254,8 +196,7 @@ class KDTree:
 
     def check(self, schema: Schema, budget: Budget, terms: Terms) -> tuple[SplitDecisions | None, SparseCounts]:
         """Refuse, from public numbers alone, what `run` would refuse; return the questions otherwise."""
-        known = terms.rows if terms.rows is not None else terms.expected_rows
-        decisions, counts = self._questions(schema, budget, terms, float(max(1, known or 1)))
+        decisions, counts = self._questions(schema, budget, terms, float(told_rows(terms)))
         if decisions is not None:
             decisions.check_capacity(terms.relation, terms.max_rows)
         counts.check_capacity(terms.relation, terms.max_rows)
@@ -332,3 +273,16 @@ class KDTree:
                 "tau='lemma10' is a choice of split_rule='paper' only, whose lemma it is; leave it out",
                 code="LW316",
             )
+
+
+REGISTRATION: Final = Registration(
+    kind=KDTree,
+    page="docs/kd-tree.md",
+    report="cut the space into cells where there are many rows, by noisy decisions, and counted the rows in the cells "
+    "with noise.",
+    not_proved=INSIDE_CELLS,
+    one_row_per_unit=False,
+    two_valued=False,
+    takes_priors=False,
+    warnings=no_warnings,
+)

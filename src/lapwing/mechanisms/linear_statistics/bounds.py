@@ -70,8 +70,6 @@ class Family:
 
         Returns of the sums; of the means over a public number n of rows it is that divided by n.
 
-        References
-        ----------
         Boedihardjo, Strohmer, Vershynin, "Privacy of Synthetic Data: A Statistical Framework", (3.4) and (3.5).
         """
         if neighbours not in get_args(Neighbours):
@@ -106,8 +104,6 @@ def theorem_2_2(family: Family, neighbours: Neighbours, *, epsilon: float, delta
     neighbours: relation of tables. Number of rows: noisy, and public. Returns rows from which on, with probability at
     least ``1 - gamma``, no noisy mean is farther than delta from the true one.
 
-    References
-    ----------
     Boedihardjo, Strohmer, Vershynin, "Privacy of Synthetic Data: A Statistical Framework", Theorem 2.2, with
     ``n >= 2 / (delta epsilon) * |F| log(|F| / gamma)``. What we changed: whole noise, a sensitivity for each kind of
     statistic, a noisy number of rows.
@@ -139,8 +135,6 @@ def theorem_2_3(
     points, drawn independently from mu, and draws from the density that fits the noisy means best, with probability at
     least ``1 - 4 * gamma`` every mean over the draws is within ``8 * delta`` of the one over the rows.
 
-    References
-    ----------
     Boedihardjo, Strohmer, Vershynin, "Privacy of Synthetic Data: A Statistical Framework", Theorem 2.3. We changed:
     ``2 delta^-2 log(2 |F| / gamma)`` rows and draws for values in [-1, 1]; noise as in `theorem_2_2`. The gap of a
     density that does not fit best is to be added to the accuracy.
@@ -172,8 +166,6 @@ def smallest_delta(
     rows: of the private table, n, at least 1; public, expected, or a lower confidence limit. Returns the smallest delta
     for these rows, and the draws and points that it takes.
 
-    References
-    ----------
     As for `theorem_2_3`, solved for delta.
 
     >>> pairs = Family(statistics=481, values="zero-one", tables=120)
@@ -204,8 +196,6 @@ def smallest_delta(
 def smallest_epsilon(family: Family, neighbours: Neighbours, *, rows: int, delta: float, gamma: float) -> float:
     """Return the smallest budget with which the noise is at most delta.
 
-    References
-    ----------
     As for `theorem_2_2`, solved for epsilon.
 
     >>> pairs = Family(statistics=481, values="zero-one", tables=120)
@@ -225,8 +215,6 @@ def draws_needed(family: Family, *, delta: float, gamma: float) -> int:
     Returns ``2 delta^-2 log(2 |F| / gamma)`` for values in [-1, 1], ``delta^-2 log(|F| / gamma)`` for 0 and 1; with
     probability at least ``1 - gamma``.
 
-    References
-    ----------
     Boedihardjo, Strohmer, Vershynin, Lemma 3.2; Hoeffding's inequality in place of Bernstein's.
 
     >>> draws_needed(Family(statistics=11), delta=0.1, gamma=0.2)
@@ -242,8 +230,6 @@ def points_needed(family: Family, *, delta: float, gamma: float, condition_numbe
     Returns ``delta^-2 K |F| / gamma``: with probability at least ``1 - gamma`` some density on the points has all means
     within ``4 * delta`` of the population's.
 
-    References
-    ----------
     Boedihardjo, Strohmer, Vershynin, Lemma 3.3 and the proof of Theorem 2.3.
 
     >>> points_needed(Family(statistics=11), delta=0.1, gamma=0.2, condition_number=1.5)

@@ -1,10 +1,11 @@
 """The a-posteriori certificate: how far statistics of released rows can be from the table's, whatever was assumed."""
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -12,14 +13,23 @@ from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.cell_sums.question import NoisySums
 from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
+from lapwing.kernel.questions.questions import Answer
 from lapwing.maths.noise_tails import gaussian_tail, laplace_tail, sum_tail
-from lapwing.mechanisms.linear_statistics.workload import Workload
-from lapwing.model.certificate.certificate import CERTIFIED, Statement
+from lapwing.mechanisms.linear_statistics.workload import (
+    Workload,
+    answered_workload,
+    noisy_shares,
+    points_of,
+    workload_answers,
+)
+from lapwing.model.certificate.certificate import CERTIFIED, Certificate, Statement
+from lapwing.model.model import ReleasedModel
+from lapwing.schema.schemas import Schema
+from lapwing.schema.values import labels
 
 WorkloadAnswer = NoisyCounts | NoisySums
 
-MOST_LINES: Final = 200
-"""With more tables than this the certificate has one line for all of them."""
+MOST_LINES: Final = 200  # with more tables than this the certificate has one line for all of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +81,6 @@ def certified_errors(
     passes its K with probability at most ``γ / |F|``, or ``γ / (|F| + 1)`` where the number of rows is noisy too. It
     needs no assumption on table, points or solver; post-processing, so free.
 
-    References
-    ----------
     Not in Boedihardjo, Strohmer, Vershynin, whose Theorem 2.3 bounds the error in advance and under assumptions.
     """
     asked = [answer for answer in answers if answer.question.columns]
@@ -114,6 +122,36 @@ def certified_statements(workload: Workload, bounds: np.ndarray, confidence: flo
         text = f"the mean of {each.text} is no further from the table's, {said}"
         lines.append(Statement(kind="certified error of a statistic", text=text, value=float(bound)))
     return tuple(lines)
+
+
+def certified_means(
+    schema: Schema,
+    certificate: Certificate,
+    answers: Sequence[Answer],
+    model: ReleasedModel,
+    confidence: float,
+) -> dict[str, Sequence[object]]:
+    """Return the columns of ``Release.certified_errors``, from what a release keeps.
+
+    Not a number where a row function is not at hand, as in a release that was read from a file.
+    """
+    settings: Any = certificate.settings
+    public_rows = certificate.public_rows
+    workload = answered_workload(schema, settings["degree"], settings["bins"], answers)
+    asked = workload_answers(answers, workload, public_rows)
+    rows = noisy_rows(asked, public_rows)
+    released = workload.means(points_of(model), model.weights, schema)
+    texts = [
+        ", ".join(f"{name}={label}" for name, label in zip(columns, cell, strict=True))
+        for columns in workload.tables
+        for cell in itertools.product(*(labels(workload.groupings[name], schema.field(name)) for name in columns))
+    ]
+    return {
+        "statistic": [*texts, *(each.text for each in workload.statistics)],
+        "noisy": noisy_shares(asked, max(1.0, rows.value)).tolist(),
+        "released": released.tolist(),
+        "largest_error": certified_errors(asked, rows, released, 1 - Fraction(str(confidence))).tolist(),
+    }
 
 
 def tail(law: NoiseLaw, failure: Fraction) -> int:

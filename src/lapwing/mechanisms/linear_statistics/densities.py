@@ -13,11 +13,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
-MOST_STEPS: Final = 200
-"""Most steps of the interior point method; it takes about 25."""
-
-ROUNDING: Final = 1e-12
-"""What rounding may add to a lower bound, for each unit of the targets' size."""
+MOST_STEPS: Final = 200  # most steps of the interior point method; it takes about 25
+ROUNDING: Final = 1e-12  # what rounding may add to a lower bound, for each unit of the targets' size
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +38,6 @@ def minimax_density(matrix: "csr_array", targets: np.ndarray) -> Density:
     matrix: value of each statistic at each point; q and m at least 1; targets: float64 (q,), noisy statistics, finite.
     Returns its gap is about 1e-8 of the targets' size.
 
-    References
-    ----------
     Boedihardjo, Strohmer, Vershynin, "Privacy of Synthetic Data: A Statistical Framework", Algorithm 1, step 2: a
     linear program with ``m + 1`` variables.
 
@@ -106,8 +101,6 @@ def least_error(matrix: "csr_array", targets: np.ndarray, multipliers: np.ndarra
     multipliers: float64 (q,), any numbers y; the bound is good where they are near the program's dual solution. Returns
     at least 0: ``min_i (A^T y)_i - b . y`` for y scaled to an L1 norm of 1, less what rounding may do to it.
 
-    References
-    ----------
     Weak duality: ``max_f |A h - b|_f >= y . (A h - b)`` for every y of L1 norm at most 1, and ``y . A h`` is a mean of
     the ``(A^T y)_i`` with weights h.
 
@@ -130,31 +123,12 @@ def effective_points(weights: np.ndarray) -> float:
     weights: float64 (m,), non-negative, of sum 1. Returns ``1 / sum h_i^2``, from 1 to m. Near 1 the density has
     collapsed onto few points, and rows drawn from it are copies of those.
 
-    References
-    ----------
     Kish (1965), effective sample size of weighted observations.
 
     >>> effective_points(np.array([0.5, 0.5, 0.0]))
     2.0
     """
     return 1.0 / float(np.square(weights).sum())
-
-
-def renyi_condition_number(weights: np.ndarray) -> float:
-    """Return the plug-in estimate of how far a density is from that of its points.
-
-    weights: float64 (m,), non-negative, of sum 1, of points drawn independently from mu. Returns ``m * sum h_i^2``,
-    from 1 to m: estimates ``kappa(nu || mu)``, the integral of the squared density of nu with respect to mu, for the
-    released density in place of the population's nu.
-
-    References
-    ----------
-    Boedihardjo, Strohmer, Vershynin, "Privacy of Synthetic Data: A Statistical Framework", (2.2).
-
-    >>> renyi_condition_number(np.array([0.5, 0.5, 0.0, 0.0]))
-    2.0
-    """
-    return len(weights) * float(np.square(weights).sum())
 
 
 # The program in variables h_1..h_m and t: minimise t, where A h - t <= b, -A h - t <= -b, and h sums to 1.

@@ -17,15 +17,11 @@ if TYPE_CHECKING:
 # -- The limited-memory method of Broyden, Fletcher, Goldfarb and Shanno, for smooth convex functions.
 
 
-MEMORY: Final = 20
-"""Steps that the method remembers."""
-
+MEMORY: Final = 20  # steps that the method remembers
 LEAST_STEP: Final = 1e-12
 """Steps end where even so small a part of one does not lead down: rounding is all that is left."""
 
-MOST_IDLE: Final = 10
-"""Steps end after so many that led nowhere."""
-
+MOST_IDLE: Final = 10  # steps end after so many that led nowhere
 Objective = Callable[[np.ndarray], tuple[float, np.ndarray]]
 _Moves = deque[tuple[np.ndarray, np.ndarray, float]]
 
@@ -36,8 +32,6 @@ def smallest(objective: Objective, start: np.ndarray, precision: float, most_ste
     objective: returns value and gradient at an ndarray of float64, shape (q,); start: float64 (q,), not modified;
     precision: steps end when no entry of the gradient is larger. Returns place: float64 (q,).
 
-    References
-    ----------
     Nocedal, Wright, "Numerical Optimization" (2006), Algorithms 7.4 and 7.5; steps are halved until they lead down
     (Armijo). Not SciPy's: its small matrix products start threads that wait for each other, ten times the time.
 
@@ -94,20 +88,13 @@ def _dot(one: np.ndarray, other: np.ndarray) -> float:
     return float((one * other).sum())
 
 
-MOST_STEPS: Final = 2000
-"""Most steps towards the density; 50 to 300 are taken."""
-
-MOST_STEPS_OF_BOUND: Final = 200
-"""Most steps towards the lower bound of the best error."""
-
-PRECISION: Final = 1e-4
-"""Steps end when no statistic is so much of the noise from where the optimum has it."""
-
+MOST_STEPS: Final = 2000  # most steps towards the density; 50 to 300 are taken
+MOST_STEPS_OF_BOUND: Final = 200  # most steps towards the lower bound of the best error
+PRECISION: Final = 1e-4  # steps end when no statistic is so much of the noise from where the optimum has it
 STIFFNESS: Final = 0.1
 """Of the rounded minimax, in squares of the noise; a third or three times as much gives a lower bound as good."""
 
-CORNER: Final = 0.1
-"""Width of the rounding of absolute values of multipliers, in the unit of errors over noise."""
+CORNER: Final = 0.1  # width of the rounding of absolute values of multipliers, in the unit of errors over noise
 
 
 def max_entropy_density(matrix: "csr_array", targets: np.ndarray, noise: float) -> Density:
@@ -118,8 +105,6 @@ def max_entropy_density(matrix: "csr_array", targets: np.ndarray, noise: float) 
     the one with the smallest ``KL(h || uniform) + |A h - b|^2 / (2 noise)``. Its gap says how much larger its largest
     error is, at most, than the smallest possible.
 
-    References
-    ----------
     In place of Boedihardjo, Strohmer, Vershynin, "Privacy of Synthetic Data: A Statistical Framework", Algorithm 1,
     step 2, whose largest error follows the largest noise. Maximum entropy with a ridge: Dudík, Phillips, Schapire,
     "Maximum Entropy Density Estimation with Generalized Regularization" (2007). The weight ``1 / noise`` of the squares

@@ -4,7 +4,7 @@ ask -> solve -> model: points of a known distribution; noisy statistics; the den
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, cast, get_args
 
@@ -16,24 +16,41 @@ from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
 from lapwing.kernel.questions.questions import Answer, KnownQuestion
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Relation, Terms
-from lapwing.mechanisms.linear_statistics.certified import certified_errors, certified_statements, noisy_rows, tail
+from lapwing.mechanisms.linear_statistics.certified import (
+    certified_errors,
+    certified_means,
+    certified_statements,
+    noisy_rows,
+    tail,
+)
 from lapwing.mechanisms.linear_statistics.densities import effective_points, minimax_density
 from lapwing.mechanisms.linear_statistics.max_entropy import best_error, max_entropy_weights
-from lapwing.mechanisms.linear_statistics.points import points_as_model, points_of
-from lapwing.mechanisms.linear_statistics.workload import Workload, make_workload, noisy_shares, workload_answers
+from lapwing.mechanisms.linear_statistics.workload import (
+    Workload,
+    make_workload,
+    noisy_shares,
+    points_as_model,
+    points_of,
+    truths,
+    workload_answers,
+)
+from lapwing.mechanisms.shared.registration import OwnPoints, Registration
+from lapwing.mechanisms.shared.settings import check_choice, check_number, check_whole
 from lapwing.mechanisms.shared.vectors.reduced_space import (
     MeasuredMu,
+    Mu,
     MuQuestion,
     PublicPoints,
     drawn_points,
     measured_mu,
     planned_mu,
 )
-from lapwing.model.certificate.certificate import Statement
+from lapwing.model.certificate.certificate import CERTIFIED, Statement
 from lapwing.model.model import ReleasedModel
 from lapwing.model.planned import Planned
+from lapwing.model.sampling.conditions import FEW_ATOMS
 from lapwing.model.statistics.expressions import RowFunction, Stat, stat
-from lapwing.schema.scalars import is_among, told
+from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
 
 if TYPE_CHECKING:
@@ -42,12 +59,10 @@ if TYPE_CHECKING:
 
 Solver = Literal["max-entropy", "interior-point"]
 
-LEAST_NOISE: Final = 0.01
-"""Less noise than this, in records, counts as so much."""
-
+LEAST_NOISE: Final = 0.01  # less noise than this, in records, counts as so much
 EFFECTIVE_POINTS: Final = "effective points"
-CONDITION_NUMBER: Final = "condition number"
-"""Kinds of the statements that tell whether the density collapsed."""
+CONDITION_NUMBER: Final = "condition number"  # kinds of the statements that tell whether the density collapsed
+_EVEN: Final = 2.0  # weights with a smaller condition number than this are nearly even
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,20 +142,11 @@ class LinearStatistics:
     def __post_init__(self) -> None:
         object.__setattr__(self, "statistics", _texts(self.statistics))
         for name, least, most in (("degree", 0, 8), ("bins", 2, 4096), ("points", 1, 2**18)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-                raise ParameterError(
-                    f"{name} must be a whole number from {least} to {most}, got {told(value)}", code="LW302"
-                )
+            check_whole(self, name, least, most)
         shares = (("mu_share", 0.01, 0.9), ("mix_uniform", 0.0, 1.0), ("confidence", 0.5, 0.9999))
         for name, lowest, highest in shares:
-            share = getattr(self, name)
-            if isinstance(share, bool) or not isinstance(share, float | int) or not lowest <= share <= highest:
-                raise ParameterError(f"{name} must lie from {lowest} to {highest}, got {told(share)}", code="LW301")
-        if not is_among(self.solver, get_args(Solver)):
-            raise ParameterError(
-                f"solver must be one of {', '.join(get_args(Solver))}, got {told(self.solver)}", code="LW303"
-            )
+            check_number(self, name, lowest, highest)
+        check_choice(self, "solver", Solver)
         if self.degree == 0 and not self.statistics:
             raise ParameterError(
                 "degree=0 asks for no table, and there are no statistics; give one of the two", code="LW316"
@@ -152,23 +158,7 @@ class LinearStatistics:
         return cls(degree=1, bins=2, points=8, mu="product")
 
     def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:
-        """Return one atom per point with a positive weight, spending exactly ``budget``.
-
-        Parameters
-        ----------
-        curator : Curator
-            Answers the questions.
-        schema : Schema
-            With at least one modelled column.
-        budget : Budget
-            Pure ε or zCDP.
-        rng : numpy.random.Generator
-            Draws the points.
-
-        Returns
-        -------
-        ReleasedModel
-        """
+        """Return one atom per point with a positive weight, spending exactly ``budget``."""
         workload = self._workload(schema)
         of_mu, of_workload = self._costs(budget)
         mu = self._points_of(curator, schema, of_mu, rng)
@@ -187,19 +177,7 @@ class LinearStatistics:
     def statements(
         self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
     ) -> tuple[Statement, ...]:
-        """Say how far each statistic of the release can be from the table's, and how good the density is.
-
-        Parameters
-        ----------
-        schema, terms, answers, model
-            Of the release.
-        rng : numpy.random.Generator
-            Not needed: nothing is simulated.
-
-        Returns
-        -------
-        tuple of Statement
-        """
+        """Say how far each statistic of the release can be from the table's, and how good the density is."""
         del rng
         workload = self._workload(schema)
         asked = workload_answers(answers, workload, terms.rows)
@@ -239,15 +217,7 @@ class LinearStatistics:
     def certified(
         self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel
     ) -> tuple[Statement, ...]:
-        """Say how far each statistic of any released model can be from the table's: the first of `statements`.
-
-        Parameters
-        ----------
-        schema, terms, answers
-            Of the release.
-        model : ReleasedModel
-            That of `run`, or what rules and public tables made of it.
-        """
+        """Say how far each statistic of any released model can be from the table's: the first of `statements`."""
         workload = self._workload(schema)
         asked = workload_answers(answers, workload, terms.rows)
         shares = workload.means(points_of(model), model.weights, schema)
@@ -259,22 +229,7 @@ class LinearStatistics:
         return () if self._is_named else (f"that mu ({self.mu!r}) is public is the caller's claim",)
 
     def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
-        """Return what `run` would ask, and the noise on each statistic.
-
-        Parameters
-        ----------
-        schema, budget
-            As for `run`.
-        terms : Terms
-            With a public or expected number of rows.
-        rng : numpy.random.Generator
-            Not needed: nothing is simulated.
-
-        Raises
-        ------
-        ParameterError, CapacityError
-            As `run`.
-        """
+        """Return what `run` would ask, and the noise on each statistic."""
         questions, workload = self.check(schema, budget, terms), self._workload(schema)
         first = workload_answers(questions, workload, terms.rows)[0]
         law = first.noise(terms.relation, terms.max_rows)
@@ -376,3 +331,53 @@ def _texts(statistics: object) -> tuple[str | RowFunction, ...]:
         if isinstance(each, str):
             stat(each)  # refuses what cannot be read
     return tuple(each.text if isinstance(each, Stat) else each for each in listed)
+
+
+def _warnings(schema: Schema, answers: Sequence[Answer], accuracy: Sequence[Statement]) -> tuple[str, ...]:
+    """Say where a density collapsed onto few points, and where an error could be as large as a share can be."""
+    del schema, answers
+    found = {statement.kind: statement.value or 0.0 for statement in accuracy}
+    alike, drowned = found[EFFECTIVE_POINTS], found[CERTIFIED]
+    warned = []
+    if alike < FEW_ATOMS and found[CONDITION_NUMBER] >= _EVEN:
+        warned.append(
+            f"the density has collapsed: {alike:.3g} points carry it, so that rows are copies of few and follow the "
+            "noise; use more budget, fewer statistics, or a mu nearer to the table"
+        )
+    if drowned >= 1.0:
+        warned.append(
+            f"the certified error is {drowned:.3g}, so nothing is certified for some statistics: the noise is as "
+            "large as they are; use more budget, fewer tables or fewer statistics"
+        )
+    return tuple(warned)
+
+
+def _own_points(mechanism: LinearStatistics) -> OwnPoints | None:
+    """Return ``mu`` where it is no name of ours."""
+    if isinstance(mechanism.mu, str) and mechanism.mu in get_args(Mu):
+        return None
+    return OwnPoints(
+        setting="mu", rows=mechanism.mu, count=mechanism.points, place=lambda points: replace(mechanism, mu=points)
+    )
+
+
+def _audited(schema: Schema) -> tuple[LinearStatistics, ...]:
+    """Return the small settings, without statistics and with some."""
+    return LinearStatistics.small(), replace(LinearStatistics.small(), statistics=tuple(truths(schema)))
+
+
+REGISTRATION: Final = Registration(
+    kind=LinearStatistics,
+    page="docs/linear-statistics.md",
+    report="weighted public points so that chosen statistics of them agree with their noisy values. What was not "
+    "chosen is as in the public points.",
+    not_proved="numbers that do not follow from the statistics of the workload",
+    one_row_per_unit=False,
+    two_valued=False,
+    takes_priors=False,
+    warnings=_warnings,
+    own_points=_own_points,
+    audited=_audited,
+    density="points",
+    certified_means=certified_means,
+)

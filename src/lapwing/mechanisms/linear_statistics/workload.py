@@ -19,21 +19,21 @@ from lapwing.kernel.questions.linear_statistics.statistics import RowStatistic, 
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.terms import Relation
-from lapwing.mechanisms.shared.vectors.reduced_space import one_way_groupings
+from lapwing.mechanisms.shared.one_way import is_refined, public_cells
+from lapwing.mechanisms.shared.vectors.reduced_space import ONE_WAY_GROUPS, one_way_groupings
+from lapwing.model.model import ColumnLaw, ReleasedModel, Spans
 from lapwing.model.statistics.expressions import RowFunction, compiled
 from lapwing.rows.out.decode import records
-from lapwing.schema.groupings.grouping import Grouping, identity
+from lapwing.schema.fields import Field
+from lapwing.schema.groupings.grouping import Grouping, cut, identity
 from lapwing.schema.schemas import Schema
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
-MOST_TABLES: Final = 5000
-"""Most marginal tables: the noise on each cell grows with their number."""
-
-MOST_ENTRIES: Final = 2**27
-"""Most numbers of the matrix of statistics on points: 12 bytes each."""
+MOST_TABLES: Final = 5000  # most marginal tables: the noise on each cell grows with their number
+MOST_ENTRIES: Final = 2**27  # most numbers of the matrix of statistics on points: 12 bytes each
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -208,3 +208,65 @@ def noisy_shares(answers: Sequence[NoisyCounts | NoisySums], rows: float) -> np.
         if answer.question.columns
     ]
     return np.concatenate(parts) / rows
+
+
+# -- From a density on points of the domain to a released model, and back.
+
+
+def points_as_model(
+    schema: Schema, workload: Workload, points: Mapping[str, np.ndarray], weights: np.ndarray, rows: int
+) -> ReleasedModel:
+    """Return one atom per point with a positive weight.
+
+    points: mapping of str to int64 (m,), codes; weights: float64 (m,), the density, of sum 1. Returns points; in wide
+    ordered columns that the workload sees through groups only, small cells inside those groups, so that rows out are
+    not all alike. No statistic of the workload changes by that.
+    """
+    kept = np.flatnonzero(weights > 0)
+    exact = {name for each in workload.statistics for name in each.columns}
+    laws: dict[str, ColumnLaw] = {}
+    for field in schema.columns:
+        codes = points[field.name][kept].astype(np.int64)
+        if is_refined(field) and field.name not in exact:
+            laws[field.name] = _in_cells(codes, _small_cells(field, workload.groupings[field.name]))
+        else:
+            laws[field.name] = Spans(codes, codes + 1)
+    return ReleasedModel(weights=weights[kept].astype(np.float64), rows=rows, laws=laws)
+
+
+def points_of(model: ReleasedModel) -> dict[str, np.ndarray]:
+    """Return a point of each atom that `points_as_model` made: dict of str to ndarray of int64, shape (k,)."""
+    found = {}
+    for name, law in model.laws.items():
+        assert isinstance(law, Spans)
+        found[name] = law.starts.astype(np.int64)
+    return found
+
+
+def _small_cells(field: Field, grouping: Grouping) -> Grouping:
+    """Return small cells of a wide column, each inside one group."""
+    inner = grouping.pieces()[0][1 : grouping.regular]
+    return cut(field.domain, np.union1d(inner, public_cells(field, ONE_WAY_GROUPS).cuts))
+
+
+def _in_cells(codes: np.ndarray, cells: Grouping) -> Spans:
+    """Return the cell of each code."""
+    starts, stops, _ = cells.pieces()
+    place = np.searchsorted(starts, codes, side="right") - 1
+    return Spans(starts[place], stops[place])
+
+
+def truths(schema: Schema) -> list[str]:
+    """Return statistics that say of each column whether something holds: of one value, order, missing and special."""
+    found = []
+    for field in schema.columns:
+        name = f"`{field.name}`"
+        if field.type == "boolean":
+            found += [name, f"not {name}"]
+        elif field.categories is not None:
+            found += [f"{name} == {field.categories[0]!r}", f"{name} not in ({field.categories[-1]!r},)"]
+        else:
+            found += [f"{name} > {field.minimum!r}", f"not {name} <= {field.maximum!r}"]
+        found += [f"{name} is None"] * field.domain.missing
+        found += [f"{name} == {each!r}" for each in field.special[:1]]
+    return [*found, f"{found[0]} or {found[-1]}", f"{found[1]} and not ({found[-1]})"]

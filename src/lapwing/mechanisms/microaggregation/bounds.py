@@ -52,8 +52,6 @@ def theorem_5_5(choice: NetChoice, noise: ReleaseNoise, columns: int, degree: in
     (clip, then rescale) and means projected on a closed convex set in the unit ball that holds the rows: ``d (d - 1) /
     2 * (alpha^2 + 1 / (2 sqrt(t)) + 2 || R ||) + d * (means + damping / 4) + 2 || rho ||``.
 
-    References
-    ----------
     Boedihardjo, Strohmer, Vershynin, Theorem 5.5. What we changed, beside the first term: projecting on a convex set
     brings no two points farther apart, so that the means' noise counts once, not twice. A cell of c < b rows has the
     mean ``c / b * y_j``, off by at most ``1 - c / b``, which weighs at most ``c / n * (1 - c / b) <= b / (4 n)``: a
@@ -77,8 +75,6 @@ def theorem_5_9(rows: float, columns: int, epsilon: float, degree: int) -> float
 
     Returns bound on the root-mean-square norm of the tensor ``E X^(d) - sum w_j y_j^(d)``.
 
-    References
-    ----------
     Boedihardjo, Strohmer, Vershynin, Theorem 5.9 (squared there): ``16^d (log log n / log n + p / (epsilon sqrt(n)))``.
     What we changed: no condition on n and epsilon is left.
 
@@ -95,8 +91,6 @@ def paper_noise(rows: float, columns: int, epsilon: float) -> ReleaseNoise:
     entries, ``6 / (n epsilon)`` on each weight and ``12 sqrt(p) / (b epsilon)`` on each coordinate of each mean, damped
     at ``b = sqrt(p sqrt(n) / epsilon)``.
 
-    References
-    ----------
     Boedihardjo, Strohmer, Vershynin, Theorem 5.8, Section 5.7 and (5.16). What we changed: the L1 norm of s Laplace
     variables has the mean square ``s (s + 1)`` times the squared scale, which is less than the paper's
     ``2 s^2``. Cells are counted by Proposition 3.7, at most ``sqrt(n)``.
@@ -139,8 +133,6 @@ def noise_of_sums(
     sum_noise: root-mean-square Euclidean norm of the noise nu on a cell's sum, for rows in the unit ball; independent
     of eta.
 
-    References
-    ----------
     Boedihardjo, Strohmer, Vershynin, Theorem 5.5, for another estimate of the means than theirs.
 
     A cell of c rows with the mean y is given ``(c y + nu) / D``, ``D = max(c + eta, b)``. That is off by at most

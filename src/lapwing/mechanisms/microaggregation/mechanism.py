@@ -21,6 +21,9 @@ from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.shared.coordinates import ConvexSet, Coordinates
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Relation, Terms
+from lapwing.mechanisms.shared.one_way import told_rows
+from lapwing.mechanisms.shared.registration import Registration, no_warnings, nothing_assumed, nothing_certified
+from lapwing.mechanisms.shared.settings import check_choice, check_number, check_whole
 from lapwing.mechanisms.shared.vectors.means import CellSettings, paper_means, paper_questions
 from lapwing.mechanisms.shared.vectors.model import (
     INTERVALS,
@@ -28,11 +31,11 @@ from lapwing.mechanisms.shared.vectors.model import (
     details_and_rest,
     fitting_cells,
     fixed_cells,
+    means_as_model,
     microaggregated_model,
     planned_cells,
 )
 from lapwing.mechanisms.shared.vectors.row_vectors import Numbers, checked_projection, projector, row_coordinates
-from lapwing.mechanisms.shared.vectors.vector_model import means_as_model
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.model import ReleasedModel
 from lapwing.model.planned import Planned
@@ -41,8 +44,7 @@ from lapwing.schema.schemas import Schema
 
 Constants = Literal["tight", "paper"]
 
-ALL_ROWS: Final = 2.0**60
-"""So many rows that every question is asked."""
+ALL_ROWS: Final = 2.0**60  # so many rows that every question is asked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,35 +131,26 @@ class Microaggregation:
     fit_moments: bool = True
 
     def __post_init__(self) -> None:
-        if not is_among(self.constants, get_args(Constants)):
-            raise ParameterError(
-                f"constants must be tight or paper, got {told(self.constants)}; tight is more accurate",
-                code="LW303",
-            )
+        check_choice(self, "constants", Constants, "; tight is more accurate")
         if not callable(self.convex_set) and not is_among(self.convex_set, get_args(ConvexSet)):
             raise ParameterError(
                 f"convex_set must be box, ball, simplex or a callable, got {told(self.convex_set)}; a callable is "
                 "given in Python and kept in no file, so a release with one cannot be resumed",
                 code="LW303",
             )
-        if not is_among(self.numbers, get_args(Numbers)):
-            raise ParameterError(
-                f"numbers must be intervals or means, got {told(self.numbers)}; intervals suits most tables",
-                code="LW303",
-            )
+        check_choice(self, "numbers", Numbers, "; intervals suits most tables")
         for name in ("calibrate", "fit_moments"):
             if not isinstance(getattr(self, name), bool):
                 raise ParameterError(f"{name} must be true or false, got {told(getattr(self, name))}", code="LW304")
-        share = self.one_way_share
-        if isinstance(share, bool) or not isinstance(share, float) or not 0.01 <= share <= 0.9:
-            raise ParameterError(
-                f"one_way_share must lie from 0.01 to 0.9, got {told(share)}; 0.2 suits most tables", code="LW301"
-            )
+        check_number(self, "one_way_share", 0.01, 0.9, "; 0.2 suits most tables")
         for name, least, most in (("directions", 0, 64), ("bins", 2, 4096), ("damping", 1, 2**31)):
-            _check_whole(name, getattr(self, name), least, most)
+            check_whole(self, name, least, most, optional=True)
         if self.intervals is None:
             raise ParameterError("intervals must be a whole number from 2 to 256; 16 suits most tables", code="LW302")
-        _check_whole("intervals", self.intervals, 2, 256)
+        check_whole(self, "intervals", 2, 256)
+
+    certified = nothing_certified
+    assumptions = nothing_assumed
 
     @classmethod
     def small(cls) -> "Microaggregation":
@@ -165,24 +158,7 @@ class Microaggregation:
         return cls(intervals=2, directions=1, bins=2)
 
     def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:  # noqa: ARG002
-        """Return one atom per cell, spending exactly ``budget``.
-
-        Parameters
-        ----------
-        curator : Curator
-            Answers the questions.
-        schema : Schema
-            With at least one modelled column.
-        budget : Budget
-            Pure ε or zCDP.
-        rng : numpy.random.Generator
-            Not needed: the solution is deterministic.
-
-        Returns
-        -------
-        ReleasedModel
-            Products of Bernoullis for Boolean columns, of category distributions and intervals for others.
-        """
+        """Return one atom per cell, spending exactly ``budget``."""
         coordinates = self._coordinates(schema)
         project = projector(coordinates, self.convex_set if callable(self.convex_set) else None)
 
@@ -197,19 +173,7 @@ class Microaggregation:
     def statements(
         self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
     ) -> tuple[Statement, ...]:
-        """Say into how many cells the rows were divided.
-
-        Parameters
-        ----------
-        schema, terms, answers, model
-            Of the release.
-        rng : numpy.random.Generator
-            Not needed: nothing is simulated.
-
-        Returns
-        -------
-        tuple of Statement
-        """
+        """Say into how many cells the rows were divided."""
         del schema, terms, model, rng
         last = next(answer.question for answer in reversed(answers) if isinstance(answer, NoisySums))
         assert isinstance(last, CellSums)
@@ -218,24 +182,9 @@ class Microaggregation:
         return (Statement(kind="cells", text=text, value=float(last.cells)),)
 
     def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
-        """Return what `run` would ask; cells stand there as one, because earlier answers choose them.
-
-        Parameters
-        ----------
-        schema, budget
-            As for `run`.
-        terms : Terms
-            With a public or expected number of rows.
-        rng : numpy.random.Generator
-            Not needed: nothing is simulated.
-
-        Raises
-        ------
-        ParameterError, CapacityError
-            As `run`.
-        """
+        """Return what `run` would ask; cells stand there as one, because earlier answers choose them."""
         coordinates = self.check(schema, budget, terms)
-        rows = float(max(1, terms.rows if terms.rows is not None else terms.expected_rows or 1))
+        rows = float(told_rows(terms))
         details, left = self._details(schema, coordinates, budget)
         questions, cells = self._planned(schema, coordinates, left, terms, rows)
         sums = next(each for each in reversed(questions) if isinstance(each, CellSums))
@@ -347,9 +296,14 @@ class Microaggregation:
         return planned_cells(coordinates, budget, terms, self._cells(schema, coordinates), rows)
 
 
-def _check_whole(name: str, value: object, least: int, most: int) -> None:
-    """Refuse a setting that is no whole number in its range; None chooses one."""
-    if value is None:
-        return
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise ParameterError(f"{name} must be a whole number from {least} to {most}, got {told(value)}", code="LW302")
+REGISTRATION: Final = Registration(
+    kind=Microaggregation,
+    page="docs/microaggregation.md",
+    report="put similar rows into cells, took noisy means of each cell, and draws rows around these means. Single rows "
+    "are blurred by it.",
+    not_proved="tables of two columns or more, and for columns that were not counted by themselves",
+    one_row_per_unit=False,
+    two_valued=False,
+    takes_priors=False,
+    warnings=no_warnings,
+)

@@ -10,31 +10,30 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw, row_sensitivity
 from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.shared.trees.bounds import (
+from lapwing.mechanisms.shared.trees.budget import Root, paper_scales
+from lapwing.mechanisms.shared.trees.model import tree_splits
+from lapwing.mechanisms.shared.trees.shapes import TreeShape
+from lapwing.mechanisms.shared.trees.simulation import (
+    NoiseTree,
     cell_diameters,
+    certificate_quantile,
     least_squares_bound,
+    simulated_bound,
     stopped_bound,
     theorem_4_2,
     tree_deltas,
 )
-from lapwing.mechanisms.shared.trees.budget import Root, paper_scales
-from lapwing.mechanisms.shared.trees.model import tree_splits
-from lapwing.mechanisms.shared.trees.shapes import TreeShape
-from lapwing.mechanisms.shared.trees.simulation import NoiseTree, certificate_quantile, simulated_bound
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.model import ReleasedModel
 from lapwing.schema.groupings.hierarchies import diameters
 from lapwing.schema.schemas import Schema
 
-GAMMA: Final = 0.05
-"""Failure probability of the simulated certificate."""
-
+GAMMA: Final = 0.05  # failure probability of the simulated certificate
 SIMULATED_NODES: Final = 2**22
 SIMULATIONS: Final = (999, 199, 99, 39, 19)
 """The certificate uses the most of these that stay within so many simulated nodes, a fraction of a second."""
 
-PLAN_DRAWS: Final = (4, 200)
-"""A plan simulates its tree at least and at most so often, in between by `SIMULATED_NODES`."""
+PLAN_DRAWS: Final = (4, 200)  # A plan simulates its tree at least and at most so often, in between by `SIMULATED_NODES`
 
 
 def noise_tree(

@@ -27,8 +27,6 @@ def theorem_3(
     the kernel, sigma, above 0, in the unit of the width. Returns with probability at least ``1 - delta`` the largest
     difference of the kernel densities, over all places, is at most this. It says nothing from 1 on.
 
-    References
-    ----------
     Kreačić et al., "Differentially Private Synthetic Data Using KD-Trees", Theorem 3, threshold 0. What we changed: any
     bandwidth and noise scale, and ``delta <= 1/2`` in place of ``cells <= 1 / delta`` (Lemma 17): the proof needs only
     that the sizes of all noise sum to at most ``2 * cells * scale * log(1 / delta)``. For their sum at once, whole or
@@ -73,8 +71,6 @@ def theorem_5(
     half a threshold of rows. Private, as the next; light_rows: m: rows in cells with fewer than one and a half
     thresholds of rows.
 
-    References
-    ----------
     Kreačić et al., Theorem 5. What we changed: any bandwidth and noise scale, and the threshold ``t`` is rounded up to
     an even number. Written with it, the bound is ``(m + M t) / (n - m - M t / 2) + m / n`` and the rounding to centres.
     The proof holds where no noise is larger than ``t / 2``, which the union over all cells gives. Rounded, it does for

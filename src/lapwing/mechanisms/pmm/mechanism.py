@@ -3,15 +3,17 @@
 ask -> solve -> model: noisy counts of a tree of nested cells, made consistent, and rows placed in the leaf cells.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from fractions import Fraction
+from typing import ClassVar, Final, Literal
 
 import numpy as np
 
-from lapwing.errors import ParameterError
+from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.noise_law import NoiseLaw
+from lapwing.kernel.noise_law import NoiseLaw, row_sensitivity
 from lapwing.kernel.plain import MAX_CELLS
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
@@ -24,8 +26,25 @@ from lapwing.mechanisms.pmm.accuracy import (
     paper_statement,
     planned_statements,
 )
-from lapwing.mechanisms.pmm.plan import TreePlan, default_plan, paper_plan, tree_shapes
-from lapwing.mechanisms.shared.one_way import known_rows
+from lapwing.mechanisms.shared.one_way import known_rows, planned_rows
+from lapwing.mechanisms.shared.registration import (
+    INSIDE_CELLS,
+    Registration,
+    no_warnings,
+    nothing_assumed,
+    nothing_certified,
+)
+from lapwing.mechanisms.shared.settings import check_choice, check_whole
+from lapwing.mechanisms.shared.trees.budget import (
+    DEEP_STEPS,
+    Root,
+    bound_factor,
+    chosen_depth,
+    default_shares,
+    optimal_shares,
+    paper_shares,
+    unit_sd,
+)
 from lapwing.mechanisms.shared.trees.model import (
     Consistency,
     Placement,
@@ -34,13 +53,121 @@ from lapwing.mechanisms.shared.trees.model import (
     greedy_leaves,
     has_exact_root,
 )
-from lapwing.mechanisms.shared.trees.shapes import TreeShape
+from lapwing.mechanisms.shared.trees.shapes import TreeShape, tree_shape
 from lapwing.mechanisms.shared.trees.simulation import NoiseTree
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.model import ReleasedModel
 from lapwing.model.planned import Planned
-from lapwing.schema.scalars import is_among, told
+from lapwing.schema.groupings.hierarchies import hierarchy
 from lapwing.schema.schemas import Schema
+
+EXTRA_LEVELS: Final = 2
+"""How far below the depth that minimises the bound the tree goes; chosen on four laws, d = 1 and 2 (docs/pmm.md)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreePlan:
+    """Say how a table is cut and what share of the budget each level gets; a function of public numbers.
+
+    schedule: the column of the schema that each level from 1 on splits; shares: share of each level from 0 on; they sum
+    to 1, the last one is not 0.
+    """
+
+    schedule: tuple[int, ...]
+    shares: tuple[Fraction, ...]
+
+    def question(self, schema: Schema, budget: Budget) -> TreeCounts:
+        """Return the question that spends exactly ``budget``; columns that are never split are left out of it."""
+        used = sorted(set(self.schedule)) or [0]
+        fields = [schema.columns[place] for place in used]
+        return TreeCounts(
+            columns=tuple(field.name for field in fields),
+            hierarchies=tuple(
+                hierarchy(field.domain, self.schedule.count(place)) for field, place in zip(fields, used, strict=True)
+            ),
+            schedule=tuple(used.index(place) for place in self.schedule),
+            costs=tuple(budget * share if share else None for share in self.shares),
+        )
+
+
+def tree_shapes(schema: Schema, depth: int | None, max_nodes: int, *, is_paper: bool) -> tuple[TreeShape, ...]:
+    """Return the ways to cut a table that a plan chooses from, as deep as the limit allows.
+
+    depth: a depth that the tree must have, where its columns can be split that often.
+    """
+    domains = [column.domain for column in schema.columns]
+    longest = tree_shape(domains, "longest", max_nodes)
+    shapes = (longest,) if is_paper or len(domains) == 1 else (longest, tree_shape(domains, "cycle", max_nodes))
+    fitting = tuple(shape for shape in shapes if depth is None or shape.is_complete or len(shape.schedule) >= depth)
+    if not fitting:
+        fits = max(len(shape.schedule) for shape in shapes)
+        raise CapacityError(
+            f"a tree of depth={depth} over {len(domains)} columns has more than max_nodes={max_nodes} nodes; "
+            f"depth={fits} fits",
+            code="LW503",
+        )
+    return fitting
+
+
+def paper_plan(shape: TreeShape, terms: Terms, budget: Budget, depth: int | None, rows: float) -> TreePlan:
+    """Return the paper's plan: depth ``ceil(log2(ε n))`` and the shares of Theorem 4.3.
+
+    budget: for the tree. A zCDP budget counts as the ε whose Laplace noise has the same standard deviation; rows: a
+    public or noisy number of rows, at least 1; not looked at where a depth is given.
+    """
+    if depth is None:
+        epsilon = math.sqrt(2) / unit_sd(budget.notion, budget.amount, _change("add-remove", terms, budget))
+        depth = max(0, math.ceil(math.log2(epsilon * rows)))
+    levels = min(depth, len(shape.schedule))
+    shares = paper_shares(shape.deltas[: levels + 1], budget.notion, _root(terms, levels))
+    return TreePlan(schedule=shape.schedule[:levels], shares=shares)
+
+
+def default_plan(shapes: Sequence[TreeShape], terms: Terms, budget: Budget, depth: int | None, rows: float) -> TreePlan:
+    """Return the better plan of spec 01: cuts, depth and shares by the bound of weighted least squares.
+
+    rows: a public or noisy number of rows, at least 1.
+    """
+    noise = unit_sd(budget.notion, budget.amount, _change(terms.relation, terms, budget)) / rows
+    plans = [_bounded_plan(shape, terms, budget, depth, noise) for shape in shapes]
+    return min(plans, key=lambda plan: plan[0])[1]
+
+
+def _bounded_plan(
+    shape: TreeShape, terms: Terms, budget: Budget, depth: int | None, noise: float
+) -> tuple[float, TreePlan]:
+    """Return the best plan for one way to cut, and its bound."""
+    most = len(shape.schedule) if depth is None else min(depth, len(shape.schedule))
+    root = _root(terms, most)
+    deltas, resolutions = shape.deltas[: most + 1], shape.resolutions[: most + 1]
+    # The bound counts every noise as if no row were there: measured distances are smallest two levels further down.
+    best = min(chosen_depth(deltas, resolutions, noise, budget.notion, root) + EXTRA_LEVELS, most)
+    if root == "exact":
+        best = max(best, 1)  # an exact root has no noise to spend a budget on
+    if depth is not None:
+        # Deep levels come in steps of two: the last of them must be the depth that was asked for.
+        best = max(best, most - DEEP_STEPS[-1])
+        best += (most - best) % 2
+    bound = noise * bound_factor(
+        deltas[: best + 1], optimal_shares(deltas[: best + 1], budget.notion, root), budget.notion
+    )
+    shares = default_shares(deltas, best, budget.notion, root)
+    return bound + resolutions[best], TreePlan(schedule=shape.schedule[: len(shares) - 1], shares=shares)
+
+
+def _root(terms: Terms, levels: int) -> Root:
+    """Return whether the root needs no budget: the number of rows is public, and there is another level to spend on."""
+    return "exact" if terms.rows is not None and levels else "noisy"
+
+
+def _change(relation: str, terms: Terms, budget: Budget) -> int:
+    """Return the sensitivity of one level in the norm of the budget's noise."""
+    bound = row_sensitivity("add-remove" if relation == "add-remove" else "replace-one", terms.max_rows)
+    return bound.l1 if budget.notion == "pure" else bound.l2_squared
+
+
+# -- the mechanism.
+
 
 Variant = Literal["default", "paper"]
 
@@ -94,6 +221,7 @@ class PMM:
     name: ClassVar[str] = "PMM"
     summary: ClassVar[str] = "noisy tree of nested cells, for one or two columns (default there); best proved accuracy"
     relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")
+    caveat: ClassVar[str] = ""
 
     depth: int | None = None
     variant: Variant = "default"
@@ -102,25 +230,15 @@ class PMM:
     placement: Placement = "uniform"
 
     def __post_init__(self) -> None:
-        depth = self.depth
-        if depth is not None and (isinstance(depth, bool) or not isinstance(depth, int) or not 0 <= depth <= 64):
-            raise ParameterError(
-                f"depth must be a whole number from 0 to 64, got {told(depth)}; leave it out to choose",
-                code="LW302",
-            )
+        check_whole(self, "depth", 0, 64, "; leave it out to choose", optional=True)
         for key, choices in (("variant", Variant), ("consistency", Consistency), ("placement", Placement)):
-            if not is_among(getattr(self, key), get_args(choices)):
-                raise ParameterError(
-                    f"{key} must be one of {', '.join(get_args(choices))}, got {told(getattr(self, key))}",
-                    code="LW303",
-                )
+            check_choice(self, key, choices)
         if self.consistency != "uniform" and self.variant != "paper":
             raise ParameterError("consistency is a choice of variant='paper' only; leave it out", code="LW316")
-        nodes = self.max_nodes
-        if isinstance(nodes, bool) or not isinstance(nodes, int) or not 1 <= nodes <= MAX_CELLS:
-            raise ParameterError(
-                f"max_nodes must be a whole number from 1 to {MAX_CELLS}, got {told(nodes)}", code="LW302"
-            )
+        check_whole(self, "max_nodes", 1, MAX_CELLS)
+
+    certified = nothing_certified
+    assumptions = nothing_assumed
 
     @classmethod
     def small(cls) -> "PMM":
@@ -128,29 +246,7 @@ class PMM:
         return cls(depth=4)
 
     def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:
-        """Return one atom per leaf cell with a positive count, spending exactly ``budget``.
-
-        Parameters
-        ----------
-        curator : Curator
-            Answers the questions.
-        schema : Schema
-            With at least one modelled column.
-        budget : Budget
-            Pure ε or zCDP.
-        rng : numpy.random.Generator
-            Rounds the fitted counts (default variant).
-
-        Returns
-        -------
-        ReleasedModel
-            The uniform model where the noisy total is 0 or less.
-
-        Raises
-        ------
-        CapacityError
-            If a tree of the given depth has more than ``max_nodes`` nodes; nothing is asked then.
-        """
+        """Return one atom per leaf cell with a positive count, spending exactly ``budget``."""
         plan, left = self._planned(curator, schema, budget)
 
         (noisy,) = curator.ask(plan.question(schema, left))
@@ -160,52 +256,21 @@ class PMM:
     def statements(
         self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
     ) -> tuple[Statement, ...]:
-        """Return what is proved about the accuracy of a release.
-
-        Parameters
-        ----------
-        schema, terms
-            Of the release.
-        answers : sequence of NoisyCounts or NoisyTree
-            Of the release.
-        model : ReleasedModel
-            What `run` returned.
-        rng : numpy.random.Generator
-            Simulates noise.
-
-        Returns
-        -------
-        tuple of Statement
-        """
+        """Return what is proved about the accuracy of a release."""
         noisy = next(answer for answer in answers if isinstance(answer, NoisyTree))
         is_paper = self.variant == "paper"
         tree = self._noise_tree(noisy.question, noisy.noises, schema, terms)
         return greedy_statements(noisy, tree) if is_paper else fitted_statements(noisy, tree, model, rng)
 
+    def check(self, schema: Schema, budget: Budget, terms: Terms) -> Sequence[TreeShape]:
+        """Refuse a tree of more than ``max_nodes`` nodes; return its shapes otherwise."""
+        del budget, terms
+        return tree_shapes(schema, self.depth, self.max_nodes, is_paper=self.variant == "paper")
+
     def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:
-        """Return what `run` would ask, and the expected distance between table and model.
-
-        Parameters
-        ----------
-        schema, budget
-            As for `run`.
-        terms : Terms
-            With a public or expected number of rows.
-        rng : numpy.random.Generator
-            Simulates noise.
-
-        Raises
-        ------
-        ParameterError
-            If no number of rows is public or expected.
-        CapacityError
-            As `run`.
-        """
-        known = terms.rows if terms.rows is not None else terms.expected_rows
-        if known is None:
-            raise ParameterError("a plan needs the number of rows that is expected; give expected_rows", code="LW315")
-        rows, is_paper = float(max(1, known)), self.variant == "paper"
-        shapes = tree_shapes(schema, self.depth, self.max_nodes, is_paper=is_paper)
+        """Return what `run` would ask, and the expected distance between table and model."""
+        rows, is_paper = planned_rows(terms), self.variant == "paper"
+        shapes = self.check(schema, budget, terms)
         question = self._tree_plan(shapes, terms, budget, rows).question(schema, budget)
 
         tree = self._noise_tree(question, question.noises(terms.relation, terms.max_rows), schema, terms)
@@ -218,7 +283,7 @@ class PMM:
     def _planned(self, curator: Curator, schema: Schema, budget: Budget) -> tuple[TreePlan, Budget]:
         """Return the plan and the budget for it: public, but for a noisy number of rows that is bought if needed."""
         is_paper = self.variant == "paper"
-        shapes = tree_shapes(schema, self.depth, self.max_nodes, is_paper=is_paper)
+        shapes = self.check(schema, budget, curator.terms)
         rows, left = (1.0, budget) if is_paper and self.depth is not None else known_rows(curator, budget)
         return self._tree_plan(shapes, curator.terms, left, rows), left
 
@@ -241,3 +306,16 @@ class PMM:
         if self.variant == "paper":
             return greedy_leaves(noisy, terms.rows, self.consistency)
         return fitted_leaves(noisy, terms.rows, rng)
+
+
+REGISTRATION: Final = Registration(
+    kind=PMM,
+    page="docs/pmm.md",
+    report="counted, with noise, the rows in cells that are halved again and again, made the counts agree, and placed "
+    "rows in the smallest cells.",
+    not_proved=INSIDE_CELLS,
+    one_row_per_unit=False,
+    two_valued=False,
+    takes_priors=False,
+    warnings=no_warnings,
+)

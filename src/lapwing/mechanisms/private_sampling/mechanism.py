@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Final, Literal, get_args
+from typing import ClassVar, Final, Literal
 
 import numpy as np
 
@@ -27,13 +27,13 @@ from lapwing.kernel.questions.private_draw.question import (
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Relation, Terms
-from lapwing.maths.reduced_density import is_well_conditioned
-from lapwing.maths.walsh import MOST_COLUMNS, low_sets
+from lapwing.maths.reduced_density import MOST_COLUMNS, is_well_conditioned, low_sets
+from lapwing.mechanisms.shared.registration import Registration, no_warnings, nothing_assumed, nothing_certified
+from lapwing.mechanisms.shared.settings import check_choice, check_whole
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.laws import point_laws
 from lapwing.model.model import Indexed, ReleasedModel
 from lapwing.model.planned import Planned
-from lapwing.schema.scalars import is_among, told
 from lapwing.schema.schemas import Schema
 
 Variant = Literal["exact", "published"]
@@ -114,18 +114,14 @@ class PrivateSampling:
     ceiling: float = 2.0
 
     def __post_init__(self) -> None:
-        if not is_among(self.variant, get_args(Variant)):
-            raise ParameterError(
-                f"variant must be exact or published, got {told(self.variant)}; exact allows more rows",
-                code="LW303",
-            )
+        check_choice(self, "variant", Variant, "; exact allows more rows")
         for key, most in (("degree", MOST_COLUMNS), ("draws", MOST_DRAWS), ("points", MOST_POINTS)):
-            value = getattr(self, key)
-            is_whole = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most
-            if not is_whole and not (value is None and key != "degree"):
-                raise ParameterError(f"{key} must be a whole number from 1 to {most}, got {told(value)}", code="LW302")
+            check_whole(self, key, 1, most, optional=key != "degree")
         exact_number("ceiling", self.ceiling)  # also where it is not used: the certificate shows it
         check_density(self._floor, self._ceiling, is_reduced=self._is_published)
+
+    certified = nothing_certified
+    assumptions = nothing_assumed
 
     @classmethod
     def small(cls) -> "PrivateSampling":
@@ -133,29 +129,7 @@ class PrivateSampling:
         return cls(degree=1, floor=0.9)
 
     def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:
-        """Return one point atom per drawn row, spending at most ``budget``.
-
-        Parameters
-        ----------
-        curator : Curator
-            Answers the question.
-        schema : Schema
-            Of required columns with two values.
-        budget : Budget
-            Pure ε or zCDP.
-        rng : numpy.random.Generator
-            Draws the points of the published variant.
-
-        Returns
-        -------
-        ReleasedModel
-            With as many rows as were drawn: drawing that number of rows from it gives exactly them.
-
-        Raises
-        ------
-        ParameterError
-            As `check`; nothing is asked then.
-        """
+        """Return one point atom per drawn row, spending at most ``budget``."""
         (drawn,) = curator.ask(self._question(schema, budget, curator.terms, rng))
         laws = {
             name: Indexed(drawn.codes(place).astype(np.uint8), point_laws([0, 1]))
@@ -164,27 +138,11 @@ class PrivateSampling:
         return ReleasedModel(weights=np.ones(drawn.rows.size), rows=drawn.rows.size, laws=laws)
 
     def check(self, schema: Schema, budget: Budget, terms: Terms) -> None:
-        """Refuse, from public numbers alone, columns of other kinds and more rows than the budget allows.
-
-        Raises
-        ------
-        ParameterError
-            That says how many rows are allowed.
-        """
+        """Refuse, from public numbers alone, columns of other kinds and more rows than the budget allows."""
         self._allowed(schema, budget, terms)
 
     def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:
-        """Return what `run` would ask, and how far the drawn rows would be from the density.
-
-        Parameters
-        ----------
-        schema, budget
-            As for `run`.
-        terms : Terms
-            With a public or expected number of rows.
-        rng : numpy.random.Generator
-            Draws points.
-        """
+        """Return what `run` would ask, and how far the drawn rows would be from the density."""
         question = self._question(schema, budget, terms, rng)
         return Planned(questions=(question,), accuracy=_statements(question))
 
@@ -352,3 +310,22 @@ def _distance(question: PrivateDraw) -> Statement:
         "does not fit the schema counts as spread over all values",
         value=question.least / (question.rows + question.least),
     )
+
+
+def _next_step(schema: Schema, one_way: int, rounds: int) -> str:
+    """Name its only step."""
+    del schema, one_way, rounds
+    return "drawing rows"
+
+
+REGISTRATION: Final = Registration(
+    kind=PrivateSampling,
+    page="docs/private-sampling.md",
+    report="drew rows by chance, without noise, from a density so flat that no single row shows in it.",
+    not_proved="tables of more columns than the degree",
+    one_row_per_unit=True,
+    two_valued=True,
+    takes_priors=False,
+    warnings=no_warnings,
+    next_step=_next_step,
+)

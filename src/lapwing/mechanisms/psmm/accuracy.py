@@ -9,8 +9,7 @@ import numpy.typing as npt
 
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.mechanisms.psmm.box_cells import BoxCells, box_cells
-from lapwing.mechanisms.shared.trees.bounds import check_rows
-from lapwing.mechanisms.shared.trees.simulation import drawn_noise, noise_variance
+from lapwing.mechanisms.shared.trees.simulation import check_rows, drawn_noise, noise_variance
 from lapwing.model.certificate.certificate import Statement
 from lapwing.schema.schemas import Schema
 
@@ -109,9 +108,7 @@ def _size(numbers: Floats, kind: Kind) -> Floats:
     return np.abs(numbers) if kind == "noise" else np.sqrt(numbers)
 
 
-GAMMA: Final = 0.05
-"""Failure probability of the stated distance."""
-
+GAMMA: Final = 0.05  # failure probability of the stated distance
 SIMULATED_CELLS: Final = 2**21
 SIMULATIONS: Final = (199, 99, 39)
 """The most of these that stay within so many simulated cells, else 19, the fewest that state a quantile."""
@@ -119,8 +116,7 @@ SIMULATIONS: Final = (199, 99, 39)
 FACTOR_OF_THEOREM: Final = 2.0
 """Of the published algorithm, which knows the number of rows and returns a measure of just that sum."""
 
-FACTOR_OF_NOISY_SUM: Final = 3.0
-"""Where the released measure sums to the noisy counts."""
+FACTOR_OF_NOISY_SUM: Final = 3.0  # where the released measure sums to the noisy counts
 
 
 def theorem_3_6(diameter: float, complexity: float, *, rows: float, factor: float = FACTOR_OF_THEOREM) -> float:
@@ -141,8 +137,6 @@ def theorem_3_6(diameter: float, complexity: float, *, rows: float, factor: floa
     distance is at most ``2 |Z| / T`` (that is 2 n / T times ``|Z| / n``). If ``T >= 2 n / 3`` this is at most
     ``3 |Z| / n``. If not, ``|Z| >= |sum Z| > n / 3``, and ``3 |Z| / n`` is above 1, which no distance is.
 
-    References
-    ----------
     He, Vershynin, Zhu, "Algorithmically Effective Differentially Private Synthetic Data", Theorem 3.6.
 
     >>> theorem_3_6(0.25, 100.0, rows=1000)

@@ -3,29 +3,190 @@
 ask -> solve -> model: noisy counts of equal cells, the nearest measure without negative counts, and rows in the cells.
 """
 
+import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final, get_args
+from typing import ClassVar, Final, Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import calibrated, row_sensitivity
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Relation, Terms
+from lapwing.maths.arrays import project_to_simplex
 from lapwing.mechanisms.psmm.accuracy import planned_statements, released_statements, suitable_cells
-from lapwing.mechanisms.psmm.box_cells import BoxCells, box_cells, cells_of
-from lapwing.mechanisms.psmm.fit import Surplus, exact_total, fitted_measure, measure_as_model, model_as_measure
-from lapwing.mechanisms.shared.one_way import known_rows
+from lapwing.mechanisms.psmm.box_cells import BoxCells, box_cells, cells_of, cover_deficits
+from lapwing.mechanisms.shared.one_way import known_rows, planned_rows
+from lapwing.mechanisms.shared.registration import (
+    INSIDE_CELLS,
+    Registration,
+    no_warnings,
+    nothing_assumed,
+    nothing_certified,
+)
+from lapwing.mechanisms.shared.settings import check_choice, check_whole
 from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.model.certificate.certificate import Statement
-from lapwing.model.model import ReleasedModel
+from lapwing.model.laws import Laws, uniform_law
+from lapwing.model.model import Indexed, ReleasedModel, narrow
 from lapwing.model.planned import Planned
-from lapwing.schema.scalars import is_among, told
+from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.schemas import Schema
+
+# -- Isotonic regression in absolute error, and what it solves on a line: covering negative counts from positive ones.
+
+
+Integers = npt.NDArray[np.int64]
+
+
+def isotonic_l1(values: Integers, weights: Integers) -> Integers:
+    """Return a non-decreasing sequence that is nearest in weighted absolute error.
+
+    values: int64 (k,), the sequence; weights: int64 (k,), at least 1. Returns int64 (k,), of the minimisers of
+    ``sum(weights * abs(result - values))`` the one with the smallest last entries; it takes no value that is not one of
+    ``values``.
+
+    The error of the best non-decreasing prefix, as a function of an upper bound of its last entry, is convex and
+    piecewise linear; a heap holds its bends. Time ``O(k log k)``.
+
+    Rote (2019), "Isotonic regression by dynamic programming".
+
+    >>> isotonic_l1(np.array([1, 5, 2, 3]), np.array([1, 1, 1, 1])).tolist()
+    [1, 2, 2, 3]
+    """
+    bends: list[tuple[int, int]] = []
+    lowest = []
+    for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
+        heapq.heappush(bends, (-value, 2 * weight))
+        # The new term raises all slopes to the right of the value; those above 0 are cut off.
+        surplus = weight
+        while bends[0][1] <= surplus:
+            surplus -= heapq.heappop(bends)[1]
+        place, slope = bends[0]
+        heapq.heapreplace(bends, (place, slope - surplus))
+        lowest.append(-place)
+    backwards = np.minimum.accumulate(np.array(lowest[::-1], dtype=np.int64))
+    return backwards[::-1]
+
+
+def cover_line(counts: Integers, lengths: Integers) -> Integers:
+    """Move counts on a line as little as possible, so that none has the other sign than their sum.
+
+    counts: int64 (k,), any signs, k at least 1; lengths: int64 (k - 1,), distances between neighbours, at least 1.
+    Returns int64 (k,), same sum; at least 0 where that is, else at most 0.
+
+    What flows between neighbours is the difference of the cumulative sums, so the cumulative sums of the result are
+    the nearest ones, weighted by the distances, that increase from 0 to the sum: isotonic regression, clipped.
+
+    >>> cover_line(np.array([5, 0, -2, 1]), np.array([1, 1, 1])).tolist()
+    [4, 0, 0, 0]
+    >>> cover_line(np.array([1, -3]), np.array([1])).tolist()
+    [0, -2]
+    """
+    total = int(counts.sum())
+    if total < 0:
+        return -cover_line(-counts, lengths)
+    inner = isotonic_l1(np.cumsum(counts)[:-1], lengths)
+    sums = np.concatenate(([0], np.clip(inner, 0, total), [total]))
+    return sums[1:] - sums[:-1]
+
+
+Surplus = Literal["rescale", "lp"]
+
+_MOST_ROWS = 2**53
+
+
+def exact_total(schema: Schema, terms: Terms) -> int | None:
+    """Return the number of rows in the cells where it is public: no column may hold misfits, which are in no cell."""
+    return terms.rows if all(column.domain.missing for column in schema.columns) else None
+
+
+def fitted_measure(counts: np.ndarray, cells: BoxCells, total: int | None) -> np.ndarray:
+    """Return the measure without negative counts that is nearest in bounded-Lipschitz distance.
+
+    counts: int64, shape ``cells.shape``, noisy; total: what the result sums to; None for the sum of the counts. Returns
+    float64, shape ``cells.shape``, at least 0. All zeros where the total is 0 or less.
+
+    What the counts sum to more or less than the total is removed or added at price 1, the largest distance there is,
+    and negative counts are covered at the price of distance. Both together cost least if the negative counts that lie
+    furthest from positive ones are covered by what is added, and all others by moving. Where something is added or
+    removed at price 1 does not matter for the cost, nor where mass comes from that moves at price 1: all cells lose or
+    gain the same there, as far as they hold it (the Euclidean projection), so that no cell gets it all.
+    """
+    wanted = int(counts.sum()) if total is None else total
+    if wanted <= 0:
+        return np.zeros(cells.shape)
+    added = max(0, wanted - int(counts.sum()))
+    if len(cells.axes) == 1 and not added:
+        left = _covered_lines(counts, cells)
+    else:
+        flat = np.ascontiguousarray(counts).reshape(-1)
+        left = cover_deficits(flat, cells.steps(), price=1 / cells.unit, free=added).reshape(cells.shape)
+    if left.min() >= 0 and left.sum() == wanted:
+        return left.astype(np.float64)
+    return project_to_simplex(left, float(wanted))
+
+
+def _covered_lines(counts: np.ndarray, cells: BoxCells) -> np.ndarray:
+    """Return the counts moved along lines of runs until no line has both signs.
+
+    A line with a positive sum covers its own negative counts, at less than the price 1 of mass from elsewhere; a line
+    with a negative sum needs as much as that sum from elsewhere, at price 1 wherever it goes.
+    """
+    axis, runs = cells.axes[0], cells.sides[0].size + 1
+    left = np.moveaxis(counts.copy(), axis, -1)
+    for place in np.ndindex(left.shape[:-1]):
+        left[place][:runs] = cover_line(left[place][:runs], cells.sides[0])
+    return np.moveaxis(left, -1, axis)
+
+
+def measure_as_model(
+    schema: Schema, cells: BoxCells, measure: np.ndarray, rows: int | None, placement: Placement
+) -> ReleasedModel:
+    """Return one atom per cell with mass; the uniform model where there is none.
+
+    measure: float64, shape ``cells.shape``, at least 0; rows: the public number of rows; None for the sum of the
+    measure.
+    """
+    full = np.flatnonzero(measure)
+    stands_for = min(round(float(measure.sum())), _MOST_ROWS) if rows is None else rows
+    if not full.size:
+        uniform = {
+            column.name: Indexed(np.zeros(1, dtype=np.uint8), uniform_law(column.domain)) for column in schema.columns
+        }
+        return ReleasedModel(weights=np.ones(1), rows=stands_for, laws=uniform)
+    places = np.unravel_index(full, cells.shape)
+    laws = {
+        name: Indexed(narrow(place), _laws(grouping, size, placement))
+        for name, grouping, size, place in zip(cells.columns, cells.groupings, cells.shape, places, strict=True)
+    }
+    return ReleasedModel(weights=measure.reshape(-1)[full], rows=stands_for, laws=laws)
+
+
+def model_as_measure(model: ReleasedModel, cells: BoxCells) -> np.ndarray:
+    """Return the measure that `measure_as_model` made a model of."""
+    places = [law.index for law in model.laws.values() if isinstance(law, Indexed)]
+    measure = np.zeros(cells.shape)
+    measure[tuple(places)] = model.weights
+    return measure
+
+
+def _laws(grouping: Grouping, size: int, placement: Placement) -> Laws:
+    """Return one law per coordinate of a column: uniform on its codes, or certain of the one in the middle."""
+    starts, stops, _ = grouping.pieces()
+    starts, stops = starts[:size], stops[:size]
+    if placement == "centre":
+        starts = starts + (stops - starts) // 2
+        stops = starts + 1
+    return Laws(np.arange(size + 1), starts, stops, np.ones(size))
+
+
+# -- the mechanism.
+
 
 LIMIT: Final = 2**20
 
@@ -81,6 +242,7 @@ class PSMM:
     name: ClassVar[str] = "PSMM"
     summary: ClassVar[str] = "noisy counts of equal cells, nearest measure to them; up to three ordered columns"
     relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")
+    caveat: ClassVar[str] = ""
 
     cells: int | None = None
     max_cells: int = 65_536
@@ -88,15 +250,13 @@ class PSMM:
     placement: Placement = "uniform"
 
     def __post_init__(self) -> None:
-        _check_cells("max_cells", self.max_cells, LIMIT)
-        if self.cells is not None:
-            _check_cells("cells", self.cells, self.max_cells)
-        for key, choices in (("surplus", Surplus), ("placement", Placement)):
-            if not is_among(getattr(self, key), get_args(choices)):
-                raise ParameterError(
-                    f"{key} must be one of {', '.join(get_args(choices))}, got {told(getattr(self, key))}",
-                    code="LW303",
-                )
+        check_whole(self, "max_cells", 1, LIMIT)
+        check_whole(self, "cells", 1, self.max_cells, optional=True)
+        check_choice(self, "surplus", Surplus)
+        check_choice(self, "placement", Placement)
+
+    certified = nothing_certified
+    assumptions = nothing_assumed
 
     @classmethod
     def small(cls) -> "PSMM":
@@ -104,31 +264,7 @@ class PSMM:
         return cls(cells=32, max_cells=256)
 
     def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:
-        """Return one atom per cell with mass, spending exactly ``budget``.
-
-        Parameters
-        ----------
-        curator : Curator
-            Answers the questions.
-        schema : Schema
-            With at least one modelled column.
-        budget : Budget
-            Pure ε or zCDP.
-        rng : numpy.random.Generator
-            Not used: the same answers always give the same model.
-
-        Returns
-        -------
-        ReleasedModel
-            The uniform model where the measure has no mass: a noisy sum of 0 or less.
-
-        Raises
-        ------
-        ParameterError
-            If more than three columns are ordered with more than two values; nothing is asked then.
-        CapacityError
-            If the combinations of categories are more than ``max_cells``; nothing is asked then.
-        """
+        """Return one atom per cell with mass, spending exactly ``budget``."""
         del rng
         self.check(schema, budget, curator.terms)
         rows, left = (1.0, budget) if self.cells is not None else known_rows(curator, budget)
@@ -141,23 +277,7 @@ class PSMM:
     def statements(
         self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
     ) -> tuple[Statement, ...]:
-        """Return what is proved about the accuracy of a release.
-
-        Parameters
-        ----------
-        schema, terms
-            Of the release.
-        answers : sequence of NoisyCounts
-            Of the release.
-        model : ReleasedModel
-            What `run` returned.
-        rng : numpy.random.Generator
-            Simulates noise.
-
-        Returns
-        -------
-        tuple of Statement
-        """
+        """Return what is proved about the accuracy of a release."""
         noisy = next(answer for answer in answers if isinstance(answer, NoisyCounts) and answer.question.columns)
         cells = cells_of(schema, noisy.question.groupings)
         counts, total = cells.within(noisy.counts), self._total(schema, terms)
@@ -166,28 +286,8 @@ class PSMM:
         return released_statements(cells, noisy.noise, counts, measure, rng)
 
     def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:
-        """Return what `run` would ask, and the expected distance between table and model.
-
-        Parameters
-        ----------
-        schema, budget
-            As for `run`.
-        terms : Terms
-            With a public or expected number of rows.
-        rng : numpy.random.Generator
-            Simulates noise.
-
-        Raises
-        ------
-        ParameterError
-            If no number of rows is public or expected; otherwise as `run`.
-        CapacityError
-            As `run`.
-        """
-        known = terms.rows if terms.rows is not None else terms.expected_rows
-        if known is None:
-            raise ParameterError("a plan needs the number of rows that is expected; give expected_rows", code="LW315")
-        rows = float(max(1, known))
+        """Return what `run` would ask, and the expected distance between table and model."""
+        rows = planned_rows(terms)
         cells = self._chosen_cells(schema, terms, budget, rows)
         question = _question(cells, budget)
         noise = question.noise(terms.relation, terms.max_rows)
@@ -217,7 +317,13 @@ def _question(cells: BoxCells, cost: Budget) -> MarginalCounts:
     return MarginalCounts(columns=cells.columns, groupings=cells.groupings, cost=cost)
 
 
-def _check_cells(key: str, value: object, most: int) -> None:
-    """Refuse what is no number of cells."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-        raise ParameterError(f"{key} must be a whole number from 1 to {most}, got {told(value)}", code="LW302")
+REGISTRATION: Final = Registration(
+    kind=PSMM,
+    page="docs/psmm.md",
+    report="counted, with noise, the rows in equal cells, and took the nearest table that has no negative counts.",
+    not_proved=INSIDE_CELLS,
+    one_row_per_unit=False,
+    two_valued=False,
+    takes_priors=False,
+    warnings=no_warnings,
+)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, Literal, get_args
+from typing import Final, Literal
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.shared.cells import MAX_DEPTH, CellTree
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells, SparseCounts
+from lapwing.mechanisms.shared.settings import check_choice, check_whole
 from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.mechanisms.shared.trees.shapes import longest_edges
 from lapwing.model.certificate.certificate import Statement
@@ -19,7 +20,7 @@ from lapwing.model.laws import uniform_law
 from lapwing.model.model import Indexed, ReleasedModel, Spans
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.hierarchies import Hierarchy, hierarchy
-from lapwing.schema.scalars import is_among, told
+from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
 
 # -- Least squares on a binary tree of which only the leaves were measured: non-negative, and mass stays where it was.
@@ -100,9 +101,7 @@ def _shared(mass: np.ndarray, parents: np.ndarray, estimate: np.ndarray, reached
 
 Fit = Literal["least_squares", "threshold"]
 
-MAX_FITTED: Final = 2**20
-"""Most cells of the first level for a fit that lists them all."""
-
+MAX_FITTED: Final = 2**20  # most cells of the first level for a fit that lists them all
 MOST_UNIFORM: Final = 4
 """Up to so many columns rows are spread in their cell by default; in more, cells are mostly empty corners."""
 
@@ -239,36 +238,18 @@ def check_listable(tree: CellTree) -> None:
         )
 
 
-def check_threshold(threshold: object) -> None:
-    """Refuse a threshold that is no whole number from 1 to 2**60; None chooses one."""
-    if threshold is None:
-        return
-    if isinstance(threshold, bool) or not isinstance(threshold, int) or not 1 <= threshold <= 2**60:
-        raise ParameterError(
-            f"threshold must be a whole number from 1 to 2**60, got {told(threshold)}; leave it out to choose",
-            code="LW302",
-        )
-
-
-def check_fit(fit: object) -> None:
-    """Refuse a fit that is not one of the two."""
-    if not is_among(fit, get_args(Fit)):
-        raise ParameterError(f"fit must be one of {', '.join(get_args(Fit))}, got {told(fit)}", code="LW303")
-
-
-def check_placement(placement: object) -> None:
-    """Refuse a placement that is not one of the two; None chooses one."""
-    if placement is not None and not is_among(placement, get_args(Placement)):
-        raise ParameterError(
-            f"placement must be one of {', '.join(get_args(Placement))}, got {told(placement)}", code="LW303"
-        )
+def check_cell_settings(settings: object) -> None:
+    """Refuse a threshold, a fit or a placement that is none; a threshold and a placement of None are chosen."""
+    check_whole(settings, "threshold", 1, 2**60, "; leave it out to choose", optional=True, told_most="2**60")
+    check_choice(settings, "fit", Fit)
+    if getattr(settings, "placement", None) is not None:
+        check_choice(settings, "placement", Placement)
 
 
 # -- How a schema's columns are cut into a tree of cells, and what its questions cost; from public numbers only.
 
 
-MAX_RUN_LEVELS: Final = 20
-"""A column is cut into about 2**20 runs at most: its cuts are listed one by one."""
+MAX_RUN_LEVELS: Final = 20  # A column is cut into about 2**20 runs at most: its cuts are listed one by one
 
 
 def halved_cells(schema: Schema, fine: float, coarse: float) -> CellTree:

@@ -5,23 +5,16 @@ drawing as many rows as the table has, with one core of a two-core AMD EPYC serv
 within a factor of three on the same machine.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from lapwing.kernel.questions.cell_sums.question import CellSums
 from lapwing.kernel.questions.second_moment.question import SecondMoment
-from lapwing.kernel.questions.select_worst.question import SelectWorst
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.adaptive.candidates import MOST_TRIPLE_COLUMNS
-from lapwing.mechanisms.adaptive.costs import particles_of
-from lapwing.mechanisms.adaptive.mechanism import Adaptive
-from lapwing.mechanisms.adaptive.rounds import HAND_CELLS
-from lapwing.mechanisms.private_sampling.mechanism import PrivateSampling
-from lapwing.model.certificate.cost_lines import ChosenTable
+from lapwing.mechanisms.registry import registration_of
 from lapwing.model.planned import Planned, PlannedQuestion
-from lapwing.runs.plan.memory import MemoryNeed, candidate_cells, memory_need, noisy_counts
+from lapwing.runs.plan.memory import MemoryNeed, memory_need, noisy_counts, own_work
 from lapwing.runs.plan.planning import common_figure, expected_terms, first_deviation, noisy_tables, planned
 from lapwing.runs.settings import Settings
 
@@ -35,12 +28,6 @@ _PRODUCT_SECONDS: Final = 5e-10
 _MOMENT_SECONDS: Final = 2.5e-5
 
 _ROW_OUT_BYTES: Final = 8
-
-_SWEEP_SECONDS: Final = 5e-8
-_PAIR_SECONDS: Final = 5e-9
-_CHOICE_SECONDS: Final = 5e-8
-
-_SWEEPS, _LAST_SWEEPS = 4, 10  # of a round; at the end, what explains the particles among them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,27 +61,9 @@ def effort_of(settings: Settings, questions: Questions, terms: Terms, rows: int)
     seconds = _START_SECONDS + _CELL_SECONDS * cells + _COUNT_SECONDS * counts
     memory = memory_need(settings, questions, terms, rows)
     seconds += sum(_vector_seconds(question, rows) for question in questions)
-    mechanism = settings.mechanism
-    if isinstance(mechanism, Adaptive):
-        seconds += _adaptive_seconds(mechanism, settings, questions, terms, rows)
+    work = own_work(settings, questions, terms, rows)
+    seconds += 0.0 if work is None else work.seconds
     return Effort(seconds=seconds, memory=memory, memory_bytes=memory.total + _ROW_OUT_BYTES * cells)
-
-
-def _adaptive_seconds(mechanism: Adaptive, settings: Settings, questions: Questions, terms: Terms, rows: int) -> float:
-    """Return what choosing tables, counting them and moving the particles takes."""
-    columns = len(settings.schema.columns)
-    costs = mechanism.costs_of(settings.schema, settings.request.budget, float(rows), terms)
-    particles = mechanism.particles or particles_of(columns)
-    tables = sum(isinstance(question, ChosenTable) for question in questions)
-    choices = sum(isinstance(question, SelectWorst) for question in questions)
-    cells = sum(candidate_cells(mechanism, settings))
-    looked = cells if columns <= MOST_TRIPLE_COLUMNS else min(cells, HAND_CELLS)
-    sweeps = particles * costs.rounds * _SWEEPS / 2 + costs.particles(rows, particles) * _LAST_SWEEPS
-    return (
-        _SWEEP_SECONDS * sweeps * tables
-        + _PAIR_SECONDS * rows * math.comb(columns, 2) * bool(tables)
-        + _CHOICE_SECONDS * looked * choices
-    )
 
 
 def _vector_seconds(question: PlannedQuestion, rows: int) -> float:
@@ -133,8 +102,8 @@ def max_rows_effects(settings: Settings, terms: Terms, plan: Planned, rows: int)
     terms: its terms, with the schema's own number of rows; rows: the number of rows that are used in all, the same for
     every plan. Returns in increasing order, the schema's own number among them.
     """
-    if settings.schema.privacy_unit is None or isinstance(settings.mechanism, PrivateSampling):
-        return ()  # which protects one row of each unit, and no more
+    if settings.schema.privacy_unit is None or registration_of(settings.mechanism).one_row_per_unit:
+        return ()
     own = terms.max_rows
     plans = {own: (plan, terms)}
     for max_rows in {1, 2, max(1, own // 2), 2 * own} - {own}:

@@ -5,12 +5,9 @@ The constants are measured on releases of up to 200 columns (`docs/memory.md`), 
 
 import math
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations_with_replacement, product, starmap
-from operator import mul
 from typing import Final
 
 from lapwing.errors import CapacityError, ParameterError
@@ -21,17 +18,13 @@ from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.kernel.questions.tree_counts.question import TreeCounts
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.adaptive.candidates import MOST_CELLS, MOST_GROWN, MOST_TRIPLE_COLUMNS
-from lapwing.mechanisms.adaptive.columns import MOST_VALUES
-from lapwing.mechanisms.adaptive.costs import particles_of
-from lapwing.mechanisms.adaptive.fit import SNAPSHOTS
-from lapwing.mechanisms.adaptive.mechanism import Adaptive
+from lapwing.mechanisms.registry import registration_of
+from lapwing.mechanisms.shared.registration import Asked, Work
 from lapwing.model.planned import PlannedQuestion
 from lapwing.rows.counting import CACHE_CELLS
 from lapwing.rows.source import CACHE_BYTES
 from lapwing.runs.plan.planning import expected_terms, planned
 from lapwing.runs.settings import Settings
-from lapwing.schema.fields import Field
 from lapwing.schema.scalars import told
 
 Memory = int | str | None
@@ -46,8 +39,6 @@ _LEAST_READ_BYTES: Final = 30 * 10**6
 _READ_CELL_BYTES: Final = 24
 _UNIT_BYTES: Final = 25
 _COUNT_BYTES: Final = 100
-_ATOM_BYTES: Final = 60
-_CANDIDATE_BYTES: Final = 150
 _CELL_BYTES: Final = 8
 _MOST_ROWS: Final = 10**9
 
@@ -163,16 +154,11 @@ def memory_need(settings: Settings, questions: Sequence[PlannedQuestion], terms:
 
     settings: give mechanism, columns and the width of a row; rows: expected number of rows; None where nobody said one.
     """
-    schema, mechanism = settings.schema, settings.mechanism
+    schema = settings.schema
     model, tables = _COUNT_BYTES * sum(map(noisy_counts, questions)), 0
-    if isinstance(mechanism, Adaptive):
-        expected = _MOST_ROWS if rows is None else rows
-        costs = mechanism.costs_of(schema, settings.request.budget, float(expected), terms)
-        particles = mechanism.particles or particles_of(len(schema.columns))
-        atoms = SNAPSHOTS * costs.particles(expected, particles)
-        pairs, triples = candidate_cells(mechanism, settings)
-        model += _ATOM_BYTES * atoms * len(schema.columns) + _CANDIDATE_BYTES * (pairs + triples)
-        tables = _CELL_BYTES * (pairs + triples)
+    work = own_work(settings, questions, terms, _MOST_ROWS if rows is None else rows)
+    if work is not None:
+        model, tables = model + work.model_bytes, work.table_bytes
     return MemoryNeed(
         start=START_BYTES,
         reading=_reading(len(schema.columns), rows),
@@ -189,31 +175,13 @@ def _reading(columns: int, rows: int | None) -> int:
     return most if rows is None else min(most, _LEAST_READ_BYTES + _READ_CELL_BYTES * rows * columns)
 
 
-def candidate_cells(mechanism: Adaptive, settings: Settings) -> tuple[int, int]:
-    """Return about how many cells the pairs, and the triples, have that compete."""
-    columns, resolutions = settings.schema.columns, mechanism.levels_of(settings.schema)
-    is_mixed = len(columns) <= MOST_TRIPLE_COLUMNS
-    kinds = Counter(_groups_of(column, resolutions) for column in columns)
-    pairs = sum(
-        (count * (count - 1) // 2 if one is two else count * number) * _pair_cells(one, two, is_mixed=is_mixed)
-        for (one, count), (two, number) in combinations_with_replacement(kinds.items(), 2)
-    )
-    number = math.comb(len(columns), 3) if is_mixed else MOST_GROWN
-    return pairs, number * max(groups[-1] for groups in kinds) ** 3
-
-
-def _groups_of(column: Field, resolutions: Sequence[int]) -> tuple[int, ...]:
-    """Return about how many groups a column has at each level."""
-    domain = column.domain
-    is_finer = len(resolutions) > 1 and not (domain.ordered or domain.cuts) and domain.values > resolutions[0]
-    levels = (MOST_VALUES, *resolutions) if is_finer else tuple(resolutions)
-    return tuple(min(size + domain.reserved, domain.size) for size in levels)
-
-
-def _pair_cells(one: tuple[int, ...], two: tuple[int, ...], *, is_mixed: bool) -> int:
-    """Return the cells of all tables of two columns that are small enough."""
-    listed = product(one, two) if is_mixed else zip(reversed(one), reversed(two), strict=False)
-    return sum(cells for cells in starmap(mul, listed) if cells <= MOST_CELLS)
+def own_work(settings: Settings, questions: Sequence[PlannedQuestion], terms: Terms, rows: int) -> Work | None:
+    """Return what the mechanism itself needs; None where that is counting alone."""
+    work = registration_of(settings.mechanism).work
+    if work is None:
+        return None
+    schema, budget = settings.schema, settings.request.budget
+    return work(settings.mechanism, Asked(schema=schema, budget=budget, terms=terms, questions=questions, rows=rows))
 
 
 def noisy_counts(question: PlannedQuestion) -> int:

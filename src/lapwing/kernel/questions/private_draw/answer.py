@@ -11,8 +11,14 @@ from lapwing.kernel.noise.bits import BitSource
 from lapwing.kernel.noise.weighted import weighted_draws
 from lapwing.kernel.questions.private_draw.question import DrawnRows, PrivateDraw
 from lapwing.kernel.terms import Terms
-from lapwing.maths.reduced_density import nearest_density, set_masks, sign_matrix, whole_weights
-from lapwing.maths.walsh import low_degree_sums, walsh_transform
+from lapwing.maths.reduced_density import (
+    low_degree_sums,
+    nearest_density,
+    set_masks,
+    sign_matrix,
+    walsh_transform,
+    whole_weights,
+)
 from lapwing.rows.source import CodedSource
 
 

@@ -16,8 +16,14 @@ from lapwing.kernel.noise_law import NoisyTable, Sensitivity
 from lapwing.kernel.plain import pack_counts, read_key, read_list, read_optional, read_rational, unpack_counts
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.arrays import integers
-from lapwing.maths.reduced_density import EULER_ABOVE, UNIT, is_well_conditioned
-from lapwing.maths.walsh import MOST_COLUMNS, largest_odd_family, low_sets
+from lapwing.maths.reduced_density import (
+    EULER_ABOVE,
+    MOST_COLUMNS,
+    UNIT,
+    is_well_conditioned,
+    largest_odd_family,
+    low_sets,
+)
 from lapwing.schema.groupings.grouping import Grouping
 
 MOST_DRAWS: Final = 2**20

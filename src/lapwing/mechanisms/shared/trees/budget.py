@@ -2,7 +2,7 @@
 
 Every function takes ``deltas``: for each level ``j = 0 .. L`` the number that its noise is multiplied with in the
 accuracy theorems, Δ_{j-1}: the sum of the diameters of the cells that level ``j`` divides, with Δ_{-1} the diameter
-of the whole domain (`lapwing.mechanisms.shared.trees.bounds.tree_deltas`). Only ratios of ``deltas`` matter for shares.
+of the whole domain (`tree_deltas`). Only ratios of ``deltas`` matter for shares.
 """
 
 import functools
@@ -188,7 +188,9 @@ def paper_shares(deltas: Sequence[float], notion: Notion, root: Root = "noisy") 
     (Fraction(1, 4), Fraction(1, 4), Fraction(1, 2))
     """
     # A level that the greedy consistency needs must not round to nothing.
-    return _exact(np.maximum(_paper_parts(deltas, notion, root), _smallest(len(deltas), root)))
+    least = np.full(len(deltas), 1.0 / SHARE_UNITS)
+    least[: _first(root)] = 0.0
+    return _exact(np.maximum(_paper_parts(deltas, notion, root), least))
 
 
 def optimal_shares(deltas: Sequence[float], notion: Notion, root: Root = "noisy") -> tuple[Fraction, ...]:
@@ -278,12 +280,6 @@ def _checked(deltas: Sequence[float]) -> tuple[float, ...]:
             f"deltas must be 1 to {MAX_LEVELS} finite numbers, at least 0; check the tree's sides", code="LW390"
         )
     return tuple(float(delta) for delta in deltas)
-
-
-def _smallest(levels: int, root: Root) -> Floats:
-    parts = np.full(levels, 1.0 / SHARE_UNITS)
-    parts[: _first(root)] = 0.0
-    return parts
 
 
 def _paper_parts(deltas: Sequence[float], notion: Notion, root: Root) -> Floats:

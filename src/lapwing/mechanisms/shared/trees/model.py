@@ -74,8 +74,6 @@ def consistent_counts(
     through it. Returns list of int64, counts of each level, at least 0; children sum to their parent and are comparable
     with their noisy counts.
 
-    References
-    ----------
     He, Vershynin, Zhu, "Algorithmically Effective Differentially Private Synthetic Data", Algorithm 3 and Lemma 4.7.
     The paper leaves ties open: here the odd unit goes left where the parent's count is odd.
 

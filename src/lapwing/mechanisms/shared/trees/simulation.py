@@ -4,7 +4,7 @@ Nothing here looks at an answer: every function needs only the tree and its nois
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -12,17 +12,20 @@ import numpy as np
 import numpy.typing as npt
 
 from lapwing.errors import ParameterError
-from lapwing.mechanisms.shared.trees.bounds import check_rows
-from lapwing.mechanisms.shared.trees.trees import Split, left_weight, level_shapes, node_variances, pooled_estimates
+from lapwing.mechanisms.shared.trees.budget import Root, paper_scales
+from lapwing.mechanisms.shared.trees.trees import (
+    Split,
+    left_weight,
+    level_shapes,
+    node_variances,
+    pooled_estimates,
+    pooled_variances,
+)
 
 Floats = npt.NDArray[np.float64]
 Kind = Literal["laplace", "gaussian"]
 
-CHUNK_NODES: Final = 2**20
-"""Nodes simulated at once: about 30 MiB."""
-
-AFFORDABLE_NODES: Final = 2**26
-MOST_SIMULATIONS: Final = 1000
+CHUNK_NODES: Final = 2**20  # nodes simulated at once: about 30 MiB
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -104,7 +107,7 @@ def simulated_bound(tree: NoiseTree, *, rows: float, simulations: int, rng: np.r
 def certificate_quantile(tree: NoiseTree, *, gamma: float, simulations: int, rng: np.random.Generator) -> float:
     """Return Q such that the distance exceeds ``Q / m + resolution`` with probability at most ``gamma``.
 
-    simulations: draws of the whole tree's noise, at least ``1 / gamma - 1`` (`affordable_simulations`). Returns in
+    simulations: draws of the whole tree's noise, at least ``1 / gamma - 1``. Returns in
     records times distance; ``m`` is the released total, above 0.
 
     The transport ``A = ceil|ζ_∅| Δ_0 + Σ_θ diam(Ω_θ) ceil(|ζ_θ0 - ζ_θ1| / 2)`` of the released tree and those of the
@@ -119,24 +122,6 @@ def certificate_quantile(tree: NoiseTree, *, gamma: float, simulations: int, rng
     rank = _rank(gamma, simulations)
     transports = np.sort(_transports(tree, simulations, rng, whole=True))
     return float(transports[-rank])
-
-
-def affordable_simulations(tree: NoiseTree, gamma: float) -> int:
-    """Return how many simulations the certificate should use: 1000 for small trees, the fewest that work for large.
-
-    Returns ``k / gamma - 1`` rounded up, for the largest k within 2^26 simulated nodes and 1000 simulations, at least
-    1.
-
-    >>> tree = NoiseTree(splits=(), diameters=(np.array([1.0]),), kind="laplace", parameters=(1.0,))
-    >>> affordable_simulations(tree, 0.05)
-    999
-    """
-    _check_gamma(gamma)
-    wanted = min(AFFORDABLE_NODES // tree.nodes, MOST_SIMULATIONS)
-    rank = max(math.floor(gamma * (wanted + 1)), 1)
-    simulations = math.ceil(rank / gamma) - 1
-    # One division of floats can be one too small.
-    return simulations if math.floor(gamma * (simulations + 1)) >= rank else simulations + 1
 
 
 def _check_gamma(gamma: float) -> None:
@@ -248,3 +233,128 @@ def _gaussian(sigma_squared: float, size: int, rng: np.random.Generator) -> Floa
         kept.append(accepted)
         missing -= len(accepted)
     return np.concatenate([*kept, np.zeros(0)])
+
+
+# -- How far a tree's released counts are from the true ones, by theorem.
+
+
+def cell_diameters(sides: Sequence[Floats]) -> Floats:
+    """Return the largest side of every cell of a table.
+
+    sides: sequence of float64, per axis, the length of each group. Returns float64, broadcasts against the table: an
+    axis along which all groups are equally long has length 1.
+
+    >>> cell_diameters([np.array([0.5, 0.5]), np.array([0.25, 0.75])])
+    array([[0.5 , 0.75]])
+    """
+    axes = len(sides)
+    diameters = np.zeros((1,) * axes)
+    for axis, lengths in enumerate(sides):
+        short = lengths[:1] if (lengths == lengths[0]).all() else lengths
+        diameters = np.maximum(diameters, short.reshape((1,) * axis + (-1,) + (1,) * (axes - axis - 1)))
+    return diameters
+
+
+def tree_deltas(splits: Sequence[Split], diameters: Sequence[Floats]) -> list[float]:
+    """Return Δ_{j-1} of every level ``j``: the diameters of the cells that it divides in two, summed.
+
+    diameters: sequence of float64, of the cells of levels 0 to at least ``L - 1`` (level 0 also for ``L = 0``); they
+    broadcast against the levels. Returns ``L + 1`` numbers, the first the diameter of the whole domain (Δ_{-1} := Δ_0
+    in spec 01).
+
+    Cells with a single child cost no transport, so they are left out; with none of them this is the paper's Δ.
+
+    >>> halving = Split(0, np.array([0, 0]))
+    >>> tree_deltas([halving, Split(0, np.array([0, 0, 1]))], [np.array([1.0]), np.array([0.5, 0.5])])
+    [1.0, 1.0, 0.5]
+    """
+    shapes = level_shapes(splits, diameters[0].ndim)
+    deltas = [float(diameters[0].max())]
+    for split, sizes, shape in zip(splits, diameters, shapes, strict=False):
+        whole = np.broadcast_to(sizes, shape)
+        deltas.append(
+            sum(float(split.at(whole, family.parents).sum()) for family in split.families if family.right is not None)
+        )
+    return deltas
+
+
+def theorem_4_2(deltas: Sequence[float], scales: Sequence[float], *, rows: float, resolution: float) -> float:
+    """Return the paper's bound on the expected distance for any noise scales and comparable consistency.
+
+    scales: discrete Laplace scale σ_j of each level, in records; for other noise its standard deviation over sqrt(2).
+    Returns ``(2 sqrt(2) / rows) Σ_j σ_j Δ_{j-1} + resolution``.
+
+    He, Vershynin, Zhu, "Algorithmically Effective Differentially Private Synthetic Data", Theorem 4.2.
+
+    >>> round(theorem_4_2([1.0, 1.0], [2.0, 2.0], rows=1000, resolution=0.5), 4)
+    0.5113
+    """
+    check_rows(rows)
+    total = math.fsum(scale * delta for scale, delta in zip(scales, deltas, strict=True))
+    return 2 * math.sqrt(2) / rows * total + resolution
+
+
+def theorem_4_3(
+    deltas: Sequence[float], epsilon: float, *, rows: float, resolution: float, root: Root = "noisy"
+) -> float:
+    """Return the paper's bound at its optimal noise scales.
+
+    Returns ``(2 sqrt(2) / (epsilon rows)) (Σ_j sqrt(Δ_{j-1}))² + resolution``; with an exact root the sum starts at
+    level 1 and counts twice.
+
+    He, Vershynin, Zhu, Theorem 4.3; its proof is for add-remove neighbours.
+
+    >>> round(theorem_4_3([1.0, 1.0], 1.0, rows=1000, resolution=0.5), 4)
+    0.5113
+    """
+    return theorem_4_2(deltas, paper_scales(deltas, "pure", epsilon, root), rows=rows, resolution=resolution)
+
+
+def least_squares_bound(
+    deltas: Sequence[float], variances: Sequence[float], *, rows: float, resolution: float
+) -> float:
+    """Return the bound on the expected distance for weighted least squares and fair rounding (spec 01).
+
+    variances: noise variance of each level: inf without budget, 0 for an exact root; the last one finite. Returns ``(1
+    / rows) [sqrt(s_0) Δ_0 + Σ_j Δ_{j-1} sqrt(s_j / 2)] + resolution``.
+
+    Holds with single-child nodes too: they only lower the pooled variances, and two siblings with variances ``s`` and
+    ``t`` err by at most ``sqrt(s t / (s + t))``, which is at most ``sqrt(max(s, t) / 2)``.
+
+    >>> least_squares_bound([1.0, 1.0], [0.0, 8.0], rows=1000, resolution=0.5)
+    0.502
+    """
+    check_rows(rows)
+    spreads = pooled_variances(variances)
+    inner = [delta * math.sqrt(spread / 2) for delta, spread in zip(deltas[1:], spreads[1:], strict=True)]
+    return (deltas[0] * math.sqrt(spreads[0]) + math.fsum(inner)) / rows + resolution
+
+
+def stopped_bound(
+    deltas: Sequence[float], variances: Sequence[float], resolutions: Sequence[float], *, rows: float
+) -> float:
+    """Return the best of the bounds of `least_squares_bound` that look at the first levels of the tree only.
+
+    resolutions: of each level, the largest diameter of a cell. Returns the least over J of ``(1 / rows) [sqrt(s_0) Δ_0
+    + Σ_{1 <= j <= J} Δ_{j-1} sqrt(s_j / 2)] + resolutions[J]``.
+
+    The counts of level J determine where mass lies up to the cells of that level, and inside a cell it moves at most by
+    the cell's diameter; the pooled variances still use all levels. Much less than the bound of the whole tree where its
+    deepest levels, which are there for clustered rows, have little budget.
+
+    >>> round(stopped_bound([1.0, 1.0, 2.0], [0.0, 8.0, 1e6], [1.0, 0.5, 0.25], rows=1000), 4)
+    0.502
+    """
+    check_rows(rows)
+    spreads = pooled_variances(variances)
+    inner = [delta * math.sqrt(spread / 2) for delta, spread in zip(deltas[1:], spreads[1:], strict=True)]
+    first = deltas[0] * math.sqrt(spreads[0])
+    return min((first + math.fsum(inner[:level])) / rows + resolution for level, resolution in enumerate(resolutions))
+
+
+def check_rows(rows: float) -> None:
+    """Refuse a number of rows that is not above 0."""
+    if not rows > 0:
+        raise ParameterError(
+            f"rows must be above 0, got {rows}; give a public guess of the number of rows", code="LW390"
+        )

@@ -17,7 +17,7 @@ from lapwing.kernel.questions.shared.coordinates import Coordinates
 from lapwing.kernel.questions.shared.projections import Projection
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Terms
-from lapwing.maths.simplex import project_to_simplex
+from lapwing.maths.arrays import project_to_simplex
 from lapwing.mechanisms.shared.vectors.row_vectors import Projector
 from lapwing.mechanisms.shared.vectors.vector_cells import (
     CELL_ROWS,
@@ -39,15 +39,9 @@ from lapwing.mechanisms.shared.vectors.vector_cells import (
 
 MOST_STEPS: Final = 200
 
-MOST_WORK: Final = 2e10
-"""Most multiplications of one fit; beyond, fewer steps are made."""
-
-LEAST_TRUST: Final = 0.01
-"""Below, the noisy covariance is noise beside what the cells say, and the means stay."""
-
-SETTLED: Final = 1e-4
-"""Steps end when they move no mean by so much."""
-
+MOST_WORK: Final = 2e10  # most multiplications of one fit; beyond, fewer steps are made
+LEAST_TRUST: Final = 0.01  # below, the noisy covariance is noise beside what the cells say, and the means stay
+SETTLED: Final = 1e-4  # steps end when they move no mean by so much
 MomentProjection = Callable[[np.ndarray], np.ndarray]
 
 
@@ -59,8 +53,6 @@ def shrunk_covariance(own: np.ndarray, noisy: np.ndarray, pairs: np.ndarray, sd:
     float64 (p, p), ``own + trust * (noisy - own)`` on the pairs, ``own`` elsewhere; trust: from 0 to 1: the share of
     the mean squared difference that noise does not explain.
 
-    References
-    ----------
     James and Stein (1961), with the variance of the differences estimated by their mean square less that of the noise.
     """
     differences = np.where(pairs, noisy - own, 0.0)

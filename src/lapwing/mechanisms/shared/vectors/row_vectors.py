@@ -8,7 +8,7 @@ import numpy as np
 
 from lapwing.errors import ParameterError
 from lapwing.kernel.questions.shared.coordinates import Coding, ColumnKind, ConvexSet, Coordinates
-from lapwing.mechanisms.shared.public_cells import one_way_grouping, public_cells
+from lapwing.mechanisms.shared.one_way import one_way_grouping, public_cells
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import Grouping, evenly, identity
 from lapwing.schema.schemas import Schema
@@ -21,9 +21,7 @@ def rows_on_simplex(points: np.ndarray) -> np.ndarray:
 
     points: float64 (n, k), finite, k at least 1. Returns float64 (n, k), non-negative rows of sum 1.
 
-    References
-    ----------
-    As `lapwing.maths.simplex.project_to_simplex`, for many rows.
+    As `lapwing.maths.arrays.project_to_simplex`, for many rows.
 
     >>> rows_on_simplex(np.array([[3.0, -2.0, 1.0], [0.2, 0.3, 0.5]])).round(3).tolist()
     [[1.0, 0.0, 0.0], [0.2, 0.3, 0.5]]

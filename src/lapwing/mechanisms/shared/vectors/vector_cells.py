@@ -120,14 +120,10 @@ def covariance_of(answer: NoisySums, totals: Totals) -> Covariance:
 DIRECTION_BITS: Final = 20
 """Directions are rounded to multiples of 2**-20, or coarser where projections would pass 2**40."""
 
-CELL_ROWS: Final = 12
-"""A cell should hold so many times the noise on a cell's sum."""
-
+CELL_ROWS: Final = 12  # A cell should hold so many times the noise on a cell's sum
 MOST_CELLS: Final = 2**12
 
-OUTER_CUTS: Final = 2.0
-"""The outer cells of a direction begin so many standard deviations from the mean."""
-
+OUTER_CUTS: Final = 2.0  # the outer cells of a direction begin so many standard deviations from the mean
 LEAST_VARIANCE: Final = 1e-3
 
 
@@ -207,8 +203,6 @@ def net_cells(coordinates: Coordinates, moment: np.ndarray, rows: float) -> Proj
 
     moment: float64 (p, p), noisy second moment. Returns none where the paper's choice is no direction at all: one cell.
 
-    References
-    ----------
     Algorithm 2, steps 3-7, with formula (5.14) rounded down.
     """
     choice = private_net(rows, coordinates.size)

@@ -1,0 +1,41 @@
+"""Checks of settings, in the same words for every mechanism; ``hint`` is the way out."""
+
+from typing import get_args
+
+from lapwing.errors import ParameterError
+from lapwing.schema.scalars import is_among, told
+
+
+def check_whole(
+    settings: object,
+    name: str,
+    least: int,
+    most: int,
+    hint: str = "",
+    *,
+    optional: bool = False,
+    told_most: str | None = None,
+) -> None:
+    """Refuse a setting that is no whole number in its range; an optional one may be None."""
+    value = getattr(settings, name)
+    if optional and value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise ParameterError(
+            f"{name} must be a whole number from {least} to {told_most or most}, got {told(value)}{hint}", code="LW302"
+        )
+
+
+def check_number(settings: object, name: str, least: float, most: float, hint: str = "", *, words: str = "lie") -> None:
+    """Refuse a setting that is no number in its range."""
+    value = getattr(settings, name)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
+        raise ParameterError(f"{name} must {words} from {least} to {most}, got {told(value)}{hint}", code="LW301")
+
+
+def check_choice(settings: object, name: str, choices: object, hint: str = "") -> None:
+    """Refuse a setting that is none of the words of a Literal: in the text, two have an "or" and more have commas."""
+    value, words = getattr(settings, name), get_args(choices)
+    if not is_among(value, words):
+        said = " or ".join(words) if hint else f"one of {', '.join(words)}"
+        raise ParameterError(f"{name} must be {said}, got {told(value)}{hint}", code="LW303")

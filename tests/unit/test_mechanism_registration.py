@@ -1,0 +1,217 @@
+"""A mechanism is one folder and its registration: what it lacks is refused, and what it says is heard everywhere."""
+
+import ast
+import shutil
+import subprocess
+import sys
+import textwrap
+from dataclasses import dataclass, fields
+
+import pytest
+
+from helpers.source_tree import PACKAGE, python_files, syntax
+from lapwing.mechanisms.independent.mechanism import REGISTRATION, Independent
+from lapwing.mechanisms.shared.registration import REQUIRED, Registered, Registration, registered
+
+
+def registration_of(kind):
+    return Registration(
+        **{each.name: getattr(REGISTRATION, each.name) for each in fields(Registration)} | {"kind": kind}
+    )
+
+
+def invented(*bases, without=()):
+    """Return a mechanism with all that it must have, but some of it."""
+    own = {name: vars(Independent)[name] for name in REQUIRED if name not in without}
+    return type("Invented", bases, own | {"name": "Invented"} if "name" not in without else own)
+
+
+def test_a_mechanism_with_all_that_it_must_have_is_registered_by_its_name():
+    found = registered(REGISTRATION, registration_of(invented()))
+
+    assert list(found) == ["independent", "invented"]
+
+
+@pytest.mark.parametrize("bases", [(), (Registered,)], ids=["no base", "stubs of the protocol"])
+@pytest.mark.parametrize("lacking", REQUIRED)
+def test_a_mechanism_that_lacks_something_is_refused(bases, lacking):
+    with pytest.raises(TypeError, match=rf"Invented cannot be registered: it lacks {lacking}$"):
+        registered(registration_of(invented(*bases, without=(lacking,))))
+
+
+def test_check_statements_certified_and_assumptions_are_among_what_a_mechanism_must_have():
+    assert {"check", "plan", "statements", "certified", "assumptions", "caveat", "summary", "small"} <= set(REQUIRED)
+
+
+@pytest.mark.parametrize(
+    "lacking", ["page", "report", "not_proved", "one_row_per_unit", "two_valued", "takes_priors", "warnings"]
+)
+def test_a_registration_that_lacks_something_is_refused(lacking):
+    said = {each.name: getattr(REGISTRATION, each.name) for each in fields(Registration) if each.name != lacking}
+
+    with pytest.raises(TypeError, match=lacking):
+        Registration(**said)
+
+
+def test_two_mechanisms_of_one_name_are_refused():
+    with pytest.raises(TypeError, match="same name"):
+        registered(REGISTRATION, registration_of(dataclass(frozen=True)(type("Twin", (Independent,), {}))))
+
+
+FOLDER = '''
+"""A mechanism that no other file knows."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from lapwing.errors import ParameterError
+from lapwing.mechanisms.shared.one_way import one_way_questions, product_model
+from lapwing.mechanisms.shared.one_way import one_way_grouping
+from lapwing.mechanisms.shared.registration import Registration, Work, nothing_certified
+from lapwing.model.certificate.certificate import Statement
+from lapwing.model.planned import Planned
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invented:
+    name: ClassVar[str] = "Invented"
+    summary: ClassVar[str] = "counts, by hearsay"
+    relations: ClassVar[tuple[str, ...]] = ("add-remove",)
+    caveat: ClassVar[str] = "nothing is kept for sure"
+    groups: int = 4
+
+    certified = nothing_certified
+
+    @classmethod
+    def small(cls):
+        return cls()
+
+    def questions(self, schema, budget):
+        return one_way_questions(schema, self.groupings(schema), budget)
+
+    def groupings(self, schema):
+        return {each.name: one_way_grouping(each, self.groups) for each in schema.columns}
+
+    def run(self, curator, schema, budget, rng):
+        return product_model(curator, schema, self.groupings(schema), budget)
+
+    def plan(self, schema, budget, terms, rng):
+        stated = (Statement(kind="expected error", text="invented", value=0.5),)
+        return Planned(questions=self.questions(schema, budget), accuracy=stated, notes=("A note.",))
+
+    def check(self, schema, budget, terms):
+        if "x" in [each.name for each in schema.columns]:
+            raise ParameterError("a column x is too much", code="LW316")
+
+    def statements(self, schema, terms, answers, model, rng):
+        return (Statement(kind="invented error", text="so large", value=0.25),)
+
+    def assumptions(self):
+        return ("that this was invented",)
+
+
+REGISTRATION = Registration(
+    kind=Invented,
+    page="docs/invented.md",
+    report="made things up.",
+    not_proved="things that were made up",
+    one_row_per_unit=False,
+    two_valued=False,
+    takes_priors=False,
+    warnings=lambda schema, answers, accuracy: (f"warned of {len(answers)} answers",),
+    next_step=lambda schema, one_way, rounds: "inventing",
+    work=lambda mechanism, asked: Work(seconds=1000.0, model_bytes=10**12, table_bytes=0),
+)
+'''
+
+PROGRAM = """
+import polars as pl
+import lapwing as lw
+from lapwing.audit.mechanism_pairs import targets
+from lapwing.kernel.budget.ledger import Ledger
+from lapwing.release.report import release_sections
+from lapwing.runs.progress import watched
+
+def schema_of(name):
+    return {"fields": [{"name": each, "type": "boolean"} for each in (name, "b")]}
+
+book = Ledger.create_or_open("budget.db")
+book.init("d", unit="pure", limit=9, relation="add-remove", privacy_unit="row")
+paid = {"ledger": "budget.db", "dataset": "d", "epsilon": 1, "mechanism": "invented"}
+try:
+    lw.synthesize(pl.DataFrame({"x": [True] * 9, "b": [False] * 9}), schema_of("x"), **paid)
+    raise SystemExit("check was not called")
+except lw.ParameterError as error:
+    assert "too much" in str(error), error
+assert book.balance("d").spent == 0
+
+steps = []
+with watched(lambda progress: steps.append(progress.step)):
+    release = lw.synthesize(pl.DataFrame({"a": [True] * 9, "b": [False] * 9}), schema_of("a"), **paid)
+assert "inventing" in steps
+assert book.balance("d").spent == 1
+certificate = release.certificate
+assert certificate.mechanism == "Invented", certificate
+assert "that this was invented" in certificate.assumed
+assert {"nothing is kept for sure", "warned of 2 answers"} <= set(certificate.warnings), certificate.warnings
+assert "invented error" in [each.kind for each in certificate.accuracy]
+assert any("things that were made up" in each.text for each in release.accuracy().statements)
+sections = release_sections(release.schema, release.model, certificate, release.noisy, release.accuracy())
+assert "Invented made things up." in str(sections[0])
+plan = lw.plan(schema_of("a"), expected_rows=9, epsilon=1, mechanism="Invented")
+assert plan.effort.seconds > 1000 and plan.effort.memory_bytes > 10**12 and "A note." in plan.text()
+assert "invented" in targets()
+release.save("m.lapwing")
+assert lw.load("m.lapwing").certificate.settings == {"groups": 4}
+"""
+
+
+def test_one_folder_and_its_entry_in_the_registry_are_all_that_a_mechanism_needs(tmp_path):
+    copy = tmp_path / "src" / "lapwing"
+    shutil.copytree(PACKAGE, copy)
+    folder, registry = copy / "mechanisms" / "invented", copy / "mechanisms" / "registry.py"
+    folder.mkdir()
+    (folder / "__init__.py").write_text('"""Invented."""\n')
+    (folder / "mechanism.py").write_text(FOLDER.lstrip())
+    line = "from lapwing.mechanisms.invented.mechanism import REGISTRATION as INVENTED\n"
+    before, end, after = registry.read_text().partition("    PRIVATE_SAMPLING,\n)\n")
+    assert end
+    registry.write_text(before.replace("from lapwing.mechanisms.grid", line + "from lapwing.mechanisms.grid", 1))
+    registry.write_text(registry.read_text() + "    PRIVATE_SAMPLING,\n    INVENTED,\n)\n" + after)
+
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(PROGRAM)],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(tmp_path / "src"), "PATH": ""},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+
+
+def importers(package):
+    """Return the files outside of the mechanisms that import one of them: they know it otherwise than registered."""
+    folders = {path.name for path in (package / "mechanisms").iterdir() if path.is_dir()} - {"shared", "__pycache__"}
+    known = {f"lapwing.mechanisms.{name}" for name in folders}
+    return {
+        str(path.relative_to(package))
+        for path in python_files(package)
+        if path.relative_to(package).parts[0] != "mechanisms"
+        for node in ast.walk(syntax(path))
+        if isinstance(node, ast.ImportFrom) and ".".join((node.module or "").split(".")[:3]) in known
+    }
+
+
+def test_no_file_knows_a_mechanism_but_the_public_names_and_the_audits_that_choose_some():
+    assert importers(PACKAGE) == {"verbs/front.py", "audit/linked_pairs.py", "audit/mechanism_pairs.py"}
+
+
+def test_a_file_that_asks_for_a_kind_of_mechanism_is_named(tmp_path):
+    (tmp_path / "mechanisms" / "grid").mkdir(parents=True)
+    (tmp_path / "runs.py").write_text("def f():\n    from lapwing.mechanisms.grid.mechanism import Grid\n")
+    (tmp_path / "verbs.py").write_text("from lapwing.mechanisms.registry import registration_of\n")
+
+    assert importers(tmp_path) == {"runs.py"}
