@@ -15,8 +15,8 @@ import pytest
 
 from helpers.source_answers import code_answers, text_answers
 from lapwing.errors import DataError
-from lapwing.rows.codec.cells import UNREADABLE, Numbers, Texts, Times
-from lapwing.rows.files.readers import open_table
+from lapwing.rows.cells import UNREADABLE, Numbers, Texts, Times
+from lapwing.rows.readers import open_table
 from lapwing.rows.source import code_table
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import PrivacyUnit, Schema

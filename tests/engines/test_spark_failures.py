@@ -19,7 +19,7 @@ from lapwing.errors import DataError
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.rows.engines import spark_frames
 from lapwing.rows.engines.spark_source import SparkSource
-from lapwing.rows.files.readers import open_table
+from lapwing.rows.readers import open_table
 from lapwing.rows.source import code_table
 from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema

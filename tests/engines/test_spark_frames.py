@@ -9,10 +9,10 @@ import pytest
 
 from helpers.spark_sessions import SESSIONS, connect, frame
 from lapwing.errors import DataError
-from lapwing.rows.codec.cells import UNREADABLE, Numbers, Texts, Times
+from lapwing.rows.cells import UNREADABLE, Numbers, Texts, Times
 from lapwing.rows.engines.distributed import installed
 from lapwing.rows.engines.spark_frames import on_worker, part_tables
-from lapwing.rows.files.readers import open_table
+from lapwing.rows.readers import open_table
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
 

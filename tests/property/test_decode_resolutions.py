@@ -7,8 +7,8 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lapwing.rows.codec.cells import Numbers, texts
-from lapwing.rows.codec.codec import encode
+from lapwing.rows.cells import Numbers, texts
+from lapwing.rows.codec import encode
 from lapwing.rows.engines.frames import series_cells
 from lapwing.rows.out.decode import decode
 from lapwing.schema.fields import Field

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from conftest import EXAMPLES, SHARED_DATA
-from lapwing.rows.codec.codec import encode
+from lapwing.rows.codec import encode
 from lapwing.rows.engines.frames import series_cells
 from lapwing.rows.out.decode import decode
 from lapwing.rows.source import code_table

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lapwing.anonymous.partition import equipartition
+from lapwing.anonymous.covariance_loss import equipartition
 from lapwing.errors import ParameterError
 
 LABELS = st.lists(st.integers(0, 9), min_size=1, max_size=60)

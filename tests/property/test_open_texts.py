@@ -15,9 +15,8 @@ from helpers.containers import CONTAINERS
 from helpers.naive_codes import naive_code, naive_text
 from helpers.naive_truncation import kept_of_unit
 from lapwing.errors import DataError
-from lapwing.rows.codec.cells import Numbers, Texts, Times
-from lapwing.rows.codec.codec import encode
-from lapwing.rows.codec.open_cells import open_texts
+from lapwing.rows.cells import Numbers, Texts, Times
+from lapwing.rows.codec import encode, open_texts
 from lapwing.rows.source import code_table
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import PrivacyUnit, Schema

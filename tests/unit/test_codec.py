@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from lapwing.rows.codec.cells import UNREADABLE, Numbers, Texts, Times, texts
-from lapwing.rows.codec.codec import encode, encoder
+from lapwing.rows.cells import UNREADABLE, Numbers, Texts, Times, texts
+from lapwing.rows.codec import encode, encoder
 from lapwing.schema.fields import Field
 
 

@@ -4,8 +4,7 @@ import polars as pl
 import pytest
 
 from lapwing.errors import DataError, SchemaError
-from lapwing.internal.draft import draft_schema
-from lapwing.internal.misfits import FieldFit, check_table
+from lapwing.internal.schemas import FieldFit, check_table, draft_schema
 from lapwing.schema.schemas import Schema
 
 FIELDS = {

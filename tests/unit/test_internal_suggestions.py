@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from helpers.command import lapwing
-from lapwing.internal.draft import draft_schema
+from lapwing.internal.schemas import draft_schema
 from lapwing.internal.suggestions import MOST_ROWS, suggest
 
 ROWS = 400

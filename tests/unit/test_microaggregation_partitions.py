@@ -5,9 +5,15 @@ import pytest
 from pyarrow.parquet import read_table
 
 from helpers.cases import spread
-from lapwing.anonymous import group_moves
-from lapwing.anonymous.group_moves import axis_blocks, local_search
-from lapwing.anonymous.microaggregation import improved, information_loss, mdav, practical_partition
+from lapwing.anonymous import microaggregation as group_moves
+from lapwing.anonymous.microaggregation import (
+    axis_blocks,
+    improved,
+    information_loss,
+    local_search,
+    mdav,
+    practical_partition,
+)
 
 NORMAL = np.random.default_rng(0).normal(size=(40, 3))
 ODD_TABLES = {

@@ -4,8 +4,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from lapwing.rows.codec.cells import Numbers, Texts
-from lapwing.rows.codec.codec import encode
+from lapwing.rows.cells import Numbers, Texts
+from lapwing.rows.codec import encode
 from lapwing.schema.fields import Field
 
 EDGES = [-(2**63), -(2**62), -1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 2**31, 2**62, 2**63 - 1]

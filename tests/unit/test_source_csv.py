@@ -7,9 +7,8 @@ import polars as pl
 import pytest
 
 from lapwing.errors import DataError
-from lapwing.rows import threads
-from lapwing.rows.files import csv_files
-from lapwing.rows.files.csv_files import CsvFile
+from lapwing.rows import csv_files, threads
+from lapwing.rows.csv_files import CsvFile
 
 SIGNS = ["a", "b", "1", ",", ",", "\n", "\n", "\r\n", "\r", '"', '""', " ", "\t", "\0", "é", "\u2028", "\x0b", "x,y\n"]
 PLAIN = [sign for sign in SIGNS if not set(sign) & set('"\r\0')]

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from lapwing.errors import DataError
-from lapwing.rows.files.files import FilesReader, FileStamps, open_file
+from lapwing.rows.files import FilesReader, FileStamps, open_file
 from lapwing.rows.source import code_table
 from lapwing.schema.fields import Field
 from lapwing.schema.scalars import quote

@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from lapwing.rows.codec.cells import Numbers
-from lapwing.rows.codec.codec import encode
+from lapwing.rows.cells import Numbers
+from lapwing.rows.codec import encode
 from lapwing.rows.engines.frames import series_cells
 from lapwing.rows.out.decode import decode
 from lapwing.schema.fields import Field

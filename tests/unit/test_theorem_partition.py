@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from lapwing.anonymous.partition import equipartition, theorem_partition
+from lapwing.anonymous.covariance_loss import equipartition, theorem_partition
 from lapwing.errors import ParameterError
 from lapwing.maths.lattice_net import anonymous_net
 

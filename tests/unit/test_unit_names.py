@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lapwing.rows.codec.cells import Numbers, Texts, Times
-from lapwing.rows.codec.codec import encode
+from lapwing.rows.cells import Numbers, Texts, Times
+from lapwing.rows.codec import encode
 from lapwing.rows.units import UnitNumbers
 from lapwing.schema.fields import Field
 

@@ -14,10 +14,10 @@ from typing import Final
 import numpy as np
 
 from lapwing.errors import CapacityError
-from lapwing.rows.codec.codec import encoder
+from lapwing.rows.codec import encoder
 from lapwing.rows.engines.frames import unreadable
-from lapwing.rows.files.readers import Kind, open_table
 from lapwing.rows.guard import guarded
+from lapwing.rows.readers import Kind, open_table
 from lapwing.rows.units import UnitNumbers, kept_rows, mixed, row_hashes
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema

@@ -21,9 +21,9 @@ from lapwing.release.queries.queries import Groups, asked_table
 from lapwing.release.replicates import Replicates, make_replicates
 from lapwing.release.report import release_html
 from lapwing.release.rows_out import ROWS_PER_FILE, RowsOut, rows_frame, rows_out, write_release
-from lapwing.rows.files.readers import Kind
 from lapwing.rows.out.outputs import write_whole
 from lapwing.rows.out.writers import to_frame_kind
+from lapwing.rows.readers import Kind
 from lapwing.schema.scalars import path_text
 from lapwing.schema.schemas import Schema
 

@@ -9,8 +9,7 @@ from lapwing.errors import ParameterError
 from lapwing.model.model import ReleasedModel
 from lapwing.model.rows import CHUNK, RowChunks
 from lapwing.release.conditional import Where, conditional_chunks, conditional_frames
-from lapwing.rows.out.outputs import whole_files
-from lapwing.rows.out.row_files import is_folder_name, rows_format
+from lapwing.rows.out.outputs import is_folder_name, rows_format, whole_files
 from lapwing.rows.threads import in_order, workers
 from lapwing.runs.generators import checked_seed, fresh_seed, generator
 from lapwing.schema.scalars import path_text, told
@@ -19,7 +18,7 @@ from lapwing.schema.schemas import Schema
 if TYPE_CHECKING:
     import polars as pl
 
-    from lapwing.rows.files.readers import Kind
+    from lapwing.rows.readers import Kind
 
 
 Written = Callable[[int], None]

@@ -12,13 +12,12 @@ import numpy as np
 import polars as pl
 
 from lapwing.errors import DataError, ParameterError
-from lapwing.rows.codec.cells import RawColumn, Texts, Times
-from lapwing.rows.codec.codec import encode
-from lapwing.rows.codec.parsing import DAY_MICROSECONDS, read_numbers, read_reals, read_times
-from lapwing.rows.files.files import find_files, open_file
-from lapwing.rows.files.readers import open_table
+from lapwing.rows.cells import DAY_MICROSECONDS, RawColumn, Texts, Times, read_numbers, read_reals, read_times
+from lapwing.rows.codec import encode
+from lapwing.rows.files import find_files, open_file
 from lapwing.rows.guard import guarded
 from lapwing.rows.out.decode import decoded_column
+from lapwing.rows.readers import open_table
 from lapwing.schema.fields import Field
 from lapwing.schema.rules.rules import Determines
 from lapwing.schema.scalars import category_key, quote

@@ -19,12 +19,12 @@ import numpy as np
 import polars as pl
 
 from lapwing.errors import DataError, ParameterError
-from lapwing.rows.codec.cells import RawColumn
-from lapwing.rows.codec.codec import encoder
+from lapwing.rows.cells import RawColumn
+from lapwing.rows.codec import encoder
 from lapwing.rows.counting import Codes, KeyedColumn, Table, count_keys, count_tables
 from lapwing.rows.engines.frames import unreadable
-from lapwing.rows.files.readers import Kind, open_table
 from lapwing.rows.guard import guarded
+from lapwing.rows.readers import Kind, open_table
 from lapwing.rows.source import MAX_CHUNK_ROWS, CodedSource
 from lapwing.rows.units import UnitNumbers, kept_rows, mixed, row_hashes
 from lapwing.schema.linked import LinkedSchema

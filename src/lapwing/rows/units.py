@@ -15,8 +15,17 @@ import numpy as np
 import polars as pl
 
 from lapwing.errors import DataError
-from lapwing.rows.codec.cells import UNREADABLE, Numbers, RawColumn, Texts, Times
-from lapwing.rows.codec.parsing import moment_texts, read_numbers, read_times, whole_number
+from lapwing.rows.cells import (
+    UNREADABLE,
+    Numbers,
+    RawColumn,
+    Texts,
+    Times,
+    moment_texts,
+    read_numbers,
+    read_times,
+    whole_number,
+)
 from lapwing.schema.fields import Field
 
 T = TypeVar("T")

@@ -19,8 +19,8 @@ from lapwing.model.rows import sample_codes
 from lapwing.model.rules.keeping import kept_components
 from lapwing.model.sampling.fixed import points
 from lapwing.release.release import Release
-from lapwing.rows.files.readers import Kind, check_kind
 from lapwing.rows.out.writers import to_frame_kind
+from lapwing.rows.readers import Kind, check_kind
 from lapwing.runs.generators import checked_seed, fresh_seed, generator
 from lapwing.schema.fields import Field
 from lapwing.schema.linked import LinkedSchema

@@ -15,8 +15,8 @@ import numpy as np
 import polars as pl
 
 from lapwing.errors import DataError
-from lapwing.rows.codec.cells import RawColumn
-from lapwing.rows.codec.open_cells import open_texts
+from lapwing.rows.cells import RawColumn
+from lapwing.rows.codec import open_texts
 from lapwing.rows.counting import Codes, KeyedColumn, Table, count_keys
 from lapwing.rows.engines.distributed import (
     STOPPED,
@@ -37,8 +37,7 @@ from lapwing.rows.engines.distributed import (
     tables_of_cells,
     unpacked,
 )
-from lapwing.rows.engines.frames import unreadable
-from lapwing.rows.engines.pandas_frames import PandasReader, is_nested_pandas
+from lapwing.rows.engines.frames import PandasReader, is_nested_pandas, unreadable
 from lapwing.rows.guard import guarded
 from lapwing.rows.threads import workers
 from lapwing.schema.schemas import Schema
@@ -187,7 +186,7 @@ Part = tuple[np.ndarray, np.ndarray]
 
 
 class DaskSource:
-    """Rows of a Dask frame as codes, where they are; see `lapwing.rows.coded_source.CodedSource`.
+    """Rows of a Dask frame as codes, where they are; see `lapwing.rows.source.CodedSource`.
 
     chunk_rows: code so many rows at a time, and have Dask keep none of the codes.
     """

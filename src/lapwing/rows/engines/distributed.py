@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 
 from lapwing.errors import DataError
-from lapwing.rows.codec.cells import RawColumn
-from lapwing.rows.codec.codec import encoder
+from lapwing.rows.cells import RawColumn
+from lapwing.rows.codec import encoder
 from lapwing.rows.counting import Codes, Table, count_tables
 from lapwing.rows.engines.frames import unreadable
 from lapwing.rows.guard import guarded

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from lapwing.errors import DataError
-from lapwing.rows.codec.cells import UNREADABLE, RawColumn
+from lapwing.rows.cells import UNREADABLE, RawColumn
 from lapwing.rows.engines.distributed import STOPPED, check_installed, fault_of, fault_text, installed
 from lapwing.rows.engines.frames import ArrowReader
 from lapwing.rows.guard import guarded

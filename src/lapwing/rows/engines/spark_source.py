@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from lapwing.errors import DataError
-from lapwing.rows.codec.open_cells import open_texts
+from lapwing.rows.codec import open_texts
 from lapwing.rows.counting import Codes, KeyedColumn, Table, count_keys
 from lapwing.rows.engines.distributed import (
     RowCoder,
@@ -45,7 +45,7 @@ _COUNTED = {"cell": "long", "count": "long"}
 
 
 class SparkSource:
-    """Rows of a Spark frame as codes, where they are; see `lapwing.rows.coded_source.CodedSource`.
+    """Rows of a Spark frame as codes, where they are; see `lapwing.rows.source.CodedSource`.
 
     chunk_rows: code so many rows at a time, and have Spark keep none of the codes, which else it does until `close`.
     """

@@ -1,4 +1,4 @@
-"""Output files and folders that appear whole or not at all. Pure file handling: nothing here knows what a row is.
+"""Output files and folders that appear whole or not at all, and what files of rows are called.
 
 Temporary files are made in hidden folders beside the targets before the work begins, so that a target that cannot be
 written is refused before anything is spent. When the work is done they are flushed to the disk and renamed; when it
@@ -8,16 +8,64 @@ fails they are removed, and earlier versions of the targets stay as they were.
 import contextlib
 import errno
 import os
+import re
 import stat
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import Final, Literal, NoReturn
 
 from lapwing.errors import DataError, ParameterError
-from lapwing.rows.out.row_files import is_part
 from lapwing.rows.out.staging import alone_in, staged
+
+Format = Literal["parquet", "csv"]
+
+_FORMATS: Final[dict[str, Format]] = {".parquet": "parquet", ".csv": "csv"}
+_PART: Final = re.compile(r"part-\d{5,}\.parquet")
+
+
+def has_row_name(file: Path) -> bool:
+    """Return whether a file's name says that it holds rows."""
+    return file.suffix.lower() in _FORMATS
+
+
+def rows_format(file: Path) -> Format:
+    """Return the format that a file's name asks for.
+
+    >>> rows_format(Path("rows.CSV"))
+    'csv'
+    """
+    found = _FORMATS.get(file.suffix.lower())
+    if found is None:
+        raise ParameterError(
+            f"the name of the rows' file must end in .parquet or .csv, got {file.name!r}; rename it", code="LW114"
+        )
+    return found
+
+
+def is_folder_name(text: str) -> bool:
+    """Return whether rows that are written there go to a folder.
+
+    Its name ends in a slash, or it is one already, and is not called as files of rows are.
+    """
+    separators = (os.sep,) if os.altsep is None else (os.sep, os.altsep)
+    return text.endswith(separators) or (os.path.isdir(text) and not has_row_name(Path(text)))
+
+
+def part_name(number: int) -> str:
+    """Return what one file of a folder of rows is called.
+
+    >>> part_name(7)
+    'part-00007.parquet'
+    """
+    return f"part-{number:05d}.parquet"
+
+
+def is_part(file: Path) -> bool:
+    """Return whether a file could be one of a folder of rows that was written here, by its name."""
+    return bool(_PART.fullmatch(file.name)) and file.is_file()
+
 
 _CANNOT_FLUSH = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EBADF)
 

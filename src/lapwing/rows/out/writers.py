@@ -14,14 +14,14 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from lapwing.errors import DataError, LapwingError
-from lapwing.rows.out.row_files import Format, part_name
+from lapwing.rows.out.outputs import Format, part_name
 from lapwing.rows.threads import in_order
 from lapwing.schema.scalars import quote
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lapwing.rows.files.readers import Kind
+    from lapwing.rows.readers import Kind
 
 
 def to_frame_kind(frame: pl.DataFrame, kind: "Kind") -> Any:  # noqa: ANN401 - a frame of the user's own library

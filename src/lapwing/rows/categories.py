@@ -1,8 +1,7 @@
 """Recognise cells of fields whose regular values are a list.
 
-A text cell is first looked up as it is. Cells that this does not settle, and cells that are not text, are recognised
-by what they mean: the number, the Boolean or the moment that a category stands for. What is still unknown goes, where
-the field says so, by its text to a category that is a prefix of it, or to the one category for all that is not listed.
+First by the text as it is, then by what it means (a number, a Boolean, a moment), then, where the field says so, by a
+category that is a prefix of it, or the one category for all that is not listed.
 """
 
 from collections.abc import Callable
@@ -12,10 +11,14 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from lapwing.rows.codec.cells import Numbers, RawColumn, Texts, Times, is_readable
-from lapwing.rows.codec.parsing import (
+from lapwing.rows.cells import (
     DAY_MICROSECONDS,
     WRITTEN_NUMBER,
+    Numbers,
+    RawColumn,
+    Texts,
+    Times,
+    is_readable,
     moment_texts,
     number_texts,
     plain_texts,

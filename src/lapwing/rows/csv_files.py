@@ -1,8 +1,7 @@
 """Read the cells of CSV files as text: exactly those of Python's own parser, without calling it where no quote is.
 
-Python's CSV parser is the rule because no text makes it fail: a stray quote in one cell must not decide whether there
-is an error. It reads text only; what the text means is decided cell by cell under the schema. Lines without quotes are
-cells between separators, which Polars finds several times as fast.
+Python's parser is the rule because no text makes it fail: a stray quote in one cell must not decide whether there is
+an error. Lines without quotes are cells between separators, which Polars finds several times as fast.
 """
 
 import contextlib
@@ -17,7 +16,7 @@ from typing import Final
 
 import polars as pl
 
-from lapwing.rows.codec.cells import RawColumn, Texts
+from lapwing.rows.cells import RawColumn, Texts
 from lapwing.rows.guard import guarded
 from lapwing.rows.threads import in_order
 from lapwing.schema.scalars import quote

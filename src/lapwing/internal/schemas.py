@@ -1,0 +1,350 @@
+"""Draft a schema from a table, and count without noise how well tables fit their schema.
+
+A CSV file has no types, so each of its columns gets the narrowest type that all its cells can be read as.
+"""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import polars as pl
+
+from lapwing.errors import DataError, SchemaError
+from lapwing.judge.metrics import Internal
+from lapwing.judge.rules import REAL, Declared, compare_declared
+from lapwing.rows.cells import DAY_MICROSECONDS, Numbers, RawColumn, Texts, Times, read_numbers, read_reals, read_times
+from lapwing.rows.codec import encoder
+from lapwing.rows.files import TableFile, find_files, open_file
+from lapwing.rows.guard import guarded, private_boundary
+from lapwing.rows.linked import code_linked
+from lapwing.rows.readers import open_table
+from lapwing.rows.source import CodedSource, coded_table
+from lapwing.rows.units import UnitNumbers
+from lapwing.schema.fields import Field, FieldType
+from lapwing.schema.linked import LinkedSchema
+from lapwing.schema.scalars import quote
+from lapwing.schema.schemas import PrivacyUnit, Schema
+
+_PARQUET = (".parquet", ".pq")
+_READ: tuple[FieldType, ...] = ("boolean", "integer", "number", "date", "datetime")
+_DATE_LENGTH = 10
+_CHUNK_ROWS = 2**18
+_TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Object)
+
+
+@private_boundary
+def draft_schema(data: object) -> Internal[Schema]:
+    """Return the skeleton of a schema for a table; names and types of columns are looked at, and the cells of CSV.
+
+    Returns a draft: no field has bounds or categories, and its provenance is "drafted" until its owner says otherwise.
+    """
+    if isinstance(data, str | os.PathLike | list | tuple):
+        types = _types_in_file(data)
+    else:
+        types = guarded("data is not a table whose columns can be read", lambda: _types_of_frame(data))
+    if not types:
+        raise DataError("the table has no column; give a table with at least one", code="LW110")
+    fields = tuple(Field(name=name, type=kind, provenance="drafted") for name, kind in types)
+    return Internal(Schema(fields=fields, is_draft=True))
+
+
+def _types_in_file(source: Any) -> list[tuple[str, FieldType]]:  # noqa: ANN401 - find_files says what it may be
+    """Return names and types of the columns of the first file."""
+    path = find_files(source)[0]
+    if path.suffix.lower() not in _PARQUET:
+        return _types_of_texts(open_file(path))
+    what = f"file {quote(str(path))} cannot be read as Parquet"
+    return guarded(what, lambda: _types_of_frame(pl.scan_parquet(path, glob=False)))
+
+
+def _types_of_texts(file: TableFile) -> list[tuple[str, FieldType]]:
+    """Return names of columns, and the first type that all cells which are not empty can be read as, else string."""
+    possible = {name: np.ones(len(_READ), dtype=bool) for name in file.names}
+    filled = set()
+    for chunk in file.chunks(file.names, _CHUNK_ROWS):
+        for name, cells in chunk.items():
+            assert isinstance(cells, Texts)
+            texts = cells.values.str.strip_chars().replace("", None).drop_nulls()
+            if len(texts):
+                filled.add(name)
+                possible[name] &= _readable(texts)
+    return [
+        (name, _READ[int(possible[name].argmax())] if name in filled and possible[name].any() else "string")
+        for name in file.names
+    ]
+
+
+def _readable(texts: pl.Series) -> np.ndarray:
+    """Return, for each type, whether all texts can be read as it."""
+    is_flag = texts.str.to_lowercase().is_in(["true", "false"]).to_numpy()
+    numbers = read_numbers(texts)
+    is_number = (numbers.is_integer | ~np.isnan(numbers.reals)) & ~is_flag
+    _, is_time = read_times(texts)
+    is_date = is_time & (texts.str.len_chars() == _DATE_LENGTH).to_numpy()
+    return np.array([each.all() for each in (is_flag, numbers.is_integer, is_number, is_date, is_time)])
+
+
+def _types_of_frame(frame: Any) -> list[tuple[str, FieldType]]:  # noqa: ANN401 - any frame that narwhals knows
+    """Return names and types of the columns of a data frame."""
+    # What PyArrow calls a schema is all that is needed of its tables, batches and datasets.
+    empty_table = getattr(getattr(frame, "schema", None), "empty_table", None)
+    known = nw.from_native(frame if empty_table is None else empty_table())
+    return [(name, _field_type(name, dtype)) for name, dtype in known.collect_schema().items()]
+
+
+def _field_type(name: str, dtype: nw.dtypes.DType) -> FieldType:
+    """Return the schema's type for a column's type."""
+    kinds: tuple[tuple[bool, FieldType], ...] = (
+        (dtype == nw.Boolean, "boolean"),
+        (dtype.is_integer(), "integer"),
+        (dtype.is_numeric(), "number"),
+        (dtype == nw.Date, "date"),
+        (dtype == nw.Datetime, "datetime"),
+        (any(dtype == text for text in _TEXT), "string"),
+    )
+    for is_kind, kind in kinds:
+        if is_kind:
+            return kind
+    raise DataError(
+        f"column {quote(name)} is of type {dtype}, which no field can hold; convert or drop it first", code="LW107"
+    )
+
+
+_CHUNK_ROWS = 2**18
+_COUNTS = ("cells", "missing", "clamped", "special", "misfit", "folded", "unlisted")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldFit:
+    """Count the cells of one column by how they fit their field.
+
+    missing: empty cells, NaN, and the schema's texts for missing; clamped: numbers and dates outside the bounds; a
+    release treats them as the nearest bound; misfit: unknown categories, text that is no number or date, infinities; a
+    release treats them as missing, and as misfits where missing is not allowed; folded: texts that are not listed and
+    count under their longest listed prefix; unlisted: other texts that are not listed and count under the category that
+    the schema names for them.
+    """
+
+    name: str
+    cells: int
+    missing: int
+    clamped: int
+    special: int
+    misfit: int
+    folded: int = 0
+    unlisted: int = 0
+
+
+@private_boundary
+def check_table(data: object, schema: Schema) -> Internal[tuple[FieldFit, ...]]:
+    """Count, for every modelled field, the cells that do not fit it."""
+    schema.check_complete()
+    names = [field.name for field in schema.columns]
+    encoders = [[encoder(each) for each in _stages(field)] for field in schema.columns]
+    counts = np.zeros((len(names), len(_COUNTS)), dtype=np.int64)
+    for chunk in open_table(data, schema).chunks(names, _CHUNK_ROWS):
+        for row, (field, stages) in enumerate(zip(schema.columns, encoders, strict=True)):
+            cells = chunk[field.name]
+            counts[row] += _counts(cells, field, [encode(cells) for encode in stages])
+    named = [dict(zip(_COUNTS, found, strict=True)) for found in counts.tolist()]
+    return Internal(tuple(FieldFit(name=name, **found) for name, found in zip(names, named, strict=True)))
+
+
+def _stages(field: Field) -> list[Field]:
+    """Return a field, and before it the same with fewer rules for texts that are not listed, if it has any."""
+    if not field.folds and field.unlisted is None:
+        return [field]
+    folding = replace(field, unlisted=None)
+    return [replace(folding, hierarchy=None), folding, field]
+
+
+def _counts(cells: RawColumn, field: Field, stages: list[np.ndarray]) -> tuple[int, ...]:
+    """Return the counts of one chunk, in the order of `_COUNTS`, from the codes under each stage of the field."""
+    codes = stages[-1]
+    is_last = codes == field.domain.last
+    missing = int(np.count_nonzero(is_last & _is_missing(cells, field)))
+    clamped = 0
+    if not field.is_categorical:
+        clamped = int(np.count_nonzero((codes < field.domain.values) & _is_outside(cells, field)))
+    special = int(np.count_nonzero((codes >= field.domain.values) & ~is_last))
+    left = [int(np.count_nonzero(each == field.domain.last)) for each in stages]
+    folded, unlisted = (left[0] - left[1], left[1] - left[2]) if len(stages) > 1 else (0, 0)
+    return len(codes), missing, clamped, special, left[-1] - missing, folded, unlisted
+
+
+def _is_missing(cells: RawColumn, field: Field) -> np.ndarray:
+    """Return where cells are empty, NaN, or a text that the schema calls missing."""
+    if isinstance(cells, Texts):
+        texts = pl.Series(["", *field.missing_values], dtype=pl.String)
+        return np.asarray(cells.values.is_in(texts).fill_null(value=True).to_numpy())
+    missing = np.zeros(len(cells), dtype=bool) if cells.nulls is None else cells.nulls.copy()
+    if isinstance(cells, Numbers) and cells.values.dtype == np.float64:
+        missing |= np.isnan(cells.values)
+    return missing
+
+
+def _is_outside(cells: RawColumn, field: Field) -> np.ndarray:
+    """Return where numbers and dates lie outside the bounds; false where a cell is neither."""
+    low, high = field.range.lo, field.range.top
+    unit = DAY_MICROSECONDS if field.type == "date" else 1
+    if isinstance(cells, Texts) and field.type in ("date", "datetime"):
+        moments, is_time = read_times(cells.values)
+        numbers = moments // unit
+        return is_time & ((numbers < low) | (numbers > high))
+    if isinstance(cells, Texts):
+        numbers = read_reals(cells.values)
+    elif isinstance(cells, Times):
+        numbers = cells.values // unit
+    else:
+        numbers = cells.values
+    return np.asarray((numbers < low) | (numbers > high))
+
+
+# -- How many private rows break the rules that a schema declares, and how far they are from its public totals.
+
+
+@private_boundary
+def check_declared(data: object, schema: Schema) -> Internal[Declared | None]:
+    """Count, for every rule of a schema, the rows that break it, and compare the rows with its public tables.
+
+    data: the private rows; all of them, whatever the privacy unit. Returns the one table is called ``real``; None where
+    the schema declares neither rules nor public tables.
+
+    Memory: the codes of the columns that are spoken of, 1 to 8 bytes a cell.
+
+    >>> import polars as pl
+    >>> fields = [{"name": "child", "type": "boolean"}, {"name": "works", "type": "boolean"}]
+    >>> schema = Schema.from_dict({"fields": fields, "rules": [{"never": {"child": True, "works": True}}]})
+    >>> found = check_declared(pl.DataFrame({"child": [True, True], "works": [True, False]}), schema).value
+    >>> found.rules[0].broken["real"]
+    1
+    """
+    spoken_of = {name for each in (*schema.rules, *schema.public_tables) for name in each.columns}
+    if not spoken_of:
+        return Internal(None)
+    with coded_table(data, replace(schema, privacy_unit=None)) as source:
+        chunks = list(source.chunks())
+    codes = {name: np.concatenate([chunk[name] for chunk in chunks]) for name in sorted(spoken_of)}
+    return Internal(compare_declared({REAL: codes}, schema))
+
+
+_CHUNK_ROWS = 2**18
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitFit:
+    """Say how the rows of a table spread over its privacy units, and what each ``maxRows`` would keep.
+
+    field: the field that names the unit of a row; max_rows: how many rows of one unit the schema uses; units: all
+    units; the rows without identifier are one of them, together; kept: for some ``maxRows``, in increasing order, the
+    schema's own among them: how many rows would be kept.
+    """
+
+    field: str
+    max_rows: int
+    rows: int
+    units: int
+    rows_without: int
+    largest: int
+    kept: tuple[tuple[int, int], ...]
+
+    @property
+    def mean(self) -> float:
+        """Mean number of rows of a unit; 0 for an empty table."""
+        return self.rows / self.units if self.units else 0.0
+
+    @property
+    def dropped_share(self) -> float:
+        """The share of the rows that the schema's own ``maxRows`` drops, from 0 to below 1."""
+        return 1 - dict(self.kept)[self.max_rows] / self.rows if self.rows else 0.0
+
+
+@private_boundary
+def check_units(data: object, schema: Schema) -> Internal[UnitFit]:
+    """Count the rows of each privacy unit of a table.
+
+    >>> fields = [{"name": "id", "type": "integer", "role": "identifier"}, {"name": "flag", "type": "boolean"}]
+    >>> schema = Schema.from_dict({"fields": fields, "privacyUnit": {"field": "id", "maxRows": 2}})
+    >>> import polars as pl
+    >>> found = check_units(pl.DataFrame({"id": [1, 1, 1, 2], "flag": [True] * 4}), schema).value
+    >>> found.units, found.largest, found.kept, found.dropped_share
+    (2, 3, ((1, 2), (2, 3), (3, 4)), 0.25)
+    """
+    unit = schema.privacy_unit
+    if unit is None:
+        raise SchemaError(
+            "the schema has no privacyUnit, so every row is a unit; name one to count its rows", code="LW217"
+        )
+    numbers = UnitNumbers(schema.field(unit.field))
+    for chunk in open_table(data, schema).chunks([unit.field], _CHUNK_ROWS):
+        numbers.add(chunk[unit.field])
+    sizes = np.bincount(numbers.numbers())
+    largest = int(sizes.max(initial=0))
+    shown = sorted({unit.max_rows, *_usual_limits(largest)})
+    return Internal(
+        UnitFit(
+            field=unit.field,
+            max_rows=unit.max_rows,
+            rows=int(sizes.sum()),
+            units=len(sizes),
+            rows_without=numbers.rows_without,
+            largest=largest,
+            kept=tuple((limit, int(np.minimum(sizes, limit).sum())) for limit in shown),
+        )
+    )
+
+
+def _usual_limits(largest: int) -> Iterator[int]:
+    """Yield 1, 2, 3, 5, 10, 20, 30, 50, 100 and so on, up to the first that keeps all rows."""
+    power = 1
+    while True:
+        for digit in (1, 2, 3, 5):
+            yield digit * power
+            if digit * power >= largest:
+                return
+        power *= 10
+
+
+# -- How well two linked tables fit their schema, and what of their rows breaks rules of both, counted without noise.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkedFit:
+    """Say how two linked tables fit their schema.
+
+    parent, child: how the cells of all rows of a table fit its own fields; children: how many child rows the keys have,
+    and what each ``maxChildren`` would keep; used: parent rows and child rows that a release uses; declared: of the
+    rows used: what parents with their number of children break, and children with the columns of their parent.
+    """
+
+    parent: tuple[FieldFit, ...]
+    child: tuple[FieldFit, ...]
+    children: UnitFit
+    used: tuple[int, int]
+    declared: tuple[Declared | None, Declared | None]
+
+
+@private_boundary
+def check_linked(parent: object, child: object, schema: LinkedSchema) -> Internal[LinkedFit]:
+    """Count what of two linked tables does not fit their schema or breaks its rules."""
+    pair = code_linked(parent, child, schema)
+    of_child = replace(schema.child, privacy_unit=PrivacyUnit(schema.key, schema.max_children))
+    return Internal(
+        LinkedFit(
+            parent=check_table(parent, schema.parent).value,
+            child=check_table(child, schema.child).value,
+            children=check_units(child, of_child).value,
+            used=(pair.parent.rows, pair.child.rows),
+            declared=(_declared(pair.parent, schema.counted), _declared(pair.child, schema.joined)),
+        )
+    )
+
+
+def _declared(source: CodedSource, schema: Schema) -> Declared | None:
+    """Return what the rows of one part break."""
+    chunks = [{field.name: np.empty(0, dtype=field.domain.dtype) for field in schema.columns}, *source.chunks()]
+    codes = {field.name: np.concatenate([chunk[field.name] for chunk in chunks]) for field in schema.columns}
+    return compare_declared({REAL: codes}, schema)
