@@ -1,6 +1,7 @@
 """The covariance loss theorem: its partition, what averaging over blocks loses, and the bounds on that.
 
-Constants and changes are explained in `lapwing.maths.covariance_bounds`.
+Numbers are those of Boedihardjo, Strohmer, Vershynin, "Covariance's Loss is Privacy's Gain"; constants and changes are
+explained in `lapwing.maths.covariance_bounds`.
 """
 
 import math
@@ -18,15 +19,7 @@ _NUMBERS_AT_ONCE = 2**22
 
 
 def block_means(x: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weights and the means of the blocks of a partition.
-
-    x: float64 (n, p), at least one row. Not modified; labels: int64 (n,), the block of each row, any numbers. Returns
-    weights: float64 (k,), share of the rows in each block, in the order of the labels; they sum to 1; means: float64
-    (k, p), mean of each block.
-
-    References
-    ----------
-    Boedihardjo, Strohmer, Vershynin, "Covariance's Loss is Privacy's Gain", (4.1).
+    """Return the weights and means of the blocks of a partition (4.1), in the order of the labels.
 
     >>> weights, means = block_means(np.array([[1.0], [3.0], [5.0], [0.0]]), np.array([7, 7, 7, 2]))
     >>> weights.tolist(), means.tolist()
@@ -38,18 +31,9 @@ def block_means(x: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def covariance_loss(x: np.ndarray, labels: np.ndarray) -> float:
-    """Return how much covariance is lost by averaging over blocks.
+    """Return the Frobenius norm of the covariance of the rows minus that of the means of their blocks.
 
-    x: float64 (n, p), at least one row. Not modified; labels: int64 (n,), the block of each row, any numbers. Returns
-    the Frobenius norm of the covariance matrix of the rows minus that of the block means, in the squared unit of ``x``;
-    at most 1 for rows in the unit ball.
-
-    References
-    ----------
-    Boedihardjo, Strohmer, Vershynin, Lemma 3.1: it is the norm of the mean of ``(x - y)(x - y)^T``, which is what we
-    compute, because no digits cancel.
-
-    Time ``O(n p^2)``, memory that of the rows.
+    Lemma 3.1: the norm of the mean of ``(x - y)(x - y)^T``, which is what we compute, because no digits cancel.
 
     >>> covariance_loss(np.array([[1.0], [-1.0], [0.5], [0.5]]), np.array([0, 0, 1, 1]))
     0.5
@@ -60,16 +44,7 @@ def covariance_loss(x: np.ndarray, labels: np.ndarray) -> float:
 
 
 def moment_loss(x: np.ndarray, labels: np.ndarray, degree: int) -> float:
-    """Return how much of the d-th moment is lost by averaging over blocks.
-
-    x: float64 (n, p), at least one row. Not modified; labels: int64 (n,), the block of each row, any numbers. Returns
-    the Euclidean norm of the tensor ``E x^(d) - E y^(d)`` with ``p**d`` entries, y being the block means.
-
-    References
-    ----------
-    Boedihardjo, Strohmer, Vershynin, Theorem 3.10.
-
-    See `moment_distance`.
+    """Return the norm of ``E x^(d) - E y^(d)``, y being the means of blocks: what Theorem 3.10 bounds.
 
     >>> moment_loss(np.array([[1.0], [0.0]]), np.array([0, 0]), degree=3)
     0.375
@@ -79,19 +54,11 @@ def moment_loss(x: np.ndarray, labels: np.ndarray, degree: int) -> float:
 
 
 def moment_distance(x: np.ndarray, points: np.ndarray, weights: np.ndarray, degree: int) -> float:
-    """Return the distance of the d-th moment of rows from that of weighted points.
+    """Return the distance of the d-th moment of rows from that of weighted points: of (2.1) and Theorem 5.5.
 
-    x: float64 (n, p), at least one row, all of the same weight. Not modified; points: float64 (k, p), not modified;
-    weights: float64 (k,), of the points. Returns the Euclidean norm of the difference of two tensors with ``p**d``
-    entries.
-
-    References
-    ----------
-    Boedihardjo, Strohmer, Vershynin, (2.1) and Theorem 5.5.
-
-    Up to 4 million entries the tensor is written out: time ``O((n + k) p^d)``. A larger one is not. Its squared norm is
-    the sum of ``a_i a_j <u_i, u_j>^d`` over all pairs of rows and points, with weights ``a``: time ``O((n + k)^2 p)``;
-    digits cancel there, and distances below 1e-8 of the moments mean nothing. Memory 64 MB beside the rows.
+    Up to 4 million entries the tensor is written out: time ``O((n + k) p^d)``. The squared norm of a larger one is the
+    sum of ``a_i a_j <u_i, u_j>^d`` over all pairs of rows and points, with weights ``a``: time ``O((n + k)^2 p)``;
+    digits cancel there, and distances below 1e-8 of the moments mean nothing.
 
     >>> moment_distance(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[0.5, 0.5]]), np.array([1.0]), degree=2)
     0.5
@@ -112,18 +79,12 @@ def _tensor(atoms: np.ndarray, signed: np.ndarray, degree: int) -> np.ndarray:
     step = max(1, _NUMBERS_AT_ONCE // max(1, len(total)))
     for start in range(0, len(atoms), step):
         part = slice(start, start + step)
-        half = _power(atoms[part], degree // 2)
+        half = np.ones((len(atoms[part]), 1))
+        for _ in range(degree // 2):
+            half = _product(half, atoms[part])
         longer = _product(half, atoms[part]) if degree % 2 else half
         total += longer.T @ (half * signed[part, None])
     return total
-
-
-def _power(atoms: np.ndarray, degree: int) -> np.ndarray:
-    """Return each row's tensor power, written as a row."""
-    found = np.ones((len(atoms), 1))
-    for _ in range(degree):
-        found = _product(found, atoms)
-    return found
 
 
 def _product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -133,7 +94,6 @@ def _product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def _squared_norm(atoms: np.ndarray, signed: np.ndarray, degree: int) -> float:
-    """Return the sum of ``a_i a_j <u_i, u_j>^d`` over all pairs of atoms."""
     step = max(1, _NUMBERS_AT_ONCE // len(atoms))
     total = 0.0
     for start in range(0, len(atoms), step):
@@ -144,23 +104,11 @@ def _squared_norm(atoms: np.ndarray, signed: np.ndarray, degree: int) -> float:
 
 
 def separated_rows(blocks: int, columns: int, rng: np.random.Generator) -> np.ndarray:
-    """Return rows that lose covariance with every partition into so many blocks.
+    """Return rows that lose more than `least_covariance_loss` with every partition into so many blocks.
 
-    columns: p, at least ``16 * log(2 * blocks)``; only the first ``25 * log(2 * blocks)`` are used, the others are 0.
-    Returns float64 (2 * blocks, columns), rows of the unit ball with entries 0 and one other value, any two farther
-    apart than 1/2. With every partition into at most ``blocks`` blocks they lose more covariance than
-    `least_covariance_loss`.
-
-    References
-    ----------
-    Boedihardjo, Strohmer, Vershynin, Proposition 3.14 and Lemma 3.15.
-
-    A draw is separated with a probability of at least 1/2, and is repeated until it is. Time ``O(k^2 log k)``.
-
-    >>> x = separated_rows(4, 40, np.random.default_rng(0))
-    >>> loss = covariance_loss(x, np.arange(8) // 2)
-    >>> loss > least_covariance_loss(4)
-    True
+    Proposition 3.14 and Lemma 3.15: ``2 * blocks`` rows of the unit ball, any two farther apart than 1/2, in at least
+    ``16 * log(2 * blocks)`` columns, of which the first ``25 * log(2 * blocks)`` are used. A draw is separated with a
+    probability of at least 1/2, and is repeated until it is.
     """
     if blocks < 1 or columns < 16 * math.log(2 * blocks):
         raise ParameterError(
@@ -178,11 +126,7 @@ def separated_rows(blocks: int, columns: int, rng: np.random.Generator) -> np.nd
 
 
 def least_covariance_loss(blocks: int) -> float:
-    """Return what `separated_rows` lose at least with any partition into so many blocks.
-
-    References
-    ----------
-    Boedihardjo, Strohmer, Vershynin, Proposition 3.14.
+    """Return what `separated_rows` lose at least with any partition into so many blocks (Proposition 3.14).
 
     >>> round(least_covariance_loss(1000), 5)
     0.00453
@@ -192,24 +136,13 @@ def least_covariance_loss(blocks: int) -> float:
     return 1 / (80 * math.sqrt(math.log(2 * blocks)))
 
 
-# -- Cut a partition into blocks of equal size at little loss: the divide-and-merge of the covariance loss theorem.
-
-
 def equipartition(labels: np.ndarray, blocks: int) -> np.ndarray:
     """Return blocks of equal size, each inside one cell but for a few that are pooled from leftovers.
 
-    labels: int64 (n,), the cell F_j of each record. Returns int64 (n,), the block of each record: exactly ``blocks`` of
-    them, numbered from 0, each of ``floor(n / blocks)`` or ``ceil(n / blocks)`` records. Records of one cell are taken
-    in their order.
-
-    References
-    ----------
-    Boedihardjo, Strohmer, Vershynin, "Covariance's Loss is Privacy's Gain", Section 3.6. What we changed: ``blocks``
-    need not divide n. The first ``n % blocks`` blocks cut have a record more than the others. A cell still leaves over
-    at most ``floor(n / blocks)`` records, so that the pool holds at most ``cells / blocks`` of all, as in the paper;
-    and the pool is cut without a rest, because what remains are whole blocks.
-
-    Deterministic. Time ``O(n log n)`` for a stable sort of the labels.
+    Exactly ``blocks`` of them, each of ``floor(n / blocks)`` or ``ceil(n / blocks)`` records; records of one cell are
+    taken in their order. Section 3.6. What we changed: ``blocks`` need not divide n. The first ``n % blocks`` blocks
+    cut have a record more than the others. A cell still leaves over at most ``floor(n / blocks)`` records, so that the
+    pool holds at most ``cells / blocks`` of all, as in the paper; and what remains of it are whole blocks.
 
     Seven records of three cells in three blocks; the second block is pooled from what the cells leave over:
 
@@ -249,24 +182,14 @@ _ROWS_AT_ONCE = 2**16
 
 
 def theorem_partition(x: np.ndarray, blocks: int) -> np.ndarray:
-    """Return blocks of equal size with the covariance loss of the theorem.
+    """Return blocks of equal size with the covariance loss of the theorem, of rows of norm at most 1.
 
-    x: float64 (n, p), rows with a Euclidean norm of at most 1. Not modified. Returns int64 (n,), the block of each row,
-    0 to ``blocks - 1``, each with ``floor(n / blocks)`` or ``ceil(n / blocks)`` rows.
+    Algorithm 1, steps 1-6, and Theorem 4.1. What we changed: ``blocks`` need not divide n (see `equipartition`),
+    nearest points are found without a list of the net and decided on integers, and there are no more dimensions than
+    columns. Not differential privacy: the blocks are anonymous, and hang on all rows. Below 100 blocks there is no net,
+    blocks are cut in the order of the rows, and the bound is trivial. Time ``O(n p^2 + p^3 + n log n)``.
 
-    References
-    ----------
-    Boedihardjo, Strohmer, Vershynin, "Covariance's Loss is Privacy's Gain", Algorithm 1, steps 1-6, and Theorem 4.1.
-    What we changed: ``blocks`` need not divide n (see `equipartition`), nearest points are found without a list of the
-    net and decided on integers, and there are no more dimensions than columns.
-
-    Not differential privacy: the blocks are anonymous, and hang on all rows. How much covariance the block means lose
-    at most says `lapwing.maths.covariance_bounds.anonymous_covariance_loss`; below 100 blocks there is no net,
-    blocks are cut in the order of the rows, and the bound is trivial. Time ``O(n p^2 + p^3 + n log n)``, memory that of
-    the rows and ``3 * n`` more numbers for each dimension.
-
-    >>> x = np.linspace(-1, 1, 200)[:, None]
-    >>> labels = theorem_partition(x, 100)
+    >>> labels = theorem_partition(np.linspace(-1, 1, 200)[:, None], 100)
     >>> bool((np.bincount(labels) == 2).all())
     True
     """
@@ -299,13 +222,10 @@ _ROUNDING = 2.0**-22
 
 
 def theorem_1_2(cells: int, columns: int) -> float:
-    """Return the bound on the covariance loss of the best partition into at most so many cells.
+    """Return the bound on the covariance loss of the best partition into at most so many cells (Theorem 1.2).
 
-    Returns ``alpha^2 + 1 / (2 sqrt(t))``, at most 1, for the net of `anonymous_net`.
-
-    References
-    ----------
-    Boedihardjo, Strohmer, Vershynin, Theorem 1.2: ``C sqrt(log log k / log k)``, by ``4 alpha^2 + 1 / sqrt(t)``.
+    ``alpha^2 + 1 / (2 sqrt(t))``, at most 1, for the net of `anonymous_net`; the paper: ``C sqrt(log log k / log k)``,
+    by ``4 alpha^2 + 1 / sqrt(t)``.
 
     >>> round(theorem_1_2(1000, 20), 3)
     0.818
@@ -314,15 +234,11 @@ def theorem_1_2(cells: int, columns: int) -> float:
 
 
 def anonymous_covariance_loss(blocks: int, columns: int) -> float:
-    """Return how much covariance the theorem's partition into blocks of equal size loses at most.
+    """Return how much covariance `theorem_partition` loses at most, its rounding included.
 
-    Returns ``alpha^2 + 1 / (2 sqrt(t)) + s / k``, at most 1, where the net for ``floor(sqrt(k))`` cells has s points at
-    most; for what `lapwing.anonymous.covariance_loss.theorem_partition` returns, its rounding included.
-
-    References
-    ----------
-    Boedihardjo, Strohmer, Vershynin, Theorem 1.2 ("moreover") and Theorem 4.1, d = 2. Each of s cells leaves over at
-    most a block, merging costs no more than the share of what is merged (Lemma 3.9), and cutting costs nothing (3.8).
+    ``alpha^2 + 1 / (2 sqrt(t)) + s / k``, at most 1, where the net for ``floor(sqrt(k))`` cells has s points at most.
+    Theorem 1.2 ("moreover") and Theorem 4.1, d = 2: each of s cells leaves over at most a block, merging costs no more
+    than the share of what is merged (Lemma 3.9), and cutting costs nothing (3.8).
 
     >>> round(anonymous_covariance_loss(10**6, 20), 3)
     0.818
@@ -336,14 +252,10 @@ def anonymous_covariance_loss(blocks: int, columns: int) -> float:
 
 
 def theorem_4_1(blocks: int, columns: int, degree: int) -> float:
-    """Return how far the d-th moment of equal blocks' means is from that of the rows at most.
+    """Return how far the d-th moment of equal blocks' means is from that of the rows at most (Theorem 4.1).
 
-    Returns bound on the norm of the tensor ``E X^(d) - E Y^(d)``, weights being the shares of the blocks.
-
-    References
-    ----------
-    Boedihardjo, Strohmer, Vershynin, Theorem 4.1: ``4^d sqrt(log log k / log k)``. What we changed: k need not divide
-    n. Theorem 4.4 is `lapwing.maths.covariance_bounds.with_drawn_rows` of this, Theorem 4.6 `marginal_error`.
+    The paper: ``4^d sqrt(log log k / log k)``. k need not divide n. Theorem 4.4 is
+    `lapwing.maths.covariance_bounds.with_drawn_rows` of this, Theorem 4.6 `marginal_error`.
 
     >>> round(theorem_4_1(10**6, 20, 2), 3)
     0.818

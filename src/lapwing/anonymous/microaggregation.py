@@ -7,19 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# -- Blocks of near points: recursive halves along the principal axis.
-
-
 _SAMPLE = 4096
 _POWER_STEPS = 10
 
 
 def axis_blocks(x: np.ndarray, most: int, *, share: float = 0.5, unit: int = 1) -> list[np.ndarray]:
-    """Split points along principal axes until no block has more than ``most`` of them.
+    """Split points by recursive halves along principal axes until no block has more than ``most`` of them.
 
-    x: float64 (n, p), points; most: largest block, at least 1. Blocks have at least ``most // 3`` points, unless n is
-    less; share: where the first cut lies, 1/3 to 2/3: another share gives blocks with other borders. Later cuts are
-    halves. Returns list of int64, places of the points of each block, ascending; together all of them.
+    Blocks have at least ``most // 3`` points, unless there are fewer; the first cut lies at ``share``, 1/3 to 2/3:
+    another share gives blocks with other borders. Returns the places of each block's points, ascending.
     """
     todo, blocks = [(np.arange(len(x)), share)], []
     while todo:
@@ -60,11 +56,7 @@ _RELATIVE_GAIN = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """A partition as a table: one line per group.
-
-    members: int64 (g, m), places of the records, from the left; -1 behind the last; counts: int64 (g,), records of each
-    group; centroids: float64 (g, p), means.
-    """
+    """A partition as a table with a line for each group: places of the records (-1 behind the last), counts, means."""
 
     members: np.ndarray
     counts: np.ndarray
@@ -74,17 +66,17 @@ class Groups:
 def local_search(x: np.ndarray, labels: np.ndarray, size: int, *, share: float = 0.5) -> np.ndarray:
     """Move and swap records between near groups while that lowers the sum of squared errors.
 
-    x: float64 (n, p), points; labels: int64 (n,), groups 0 to g - 1 of ``size`` to ``2 * size - 1`` points. Returns
-    int64 (n,), groups of the same bounds, in the same number.
-
-    A sweep finds the best move or swap of each pair of near groups, takes pairs by falling gain as long as none of the
-    two groups is taken already, and carries these trades out together; only pairs of groups that changed are looked
-    at again. The order is deterministic. Time ``O(n (p + size) + n log n)`` per sweep, memory ``O(n p)``.
+    Groups have ``size`` to ``2 * size - 1`` points before and after. A sweep finds the best move or swap of each pair
+    of near groups, takes pairs by falling gain as long as none of the two groups is taken already, and carries these
+    trades out together; only pairs of groups that changed are looked at again. Deterministic. Time ``O(n (p + size) + n
+    log n)`` a sweep, memory ``O(n p)``.
     """
     # Groups side by side in memory: this halves the time for a million points.
     order = np.argsort(labels, kind="stable")
     x = x[order]
-    groups = _as_groups(x, np.bincount(labels), 2 * size - 1)
+    counts, row = np.bincount(labels), np.arange(2 * size - 1)
+    members = np.where(row < counts[:, None], (counts.cumsum() - counts)[:, None] + row, -1)
+    groups = Groups(members, counts, _means(x, members, counts))
     pairs = _near_pairs(groups.centroids, share)
     gains, places = _best_trades(x, groups, pairs, size)
     for _ in range(SWEEPS):
@@ -100,13 +92,6 @@ def local_search(x: np.ndarray, labels: np.ndarray, size: int, *, share: float =
     found = np.empty_like(labels)
     found[order[groups.members[is_record]]] = np.nonzero(is_record)[0]
     return found
-
-
-def _as_groups(x: np.ndarray, counts: np.ndarray, most: int) -> Groups:
-    """Return the table, ``most`` places wide, of groups that lie one behind the other in ``x``."""
-    places = np.arange(most)
-    members = np.where(places < counts[:, None], (counts.cumsum() - counts)[:, None] + places, -1)
-    return Groups(members, counts, _means(x, members, counts))
 
 
 def _means(x: np.ndarray, members: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -265,19 +250,11 @@ def _after_trades(x: np.ndarray, groups: Groups, pairs: np.ndarray, places: np.n
     return Groups(members, counts, centroids)
 
 
-# -- MDAV: groups of a fixed size around the records farthest from the centre.
-
-
 def mdav(x: np.ndarray, size: int) -> np.ndarray:
-    """Partition points by MDAV (maximum distance to average vector).
-
-    x: float64 (n, p), points, finite; columns on scales that make Euclidean distances meaningful; size: least number of
-    points in a group, from 1 to n. Returns int64 (n,), group of each point, 0 to g - 1 in the order in which groups are
-    formed. Every group but the last has ``size`` points, and the last has ``size`` to ``2 * size - 1``.
+    """Partition points by MDAV (maximum distance to average vector); the last group alone may be larger.
 
     Ties (of equal floating-point distances) go to the lowest index. The point opposite to the first one is looked for
-    after the first group is taken away; this differs from the paper only if distances tie. Time ``O(n**2 p / size)``,
-    memory ``O(n p)``.
+    after the first group is taken away; this differs from the paper only if distances tie. Time ``O(n**2 p / size)``.
 
     References
     ----------
@@ -285,8 +262,6 @@ def mdav(x: np.ndarray, size: int) -> np.ndarray:
     control", IEEE TKDE 14 (2002); in the form with a fixed size of J. Domingo-Ferrer and V. Torra, "Ordinal,
     continuous and heterogeneous k-anonymity through microaggregation", DMKD 11 (2005), Algorithm 1 (MDAV-generic).
 
-    >>> import numpy as np
-    >>> from lapwing.anonymous.microaggregation import mdav
     >>> mdav(np.array([[0.0], [9.0], [1.0], [10.0], [2.0]]), 2).tolist()
     [1, 0, 1, 0, 1]
     """
@@ -296,7 +271,8 @@ def mdav(x: np.ndarray, size: int) -> np.ndarray:
         pole = points[_distances(points, points.mean(axis=0)).argmax()]
         for _ in range(2 if left.size >= 3 * size else 1):
             away = _distances(points, pole)
-            near = _nearest(away, size)
+            near = np.flatnonzero(away <= np.partition(away, size - 1)[size - 1])
+            near = near if near.size == size else near[np.argsort(away[near], kind="stable")[:size]]  # ties by place
             labels[left[near]] = group
             group += 1
             is_left = np.ones(left.size, dtype=bool)
@@ -314,14 +290,6 @@ def _distances(points: np.ndarray, centre: np.ndarray) -> np.ndarray:
     return squared
 
 
-def _nearest(away: np.ndarray, size: int) -> np.ndarray:
-    """Return the places of the ``size`` smallest distances, ties by place."""
-    near = np.flatnonzero(away <= np.partition(away, size - 1)[size - 1])
-    return near if near.size == size else near[np.argsort(away[near], kind="stable")[:size]]
-
-
-__all__ = ["improved", "information_loss", "mdav", "mdav_in_blocks", "practical_partition"]
-
 _BLOCK, _BLOCK_OF_MANY, _MANY = 5000, 2000, 100_000
 _FEWEST_TURNS, _MOST_TURNS, _WORK_OF_TURNS = 3, 20, 100_000_000
 _JITTER_STEP = 0.03
@@ -330,22 +298,11 @@ _WEYL = np.uint64(0x9E3779B97F4A7C15)
 
 
 def practical_partition(x: np.ndarray, size: int) -> np.ndarray:
-    """Partition points into groups of at least ``size`` with a small sum of squared errors.
+    """Partition points into groups of ``size`` to ``2 * size - 1`` with a small sum of squared errors.
 
-    x: float64 (n, p), points, finite; columns on scales that make Euclidean distances meaningful; size: least number of
-    points in a group, from 1 to n. Returns int64 (n,), group of each point: 0 to g - 1, each of ``size`` to ``2 * size
-    - 1`` points.
+    MDAV in blocks of up to 5000 points (2000 where there are more than 100,000), then `improved`. Deterministic;
+    depends on the order of the points. 1,000,000 x 10, size 5, in about 45 CPU seconds; memory ``O(n p)``.
 
-    MDAV inside blocks of up to 5000 points (2000 where there are more than 100,000), cut by halves along principal
-    axes, then `improved`. Deterministic; depends on the order of the points. Time ``O(n log n)`` for fixed p and
-    size: 1,000,000 x 10, size 5, in about 45 CPU seconds. Memory ``O(n p)``.
-
-    References
-    ----------
-    See `mdav`. We add the blocks, without which its time is quadratic, and the improvement.
-
-    >>> import numpy as np
-    >>> from lapwing.anonymous.microaggregation import practical_partition
     >>> practical_partition(np.array([[0.0], [9.0], [1.0], [10.0], [2.0]]), 2).tolist()
     [1, 0, 1, 0, 1]
     """
@@ -353,13 +310,7 @@ def practical_partition(x: np.ndarray, size: int) -> np.ndarray:
 
 
 def mdav_in_blocks(x: np.ndarray, size: int) -> np.ndarray:
-    """Partition points by MDAV in blocks of near points: the start of `practical_partition`, several times as fast.
-
-    Returns int64 (n,), group of each point: 0 to g - 1, each of at least ``size`` points.
-
-    >>> mdav_in_blocks(np.array([[0.0], [9.0], [1.0], [10.0]]), 2).tolist()
-    [0, 1, 0, 1]
-    """
+    """Partition points by MDAV in blocks of near points, without which its time is quadratic."""
     block = _BLOCK if len(x) <= _MANY else _BLOCK_OF_MANY
     labels, groups = np.empty(len(x), dtype=np.int64), 0
     for places in axis_blocks(x, max(block, 4 * size), unit=size):
@@ -371,23 +322,14 @@ def mdav_in_blocks(x: np.ndarray, size: int) -> np.ndarray:
 def improved(x: np.ndarray, labels: np.ndarray, size: int) -> np.ndarray:
     """Lower the sum of squared errors of a partition by splits of groups, then by moves and swaps of points.
 
-    x: float64 (n, p), points, finite; labels: int64 (n,), groups 0 to g - 1, each of at least ``size`` points; size:
-    least number of points in a group, at least 1. Returns int64 (n,), groups of ``size`` to ``2 * size - 1`` points.
-    Their sum of squared errors is not above that of ``labels``.
-
-    A local search ends where no single trade helps. Each turn but the last therefore searches among points moved by
-    a jitter that falls to nothing (the noising method): ``1e8 / (n p size)`` turns, at least 3 and at most 20. The
-    jitter is a fixed public sequence. Should the last turn end above the start, the start is returned.
+    Groups have ``size`` to ``2 * size - 1`` points then, and no larger sum. A local search ends where no single trade
+    helps. Each turn but the last therefore searches among points moved by a jitter that falls to nothing: ``1e8 / (n p
+    size)`` turns, at least 3 and at most 20. The jitter is a fixed public sequence.
 
     References
     ----------
     I. Charon and O. Hudry, "The noising method: a new method for combinatorial optimization", Operations Research
     Letters 14 (1993). We change: the noise is on the points, not on the gains.
-
-    >>> import numpy as np
-    >>> from lapwing.anonymous.microaggregation import improved
-    >>> improved(np.array([[0.0], [9.0], [1.0], [10.0]]), np.array([0, 0, 1, 1]), 2).tolist()
-    [1, 0, 1, 0]
     """
     x = x - x.mean(axis=0)
     start = _without_large_groups(x, labels, size)
@@ -402,14 +344,8 @@ def improved(x: np.ndarray, labels: np.ndarray, size: int) -> np.ndarray:
 
 
 def information_loss(x: np.ndarray, labels: np.ndarray) -> float:
-    """Return the share of the sum of squares that averaging over groups loses, in per cent.
+    """Return ``100 SSE / SST``, the share of the sum of squares that averaging over groups loses; 0 for equal points.
 
-    x: float64 (n, p), points, finite, n at least 1; labels: int64 (n,), groups 0 to g - 1, none empty. Returns ``100
-    SSE / SST``, 0 to 100: squared distances to the mean of the group, by those to the mean of all. 0 if all points are
-    equal.
-
-    >>> import numpy as np
-    >>> from lapwing.anonymous.microaggregation import information_loss
     >>> information_loss(np.array([[0.0], [2.0], [4.0], [6.0]]), np.array([0, 0, 1, 1]))
     20.0
     """

@@ -93,11 +93,18 @@ def anonymous_table(
 ) -> AnonymousTable:
     """Group the units of a table, and make rows from what each group has in common."""
     check_coordinates(schema)
-    _check_unit(schema)
+    unit = schema.privacy_unit
+    if unit is not None and not schema.field(unit.field).identifier:
+        raise ParameterError(
+            f'the privacyUnit field "{unit.field}" must have the role identifier, or rows would show whose they are; '
+            "set it in the schema",
+            code="LW217",
+        )
     rows = read_rows(data, schema)
     if rows.count < settings.min_group_size:
+        units = "rows" if unit is None else f"values of {unit.field}"
         raise ParameterError(
-            f"min_group_size is {settings.min_group_size}, more than the table has {_units(schema)}; "
+            f"min_group_size is {settings.min_group_size}, more than the table has {units}; "
             "there is no group to make: use a smaller size or a larger table",
             code="LW302",
         )
@@ -122,22 +129,6 @@ def _rounded(loss: float) -> float:
     return float(f"{loss:.3g}")
 
 
-def _units(schema: Schema) -> str:
-    unit = schema.privacy_unit
-    return "rows" if unit is None else f"values of {unit.field}"
-
-
-def _check_unit(schema: Schema) -> None:
-    """Refuse a privacy unit whose names rows out would show."""
-    unit = schema.privacy_unit
-    if unit is not None and not schema.field(unit.field).identifier:
-        raise ParameterError(
-            f'the privacyUnit field "{unit.field}" must have the role identifier, or rows would show whose they are; '
-            "set it in the schema",
-            code="LW217",
-        )
-
-
 def _partition(vectors: Vectors, standardised: np.ndarray, settings: Settings) -> np.ndarray:
     """Return the group of each unit."""
     size = settings.min_group_size
@@ -159,9 +150,6 @@ def _by_content(labels: np.ndarray, points: np.ndarray) -> np.ndarray:
     return np.asarray(ranks[labels])
 
 
-# -- Which groups share a figure, so that every figure is a mean over enough privacy units.
-
-
 NO_POOL = -1
 """The pool of a group where fewer units than wanted have a value in the whole table."""
 
@@ -169,13 +157,9 @@ NO_POOL = -1
 def pooled_groups(known: np.ndarray, wanted: np.ndarray, size: int, order: np.ndarray) -> np.ndarray:
     """Return pools of groups with at least `size` units that have a value; a group with enough has a pool of its own.
 
-    known: int64 (g,), units with a value, of each group; wanted: bool (g,), groups that need a figure; true wherever
-    any unit has a value; size: units that a figure is taken over at least; order: float64 (g,), groups that come next
-    to each other in it are pooled together. Returns int64 (g,), the pool of each group; of a group that needs none its
-    own number, and `NO_POOL` where there are fewer than `size` units with a value.
-
-    Pools do not overlap: from two figures over sets of units one of which contains the other, a third over their
-    difference would follow.
+    Groups that want a figure are pooled next to each other in `order`; `NO_POOL` where fewer than `size` units have a
+    value at all. Pools do not overlap: from two figures over sets of units one of which contains the other, a third
+    over their difference would follow.
 
     The second and the fourth group are too small, and become one; what then is too small joins the nearest:
 
@@ -199,23 +183,15 @@ def pooled_groups(known: np.ndarray, wanted: np.ndarray, size: int, order: np.nd
             pools[waiting] = last
             waiting, units = [], 0
     if waiting and last == NO_POOL:
-        last = _nearest_full(known >= size, order, float(order[waiting[-1]]))
+        full = np.flatnonzero(known >= size)
+        last = int(full[np.abs(order[full] - order[waiting[-1]]).argmin()]) if full.size else NO_POOL
     pools[waiting] = last
     return pools
 
 
-def _nearest_full(is_full: np.ndarray, order: np.ndarray, place: float) -> int:
-    """Return the group with enough units that is nearest in the order, or none."""
-    full = np.flatnonzero(is_full)
-    return int(full[np.abs(order[full] - place).argmin()]) if full.size else NO_POOL
-
-
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Grouped:
-    """The kept rows with their groups. Private.
-
-    labels: int64 (units,), the group of each unit, from 0 up without gaps.
-    """
+    """The kept rows, and the group of each unit, from 0 up without gaps. Private."""
 
     rows: UnitRows
     labels: np.ndarray
@@ -232,10 +208,7 @@ class Grouped:
 
 
 def draw_codes(grouped: Grouped, schema: Schema, settings: Settings, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Return the codes of rows out, in random order.
-
-    Returns dict of str to integers (m,), for every modelled column; never the misfit code.
-    """
+    """Return the codes of rows out, in random order, for every modelled column; never the misfit code."""
     out = _groups_of_rows_out(grouped, settings, rng)
     place = rng.permutation(out.size)
     return {
@@ -283,7 +256,8 @@ def _drawn_cells(
     shown = np.ones(codes.size, dtype=bool) if domain.missing else codes != domain.last
     pools = np.arange(grouped.count)
     if not shown.all():
-        known = _known_units(shown, grouped)
+        has = np.bincount(grouped.rows.units[shown], minlength=grouped.rows.count) > 0
+        known = np.bincount(grouped.labels[has], minlength=grouped.count)
         pools = pooled_groups(known, np.ones(known.size, dtype=bool), settings.min_group_size, np.zeros(known.size))
     if pools[0] == NO_POOL:
         return None
@@ -293,18 +267,9 @@ def _drawn_cells(
     return cells.permuted(rng) if settings.output == "shuffle" and shown.all() else cells.draws(pools[out], rng)
 
 
-def _known_units(cells: np.ndarray, grouped: Grouped) -> np.ndarray:
-    """Return how many units of each group have one of these cells."""
-    has = np.bincount(grouped.rows.units[cells], minlength=grouped.rows.count) > 0
-    return np.bincount(grouped.labels[has], minlength=grouped.count)
-
-
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Cells:
-    """The cells of one column that may be shown, ordered by pool and then by code.
-
-    A unit has weight 1 in each column, its cells equal parts of it.
-    """
+    """The cells of one column that may be shown, ordered by pool and then by code; a unit's share its weight of 1."""
 
     codes: np.ndarray
     pools: np.ndarray
@@ -342,9 +307,6 @@ class _Cells:
         lightest = np.lexsort((-self.codes[starts], np.round(totals, 9)))
         found[self.pools[starts[lightest]]] = self.codes[starts[lightest]]
         return found
-
-
-# ------------------------------------------------------------------------------------------------ means of numbers
 
 
 def _with_means(

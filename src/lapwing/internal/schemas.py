@@ -15,7 +15,16 @@ import polars as pl
 from lapwing.errors import DataError, SchemaError
 from lapwing.judge.metrics import Internal
 from lapwing.judge.rules import REAL, Declared, compare_declared
-from lapwing.rows.cells import DAY_MICROSECONDS, Numbers, RawColumn, Texts, Times, read_numbers, read_reals, read_times
+from lapwing.rows.cells import (
+    DAY_MICROSECONDS,
+    RawColumn,
+    Texts,
+    Times,
+    missing_cells,
+    read_numbers,
+    read_reals,
+    read_times,
+)
 from lapwing.rows.codec import encoder
 from lapwing.rows.files import TableFile, find_files, open_file
 from lapwing.rows.guard import guarded, private_boundary
@@ -180,10 +189,7 @@ def _is_missing(cells: RawColumn, field: Field) -> np.ndarray:
     if isinstance(cells, Texts):
         texts = pl.Series(["", *field.missing_values], dtype=pl.String)
         return np.asarray(cells.values.is_in(texts).fill_null(value=True).to_numpy())
-    missing = np.zeros(len(cells), dtype=bool) if cells.nulls is None else cells.nulls.copy()
-    if isinstance(cells, Numbers) and cells.values.dtype == np.float64:
-        missing |= np.isnan(cells.values)
-    return missing
+    return missing_cells(cells)
 
 
 def _is_outside(cells: RawColumn, field: Field) -> np.ndarray:
@@ -201,9 +207,6 @@ def _is_outside(cells: RawColumn, field: Field) -> np.ndarray:
     else:
         numbers = cells.values
     return np.asarray((numbers < low) | (numbers > high))
-
-
-# -- How many private rows break the rules that a schema declares, and how far they are from its public totals.
 
 
 @private_boundary
@@ -306,9 +309,6 @@ def _usual_limits(largest: int) -> Iterator[int]:
             if digit * power >= largest:
                 return
         power *= 10
-
-
-# -- How well two linked tables fit their schema, and what of their rows breaks rules of both, counted without noise.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

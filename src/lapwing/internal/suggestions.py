@@ -137,9 +137,6 @@ def _added(tally: pl.DataFrame | None, values: pl.Series) -> pl.DataFrame:
     return both.group_by("value").agg(pl.col("count").sum())
 
 
-# ------------------------------------------------------------------------------------------------- what is suggested
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class _Shape:
     """How often each value of a column occurs: values increasing, as many counts."""

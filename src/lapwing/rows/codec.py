@@ -20,6 +20,7 @@ from lapwing.rows.cells import (
     Texts,
     Times,
     is_readable,
+    missing_cells,
     moment_texts,
     number_texts,
     plain_texts,
@@ -181,7 +182,7 @@ def _step_coder(field: Field) -> _Coder:
     """Return the coder of int64: by the last step that begins at or before them, or by the nearest one."""
     found = field.range
     lo, hi, width, calendar = int(found.lo), int(found.hi), int(found.step or 1), found.calendar
-    specials = {int(value): code for value, code in special_codes(field).items()}
+    specials: dict[int | float, int] = {int(value): code for value, code in special_codes(field).items()}
 
     def code(x: np.ndarray) -> np.ndarray:
         codes: np.ndarray = np.clip(x, lo, hi)
@@ -232,8 +233,7 @@ def open_texts(cells: RawColumn, field: Field) -> pl.Series:
         return cells.values.replace_strict(distinct, left(plain_texts(distinct), is_text))
     values, places = np.unique(cells.values, return_inverse=True)
     written = number_texts(values) if isinstance(cells, Numbers) else moment_texts(values)
-    is_known = np.ones(len(cells), dtype=bool) if cells.nulls is None else ~cells.nulls
-    return left(written.gather(places), is_known)
+    return left(written.gather(places), ~missing_cells(cells))
 
 
 def _text_codes(field: Field, cells: RawColumn) -> np.ndarray:

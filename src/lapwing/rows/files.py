@@ -12,7 +12,7 @@ import polars as pl
 from lapwing.errors import DataError
 from lapwing.rows.cells import RawColumn
 from lapwing.rows.csv_files import CsvFile
-from lapwing.rows.engines.frames import ArrowReader, LazyReader, is_nested_arrow
+from lapwing.rows.engines.frames import LazyReader, batch_chunks, is_nested_arrow
 from lapwing.rows.guard import guarded
 from lapwing.schema.scalars import quote
 
@@ -47,8 +47,8 @@ class TableFile(Protocol):
 class FileStamps:
     """What tells that files are no longer those that were opened.
 
-    By device, number and time of the last change, which depend on who writes to files and when, and not on what is in
-    them: whether there is an error may not depend on rows, nor may it on their size.
+    By device, number and time of the last change, which hang on who writes to files and when, and not on what is in
+    them: whether there is an error may depend neither on rows nor on their size.
     """
 
     def __init__(self, paths: Iterable[str | os.PathLike[str]]) -> None:
@@ -119,8 +119,8 @@ def open_file(path: Path) -> TableFile:
 def header_fault(file: TableFile) -> str | None:
     """Say what keeps the first line of a text file from being column names, if something does, and never quote it.
 
-    To be asked where a column is absent. A first line with one column that is a list in another separator is one name
-    by the rules of CSV; a sentence that asks for each column of the schema would hide that.
+    Asked where a column is absent: a first line in another separator is one name by the rules of CSV, which a sentence
+    that asks for each column of the schema would hide.
     """
     if not isinstance(file, CsvFile) or len(file.names) > 1:
         return None
@@ -196,7 +196,7 @@ class _ParquetFile:
         try:
             batches = guarded(self._what, lambda: _arrow_batches(self.path, columns, rows))
             while (batch := guarded(self._what, lambda: next(batches, None))) is not None:
-                yield from ArrowReader(batch.slice(skip)).chunks(columns, rows)
+                yield from batch_chunks(batch.slice(skip), columns, rows)
                 skip, height = max(0, skip - batch.num_rows), height + batch.num_rows
         except DataError:
             height = -1
@@ -204,12 +204,11 @@ class _ParquetFile:
             raise fault
 
 
-def _arrow_batches(path: Path, columns: Sequence[str], rows: int) -> "Iterator[pa.Table]":
-    import pyarrow as pa  # noqa: PLC0415 - the user's own
+def _arrow_batches(path: Path, columns: Sequence[str], rows: int) -> "Iterator[pa.RecordBatch]":
     import pyarrow.parquet as pq  # noqa: PLC0415 - the user's own
 
     found: Iterator[pa.RecordBatch] = pq.ParquetFile(path).iter_batches(batch_size=rows, columns=list(columns))
-    return (pa.Table.from_batches([batch]) for batch in found)
+    return found
 
 
 class _ParquetFiles:
@@ -232,20 +231,15 @@ class _ParquetFiles:
                 done += len(cells[columns[0]])
                 yield cells
         except DataError:
-            is_read = False
+            paths = self._paths
         else:
-            is_read = True
-        if not is_read:
-            yield from self._one_by_one(columns, rows, done)
-
-    def _one_by_one(self, columns: Sequence[str], rows: int, skip: int) -> Iterator[dict[str, RawColumn]]:
-        """Yield the cells from a row on, file by file; an error names the one that cannot be read."""
-        for path in self._paths:
+            return
+        for path in paths:  # from the row on, file by file: an error names the one that cannot be read
             file = _ParquetFile(path)
             height = file.known_rows
-            if skip < height:
-                yield from file.chunks(columns, rows, skip)
-            skip = max(0, skip - height)
+            if done < height:
+                yield from file.chunks(columns, rows, done)
+            done = max(0, done - height)
 
 
 def _runs_of_parquet(files: Sequence[TableFile]) -> list[TableFile]:
@@ -285,22 +279,15 @@ class DatasetReader:
 
     def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
         """Yield the columns' cells, at most `rows` rows at a time."""
-        import pyarrow as pa  # noqa: PLC0415 - the user's own
-
-        self._stamps.check()
-        batches = guarded(_WHAT, lambda: self._batches(columns, rows))
-        while (batch := guarded(_WHAT, lambda: next(batches, None))) is not None:
-            yield from ArrowReader(pa.Table.from_batches([batch])).chunks(columns, rows)
-        self._stamps.check()
-
-    def _batches(self, columns: Sequence[str], rows: int) -> "Iterator[pa.RecordBatch]":
         import pyarrow.dataset as ds  # noqa: PLC0415 - the user's own
 
+        self._stamps.check()
         wanted = {name: ds.field(name) for name in columns}
-        batches: Iterator[pa.RecordBatch] = self._dataset.to_batches(
-            wanted, batch_size=rows, batch_readahead=_BATCHES_AHEAD, fragment_readahead=_FILES_AHEAD
-        )
-        return batches
+        ahead = {"batch_readahead": _BATCHES_AHEAD, "fragment_readahead": _FILES_AHEAD}
+        batches = guarded(_WHAT, lambda: self._dataset.to_batches(wanted, batch_size=rows, **ahead))
+        while (batch := guarded(_WHAT, lambda: next(batches, None))) is not None:
+            yield from batch_chunks(batch, columns, rows)
+        self._stamps.check()
 
 
 def _local_files(dataset: Any) -> list[str]:  # noqa: ANN401 - a dataset of any kind

@@ -15,12 +15,14 @@ from lapwing.errors import DataError, ParameterError
 from lapwing.rows.cells import RawColumn
 from lapwing.rows.engines.dask_frames import DaskReader
 from lapwing.rows.engines.frames import (
-    ArrowReader,
     LazyReader,
-    PandasReader,
-    PolarsReader,
+    arrow_reader,
+    as_table,
+    batch_chunks,
     is_nested_arrow,
     is_nested_pandas,
+    pandas_reader,
+    polars_reader,
 )
 from lapwing.rows.engines.spark_frames import SparkReader
 from lapwing.rows.files import DatasetReader, FilesReader, FileStamps, find_files, header_fault, open_file
@@ -81,7 +83,7 @@ class RelationReader:
         reader = guarded(_WHAT, lambda: _interruptible(lambda: self._stream(columns, rows)))
         try:
             while (batch := guarded(_WHAT, lambda: _interruptible(lambda: next(reader, None)))) is not None:
-                yield from _batch_reader(batch).chunks(columns, rows)
+                yield from batch_chunks(batch, columns, rows)
         finally:
             # The connection takes no other query while a result is open.
             guarded(_WHAT, reader.close)
@@ -113,12 +115,6 @@ def _has_arrow() -> bool:
     except ImportError:
         return False
     return True
-
-
-def _batch_reader(batch: "pa.RecordBatch") -> ArrowReader:
-    import pyarrow as pa  # noqa: PLC0415 - the user's own
-
-    return ArrowReader(pa.Table.from_batches([batch]))
 
 
 def _interruptible(work: Callable[[], T]) -> T:
@@ -167,8 +163,8 @@ def check_kind(kind: object) -> None:
 def open_table(data: object, schema: Schema) -> RowReader:
     """Return a reader of a table that has every column that the schema models.
 
-    data: lazy frames, datasets and relations too. A path may be a .parquet or .csv file, a folder of such files, or a
-    pattern such as ``data/*.parquet``. Columns that the schema does not name are never read.
+    A path may be a .parquet or .csv file, a folder of such files, or a pattern such as ``data/*.parquet``. Columns that
+    the schema does not name are never read.
 
     >>> schema = Schema.from_dict({"fields": [{"name": "sex", "type": "string", "categories": ["f", "m"]}]})
     >>> open_table(pl.DataFrame({"age": [3]}), schema)
@@ -179,13 +175,10 @@ def open_table(data: object, schema: Schema) -> RowReader:
     wanted = [field.name for field in schema.columns]
     if schema.privacy_unit is not None and schema.privacy_unit.field not in wanted:
         wanted.append(schema.privacy_unit.field)
-    if isinstance(data, str | os.PathLike) or _is_list_of_paths(data):
+    paths = data if isinstance(data, list | tuple) else [data]
+    if paths and all(isinstance(part, str | os.PathLike) for part in paths):
         return _open_files(data, wanted)
     return _open_frame(data, wanted)
-
-
-def _is_list_of_paths(data: object) -> bool:
-    return isinstance(data, list | tuple) and bool(data) and all(isinstance(part, str | os.PathLike) for part in data)
 
 
 def _open_files(source: Any, wanted: list[str]) -> RowReader:  # noqa: ANN401 - checked by the caller
@@ -205,38 +198,37 @@ def _open_files(source: Any, wanted: list[str]) -> RowReader:  # noqa: ANN401 - 
 def _open_frame(data: Any, wanted: list[str]) -> RowReader:  # noqa: ANN401 - that is what is found out here
     if type(data).__module__.startswith("narwhals."):
         data = guarded("the table cannot be unwrapped", data.to_native)
+    reader, names, nested = _opened(data)
+    _check_names(names, wanted, "the table")
+    _check_nested(nested, wanted)
+    if isinstance(reader, RelationReader):
+        reader.check_case(wanted)
+    return reader
+
+
+def _opened(data: Any) -> tuple[RowReader, Sequence[Any], set[Any]]:  # noqa: ANN401 - that is what is found out here
+    """Return a reader of a frame, the names of its columns, and those that hold several values per cell."""
     if isinstance(data, pl.DataFrame | pl.LazyFrame):
-        return _open_polars(data, wanted)
+        what = "the lazy frame cannot be run"
+        schema = data.schema if isinstance(data, pl.DataFrame) else guarded(what, data.collect_schema)
+        frame = polars_reader(data) if isinstance(data, pl.DataFrame) else LazyReader(data, what)
+        return frame, schema.names(), {name for name, dtype in schema.items() if dtype.is_nested()}
     if _is_a(data, "pandas", {"DataFrame"}):
-        names = list(data.columns)
-        _check_names(names, wanted, "the table")
-        _check_nested({name for name in wanted if is_nested_pandas(data.dtypes[name])}, wanted)
-        return PandasReader(data)
+        types = zip(data.columns, data.dtypes, strict=True)
+        return pandas_reader(data), list(data.columns), {name for name, dtype in types if is_nested_pandas(dtype)}
+    if _is_a(data, "pyarrow", {"RecordBatch", "Table"}):
+        table = as_table(data)
+        return (
+            arrow_reader(table),
+            table.schema.names,
+            {each.name for each in table.schema if is_nested_arrow(each.type)},
+        )
     reader = _engine_reader(data)
-    if reader is not None:
-        _check_names(reader.names, wanted, "the table")
-        _check_nested(reader.nested, wanted)
-        if isinstance(reader, RelationReader):
-            reader.check_case(wanted)
-        return reader
-    data = without_batches(data)
-    if _is_a(data, "pyarrow", {"Table"}):
-        _check_names(list(data.schema.names), wanted, "the table")
-        _check_nested({name for name in wanted if is_nested_arrow(data.schema.field(name).type)}, wanted)
-        return ArrowReader(data)
-    raise DataError(_no_table(data), code="LW108")
+    return reader, reader.names, reader.nested
 
 
-def _open_polars(data: pl.DataFrame | pl.LazyFrame, wanted: list[str]) -> RowReader:
-    what = "the lazy frame cannot be run"
-    schema = data.schema if isinstance(data, pl.DataFrame) else guarded(what, data.collect_schema)
-    _check_names(schema.names(), wanted, "the table")
-    _check_nested({name for name in wanted if schema[name].is_nested()}, wanted)
-    return PolarsReader(data) if isinstance(data, pl.DataFrame) else LazyReader(data, what)
-
-
-def _engine_reader(data: Any) -> RelationReader | DatasetReader | DaskReader | SparkReader | None:  # noqa: ANN401
-    """Return the reader of a table that its own library runs; None where it is no such table."""
+def _engine_reader(data: Any) -> "RelationReader | DatasetReader | DaskReader | SparkReader":  # noqa: ANN401
+    """Return the reader of a table that its own library runs."""
     if _is_relation(data, "DuckDBPyRelation"):
         return RelationReader(data)
     if _is_a(data, "pyarrow", {"Dataset"}):
@@ -244,7 +236,7 @@ def _engine_reader(data: Any) -> RelationReader | DatasetReader | DaskReader | S
     if _is_a(data, "dask", {"DataFrame"}):
         return DaskReader(data)
     if not _is_a(data, "pyspark", {"DataFrame"}):
-        return None
+        raise DataError(_no_table(data), code="LW108")
     if type(data).__module__.startswith("pyspark.pandas."):
         data = guarded("the Spark frame cannot be used", data.to_spark)
     return SparkReader(data)
@@ -272,15 +264,6 @@ def _no_table(data: object) -> str:
 def _is_a(data: object, package: str, names: set[str]) -> bool:
     """Return whether an object is one of another package's tables, without importing that package."""
     return any(kind.__name__ in names and kind.__module__.partition(".")[0] == package for kind in type(data).__mro__)
-
-
-def without_batches(data: Any) -> Any:  # noqa: ANN401 - any object, and a pyarrow Table, which has no static type
-    """Return a PyArrow record batch as a table, and anything else as it is."""
-    if not _is_a(data, "pyarrow", {"RecordBatch"}):
-        return data
-    import pyarrow as pa  # noqa: PLC0415 - the user's own
-
-    return pa.Table.from_batches([data])
 
 
 def _check_names(names: Sequence[object], wanted: Sequence[str], where: str) -> None:

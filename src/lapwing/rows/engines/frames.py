@@ -3,8 +3,9 @@
 Neither PyArrow nor pandas is imported before a table of theirs comes: it is the user's own.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import numpy as np
 import polars as pl
@@ -18,25 +19,65 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+T = TypeVar("T")
+
 # Beyond these counts (about 270,000 years) microseconds would overflow.
 _MOST_DAYS: Final = 10**8
 _MOST_MILLISECONDS: Final = 9 * 10**15
+
+_Kind = Literal["pandas", "polars", "pyarrow"]
 
 _JOINED_ROWS: Final = 2**14
 """Smaller batches, as those of many small files, are put together: each costs as much as thousands of rows."""
 
 
-class PolarsReader:
-    """Read a Polars data frame."""
+class FrameReader:
+    """Read a table in memory: `cells` gives those of a column from a row on, so many at most."""
 
-    def __init__(self, frame: pl.DataFrame) -> None:
-        self._frame = frame.clone()  # shares all cells, and stays as it is where the user's own is changed in place
-        self.kind: Literal["polars"] = "polars"
-        self.known_rows: int | None = frame.height
+    def __init__(self, kind: _Kind, rows: int, cells: Callable[[str, int, int], RawColumn]) -> None:
+        self.kind = kind
+        self.known_rows: int | None = rows
+        self._rows = rows
+        self._cells = cells
 
     def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
         """Yield the columns' cells, at most `rows` rows at a time."""
-        return frame_chunks(self._frame, columns, rows)
+        for start in range(0, self._rows, rows):
+            yield {name: guarded(unreadable(name), partial(self._cells, name, start, rows)) for name in columns}
+
+
+def polars_reader(frame: pl.DataFrame) -> FrameReader:
+    """Return a reader of a Polars frame."""
+    own = frame.clone()  # shares all cells, and stays as it is where the user's own is changed in place
+    return FrameReader(
+        "polars", own.height, lambda name, start, rows: series_cells(own.get_column(name).slice(start, rows))
+    )
+
+
+def arrow_reader(table: "pa.Table") -> FrameReader:
+    """Return a reader of a PyArrow table."""
+    return FrameReader(
+        "pyarrow", table.num_rows, lambda name, start, rows: arrow_cells(table.column(name).slice(start, rows))
+    )
+
+
+def as_table(data: "pa.RecordBatch | pa.Table") -> "pa.Table":
+    """Return a PyArrow batch as a table, and a table as it is."""
+    import pyarrow as pa  # noqa: PLC0415 - the user's own
+
+    return pa.Table.from_batches([data]) if isinstance(data, pa.RecordBatch) else data
+
+
+def batch_chunks(batch: "pa.RecordBatch", columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
+    """Yield the cells of a PyArrow batch, at most `rows` rows at a time."""
+    return arrow_reader(as_table(batch)).chunks(columns, rows)
+
+
+def pandas_reader(frame: "pd.DataFrame") -> FrameReader:
+    """Return a reader of a pandas frame."""
+    # Shares all cells. From pandas 3 on it stays as it is where the user's own is changed in place.
+    own = frame.copy(deep=False)
+    return FrameReader("pandas", len(own), lambda name, start, rows: pandas_cells(own[name].iloc[start : start + rows]))
 
 
 class LazyReader:
@@ -55,7 +96,7 @@ class LazyReader:
             # Batches as they come: asking for a size makes Polars copy every one of them.
             batches = guarded(self._what, lambda: query.collect_batches(lazy=True))
             while (batch := guarded(self._what, lambda: _joined(batches, min(rows, _JOINED_ROWS)))) is not None:
-                yield from frame_chunks(batch, columns, rows)
+                yield from polars_reader(batch).chunks(columns, rows)
 
 
 def _joined(batches: Iterator[pl.DataFrame], least: int) -> pl.DataFrame | None:
@@ -68,45 +109,20 @@ def _joined(batches: Iterator[pl.DataFrame], least: int) -> pl.DataFrame | None:
     return pl.concat(found) if found else None
 
 
-class ArrowReader:
-    """Read a PyArrow table."""
-
-    def __init__(self, table: "pa.Table") -> None:
-        self._table = table
-        self.kind: Literal["pyarrow"] = "pyarrow"
-        self.known_rows: int | None = table.num_rows
-
-    def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
-        """Yield the columns' cells, at most `rows` rows at a time."""
-        for start in range(0, self._table.num_rows, rows):
-            yield {name: self._cells(name, start, rows) for name in columns}
-
-    def _cells(self, name: str, start: int, rows: int) -> RawColumn:
-        return guarded(unreadable(name), lambda: arrow_cells(self._table.column(name).slice(start, rows)))
-
-
 def unreadable(name: str) -> str:
     """Return the start of the error sentence for a column that another library cannot hand over."""
     return f"column {quote(name)} cannot be read; convert it to plain numbers or text"
 
 
-def frame_chunks(frame: pl.DataFrame, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
-    """Yield the cells of a Polars frame, at most `rows` rows at a time."""
-    for start in range(0, frame.height, rows):
-        yield {name: _frame_cells(frame, name, start, rows) for name in columns}
-
-
-def _frame_cells(frame: pl.DataFrame, name: str, start: int, rows: int) -> RawColumn:
-    return guarded(unreadable(name), lambda: series_cells(frame.get_column(name).slice(start, rows)))
-
-
-# ------------------------------------------------------------------------------------------------- Polars columns
+def on_column(name: str, work: Callable[[RawColumn], T], cells: RawColumn) -> T:
+    """Do something with the cells of a column, and let no cell out through an exception."""
+    return guarded(unreadable(name), lambda: work(cells))
 
 
 def series_cells(column: pl.Series) -> RawColumn:
     """Return a Polars column as raw cells.
 
-    Returns types without a rule of their own cell by cell, by `lapwing.rows.cells.text_of`.
+    Types without a rule of their own are read cell by cell, by `lapwing.rows.cells.text_of`.
     """
     dtype = column.dtype
     if dtype == pl.Boolean:
@@ -153,10 +169,7 @@ def _nulls(column: pl.Series) -> np.ndarray | None:
 
 
 def to_microseconds(times: np.ndarray, unit: str) -> np.ndarray:
-    """Return int64 times since 1970 in microseconds, rounded down, extreme ones cut off.
-
-    times: int64 (n,), counts of `unit`. Returns int64 (n,).
-    """
+    """Return int64 counts of a unit as microseconds, rounded down, extreme ones cut off."""
     if unit == "us":
         return times
     if unit == "ns":
@@ -165,9 +178,6 @@ def to_microseconds(times: np.ndarray, unit: str) -> np.ndarray:
     most = _MOST_MILLISECONDS * 1000 // per_unit
     scaled: np.ndarray = np.clip(times, -most, most) * per_unit
     return scaled
-
-
-# ------------------------------------------------------------------------------------------------ PyArrow columns
 
 
 def arrow_cells(column: "pa.ChunkedArray") -> RawColumn:
@@ -241,24 +251,6 @@ def is_nested_arrow(kind: Any) -> bool:  # noqa: ANN401 - a pyarrow DataType, wh
     return bool(pa.types.is_nested(kind))
 
 
-class PandasReader:
-    """Read a pandas data frame."""
-
-    def __init__(self, frame: "pd.DataFrame") -> None:
-        # Shares all cells. From pandas 3 on it stays as it is where the user's own is changed in place.
-        self._frame = frame.copy(deep=False)
-        self.kind: Literal["pandas"] = "pandas"
-        self.known_rows: int | None = len(frame)
-
-    def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
-        """Yield the columns' cells, at most `rows` rows at a time."""
-        for start in range(0, len(self._frame), rows):
-            yield {name: self._cells(name, start, rows) for name in columns}
-
-    def _cells(self, name: str, start: int, rows: int) -> RawColumn:
-        return guarded(unreadable(name), lambda: pandas_cells(self._frame[name].iloc[start : start + rows]))
-
-
 def is_nested_pandas(dtype: Any) -> bool:  # noqa: ANN401 - a pandas dtype, which has no static type
     """Return whether a pandas type declares several values per cell."""
     if type(dtype).__name__ == "CategoricalDtype":
@@ -272,7 +264,7 @@ def is_nested_pandas(dtype: Any) -> bool:  # noqa: ANN401 - a pandas dtype, whic
 def pandas_cells(column: "pd.Series") -> RawColumn:
     """Return a pandas column as raw cells.
 
-    Returns types without a rule of their own cell by cell, by `lapwing.rows.cells.text_of`.
+    Types without a rule of their own are read cell by cell, by `lapwing.rows.cells.text_of`.
     """
     dtype = column.dtype
     if isinstance(dtype, np.dtype):
@@ -282,7 +274,9 @@ def pandas_cells(column: "pd.Series") -> RawColumn:
         values = pandas_cells(column.cat.categories.to_series())
         return _take(values, column.cat.codes.to_numpy().astype(np.int64))
     if name == "ArrowDtype" or (name == "StringDtype" and dtype.storage == "pyarrow"):
-        return _arrow_backed(column)
+        import pyarrow as pa  # noqa: PLC0415 - the user's own
+
+        return arrow_cells(pa.chunked_array(column.array.__arrow_array__()))
     if name == "DatetimeTZDtype":
         return _numpy_cells(column.dt.tz_convert(None).to_numpy())
     if name == "SparseDtype":
@@ -320,13 +314,6 @@ def _nullable_cells(column: "pd.Series", kind: np.dtype) -> RawColumn:
     values = _numpy_cells(column.to_numpy(dtype=kind, na_value=kind.type(0)))
     assert isinstance(values, Numbers)
     return Numbers(values.values, nulls if nulls.any() else None)
-
-
-def _arrow_backed(column: "pd.Series") -> RawColumn:
-    """Return a column that pandas keeps in Arrow's format, by way of the user's own PyArrow."""
-    import pyarrow as pa  # noqa: PLC0415 - the user's own
-
-    return arrow_cells(pa.chunked_array(column.array.__arrow_array__()))
 
 
 def _take(values: RawColumn, positions: np.ndarray) -> RawColumn:

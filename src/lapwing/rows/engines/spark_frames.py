@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from lapwing.errors import DataError
 from lapwing.rows.cells import UNREADABLE, RawColumn
 from lapwing.rows.engines.distributed import STOPPED, check_installed, fault_of, fault_text, installed
-from lapwing.rows.engines.frames import ArrowReader
+from lapwing.rows.engines.frames import arrow_reader
 from lapwing.rows.guard import guarded
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class SparkReader:
         sent = self.jobs.mapped(self.selected(columns), streamed, (rows,), {"cells": "binary"})
         for row in self.jobs.streamed(sent):
             table = pa.ipc.open_stream(row.cells).read_all()
-            yield from ArrowReader(table.rename_columns(list(columns))).chunks(columns, rows)
+            yield from arrow_reader(table.rename_columns(list(columns))).chunks(columns, rows)
 
 
 class SparkJobs:
@@ -96,16 +96,15 @@ class SparkJobs:
         """Refuse a cluster that does not run our code, or runs another version of it."""
         row = guarded(_UNUSABLE, lambda: self._session.range(1))  # fails where the session has ended
         answer = self.mapped(row, asked, (), {"worker": "long"})
-        self._run(_UNABLE, lambda: _first(answer))
+        self._run(_UNABLE, lambda: _check_faults([row.fault for row in answer.collect()]))
 
     def mapped(
         self, frame: "DataFrame", step: Step, arguments: tuple[object, ...], kinds: Mapping[str, str]
     ) -> "DataFrame":
         """Return the frame of what a step gives for each partition; nothing is run yet.
 
-        step: called on executors with the arguments and the partition's record batches; kinds: the columns that the
-        step gives, and their types (``long`` or ``binary``). A column ``fault`` is added: the sentence of an error, in
-        a row of its own.
+        `kinds` are the columns that the step gives, ``long`` or ``binary``. A column ``fault`` is added: the sentence
+        of an error, in a row of its own.
         """
         work = partial(on_worker, step, dict(kinds), installed(), arguments)
         columns = ", ".join(f"{name} {kind}" for name, kind in {**kinds, _FAULT: "string"}.items())
@@ -176,10 +175,6 @@ class _Stoppable:
             if isinstance(trail, KeyboardInterrupt):
                 raise KeyboardInterrupt
             trail = trail.__context__
-
-
-def _first(frame: "DataFrame") -> None:
-    _check_faults([row.fault for row in frame.collect()])
 
 
 def _check_faults(faults: Iterable[str | None]) -> None:

@@ -124,10 +124,6 @@ def _shortest_inside(codes: np.ndarray, ends: tuple[float, float], special: tupl
     return np.asarray(np.clip(values, lo, hi)) + 0.0  # no minus zero
 
 
-# -- Coded rows as records, for code that is given one row at a time. Deterministic: a record is a function of its
-# row.
-
-
 _ROWS_AT_ONCE: Final = 2**14
 
 

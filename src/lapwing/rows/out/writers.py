@@ -135,9 +135,6 @@ def _write_parquet(
     )
 
 
-# -------------------------------------------------------------------------------------------------------- pandas
-
-
 def _to_pandas(frame: pl.DataFrame) -> "pd.DataFrame":
     import pandas as pd  # noqa: PLC0415 - the user's own
 
