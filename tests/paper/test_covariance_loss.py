@@ -9,13 +9,11 @@ import numpy as np
 import pytest
 
 from helpers.cases import spread
+from helpers.moment_losses import least_covariance_loss, moment_loss, separated_rows
 from lapwing.anonymous.covariance_loss import (
     anonymous_covariance_loss,
     block_means,
     covariance_loss,
-    least_covariance_loss,
-    moment_loss,
-    separated_rows,
     theorem_1_2,
     theorem_4_1,
     theorem_partition,

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from lapwing.errors import DataError
-from lapwing.rows.counting import KeyedColumn, count_keys, count_tables
+from lapwing.rows.counting import KeyedColumn, count_keys, count_tables, keys_of_parts
 from lapwing.rows.engines import distributed
 from lapwing.rows.engines.dask_frames import cells_of_parts
 from lapwing.rows.engines.distributed import (
@@ -18,7 +18,6 @@ from lapwing.rows.engines.distributed import (
     cut_sorted,
     installed,
     joined,
-    keys_of_parts,
     packed,
     part_rows,
     record_type,

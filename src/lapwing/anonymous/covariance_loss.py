@@ -12,11 +12,6 @@ from lapwing.errors import ParameterError
 from lapwing.maths.covariance_bounds import net_loss, tensorisation_bound
 from lapwing.maths.lattice_net import NetChoice, anonymous_net, nearest_lattice_points, net_size_bound
 
-_MOST_ENTRIES = 2**22
-"""Entries of a tensor that is written out: 32 MB."""
-
-_NUMBERS_AT_ONCE = 2**22
-
 
 def block_means(x: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the weights and means of the blocks of a partition (4.1), in the order of the labels.
@@ -41,99 +36,6 @@ def covariance_loss(x: np.ndarray, labels: np.ndarray) -> float:
     _, means = block_means(x, labels)
     rest = x - means[np.unique(labels, return_inverse=True)[1]]
     return float(np.linalg.norm(rest.T @ rest)) / len(x)
-
-
-def moment_loss(x: np.ndarray, labels: np.ndarray, degree: int) -> float:
-    """Return the norm of ``E x^(d) - E y^(d)``, y being the means of blocks: what Theorem 3.10 bounds.
-
-    >>> moment_loss(np.array([[1.0], [0.0]]), np.array([0, 0]), degree=3)
-    0.375
-    """
-    weights, means = block_means(x, labels)
-    return moment_distance(x, means, weights, degree)
-
-
-def moment_distance(x: np.ndarray, points: np.ndarray, weights: np.ndarray, degree: int) -> float:
-    """Return the distance of the d-th moment of rows from that of weighted points: of (2.1) and Theorem 5.5.
-
-    Up to 4 million entries the tensor is written out: time ``O((n + k) p^d)``. The squared norm of a larger one is the
-    sum of ``a_i a_j <u_i, u_j>^d`` over all pairs of rows and points, with weights ``a``: time ``O((n + k)^2 p)``;
-    digits cancel there, and distances below 1e-8 of the moments mean nothing.
-
-    >>> moment_distance(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[0.5, 0.5]]), np.array([1.0]), degree=2)
-    0.5
-    """
-    if degree < 1:
-        raise ParameterError(f"the degree of a moment must be at least 1, got {degree}", code="LW390")
-    atoms = np.concatenate((x, points))
-    signed = np.concatenate((np.full(len(x), 1 / len(x)), -weights))
-    if x.shape[1] ** degree <= _MOST_ENTRIES:
-        return float(np.linalg.norm(_tensor(atoms, signed, degree)))
-    return math.sqrt(max(0.0, _squared_norm(atoms, signed, degree)))
-
-
-def _tensor(atoms: np.ndarray, signed: np.ndarray, degree: int) -> np.ndarray:
-    """Return the weighted sum of the atoms' d-th tensor powers as a matrix of p^ceil(d/2) rows."""
-    p = atoms.shape[1]
-    total = np.zeros((p ** (degree - degree // 2), p ** (degree // 2)))
-    step = max(1, _NUMBERS_AT_ONCE // max(1, len(total)))
-    for start in range(0, len(atoms), step):
-        part = slice(start, start + step)
-        half = np.ones((len(atoms[part]), 1))
-        for _ in range(degree // 2):
-            half = _product(half, atoms[part])
-        longer = _product(half, atoms[part]) if degree % 2 else half
-        total += longer.T @ (half * signed[part, None])
-    return total
-
-
-def _product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Return each row's tensor product, written as a row."""
-    product: np.ndarray = left[:, :, None] * right[:, None, :]
-    return product.reshape(len(left), left.shape[1] * right.shape[1])
-
-
-def _squared_norm(atoms: np.ndarray, signed: np.ndarray, degree: int) -> float:
-    step = max(1, _NUMBERS_AT_ONCE // len(atoms))
-    total = 0.0
-    for start in range(0, len(atoms), step):
-        part = slice(start, start + step)
-        powers = (atoms[part] @ atoms.T) ** degree
-        total += float(((powers * signed).sum(axis=1) * signed[part]).sum())
-    return total
-
-
-def separated_rows(blocks: int, columns: int, rng: np.random.Generator) -> np.ndarray:
-    """Return rows that lose more than `least_covariance_loss` with every partition into so many blocks.
-
-    Proposition 3.14 and Lemma 3.15: ``2 * blocks`` rows of the unit ball, any two farther apart than 1/2, in at least
-    ``16 * log(2 * blocks)`` columns, of which the first ``25 * log(2 * blocks)`` are used. A draw is separated with a
-    probability of at least 1/2, and is repeated until it is.
-    """
-    if blocks < 1 or columns < 16 * math.log(2 * blocks):
-        raise ParameterError(
-            f"separated rows need at least 1 block and 16 * log(2 * blocks) columns, got {blocks} and {columns}; "
-            "use more columns",
-            code="LW804",
-        )
-    used = min(columns, math.floor(25 * math.log(2 * blocks)))
-    while True:
-        bits = rng.integers(0, 2, (2 * blocks, used)).astype(np.float64)
-        ones = bits.sum(axis=1)
-        apart = ones[:, None] + ones - 2 * (bits @ bits.T)
-        if 4 * apart[~np.eye(2 * blocks, dtype=bool)].min() > used:
-            return np.pad(bits / math.sqrt(used), ((0, 0), (0, columns - used)))
-
-
-def least_covariance_loss(blocks: int) -> float:
-    """Return what `separated_rows` lose at least with any partition into so many blocks (Proposition 3.14).
-
-    >>> round(least_covariance_loss(1000), 5)
-    0.00453
-    """
-    if blocks < 1:
-        raise ParameterError(f"a partition needs at least 1 block, got {blocks}", code="LW390")
-    return 1 / (80 * math.sqrt(math.log(2 * blocks)))
 
 
 def equipartition(labels: np.ndarray, blocks: int) -> np.ndarray:

@@ -27,11 +27,11 @@ from lapwing.judge.report.page import NOTICE, Page, Section, render
 from lapwing.judge.rules import REAL, compare_declared, declared_notes
 from lapwing.judge.tables.gaps import missing_given, missing_together, pairs_given, pairs_together
 from lapwing.judge.tables.variation import Variation, choose_tables, compare_with_each
-from lapwing.judge.tables.weighted import Weighted, compare_weighted, weighted_figures
+from lapwing.judge.tables.weighted import compare_weighted, weighted_figures
 from lapwing.judge.tables.workload import compare_k_marginals, compare_workloads
 from lapwing.rows.guard import guarded, private_boundary
 from lapwing.rows.out.outputs import write_whole
-from lapwing.rows.source import coded_table
+from lapwing.rows.source import all_codes, coded_table
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
 
@@ -122,15 +122,12 @@ def compare_with_real(
     rng: np.random.Generator,
     watch: Watch,
 ) -> Internal[Findings]:
-    """Compare a synthetic table with the real one.
+    """Compare a synthetic table with the real one: every modelled column, and all rows, whatever the privacy unit.
 
-    real, synthetic: both with every modelled column, and at least one row; schema: its privacy unit is not used: all
-    rows are compared; test: real rows that the synthetic table was not made from, to test prediction on and to hold
-    disclosure against. Without them a fifth of the real rows tests, and the ceiling is trained on the others; rng:
-    every step has a stream of its own from it.
-
-    Memory: the codes of both tables and of two tables of reference rows, 1 to 8 bytes a cell, and as much again while
-    they are counted.
+    `test` are real rows that the synthetic table was not made from, to test prediction on and to hold disclosure
+    against. Without them a fifth of the real rows tests, and the ceiling is trained on the others. Every step has a
+    random stream of its own. Memory: the codes of both tables and of two tables of reference rows, 1 to 8 bytes a cell,
+    and as much again while they are counted.
     """
     schema = replace(schema, privacy_unit=None)
     if target is not None:
@@ -154,7 +151,7 @@ def compare_with_real(
     }
     found = compare_with_each(rows, against, schema, choose_tables(schema, rng=step("counting tables of columns")))
     together, given = _gaps(rows, against, schema, step("counting missing cells"))
-    weighted = compare_weighted(rows, against, schema)
+    workload, weighted = compare_workloads(found), compare_weighted(rows, against, schema)
     declared = compare_declared({REAL: rows} | {name: against[name] for name in (SYNTHETIC, INDEPENDENT)}, schema)
     disclosure, more = _disclosure(rows, others, apart, schema, step("trying to disclose rows"))
     return Internal(
@@ -163,7 +160,12 @@ def compare_with_real(
             columns={name: compare_columns(rows, against[name], schema) for name in (SYNTHETIC, BOOTSTRAP)},
             together=together,
             given=given,
-            metrics=(*_from_tables(found), *_weighted(weighted), *_metrics(rows, against, schema, step)),
+            metrics=(
+                *compare_k_marginals(found),
+                *(() if workload is None else (workload,)),
+                *(() if weighted is None else weighted_figures(weighted)),
+                *_metrics(rows, against, schema, step),
+            ),
             associations=compare_associations(rows, against, schema, rng=step("measuring dependence")),
             downstream=downstream,
             subgroups=compare_subgroups(rows, against, schema, by, rng=step("judging groups of rows")) if by else (),
@@ -203,17 +205,6 @@ def _can_learn() -> bool:
     except ImportError:
         return False
     return True
-
-
-def _from_tables(found: Mapping[str, Sequence[Variation]]) -> tuple[Compared, ...]:
-    """Return the figures that are made of total variation distances."""
-    workload = compare_workloads(found)
-    return (*compare_k_marginals(found), *(() if workload is None else (workload,)))
-
-
-def _weighted(found: Weighted | None) -> tuple[Compared, ...]:
-    """Return the figures of weighted totals, shares and means, where there is a weight."""
-    return () if found is None else weighted_figures(found)
 
 
 def _metrics(
@@ -278,14 +269,13 @@ def _codes(what: str, data: object, schema: Schema) -> Codes:
     """Return the codes of a table, at least one row."""
     try:
         with coded_table(data, schema) as source:
-            parts = list(source.chunks())
+            codes = all_codes(source, schema)
     except DataError as error:
         said, code = str(error), error.code
     else:
-        names = [column.name for column in schema.columns]
-        if not any(len(part[names[0]]) for part in parts):
+        if not height(codes):
             raise DataError(f"{what} has no row; there is nothing to compare", code="LW110")
-        return {name: np.concatenate([part[name] for part in parts]) for name in names}
+        return codes
     raise DataError(f"{what} cannot be compared: {said}", code=code)
 
 

@@ -4,7 +4,7 @@ A CSV file has no types, so each of its columns gets the narrowest type that all
 """
 
 import os
-from collections.abc import Iterator
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,7 +30,7 @@ from lapwing.rows.files import TableFile, find_files, open_file
 from lapwing.rows.guard import guarded, private_boundary
 from lapwing.rows.linked import code_linked
 from lapwing.rows.readers import open_table
-from lapwing.rows.source import CodedSource, coded_table
+from lapwing.rows.source import all_codes, coded_table
 from lapwing.rows.units import UnitNumbers
 from lapwing.schema.fields import Field, FieldType
 from lapwing.schema.linked import LinkedSchema
@@ -46,27 +46,22 @@ _TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Object)
 
 @private_boundary
 def draft_schema(data: object) -> Internal[Schema]:
-    """Return the skeleton of a schema for a table; names and types of columns are looked at, and the cells of CSV.
-
-    Returns a draft: no field has bounds or categories, and its provenance is "drafted" until its owner says otherwise.
-    """
+    """Return a draft of a schema: names and types of columns, read off the cells where a file has none; no domain."""
     if isinstance(data, str | os.PathLike | list | tuple):
-        types = _types_in_file(data)
+        path = find_files(data)[0]
+        what = f"file {quote(str(path))} cannot be read as Parquet"
+        is_parquet = path.suffix.lower() in _PARQUET
+        types = (
+            guarded(what, lambda: _types_of_frame(pl.scan_parquet(path, glob=False)))
+            if is_parquet
+            else _types_of_texts(open_file(path))
+        )
     else:
         types = guarded("data is not a table whose columns can be read", lambda: _types_of_frame(data))
     if not types:
         raise DataError("the table has no column; give a table with at least one", code="LW110")
     fields = tuple(Field(name=name, type=kind, provenance="drafted") for name, kind in types)
     return Internal(Schema(fields=fields, is_draft=True))
-
-
-def _types_in_file(source: Any) -> list[tuple[str, FieldType]]:  # noqa: ANN401 - find_files says what it may be
-    """Return names and types of the columns of the first file."""
-    path = find_files(source)[0]
-    if path.suffix.lower() not in _PARQUET:
-        return _types_of_texts(open_file(path))
-    what = f"file {quote(str(path))} cannot be read as Parquet"
-    return guarded(what, lambda: _types_of_frame(pl.scan_parquet(path, glob=False)))
 
 
 def _types_of_texts(file: TableFile) -> list[tuple[str, FieldType]]:
@@ -122,7 +117,6 @@ def _field_type(name: str, dtype: nw.dtypes.DType) -> FieldType:
     )
 
 
-_CHUNK_ROWS = 2**18
 _COUNTS = ("cells", "missing", "clamped", "special", "misfit", "folded", "unlisted")
 
 
@@ -130,11 +124,10 @@ _COUNTS = ("cells", "missing", "clamped", "special", "misfit", "folded", "unlist
 class FieldFit:
     """Count the cells of one column by how they fit their field.
 
-    missing: empty cells, NaN, and the schema's texts for missing; clamped: numbers and dates outside the bounds; a
-    release treats them as the nearest bound; misfit: unknown categories, text that is no number or date, infinities; a
-    release treats them as missing, and as misfits where missing is not allowed; folded: texts that are not listed and
-    count under their longest listed prefix; unlisted: other texts that are not listed and count under the category that
-    the schema names for them.
+    Missing: empty cells, NaN, and the schema's texts for it. Clamped: beyond the bounds; a release takes the nearest
+    bound. Misfits: unknown categories, text that is no number or date, infinities; a release takes them as missing,
+    where that is allowed. Folded: texts that are not listed and count under their longest listed prefix. Unlisted:
+    other such texts, which count under the category that the schema names.
     """
 
     name: str
@@ -211,12 +204,7 @@ def _is_outside(cells: RawColumn, field: Field) -> np.ndarray:
 
 @private_boundary
 def check_declared(data: object, schema: Schema) -> Internal[Declared | None]:
-    """Count, for every rule of a schema, the rows that break it, and compare the rows with its public tables.
-
-    data: the private rows; all of them, whatever the privacy unit. Returns the one table is called ``real``; None where
-    the schema declares neither rules nor public tables.
-
-    Memory: the codes of the columns that are spoken of, 1 to 8 bytes a cell.
+    """Count the rows that break each rule of a schema, and compare them with its public tables; None without any.
 
     >>> import polars as pl
     >>> fields = [{"name": "child", "type": "boolean"}, {"name": "works", "type": "boolean"}]
@@ -225,25 +213,17 @@ def check_declared(data: object, schema: Schema) -> Internal[Declared | None]:
     >>> found.rules[0].broken["real"]
     1
     """
-    spoken_of = {name for each in (*schema.rules, *schema.public_tables) for name in each.columns}
-    if not spoken_of:
+    if not schema.rules and not schema.public_tables:
         return Internal(None)
     with coded_table(data, replace(schema, privacy_unit=None)) as source:
-        chunks = list(source.chunks())
-    codes = {name: np.concatenate([chunk[name] for chunk in chunks]) for name in sorted(spoken_of)}
-    return Internal(compare_declared({REAL: codes}, schema))
-
-
-_CHUNK_ROWS = 2**18
+        return Internal(compare_declared({REAL: all_codes(source, schema)}, schema))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnitFit:
-    """Say how the rows of a table spread over its privacy units, and what each ``maxRows`` would keep.
+    """Say how the rows of a table spread over its privacy units, and how many rows each ``maxRows`` would keep.
 
-    field: the field that names the unit of a row; max_rows: how many rows of one unit the schema uses; units: all
-    units; the rows without identifier are one of them, together; kept: for some ``maxRows``, in increasing order, the
-    schema's own among them: how many rows would be kept.
+    The rows without identifier are one unit, together.
     """
 
     field: str
@@ -286,7 +266,8 @@ def check_units(data: object, schema: Schema) -> Internal[UnitFit]:
         numbers.add(chunk[unit.field])
     sizes = np.bincount(numbers.numbers())
     largest = int(sizes.max(initial=0))
-    shown = sorted({unit.max_rows, *_usual_limits(largest)})
+    usual = [digit * 10**power for power in range(19) for digit in (1, 2, 3, 5)]
+    shown = sorted({unit.max_rows, *usual[: bisect_left(usual, largest) + 1]})  # up to the first that keeps all rows
     return Internal(
         UnitFit(
             field=unit.field,
@@ -300,24 +281,11 @@ def check_units(data: object, schema: Schema) -> Internal[UnitFit]:
     )
 
 
-def _usual_limits(largest: int) -> Iterator[int]:
-    """Yield 1, 2, 3, 5, 10, 20, 30, 50, 100 and so on, up to the first that keeps all rows."""
-    power = 1
-    while True:
-        for digit in (1, 2, 3, 5):
-            yield digit * power
-            if digit * power >= largest:
-                return
-        power *= 10
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkedFit:
-    """Say how two linked tables fit their schema.
+    """Say how all rows of two linked tables fit their fields, and what the rows that a release uses break.
 
-    parent, child: how the cells of all rows of a table fit its own fields; children: how many child rows the keys have,
-    and what each ``maxChildren`` would keep; used: parent rows and child rows that a release uses; declared: of the
-    rows used: what parents with their number of children break, and children with the columns of their parent.
+    `children` says how many child rows the keys have, and what each ``maxChildren`` would keep.
     """
 
     parent: tuple[FieldFit, ...]
@@ -338,13 +306,9 @@ def check_linked(parent: object, child: object, schema: LinkedSchema) -> Interna
             child=check_table(child, schema.child).value,
             children=check_units(child, of_child).value,
             used=(pair.parent.rows, pair.child.rows),
-            declared=(_declared(pair.parent, schema.counted), _declared(pair.child, schema.joined)),
+            declared=(
+                compare_declared({REAL: all_codes(pair.parent, schema.counted)}, schema.counted),
+                compare_declared({REAL: all_codes(pair.child, schema.joined)}, schema.joined),
+            ),
         )
     )
-
-
-def _declared(source: CodedSource, schema: Schema) -> Declared | None:
-    """Return what the rows of one part break."""
-    chunks = [{field.name: np.empty(0, dtype=field.domain.dtype) for field in schema.columns}, *source.chunks()]
-    codes = {field.name: np.concatenate([chunk[field.name] for chunk in chunks]) for field in schema.columns}
-    return compare_declared({REAL: codes}, schema)

@@ -158,6 +158,13 @@ def coded_table(data: object, schema: Schema, *, memory: int | None = None) -> I
             source.close()
 
 
+def all_codes(source: CodedSource, schema: Schema) -> Codes:
+    """Return the codes of all rows in one piece."""
+    none = {field.name: np.empty(0, dtype=field.domain.dtype) for field in schema.columns}
+    chunks = [none, *source.chunks()]
+    return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in none}
+
+
 class _Cached:
     """Codes in memory, of rows that are all kept; texts, which are not, are read again."""
 
