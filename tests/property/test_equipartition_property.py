@@ -52,30 +52,6 @@ def test_the_names_of_the_cells_do_not_matter_only_their_order(labels, data) -> 
     np.testing.assert_array_equal(found, equipartition(labels * 1000 - 7, blocks))
 
 
-def test_records_of_a_cell_are_taken_in_their_order() -> None:
-    labels = np.random.default_rng(0).integers(0, 3, 3000)
-
-    found = equipartition(labels, 70)
-
-    assert all((np.diff(found[labels == cell]) >= 0).all() for cell in range(3))
-
-
-def test_cells_that_divide_evenly_are_cut_without_a_pool() -> None:
-    labels = np.array([5, 1, 5, 1, 5, 1, 5, 1])
-
-    found = equipartition(labels, 4)
-
-    assert found.tolist() == [2, 0, 2, 0, 3, 1, 3, 1]
-
-
-def test_one_cell_or_one_block_or_a_block_for_each_record_work() -> None:
-    labels = np.array([0, 1, 1])
-
-    assert equipartition(np.zeros(5, dtype=int), 2).tolist() == [0, 0, 0, 1, 1]
-    assert equipartition(labels, 1).tolist() == [0, 0, 0]
-    assert equipartition(labels, 3).tolist() == [0, 1, 2]
-
-
 @pytest.mark.parametrize("blocks", [0, 4])
 def test_more_blocks_than_records_are_refused(blocks: int) -> None:
     with pytest.raises(ParameterError, match=f"blocks must be between 1 and the number of records, got {blocks}"):

@@ -10,7 +10,7 @@ import time
 import polars  # noqa: F401 - its handling of signals is what a wait must cope with
 import pytest
 
-from lapwing.rows.threads import in_order, workers
+from lapwing.rows.threads import in_order
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -170,7 +170,3 @@ else:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_process_waits_for_no_thread_of_the_other():
     subprocess.run([sys.executable, "-W", "ignore", "-c", FORKED], timeout=30, check=True)
-
-
-def test_there_is_always_a_thread_to_use():
-    assert 1 <= workers() <= 8

@@ -68,15 +68,6 @@ def test_a_text_for_missing_is_missing():
     assert found == FieldFit(name="sex", cells=3, missing=1, clamped=0, special=0, misfit=1)
 
 
-def test_columns_come_in_the_order_of_the_schema_and_others_are_not_read():
-    fields = [{"name": name, **FIELDS[name]} for name in ("sex", "age")]
-    table = pl.DataFrame({"age": [1], "other": ["?"], "sex": ["f"]})
-
-    found = check_table(table, Schema.from_dict({"fields": fields})).value
-
-    assert [each.name for each in found] == ["sex", "age"]
-
-
 def test_a_missing_column_and_an_incomplete_draft_are_refused():
     whole = Schema.from_dict({"fields": [{"name": "sex", **FIELDS["sex"]}]})
     draft = draft_schema(pl.DataFrame({"age": [1]})).value

@@ -1,11 +1,6 @@
 """Chunks are worked on by several threads: same results, same order, one clean error, nothing left behind."""
 
-import signal
-import sys
 import threading
-import time
-import traceback
-import types
 import warnings
 from dataclasses import replace
 
@@ -42,97 +37,6 @@ def frame(rows: int) -> pl.DataFrame:
 @pytest.fixture(name="three_workers")
 def fixture_of_three_workers(monkeypatch):
     monkeypatch.setattr(threads, "workers", lambda: 3)
-
-
-def no_thread_stays() -> bool:
-    # What a thread does after it has said that it is gone takes no time to speak of.
-    until = time.monotonic() + 10
-    while (is_there := any(map(serves, sys._current_frames().values()))) and time.monotonic() < until:
-        time.sleep(0.01)
-    return not is_there
-
-
-def serves(frame: types.FrameType) -> bool:
-    """Return whether a thread is one of ours, by what it does."""
-    return any(each.f_code is threads._Crew._serve.__code__ for each, _ in traceback.walk_stack(frame))
-
-
-@pytest.mark.usefixtures("three_workers")
-def test_results_come_in_the_order_of_the_items_though_a_later_one_ends_first():
-    second_is_done = threading.Event()
-
-    def work(item: int) -> int:
-        if item == 0:
-            assert second_is_done.wait(20)
-        if item == 1:
-            second_is_done.set()
-        return item * 10
-
-    assert list(threads.in_order(work, range(6))) == [0, 10, 20, 30, 40, 50]
-
-
-@pytest.mark.usefixtures("three_workers")
-def test_no_more_items_are_taken_than_there_are_workers_and_one():
-    taken = []
-
-    def items():
-        for item in range(50):
-            taken.append(item)
-            yield item
-
-    results = threads.in_order(abs, items())
-    for result in results:
-        assert len(taken) <= result + 3 + 1
-    assert len(taken) == 50
-
-
-@pytest.mark.usefixtures("three_workers")
-def test_the_first_error_ends_the_work_and_leaves_no_thread():
-    begun = []
-
-    def work(item: int) -> int:
-        begun.append(item)
-        if item in {4, 5}:
-            raise DataError(f"item {item}")
-        return item
-
-    results = threads.in_order(work, range(1000))
-    with pytest.raises(DataError, match="item 4"):
-        list(results)
-    assert max(begun) < 10
-    assert no_thread_stays()
-
-
-@pytest.mark.usefixtures("three_workers")
-def test_a_reader_that_is_left_leaves_no_thread():
-    results = threads.in_order(abs, iter(range(1000)))
-    assert next(results) == 0
-    assert any(map(serves, sys._current_frames().values()))
-    results.close()
-    assert no_thread_stays()
-
-
-@pytest.mark.usefixtures("three_workers")
-def test_ctrl_c_stops_all_threads():
-    begun = []
-
-    def work(item: int) -> None:
-        begun.append(item)
-        time.sleep(0.2)
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    usual = signal.signal(signal.SIGALRM, interrupt)
-    signal.setitimer(signal.ITIMER_REAL, 0.1)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            threads.each_done(work, range(1000))
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, usual)
-    assert no_thread_stays()
-    assert len(begun) < 20
 
 
 @pytest.mark.parametrize("schema", [SCHEMA, WITH_UNITS], ids=["rows", "units"])

@@ -40,12 +40,6 @@ def test_each_identifier_of_a_rare_kind_is_a_unit_of_its_own(identifiers):
     assert source.rows == 20
 
 
-def test_identifiers_that_cannot_be_read_are_one_unit_together():
-    table = pd.DataFrame({"id": pd.Series([(1, number) for number in range(5)], dtype=object), "x": np.arange(5)})
-
-    assert code_table(table, SCHEMA).units == 1
-
-
 def test_rows_without_an_identifier_and_with_one_that_cannot_be_read_are_one_unit_together():
     identifiers = pd.Series([(1, 2), None, "", [3]], dtype=object)
 
@@ -68,13 +62,3 @@ def test_a_name_that_only_looks_like_a_number_is_a_name():
     table = pd.DataFrame({"id": ["7", "07", "7.00", "07.0", "1.7.0", "7.0a"], "x": np.arange(6)})
 
     assert code_table(table, SCHEMA).units == 6
-
-
-def test_names_in_a_file_of_another_encoding_stay_apart(tmp_path):
-    path = tmp_path / "people.csv"
-    path.write_bytes("id,x\nMüller,1\nMöller,2\nMäller,3\nMüller,4\n".encode("latin-1"))
-
-    source = code_table(path, SCHEMA)
-
-    assert source.units == 3
-    assert source.rows == 3
