@@ -23,7 +23,7 @@ from lapwing.rows.engines.distributed import (
     tables_of_cells,
     unpacked,
 )
-from lapwing.rows.engines.frames import PolarsReader
+from lapwing.rows.engines.frames import polars_reader
 from lapwing.rows.source import code_table
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import identity
@@ -61,7 +61,7 @@ def coded_parts(frame, parts):
     """Return the rows of a frame with their units, coded in parts."""
     coder = RowCoder(SCHEMA)
     for rows in np.array_split(np.arange(frame.height), parts):
-        for cells in PolarsReader(frame[rows]).chunks(coder.read, max(1, len(rows))):
+        for cells in polars_reader(frame[rows]).chunks(coder.read, max(1, len(rows))):
             yield coder.unit_rows(cells)
 
 
