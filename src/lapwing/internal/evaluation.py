@@ -141,7 +141,11 @@ def compare_with_real(
     others = _codes("the synthetic table", synthetic, schema)
     apart = None if test is None else _codes("the table of test rows", test, schema)
     drawn = step("predicting the target")
-    train, tests = _held_back(rows, drawn) if apart is None else (rows, apart)
+    train, tests = rows, apart
+    if tests is None:
+        order = drawn.permutation(height(rows))
+        held = -(-len(order) // _HELD_BACK)  # a table of one row only tests
+        train, tests = ({name: column[part] for name, column in rows.items()} for part in (order[held:], order[:held]))
     downstream, notes = _downstream(others, train, tests, schema, target=target, rng=drawn)
     drawn = step("drawing reference rows")
     against: dict[str, Codes] = {
@@ -242,14 +246,6 @@ def _disclosure(
     if not _can_learn():
         return None, ['disclosure and detection_auc need scikit-learn; install it with: pip install "lapwing[report]"']
     return compare_disclosure(rows, others, schema, holdout_codes=apart, rng=rng), []
-
-
-def _held_back(rows: Codes, rng: np.random.Generator) -> tuple[Codes, Codes]:
-    """Return the rows to train on and those to test on; a table of one row only tests."""
-    order = rng.permutation(height(rows))
-    held = -(-len(order) // _HELD_BACK)
-    train, tests = ({name: column[part] for name, column in rows.items()} for part in (order[held:], order[:held]))
-    return train, tests
 
 
 def _gaps(

@@ -111,7 +111,7 @@ def open_file(path: Path) -> TableFile:
     """Return a file ready to read; only its column names and types have been looked at."""
     suffix = _suffix(path)
     if suffix in _PARQUET:
-        return _ParquetFile(path)
+        return _Parquet([path])
     assert suffix is not None
     return CsvFile(path, _CSV_SEPARATORS[suffix])
 
@@ -160,20 +160,22 @@ def _known(path: Path) -> Path:
     return path
 
 
-class _ParquetFile:
-    """A Parquet file."""
+class _Parquet:
+    """Parquet files of one schema, one after the other: thousands of small ones are read as fast as a large one."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._what = f"file {quote(str(path))} cannot be read as Parquet"
-        self._query = guarded(self._what, lambda: pl.scan_parquet(path, glob=False))
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self.path, self._paths = paths[0], list(paths)
+        name = quote(str(self.path))
+        named = f"file {name}" if len(paths) == 1 else f"the {len(paths)} files from {name} on"
+        self._what = f"{named} cannot be read as Parquet"
+        self._query = guarded(self._what, lambda: pl.scan_parquet(self._paths, glob=False, hive_partitioning=False))
         self.schema = guarded(self._what, self._query.collect_schema)
         self.names = list(self.schema.names())
         self.nested = frozenset(name for name, dtype in self.schema.items() if dtype.is_nested())
 
     @property
     def known_rows(self) -> int:
-        return guarded(self._what, lambda: _height(self._query))
+        return guarded(self._what, lambda: int(self._query.select(pl.len()).collect().item()))
 
     def chunks(self, columns: Sequence[str], rows: int, skip: int = 0) -> Iterator[dict[str, RawColumn]]:
         """Yield the columns' cells, without the first rows where some are to be left out."""
@@ -186,7 +188,19 @@ class _ParquetFile:
             fault = error
         else:
             return
-        yield from self._by_pyarrow(columns, rows, done, fault)
+        yield from self._anew(columns, rows, done, fault)
+
+    def _anew(self, columns: Sequence[str], rows: int, skip: int, fault: DataError) -> Iterator[dict[str, RawColumn]]:
+        """Yield the cells from a row on, file by file: an error names the one that cannot be read."""
+        if len(self._paths) == 1:
+            yield from self._by_pyarrow(columns, rows, skip, fault)
+            return
+        for path in self._paths:
+            file = _Parquet([path])
+            height = file.known_rows
+            if skip < height:
+                yield from file.chunks(columns, rows, skip)
+            skip = max(0, skip - height)
 
     def _by_pyarrow(
         self, columns: Sequence[str], rows: int, skip: int, fault: DataError
@@ -211,49 +225,13 @@ def _arrow_batches(path: Path, columns: Sequence[str], rows: int) -> "Iterator[p
     return found
 
 
-class _ParquetFiles:
-    """Parquet files of one schema, one after the other: thousands of small ones are read as fast as a large one."""
-
-    def __init__(self, files: Sequence[_ParquetFile]) -> None:
-        self._paths = [file.path for file in files]
-        self.path, self.names, self.nested = files[0].path, files[0].names, files[0].nested
-        self._what = f"the {len(files)} files from {quote(str(self.path))} on cannot be read as Parquet"
-        self._query = guarded(self._what, lambda: pl.scan_parquet(self._paths, glob=False, hive_partitioning=False))
-
-    @property
-    def known_rows(self) -> int:
-        return guarded(self._what, lambda: _height(self._query))
-
-    def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
-        done = 0
-        try:
-            for cells in LazyReader(self._query, self._what).chunks(columns, rows):
-                done += len(cells[columns[0]])
-                yield cells
-        except DataError:
-            paths = self._paths
-        else:
-            return
-        for path in paths:  # from the row on, file by file: an error names the one that cannot be read
-            file = _ParquetFile(path)
-            height = file.known_rows
-            if done < height:
-                yield from file.chunks(columns, rows, done)
-            done = max(0, done - height)
-
-
 def _runs_of_parquet(files: Sequence[TableFile]) -> list[TableFile]:
     """Return the files in their order, and for each run of Parquet files of equal schema one for all of them."""
     merged: list[TableFile] = []
-    for schema, run in itertools.groupby(files, lambda file: file.schema if isinstance(file, _ParquetFile) else None):
+    for schema, run in itertools.groupby(files, lambda file: file.schema if isinstance(file, _Parquet) else None):
         same = list(run)
-        one_query = [file for file in same if isinstance(file, _ParquetFile)]
-        merged += same if schema is None or len(same) == 1 else [_ParquetFiles(one_query)]
+        merged += same if schema is None or len(same) == 1 else [_Parquet([file.path for file in same])]
     return merged
-
-
-def _height(query: pl.LazyFrame) -> int:
-    return int(query.select(pl.len()).collect().item())
 
 
 _WHAT: Final = "the PyArrow dataset cannot be read"

@@ -135,7 +135,6 @@ class _Joined:
         self.units = len(np.unique(parent_of)) if given else self.rows
 
     def chunks(self) -> Iterator[Codes]:
-        """Yield the codes of all rows."""
         for start in range(0, self.rows, MAX_CHUNK_ROWS):
             part = slice(start, start + MAX_CHUNK_ROWS)
             parents = self._parent_of[part]
@@ -143,11 +142,9 @@ class _Joined:
             yield own | {name: codes[parents] for name, codes in self._given.items()}
 
     def count(self, tables: Sequence[Table]) -> list[np.ndarray]:
-        """Return the contingency tables."""
         return count_tables(self.chunks(), tables)
 
     def count_keys(self, columns: Sequence[KeyedColumn]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the distinct keys of the rows and their counts."""
         return count_keys(self.chunks(), columns)
 
     def texts(self, column: str) -> Iterator[pl.Series]:

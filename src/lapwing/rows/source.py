@@ -4,6 +4,7 @@ Everything here is private. Only the audited room may ask for counts, and nothin
 """
 
 import contextlib
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -181,24 +182,19 @@ class _Cached:
 
     @property
     def units(self) -> int:
-        """Number of privacy units."""
         return self.rows if self._units is None else self._units
 
     def chunks(self) -> Iterator[Codes]:
-        """Yield the codes of all rows."""
         for part in self._parts:
             yield {name: codes.astype(self._dtypes[name]) for name, codes in part.items()}
 
     def count(self, tables: Sequence[Table]) -> list[np.ndarray]:
-        """Return the contingency tables."""
         return count_tables(self._parts, tables)
 
     def count_keys(self, columns: Sequence[KeyedColumn]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the distinct keys of the rows and their counts."""
         return count_keys(self._parts, columns)
 
     def texts(self, column: str) -> Iterator[pl.Series]:
-        """Yield the texts of an opened string column."""
         assert self._again is not None
         return self._again.texts(column)
 
@@ -215,7 +211,6 @@ class _Streamed:
 
     @property
     def rows(self) -> int:
-        """Number of rows after truncation."""
         rows, kept = self._again.rows, self._again.kept
         if kept is not None:
             return int(np.count_nonzero(kept.rows))
@@ -223,23 +218,18 @@ class _Streamed:
 
     @property
     def units(self) -> int:
-        """Number of privacy units."""
         return self.rows if self._units is None else self._units
 
     def chunks(self) -> Iterator[Codes]:
-        """Yield the codes of all rows that are kept."""
         return self._again.chunks()
 
     def count(self, tables: Sequence[Table]) -> list[np.ndarray]:
-        """Return the contingency tables."""
         return count_tables(self.chunks(), tables)
 
     def count_keys(self, columns: Sequence[KeyedColumn]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the distinct keys of the rows and their counts."""
         return count_keys(self.chunks(), columns)
 
     def texts(self, column: str) -> Iterator[pl.Series]:
-        """Yield the texts of an opened string column."""
         return self._again.texts(column)
 
 
@@ -332,21 +322,15 @@ def _truncated(rows: _Rows, unit: Field, max_rows: int, limit: int) -> CodedSour
     chunks = rows.chunks if parts is None else parts.__iter__
     kept = Kept(kept_rows(units, all_hashes, max_rows, chunks, rows.columns), digest.value)
     if parts is None:
-        if rows.is_query:
-            _read_through(_Again(rows, kept).chunks())
+        if rows.is_query:  # one that gives its rows in another order is refused before anything is paid for
+            deque(_Again(rows, kept).chunks(), maxlen=0)
         return _Streamed(rows, kept, count)
     cut = list(cut_chunks(parts, kept))
     again = _Again(rows, kept, cut)
     if rows.is_query:
         for column in rows.open_texts:
-            _read_through(again.texts(column))
+            deque(again.texts(column), maxlen=0)
     return _Cached(rows, cut, count, again=again)
-
-
-def _read_through(answers: Iterator[object]) -> None:
-    """Read a query once more: one that gives its rows in another order is refused before anything is paid for."""
-    for _ in answers:
-        pass
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -3,6 +3,7 @@
 Neither PyArrow nor pandas is imported before a table of theirs comes: it is the user's own.
 """
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
@@ -83,11 +84,11 @@ def pandas_reader(frame: "pd.DataFrame") -> FrameReader:
 class LazyReader:
     """Read a Polars query batch by batch; every pass runs it anew."""
 
-    def __init__(self, query: pl.LazyFrame, what: str, known_rows: int | None = None) -> None:
+    def __init__(self, query: pl.LazyFrame, what: str) -> None:
         self._query = query
         self._what = what
         self.kind: Literal["polars"] = "polars"
-        self.known_rows = known_rows
+        self.known_rows: int | None = None
 
     def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
         """Yield the columns' cells in the order of the query, at most `rows` rows at a time."""
@@ -142,9 +143,11 @@ def series_cells(column: pl.Series) -> RawColumn:
 def _rarer_cells(column: pl.Series) -> RawColumn:
     dtype = column.dtype
     if isinstance(dtype, pl.Datetime):
-        return Times(to_microseconds(_whole(column), dtype.time_unit), _nulls(column))
+        times = _filled(column.to_physical(), 0)
+        return Times(to_microseconds(times, dtype.time_unit), _nulls(column))
     if dtype == pl.Date:
-        return Times(np.clip(_whole(column), -_MOST_DAYS, _MOST_DAYS) * DAY_MICROSECONDS, _nulls(column))
+        days = _filled(column.to_physical().cast(pl.Int64), 0)
+        return Times(np.clip(days, -_MOST_DAYS, _MOST_DAYS) * DAY_MICROSECONDS, _nulls(column))
     if isinstance(dtype, pl.Categorical | pl.Enum) or dtype in {pl.Int128, pl.UInt128}:
         return Texts(column.cast(pl.String))
     if dtype.is_decimal():
@@ -153,10 +156,6 @@ def _rarer_cells(column: pl.Series) -> RawColumn:
         # As Python objects some of them would overflow.
         return misfits(column)
     return texts(column.to_list())
-
-
-def _whole(column: pl.Series) -> np.ndarray:
-    return _filled(column.to_physical().cast(pl.Int64), 0)
 
 
 def _filled(column: pl.Series, value: float) -> np.ndarray:
@@ -216,22 +215,13 @@ def _arrow_texts(column: "pa.ChunkedArray") -> Texts:
     """Return text; cells whose bytes are no text stand for these bytes."""
     import pyarrow as pa  # noqa: PLC0415 - the user's own
 
-    if _is_text(column):
+    # Whether all text is UTF-8 PyArrow never checks by itself, and Polars takes on trust.
+    with contextlib.suppress(pa.ArrowInvalid):
+        column.validate(full=True)
         return Texts(_imported(column))
     stored = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
     chunks = [chunk.view(stored[column.type]) for chunk in column.chunks]
     return texts(_imported(pa.chunked_array(chunks)).to_list())
-
-
-def _is_text(column: "pa.ChunkedArray") -> bool:
-    """Return whether all text is UTF-8, which PyArrow never checks by itself, and Polars takes on trust."""
-    import pyarrow as pa  # noqa: PLC0415 - the user's own
-
-    try:
-        column.validate(full=True)
-    except pa.ArrowInvalid:
-        return False
-    return True
 
 
 def _imported(column: "pa.ChunkedArray") -> pl.Series:
@@ -282,7 +272,10 @@ def pandas_cells(column: "pd.Series") -> RawColumn:
     if name == "SparseDtype":
         return _numpy_cells(column.sparse.to_dense().to_numpy())
     if isinstance(getattr(dtype, "numpy_dtype", None), np.dtype):
-        return _nullable_cells(column, dtype.numpy_dtype)
+        kind, nulls = dtype.numpy_dtype, column.isna().to_numpy()
+        numbers = _numpy_cells(column.to_numpy(dtype=kind, na_value=kind.type(0)))
+        assert isinstance(numbers, Numbers)
+        return Numbers(numbers.values, nulls if nulls.any() else None)
     return texts(column.to_numpy(dtype=object))
 
 
@@ -306,14 +299,6 @@ def _numpy_cells(values: np.ndarray) -> RawColumn:
     if kind == "O":
         return texts(values)
     return Texts(pl.repeat(UNREADABLE, len(values), dtype=pl.String, eager=True))
-
-
-def _nullable_cells(column: "pd.Series", kind: np.dtype) -> RawColumn:
-    """Return a column of a nullable number or Boolean type."""
-    nulls = column.isna().to_numpy()
-    values = _numpy_cells(column.to_numpy(dtype=kind, na_value=kind.type(0)))
-    assert isinstance(values, Numbers)
-    return Numbers(values.values, nulls if nulls.any() else None)
 
 
 def _take(values: RawColumn, positions: np.ndarray) -> RawColumn:
