@@ -118,7 +118,7 @@ def test_the_room_and_the_secret_bits_open_to_few(copy: Path, inner: str, import
 @pytest.mark.parametrize("source", ["mechanisms", "model", "maths", "engine", "judge"])
 def test_what_works_on_released_things_cannot_reach_rows_through_another_module(copy: Path, source: str) -> None:
     names = [f"rows.{name}" for name in OF_ROWS] + [f"kernel.{name}" for name in OF_THE_KERNEL]
-    names += ["internal.draft", "anonymous.table"]
+    names += ["internal.schemas", "anonymous.table"]
     for number, name in enumerate(names):
         planted(copy, f"rows/out/planted_link{number}.py", f"import lapwing.{name}\n")
         planted(copy, f"{source}/planted{number}.py", f"import lapwing.rows.out.planted_link{number}\n")
