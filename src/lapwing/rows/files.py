@@ -5,7 +5,7 @@ import itertools
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import polars as pl
 
@@ -27,21 +27,73 @@ _SEPARATORS: Final = (",", ";", "\t", "|")
 _PARQUET: Final = (".parquet", ".pq")
 
 
-class TableFile(Protocol):
-    """One file, or several that are read as one: column names, which of them are nested, and cells."""
+class _Parquet:
+    """Parquet files of one schema, one after the other: thousands of small ones are read as fast as a large one."""
 
-    path: Path
-    names: list[str]
-    nested: frozenset[str]
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self.path, self._paths = paths[0], list(paths)
+        name = quote(str(self.path))
+        named = f"file {name}" if len(paths) == 1 else f"the {len(paths)} files from {name} on"
+        self._what = f"{named} cannot be read as Parquet"
+        self._query = guarded(self._what, lambda: pl.scan_parquet(self._paths, glob=False, hive_partitioning=False))
+        self.schema = guarded(self._what, self._query.collect_schema)
+        self.names = list(self.schema.names())
+        self.nested = frozenset(name for name, dtype in self.schema.items() if dtype.is_nested())
 
     @property
-    def known_rows(self) -> int | None:
-        """Rows, where they can be had without reading them."""
-        ...
+    def known_rows(self) -> int:
+        return guarded(self._what, lambda: int(self._query.select(pl.len()).collect().item()))
 
-    def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
-        """Yield the columns' cells, at most `rows` rows at a time."""
-        ...
+    def chunks(self, columns: Sequence[str], rows: int, skip: int = 0) -> Iterator[dict[str, RawColumn]]:
+        """Yield the columns' cells, without the first rows where some are to be left out."""
+        done = skip
+        try:
+            for cells in LazyReader(self._query.slice(skip), self._what).chunks(columns, rows):
+                done += len(cells[columns[0]])
+                yield cells
+        except DataError as error:
+            fault = error
+        else:
+            return
+        yield from self._anew(columns, rows, done, fault)
+
+    def _anew(self, columns: Sequence[str], rows: int, skip: int, fault: DataError) -> Iterator[dict[str, RawColumn]]:
+        """Yield the cells from a row on, file by file: an error names the one that cannot be read."""
+        if len(self._paths) == 1:
+            yield from self._by_pyarrow(columns, rows, skip, fault)
+            return
+        for path in self._paths:
+            file = _Parquet([path])
+            height = file.known_rows
+            if skip < height:
+                yield from file.chunks(columns, rows, skip)
+            skip = max(0, skip - height)
+
+    def _by_pyarrow(
+        self, columns: Sequence[str], rows: int, skip: int, fault: DataError
+    ) -> Iterator[dict[str, RawColumn]]:
+        """Yield the cells from a row on as PyArrow reads them: text that is no UTF-8, which Polars refuses, too."""
+        height = 0
+        try:
+            batches = guarded(self._what, lambda: _arrow_batches(self.path, columns, rows))
+            while (batch := guarded(self._what, lambda: next(batches, None))) is not None:
+                yield from batch_chunks(batch.slice(skip), columns, rows)
+                skip, height = max(0, skip - batch.num_rows), height + batch.num_rows
+        except DataError:
+            height = -1
+        if height != self.known_rows:  # fewer than a damaged file claims
+            raise fault
+
+
+def _arrow_batches(path: Path, columns: Sequence[str], rows: int) -> "Iterator[pa.RecordBatch]":
+    import pyarrow.parquet as pq  # noqa: PLC0415 - the user's own
+
+    found: Iterator[pa.RecordBatch] = pq.ParquetFile(path).iter_batches(batch_size=rows, columns=list(columns))
+    return found
+
+
+TableFile = CsvFile | _Parquet
+"""One file, or several that are read as one: column names, which of them are nested, and cells."""
 
 
 class FileStamps:
@@ -158,71 +210,6 @@ def _known(path: Path) -> Path:
             f"file {quote(str(path))} is of no known kind; its name must end in one of {known}", code="LW102"
         )
     return path
-
-
-class _Parquet:
-    """Parquet files of one schema, one after the other: thousands of small ones are read as fast as a large one."""
-
-    def __init__(self, paths: Sequence[Path]) -> None:
-        self.path, self._paths = paths[0], list(paths)
-        name = quote(str(self.path))
-        named = f"file {name}" if len(paths) == 1 else f"the {len(paths)} files from {name} on"
-        self._what = f"{named} cannot be read as Parquet"
-        self._query = guarded(self._what, lambda: pl.scan_parquet(self._paths, glob=False, hive_partitioning=False))
-        self.schema = guarded(self._what, self._query.collect_schema)
-        self.names = list(self.schema.names())
-        self.nested = frozenset(name for name, dtype in self.schema.items() if dtype.is_nested())
-
-    @property
-    def known_rows(self) -> int:
-        return guarded(self._what, lambda: int(self._query.select(pl.len()).collect().item()))
-
-    def chunks(self, columns: Sequence[str], rows: int, skip: int = 0) -> Iterator[dict[str, RawColumn]]:
-        """Yield the columns' cells, without the first rows where some are to be left out."""
-        done = skip
-        try:
-            for cells in LazyReader(self._query.slice(skip), self._what).chunks(columns, rows):
-                done += len(cells[columns[0]])
-                yield cells
-        except DataError as error:
-            fault = error
-        else:
-            return
-        yield from self._anew(columns, rows, done, fault)
-
-    def _anew(self, columns: Sequence[str], rows: int, skip: int, fault: DataError) -> Iterator[dict[str, RawColumn]]:
-        """Yield the cells from a row on, file by file: an error names the one that cannot be read."""
-        if len(self._paths) == 1:
-            yield from self._by_pyarrow(columns, rows, skip, fault)
-            return
-        for path in self._paths:
-            file = _Parquet([path])
-            height = file.known_rows
-            if skip < height:
-                yield from file.chunks(columns, rows, skip)
-            skip = max(0, skip - height)
-
-    def _by_pyarrow(
-        self, columns: Sequence[str], rows: int, skip: int, fault: DataError
-    ) -> Iterator[dict[str, RawColumn]]:
-        """Yield the cells from a row on as PyArrow reads them: text that is no UTF-8, which Polars refuses, too."""
-        height = 0
-        try:
-            batches = guarded(self._what, lambda: _arrow_batches(self.path, columns, rows))
-            while (batch := guarded(self._what, lambda: next(batches, None))) is not None:
-                yield from batch_chunks(batch.slice(skip), columns, rows)
-                skip, height = max(0, skip - batch.num_rows), height + batch.num_rows
-        except DataError:
-            height = -1
-        if height != self.known_rows:  # fewer than a damaged file claims
-            raise fault
-
-
-def _arrow_batches(path: Path, columns: Sequence[str], rows: int) -> "Iterator[pa.RecordBatch]":
-    import pyarrow.parquet as pq  # noqa: PLC0415 - the user's own
-
-    found: Iterator[pa.RecordBatch] = pq.ParquetFile(path).iter_batches(batch_size=rows, columns=list(columns))
-    return found
 
 
 def _runs_of_parquet(files: Sequence[TableFile]) -> list[TableFile]:

@@ -1,9 +1,8 @@
 """Keep private values out of exceptions, warnings and tracebacks, and out of what compiled libraries print.
 
-Most exceptions of the libraries that read tables quote the cell that upset them. Code of others that touches rows
-therefore runs inside `guarded`, and every public call that is given rows is wrapped by `private_boundary`. Both raise
-outside of the except block, so that ``__context__`` is empty, and hold no rows in the frame that raises. An assertion
-that fails inside Polars is printed by Rust itself, on file descriptor 2: `native_silence` drops that.
+Exceptions of the libraries that read tables quote cells. Code of others that touches rows therefore runs inside
+`guarded`, and public calls that are given rows in `private_boundary`. Both raise outside of the except block, so that
+``__context__`` is empty, and hold no rows in the frame that raises; `native_silence` drops what Rust prints itself.
 """
 
 import contextlib

@@ -1,14 +1,7 @@
 """The coded rows of two linked tables: one row for each parent, and the children joined with their parent's columns.
 
-Everything here is private. This is the only place where rows of two tables meet: who is whose child, how many children
-a parent has, and which rows of a key are used. All of it is a function of the rows of one key alone:
-
-- of the parent rows of a key one is used, of its child rows at most K, each those of the smallest public hash;
-- the number of children is the number of child rows that are used, 0 to K;
-- child rows whose key has no parent row are not used: removing other keys cannot give them one;
-- rows without a key are those of one more key, as everywhere.
-
-Adding or removing all rows of one key therefore changes one parent row and at most K child rows, and nothing else.
+The only place where rows of two tables meet. All of it is a function of the rows of one key alone, so that adding or
+removing these changes one parent row and at most K child rows, and nothing else; see `code_linked`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -43,9 +36,12 @@ class CodedPair:
 
 
 def code_linked(parent: object, child: object, schema: LinkedSchema) -> CodedPair:
-    """Return the rows of two linked tables as codes, cut to one parent row and K child rows of each key.
+    """Return the rows of two linked tables as codes; joined rows are made chunk by chunk. Private.
 
-    The codes of both tables are held in memory; joined rows are made chunk by chunk.
+    - Of the parent rows of a key one is used, of its child rows at most K, each those of the smallest public hash;
+    - the number of children is the number of child rows that are used, 0 to K;
+    - child rows whose key has no parent row are not used: removing other keys cannot give them one;
+    - rows without a key are those of one more key, as everywhere.
     """
     # One numbering for both tables: what is one key in one is the same key in the other.
     units = UnitNumbers(schema.parent.field(schema.key))

@@ -7,7 +7,7 @@ runs anew; what DuckDB says when it fails may quote a cell, and is never passed 
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args
 
 import polars as pl
 
@@ -15,6 +15,7 @@ from lapwing.errors import DataError, ParameterError
 from lapwing.rows.cells import RawColumn
 from lapwing.rows.engines.dask_frames import DaskReader
 from lapwing.rows.engines.frames import (
+    FrameReader,
     LazyReader,
     arrow_reader,
     as_table,
@@ -133,22 +134,11 @@ Kind = Literal["pandas", "polars", "pyarrow", "path", "duckdb", "dask", "spark"]
 _MOST_NAMED = 5
 
 
-class RowReader(Protocol):
-    """A table that can be read, again and again, in one stable order."""
+RowReader = FrameReader | LazyReader | FilesReader | RelationReader | DatasetReader | DaskReader | SparkReader
+"""A table that can be read, again and again, in one stable order: at least one and at most so many rows at a time.
 
-    @property
-    def kind(self) -> Kind:
-        """What the user's table is."""
-        ...
-
-    @property
-    def known_rows(self) -> int | None:
-        """Rows of the table where they can be had without reading it. Private."""
-        ...
-
-    def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
-        """Yield the cells of the named columns in row order, at least one and at most `rows` rows at a time."""
-        ...
+Its `kind` is what the user's table is; `known_rows`, where they can be had without reading it, are private.
+"""
 
 
 def check_kind(kind: object) -> None:
@@ -161,10 +151,9 @@ def check_kind(kind: object) -> None:
 
 
 def open_table(data: object, schema: Schema) -> RowReader:
-    """Return a reader of a table that has every column that the schema models.
+    """Return a reader of a table that has every column that the schema models; no other column is ever read.
 
-    A path may be a .parquet or .csv file, a folder of such files, or a pattern such as ``data/*.parquet``. Columns that
-    the schema does not name are never read.
+    A path may be a .parquet or .csv file, a folder of such files, or a pattern such as ``data/*.parquet``.
 
     >>> schema = Schema.from_dict({"fields": [{"name": "sex", "type": "string", "categories": ["f", "m"]}]})
     >>> open_table(pl.DataFrame({"age": [3]}), schema)

@@ -1,8 +1,7 @@
 """Keep at most a fixed number of rows of each privacy unit, chosen by the unit's own rows alone.
 
-Each unit keeps the rows with the smallest public hash of three things: the unit's identifier, the row's codes, and how
-many equal rows of the unit are counted before it. So to a unit each of its rows is as likely to stay as another one,
-whatever they say. The choice depends neither on the order of rows nor on any other unit, so removing one unit changes
+Kept are the rows with the smallest public hash of the unit's identifier, the row's codes, and how many equal rows of
+the unit are counted before: each row of a unit is as likely to stay, whatever it says, and removing one unit changes
 nothing but its own rows. The hash is the same for every table and release, on every engine; it hides nothing.
 """
 
