@@ -26,12 +26,10 @@ from metric_models import SHARED, arguments
 from pmm import Line, write_lines
 from png import write_png
 
-from lapwing.anonymous.bounds import theorem_4_1
-from lapwing.anonymous.covariance_loss import block_means
-from lapwing.anonymous.drawing import Grouped, draw_codes
+from lapwing.anonymous.covariance_loss import block_means, theorem_4_1, theorem_partition
 from lapwing.anonymous.microaggregation import practical_partition
-from lapwing.anonymous.partition import theorem_partition
 from lapwing.anonymous.settings import Partition, Settings
+from lapwing.anonymous.table import Grouped, draw_codes
 from lapwing.anonymous.vectors import read_rows
 from lapwing.judge.moments import marginal_moments
 from lapwing.maths.covariance_bounds import centred_marginal_error, marginal_error

@@ -6,8 +6,8 @@ import pytest
 
 import lapwing as lw
 from helpers.anonymous_groups import rare_rows, weak_figures
-from lapwing.anonymous.drawing import NO_POOL, Grouped, draw_codes, pooled_groups
 from lapwing.anonymous.settings import Settings
+from lapwing.anonymous.table import NO_POOL, Grouped, draw_codes, pooled_groups
 from lapwing.anonymous.vectors import UnitRows, read_rows
 from lapwing.rows.source import code_table
 
@@ -169,7 +169,7 @@ def test_means_without_pools_are_seen(monkeypatch):
     rows = read_rows(people(1, 0.8), lw.Schema.from_dict(NUMBERS))
     labels = groups_of_k(rows)
     monkeypatch.setattr(
-        "lapwing.anonymous.drawing.pooled_groups", lambda known, wanted, size, order: np.arange(known.size)
+        "lapwing.anonymous.table.pooled_groups", lambda known, wanted, size, order: np.arange(known.size)
     )
 
     shown = shown_numbers(rows, labels, "income")

@@ -27,9 +27,6 @@ def codes(data, schema=LISTED):
     return [code for chunk in code_table(data, schema).chunks() for code in chunk["x"].tolist()]
 
 
-# ---------------------------------------------------------------------------------------------------- text files
-
-
 WRITERS = {
     "Polars": lambda cells, path: pl.DataFrame({"x": cells}).write_csv(path),
     "pandas": lambda cells, path: pd.DataFrame({"x": cells}).to_csv(path, index=False),
@@ -87,9 +84,6 @@ def test_the_parsers_limit_is_not_lowered_while_another_thread_may_be_reading(tm
     assert after == 2**31 - 1
 
 
-# --------------------------------------------------------------------------------------------------------- units
-
-
 def test_people_without_identifier_share_one_unit_whose_cut_moves_when_one_of_them_leaves():
     """The docs warn of this: add-remove protects such a person at twice the budget."""
     person = {"name": "p", "type": "string", "role": "identifier"}
@@ -104,9 +98,6 @@ def test_people_without_identifier_share_one_unit_whose_cut_moves_when_one_of_th
     alone = [kept(["a"]), kept(["5"])]
     assert sorted(alone) == [[0], [1]]
     assert both in alone  # where the used row leaves, the other moves up
-
-
-# --------------------------------------------------------------------------------------------------------- cells
 
 
 DURATIONS = [np.timedelta64(5, unit) for unit in ("Y", "M", "D", "h", "s", "ms", "us", "ns", "as")]
@@ -157,9 +148,6 @@ def test_arrow_text_that_is_no_utf8_is_read_like_bytes_that_are_none(form, capfd
     assert found == [0, MISFIT, MISFIT, MISFIT, 1, 1]
     assert found == codes(pl.DataFrame({"x": [b"a", b"\xff", None, b"\xce" + b"z" * 20 + b"\xff", b"5", b"5"]}))
     assert capfd.readouterr().err == ""
-
-
-# ------------------------------------------------------------------------------------------- the user's settings
 
 
 @pytest.mark.parametrize("mode", ["raise", "warn", "print", "ignore"])

@@ -242,7 +242,7 @@ def test_without_the_boundary_the_same_error_leads_to_rows():
 
 def test_raw_cells_and_sources_show_nothing_when_printed():
     source = code_table(pl.DataFrame(ROWS), SCHEMA)
-    cells = lapwing.rows.codec.cells.texts([TEXT])
+    cells = lapwing.rows.cells.texts([TEXT])
 
     assert TEXT not in f"{source!r} {cells!r} {cells}"
 

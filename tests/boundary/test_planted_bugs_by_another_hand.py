@@ -17,8 +17,8 @@ from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, No
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.independent.mechanism import Independent
+from lapwing.rows import codec
 from lapwing.rows import units as truncation
-from lapwing.rows.codec import codec
 from lapwing.rows.units import UnitNumbers
 from lapwing.runs.generators import generator
 from lapwing.schema.groupings.grouping import identity

@@ -2,12 +2,7 @@
 
 import gc
 import os
-import signal
-import subprocess
-import sys
-import time
 import weakref
-from contextlib import suppress
 from dataclasses import replace
 
 import dask
@@ -16,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.source_answers import answers, text_answers
+from helpers.source_answers import answers
 from lapwing.errors import DataError
 from lapwing.rows.engines import dask_frames as dask_source
 from lapwing.rows.engines import distributed
@@ -24,7 +19,6 @@ from lapwing.rows.engines.dask_frames import Fault, coded_by_unit, cut, on_worke
 from lapwing.rows.source import code_table
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import PrivacyUnit, Schema
-from lapwing.verbs.synthesize import synthesize
 
 PEOPLE = Schema(
     fields=(
@@ -56,9 +50,6 @@ def refusal(work):
     return str(caught.value)
 
 
-# --------------------------------------------------------------------------------------------------------------- counts
-
-
 @pytest.mark.parametrize("schema", [ROWS, PEOPLE], ids=["rows", "units"])
 @pytest.mark.parametrize("method", ["disk", "tasks"])
 @pytest.mark.parametrize("parts", [1, 2, 9])
@@ -70,18 +61,6 @@ def test_answers_do_not_hang_on_partitions_nor_on_how_units_are_brought_together
     expected = answers(code_table(rows, schema), schema)
     assert [key for key in expected if found[key] != expected[key]] == []
     assert found["rows"] < 600 or schema is ROWS
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("schema", [ROWS, PEOPLE], ids=["rows", "units"])
-def test_answers_of_processes_are_the_same(schema):
-    rows = people(200)
-    with dask.config.set(scheduler="processes"):
-        source = code_table(framed(rows, 3), schema)
-        found = [(source.rows, source.units), source.count([()])[0].tolist()]
-
-    expected = code_table(rows, schema)
-    assert found == [(expected.rows, expected.units), [expected.rows]]
 
 
 @pytest.mark.parametrize(("chunk_rows", "times"), [(None, 1), (50, 3)], ids=["held", "anew"])
@@ -107,21 +86,6 @@ def test_people_are_cut_once_and_held_as_long_as_the_source_is(monkeypatch, chun
     assert all(each() is None for each in found)
 
 
-def test_rows_leave_the_workers_in_chunks_of_bounded_length():
-    rows = pd.DataFrame({"x": np.zeros(2**18 + 5, dtype=np.int64), "kind": "a", "who": "w"})
-
-    source = code_table(framed(rows, 1), ROWS)
-
-    assert [len(chunk["x"]) for chunk in source.chunks()] == [2**18, 5]
-
-
-def test_opened_texts_are_those_of_the_rows():
-    schema = Schema(fields=(Field(name="kind", type="string", open=True),))
-    rows = people()
-
-    assert text_answers(code_table(framed(rows), schema), ["kind"]) == text_answers(code_table(rows, schema), ["kind"])
-
-
 def test_opened_texts_of_people_are_refused():
     schema = Schema(
         fields=(PEOPLE.fields[0], Field(name="kind", type="string", open=True)), privacy_unit=PrivacyUnit("who", 1)
@@ -131,18 +95,6 @@ def test_opened_texts_of_people_are_refused():
         'column "kind": texts of a table with a privacy unit cannot be learned on Dask; '
         "write the table to Parquet and give the path, or list the categories in the schema"
     )
-
-
-@pytest.mark.parametrize("schema", [ROWS, PEOPLE], ids=["rows", "units"])
-def test_a_release_of_a_frame_has_the_number_of_its_rows_up_to_noise(schema):
-    release = synthesize(framed(people()), schema, epsilon=4)
-
-    assert release.kind == "dask"
-    # 600 rows, or at most two of each of 103 people; noise of scale 1/2: 40 are 80 scales.
-    assert abs(release.model.rows - code_table(people(), schema).rows) < 40
-
-
-# -------------------------------------------------------------------------------------------------------------- workers
 
 
 def test_only_the_columns_of_the_schema_are_computed():
@@ -183,9 +135,6 @@ def test_workers_with_another_version_are_refused(monkeypatch):
     assert asked
 
 
-# ------------------------------------------------------------------------------------------------------------- failures
-
-
 def failing(part):
     raise ValueError(f"secret {part['who'].iloc[0]}")
 
@@ -197,19 +146,6 @@ def test_a_partition_that_fails_is_not_quoted(caplog, capfd):
     assert refusal(lambda: code_table(failed, PEOPLE).count([()])) == f"{RUN} (ValueError)"
     said = capfd.readouterr()
     assert "4711" not in said.out + said.err + caplog.text
-
-
-def unreadable(part):
-    return part.assign(x=[[1, 2]] * len(part)).drop(columns="kind")
-
-
-@pytest.mark.parametrize("schema", [ROWS, PEOPLE], ids=["rows", "units"])
-def test_a_partition_without_a_column_is_the_fault_of_that_column(schema):
-    frame = framed(people()).map_partitions(unreadable, meta=people(4), enforce_metadata=False)
-
-    message = refusal(lambda: code_table(frame, schema).count([()]))
-
-    assert message.startswith(('column "kind" cannot be read', RUN))
 
 
 def test_a_fault_found_while_units_are_brought_together_is_told():
@@ -244,94 +180,3 @@ def test_sources_that_are_gone_are_one_sentence(tmp_path):
     path.unlink()
 
     assert refusal(lambda: source.count([()])) == f"{RUN} (FileNotFoundError)"
-
-
-@pytest.mark.parametrize("missing", ["x", "who"])
-def test_absent_columns_are_named(missing):
-    assert refusal(lambda: code_table(framed(people().drop(columns=missing)), PEOPLE)) == (
-        f'the table has no column "{missing}"; rename its columns, or rename or drop the field'
-    )
-
-
-def test_a_series_or_a_bag_is_no_table():
-    assert refusal(lambda: code_table(framed(people())["x"], ROWS)).startswith("data of type Series is not a table;")
-
-
-STOPPED = """
-import time
-import dask.dataframe as dd
-import pandas as pd
-from lapwing.schema.fields import Field
-from lapwing.schema.schemas import Schema
-from lapwing.rows.source import code_table
-
-def slow(part):
-    time.sleep(1)  # until then all threads have started; Python waits for ever for one whose start is interrupted
-    print("ends", flush=True)
-    return part
-
-frame = dd.from_pandas(pd.DataFrame({"flag": [True] * 400}), npartitions=200)
-frame = frame.map_partitions(slow, meta=frame._meta)
-try:
-    code_table(frame, Schema(fields=(Field(name="flag", type="boolean"),))).count([()])
-except BaseException as error:
-    print(type(error).__name__, error)
-"""
-
-
-def said_at_ctrl_c(child):
-    """Return what a child printed until it ended; Python drops a Ctrl-C that comes while it collects garbage."""
-    for _ in range(4):
-        os.kill(child.pid, signal.SIGINT)
-        with suppress(subprocess.TimeoutExpired):
-            return child.communicate(timeout=12)[0]
-    return ""
-
-
-def test_ctrl_c_ends_a_computation_and_is_what_it_is():
-    with subprocess.Popen([sys.executable, "-c", STOPPED], stdout=subprocess.PIPE, text=True) as child:
-        try:
-            assert child.stdout.readline().startswith("ends")  # two threads may write at once
-            started = time.monotonic()
-            said = said_at_ctrl_c(child)
-        finally:
-            child.kill()  # or the end of the block would wait for a child that hangs
-
-    assert "KeyboardInterrupt" in said
-    assert time.monotonic() - started < 50  # all partitions would take a hundred seconds
-
-
-# --------------------------------------------------------------------------------------------------------------- memory
-
-PROBE = """
-import functools, resource, sys
-import dask, dask.dataframe as dd
-import numpy as np
-import pandas as pd
-from lapwing.schema.fields import Field
-from lapwing.schema.schemas import PrivacyUnit, Schema
-from lapwing.rows.source import code_table
-
-def part(number):
-    rng = np.random.default_rng(number)
-    return pd.DataFrame({"who": rng.integers(0, 10**9, 50_000), "a": rng.random(50_000), "b": rng.random(50_000)})
-
-fields = tuple(Field(name=name, type="number", minimum=0, maximum=1) for name in ("a", "b"))
-frame = dd.from_map(part, range(int(sys.argv[1])), meta=part(0).iloc[:0])
-source = code_table(frame, Schema(fields=fields))
-with dask.config.set(scheduler="threads", num_workers=1):
-    assert source.count([()])[0].tolist() == [50_000 * int(sys.argv[1])]
-    assert sum(len(chunk["a"]) for chunk in source.chunks()) == 50_000 * int(sys.argv[1])
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-"""
-
-
-def test_memory_does_not_grow_with_the_rows():
-    def peak(parts):
-        command = [sys.executable, "-c", PROBE, str(parts)]
-        return int(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
-
-    small, large = peak(4), peak(24)
-
-    # A million rows more are 24 MB of numbers, and 16 MB of codes.
-    assert large - small < 12_000

@@ -9,17 +9,16 @@ from dataclasses import replace
 
 import duckdb
 import numpy as np
-import polars as pl
 import pyarrow as pa
 import pytest
 
-from helpers.source_answers import code_answers, text_answers
+from helpers.source_answers import code_answers
 from lapwing.errors import DataError
-from lapwing.rows.codec.cells import UNREADABLE, Numbers, Texts, Times
-from lapwing.rows.files.readers import open_table
+from lapwing.rows.cells import UNREADABLE, Numbers, Texts, Times
+from lapwing.rows.readers import open_table
 from lapwing.rows.source import code_table
 from lapwing.schema.fields import Field
-from lapwing.schema.schemas import PrivacyUnit, Schema
+from lapwing.schema.schemas import Schema
 from lapwing.verbs.synthesize import synthesize
 
 FLAG = Schema(fields=(Field(name="flag", type="boolean"),))
@@ -55,8 +54,6 @@ def refusal(work):
     assert caught.value.__context__ is None
     return str(caught.value)
 
-
-# ---------------------------------------------------------------------------------------------------------------- cells
 
 MOMENT = 1_577_836_800_000_000
 CELLS = {
@@ -130,9 +127,6 @@ def test_columns_of_several_values_per_cell_are_refused(cell, connection):
     )
 
 
-# ------------------------------------------------------------------------------------------------------------ relations
-
-
 def test_only_the_columns_of_the_schema_are_read(connection):
     relation = connection.sql("SELECT true AS flag, error('read') AS other FROM range(10)")
 
@@ -171,28 +165,6 @@ def test_a_relation_is_read_again_and_again_and_its_connection_is_free_between(c
         assert connection.sql("SELECT 1").fetchall() == [(1,)]
 
 
-def test_texts_of_people_are_those_of_their_codes(connection):
-    rows = pl.DataFrame({"who": [str(row % 50) for row in range(400)], "x": [f"t{row % 7}" for row in range(400)]})
-    fields = (Field(name="who", type="string", identifier=True), Field(name="x", type="string", open=True))
-    schema = Schema(fields=fields, privacy_unit=PrivacyUnit("who", 3))
-    source = code_table(connection.from_arrow(rows.to_arrow()), schema)
-
-    assert text_answers(source, ["x"]) == text_answers(code_table(rows, schema), ["x"])
-    assert source.rows == 150
-
-
-def test_a_release_of_a_relation_is_one_of_the_people_in_it(connection):
-    relation = connection.sql("SELECT (range % 500)::VARCHAR AS who, range % 10 AS x FROM range(2000)")
-
-    release = synthesize(relation, PEOPLE, epsilon=1)
-
-    assert release.kind == "duckdb"
-    assert abs(release.model.rows - 1000) < 200  # two rows per person: noise of scale 2, so 100 scales
-
-
-# ------------------------------------------------------------------------------------------------------------- failures
-
-
 def test_a_closed_connection_is_one_sentence():
     connection = duckdb.connect()
     relation = connection.sql("SELECT true AS flag FROM range(10)")
@@ -201,14 +173,6 @@ def test_a_closed_connection_is_one_sentence():
 
     assert refusal(lambda: source.count([()])) == f"{RUN} (ConnectionException)"
     assert refusal(lambda: open_flag(relation).chunks(("flag",), 5).__next__()) == f"{RUN} (ConnectionException)"
-
-
-def test_a_busy_connection_is_one_sentence(connection):
-    relation = connection.sql("SELECT true AS flag FROM range(100000)")
-    waiting = relation.to_arrow_reader(10)
-    waiting.read_next_batch()
-
-    assert refusal(lambda: code_table(relation, FLAG)) == f"{RUN} (ResourceInUseException)"
 
 
 def test_a_table_that_is_dropped_or_changed_is_one_sentence(connection):
@@ -233,17 +197,6 @@ def test_a_failing_cell_is_not_quoted(connection):
     assert message.startswith(RUN)
     assert "4711" not in message
     assert connection.sql("SELECT 1").fetchall() == [(1,)]
-
-
-def test_a_full_temporary_disk_is_one_sentence(tmp_path, connection):
-    connection.execute(f"SET memory_limit = '40MB'; SET temp_directory = '{tmp_path}'")
-    connection.execute("SET max_temp_directory_size = '1MB'")
-    relation = connection.sql("SELECT true AS flag, hash(range) AS h FROM range(5000000) ORDER BY h").project("flag, h")
-    schema = Schema.from_dict(
-        {"fields": [{"name": "h", "type": "number", "constraints": {"minimum": 0, "maximum": 1}}]}
-    )
-
-    assert refusal(lambda: code_table(relation, schema)) == f"{RUN} (OutOfMemoryException)"
 
 
 ANY_ORDER = (
@@ -297,8 +250,6 @@ except BaseException as error:
 print(connection.sql("SELECT 1").fetchall())
 """
 
-
-# --------------------------------------------------------------------------------------------------------------- memory
 
 PROBE = """
 import resource, sys

@@ -46,9 +46,6 @@ EACH = [pytest.param(engine, marks=FULL if engine in SLOW else ()) for engine in
 SHORT = [pytest.param(engine, marks=() if engine in QUICK else FULL) for engine in ENGINES]
 
 
-# ---------------------------------------------------------------------------------------------------------- nasty cells
-
-
 def nasty(engine):
     """Return every vector of nasty cells once for each field, as fields and columns of cells."""
     height = max(map(len, CELLS.values()))
@@ -76,9 +73,6 @@ def test_nasty_cells_have_the_codes_of_the_slow_rules_on_every_engine(engine, tm
     assert found["dtypes"] == {(name, field.domain.dtype.str) for name, field in fields.items()}
     for name in opened:
         assert found["texts", name] == Counter(naive_text(cell, fields[name]) for cell in cells[name])
-
-
-# ---------------------------------------------------------------------------------------------------------- real tables
 
 
 def frames(folder, rows):
@@ -109,14 +103,6 @@ def test_real_rows_are_counted_the_same_on_every_engine(engine, name, rows, shar
         assert [key for key in expected if found[key] != expected[key]] == []
 
 
-@pytest.mark.parametrize("engine", SHORT)
-def test_a_column_of_several_values_per_cell_is_refused_on_every_engine(engine, tmp_path):
-    data = ENGINES[engine](pa.table({"who": ["a"], "x": pa.array([[3]], pa.list_(pa.int64()))}), tmp_path)
-
-    with pytest.raises(lw.DataError, match='column "x" holds several values per cell'):
-        code_table(data, PEOPLE)
-
-
 @pytest.mark.parametrize("engine", EACH)
 def test_no_rows_and_one_row_are_counted_on_every_engine(engine, tmp_path):
     table = pa.table({"who": ["a", "a"], "x": [3, 4]})
@@ -139,8 +125,6 @@ def test_a_drafted_schema_has_the_same_types_on_every_engine(engine, tmp_path):
         field["name"]: field["type"] for field in PLANTED["fields"]
     }
 
-
-# ------------------------------------------------------------------------------------------------------- privacy units
 
 KEYS = {
     "whole numbers": pa.array([7, 8, 7, None, 7, 8, None, -7, 7, 0] * 3, pa.int64()),
@@ -185,9 +169,6 @@ def test_wide_places_of_cells_lose_no_row_of_a_person_on_spark(tmp_path):
 
     assert (source.rows, source.units) == (40, 40)
     assert found == code_answers(code_table(frame, people("string")))["codes"]
-
-
-# ------------------------------------------------------------------------------------------------------ whole releases
 
 
 def differences(found, expected):

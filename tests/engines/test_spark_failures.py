@@ -19,7 +19,7 @@ from lapwing.errors import DataError
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.rows.engines import spark_frames
 from lapwing.rows.engines.spark_source import SparkSource
-from lapwing.rows.files.readers import open_table
+from lapwing.rows.readers import open_table
 from lapwing.rows.source import code_table
 from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
@@ -54,9 +54,6 @@ def through(frame, step, *arguments):
     """Return the frame after a step that its workers take."""
     with quietly():
         return frame.mapInArrow(partial(step, *map(str, arguments)), frame.schema)
-
-
-# --------------------------------------------------------------------------------------------------------- lost workers
 
 
 def test_a_killed_worker_changes_no_count(session, tmp_path):
@@ -115,9 +112,6 @@ def test_codes_that_are_lost_with_their_worker_end_a_release_that_can_be_resumed
     assert len(asked) > 2
 
 
-# ---------------------------------------------------------------------------------------------------------- bad values
-
-
 @pytest.mark.parametrize("read", ["counted", "streamed"])
 def test_what_spark_says_of_a_cell_goes_no_further(session, read, caplog, capfd):
     data = people(session).selectExpr("name", "cast(name as int) as age", "sex")
@@ -128,9 +122,6 @@ def test_what_spark_says_of_a_cell_goes_no_further(session, read, caplog, capfd)
     assert caught.value.__context__ is caught.value.__cause__ is None
     shown = capfd.readouterr()
     assert "Ada" not in f"{caught.getrepr(style='long', showlocals=True)}{caplog.text}{shown.out}{shown.err}"
-
-
-# ------------------------------------------------------------------------------------------------------------ versions
 
 
 def test_a_cluster_of_another_version_is_refused(session, monkeypatch):
@@ -149,9 +140,6 @@ def test_a_cluster_without_lapwing_is_refused(session, monkeypatch):
 
     with pytest.raises(DataError, match=r"^Spark's executors cannot run Lapwing; install it on each of them, for the"):
         code_table(people(session), SCHEMA)
-
-
-# ------------------------------------------------------------------------------------------------------------- Ctrl-C
 
 
 STOPPED_SESSION = """

@@ -3,16 +3,15 @@
 import os
 
 import numpy as np
-import polars as pl
 import pyarrow as pa
 import pytest
 
-from helpers.spark_sessions import SESSIONS, connect, frame
+from helpers.spark_sessions import SESSIONS
 from lapwing.errors import DataError
-from lapwing.rows.codec.cells import UNREADABLE, Numbers, Texts, Times
+from lapwing.rows.cells import UNREADABLE, Numbers, Texts, Times
 from lapwing.rows.engines.distributed import installed
 from lapwing.rows.engines.spark_frames import on_worker, part_tables
-from lapwing.rows.files.readers import open_table
+from lapwing.rows.readers import open_table
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
 
@@ -35,9 +34,6 @@ def cells_of(data, name):
     """Return the cells of a column, of one row."""
     (found,) = list(open_table(data.coalesce(1), fields(name)).chunks((name,), 100))
     return found[name]
-
-
-# -------------------------------------------------------------------------------------------------------------- types
 
 
 @pytest.mark.parametrize(
@@ -78,15 +74,6 @@ def test_names_are_taken_as_they_are(session):
         assert sorted(cells_of(shown, name).values.drop_nulls()) == sorted([name, "a"])
 
 
-def test_rows_come_in_pieces_of_at_most_so_many(session):
-    data = frame(session, pa.table({"x": [str(row) for row in range(50)]}), parts=2)
-
-    chunks = [chunk["x"].values for chunk in open_table(data, fields("x")).chunks(("x",), 7)]
-
-    assert max(len(chunk) for chunk in chunks) == 7
-    assert sorted(pl.concat(chunks), key=int) == [str(row) for row in range(50)]
-
-
 def test_large_cells_are_sent_in_small_pieces():
     batch = pa.RecordBatch.from_pydict({"x": ["y" * 2**20] * 40})
 
@@ -95,9 +82,6 @@ def test_large_cells_are_sent_in_small_pieces():
     assert sum(heights) == 43
     assert max(heights) <= 16
     assert [table.num_rows for table in part_tables([batch.slice(0, 5)] * 3, 7)] == [5, 5, 5]
-
-
-# ------------------------------------------------------------------------------------------------------------ refusals
 
 
 @pytest.mark.parametrize(
@@ -128,15 +112,6 @@ def test_columns_that_the_schema_does_not_name_are_never_worked_out(session):
     data = session.sql(f"select 'a' as x, {FAILS} as y")
 
     assert code_table(data, fields("x")).rows == 1
-
-
-def test_a_frame_that_cannot_be_analysed_is_refused_without_its_words():
-    says = r"(?m)^the Spark frame cannot be used; is its session still running\? \(\w+\)$"
-    with pytest.raises(DataError, match=says):
-        code_table(connect().table("no_such_table"), fields("x"))
-
-
-# ---------------------------------------------------------------------------------------------------- on the executors
 
 
 def failing_step(batches):

@@ -1,7 +1,6 @@
 """Executors code, cut and count the rows of a Spark frame, and this process gets the counts it would have made."""
 
 import contextlib
-import gc
 from dataclasses import replace
 
 import numpy as np
@@ -109,17 +108,6 @@ def test_codes_are_kept_by_spark_until_the_table_is_closed(monkeypatch):
     assert kept() <= before
 
 
-def test_a_source_that_is_forgotten_as_garbage_asks_nothing_of_spark(monkeypatch):
-    asked = []
-    monkeypatch.setattr(type(people_on_spark()), "unpersist", lambda *_: asked.append("unpersist"))
-    source = code_table(people_on_spark(), SCHEMA)
-
-    del source
-    gc.collect()
-
-    assert asked == []
-
-
 @pytest.mark.parametrize("stop", [None, RuntimeError, KeyboardInterrupt])
 def test_nothing_is_kept_by_spark_after_a_release_however_it_ends(stop, monkeypatch):
     def run(*_):
@@ -145,8 +133,6 @@ def test_texts_are_read_without_a_privacy_unit_and_refused_with_one(opened):
         code_table(data, replace(schema, privacy_unit=PrivacyUnit("who", 1)))
 
 
-# ------------------------------------------------------------------------------------------------------------ releases
-
 FEW = ("Adaptive", "PMM")
 MORE = ("PSMM", "Grid", "KDTree", "Microaggregation", "Independent", "LinearStatistics")
 
@@ -157,12 +143,3 @@ def test_every_mechanism_releases_a_frame_of_connect(mechanism):
 
     assert release.kind == "spark"
     assert release.certificate.to_dict()["mechanism"] == mechanism
-
-
-def test_private_sampling_releases_a_frame_of_connect():
-    flags = [{"name": name, "type": "boolean", "constraints": {"required": True}} for name in ("a", "b")]
-    data = connect().range(90).selectExpr("id % 2 = 0 as a", "id % 3 = 0 as b")
-
-    release = lw.synthesize(data, {"fields": flags}, epsilon=2, mechanism="PrivateSampling", neighbours="replace-one")
-
-    assert release.kind == "spark"

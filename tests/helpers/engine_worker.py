@@ -13,7 +13,7 @@ from helpers.canary_calls import BLANK, SIMPLE, UNITS, ordinary
 from helpers.canary_engines import arrow
 from helpers.engines import ENGINES
 from helpers.planted_values import SCHEMA
-from lapwing.rows.files.readers import open_table
+from lapwing.rows.readers import open_table
 from lapwing.rows.source import code_table
 
 

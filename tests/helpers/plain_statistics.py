@@ -12,8 +12,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from lapwing.rows.codec.cells import Numbers
-from lapwing.rows.codec.codec import encode
+from lapwing.rows.cells import Numbers
+from lapwing.rows.codec import encode
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 

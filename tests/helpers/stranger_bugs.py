@@ -11,8 +11,7 @@ from lapwing.kernel.noise import laplace
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.questions.marginal_counts import answer as marginal_counts
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
-from lapwing.rows import source, units
-from lapwing.rows.codec import codec
+from lapwing.rows import codec, source, units
 
 
 def patched(plant, owner, name, make):

@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.naive_codes import naive_code
-from lapwing.rows.codec.cells import Numbers, Times, texts
-from lapwing.rows.codec.codec import encode
-from lapwing.rows.codec.parsing import read_numbers, read_times
+from lapwing.rows.cells import Numbers, Times, read_numbers, read_times, texts
+from lapwing.rows.codec import encode
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.category_trees import Prefixes
 

@@ -6,8 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from lapwing.anonymous.group_moves import local_search
-from lapwing.anonymous.microaggregation import information_loss, mdav
+from lapwing.anonymous.microaggregation import information_loss, local_search, mdav
 
 # Points are of order 1 and fewer than 100: float64 sums of squares are right to about 1e-13.
 ROUNDING = 1e-11

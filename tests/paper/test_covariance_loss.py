@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from helpers.cases import spread
-from lapwing.anonymous.bounds import anonymous_covariance_loss, theorem_1_2, theorem_4_1
+from helpers.moment_losses import least_covariance_loss, moment_loss, separated_rows
 from lapwing.anonymous.covariance_loss import (
+    anonymous_covariance_loss,
     block_means,
     covariance_loss,
-    least_covariance_loss,
-    moment_loss,
-    separated_rows,
+    theorem_1_2,
+    theorem_4_1,
+    theorem_partition,
 )
-from lapwing.anonymous.partition import theorem_partition
 from lapwing.errors import ParameterError
 from lapwing.maths.covariance_bounds import net_loss, spectral_tail, tensorisation_bound
 from lapwing.maths.lattice_net import NetChoice, anonymous_net, nearest_lattice_points, net_size_bound

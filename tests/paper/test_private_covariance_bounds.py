@@ -9,7 +9,8 @@ import math
 import numpy as np
 import pytest
 
-from lapwing.anonymous.covariance_loss import block_means, moment_distance, moment_loss
+from helpers.moment_losses import moment_distance, moment_loss
+from lapwing.anonymous.covariance_loss import block_means
 from lapwing.errors import ParameterError
 from lapwing.maths.covariance_bounds import (
     centred_marginal_error,

@@ -11,13 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lapwing.rows.source
-from helpers.containers import CONTAINERS
 from helpers.naive_codes import naive_code, naive_text
 from helpers.naive_truncation import kept_of_unit
 from lapwing.errors import DataError
-from lapwing.rows.codec.cells import Numbers, Texts, Times
-from lapwing.rows.codec.codec import encode
-from lapwing.rows.codec.open_cells import open_texts
+from lapwing.rows.cells import Numbers, Texts, Times
+from lapwing.rows.codec import encode, open_texts
 from lapwing.rows.source import code_table
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import PrivacyUnit, Schema
@@ -143,19 +141,6 @@ def test_each_unit_keeps_the_texts_of_its_rows_of_smallest_hash():
     expected = Counter(text_of[codes] for who, rows in of_unit.items() for codes in kept_of_unit(who, rows, 2))
 
     assert texts_of(code_table(frame, with_units(2))) == expected
-
-
-@pytest.mark.parametrize("container", CONTAINERS)
-def test_texts_are_the_same_from_every_kind_of_table(container, tmp_path):
-    cells = [cell for cell in TOWNS if cell is None or "\x00" not in cell]
-    built = CONTAINERS[container](["town"], cells, "texts", tmp_path)
-    if built is None:
-        pytest.skip("this kind of table cannot hold these cells")
-
-    source = code_table(built, Schema(fields=(TOWN,)))
-
-    texts = [text for part in source.texts("town") for text in part.to_list()]
-    assert texts == ["York", "york", " York", None, None, None, "St. Gallen", "3", "3", "é"]
 
 
 @pytest.mark.usefixtures("memory")

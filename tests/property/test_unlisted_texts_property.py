@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.naive_codes import naive_code
-from lapwing.internal.misfits import check_table
-from lapwing.rows.codec.cells import texts
-from lapwing.rows.codec.codec import encode
+from lapwing.internal.schemas import check_table
+from lapwing.rows.cells import texts
+from lapwing.rows.codec import encode
 from lapwing.rows.source import code_table
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.category_trees import Prefixes

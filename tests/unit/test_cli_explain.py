@@ -9,7 +9,6 @@ import lapwing as lw
 from helpers.command import lapwing
 from helpers.error_codes import explained
 from lapwing import errors
-from lapwing.rows.engines.distributed import fault_of, fault_text
 
 KINDS = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.LapwingError)]
 
@@ -90,12 +89,6 @@ def test_an_error_keeps_code_message_and_note_where_it_is_pickled_or_copied(kind
 
     assert (type(error), str(error), error.code, error.args) == (kind, "a sentence", "LW203", ("a sentence",))
     assert error.__notes__ == ["`lapwing explain LW203` says why, and what to do"]
-
-
-def test_an_error_of_a_worker_comes_back_with_its_code():
-    error = fault_of(fault_text(errors.DataError("the table has no column", code="LW104")))
-
-    assert (type(error), str(error), error.code) == (errors.DataError, "the table has no column", "LW104")
 
 
 def test_an_error_in_python_names_the_command_that_explains_it():

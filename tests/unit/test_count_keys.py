@@ -10,7 +10,7 @@ from lapwing.rows import counting, source
 from lapwing.rows.counting import KeyedColumn, count_keys
 from lapwing.rows.source import code_table
 from lapwing.schema.groupings.domains import Domain
-from lapwing.schema.groupings.grouping import cut, identity
+from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
 
 SMALL = Domain(5, 0, missing=False, ordered=True, continuous=False)  # codes 0 to 4, misfit 5
@@ -64,18 +64,6 @@ def test_keys_are_those_of_counting_row_by_row(words, sizes):
 
 
 @pytest.mark.parametrize("words", [1, 2, 3])
-def test_keys_increase_with_the_first_word_first(words):
-    chunks = chunks_of(np.random.default_rng(9), [500])
-
-    keys, counts = count_keys(chunks, COLUMNS[words])
-
-    rows = keys.T.tolist()
-    assert rows == sorted(rows)
-    assert len(set(map(tuple, rows))) == len(rows)
-    assert (counts > 0).all()
-
-
-@pytest.mark.parametrize("words", [1, 2, 3])
 @pytest.mark.parametrize("compact", [0, 1, 20, 10**6])
 def test_merging_often_or_never_gives_the_same(words, compact, monkeypatch):
     chunks = chunks_of(np.random.default_rng(3), [30] * 20)
@@ -87,27 +75,6 @@ def test_merging_often_or_never_gives_the_same(words, compact, monkeypatch):
 
     assert as_counter(keys, counts) == expected
     assert keys.T.tolist() == sorted(keys.T.tolist())
-
-
-def test_rows_that_one_column_does_not_cover_have_no_key():
-    columns = [column("a", 1), column("b", 1, seed=1, low=8, groups=3)]
-    chunk = {"a": np.array([0, 5, 4, 1], dtype=np.uint8), "b": np.array([2, 0, 3, 5], dtype=np.uint8)}
-
-    keys, counts = count_keys([chunk], columns)
-
-    assert counts.tolist() == [1]
-    assert keys[0, 0] == columns[0].keys[0, 0] | columns[1].keys[2, 0]
-
-
-def test_groups_of_many_codes_share_a_key():
-    wide = Domain(1000, 0, missing=False, ordered=True, continuous=False)
-    grouped = KeyedColumn("a", cut(wide, [10, 500]), np.array([[7], [3], [7]], dtype=np.uint64))
-    chunk = {"a": np.array([0, 9, 10, 499, 500, 999, 1000], dtype=np.uint16)}
-
-    keys, counts = count_keys([chunk], [grouped])
-
-    assert keys.tolist() == [[3, 7]]
-    assert counts.tolist() == [2, 4]
 
 
 SCHEMA = Schema.from_dict(

@@ -10,7 +10,7 @@ import lapwing as lw
 from helpers.command import lapwing
 from helpers.natural_rules import TABLES, fields_of, schema_of
 from helpers.plain_rules import broken_rows
-from lapwing.internal.misfits import check_declared
+from lapwing.internal.schemas import check_declared
 from lapwing.judge.declared import compare_declared
 from lapwing.judge.report.compared import compared_sections
 from lapwing.judge.report.page import Table

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from lapwing.errors import DataError
-from lapwing.rows.counting import KeyedColumn, count_keys, count_tables
+from lapwing.rows.counting import KeyedColumn, count_keys, count_tables, keys_of_parts
 from lapwing.rows.engines import distributed
 from lapwing.rows.engines.dask_frames import cells_of_parts
 from lapwing.rows.engines.distributed import (
@@ -18,19 +18,16 @@ from lapwing.rows.engines.distributed import (
     cut_sorted,
     installed,
     joined,
-    keys_of_parts,
     packed,
-    part_rows,
     record_type,
-    refuse_texts_by_unit,
     tables_of_cells,
     unpacked,
 )
-from lapwing.rows.engines.frames import PolarsReader
+from lapwing.rows.engines.frames import polars_reader
 from lapwing.rows.source import code_table
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import identity
-from lapwing.schema.schemas import PrivacyUnit, Schema
+from lapwing.schema.schemas import Schema
 
 SCHEMA = Schema.from_dict(
     {
@@ -64,7 +61,7 @@ def coded_parts(frame, parts):
     """Return the rows of a frame with their units, coded in parts."""
     coder = RowCoder(SCHEMA)
     for rows in np.array_split(np.arange(frame.height), parts):
-        for cells in PolarsReader(frame[rows]).chunks(coder.read, max(1, len(rows))):
+        for cells in polars_reader(frame[rows]).chunks(coder.read, max(1, len(rows))):
             yield coder.unit_rows(cells)
 
 
@@ -106,13 +103,6 @@ def test_memory_of_a_cut_is_that_of_a_part_and_not_of_a_unit():
     heights = [len(part.units) for part in cut_sorted(parts, 7)]
 
     assert heights == [0] * 50 + [7]
-
-
-def test_no_rows_are_cut_to_no_rows():
-    empty = UnitRows(pl.Series([], dtype=pl.String), np.empty(0, np.uint64), {"a": np.empty(0, np.uint8)})
-
-    assert len(empty.cut(2).units) == 0
-    assert list(cut_sorted([empty, empty], 2)) == []
 
 
 def test_codes_are_the_same_after_they_were_packed():
@@ -169,21 +159,6 @@ def test_a_worker_of_another_version_refuses_to_work(monkeypatch):
 
     with pytest.raises(DataError, match=r"^a worker runs another version of Lapwing, Polars or NumPy than this"):
         check_installed(here)
-
-
-def test_texts_are_not_learned_where_units_are_cut_by_workers():
-    fields = (SCHEMA.field("who"), Field(name="town", type="string", open=True))
-    schema = Schema(fields=fields, privacy_unit=PrivacyUnit("who", 1))
-
-    with pytest.raises(DataError, match=r'^column "town": texts .* cannot be learned on Some Engine; write the table'):
-        refuse_texts_by_unit(schema, "Some Engine")
-    refuse_texts_by_unit(SCHEMA, "Some Engine")
-
-
-def test_workers_take_fewer_rows_of_wide_tables():
-    assert part_rows(1) == 2**16
-    assert part_rows(128) == 2**15
-    assert part_rows(10**6) == 2**12
 
 
 def test_counts_of_parts_may_be_as_large_as_64_bits_hold():

@@ -3,7 +3,7 @@
 import pytest
 
 from lapwing.errors import DataError
-from lapwing.rows.files.readers import open_table
+from lapwing.rows.readers import open_table
 from lapwing.rows.source import code_table
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema

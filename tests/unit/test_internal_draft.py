@@ -6,7 +6,7 @@ import pytest
 
 import lapwing as lw
 from lapwing.errors import DataError, SchemaError
-from lapwing.internal.draft import draft_schema
+from lapwing.internal.schemas import draft_schema
 
 TABLE = pl.DataFrame(
     {

@@ -4,8 +4,7 @@ import polars as pl
 import pytest
 
 from lapwing.errors import DataError, SchemaError
-from lapwing.internal.draft import draft_schema
-from lapwing.internal.misfits import FieldFit, check_table
+from lapwing.internal.schemas import FieldFit, check_table, draft_schema
 from lapwing.schema.schemas import Schema
 
 FIELDS = {
@@ -67,15 +66,6 @@ def test_a_text_for_missing_is_missing():
     (found,) = check_table(pl.DataFrame({"sex": ["f", "?", "x"]}), schema).value
 
     assert found == FieldFit(name="sex", cells=3, missing=1, clamped=0, special=0, misfit=1)
-
-
-def test_columns_come_in_the_order_of_the_schema_and_others_are_not_read():
-    fields = [{"name": name, **FIELDS[name]} for name in ("sex", "age")]
-    table = pl.DataFrame({"age": [1], "other": ["?"], "sex": ["f"]})
-
-    found = check_table(table, Schema.from_dict({"fields": fields})).value
-
-    assert [each.name for each in found] == ["sex", "age"]
 
 
 def test_a_missing_column_and_an_incomplete_draft_are_refused():

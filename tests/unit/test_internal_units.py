@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from lapwing.errors import DataError, SchemaError
-from lapwing.internal.units import check_units
+from lapwing.internal.schemas import check_units
 from lapwing.judge.metrics import Internal
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema

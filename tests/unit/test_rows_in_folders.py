@@ -45,9 +45,6 @@ def model(place):
     return place / "m.lapwing"
 
 
-# ------------------------------------------------------------------------------------------- a folder among outputs
-
-
 def filled(folder, text):
     folder.mkdir()
     (folder / "part-00000.parquet").write_text(text)
@@ -65,30 +62,6 @@ def test_a_folder_appears_with_the_files_of_its_set_and_only_when_the_block_ends
     assert seen_inside == [False, False]
     assert names(tmp_path) == ["rows", "rows.certificate.json"]
     assert names(rows) == ["part-00000.parquet"]
-
-
-def test_a_finished_folder_and_its_files_have_the_modes_of_normal_ones(tmp_path):
-    normal = tmp_path / "normal"
-    normal.mkdir()
-    (normal / "file").touch()
-
-    with whole_files([tmp_path / "rows"], folders=[tmp_path / "rows"]) as (folder,):
-        (folder / "part-00000.parquet").touch(mode=0o600)
-
-    assert (tmp_path / "rows").stat().st_mode == normal.stat().st_mode
-    assert (tmp_path / "rows" / "part-00000.parquet").stat().st_mode == (normal / "file").stat().st_mode
-
-
-def test_an_earlier_folder_of_parts_is_replaced_whole(tmp_path):
-    rows = filled(tmp_path / "rows", "old")
-    (rows / "part-00001.parquet").write_text("old")
-
-    with whole_files([rows], folders=[rows]) as (folder,):
-        (folder / "part-00000.parquet").write_text("new")
-
-    assert names(tmp_path) == ["rows"]
-    assert names(rows) == ["part-00000.parquet"]
-    assert (rows / "part-00000.parquet").read_text() == "new"
 
 
 def test_a_failure_leaves_the_earlier_folder_and_nothing_else(tmp_path):
@@ -158,20 +131,6 @@ def test_a_file_where_a_folder_should_be_is_not_replaced(tmp_path):
     assert rows.read_text() == "old"
 
 
-# ----------------------------------------------------------------------------------------------- files of a folder
-
-
-@pytest.mark.parametrize("threads", [1, 3])
-def test_parts_hold_the_frames_in_order(threads, tmp_path):
-    frames = [pl.DataFrame({"a": [number] * (number + 1)}) for number in range(7)]
-
-    write_parts(frames.__getitem__, 7, tmp_path, frames_per_file=2, threads=threads)
-
-    assert names(tmp_path) == [f"part-0000{number}.parquet" for number in range(4)]
-    assert read(tmp_path).equals(pl.concat(frames))
-    assert pl.read_parquet(tmp_path / "part-00003.parquet").equals(frames[6])
-
-
 def test_the_first_failure_ends_all_files_soon(tmp_path):
     drawn, before = [], set(threading.enumerate())
 
@@ -189,9 +148,6 @@ def test_the_first_failure_ends_all_files_soon(tmp_path):
     for thread in set(threading.enumerate()) - before:
         thread.join(10)
         assert not thread.is_alive()
-
-
-# ---------------------------------------------------------------------------------------------------- the commands
 
 
 def test_a_folder_holds_the_rows_of_the_file_of_the_same_seed(model):
@@ -270,13 +226,6 @@ def test_a_number_of_rows_per_file_that_is_none_is_refused(model, rows):
 
     assert not Path("parts").exists()
 
-
-def test_a_name_that_asks_for_neither_file_nor_folder_is_refused(model):
-    with pytest.raises(ParameterError, match=r"must end in \.parquet or \.csv"):
-        lw.load(model).write("rows", 10)
-
-
-# ------------------------------------------------------------------------------------- full disks and interrupts
 
 LIMITED = """
 import resource, sys

@@ -6,10 +6,8 @@ import random
 import polars as pl
 import pytest
 
-from lapwing.errors import DataError
-from lapwing.rows import threads
-from lapwing.rows.files import csv_files
-from lapwing.rows.files.csv_files import CsvFile
+from lapwing.rows import csv_files, threads
+from lapwing.rows.csv_files import CsvFile
 
 SIGNS = ["a", "b", "1", ",", ",", "\n", "\n", "\r\n", "\r", '"', '""', " ", "\t", "\0", "é", "\u2028", "\x0b", "x,y\n"]
 PLAIN = [sign for sign in SIGNS if not set(sign) & set('"\r\0')]
@@ -81,15 +79,5 @@ def test_bytes_that_are_no_text_stay_apart(tmp_path):
 def test_lines_without_quotes_are_not_given_to_the_slow_parser(tmp_path, monkeypatch, end):
     path = tmp_path / "rows.csv"
     pl.DataFrame({"p": range(1000), "q": ["text"] * 1000}).write_csv(path, line_terminator=end)
-    monkeypatch.setattr(csv_files, "_column", lambda *_: pytest.fail("parsed line by line"))
+    monkeypatch.setattr(CsvFile, "_parsed", lambda *_: pytest.fail("parsed line by line"))
     assert by_lapwing(path, ",", {"q": 1, "p": 0}, rows=999)["p"] == [str(row) for row in range(1000)]
-
-
-def test_a_file_that_goes_away_is_named_and_quotes_no_cell(tmp_path):
-    path = tmp_path / "rows.csv"
-    path.write_text("p\ncanary\n")
-    file = CsvFile(path, ",")
-    path.unlink()
-    with pytest.raises(DataError, match="cannot be read as text") as found:
-        list(file.chunks(["p"], 10))
-    assert "canary" not in str(found.value)

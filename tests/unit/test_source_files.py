@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from lapwing.errors import DataError
-from lapwing.rows.files.files import FilesReader, FileStamps, open_file
+from lapwing.rows.files import FilesReader, FileStamps, open_file
 from lapwing.rows.source import code_table
 from lapwing.schema.fields import Field
 from lapwing.schema.scalars import quote
@@ -64,13 +64,6 @@ def test_files_of_different_types_keep_their_order_and_their_own_reading(tmp_pat
         tmp_path / "rows" / "0000.parquet"
     )
     assert numbers(tmp_path / "rows") == [*range(3, 9), 500, 10000, *range(9, 12), 77, *range(12, 15), 88, 15, 16, 17]
-
-
-def test_folders_named_like_partitions_add_no_column(tmp_path):
-    for year in (2001, 2002):
-        (tmp_path / f"n={year}").mkdir()
-        pl.DataFrame({"n": [year - 2000], "town": ["Bern"]}).write_parquet(tmp_path / f"n={year}" / "rows.parquet")
-    assert numbers(tmp_path) == [1, 2]
 
 
 def test_the_one_file_that_cannot_be_read_is_named(tmp_path):

@@ -9,8 +9,8 @@ import pytest
 import lapwing as lw
 from lapwing.errors import ParameterError
 from lapwing.model.statistics.expressions import MOST_DEPTH, compiled
-from lapwing.rows.codec.cells import Numbers
-from lapwing.rows.codec.codec import encode
+from lapwing.rows.cells import Numbers
+from lapwing.rows.codec import encode
 from lapwing.schema.conditions import Between, wanted_runs
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema

@@ -6,8 +6,8 @@ import pytest
 from helpers.containers import CONTAINERS
 from helpers.naive_codes import naive_code
 from helpers.nasty_cells import CELLS, FIELDS, UNWRITTEN
-from lapwing.rows.codec.cells import texts
-from lapwing.rows.codec.codec import encode
+from lapwing.rows.cells import texts
+from lapwing.rows.codec import encode
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
 

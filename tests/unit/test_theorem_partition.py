@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from lapwing.anonymous.partition import equipartition, theorem_partition
+from lapwing.anonymous.covariance_loss import equipartition, theorem_partition
 from lapwing.errors import ParameterError
 from lapwing.maths.lattice_net import anonymous_net
 
@@ -47,17 +47,6 @@ def test_no_block_is_below_its_share(blocks: int) -> None:
     assert set(sizes.tolist()) <= {1000 // blocks, -(-1000 // blocks)}
 
 
-def test_rows_without_columns_or_all_zero_work() -> None:
-    assert theorem_partition(np.zeros((300, 0)), 150).max() == 149
-    assert theorem_partition(np.zeros((300, 4)), 150).max() == 149
-
-
 def test_rows_beyond_the_unit_ball_are_refused() -> None:
     with pytest.raises(ParameterError, match="must have a norm of at most 1; scale them first"):
         theorem_partition(np.array([[1.0, 0.01]]), 1)
-
-
-@pytest.mark.parametrize(("rows", "blocks"), [(0, 1), (5, 0), (5, 6), (5, -3)])
-def test_impossible_numbers_of_blocks_are_refused(rows: int, blocks: int) -> None:
-    with pytest.raises(ParameterError, match=f"blocks must be between 1 and the number of records, got {blocks}"):
-        theorem_partition(np.zeros((rows, 2)), blocks)

@@ -11,9 +11,9 @@ import lapwing as lw
 from helpers.command import lapwing
 from lapwing.cli.commands.conditions import read_conditions
 from lapwing.errors import ParameterError, SchemaError
-from lapwing.internal.misfits import FieldFit, check_table
-from lapwing.rows.codec.cells import UNREADABLE, Numbers, Texts, Times, texts
-from lapwing.rows.codec.codec import encode
+from lapwing.internal.schemas import FieldFit, check_table
+from lapwing.rows.cells import UNREADABLE, Numbers, Texts, Times, texts
+from lapwing.rows.codec import encode
 from lapwing.rows.source import code_table
 from lapwing.schema.conditions import wanted_runs
 from lapwing.schema.fields import Field

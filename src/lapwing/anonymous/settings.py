@@ -19,11 +19,7 @@ _WORDS = {"partition": get_args(Partition), "output": get_args(Output), "categor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Say how a table is made anonymous; `lapwing.anonymize` tells what each setting means.
-
-    improve: whether single units are moved between groups after that; the partition of the theorem stays as it is;
-    rows: rows to make, 1 to 10**8; None for as many as were kept.
-    """
+    """Say how a table is made anonymous; `lapwing.anonymize` tells what each setting means."""
 
     min_group_size: int = 10
     partition: Partition = "practical"

@@ -1,42 +1,27 @@
 """Privacy units as points: what two of them have in common, as a squared distance.
 
-A number or date is one coordinate, its public range laid on 0 to 1, and so are Booleans and the places of ordered
-categories. Other categories are corners of a simplex: a coordinate of 0 or 1 each. Missing cells and special values
-are corners too; a number that is one of them, or a misfit, lies at the mean of its column. A unit with several rows
-lies at the mean of its rows. Misfits, and numbers that fewer units have than a group needs, have no coordinate: rows
-out show neither, so the losses do not either.
+A number, date or Boolean is one coordinate on 0 to 1, as is the place of an ordered category; other categories, missing
+and special values are corners of a simplex. A number that is none lies at the mean of its column, a unit with several
+rows at the mean of its rows. Misfits, and numbers of fewer units than a group, have no coordinate: rows out show none.
 """
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 import numpy as np
 
 from lapwing.errors import CapacityError
-from lapwing.rows.codec.codec import encoder
-from lapwing.rows.engines.frames import unreadable
-from lapwing.rows.files.readers import Kind, open_table
-from lapwing.rows.guard import guarded
-from lapwing.rows.units import UnitNumbers, kept_rows, mixed, row_hashes
+from lapwing.rows.counting import Codes
+from lapwing.rows.linked import CodedRows
+from lapwing.rows.readers import Kind
+from lapwing.rows.units import UnitNumbers
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
-
-# -- The rows of a private table as codes, each with its privacy unit.
-
-
-Codes = dict[str, np.ndarray]
-
-_CHUNK_ROWS: Final = 2**16
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class UnitRows:
-    """Hold the rows that are kept of every privacy unit. Private.
-
-    codes: dict of str to integers (n,), codes of every modelled column; units: int64 (n,), the unit of every row, from
-    0 up without gaps; kind: what the user's table is; rows out come back in the same kind.
-    """
+    """Hold the rows that are kept of every privacy unit, and the unit of each, from 0 up without gaps. Private."""
 
     codes: Codes
     units: np.ndarray
@@ -55,33 +40,18 @@ class UnitRows:
 
 
 def read_rows(data: object, schema: Schema) -> UnitRows:
-    """Read a table into memory as codes, and keep at most ``schema.max_rows`` rows of each privacy unit.
+    """Read a table into memory as codes, and keep the rows of each privacy unit that `code_table` keeps.
 
-    schema: without a privacy unit every row is a unit. Returns 1 to 8 bytes a cell. The rows that are kept are those of
-    `lapwing.rows.source.code_table`.
+    Without a privacy unit every row is a unit. Memory: 1 to 8 bytes a cell.
     """
-    reader = open_table(data, schema)
-    names = [field.name for field in schema.columns]
     unit = schema.privacy_unit
     numbers = None if unit is None else UnitNumbers(schema.field(unit.field))
-    wanted = list(dict.fromkeys(names if numbers is None else [*names, numbers.column]))
-    encoders = {field.name: encoder(field) for field in schema.columns}
-    parts = [{field.name: np.empty(0, dtype=field.domain.dtype) for field in schema.columns}]
-    hashes = [np.empty(0, dtype=np.uint64)]
-    for cells in reader.chunks(wanted, _CHUNK_ROWS):
-        parts.append({name: guarded(unreadable(name), partial(encoders[name], cells[name])) for name in names})
-        if numbers is not None:
-            guarded(unreadable(numbers.column), partial(numbers.add, cells[numbers.column]))
-            hashes.append(mixed(row_hashes(parts[-1], names), numbers.hashes(-1)))
-    codes = {name: np.concatenate([part[name] for part in parts]) for name in names}
+    read = CodedRows.of(data, schema, numbers)
     if numbers is None:
-        rows = len(codes[names[0]])
-        return UnitRows(codes, np.arange(rows), rows, reader.kind)
+        return UnitRows(read.codes, np.arange(read.rows), read.rows, read.kind)
     units = numbers.numbers()
-    kept = kept_rows(units, np.concatenate(hashes), schema.max_rows, lambda: [codes], names)
-    return UnitRows(
-        {name: column[kept] for name, column in codes.items()}, units[kept], int(units.max(initial=-1)) + 1, reader.kind
-    )
+    kept = read.kept(units, schema.max_rows)
+    return UnitRows(read.taken(kept), units[kept], int(units.max(initial=-1)) + 1, read.kind)
 
 
 MOST_COORDINATES: Final = 2000
@@ -96,9 +66,9 @@ _GIGABYTES_PER_COORDINATE: Final = 16e-3  # of 10**6 units, as they are and stan
 class Vectors:
     """Hold one point for each privacy unit. Private.
 
-    raw: float64 (units, p), in a ball whose squared radius is `bound`; spread: float64 (p,), what a coordinate of `raw`
-    is multiplied by, so that two units differ by 2 on average in the square of a number, and by 2 where their
-    categories differ; bound: columns, and one more for each number or Boolean that may be missing or special.
+    Points lie in a ball whose squared radius is `bound`: columns, and one more for each number or Boolean that may be
+    missing or special. A coordinate is multiplied by its `spread`, so that two units differ by 2 on average in the
+    square of a number, and by 2 where their categories differ.
     """
 
     raw: np.ndarray
@@ -138,11 +108,9 @@ def check_coordinates(schema: Schema) -> None:
 def unit_vectors(rows: UnitRows, schema: Schema, size: int, rng: np.random.Generator) -> Vectors:
     """Return the point of every privacy unit.
 
-    rng: directions of the categories of columns with more than 64 of them. Returns coordinates that are 0 for all units
-    are left out, but for one; two categories share one, as Booleans do.
-
     A column with more than 64 categories has 64 coordinates: its categories are unit vectors in random directions, the
-    squared distance between two of which is 2 with a standard deviation of 1/4.
+    squared distance between two of which is 2 with a standard deviation of 1/4. Two categories share a coordinate, as
+    Booleans do, and of coordinates that are 0 for all units only one is kept.
     """
     columns = [_column(field, rows, size, rng) for field in schema.columns]
     blocks = [column.values for column in columns if column.values.shape[1]]

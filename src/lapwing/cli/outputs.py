@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from lapwing.cli.console import Say, counting, shown_progress
 from lapwing.cli.interrupts import interruptible
 from lapwing.errors import DataError, LapwingError, ParameterError
-from lapwing.rows.out.outputs import whole_files
-from lapwing.rows.out.row_files import has_row_name, is_folder_name, rows_format
+from lapwing.rows.out.outputs import has_row_name, is_folder_name, rows_format, whole_files
 
 if TYPE_CHECKING:
     import polars as pl

@@ -1,15 +1,45 @@
-"""What a comparison of a synthetic table with the real one found, and the forms in which it is shown."""
+"""The comparison of a synthetic table with the real one, and the forms in which what it found is shown."""
 
-from dataclasses import dataclass
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+import numpy as np
+
+from lapwing.errors import DataError
+from lapwing.judge.associations import compare_associations, compare_correlations
+from lapwing.judge.columns import compare_columns, missing_given, missing_together, pairs_given, pairs_together
+from lapwing.judge.declared import compare_declared, compare_weighted, declared_notes, weighted_figures
+from lapwing.judge.disclosure.disclosure import Disclosure, compare_disclosure
+from lapwing.judge.distances import compare_bounded_lipschitz, compare_densities, compare_kernels, compare_wasserstein
 from lapwing.judge.findings import Findings, findings_record
-from lapwing.judge.metrics import Internal
+from lapwing.judge.metrics import (
+    BOOTSTRAP,
+    INDEPENDENT,
+    REAL,
+    SYNTHETIC,
+    Compared,
+    Internal,
+    bootstrap_rows,
+    height,
+    independent_columns,
+)
+from lapwing.judge.moments import compare_moments
+from lapwing.judge.overlays import overlay_columns
+from lapwing.judge.prediction.detection import compare_detection, compare_propensity
+from lapwing.judge.prediction.downstream import Downstream, check_target, compare_downstream
+from lapwing.judge.prediction.subgroups import check_subgroups, compare_subgroups
 from lapwing.judge.report.compared import compared_sections
 from lapwing.judge.report.page import NOTICE, Page, Section, render
 from lapwing.judge.report.summary import summary_text
+from lapwing.judge.tables.variation import Variation, choose_tables, compare_with_each
+from lapwing.judge.tables.workload import compare_k_marginals, compare_workloads
+from lapwing.rows.guard import guarded, private_boundary
 from lapwing.rows.out.outputs import write_whole
+from lapwing.rows.source import all_codes, coded_table
+from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
 
 
@@ -65,3 +95,208 @@ class Evaluation:
             If the extra ``report`` is not installed.
         """
         write_whole(path, self.html())
+
+
+Codes = dict[str, np.ndarray]
+Watch = Callable[[str, float], None]
+"""Is told of each step before it begins, and of the part of the steps that are done."""
+
+_HELD_BACK: Final = 5  # one real row in so many tests where no other rows do
+
+_METRICS: Final = {
+    "comparing all ordered columns at once": compare_kernels,
+    "solving transport problems": compare_wasserstein,
+    "comparing means of smooth functions": compare_bounded_lipschitz,
+    "comparing densities": compare_densities,
+    "telling synthetic from real rows": compare_propensity,
+    "comparing correlations": compare_correlations,
+    "comparing moments": compare_moments,
+}
+_LEARNED: Final = {"telling them apart by trees": compare_detection}
+_ALL_STEPS: Final = len(_METRICS) + len(_LEARNED) + 8
+
+
+@private_boundary
+def compare_with_real(
+    real: object,
+    synthetic: object,
+    schema: Schema,
+    *,
+    target: str | None,
+    by: Sequence[str],
+    test: object,
+    seed: int,
+    rng: np.random.Generator,
+    watch: Watch,
+) -> Internal[Findings]:
+    """Compare a synthetic table with the real one: every modelled column, and all rows, whatever the privacy unit.
+
+    `test` are real rows that the synthetic table was not made from, to test prediction on and to hold disclosure
+    against. Without them a fifth of the real rows tests, and the ceiling is trained on the others. Every step has a
+    random stream of its own. Memory: the codes of both tables and of two tables of reference rows, 1 to 8 bytes a cell,
+    and as much again while they are counted.
+    """
+    schema = replace(schema, privacy_unit=None)
+    if target is not None:
+        check_target(schema, target)
+    if by:
+        check_subgroups(schema, by)
+    step = _steps(rng, watch)
+    step("reading the real table")
+    rows = _codes("the real table", real, schema)
+    step("reading the synthetic table")
+    others = _codes("the synthetic table", synthetic, schema)
+    apart = None if test is None else _codes("the table of test rows", test, schema)
+    drawn = step("predicting the target")
+    train, tests = rows, apart
+    if tests is None:
+        order = drawn.permutation(height(rows))
+        held = -(-len(order) // _HELD_BACK)  # a table of one row only tests
+        train, tests = ({name: column[part] for name, column in rows.items()} for part in (order[held:], order[:held]))
+    downstream, notes = _downstream(others, train, tests, schema, target=target, rng=drawn)
+    drawn = step("drawing reference rows")
+    against: dict[str, Codes] = {
+        SYNTHETIC: others,
+        BOOTSTRAP: bootstrap_rows(rows, drawn),
+        INDEPENDENT: independent_columns(rows, drawn),
+    }
+    found = compare_with_each(rows, against, schema, choose_tables(schema, rng=step("counting tables of columns")))
+    together, given = _gaps(rows, against, schema, step("counting missing cells"))
+    workload, weighted = compare_workloads(found), compare_weighted(rows, against, schema)
+    declared = compare_declared({REAL: rows} | {name: against[name] for name in (SYNTHETIC, INDEPENDENT)}, schema)
+    disclosure, more = _disclosure(rows, others, apart, schema, step("trying to disclose rows"))
+    return Internal(
+        Findings(
+            tables=found,
+            columns={name: compare_columns(rows, against[name], schema) for name in (SYNTHETIC, BOOTSTRAP)},
+            together=together,
+            given=given,
+            metrics=(
+                *compare_k_marginals(found),
+                *(() if workload is None else (workload,)),
+                *(() if weighted is None else weighted_figures(weighted)),
+                *_metrics(rows, against, schema, step),
+            ),
+            associations=compare_associations(rows, against, schema, rng=step("measuring dependence")),
+            downstream=downstream,
+            subgroups=compare_subgroups(rows, against, schema, by, rng=step("judging groups of rows")) if by else (),
+            disclosure=disclosure,
+            overlays=overlay_columns(rows, others, schema),
+            notes=(
+                *declared_notes(declared),
+                *_same_rows(rows, apart),
+                *notes,
+                *more,
+                *_empty_columns(rows, others, schema),
+            ),
+            rows=height(rows),
+            synthetic_rows=height(others),
+            seed=seed,
+            weighted=weighted,
+            declared=declared,
+        )
+    )
+
+
+def _steps(rng: np.random.Generator, watch: Watch) -> Callable[[str], np.random.Generator]:
+    """Return what announces a step and hands out its random stream."""
+    counter = itertools.count()
+
+    def step(what: str) -> np.random.Generator:
+        watch(what, min(next(counter) / _ALL_STEPS, 1.0))
+        return rng.spawn(1)[0]
+
+    return step
+
+
+def _can_learn() -> bool:
+    """Return whether scikit-learn is installed: it comes with the extra ``report``."""
+    try:
+        import sklearn  # noqa: F401, PLC0415
+    except ImportError:
+        return False
+    return True
+
+
+def _metrics(
+    rows: Codes, against: Mapping[str, Codes], schema: Schema, step: Callable[[str], np.random.Generator]
+) -> Iterator[Compared]:
+    """Return the figures of all columns at once that these columns have."""
+    for what, compare in (_METRICS | (_LEARNED if _can_learn() else {})).items():
+        found = compare(rows, against, schema, rng=step(what))
+        if isinstance(found, Compared):
+            yield found
+        elif found is not None:
+            yield from found
+
+
+def _downstream(
+    others: Codes, train: Codes, tests: Codes, schema: Schema, *, target: str | None, rng: np.random.Generator
+) -> tuple[Downstream | None, list[str]]:
+    """Return how well a target is predicted, or why it is not."""
+    if target is None:
+        return None, []
+    classes = tests[target][tests[target] < schema.field(target).domain.last]
+    if not classes.size or (classes == classes[0]).all():
+        return None, [f"the target {quote(target)} has fewer than two values in the test rows: nothing to predict"]
+    found = guarded(
+        f"the target {quote(target)} cannot be predicted",
+        lambda: compare_downstream(others, train, tests, schema, target, rng=rng),
+    )
+    return found, []
+
+
+def _disclosure(
+    rows: Codes, others: Codes, apart: Codes | None, schema: Schema, rng: np.random.Generator
+) -> tuple[Disclosure | None, list[str]]:
+    """Return the sanity checks of disclosure, or why there are none."""
+    if not _can_learn():
+        return None, ['disclosure and detection_auc need scikit-learn; install it with: pip install "lapwing[report]"']
+    return compare_disclosure(rows, others, schema, holdout_codes=apart, rng=rng), []
+
+
+def _gaps(
+    rows: Codes, against: Mapping[str, Codes], schema: Schema, rng: np.random.Generator
+) -> tuple[dict[str, Variation] | None, dict[str, Variation] | None]:
+    """Return how far tables are from the real one in what is missing together, and given other columns."""
+    pairs, other_pairs = pairs_together(schema, rng=rng), pairs_given(schema, rng=rng)
+    together, given = None, None
+    if pairs:
+        together = {name: missing_together(rows, each, schema, pairs) for name, each in against.items()}
+    if other_pairs:
+        given = {name: missing_given(rows, each, schema, other_pairs) for name, each in against.items()}
+    return together, given
+
+
+def _codes(what: str, data: object, schema: Schema) -> Codes:
+    """Return the codes of a table, at least one row."""
+    try:
+        with coded_table(data, schema) as source:
+            codes = all_codes(source, schema)
+    except DataError as error:
+        said, code = str(error), error.code
+    else:
+        if not height(codes):
+            raise DataError(f"{what} has no row; there is nothing to compare", code="LW110")
+        return codes
+    raise DataError(f"{what} cannot be compared: {said}", code=code)
+
+
+def _same_rows(rows: Codes, apart: Codes | None) -> list[str]:
+    """Return a sentence where the test rows are the real ones."""
+    if apart is None or any(not np.array_equal(apart[name], column) for name, column in rows.items()):
+        return []
+    return [
+        "the test rows are the real rows: no prediction is tested on new rows, and no attack is held against others"
+    ]
+
+
+def _empty_columns(rows: Codes, others: Codes, schema: Schema) -> list[str]:
+    """Return a sentence for each column of which one table alone has no value that fits the schema."""
+    notes = []
+    for column in schema.columns:
+        is_empty = [bool((codes[column.name] == column.domain.last).all()) for codes in (rows, others)]
+        if is_empty[0] != is_empty[1]:
+            which = "real" if is_empty[0] else "synthetic"
+            notes.append(f"no cell of the {which} column {quote(column.name)} has a value that fits the schema")
+    return notes

@@ -1,12 +1,13 @@
 """Suggest what the owner of a drafted schema has to find out: a look at private cells, internal from end to end.
 
-The suggestions name kinds of knowledge, and ranges by powers of ten or decades. What a field's bounds and categories
-are must still come from public knowledge, or be bought.
+The suggestions name kinds of knowledge, and ranges by powers of ten or decades. No text of a cell is shown, but for
+markers of a fixed public list: that a column of numbers has "NA" among them is what its owner needs to know.
 """
 
 import datetime as dt
+import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Final
@@ -14,12 +15,17 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from lapwing.internal.text_suggestions import markers_among, other_type
 from lapwing.judge.metrics import Internal
-from lapwing.rows.codec.cells import Numbers, RawColumn, Texts, Times
-from lapwing.rows.codec.parsing import DAY_MICROSECONDS, read_numbers, read_times
-from lapwing.rows.files.readers import open_table
+from lapwing.rows.cells import (
+    DAY_MICROSECONDS,
+    RawColumn,
+    Texts,
+    missing_cells,
+    read_numbers,
+    read_times,
+)
 from lapwing.rows.guard import private_boundary
+from lapwing.rows.readers import open_table
 from lapwing.schema.schemas import Schema
 
 MOST_ROWS: Final = 2**20
@@ -44,11 +50,9 @@ _MOST_DECIMALS: Final = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suggestion:
-    """Say what one column of a private table looks like, and what its field in the schema may need.
+    """Say what one column of a private table looks like, and what its field in the schema may need, a clause each.
 
-    cells, missing: cells that were looked at, and how many of them are empty or not of the type; within: a range by
-    powers of ten or decades that holds all of them; empty for texts; advice: what the owner may have to say in the
-    schema, a clause each.
+    Missing are cells that are empty or not of the type; `within` is a range by powers of ten or decades that holds all.
     """
 
     name: str
@@ -62,11 +66,7 @@ class Suggestion:
 
 @private_boundary
 def suggest(data: object, drafted: Schema) -> Internal[tuple[Suggestion, ...]]:
-    """Look at the cells of a table for what the owner of its drafted schema has to fill in.
-
-    data: the private rows; at most the first `MOST_ROWS` are looked at; drafted: names the columns and gives their
-    types, as `lapwing.internal.draft.draft_schema` returns it. Returns one for each modelled column, in the schema's
-    order.
+    """Look at the first `MOST_ROWS` rows of a table for what the owner of its drafted schema has to fill in.
 
     >>> schema = Schema.from_dict({"fields": [{"name": "flag", "type": "boolean"}]})
     >>> suggest(pl.DataFrame({"flag": [True, None, False]}), schema).value[0].missing
@@ -74,71 +74,36 @@ def suggest(data: object, drafted: Schema) -> Internal[tuple[Suggestion, ...]]:
     """
     kinds = {field.name: field.type for field in drafted.columns}
     tallies: dict[str, pl.DataFrame] = {}
-    for chunk in _first_chunks(data, drafted):
+    chunks = open_table(data, drafted).chunks(list(kinds), _CHUNK_ROWS)
+    for _, chunk in zip(range(0, MOST_ROWS, _CHUNK_ROWS), chunks, strict=False):
         for name, cells in chunk.items():
-            tallies[name] = _added(tallies.get(name), _values(cells, kinds[name]))
+            here = _values(cells, kinds[name]).alias("value").value_counts(name="count")
+            both = pl.concat([tallies[name], here]) if name in tallies else here
+            tallies[name] = both.group_by("value").agg(pl.col("count").sum())
     found = tuple(_suggestion(name, kind, tallies.get(name)) for name, kind in kinds.items())
-    return Internal(_of_a_lone_column(found[0]) if len(drafted.fields) == len(found) == 1 else found)
-
-
-def _of_a_lone_column(found: Suggestion) -> tuple[Suggestion]:
-    """Ask for the separator, and nothing else, where the one name of a table looks like a whole line of names."""
-    for sign, named in _SEPARATORS.items():
-        if sign in found.name:
-            return (replace(found, advice=(f"is {named} the separator of the file? write it with commas",)),)
-    return (found,)
-
-
-def _first_chunks(data: object, drafted: Schema) -> Iterator[dict[str, RawColumn]]:
-    """Yield the cells of the first rows."""
-    names = [field.name for field in drafted.columns]
-    starts = range(0, MOST_ROWS, _CHUNK_ROWS)
-    chunks = open_table(data, drafted).chunks(names, _CHUNK_ROWS)
-    yield from (chunk for _, chunk in zip(starts, chunks, strict=False))
+    if len(drafted.fields) == len(found) == 1:
+        # Where the one name looks like a whole line of names, the separator is asked for, and nothing else.
+        for named in (named for sign, named in _SEPARATORS.items() if sign in found[0].name):
+            found = (replace(found[0], advice=(f"is {named} the separator of the file? write it with commas",)),)
+    return Internal(found)
 
 
 def _values(cells: RawColumn, kind: str) -> pl.Series:
-    """Return cells as comparable values of their type, null where they are empty or not of it."""
-    if kind in _DATES:
-        return _moments(cells)
-    if kind in _NUMBERS:
-        return _reals(cells)
-    if isinstance(cells, Texts):
-        return cells.values.replace("", None)
-    return pl.Series(cells.values).set(_nulls(cells), None).cast(pl.String)
-
-
-def _moments(cells: RawColumn) -> pl.Series:
-    """Return dates and moments in microseconds since 1970."""
-    if isinstance(cells, Texts):
+    """Return cells as values of their type, moments in microseconds, null where they are empty or not of it."""
+    if isinstance(cells, Texts) and kind in _DATES:
         moments, is_time = read_times(cells.values)
         return pl.Series(moments).set(pl.Series(~is_time), None)
-    assert isinstance(cells, Times)  # the draft has its type from the column's
-    return pl.Series(cells.values).set(_nulls(cells), None)
-
-
-def _reals(cells: RawColumn) -> pl.Series:
-    """Return numbers as floats."""
-    if isinstance(cells, Texts):
+    if isinstance(cells, Texts) and kind in _NUMBERS:
         read = read_numbers(cells.values)
         return pl.Series(np.where(read.is_integer, read.integers, read.reals)).fill_nan(None)
-    values = pl.Series(cells.values.astype(np.float64))
-    return values.set(_nulls(cells) | ~values.is_finite(), None)
-
-
-def _nulls(cells: Numbers | Times) -> pl.Series:
-    """Return where cells are missing."""
-    return pl.Series(np.zeros(len(cells), dtype=np.bool_) if cells.nulls is None else cells.nulls)
-
-
-def _added(tally: pl.DataFrame | None, values: pl.Series) -> pl.DataFrame:
-    """Add the values of a chunk to how often each has occurred."""
-    here = values.alias("value").value_counts(name="count")
-    both = here if tally is None else pl.concat([tally, here])
-    return both.group_by("value").agg(pl.col("count").sum())
-
-
-# ------------------------------------------------------------------------------------------------- what is suggested
+    if isinstance(cells, Texts):
+        return cells.values.replace("", None)
+    is_missing = pl.Series(missing_cells(cells))
+    if kind in _NUMBERS:
+        values = pl.Series(cells.values.astype(np.float64))
+        return values.set(is_missing | ~values.is_finite(), None)
+    values = pl.Series(cells.values).set(is_missing, None)
+    return values if kind in _DATES else values.cast(pl.String)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -172,7 +137,11 @@ def _suggestion(name: str, kind: str, tally: pl.DataFrame | None) -> Suggestion:
     shape = _Shape(
         kind=kind, values=present["value"], counts=present["count"].to_numpy().astype(np.int64), missing=missing
     )
-    said = _said(shape) if len(shape.values) else ["no cell can be read: leave the column out"]
+    is_other = other_type(shape.values) if kind == "string" and len(shape.values) > 1 else ""
+    if not len(shape.values):
+        said = ["no cell can be read: leave the column out"]
+    else:  # where texts are of another type, what would be said of texts is of no use
+        said = [is_other] if is_other else [rule(shape) for rule in _RULES]
     return Suggestion(
         name=name,
         type=kind,
@@ -182,12 +151,6 @@ def _suggestion(name: str, kind: str, tally: pl.DataFrame | None) -> Suggestion:
         within=_within(shape) if len(shape.values) else "",
         advice=tuple(text for text in said if text),
     )
-
-
-def _said(shape: _Shape) -> list[str]:
-    """Return what each rule says; where texts are of another type, what would be said of texts is of no use."""
-    is_other = other_type(shape.values) if shape.kind == "string" and len(shape.values) > 1 else ""
-    return [is_other] if is_other else [rule(shape) for rule in _RULES]
 
 
 def _within(shape: _Shape) -> str:
@@ -210,10 +173,6 @@ def _year(microseconds: int) -> int:
     """Return the year of a moment, of Python's calendar."""
     days = min(max(microseconds // DAY_MICROSECONDS, -719_162), 2_932_896)
     return (dt.date(1970, 1, 1) + dt.timedelta(days=days)).year
-
-
-def _is_constant(shape: _Shape) -> str:
-    return "has one value only: leave the column out" if len(shape.values) == 1 and not shape.missing else ""
 
 
 def _is_identifier(shape: _Shape) -> str:
@@ -299,19 +258,15 @@ def _is_midnight(shape: _Shape) -> str:
     return "all at midnight: type date" if is_day else ""
 
 
-def _may_be_missing(shape: _Shape) -> str:
-    """Name the usual markers for missing among texts."""
-    return f"may stand for missing: {' '.join(shape.markers)}" if shape.markers else ""
-
-
 def _is_full(shape: _Shape) -> str:
     """Say where no cell is empty, and none holds a text that may stand for missing."""
     has_all = not shape.missing and not shape.markers and len(shape.values) > 1
     return "no cell is empty: required, if none can be" if has_all else ""
 
 
+_ONE_VALUE: Final = "has one value only: leave the column out"
 _RULES: Final[tuple[Callable[[_Shape], str], ...]] = (
-    _is_constant,
+    lambda shape: _ONE_VALUE if len(shape.values) == 1 and not shape.missing else "",
     _is_identifier,
     _is_list,
     _is_sentinel,
@@ -319,6 +274,87 @@ _RULES: Final[tuple[Callable[[_Shape], str], ...]] = (
     _is_skewed,
     _decimals,
     _is_midnight,
-    _may_be_missing,
+    lambda shape: f"may stand for missing: {' '.join(shape.markers)}" if shape.markers else "",
     _is_full,
 )
+
+
+_WORDS: Final = ("NA", "N/A", "NaN", "null", "None", "missing", "unknown", "n.a.")
+_SIGNS: Final = ("?", "-", ".", "*")
+
+USUAL_MARKERS: Final = tuple(
+    dict.fromkeys(
+        [*_SIGNS, *(text for word in _WORDS for text in (word, word.lower(), word.upper(), word.capitalize()))]
+    )
+)
+"""Texts that many tables have where a value is missing: public, and the only texts of cells that are ever shown."""
+
+_ISO_LENGTH: Final = 10
+_MOST_OTHERS: Final = 5
+_OUTNUMBERED: Final = 10
+_DAY: Final = r"(?:0?[1-9]|[12][0-9]|3[01])"
+_TIME: Final = r"(?:[T ,]+[0-9]{1,2}:[0-9]{2}.*)?"
+_OTHER_DATES: Final = "|".join(
+    [
+        rf"^\s*{_DAY}[./-]{_DAY}[./-][0-9]{{4}}{_TIME}\s*$",
+        rf"^\s*{_DAY}/{_DAY}/[0-9]{{2}}{_TIME}\s*$",
+        rf"^\s*[0-9]{{4}}([./]){_DAY}[./]{_DAY}{_TIME}\s*$",
+    ]
+)
+
+
+def markers_among(texts: pl.Series) -> tuple[str, ...]:
+    """Return the usual markers for missing that are among texts, in the order of the public list.
+
+    >>> markers_among(pl.Series(["north", "?", "NA"]))
+    ('?', 'NA')
+    """
+    found = set(texts.filter(texts.is_in(USUAL_MARKERS)))
+    return tuple(marker for marker in USUAL_MARKERS if marker in found)
+
+
+def other_type(texts: pl.Series) -> str:
+    """Say where texts are numbers or dates, but for a few, and what to do then; else nothing.
+
+    >>> other_type(pl.Series(["3", "4", "NA"])).split(", and ")[0]
+    'numbers but for a few texts: type integer'
+    >>> other_type(pl.Series(["31.12.2011"]))
+    'look like dates: write them as 2011-12-31'
+    >>> other_type(pl.Series(["north", "NA"]))
+    ''
+    """
+    numbers = read_numbers(texts)
+    # A truth value in words can be read as a number, and is none.
+    is_word = texts.str.strip_chars().str.to_lowercase().is_in(["true", "false"]).to_numpy()
+    is_number = (numbers.is_integer | ~np.isnan(numbers.reals)) & ~is_word
+    if not is_number.all() and _is_nearly_all(texts, is_number):
+        kind = "integer" if numbers.is_integer[is_number].all() else "number"
+        return _but_for_a_few("numbers", kind, texts.filter(pl.Series(~is_number)))
+    _, is_time = read_times(texts)
+    if _is_nearly_all(texts, is_time):
+        is_day = (texts.str.strip_chars().str.len_chars() == _ISO_LENGTH).to_numpy()
+        kind = "date" if is_day[is_time].all() else "datetime"
+        return _but_for_a_few("dates", kind, texts.filter(pl.Series(~is_time)))
+    if _is_nearly_all(texts, texts.str.contains(_OTHER_DATES).to_numpy()):
+        return "look like dates: write them as 2011-12-31"
+    return ""
+
+
+def _is_nearly_all(texts: pl.Series, is_so: np.ndarray) -> bool:
+    """Tell whether something is so of all texts but markers for missing, or but for very few."""
+    others = texts.filter(pl.Series(~is_so))
+    so = int(np.count_nonzero(is_so))
+    is_few = len(others) <= _MOST_OTHERS and _OUTNUMBERED * len(others) <= so
+    return so > 0 and (is_few or bool(others.is_in(USUAL_MARKERS).all()))
+
+
+def _but_for_a_few(what: str, kind: str, others: pl.Series) -> str:
+    """Say of which type texts are, and which of the others are usual markers."""
+    if not len(others):
+        return f"all are {what}: type {kind}"
+    markers = markers_among(others)
+    # A list of a field's own replaces the default, which is the empty text.
+    such = f", such as {json.dumps(['', *markers])}" if markers else ' beside ""'
+    return (
+        f"{what} but for a few texts: type {kind}, and those texts into missingValues{such} (codes: list as categories)"
+    )

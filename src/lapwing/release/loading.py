@@ -4,7 +4,7 @@ from pathlib import Path
 
 from lapwing.model.files import load_release
 from lapwing.release.release import Release
-from lapwing.rows.files.readers import Kind, check_kind
+from lapwing.rows.readers import Kind, check_kind
 from lapwing.schema.scalars import path_text
 
 

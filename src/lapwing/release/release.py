@@ -28,9 +28,9 @@ from lapwing.release.rows_out import (
     write_release,
 )
 from lapwing.release.shown import answer_table, answers_in_one_frame, certified_table, release_html, table_name
-from lapwing.rows.files.readers import Kind
 from lapwing.rows.out.outputs import write_whole
 from lapwing.rows.out.writers import to_frame_kind
+from lapwing.rows.readers import Kind
 from lapwing.schema.scalars import path_text
 from lapwing.schema.schemas import Schema
 

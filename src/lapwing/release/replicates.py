@@ -19,9 +19,9 @@ from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.model import ReleasedModel
 from lapwing.model.rows import population_codes, sample_codes
 from lapwing.model.statistics.expressions import Stat, compiled, stat
-from lapwing.rows.files.readers import Kind
 from lapwing.rows.out.decode import decode
 from lapwing.rows.out.writers import to_frame_kind
+from lapwing.rows.readers import Kind
 from lapwing.rows.source import code_table
 from lapwing.runs.finishing import finished_model
 from lapwing.runs.generators import checked_seed, fresh_seed, generator

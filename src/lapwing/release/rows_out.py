@@ -14,8 +14,7 @@ from lapwing.model.rows import CHUNK, RowChunks, row_chunks, sample_codes
 from lapwing.model.sampling.atom_matches import chosen_atoms
 from lapwing.model.sampling.conditions import FEW_ATOMS, Conditioned, conditioned, support
 from lapwing.model.sampling.given_rows import refused_rows, rows_given
-from lapwing.rows.out.outputs import whole_files
-from lapwing.rows.out.row_files import is_folder_name, rows_format
+from lapwing.rows.out.outputs import is_folder_name, rows_format, whole_files
 from lapwing.rows.threads import in_order, workers
 from lapwing.runs.generators import checked_seed, fresh_seed, generator
 from lapwing.schema.scalars import path_text, told
@@ -24,8 +23,8 @@ from lapwing.schema.schemas import Schema
 if TYPE_CHECKING:
     import polars as pl
 
-    from lapwing.rows.files.readers import Kind
     from lapwing.rows.given import GivenRows
+    from lapwing.rows.readers import Kind
 
     Conditions = list[tuple[np.ndarray, GivenRows | None]]
 

@@ -13,9 +13,6 @@ from lapwing.rows.threads import each_done, in_order
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.groupings.hierarchies import merged_groups
 
-# -- Count coded rows into contingency tables, many tables in one pass.
-
-
 Table = tuple[tuple[str, Grouping], ...]
 """One contingency table: columns, each with the map from its codes to groups; () is the number of rows."""
 
@@ -27,8 +24,7 @@ Codes = dict[str, np.ndarray]
 class KeyedColumn:
     """A column seen through a grouping, and what each of its groups adds to the key of a row.
 
-    keys: uint64 (covered, words), of the first `covered` groups; a row with a later one has no key. No two columns use
-    the same bit.
+    keys: uint64 (covered, words); a row with a later group has no key. No two columns use the same bit.
     """
 
     name: str
@@ -41,10 +37,7 @@ _COUNT_ROWS: Final = 2**16  # rows counted at a time: their groups stay in the p
 
 
 def count_tables(chunks: Iterable[Codes], tables: Sequence[Table]) -> list[np.ndarray]:
-    """Return the contingency tables of coded rows; each grouping of a column is applied once per block of rows.
-
-    chunks: iterable of dict of str to ndarray, the rows. Returns list of int64 (cells,).
-    """
+    """Return the contingency tables of coded rows; each grouping of a column is applied once per block of rows."""
     wanted: dict[tuple[object, ...], tuple[str, Grouping]] = {}
     for table in tables:
         wanted.update({_key(name, grouping): (name, grouping) for name, grouping in table})
@@ -52,7 +45,11 @@ def count_tables(chunks: Iterable[Codes], tables: Sequence[Table]) -> list[np.nd
 
     def add(chunk: Codes) -> None:
         for block in _blocks(chunk):
-            groups = {key: _narrow(grouping, block[name]) for key, (name, grouping) in wanted.items()}
+            # In few bytes, so that more rows stay in the processor's cache.
+            groups = {
+                key: grouping.apply(block[name]).astype(np.min_scalar_type(-1 - grouping.groups))
+                for key, (name, grouping) in wanted.items()
+            }
             height = len(next(iter(block.values())))
             for total in totals:
                 total.add(groups, height)
@@ -91,8 +88,7 @@ class _Total:
 def count_keys(chunks: Iterable[Codes], columns: Sequence[KeyedColumn]) -> tuple[np.ndarray, np.ndarray]:
     """Return the distinct keys of coded rows, and how many rows have each.
 
-    chunks: iterable of dict of str to ndarray, the rows; columns: at least one; all with the same number of words.
-    Returns keys: uint64 (words, k), distinct, increasing; the first word counts most; counts: int64 (k,).
+    Keys: uint64 (words, k), increasing; the first word counts most. Counts: int64 (k,).
 
     Time ``O(n d)`` and a sort; memory 8 bytes per distinct key and word, and the same for four million more.
     """
@@ -126,16 +122,21 @@ def _merged(keys: np.ndarray, counts: np.ndarray, waiting: Sequence[np.ndarray])
     """Return distinct keys with their counts, and keys of single rows, as distinct keys with their counts."""
     rows = np.concatenate(waiting, axis=1) if waiting else keys[:, :0]
     if len(rows) == 1 and not counts.size:
-        every = np.sort(rows)
-        totals = np.arange(1, every.shape[1] + 1)
-    else:
-        every = np.concatenate((keys, rows), axis=1)
-        order = np.lexsort(every[::-1])
-        every = every[:, order]
-        totals = np.cumsum(np.concatenate((counts, np.ones(rows.shape[1], dtype=np.int64)))[order])
-    is_last = np.ones(every.shape[1], dtype=bool)
-    is_last[:-1] = (every[:, 1:] != every[:, :-1]).any(axis=0)
-    return every[:, is_last], np.diff(totals[is_last], prepend=0)
+        found, totals = np.unique(rows[0], return_counts=True)
+        return found[None, :], totals
+    return keys_of_parts([(keys, counts), (rows, np.ones(rows.shape[1], dtype=np.int64))], len(keys))
+
+
+def keys_of_parts(parts: Iterable[tuple[np.ndarray, np.ndarray]], words: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct keys of all parts and how many rows have each, as `count_keys`; parts in any order."""
+    found = [(np.zeros((words, 0), np.uint64), np.zeros(0, np.int64)), *parts]
+    keys = np.concatenate([part for part, _ in found], axis=1)
+    counts = np.concatenate([part for _, part in found])
+    order = np.lexsort(keys[::-1])
+    keys, totals = keys[:, order], np.cumsum(counts[order])
+    is_last = np.ones(len(totals), dtype=bool)
+    is_last[:-1] = (keys[:, 1:] != keys[:, :-1]).any(axis=0)
+    return keys[:, is_last], np.diff(totals[is_last], prepend=0)
 
 
 def _key(name: str, grouping: Grouping) -> tuple[object, ...]:
@@ -149,11 +150,6 @@ def _blocks(chunk: Codes) -> Iterator[Codes]:
     height = len(next(iter(chunk.values())))
     for start in range(0, height, _COUNT_ROWS):
         yield {name: codes[start : start + _COUNT_ROWS] for name, codes in chunk.items()}
-
-
-def _narrow(grouping: Grouping, codes: np.ndarray) -> np.ndarray:
-    """Return the group of each code in few bytes, so that more rows stay in the processor's cache."""
-    return grouping.apply(codes).astype(np.min_scalar_type(-1 - grouping.groups))
 
 
 def _joint(table: Table, groups: Sequence[np.ndarray]) -> np.ndarray:
@@ -184,7 +180,7 @@ class Counted(Protocol):
 class ExactTables:
     """Count tables of one source, and keep those of candidates, so that none is counted twice.
 
-    most_cells: most cells that are kept between calls, 8 bytes each; by default `CACHE_CELLS`. Changes no count.
+    Up to `most_cells` cells are kept between calls, 8 bytes each; by default `CACHE_CELLS`. Changes no count.
     """
 
     __slots__ = ("_most_cells", "_numbers", "_source", "_tables")
@@ -196,10 +192,7 @@ class ExactTables:
         self._tables: dict[_Key, np.ndarray] = {}
 
     def count(self, tables: Sequence[Table]) -> list[np.ndarray]:
-        """Return contingency tables: those that are kept, and one pass over the rows for the others.
-
-        Returns list of int64 (cells,), in C order; read-only where it is kept.
-        """
+        """Return contingency tables: those that are kept, read-only, and one pass over the rows for the others."""
         keys = [tuple([self._numbers.get(axis, -1) for axis in table]) for table in tables]
         missing = [place for place, key in enumerate(keys) if key not in self._tables]  # [known]
         counted = self._source.count([tables[place] for place in missing]) if missing else []
@@ -209,7 +202,7 @@ class ExactTables:
     def cells(self, asked: Sequence[tuple[Sequence[str], _Levels, Sequence[_Candidate]]]) -> list[np.ndarray]:
         """Return the exact counts of all candidates' cells, and keep them; at most one pass over the rows.
 
-        Returns list of int64 (k,), one for each: one candidate after another, each in C order.
+        For each that is asked: one candidate after another, each in C order.
         """
         keys = [self._keys(*each) for each in asked]
         missing: dict[_Key, tuple[int, int]] = {}

@@ -12,13 +12,21 @@ import numpy as np
 import polars as pl
 
 from lapwing.errors import DataError, ParameterError
-from lapwing.rows.codec.cells import RawColumn, Texts, Times
-from lapwing.rows.codec.codec import encode
-from lapwing.rows.codec.parsing import DAY_MICROSECONDS, read_numbers, read_reals, read_times
-from lapwing.rows.files.files import find_files, open_file
-from lapwing.rows.files.readers import open_table
+from lapwing.rows.cells import (
+    DAY_MICROSECONDS,
+    RawColumn,
+    Texts,
+    Times,
+    missing_cells,
+    read_numbers,
+    read_reals,
+    read_times,
+)
+from lapwing.rows.codec import encode
+from lapwing.rows.files import find_files, open_file
 from lapwing.rows.guard import guarded
 from lapwing.rows.out.decode import decoded_column
+from lapwing.rows.readers import open_table
 from lapwing.schema.fields import Field
 from lapwing.schema.rules.rules import Determines
 from lapwing.schema.scalars import category_key, quote
@@ -32,11 +40,7 @@ _WAY_OUT: Final = "name a value in its domain"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GivenRows:
-    """Condition rows.
-
-    codes: mapping of str to integers (n,), of each given column, inside its domain; values: what rows out show for
-    them, in their types; null is missing.
-    """
+    """Condition rows: codes of each given column, inside its domain, and what rows out show for them."""
 
     codes: Mapping[str, np.ndarray]
     values: pl.DataFrame
@@ -49,8 +53,8 @@ def given_rows(
 ) -> GivenRows:
     """Return the condition rows of a table.
 
-    data: each column is one that the schema models; null (in a file also empty text, and what the schema lists) is
-    missing. Public; numbers: what rows are called in an error; 1, 2, ... by default.
+    Null is missing, in a file also empty text and what the schema lists. `numbers` are what rows are called in an
+    error; 1, 2, ... by default.
 
     A value of a column with a resolution becomes the step that the codec counts it as, as rows out show it: what lies
     between two steps would be on no side of a rule that the steps keep. Numbers without resolution stay as given to the
@@ -90,8 +94,7 @@ def given_rows(
 def listed_rows(rows: Sequence[Mapping[str, object]], schema: Schema) -> list[tuple[np.ndarray, GivenRows | None]]:
     """Return condition rows that are given as mappings, those that name the same columns together.
 
-    rows: one value for each column; None, NaN and pandas' NA are missing. Returns list of (intp, GivenRows or None),
-    the numbers of rows from 0, and their conditions; None where they have none.
+    None, NaN and pandas' NA are missing. Returns the numbers of rows from 0, and their conditions; None without any.
     """
     kinds: dict[tuple[str, ...], list[int]] = {}
     for number, row in enumerate(rows):
@@ -164,8 +167,7 @@ def _is_blank(field: Field, cells: RawColumn) -> np.ndarray:
     """Return which cells are missing, as the column writes it."""
     if isinstance(cells, Texts):
         return cells.values.fill_null("").str.strip_chars().is_in(["", *field.missing_values]).to_numpy()
-    nulls = np.zeros(len(cells), dtype=bool) if cells.nulls is None else cells.nulls
-    return nulls | np.isnan(cells.values) if cells.values.dtype == np.float64 else nulls
+    return missing_cells(cells)
 
 
 def _is_itself(cells: RawColumn, values: pl.Series) -> np.ndarray:

@@ -1,9 +1,8 @@
 """Keep private values out of exceptions, warnings and tracebacks, and out of what compiled libraries print.
 
-Most exceptions of the libraries that read tables quote the cell that upset them. Code of others that touches rows
-therefore runs inside `guarded`, and every public call that is given rows is wrapped by `private_boundary`. Both raise
-outside of the except block, so that ``__context__`` is empty, and hold no rows in the frame that raises. An assertion
-that fails inside Polars is printed by Rust itself, on file descriptor 2: `native_silence` drops that.
+Exceptions of the libraries that read tables quote cells. Code of others that touches rows therefore runs inside
+`guarded`, and public calls that are given rows in `private_boundary`. Both raise outside of the except block, so that
+``__context__`` is empty, and hold no rows in the frame that raises; `native_silence` drops what Rust prints itself.
 """
 
 import contextlib
@@ -32,14 +31,14 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 def guarded(what: str, work: Callable[[], T]) -> T:
     """Run code of others on private rows, and let no value out through an exception or a warning.
 
-    what: the start of the error sentence; built from settings and schema only.
+    `what`, the start of the error sentence, is built from settings and schema only.
 
     >>> guarded("the table cannot be read", lambda: int("secret"))
     Traceback (most recent call last):
     lapwing.errors.DataError: the table cannot be read (ValueError)
     `lapwing explain LW103` says why, and what to do
     """
-    with _no_warnings(), native_silence():
+    with _QUIET.lasting(), native_silence():
         outcome = _attempt(work)
     del work
     if not isinstance(outcome, _Failure):
@@ -48,8 +47,7 @@ def guarded(what: str, work: Callable[[], T]) -> T:
     _raise(DataError(f"{what} ({outcome.words})", code="LW103") if own is None else own)
 
 
-@contextlib.contextmanager
-def native_silence() -> Iterator[None]:
+def native_silence() -> contextlib.AbstractContextManager[None]:
     """Drop what compiled libraries print on file descriptor 2, such as Rust's word on a failed assertion.
 
     Process-wide, as the descriptor is: what other threads print there meanwhile is dropped too. Inside of another one,
@@ -58,92 +56,60 @@ def native_silence() -> Iterator[None]:
     >>> with native_silence():
     ...     _ = os.write(2, b"assertion failed: 40 rows")
     """
-    _SILENCE.begin()
-    try:
-        yield
-    finally:
-        _SILENCE.end()
+    return _SILENCE.lasting()
 
 
-@contextlib.contextmanager
-def _no_warnings() -> Iterator[None]:
-    """Show no warning, in whatever thread, until the last of those who want that has ended."""
-    _QUIET.begin()
-    try:
-        yield
-    finally:
-        _QUIET.end()
+class _Shared:
+    """Something done to the whole process, from the first who asks for it until the last has ended.
 
-
-class _Quiet:
-    """How many want no warning to be shown, and the filters before.
-
-    Warning filters belong to the process: of two threads that each put back what they found, the one that ends last
-    would put back the silence of the other.
+    Of two threads that each put back what they found, the one that ends last would put back what the other did.
     """
 
-    __slots__ = ("_before", "_depth", "_lock")
+    __slots__ = ("_begin", "_depth", "_lock", "_undone")
 
-    def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._depth = 0
-        self._before = contextlib.ExitStack()
-
-    def begin(self) -> None:
-        """Ignore all warnings, if this is the first to ask."""
-        with self._lock:
-            self._depth += 1
-            if self._depth == 1:
-                self._before.enter_context(warnings.catch_warnings())
-                warnings.simplefilter("ignore")
-
-    def end(self) -> None:
-        """Put the filters back, if this is the last to ask."""
-        with self._lock:
-            self._depth -= 1
-            if self._depth == 0:
-                self._before.close()
-
-
-class _Silence:
-    """How many want file descriptor 2 to be silent, and where it led before."""
-
-    __slots__ = ("_before", "_depth", "_lock")
-
-    def __init__(self) -> None:
+    def __init__(self, begin: Callable[[], contextlib.ExitStack]) -> None:
         # A collection of garbage may end the silence of a forgotten reader while this thread has the lock.
         self._lock = threading.RLock()
         self._depth = 0
-        self._before: int | None = None
+        self._begin = begin
+        self._undone: contextlib.ExitStack | None = None
 
-    def begin(self) -> None:
-        """Lead the descriptor to nowhere, if this is the first to ask; an OSError leaves all as it was."""
+    @contextlib.contextmanager
+    def lasting(self) -> Iterator[None]:
+        """Ask for it, and end; an OSError leaves all as it was."""
         with self._lock:
             self._depth += 1
             try:
-                if self._depth == 1 and self._before is None:
-                    self._before = _led_to_nowhere()
+                if self._depth == 1 and self._undone is None:
+                    self._undone = self._begin()
             except OSError:
                 self._depth -= 1
                 raise
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._depth -= 1
+                if self._depth == 0 and self._undone is not None:
+                    self._undone.close()
+                    self._undone = None
 
-    def end(self) -> None:
-        """Lead the descriptor to where it led before, if this is the last to ask."""
-        with self._lock:
-            self._depth -= 1
-            if self._depth == 0 and self._before is not None:
-                os.dup2(self._before, _STDERR)
-                os.close(self._before)
-                self._before = None
+
+def _without_warnings() -> contextlib.ExitStack:
+    undone = contextlib.ExitStack()
+    undone.enter_context(warnings.catch_warnings())
+    warnings.simplefilter("ignore")
+    return undone
 
 
-def _led_to_nowhere() -> int | None:
-    """Lead descriptor 2 to nowhere and return a copy of what it was; None where it is closed, and prints nothing."""
+def _led_to_nowhere() -> contextlib.ExitStack:
+    """Lead descriptor 2 to nowhere, unless it is closed, and prints nothing."""
+    undone = contextlib.ExitStack()
     try:
         before = os.dup(_STDERR)
     except OSError as error:
         if error.errno == errno.EBADF:
-            return None
+            return undone
         raise
     try:
         nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -152,7 +118,9 @@ def _led_to_nowhere() -> int | None:
         raise
     os.dup2(nowhere, _STDERR)
     os.close(nowhere)
-    return before
+    undone.callback(os.close, before)
+    undone.callback(os.dup2, before, _STDERR)
+    return undone
 
 
 _WORDS: Final = {
@@ -163,8 +131,8 @@ _WORDS: Final = {
 """What is said of common exceptions; of another one its type is, which tells a developer more."""
 
 _STDERR: Final = 2
-_SILENCE: Final = _Silence()
-_QUIET: Final = _Quiet()
+_SILENCE: Final = _Shared(_led_to_nowhere)
+_QUIET: Final = _Shared(_without_warnings)
 
 
 def numbers_of_records(
@@ -172,16 +140,15 @@ def numbers_of_records(
 ) -> Iterator[int | float | None]:
     """Call code of others with one private record at a time, and take nothing but numbers from it.
 
-    records: a fresh dict for each row, which the function may keep or change. Returns a plain number for each record,
-    which may not be finite. None where the function raises anything but ``KeyboardInterrupt`` (``SystemExit`` and
-    ``MemoryError`` too), or returns anything but an int, a float, a bool (1 or 0) or a NumPy scalar of one of those
-    kinds. What it warns of is not shown.
+    Each record is a fresh dict, which the function may keep or change. Its number may not be finite. None where the
+    function raises anything but ``KeyboardInterrupt`` (``SystemExit`` and ``MemoryError`` too), or returns anything but
+    an int, a float, a bool (1 or 0) or a NumPy scalar of one of those kinds. What it warns of is not shown.
 
     >>> list(numbers_of_records(lambda row: 1 / row["x"], [{"x": 2}, {"x": 0}]))
     [0.5, None]
     """
     for record in records:
-        with _no_warnings():
+        with _QUIET.lasting():
             found = _number_of_record(function, record)
         yield found
 
@@ -189,10 +156,9 @@ def numbers_of_records(
 def private_boundary(function: Callable[P, T]) -> Callable[P, T]:
     """Wrap a public call that is given rows, so that what it raises leads to no row.
 
-    Returns the same call. Errors of ours come out without context and without the frames between the caller and the
-    place of the error; any other exception becomes a `LapwingError` that names its type and our line, but for
-    ``KeyboardInterrupt`` and ``SystemExit``, as in `guarded`. A missing or unknown argument is a `ParameterError`
-    before the call begins.
+    Errors of ours come out without context and without the frames between the caller and the place of the error; any
+    other exception becomes a `LapwingError` that names its type and our line, but for ``KeyboardInterrupt`` and
+    ``SystemExit``, as in `guarded`. A missing or unknown argument is a `ParameterError` before the call begins.
     """
     signature = inspect.signature(function)
 
@@ -207,7 +173,10 @@ def private_boundary(function: Callable[P, T]) -> Callable[P, T]:
         if not isinstance(outcome, _Failure):
             return outcome
         own = outcome.own
-        _raise(LapwingError(_report(outcome), code="LW901") if own is None else own)
+        if own is None:
+            said = f"unexpected {outcome.type_name} at {outcome.place}; please report it"
+            own = LapwingError(said, code="LW901")
+        _raise(own)
 
     return call
 
@@ -285,10 +254,6 @@ def _our_last_line(trace: types.TracebackType | None) -> str:
         if path.is_relative_to(_PACKAGE):
             place = f"{path.relative_to(_PACKAGE.parent).as_posix()}:{line}"
     return place
-
-
-def _report(failure: _Failure) -> str:
-    return f"unexpected {failure.type_name} at {failure.place}; please report it"
 
 
 def _raise(error: BaseException) -> NoReturn:

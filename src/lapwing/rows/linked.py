@@ -1,50 +1,33 @@
 """The coded rows of two linked tables: one row for each parent, and the children joined with their parent's columns.
 
-Everything here is private. This is the only place where rows of two tables meet: who is whose child, how many children
-a parent has, and which rows of a key are used. All of it is a function of the rows of one key alone:
-
-- of the parent rows of a key one is used, of its child rows at most K, each those of the smallest public hash;
-- the number of children is the number of child rows that are used, 0 to K;
-- child rows whose key has no parent row are not used: removing other keys cannot give them one;
-- rows without a key are those of one more key, as everywhere.
-
-Adding or removing all rows of one key therefore changes one parent row and at most K child rows, and nothing else.
+The only place where rows of two tables meet. All of it is a function of the rows of one key alone, so that adding or
+removing these changes one parent row and at most K child rows, and nothing else; see `code_linked`.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, TypeVar
+from typing import Final
 
 import numpy as np
 import polars as pl
 
 from lapwing.errors import DataError, ParameterError
-from lapwing.rows.codec.cells import RawColumn
-from lapwing.rows.codec.codec import encoder
+from lapwing.rows.codec import encoder
 from lapwing.rows.counting import Codes, KeyedColumn, Table, count_keys, count_tables
-from lapwing.rows.engines.frames import unreadable
-from lapwing.rows.files.readers import Kind, open_table
-from lapwing.rows.guard import guarded
+from lapwing.rows.engines.frames import on_column
+from lapwing.rows.readers import Kind, open_table
 from lapwing.rows.source import MAX_CHUNK_ROWS, CodedSource
 from lapwing.rows.units import UnitNumbers, kept_rows, mixed, row_hashes
 from lapwing.schema.linked import LinkedSchema
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import PrivacyUnit, Schema
 
-__all__ = ["CodedPair", "code_linked"]
-
-T = TypeVar("T")
-
 _READ: Final = 2**16
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CodedPair:
-    """The private rows of two linked tables.
-
-    parent: one row for each key that has a parent row, by ``schema.counted``; child: at most K rows for each of them,
-    by ``schema.joined``.
-    """
+    """The private rows of two linked tables, by ``schema.counted`` and ``schema.joined``."""
 
     parent: CodedSource
     child: CodedSource
@@ -53,9 +36,12 @@ class CodedPair:
 
 
 def code_linked(parent: object, child: object, schema: LinkedSchema) -> CodedPair:
-    """Return the rows of two linked tables as codes, cut to one parent row and K child rows of each key.
+    """Return the rows of two linked tables as codes; joined rows are made chunk by chunk. Private.
 
-    Returns the codes of both tables are held in memory; joined rows are made chunk by chunk.
+    - Of the parent rows of a key one is used, of its child rows at most K, each those of the smallest public hash;
+    - the number of children is the number of child rows that are used, 0 to K;
+    - child rows whose key has no parent row are not used: removing other keys cannot give them one;
+    - rows without a key are those of one more key, as everywhere.
     """
     # One numbering for both tables: what is one key in one is the same key in the other.
     units = UnitNumbers(schema.parent.field(schema.key))
@@ -84,31 +70,34 @@ def code_linked(parent: object, child: object, schema: LinkedSchema) -> CodedPai
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class _Read:
-    """All rows of one table in code, and their hashes."""
+class CodedRows:
+    """All rows of one table in code, and their hashes where they have a key. Private."""
 
     codes: Codes
     hashes: np.ndarray
     kind: Kind
 
     @classmethod
-    def of(cls, data: object, schema: Schema, units: UnitNumbers) -> "_Read":
-        """Read a table once, and hand the key of every row to `units`."""
-        reader = open_table(data, _with_key(schema, units.column))
+    def of(cls, data: object, schema: Schema, units: UnitNumbers | None) -> "CodedRows":
+        """Read a table once, and hand the key of every row to `units`, if rows have one."""
+        key = () if units is None else (units.column,)
+        reader = open_table(data, replace(schema, privacy_unit=PrivacyUnit(key[0], 1)) if key else schema)
         encoders = {field.name: encoder(field) for field in schema.columns}
+        names = tuple(encoders)
         parts: list[Codes] = [{field.name: np.empty(0, dtype=field.domain.dtype) for field in schema.columns}]
         hashes = [np.empty(0, dtype=np.uint64)]
-        for cells in reader.chunks((*encoders, units.column), _READ):
-            _safely(units.add, units.column, cells)
-            parts.append({name: _safely(encode, name, cells) for name, encode in encoders.items()})
-            hashes.append(mixed(row_hashes(parts[-1], tuple(encoders)), units.hashes(-1)))
-        codes = {name: np.concatenate([part[name] for part in parts]) for name in encoders}
+        for cells in reader.chunks(tuple(dict.fromkeys((*names, *key))), _READ):
+            parts.append({name: on_column(name, encode, cells[name]) for name, encode in encoders.items()})
+            if units is not None:
+                on_column(units.column, units.add, cells[units.column])
+                hashes.append(mixed(row_hashes(parts[-1], names), units.hashes(-1)))
+        codes = {name: np.concatenate([part[name] for part in parts]) for name in names}
         return cls(codes, np.concatenate(hashes), reader.kind)
 
     @property
     def rows(self) -> int:
         """Number of rows. Private."""
-        return len(self.hashes)
+        return len(next(iter(self.codes.values())))
 
     def kept(self, units: np.ndarray, max_rows: int) -> np.ndarray:
         """Return which rows stay when each key keeps so many, by its own rows alone: ndarray of bool."""
@@ -119,23 +108,13 @@ class _Read:
         return {name: codes[rows] for name, codes in self.codes.items()}
 
 
-def _told(what: str, data: object, schema: Schema, units: UnitNumbers) -> _Read:
+def _told(what: str, data: object, schema: Schema, units: UnitNumbers) -> CodedRows:
     """Read one of the tables; an error about it says which it is."""
     try:
-        return _Read.of(data, schema, units)
+        return CodedRows.of(data, schema, units)
     except DataError as error:
         said, code = f"{what}: {error}", error.code
     raise DataError(said, code=code)
-
-
-def _with_key(schema: Schema, key: str) -> Schema:
-    """Return the schema by which a table is opened: it must have the key's column."""
-    return replace(schema, privacy_unit=PrivacyUnit(key, 1))
-
-
-def _safely(work: Callable[[RawColumn], T], name: str, cells: Mapping[str, RawColumn]) -> T:
-    """Do something with the cells of a column, and let no cell out through an exception."""
-    return guarded(unreadable(name), lambda: work(cells[name]))
 
 
 class _Joined:
@@ -152,7 +131,6 @@ class _Joined:
         self.units = len(np.unique(parent_of)) if given else self.rows
 
     def chunks(self) -> Iterator[Codes]:
-        """Yield the codes of all rows."""
         for start in range(0, self.rows, MAX_CHUNK_ROWS):
             part = slice(start, start + MAX_CHUNK_ROWS)
             parents = self._parent_of[part]
@@ -160,11 +138,9 @@ class _Joined:
             yield own | {name: codes[parents] for name, codes in self._given.items()}
 
     def count(self, tables: Sequence[Table]) -> list[np.ndarray]:
-        """Return the contingency tables."""
         return count_tables(self.chunks(), tables)
 
     def count_keys(self, columns: Sequence[KeyedColumn]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the distinct keys of the rows and their counts."""
         return count_keys(self.chunks(), columns)
 
     def texts(self, column: str) -> Iterator[pl.Series]:

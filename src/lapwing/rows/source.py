@@ -4,25 +4,23 @@ Everything here is private. Only the audited room may ask for counts, and nothin
 """
 
 import contextlib
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import partial
+from typing import Final, Protocol
 
 import numpy as np
 import polars as pl
 
-from lapwing.rows.codec.cells import RawColumn
-from lapwing.rows.codec.codec import Encoder, encoder
-from lapwing.rows.codec.open_cells import open_texts
-from lapwing.rows.coded_source import PACKED, CodeCache, CodedSource
+from lapwing.rows.cells import RawColumn
+from lapwing.rows.codec import Encoder, encoder, open_texts
 from lapwing.rows.counting import Codes, KeyedColumn, Table, count_keys, count_tables
 from lapwing.rows.engines.dask_frames import DaskReader, DaskSource
-from lapwing.rows.engines.duckdb_relations import RelationReader
-from lapwing.rows.engines.frames import LazyReader, unreadable
+from lapwing.rows.engines.frames import LazyReader, on_column
 from lapwing.rows.engines.spark_frames import SparkReader
 from lapwing.rows.engines.spark_source import SparkSource
-from lapwing.rows.files.readers import RowReader, open_table
-from lapwing.rows.guard import guarded
+from lapwing.rows.readers import RelationReader, RowReader, open_table
 from lapwing.rows.threads import in_order
 from lapwing.rows.units import (
     Kept,
@@ -38,7 +36,76 @@ from lapwing.rows.units import (
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 
-__all__ = ["CACHE_BYTES", "MAX_CHUNK_ROWS", "CodedSource", "Table", "code_table", "coded_table"]
+PACKED: Final = np.dtype(np.uint32)
+"""The type of wide codes in memory, where all of a chunk fit."""
+
+
+class CodedSource(Protocol):
+    """Rows of a private table as codes, after truncation to the privacy unit's rows."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The modelled columns, in the schema's order."""
+        ...
+
+    @property
+    def rows(self) -> int:
+        """Number of rows after truncation. Private."""
+        ...
+
+    @property
+    def units(self) -> int:
+        """Number of privacy units. Private."""
+        ...
+
+    def chunks(self) -> Iterator[Codes]:
+        """Yield the codes of all rows, chunk by chunk, each in the dtype of its domain."""
+        ...
+
+    def count(self, tables: Sequence[Table]) -> list[np.ndarray]:
+        """Return the contingency tables, all counted in one pass.
+
+        Each in C order over the groups of its columns; for the table () the one number of rows. Callers see to it that
+        they fit in memory.
+        """
+        ...
+
+    def count_keys(self, columns: Sequence[KeyedColumn]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the distinct keys of the rows and how many rows have each, as `lapwing.rows.counting.count_keys`."""
+        ...
+
+    def texts(self, column: str) -> Iterator[pl.Series]:
+        """Yield the texts of an opened string column, chunk by chunk, by another pass over the table.
+
+        The rows of `chunks` in the same order, cut in any way; null where a cell is missing or no text.
+        """
+        ...
+
+
+class _CodeCache:
+    """Chunks of codes up to a number of bytes; wide ones in 32 bits where all of a chunk fit."""
+
+    __slots__ = ("_limit", "bytes", "parts")
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self.parts: list[Codes] = []
+        self.bytes = 0
+
+    def add(self, chunk: Codes) -> bool:
+        """Keep a chunk; return False, and drop everything, once the cache is too large."""
+        most = np.iinfo(PACKED).max
+        packed = {
+            name: codes.astype(PACKED) if codes.dtype == np.int64 and codes.max(initial=0) <= most else codes
+            for name, codes in chunk.items()
+        }
+        self.bytes += sum(codes.nbytes for codes in packed.values())
+        if self.bytes > self._limit:
+            self.parts = []
+            return False
+        self.parts.append(packed)
+        return True
+
 
 CACHE_BYTES: Final = 256 * 2**20
 """Codes up to this size are kept in memory; larger tables are read anew by every pass."""
@@ -55,11 +122,10 @@ def code_table(
 ) -> CodedSource:
     """Return the rows of a table as codes, cut to ``schema.max_rows`` rows of each privacy unit.
 
-    schema: gives columns, domains, and the privacy unit; without one every row is a unit and no row is cut; chunk_rows:
-    read chunks of so many rows and keep none in memory, as if the table were very large; memory: most bytes of codes to
-    keep in memory, `CACHE_BYTES` where None. Changes no code and no count. Returns codes up to `memory` are kept;
-    beyond, each pass reads the table again. With a privacy unit 25 bytes per row are held while the rows to keep are
-    chosen, and 1 byte after. Spark keeps codes until the source is closed, which `coded_table` does.
+    Without a privacy unit every row is a unit. Up to `memory` bytes of codes are kept, or `CACHE_BYTES`; beyond, and
+    where `chunk_rows` are given, every pass reads the table again, which changes no code and no count. With a privacy
+    unit 25 bytes per row are held while the rows to keep are chosen, and 1 byte after. Spark keeps codes until the
+    source is closed, which `coded_table` does.
 
     >>> import polars as pl
     >>> from lapwing.schema.groupings.grouping import identity
@@ -93,7 +159,11 @@ def coded_table(data: object, schema: Schema, *, memory: int | None = None) -> I
             source.close()
 
 
-# ------------------------------------------------------------------------------------------------------- sources
+def all_codes(source: CodedSource, schema: Schema) -> Codes:
+    """Return the codes of all rows in one piece."""
+    none = {field.name: np.empty(0, dtype=field.domain.dtype) for field in schema.columns}
+    chunks = [none, *source.chunks()]
+    return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in none}
 
 
 class _Cached:
@@ -112,24 +182,19 @@ class _Cached:
 
     @property
     def units(self) -> int:
-        """Number of privacy units."""
         return self.rows if self._units is None else self._units
 
     def chunks(self) -> Iterator[Codes]:
-        """Yield the codes of all rows."""
         for part in self._parts:
             yield {name: codes.astype(self._dtypes[name]) for name, codes in part.items()}
 
     def count(self, tables: Sequence[Table]) -> list[np.ndarray]:
-        """Return the contingency tables."""
         return count_tables(self._parts, tables)
 
     def count_keys(self, columns: Sequence[KeyedColumn]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the distinct keys of the rows and their counts."""
         return count_keys(self._parts, columns)
 
     def texts(self, column: str) -> Iterator[pl.Series]:
-        """Yield the texts of an opened string column."""
         assert self._again is not None
         return self._again.texts(column)
 
@@ -146,7 +211,6 @@ class _Streamed:
 
     @property
     def rows(self) -> int:
-        """Number of rows after truncation."""
         rows, kept = self._again.rows, self._again.kept
         if kept is not None:
             return int(np.count_nonzero(kept.rows))
@@ -154,23 +218,18 @@ class _Streamed:
 
     @property
     def units(self) -> int:
-        """Number of privacy units."""
         return self.rows if self._units is None else self._units
 
     def chunks(self) -> Iterator[Codes]:
-        """Yield the codes of all rows that are kept."""
         return self._again.chunks()
 
     def count(self, tables: Sequence[Table]) -> list[np.ndarray]:
-        """Return the contingency tables."""
         return count_tables(self.chunks(), tables)
 
     def count_keys(self, columns: Sequence[KeyedColumn]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the distinct keys of the rows and their counts."""
         return count_keys(self.chunks(), columns)
 
     def texts(self, column: str) -> Iterator[pl.Series]:
-        """Yield the texts of an opened string column."""
         return self._again.texts(column)
 
 
@@ -196,59 +255,42 @@ class _Rows:
     def chunks(self, units: UnitNumbers | None = None) -> Iterator[Codes]:
         """Yield the codes of every row, and hand the unit of every row to `units`."""
         names = self.columns if units is None else tuple(dict.fromkeys((*self.columns, units.column)))
-        return in_order(self._codes, self._cells(names, units))
+        return in_order(partial(self._codes, self.columns), self._cells(names, units))
 
     def texts(self, column: str) -> Iterator[pl.Series]:
         """Yield the texts of every row."""
-        return in_order(lambda cells: self._text(column, cells[column]), self._cells((column,)))
+        return (texts for texts, _ in self.texts_and_codes(column, ()))
 
-    def texts_and_codes(self, column: str) -> Iterator[tuple[pl.Series, Codes]]:
-        """Yield the texts of one column and the codes of all."""
-        return in_order(
-            lambda cells: (self._text(column, cells[column]), self._codes(cells)), self._cells(self.columns)
-        )
+    def texts_and_codes(self, column: str, coded: Sequence[str]) -> Iterator[tuple[pl.Series, Codes]]:
+        """Yield the texts of one column and the codes of some."""
+        field = self.open_texts[column]
 
-    def texts_and_own_codes(self, column: str) -> Iterator[tuple[pl.Series, np.ndarray]]:
-        """Yield the texts of one column and their codes."""
+        def work(cells: Mapping[str, RawColumn]) -> tuple[pl.Series, Codes]:
+            texts = on_column(column, lambda found: open_texts(found, field), cells[column])
+            return texts, self._codes(coded, cells)
 
-        def work(cells: Mapping[str, RawColumn]) -> tuple[pl.Series, np.ndarray]:
-            return self._text(column, cells[column]), self._code(column, cells[column])
-
-        return in_order(work, self._cells((column,)))
+        return in_order(work, self._cells(tuple(dict.fromkeys((column, *coded)))))
 
     def _cells(self, names: Sequence[str], units: UnitNumbers | None = None) -> Iterator[dict[str, RawColumn]]:
         rows = self.chunk_rows or min(MAX_CHUNK_ROWS, max(_LEAST_CHUNK_ROWS, _CHUNK_CELLS // len(names)))
         for cells in self._reader.chunks(names, rows):
             if units is not None:
-                _add_units(units, cells[units.column])
+                on_column(units.column, units.add, cells[units.column])
             yield cells
 
-    def _codes(self, cells: Mapping[str, RawColumn]) -> Codes:
-        return {name: self._code(name, cells[name]) for name in self.columns}
-
-    def _text(self, name: str, cells: RawColumn) -> pl.Series:
-        return guarded(unreadable(name), lambda: open_texts(cells, self.open_texts[name]))
-
-    def _code(self, name: str, cells: RawColumn) -> np.ndarray:
-        return guarded(unreadable(name), lambda: self._encoders[name](cells))
-
-
-def _add_units(units: UnitNumbers, cells: RawColumn) -> None:
-    guarded(unreadable(units.column), lambda: units.add(cells))
+    def _codes(self, names: Sequence[str], cells: Mapping[str, RawColumn]) -> Codes:
+        return {name: on_column(name, self._encoders[name], cells[name]) for name in names}
 
 
 def _height(chunk: Codes) -> int:
     return len(next(iter(chunk.values())))
 
 
-# ------------------------------------------------------------------------------------------------------- caching
-
-
 def _cached_parts(rows: _Rows, limit: int) -> list[Codes] | None:
     """Read all codes into memory; None where they do not fit."""
     if not _may_fit(rows, limit):
         return None
-    cache = CodeCache(limit)
+    cache = _CodeCache(limit)
     for chunk in rows.chunks():
         if not cache.add(chunk):
             return None
@@ -261,14 +303,11 @@ def _may_fit(rows: _Rows, limit: int) -> bool:
     return rows.chunk_rows is None and (rows.known_rows is None or rows.known_rows * width <= limit)
 
 
-# ---------------------------------------------------------------------------------------------------- truncation
-
-
 def _truncated(rows: _Rows, unit: Field, max_rows: int, limit: int) -> CodedSource:
     """Return a source with at most `max_rows` rows of each unit."""
     numbers, digest = UnitNumbers(unit), OrderDigest()
     hashes = [np.empty(0, dtype=np.uint64)]
-    cache: CodeCache | None = CodeCache(limit) if _may_fit(rows, limit) else None
+    cache = _CodeCache(limit) if _may_fit(rows, limit) else None
     for part, chunk in enumerate(rows.chunks(numbers)):
         said = row_hashes(chunk, rows.columns)
         digest.add(said)
@@ -283,21 +322,15 @@ def _truncated(rows: _Rows, unit: Field, max_rows: int, limit: int) -> CodedSour
     chunks = rows.chunks if parts is None else parts.__iter__
     kept = Kept(kept_rows(units, all_hashes, max_rows, chunks, rows.columns), digest.value)
     if parts is None:
-        if rows.is_query:
-            _read_through(_Again(rows, kept).chunks())
+        if rows.is_query:  # one that gives its rows in another order is refused before anything is paid for
+            deque(_Again(rows, kept).chunks(), maxlen=0)
         return _Streamed(rows, kept, count)
     cut = list(cut_chunks(parts, kept))
     again = _Again(rows, kept, cut)
     if rows.is_query:
         for column in rows.open_texts:
-            _read_through(again.texts(column))
+            deque(again.texts(column), maxlen=0)
     return _Cached(rows, cut, count, again=again)
-
-
-def _read_through(answers: Iterator[object]) -> None:
-    """Read a query once more: one that gives its rows in another order is refused before anything is paid for."""
-    for _ in answers:
-        pass
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -319,18 +352,18 @@ class _Again:
         elif self.coded is not None:
             yield from self._texts_as_coded(column, self.kept.rows, self.coded)
         else:
-            for texts, inside in with_kept(self.rows.texts_and_codes(column), self.kept):
+            for texts, inside in with_kept(self.rows.texts_and_codes(column, self.rows.columns), self.kept):
                 yield texts if inside.all() else texts.filter(pl.Series(inside))
 
     def _texts_as_coded(self, column: str, kept: np.ndarray, coded: list[Codes]) -> Iterator[pl.Series]:
         """Yield the kept texts of a column, read by itself, and refuse those that have other codes than before."""
         before = np.concatenate([np.empty(0, dtype=PACKED), *(part[column] for part in coded)])
         start = known = 0
-        for texts, codes in self.rows.texts_and_own_codes(column):
+        for texts, codes in self.rows.texts_and_codes(column, (column,)):
             inside = kept[start : start + len(texts)]
             if len(inside) < len(texts):
                 raise changed()
-            here = codes[inside]
+            here = codes[column][inside]
             if not np.array_equal(here, before[known : known + len(here)]):
                 raise changed()
             start, known = start + len(texts), known + len(here)

@@ -39,11 +39,9 @@ def in_order(
 ) -> Iterator[T]:
     """Yield ``work(item)`` for every item, in order, while threads work on those that follow.
 
-    work: of one item; called in other threads, several at a time. It changes nothing that others read; items: taken one
-    by one in the thread of the caller, at most ``threads + 1`` ahead; is_over: set at the end, also an early one,
-    before what is being worked on is waited for: it may then end early too.
-
-    A lone item is worked on in the caller's thread, and so is every item where there is one thread.
+    Work changes nothing that others read. Items are taken one by one in the thread of the caller, at most ``threads +
+    1`` ahead; a lone item is worked on there, and so is every item where there is one thread. `is_over` is set at the
+    end, also an early one, before what is being worked on is waited for: it may then end early too.
 
     >>> list(in_order(abs, [-3, 1, -2]))
     [3, 1, 2]
@@ -173,11 +171,5 @@ class _Crew(Generic[S, T]):
 
 
 def each_done(work: Callable[[S], None], items: Iterable[S]) -> None:
-    """Call ``work(item)`` for every item, several at a time, in any order; like `in_order` otherwise.
-
-    >>> seen: list[int] = []
-    >>> each_done(seen.append, [5, 5])
-    >>> seen
-    [5, 5]
-    """
+    """Call ``work(item)`` for every item, several at a time, in any order; like `in_order` otherwise."""
     deque(in_order(work, items), maxlen=0)

@@ -1,8 +1,7 @@
 """Keep at most a fixed number of rows of each privacy unit, chosen by the unit's own rows alone.
 
-Each unit keeps the rows with the smallest public hash of three things: the unit's identifier, the row's codes, and how
-many equal rows of the unit are counted before it. So to a unit each of its rows is as likely to stay as another one,
-whatever they say. The choice depends neither on the order of rows nor on any other unit, so removing one unit changes
+Kept are the rows with the smallest public hash of the unit's identifier, the row's codes, and how many equal rows of
+the unit are counted before: each row of a unit is as likely to stay, whatever it says, and removing one unit changes
 nothing but its own rows. The hash is the same for every table and release, on every engine; it hides nothing.
 """
 
@@ -15,8 +14,17 @@ import numpy as np
 import polars as pl
 
 from lapwing.errors import DataError
-from lapwing.rows.codec.cells import UNREADABLE, Numbers, RawColumn, Texts, Times
-from lapwing.rows.codec.parsing import moment_texts, read_numbers, read_times, whole_number
+from lapwing.rows.cells import (
+    UNREADABLE,
+    Numbers,
+    RawColumn,
+    Texts,
+    Times,
+    moment_texts,
+    read_numbers,
+    read_times,
+    whole_number,
+)
 from lapwing.schema.fields import Field
 
 T = TypeVar("T")
@@ -31,10 +39,7 @@ _SECOND: Final = np.uint64(0x94D049BB133111EB)
 
 
 def mixed(state: np.ndarray, words: np.ndarray) -> np.ndarray:
-    """Return what a public hash is after some more words: for each word one to one in the state.
-
-    state, words: uint64 (n,). Returns uint64 (n,).
-    """
+    """Return what a public hash is after some more words, uint64 both: for each word one to one in the state."""
     found: np.ndarray = state + words
     found += _GOLDEN
     found ^= found >> np.uint64(30)
@@ -46,9 +51,7 @@ def mixed(state: np.ndarray, words: np.ndarray) -> np.ndarray:
 
 
 def row_hashes(codes: Mapping[str, np.ndarray], columns: Sequence[str]) -> np.ndarray:
-    """Return the public hash of what every row says.
-
-    codes: mapping of str to integers (n,), codes of one chunk. Returns uint64 (n,), function of the row's codes alone.
+    """Return the public hash of what every row says: a function of the row's codes alone.
 
     >>> row_hashes({"a": np.array([0, 1], dtype=np.uint8)}, ["a"])
     array([16294208416658607535, 10451216379200822465], dtype=uint64)
@@ -85,9 +88,8 @@ def kept_rows(
 ) -> np.ndarray:
     """Return which rows stay when each unit keeps `max_rows` rows.
 
-    units: int64 (n,), the unit of every row, from 0 up; hashes: uint64 (n,), the hash of every row, in which its unit's
-    is `mixed`; max_rows: rows that a unit may keep, at least 1; chunks: returns the codes of all rows, chunk by chunk;
-    called only where rows of equal hash compete. Returns bool (n,).
+    units: int64, from 0 up; hashes: uint64, with the unit's hash `mixed` in; chunks: called only where rows of equal
+    hash compete. Returns bool (n,).
     """
     kept = np.ones(len(units), dtype=bool)
     rows = np.flatnonzero(np.bincount(units)[units] > max_rows) if len(units) else np.zeros(0, dtype=np.intp)
@@ -124,10 +126,8 @@ def places(is_first: np.ndarray) -> np.ndarray:
 def _order_ties(rows: np.ndarray, run: np.ndarray, chunks: Chunks, columns: Sequence[str]) -> None:
     """Order rows of one unit and equal hash by their codes, in place, where some of them stay.
 
-    Rows of equal hash nearly always have equal codes, and then their order does not matter.
-
-    rows: intp (k,), row numbers, ordered by unit and hash; run: int64 (k,), the same positive number for rows that
-    compete, which stand together; 0 for rows that compete with none.
+    Rows of equal hash nearly always have equal codes, and then their order does not matter. Rows that compete stand
+    together and have the same positive number as `run`; those that compete with none have 0.
     """
     numbers, label = np.unique(run, return_inverse=True)
     competing = label > 0 if numbers[0] == 0 else np.ones(len(run), dtype=bool)
@@ -207,9 +207,6 @@ def changed() -> DataError:
     )
 
 
-# -- Tell which rows belong to the same privacy unit, exactly.
-
-
 _INTEGER: Final = r"^(?:0|-?[1-9][0-9]*)$"
 _WHOLE_FLOAT: Final = r"^(0|-?[1-9][0-9]*)\.0$"
 _POINT_ZEROS: Final = r"^[ \t\r\n]*([+-]?[0-9]+)\.0*[ \t\r\n]*$"
@@ -256,10 +253,7 @@ class UnitNumbers:
         self._keys.append(keys)
 
     def numbers(self) -> np.ndarray:
-        """Return the unit of every row so far as a number from 0 up, without gaps.
-
-        Returns int64 (n,).
-        """
+        """Return the unit of every row so far as a number from 0 up, without gaps: int64 (n,)."""
         sorts = np.concatenate([np.empty(0, dtype=np.uint8), *self._sorts])
         keys = np.concatenate([np.empty(0, dtype=np.int64), *self._keys])
         units = np.zeros(len(keys), dtype=np.int64)
@@ -272,9 +266,7 @@ class UnitNumbers:
         return units
 
     def names(self) -> pl.Series:
-        """Return the unit of every row so far as a text, the same for a unit in whatever part of a table it stands.
-
-        Returns equal exactly where the units are; "" where there is none.
+        """Return the unit of every row so far as a text, the same in whatever part of a table; "" for none.
 
         >>> units = UnitNumbers(Field(name="person", type="string"))
         >>> units.add(Texts(pl.Series(["7.0", "b", None])))
@@ -290,10 +282,7 @@ class UnitNumbers:
         return numbers.set(sorts == _NULL, "").zip_with(sorts != _TEXT, "t" + texts)
 
     def hashes(self, part: int) -> np.ndarray:
-        """Return the public hash of the unit of each row of a chunk, the same in whatever table a unit stands.
-
-        part: which chunk, from 0 up; -1 is the last one so far. Returns uint64 (rows of the chunk,).
-        """
+        """Return the public hash of the unit of each row of a chunk, the same in whatever table; -1: the last chunk."""
         sorts, keys = self._sorts[part], self._keys[part]
         found = mixed(keys.view(np.uint64), np.zeros(len(keys), dtype=np.uint64))
         is_text = sorts == _TEXT
@@ -353,11 +342,7 @@ class UnitNumbers:
         if not len(texts):
             return np.zeros(0, dtype=np.int64)
         distinct = texts.unique(maintain_order=True)
-        numbers = [self._number(text) for text in distinct.to_list()]
+        numbers = [self._texts.setdefault(text, len(self._texts)) for text in distinct.to_list()]
+        new = distinct.filter(pl.Series(numbers) >= len(self._hashes)).to_list()
+        self._hashes += [int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big") for text in new]
         return texts.replace_strict(distinct, pl.Series(numbers, dtype=pl.Int64)).to_numpy()
-
-    def _number(self, text: str) -> int:
-        number = self._texts.setdefault(text, len(self._texts))
-        if number == len(self._hashes):
-            self._hashes.append(int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big"))
-        return number

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import overload
 
 from lapwing.errors import ParameterError
-from lapwing.internal.comparing import compare_with_real
-from lapwing.internal.evaluation import Evaluation
+from lapwing.internal.evaluation import Evaluation, compare_with_real
 from lapwing.judge.report.page import Section
 from lapwing.kernel.budget.budget import Number
 from lapwing.release.loading import load

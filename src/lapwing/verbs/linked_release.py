@@ -18,8 +18,8 @@ from lapwing.model.sampling.fixed import points
 from lapwing.model.sampling.given_rows import refused_rows, rows_given
 from lapwing.model.sampling.keeping import kept_components
 from lapwing.release.release import Release
-from lapwing.rows.files.readers import Kind, check_kind
 from lapwing.rows.out.writers import to_frame_kind
+from lapwing.rows.readers import Kind, check_kind
 from lapwing.runs.generators import checked_seed, fresh_seed, generator
 from lapwing.schema.fields import Field
 from lapwing.schema.linked import LinkedSchema

@@ -1,6 +1,6 @@
 """`lapwing.Schema` with `Schema.draft`: the one public call on schemas that looks at a private table (internal)."""
 
-from lapwing.internal.draft import draft_schema
+from lapwing.internal.schemas import draft_schema
 from lapwing.rows.guard import private_boundary
 from lapwing.schema.schemas import Schema
 

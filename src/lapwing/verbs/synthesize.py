@@ -13,8 +13,8 @@ from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.room.opening import public_terms
 from lapwing.kernel.room.transcript import continue_transcript
 from lapwing.release.release import Release
-from lapwing.rows.files.readers import open_table
 from lapwing.rows.guard import private_boundary
+from lapwing.rows.readers import open_table
 from lapwing.rows.source import coded_table
 from lapwing.runs.plan.memory import Memory, caches_within
 from lapwing.runs.public_points import refuse_private_points

@@ -9,8 +9,7 @@ from lapwing.anonymous.settings import Categories, Output, Partition
 from lapwing.cli.console import busy, is_quiet, speaker
 from lapwing.cli.options import Data, Quiet, RowsOut, SchemaFile, whole
 from lapwing.cli.outputs import write_rows
-from lapwing.rows.out.outputs import whole_files
-from lapwing.rows.out.row_files import rows_format
+from lapwing.rows.out.outputs import rows_format, whole_files
 
 _KEY = "lapwing"  # of the metadata in a Parquet file
 

@@ -12,7 +12,7 @@ from lapwing.errors import ParameterError
 from lapwing.judge.report.page import aligned
 from lapwing.schema.scalars import quote
 
-_PAGE = Path(__file__).with_name("errors.md")
+_PAGE = Path(__file__).parents[1] / "errors.md"
 _WIDTH = 80
 _ENTRY = re.compile(r"^### (LW\d{3}): (.+?) \{#lw\d{3}\}\n\n(.*?)(?=^##|\Z)", re.MULTILINE | re.DOTALL)
 

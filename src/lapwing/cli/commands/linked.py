@@ -13,8 +13,7 @@ from lapwing.cli.interrupts import interruptible, repeated_line
 from lapwing.cli.options import ModelOut, NoCertificate, Quiet, Seed, check_budget, whole
 from lapwing.cli.outputs import certificate_target, check_rows, write_rows
 from lapwing.errors import DataError, LapwingError
-from lapwing.rows.out.outputs import whole_files
-from lapwing.rows.out.row_files import rows_format
+from lapwing.rows.out.outputs import rows_format, whole_files
 
 if TYPE_CHECKING:
     from lapwing.verbs.linked_release import LinkedRelease

@@ -17,9 +17,8 @@ from lapwing.schema.scalars import quote, visible
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lapwing.internal.misfits import FieldFit
+    from lapwing.internal.schemas import FieldFit, UnitFit
     from lapwing.internal.suggestions import Suggestion
-    from lapwing.internal.units import UnitFit
     from lapwing.judge.declared import Declared
     from lapwing.schema.fields import Field
     from lapwing.schema.purchases import Purchase
@@ -106,7 +105,7 @@ def check(
     if data is None:
         return
 
-    from lapwing.internal.misfits import check_declared, check_table  # noqa: PLC0415
+    from lapwing.internal.schemas import check_declared, check_table  # noqa: PLC0415
     from lapwing.judge.report.page import NOTICE  # noqa: PLC0415
 
     fits = check_table(data, checked).value
@@ -117,7 +116,7 @@ def check(
     if checked.privacy_unit is None:
         return
 
-    from lapwing.internal.units import check_units  # noqa: PLC0415
+    from lapwing.internal.schemas import check_units  # noqa: PLC0415
 
     print("\n".join(["", *_units(check_units(data, checked).value)]))
 
@@ -137,7 +136,7 @@ def _check_linked(schema: Path, parent: Path | None, child: Path | None, say: "C
     if parent is None or child is None:
         return
 
-    from lapwing.internal.units import check_linked  # noqa: PLC0415
+    from lapwing.internal.schemas import check_linked  # noqa: PLC0415
     from lapwing.judge.report.page import NOTICE  # noqa: PLC0415
 
     found = check_linked(parent, child, linked).value

@@ -15,9 +15,9 @@ import numpy as np
 import polars as pl
 
 from lapwing.errors import DataError
-from lapwing.rows.codec.cells import RawColumn
-from lapwing.rows.codec.open_cells import open_texts
-from lapwing.rows.counting import Codes, KeyedColumn, Table, count_keys
+from lapwing.rows.cells import RawColumn
+from lapwing.rows.codec import open_texts
+from lapwing.rows.counting import Codes, KeyedColumn, Table, count_keys, keys_of_parts
 from lapwing.rows.engines.distributed import (
     STOPPED,
     RowCoder,
@@ -28,7 +28,6 @@ from lapwing.rows.engines.distributed import (
     fault_text,
     installed,
     joined,
-    keys_of_parts,
     packed,
     part_rows,
     read_columns,
@@ -37,8 +36,7 @@ from lapwing.rows.engines.distributed import (
     tables_of_cells,
     unpacked,
 )
-from lapwing.rows.engines.frames import unreadable
-from lapwing.rows.engines.pandas_frames import PandasReader, is_nested_pandas
+from lapwing.rows.engines.frames import is_nested_pandas, on_column, pandas_reader
 from lapwing.rows.guard import guarded
 from lapwing.rows.threads import workers
 from lapwing.schema.schemas import Schema
@@ -46,9 +44,6 @@ from lapwing.schema.schemas import Schema
 if TYPE_CHECKING:
     import dask.dataframe as dd
     import pandas as pd
-
-
-# -- Read Dask frames, and run steps of ours on the workers that have their partitions.
 
 
 T = TypeVar("T")
@@ -79,10 +74,7 @@ class DaskReader:
     def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
         """Yield the columns' cells, at most `rows` rows at a time."""
         for part in in_turn(partitions(self.selected(columns))):
-            yield from part_cells(part, columns, rows)
-
-
-# ------------------------------------------------------------------------------------------------------------- tasks
+            yield from pandas_reader(part).chunks(columns, rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +92,7 @@ def partitions(frame: Any) -> list[Any]:  # noqa: ANN401 - a Dask frame, which h
 def worked(step: Callable[..., T], parts: Sequence[Any], *told: object) -> list[Any]:
     """Return ``step(part, *told)`` of each part, as values that the workers have yet to compute.
 
-    step: a function of a module; what it raises as an error of ours becomes a `Fault`, which later steps pass on; told:
-    what each task is told besides: settings, never a cell.
+    An error of ours becomes a `Fault`, which later steps pass on. What is told are settings, never a cell.
     """
     # Random names: Dask would name the arguments by what they hold, and look them through for tasks.
     sent = _dask().delayed((installed(), *told), name=f"lapwing-{uuid.uuid4()}", traverse=False)
@@ -122,7 +113,11 @@ def merged(step: Callable[..., T], parts: Sequence[Any], *told: object) -> T:
 
 def computed(parts: Sequence[Any]) -> list[Any]:
     """Have Dask compute some values at once, with the scheduler that the user has set."""
-    return _checked(guarded(_WHAT, lambda: list(_dask().compute(*parts))))
+    values = guarded(_WHAT, lambda: list(_dask().compute(*parts)))
+    faults = sorted(value.sentence for value in values if isinstance(value, Fault))
+    if faults:
+        raise fault_of(faults[0])
+    return values
 
 
 def in_turn(parts: list[Any]) -> Iterator[Any]:
@@ -145,13 +140,6 @@ def _dask() -> Any:  # noqa: ANN401 - a module, of which half has types
     return dask
 
 
-def _checked(values: list[Any]) -> list[Any]:
-    faults = sorted(value.sentence for value in values if isinstance(value, Fault))
-    if faults:
-        raise fault_of(faults[0])
-    return values
-
-
 # -------------------------------------------------------------------------------------------------------- on workers
 
 
@@ -172,25 +160,16 @@ def _gathered(parts: list[Any]) -> list[Any] | Fault:
     return next((part for part in parts if isinstance(part, Fault)), parts)
 
 
-def part_cells(part: "pd.DataFrame", columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
-    """Yield the cells of a partition, at most `rows` rows at a time."""
-    return PandasReader(part).chunks(columns, rows)
-
-
 _UNIT: Final = "unit"
 _HASH: Final = "hash"
 _FAULT: Final = "!"  # before a sentence in place of a unit, whose names begin with other letters
-_CANNOT_GATHER: Final = "Dask cannot bring the rows of each privacy unit together"
 _CHUNK_ROWS: Final = 2**18
 
 Part = tuple[np.ndarray, np.ndarray]
 
 
 class DaskSource:
-    """Rows of a Dask frame as codes, where they are; see `lapwing.rows.coded_source.CodedSource`.
-
-    chunk_rows: code so many rows at a time, and have Dask keep none of the codes.
-    """
+    """Rows of a Dask frame as codes, where they are; with `chunk_rows` Dask keeps none of the codes."""
 
     def __init__(self, reader: DaskReader, schema: Schema, chunk_rows: int | None = None) -> None:
         refuse_texts_by_unit(schema, "Dask")
@@ -201,7 +180,7 @@ class DaskSource:
         self.columns = tuple(field.name for field in schema.columns)
         cells: Any = reader.selected(read_columns(schema))
         if schema.privacy_unit is not None:
-            cells = _gathered_counts(cells, schema, self._rows)
+            cells = _by_unit(cells, schema, self._rows)
         self._parts = partitions(cells)
         if schema.privacy_unit is not None:
             self._parts = worked(cut, self._parts, schema)
@@ -246,18 +225,16 @@ class DaskSource:
         """Yield the texts of an opened string column, which leave the workers."""
         field = self._schema.field(column)
         for cells in self._reader.chunks((column,), part_rows(1)):
-            yield guarded(unreadable(column), lambda cells=cells[column]: open_texts(cells, field))  # type: ignore[misc]
+            yield on_column(column, lambda found: open_texts(found, field), cells[column])
 
 
-def _gathered_counts(cells: Any, schema: Schema, rows: int) -> Any:  # noqa: ANN401 - a Dask frame, which has half a type
+def _by_unit(cells: Any, schema: Schema, rows: int) -> Any:  # noqa: ANN401 - a Dask frame, which has half a type
     """Return codes, with all rows of a unit in one partition."""
-    by_unit = guarded(
-        _CANNOT_GATHER,
-        lambda: cells.map_partitions(
-            coded_by_unit, schema, rows, meta=_coded_frame(schema), align_dataframes=False, enforce_metadata=False
-        ),
+    settings = {"meta": _coded_frame(schema), "align_dataframes": False, "enforce_metadata": False}
+    return guarded(
+        "Dask cannot bring the rows of each privacy unit together",
+        lambda: cells.map_partitions(coded_by_unit, schema, rows, **settings).shuffle(on=_UNIT),
     )
-    return guarded(_CANNOT_GATHER, lambda: by_unit.shuffle(on=_UNIT))
 
 
 # -------------------------------------------------------------------------------------------------------- on workers
@@ -266,16 +243,15 @@ def _gathered_counts(cells: Any, schema: Schema, rows: int) -> Any:  # noqa: ANN
 def coded_by_unit(part: "pd.DataFrame", schema: Schema, rows: int) -> "pd.DataFrame":
     """Return the codes and the unit of each row of a partition."""
     try:
-        return guarded(STOPPED, lambda: _coded_frame(schema, *_unit_rows(part, schema, rows)))
+        coder = RowCoder(schema)
+        read = coder.read
+        return guarded(
+            STOPPED, lambda: _coded_frame(schema, *map(coder.unit_rows, pandas_reader(part).chunks(read, rows)))
+        )
     except DataError as error:
         fault = f"{_FAULT}{fault_text(error)}"
     nothing = {field.name: np.zeros(1, field.domain.dtype) for field in schema.columns}
     return _coded_frame(schema, UnitRows(pl.Series([fault]), np.zeros(1, np.uint64), nothing))
-
-
-def _unit_rows(part: "pd.DataFrame", schema: Schema, rows: int) -> list[UnitRows]:
-    coder = RowCoder(schema)
-    return [coder.unit_rows(cells) for cells in part_cells(part, coder.read, rows)]
 
 
 def _coded_frame(schema: Schema, *parts: UnitRows) -> "pd.DataFrame":
@@ -290,21 +266,15 @@ def _coded_frame(schema: Schema, *parts: UnitRows) -> "pd.DataFrame":
 
 
 def _codes(part: Any, schema: Schema, rows: int) -> Iterator[Codes]:  # noqa: ANN401 - a pandas frame, or of `cut`
-    """Yield the codes of the rows of a partition that are kept."""
+    """Return the codes of the rows of a partition that are kept."""
     if schema.privacy_unit is not None:
-        yield part[0]
-    else:
-        coder = RowCoder(schema)
-        yield from map(coder.codes, part_cells(part, coder.read, rows))
+        return iter([part[0]])
+    coder = RowCoder(schema)
+    return map(coder.codes, pandas_reader(part).chunks(coder.read, rows))
 
 
 def cut(part: "pd.DataFrame", schema: Schema) -> tuple[Codes, int]:
     """Return the codes of the rows that are kept of whole units, and how many units there are."""
-    kept = _cut(part, schema)
-    return kept.codes, kept.count
-
-
-def _cut(part: "pd.DataFrame", schema: Schema) -> UnitRows:
     units = pl.Series(part[_UNIT].to_list(), dtype=pl.String)
     fault = units.filter(units.str.starts_with(_FAULT))
     if len(fault):
@@ -313,7 +283,8 @@ def _cut(part: "pd.DataFrame", schema: Schema) -> UnitRows:
         field.name: part[str(at)].to_numpy().astype(field.domain.dtype, copy=False)
         for at, field in enumerate(schema.columns)
     }
-    return UnitRows(units, part[_HASH].to_numpy().astype(np.uint64, copy=False), codes).cut(schema.max_rows)
+    kept = UnitRows(units, part[_HASH].to_numpy().astype(np.uint64, copy=False), codes).cut(schema.max_rows)
+    return kept.codes, kept.count
 
 
 def sized(part: Any, schema: Schema) -> tuple[int, int]:  # noqa: ANN401 - a pandas frame, or of `cut`

@@ -1,27 +1,25 @@
 """What workers of an engine do with their part of a table, and how their counts become those of the whole table.
 
-Everything here is the codec and the counting of `lapwing.table`, applied where the rows are. All of it is integers and
+Everything here is the codec and the counting of `lapwing.rows`, applied where the rows are. All of it is integers and
 sums of integers, so that neither the order of rows nor the cut into parts can change a count.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final
 
 import numpy as np
 import polars as pl
 
 from lapwing.errors import DataError
-from lapwing.rows.codec.cells import RawColumn
-from lapwing.rows.codec.codec import encoder
+from lapwing.rows.cells import RawColumn
+from lapwing.rows.codec import encoder
 from lapwing.rows.counting import Codes, Table, count_tables
-from lapwing.rows.engines.frames import unreadable
+from lapwing.rows.engines.frames import on_column
 from lapwing.rows.guard import guarded
 from lapwing.rows.units import UnitNumbers, kept_rows, mixed, of_smallest, places, row_hashes
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
-
-T = TypeVar("T")
 
 STOPPED: Final = "a worker stopped in the middle of its rows"
 """What is said where a step of ours fails unforeseen; an engine would print what Python says of it, and the rows."""
@@ -29,12 +27,6 @@ STOPPED: Final = "a worker stopped in the middle of its rows"
 _PART_CELLS: Final = 2**22
 _MOST_ROWS: Final = 2**16
 _LEAST_ROWS: Final = 2**12
-
-Cells = dict[str, RawColumn]
-"""The raw cells of one chunk of rows, by column."""
-
-
-# ------------------------------------------------------------------------------------------------- the same code
 
 
 def installed() -> str:
@@ -79,14 +71,8 @@ def refuse_texts_by_unit(schema: Schema, engine: str) -> None:
         )
 
 
-# ------------------------------------------------------------------------------------------------- cells to codes
-
-
 class RowCoder:
-    """Turns cells into codes under a schema, on a worker.
-
-    schema: gives columns and domains, and the privacy unit if there is one.
-    """
+    """Turns cells into codes under a schema, on a worker."""
 
     __slots__ = ("_encoders", "_unit", "columns", "read")
 
@@ -95,25 +81,19 @@ class RowCoder:
         unit = schema.privacy_unit
         self._unit = None if unit is None else schema.field(unit.field)
         self.columns = tuple(self._encoders)
-        """The modelled columns, in the schema's order."""
         self.read = read_columns(schema)
-        """The columns that are read."""
 
-    def codes(self, cells: Cells) -> Codes:
+    def codes(self, cells: Mapping[str, RawColumn]) -> Codes:
         """Return the codes of a chunk of rows."""
-        return {name: _guarded(name, cells, encode) for name, encode in self._encoders.items()}
+        return {name: on_column(name, encode, cells[name]) for name, encode in self._encoders.items()}
 
-    def unit_rows(self, cells: Cells) -> "UnitRows":
+    def unit_rows(self, cells: Mapping[str, RawColumn]) -> "UnitRows":
         """Return the codes and the unit of each row of a chunk; needs a privacy unit."""
         assert self._unit is not None
         numbers = UnitNumbers(self._unit)
-        _guarded(numbers.column, cells, numbers.add)
+        on_column(numbers.column, numbers.add, cells[numbers.column])
         codes = self.codes(cells)
         return UnitRows(numbers.names(), mixed(row_hashes(codes, self.columns), numbers.hashes(-1)), codes)
-
-
-def _guarded(name: str, cells: Cells, work: Callable[[RawColumn], T]) -> T:
-    return guarded(unreadable(name), lambda: work(cells[name]))
 
 
 def read_columns(schema: Schema) -> tuple[str, ...]:
@@ -127,9 +107,6 @@ def read_columns(schema: Schema) -> tuple[str, ...]:
 def part_rows(columns: int) -> int:
     """Return how many rows of so many columns a worker takes at a time."""
     return min(_MOST_ROWS, max(_LEAST_ROWS, _PART_CELLS // max(columns, 1)))
-
-
-# ------------------------------------------------------------------------------------------------------ truncation
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -174,8 +151,8 @@ def joined(parts: Sequence[UnitRows]) -> UnitRows:
 def cut_sorted(parts: Iterable[UnitRows], max_rows: int) -> Iterator[UnitRows]:
     """Yield the rows that are kept of parts in which the rows of each unit follow one another.
 
-    parts: ordered by unit, hash and codes; a unit may begin in one part and end in a later one. Returns whole units.
-    Memory is that of one part and of `max_rows` rows.
+    Parts are ordered by unit, hash and codes; a unit may begin in one and end in a later one. Whole units are yielded;
+    memory is that of one part and of `max_rows` rows.
     """
     open_unit: UnitRows | None = None
     for part in _ranked(parts):
@@ -204,9 +181,6 @@ def _ranked(parts: Iterable[UnitRows]) -> Iterator[UnitRows]:
         yield UnitRows(part.units, mixed(part.hashes, place.astype(np.uint64)), part.codes)
 
 
-# --------------------------------------------------------------------------------------------------------- packing
-
-
 def record_type(schema: Schema) -> np.dtype:
     """Return the type of one row of codes in bytes: the codes of the columns in order, without gaps."""
     return np.dtype([(str(place), field.domain.dtype) for place, field in enumerate(schema.columns)])
@@ -226,15 +200,8 @@ def unpacked(stored: bytes | memoryview, record: np.dtype, columns: Sequence[str
     return {name: np.ascontiguousarray(rows[str(place)]) for place, name in enumerate(columns)}
 
 
-# -------------------------------------------------------------------------------------------------------- counting
-
-
 def cells_counted(chunks: Iterable[Codes], tables: Sequence[Table]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the counts of some rows that are not zero.
-
-    chunks: iterable of dict of str to ndarray, the rows, at least one chunk or none. Returns cells: int64 (k,), numbers
-    of cells, those of the first table first; counts: int64 (k,).
-    """
+    """Return the counts of some rows that are not zero: numbers of cells, the first table's first, and counts."""
     counts = guarded(
         "a worker cannot count its rows", lambda: np.concatenate([np.zeros(0, np.int64), *count_tables(chunks, tables)])
     )
@@ -243,29 +210,10 @@ def cells_counted(chunks: Iterable[Codes], tables: Sequence[Table]) -> tuple[np.
 
 
 def tables_of_cells(tables: Sequence[Table], parts: Iterable[tuple[np.ndarray, np.ndarray]]) -> list[np.ndarray]:
-    """Return the contingency tables that parts of `cells_counted` sum to.
-
-    parts: iterable of (int64, int64), a cell occurs at most once in a part. Returns list of int64 (cells,).
-    """
+    """Return the contingency tables that parts of `cells_counted` sum to; a cell occurs at most once in a part."""
     sizes = [int(np.prod([grouping.groups for _, grouping in table], dtype=np.int64)) for table in tables]
     every = np.zeros(sum(sizes), dtype=np.int64)
     for cells, counts in parts:
         every[cells] += counts
     # Copies, so that a table that is kept does not keep the others.
     return [each.copy() for each in np.split(every, np.cumsum(sizes)[:-1])] if tables else []
-
-
-def keys_of_parts(parts: Iterable[tuple[np.ndarray, np.ndarray]], words: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct keys of all parts, and how many rows have each.
-
-    parts: iterable of ( uint64 (words, k), each as `lapwing.rows.counting.count_keys` gives, or a part of it, in any
-    order. Returns keys: uint64 (words, k); counts: int64 (k,).
-    """
-    found = [(np.zeros((words, 0), np.uint64), np.zeros(0, np.int64)), *parts]
-    keys = np.concatenate([part for part, _ in found], axis=1)
-    counts = np.concatenate([part for _, part in found])
-    order = np.lexsort(keys[::-1])
-    keys, totals = keys[:, order], np.cumsum(counts[order])
-    is_last = np.ones(len(totals), dtype=bool)
-    is_last[:-1] = (keys[:, 1:] != keys[:, :-1]).any(axis=0)
-    return keys[:, is_last], np.diff(totals[is_last], prepend=0)

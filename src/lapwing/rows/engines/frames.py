@@ -1,49 +1,94 @@
-"""Readers of tables in memory and of lazy queries, each chunk reduced to raw cells."""
+"""Readers of Polars, PyArrow and pandas tables, each chunk reduced to raw cells.
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal
+Neither PyArrow nor pandas is imported before a table of theirs comes: it is the user's own.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import numpy as np
 import polars as pl
 
-from lapwing.rows.codec.cells import Numbers, RawColumn, Texts, Times, decimals, misfits, texts
-from lapwing.rows.codec.parsing import DAY_MICROSECONDS
+from lapwing.rows.cells import DAY_MICROSECONDS, UNREADABLE, Numbers, RawColumn, Texts, Times, decimals, misfits, texts
 from lapwing.rows.guard import guarded, native_silence
 from lapwing.schema.scalars import quote
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow as pa
 
+
+T = TypeVar("T")
 
 # Beyond these counts (about 270,000 years) microseconds would overflow.
 _MOST_DAYS: Final = 10**8
 _MOST_MILLISECONDS: Final = 9 * 10**15
 
+_Kind = Literal["pandas", "polars", "pyarrow"]
+
 _JOINED_ROWS: Final = 2**14
 """Smaller batches, as those of many small files, are put together: each costs as much as thousands of rows."""
 
 
-class PolarsReader:
-    """Read a Polars data frame."""
+class FrameReader:
+    """Read a table in memory: `cells` gives those of a column from a row on, so many at most."""
 
-    def __init__(self, frame: pl.DataFrame) -> None:
-        self._frame = frame.clone()  # shares all cells, and stays as it is where the user's own is changed in place
-        self.kind: Literal["polars"] = "polars"
-        self.known_rows: int | None = frame.height
+    def __init__(self, kind: _Kind, rows: int, cells: Callable[[str, int, int], RawColumn]) -> None:
+        self.kind = kind
+        self.known_rows: int | None = rows
+        self._rows = rows
+        self._cells = cells
 
     def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
         """Yield the columns' cells, at most `rows` rows at a time."""
-        return frame_chunks(self._frame, columns, rows)
+        for start in range(0, self._rows, rows):
+            yield {name: guarded(unreadable(name), partial(self._cells, name, start, rows)) for name in columns}
+
+
+def polars_reader(frame: pl.DataFrame) -> FrameReader:
+    """Return a reader of a Polars frame."""
+    own = frame.clone()  # shares all cells, and stays as it is where the user's own is changed in place
+    return FrameReader(
+        "polars", own.height, lambda name, start, rows: series_cells(own.get_column(name).slice(start, rows))
+    )
+
+
+def arrow_reader(table: "pa.Table") -> FrameReader:
+    """Return a reader of a PyArrow table."""
+    return FrameReader(
+        "pyarrow", table.num_rows, lambda name, start, rows: arrow_cells(table.column(name).slice(start, rows))
+    )
+
+
+def as_table(data: "pa.RecordBatch | pa.Table") -> "pa.Table":
+    """Return a PyArrow batch as a table, and a table as it is."""
+    import pyarrow as pa  # noqa: PLC0415 - the user's own
+
+    return pa.Table.from_batches([data]) if isinstance(data, pa.RecordBatch) else data
+
+
+def batch_chunks(batch: "pa.RecordBatch", columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
+    """Yield the cells of a PyArrow batch, at most `rows` rows at a time."""
+    return arrow_reader(as_table(batch)).chunks(columns, rows)
+
+
+def pandas_reader(frame: "pd.DataFrame") -> FrameReader:
+    """Return a reader of a pandas frame."""
+    # Shares all cells. From pandas 3 on it stays as it is where the user's own is changed in place.
+    own = frame.copy(deep=False)
+    return FrameReader("pandas", len(own), lambda name, start, rows: pandas_cells(own[name].iloc[start : start + rows]))
 
 
 class LazyReader:
     """Read a Polars query batch by batch; every pass runs it anew."""
 
-    def __init__(self, query: pl.LazyFrame, what: str, known_rows: int | None = None) -> None:
+    def __init__(self, query: pl.LazyFrame, what: str) -> None:
         self._query = query
         self._what = what
         self.kind: Literal["polars"] = "polars"
-        self.known_rows = known_rows
+        self.known_rows: int | None = None
 
     def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
         """Yield the columns' cells in the order of the query, at most `rows` rows at a time."""
@@ -52,7 +97,7 @@ class LazyReader:
             # Batches as they come: asking for a size makes Polars copy every one of them.
             batches = guarded(self._what, lambda: query.collect_batches(lazy=True))
             while (batch := guarded(self._what, lambda: _joined(batches, min(rows, _JOINED_ROWS)))) is not None:
-                yield from frame_chunks(batch, columns, rows)
+                yield from polars_reader(batch).chunks(columns, rows)
 
 
 def _joined(batches: Iterator[pl.DataFrame], least: int) -> pl.DataFrame | None:
@@ -65,45 +110,20 @@ def _joined(batches: Iterator[pl.DataFrame], least: int) -> pl.DataFrame | None:
     return pl.concat(found) if found else None
 
 
-class ArrowReader:
-    """Read a PyArrow table."""
-
-    def __init__(self, table: "pa.Table") -> None:
-        self._table = table
-        self.kind: Literal["pyarrow"] = "pyarrow"
-        self.known_rows: int | None = table.num_rows
-
-    def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
-        """Yield the columns' cells, at most `rows` rows at a time."""
-        for start in range(0, self._table.num_rows, rows):
-            yield {name: self._cells(name, start, rows) for name in columns}
-
-    def _cells(self, name: str, start: int, rows: int) -> RawColumn:
-        return guarded(unreadable(name), lambda: arrow_cells(self._table.column(name).slice(start, rows)))
-
-
 def unreadable(name: str) -> str:
     """Return the start of the error sentence for a column that another library cannot hand over."""
     return f"column {quote(name)} cannot be read; convert it to plain numbers or text"
 
 
-def frame_chunks(frame: pl.DataFrame, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
-    """Yield the cells of a Polars frame, at most `rows` rows at a time."""
-    for start in range(0, frame.height, rows):
-        yield {name: _frame_cells(frame, name, start, rows) for name in columns}
-
-
-def _frame_cells(frame: pl.DataFrame, name: str, start: int, rows: int) -> RawColumn:
-    return guarded(unreadable(name), lambda: series_cells(frame.get_column(name).slice(start, rows)))
-
-
-# ------------------------------------------------------------------------------------------------- Polars columns
+def on_column(name: str, work: Callable[[RawColumn], T], cells: RawColumn) -> T:
+    """Do something with the cells of a column, and let no cell out through an exception."""
+    return guarded(unreadable(name), lambda: work(cells))
 
 
 def series_cells(column: pl.Series) -> RawColumn:
     """Return a Polars column as raw cells.
 
-    Returns types without a rule of their own cell by cell, by `lapwing.rows.codec.cells.text_of`.
+    Types without a rule of their own are read cell by cell, by `lapwing.rows.cells.text_of`.
     """
     dtype = column.dtype
     if dtype == pl.Boolean:
@@ -123,9 +143,11 @@ def series_cells(column: pl.Series) -> RawColumn:
 def _rarer_cells(column: pl.Series) -> RawColumn:
     dtype = column.dtype
     if isinstance(dtype, pl.Datetime):
-        return Times(to_microseconds(_whole(column), dtype.time_unit), _nulls(column))
+        times = _filled(column.to_physical(), 0)
+        return Times(to_microseconds(times, dtype.time_unit), _nulls(column))
     if dtype == pl.Date:
-        return Times(np.clip(_whole(column), -_MOST_DAYS, _MOST_DAYS) * DAY_MICROSECONDS, _nulls(column))
+        days = _filled(column.to_physical().cast(pl.Int64), 0)
+        return Times(np.clip(days, -_MOST_DAYS, _MOST_DAYS) * DAY_MICROSECONDS, _nulls(column))
     if isinstance(dtype, pl.Categorical | pl.Enum) or dtype in {pl.Int128, pl.UInt128}:
         return Texts(column.cast(pl.String))
     if dtype.is_decimal():
@@ -134,10 +156,6 @@ def _rarer_cells(column: pl.Series) -> RawColumn:
         # As Python objects some of them would overflow.
         return misfits(column)
     return texts(column.to_list())
-
-
-def _whole(column: pl.Series) -> np.ndarray:
-    return _filled(column.to_physical().cast(pl.Int64), 0)
 
 
 def _filled(column: pl.Series, value: float) -> np.ndarray:
@@ -150,10 +168,7 @@ def _nulls(column: pl.Series) -> np.ndarray | None:
 
 
 def to_microseconds(times: np.ndarray, unit: str) -> np.ndarray:
-    """Return int64 times since 1970 in microseconds, rounded down, extreme ones cut off.
-
-    times: int64 (n,), counts of `unit`. Returns int64 (n,).
-    """
+    """Return int64 counts of a unit as microseconds, rounded down, extreme ones cut off."""
     if unit == "us":
         return times
     if unit == "ns":
@@ -162,9 +177,6 @@ def to_microseconds(times: np.ndarray, unit: str) -> np.ndarray:
     most = _MOST_MILLISECONDS * 1000 // per_unit
     scaled: np.ndarray = np.clip(times, -most, most) * per_unit
     return scaled
-
-
-# ------------------------------------------------------------------------------------------------ PyArrow columns
 
 
 def arrow_cells(column: "pa.ChunkedArray") -> RawColumn:
@@ -203,22 +215,13 @@ def _arrow_texts(column: "pa.ChunkedArray") -> Texts:
     """Return text; cells whose bytes are no text stand for these bytes."""
     import pyarrow as pa  # noqa: PLC0415 - the user's own
 
-    if _is_text(column):
+    # Whether all text is UTF-8 PyArrow never checks by itself, and Polars takes on trust.
+    with contextlib.suppress(pa.ArrowInvalid):
+        column.validate(full=True)
         return Texts(_imported(column))
     stored = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
     chunks = [chunk.view(stored[column.type]) for chunk in column.chunks]
     return texts(_imported(pa.chunked_array(chunks)).to_list())
-
-
-def _is_text(column: "pa.ChunkedArray") -> bool:
-    """Return whether all text is UTF-8, which PyArrow never checks by itself, and Polars takes on trust."""
-    import pyarrow as pa  # noqa: PLC0415 - the user's own
-
-    try:
-        column.validate(full=True)
-    except pa.ArrowInvalid:
-        return False
-    return True
 
 
 def _imported(column: "pa.ChunkedArray") -> pl.Series:
@@ -236,3 +239,76 @@ def is_nested_arrow(kind: Any) -> bool:  # noqa: ANN401 - a pyarrow DataType, wh
     if pa.types.is_dictionary(kind):
         return is_nested_arrow(kind.value_type)
     return bool(pa.types.is_nested(kind))
+
+
+def is_nested_pandas(dtype: Any) -> bool:  # noqa: ANN401 - a pandas dtype, which has no static type
+    """Return whether a pandas type declares several values per cell."""
+    if type(dtype).__name__ == "CategoricalDtype":
+        return is_nested_pandas(dtype.categories.dtype)
+    if type(dtype).__name__ == "ArrowDtype":
+        return is_nested_arrow(dtype.pyarrow_dtype)
+    # A structured NumPy type.
+    return isinstance(dtype, np.dtype) and dtype.names is not None
+
+
+def pandas_cells(column: "pd.Series") -> RawColumn:
+    """Return a pandas column as raw cells.
+
+    Types without a rule of their own are read cell by cell, by `lapwing.rows.cells.text_of`.
+    """
+    dtype = column.dtype
+    if isinstance(dtype, np.dtype):
+        return _numpy_cells(column.to_numpy())
+    name = type(dtype).__name__
+    if name == "CategoricalDtype":
+        values = pandas_cells(column.cat.categories.to_series())
+        return _take(values, column.cat.codes.to_numpy().astype(np.int64))
+    if name == "ArrowDtype" or (name == "StringDtype" and dtype.storage == "pyarrow"):
+        import pyarrow as pa  # noqa: PLC0415 - the user's own
+
+        return arrow_cells(pa.chunked_array(column.array.__arrow_array__()))
+    if name == "DatetimeTZDtype":
+        return _numpy_cells(column.dt.tz_convert(None).to_numpy())
+    if name == "SparseDtype":
+        return _numpy_cells(column.sparse.to_dense().to_numpy())
+    if isinstance(getattr(dtype, "numpy_dtype", None), np.dtype):
+        kind, nulls = dtype.numpy_dtype, column.isna().to_numpy()
+        numbers = _numpy_cells(column.to_numpy(dtype=kind, na_value=kind.type(0)))
+        assert isinstance(numbers, Numbers)
+        return Numbers(numbers.values, nulls if nulls.any() else None)
+    return texts(column.to_numpy(dtype=object))
+
+
+def _numpy_cells(values: np.ndarray) -> RawColumn:
+    kind = values.dtype.kind
+    if kind == "b":
+        return Numbers(values)
+    if kind == "f":
+        return Numbers(values.astype(np.float64, copy=False))
+    if kind == "i" or (kind == "u" and values.dtype.itemsize < np.dtype(np.uint64).itemsize):
+        return Numbers(values.astype(np.int64, copy=False))
+    if kind == "u":
+        return Numbers(values)
+    if kind == "M":
+        missing = np.isnat(values)
+        unit = np.datetime_data(values.dtype)[0]
+        if unit not in {"s", "ms", "us", "ns"}:
+            values, unit = values.astype("datetime64[s]"), "s"
+        times = np.where(missing, 0, values.astype(np.int64))
+        return Times(to_microseconds(times, unit), missing if missing.any() else None)
+    if kind == "O":
+        return texts(values)
+    return Texts(pl.repeat(UNREADABLE, len(values), dtype=pl.String, eager=True))
+
+
+def _take(values: RawColumn, positions: np.ndarray) -> RawColumn:
+    """Return the cells at given positions; -1 is missing."""
+    missing = positions < 0
+    if not len(values):
+        return Texts(pl.repeat(None, len(positions), dtype=pl.String, eager=True))
+    at = np.maximum(positions, 0)
+    if isinstance(values, Texts):
+        taken = values.values.gather(at)
+        return Texts(taken.set(pl.Series(missing), None) if missing.any() else taken)
+    nulls = missing if values.nulls is None else missing | values.nulls[at]
+    return type(values)(values.values[at], nulls if nulls.any() else None)

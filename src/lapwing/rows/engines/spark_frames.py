@@ -13,9 +13,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from lapwing.errors import DataError
-from lapwing.rows.codec.cells import UNREADABLE, RawColumn
+from lapwing.rows.cells import UNREADABLE, RawColumn
 from lapwing.rows.engines.distributed import STOPPED, check_installed, fault_of, fault_text, installed
-from lapwing.rows.engines.frames import ArrowReader
+from lapwing.rows.engines.frames import arrow_reader
 from lapwing.rows.guard import guarded
 
 if TYPE_CHECKING:
@@ -63,7 +63,9 @@ class SparkReader:
     @property
     def nested(self) -> set[str]:
         """The names of columns that hold several values per cell."""
-        return {name for name, kind in self._types if _is_nested(kind)}
+        # A type of the user's own is stored as another one.
+        stored = ((name, kind.sqlType() if hasattr(kind, "sqlType") else kind) for name, kind in self._types)
+        return {name for name, kind in stored if type(kind).__name__ in _NESTED}
 
     def selected(self, columns: Sequence[str]) -> "DataFrame":
         """Return the frame with some columns alone, by place: Spark takes names that differ in case for one."""
@@ -80,7 +82,7 @@ class SparkReader:
         sent = self.jobs.mapped(self.selected(columns), streamed, (rows,), {"cells": "binary"})
         for row in self.jobs.streamed(sent):
             table = pa.ipc.open_stream(row.cells).read_all()
-            yield from ArrowReader(table.rename_columns(list(columns))).chunks(columns, rows)
+            yield from arrow_reader(table.rename_columns(list(columns))).chunks(columns, rows)
 
 
 class SparkJobs:
@@ -96,16 +98,15 @@ class SparkJobs:
         """Refuse a cluster that does not run our code, or runs another version of it."""
         row = guarded(_UNUSABLE, lambda: self._session.range(1))  # fails where the session has ended
         answer = self.mapped(row, asked, (), {"worker": "long"})
-        self._run(_UNABLE, lambda: _first(answer))
+        self._run(_UNABLE, lambda: _check_faults([row.fault for row in answer.collect()]))
 
     def mapped(
         self, frame: "DataFrame", step: Step, arguments: tuple[object, ...], kinds: Mapping[str, str]
     ) -> "DataFrame":
         """Return the frame of what a step gives for each partition; nothing is run yet.
 
-        step: called on executors with the arguments and the partition's record batches; kinds: the columns that the
-        step gives, and their types (``long`` or ``binary``). A column ``fault`` is added: the sentence of an error, in
-        a row of its own.
+        `kinds` are the columns that the step gives, ``long`` or ``binary``. A column ``fault`` is added: the sentence
+        of an error, in a row of its own.
         """
         work = partial(on_worker, step, dict(kinds), installed(), arguments)
         columns = ", ".join(f"{name} {kind}" for name, kind in {**kinds, _FAULT: "string"}.items())
@@ -131,7 +132,7 @@ class SparkJobs:
         guarded(_UNUSABLE, lambda: self._session.addTag(self._tag))
         try:
             with _silent_loggers():
-                return guarded(what, lambda: _stopped_or_done(work))
+                return guarded(what, lambda: _stoppable(work))
         except KeyboardInterrupt:
             guarded(_UNUSABLE, lambda: self._session.interruptTag(self._tag))
             raise
@@ -157,40 +158,24 @@ def _silent_loggers() -> Iterator[None]:
             logger.removeFilter(is_of_others)
 
 
-def _stopped_or_done(work: Callable[[], T]) -> T:
-    with _Stoppable():
+def _stoppable(work: Callable[[], T]) -> T:
+    """Where the user stops a job, raise that, and not the error of a job that was stopped."""
+    with contextlib.ExitStack() as stack:
+        stack.push(_stop)
         return work()
 
 
-class _Stoppable:
-    """Where the user stops a job, raise that, and not the error of a job that was stopped."""
-
-    __slots__ = ()
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        trail = error
-        while trail is not None:
-            if isinstance(trail, KeyboardInterrupt):
-                raise KeyboardInterrupt
-            trail = trail.__context__
-
-
-def _first(frame: "DataFrame") -> None:
-    _check_faults([row.fault for row in frame.collect()])
+def _stop(_kind: object, error: BaseException | None, _trace: object) -> None:
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            raise KeyboardInterrupt
+        error = error.__context__
 
 
 def _check_faults(faults: Iterable[str | None]) -> None:
     found = sorted(fault for fault in faults if fault is not None)
     if found:
         raise fault_of(found[0])
-
-
-def _is_nested(kind: Any) -> bool:  # noqa: ANN401 - a Spark type
-    stored = kind.sqlType() if hasattr(kind, "sqlType") else kind  # a type of the user's own
-    return type(stored).__name__ in _NESTED
 
 
 def _expression(column: str, kind: Any) -> str:  # noqa: ANN401 - a Spark type

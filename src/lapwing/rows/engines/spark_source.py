@@ -12,15 +12,14 @@ import numpy as np
 import polars as pl
 
 from lapwing.errors import DataError
-from lapwing.rows.codec.open_cells import open_texts
-from lapwing.rows.counting import Codes, KeyedColumn, Table, count_keys
+from lapwing.rows.codec import open_texts
+from lapwing.rows.counting import Codes, KeyedColumn, Table, count_keys, keys_of_parts
 from lapwing.rows.engines.distributed import (
     RowCoder,
     UnitRows,
     cells_counted,
     cut_sorted,
     fault_of,
-    keys_of_parts,
     packed,
     part_rows,
     read_columns,
@@ -29,7 +28,7 @@ from lapwing.rows.engines.distributed import (
     tables_of_cells,
     unpacked,
 )
-from lapwing.rows.engines.frames import ArrowReader, unreadable
+from lapwing.rows.engines.frames import arrow_reader, on_column
 from lapwing.rows.engines.spark_frames import SparkReader, part_tables
 from lapwing.rows.guard import guarded
 from lapwing.schema.schemas import Schema
@@ -45,10 +44,7 @@ _COUNTED = {"cell": "long", "count": "long"}
 
 
 class SparkSource:
-    """Rows of a Spark frame as codes, where they are; see `lapwing.rows.coded_source.CodedSource`.
-
-    chunk_rows: code so many rows at a time, and have Spark keep none of the codes, which else it does until `close`.
-    """
+    """Rows of a Spark frame as codes, where they are; with `chunk_rows` Spark keeps none, else all until `close`."""
 
     __slots__ = ("_coded", "_reader", "_schema", "columns", "rows", "units")
 
@@ -102,7 +98,7 @@ class SparkSource:
         """Yield the texts of an opened string column, which leave the executors."""
         field = self._schema.field(column)
         for cells in self._reader.chunks((column,), part_rows(1)):
-            yield guarded(unreadable(column), lambda cells=cells[column]: open_texts(cells, field))  # type: ignore[misc]
+            yield on_column(column, lambda found: open_texts(found, field), cells[column])
 
 
 def _coded(reader: SparkReader, schema: Schema, rows: int) -> "DataFrame":
@@ -181,7 +177,7 @@ def keyed(
 
 def _cells(coder: RowCoder, rows: int, batches: Iterable["pa.RecordBatch"]) -> Iterator[dict[str, Any]]:
     for table in part_tables(batches, rows):
-        yield from ArrowReader(table.rename_columns(list(coder.read))).chunks(coder.read, rows)
+        yield from arrow_reader(table.rename_columns(list(coder.read))).chunks(coder.read, rows)
 
 
 def _codes(schema: Schema, batches: Iterable["pa.RecordBatch"]) -> Iterator[Codes]:

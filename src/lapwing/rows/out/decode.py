@@ -24,38 +24,32 @@ _PLAIN_TYPES: Final[dict[str, Any]] = {
 
 
 def decode(codes: Mapping[str, np.ndarray], schema: Schema, first_row: int = 0) -> pl.DataFrame:
-    """Return rows of codes as a frame with the schema's types.
+    """Return rows of released codes as a frame with the schema's fields, in its order and types; missing is null.
 
-    codes: mapping of str to integers (n,), released codes of every modelled column; never the misfit code; first_row:
-    rows that came before; identifiers count on from there. Returns all fields in the schema's order: integers as Int64,
-    numbers as Float64 (within the bounds; minimum, maximum and zero exactly in the cells that hold them, otherwise the
-    number of fewest decimals in the cell, so that a value which many rows share comes out as it was), categories in
-    their own type, Boolean, Date, Datetime in microseconds (where their week, month, hour or the like begins). Equal
+    Integers come as Int64, numbers as Float64 (within the bounds; minimum, maximum and zero exactly in the cells that
+    hold them, otherwise the number of fewest decimals in the cell, so that a value which many rows share comes out as
+    it was), categories in their own type, dates and moments where their week, month, hour or the like begins. Equal
     codes show equal values. Identifiers are fresh numbers from ``first_row + 1``, as text where the field is a string.
-    Missing is null.
 
     >>> schema = Schema.from_dict({"fields": [{"name": "sex", "type": "string", "categories": ["f", "m"]}]})
     >>> decode({"sex": np.array([1, 2, 0])}, schema)["sex"].to_list()
     ['m', None, 'f']
     """
     rows = len(codes[schema.columns[0].name])
-    columns = [
-        _fresh_numbers(field, first_row, rows) if field.identifier else _released(field, codes[field.name])
-        for field in schema.fields
-    ]
+    numbers = pl.Series(np.arange(first_row + 1, first_row + rows + 1))
+    columns = []
+    for field in schema.fields:
+        if field.identifier:
+            columns.append((numbers.cast(pl.String) if field.type == "string" else numbers).alias(field.name))
+            continue
+        found, domain = codes[field.name], field.domain
+        assert domain.missing or not (found == domain.last).any(), "a released model never holds the misfit code"
+        columns.append(decoded_column(field, found))
     return pl.DataFrame(columns)
 
 
-def _fresh_numbers(field: Field, first_row: int, rows: int) -> pl.Series:
-    numbers = pl.Series(field.name, np.arange(first_row + 1, first_row + rows + 1))
-    return numbers.cast(pl.String) if field.type == "string" else numbers
-
-
 def decoded_column(field: Field, codes: np.ndarray) -> pl.Series:
-    """Return the values of one column's codes; null for missing and for misfits.
-
-    codes: integers (n,).
-    """
+    """Return the values of one column's codes; null for missing and for misfits."""
     codes = codes.astype(np.int64)
     is_last = codes == field.domain.last
     if field.is_categorical:
@@ -63,12 +57,6 @@ def decoded_column(field: Field, codes: np.ndarray) -> pl.Series:
     else:
         column = _ranged_column(field, codes)
     return (column.set(pl.Series(is_last), None) if is_last.any() else column).alias(field.name)
-
-
-def _released(field: Field, codes: np.ndarray) -> pl.Series:
-    domain = field.domain
-    assert domain.missing or not (codes == domain.last).any(), "a released model never holds the misfit code"
-    return decoded_column(field, codes)
 
 
 def _listed_values(field: Field) -> pl.Series:
@@ -123,20 +111,13 @@ def _shortest_inside(codes: np.ndarray, ends: tuple[float, float], special: tupl
     return np.asarray(np.clip(values, lo, hi)) + 0.0  # no minus zero
 
 
-# -- Coded rows as records, for code that is given one row at a time. Deterministic: a record is a function of its
-# row.
-
-
 _ROWS_AT_ONCE: Final = 2**14
 
 
 def records(codes: Mapping[str, np.ndarray], schema: Schema) -> Iterator[dict[str, Any]]:
-    """Yield coded rows as dicts of Python values, in order.
+    """Yield coded rows as fresh dicts of Python values, in order, for code that is given one row at a time.
 
-    codes: mapping of str to integers (n,), codes of every modelled column. Returns a fresh one for each row: modelled
-    columns in the schema's order. Missing cells and misfits are None, special values themselves. A date or moment is
-    where its week, month, hour or the like begins; a number without resolution is the middle of its cell, or the
-    minimum, zero or maximum in the cells that hold them.
+    Modelled columns in the schema's order, as `decode` shows them; missing cells and misfits are None.
 
     Guarantee: a record depends on the codes of its own row and on the schema, and on nothing else.
 

@@ -1,4 +1,4 @@
-"""Output files and folders that appear whole or not at all. Pure file handling: nothing here knows what a row is.
+"""Output files and folders that appear whole or not at all, and what files of rows are called.
 
 Temporary files are made in hidden folders beside the targets before the work begins, so that a target that cannot be
 written is refused before anything is spent. When the work is done they are flushed to the disk and renamed; when it
@@ -8,27 +8,71 @@ fails they are removed, and earlier versions of the targets stay as they were.
 import contextlib
 import errno
 import os
+import re
 import stat
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import Final, Literal
 
 from lapwing.errors import DataError, ParameterError
-from lapwing.rows.out.row_files import is_part
 from lapwing.rows.out.staging import alone_in, staged
+
+Format = Literal["parquet", "csv"]
+
+_FORMATS: Final[dict[str, Format]] = {".parquet": "parquet", ".csv": "csv"}
+_PART: Final = re.compile(r"part-\d{5,}\.parquet")
+
+
+def has_row_name(file: Path) -> bool:
+    """Return whether a file's name says that it holds rows."""
+    return file.suffix.lower() in _FORMATS
+
+
+def rows_format(file: Path) -> Format:
+    """Return the format that a file's name asks for.
+
+    >>> rows_format(Path("rows.CSV"))
+    'csv'
+    """
+    found = _FORMATS.get(file.suffix.lower())
+    if found is None:
+        raise ParameterError(
+            f"the name of the rows' file must end in .parquet or .csv, got {file.name!r}; rename it", code="LW114"
+        )
+    return found
+
+
+def is_folder_name(text: str) -> bool:
+    """Return whether rows that are written there go to a folder.
+
+    Its name ends in a slash, or it is one already, and is not called as files of rows are.
+    """
+    separators = (os.sep,) if os.altsep is None else (os.sep, os.altsep)
+    return text.endswith(separators) or (os.path.isdir(text) and not has_row_name(Path(text)))
+
+
+def part_name(number: int) -> str:
+    """Return what one file of a folder of rows is called.
+
+    >>> part_name(7)
+    'part-00007.parquet'
+    """
+    return f"part-{number:05d}.parquet"
+
+
+def is_part(file: Path) -> bool:
+    """Return whether a file could be one of a folder of rows that was written here, by its name."""
+    return bool(_PART.fullmatch(file.name)) and file.is_file()
+
 
 _CANNOT_FLUSH = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EBADF)
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a target is written until it is whole.
-
-    target: the file or folder that appears at the end, with symbolic links followed; temporary: a file or folder in a
-    hidden folder beside it.
-    """
+    """A target, with symbolic links followed, and where it is written until it is whole: in a hidden folder beside."""
 
     target: Path
     temporary: Path
@@ -45,10 +89,10 @@ def whole_files(
 ) -> Iterator[tuple[Path, ...]]:
     """Write a set of files that appear together, in order, when the block ends well.
 
-    targets: distinct files, in the order in which they appear. The last one vouches for the others: an earlier version
-    of it is taken away first, so that a set that a crash cut short has none; inputs: files that are read, and must not
-    be among the targets; folders: those targets that are folders, to be filled with files of rows. An earlier folder is
-    replaced if it holds such files only. Returns empty files, or folders, to write instead of the targets.
+    The last target vouches for the others: an earlier version of it is taken away first, so that a set that a crash cut
+    short has none. Inputs are read, and must not be among the targets. Folders are those targets that are to be filled
+    with files of rows; an earlier one is replaced if it holds such files only. Yields empty files, or folders, to write
+    instead of the targets.
 
     Guarantee: wherever the process is killed, each target is absent, the earlier one, or whole, and the last one never
     stands beside others than it was written with. Two processes with the same last target put their files in place
@@ -65,17 +109,11 @@ def whole_files(
         _check_folder(target)
     inside = [Path(os.path.realpath(folder)) for folder in folders]
     _check_parts(inside, [*targets, *inputs])
-    failure = None
-    with contextlib.ExitStack() as hidden:
+    with _refused(targets[-1]), contextlib.ExitStack() as hidden:
         places = _reserve(real, hidden, inside)
-        try:
-            yield tuple(place.temporary for place in places)
-            _make_durable(places)
-            _rename(places)
-        except OSError as error:
-            failure = error.strerror or type(error).__name__
-    if failure is not None:
-        _refuse(targets[-1], failure)
+        yield tuple(place.temporary for place in places)
+        _make_durable(places)
+        _rename(places)
 
 
 def write_whole(path: object, text: str) -> None:
@@ -88,32 +126,23 @@ def write_whole(path: object, text: str) -> None:
 
 @contextlib.contextmanager
 def whole_folder(target: Path) -> Iterator[Path]:
-    """Write a folder that appears with all its files when the block ends well.
-
-    target: a folder that does not exist yet, or is empty.
-    """
+    """Write a folder that does not exist yet, or is empty, to appear with all its files when the block ends well."""
     _check_folder(target)
     real = Path(os.path.realpath(target))
     if os.path.lexists(real) and not (real.is_dir() and not any(real.iterdir())):
         raise ParameterError(f"{target} is there already; give a folder that does not exist yet", code="LW113")
-    failure = None
-    try:
-        with staged(real.parent) as hidden:
-            temporary = hidden / real.name
-            temporary.mkdir()
-            yield temporary
-            for file in temporary.iterdir():
-                _flush(file)
-            flush_folder(temporary)
-            temporary.chmod(0o777 & ~_umask())
-            if real.is_dir():
-                real.rmdir()
-            temporary.rename(real)
-            flush_folder(real.parent)
-    except OSError as error:
-        failure = error.strerror or type(error).__name__
-    if failure is not None:
-        _refuse(target, failure)
+    with _refused(target), staged(real.parent) as hidden:
+        temporary = hidden / real.name
+        temporary.mkdir()
+        yield temporary
+        for file in temporary.iterdir():
+            _flush(file)
+        flush_folder(temporary)
+        temporary.chmod(0o777 & ~_umask())
+        if real.is_dir():
+            real.rmdir()
+        temporary.rename(real)
+        flush_folder(real.parent)
 
 
 def _check_folder(target: Path) -> None:
@@ -169,26 +198,19 @@ def _reserve(targets: Sequence[Path], hidden: contextlib.ExitStack, inside: Sequ
     places = []
     for target in targets:
         is_folder = target in inside
-        failure = _why_not(target, is_folder=is_folder)
-        if failure is None:
-            try:
-                places.append(_place(target, folders, hidden, is_folder=is_folder))
-            except OSError as error:
-                failure = error.strerror or type(error).__name__
-        if failure is not None:
-            _refuse(target, failure)
+        fault = _why_not(target, is_folder=is_folder)
+        if fault is not None:
+            raise _unwritable(target, fault)
+        with _refused(target):
+            if target.parent not in folders:
+                folders[target.parent] = hidden.enter_context(staged(target.parent))
+            if is_folder:
+                name = tempfile.mkdtemp(prefix=".", dir=folders[target.parent])
+            else:
+                handle, name = tempfile.mkstemp(prefix=".", suffix=target.suffix, dir=folders[target.parent])
+                os.close(handle)
+            places.append(Place(target, Path(name)))
     return places
-
-
-def _place(target: Path, folders: dict[Path, Path], hidden: contextlib.ExitStack, *, is_folder: bool) -> Place:
-    """Make one temporary file or folder; the hidden folders that there are by now are passed along."""
-    if target.parent not in folders:
-        folders[target.parent] = hidden.enter_context(staged(target.parent))
-    if is_folder:
-        return Place(target, Path(tempfile.mkdtemp(prefix=".", dir=folders[target.parent])))
-    handle, name = tempfile.mkstemp(prefix=".", suffix=target.suffix, dir=folders[target.parent])
-    os.close(handle)
-    return Place(target, Path(name))
 
 
 def _why_not(target: Path, *, is_folder: bool) -> str | None:
@@ -294,8 +316,19 @@ def _umask() -> int:
     return mask
 
 
-def _refuse(target: Path, reason: str) -> NoReturn:
-    """Say in one sentence that a target cannot be written."""
-    raise DataError(
+@contextlib.contextmanager
+def _refused(target: Path) -> Iterator[None]:
+    """Say in one sentence that a target cannot be written, where the system says so."""
+    fault = None
+    try:
+        yield
+    except OSError as error:
+        fault = error.strerror or type(error).__name__
+    if fault is not None:
+        raise _unwritable(target, fault) from None
+
+
+def _unwritable(target: Path, reason: str) -> DataError:
+    return DataError(
         f"{target} cannot be written ({reason}); give a place with free space that you may write to", code="LW112"
     )

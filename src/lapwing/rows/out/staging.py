@@ -36,14 +36,7 @@ _LOCK = ".lapwing.lock"
 def staged(folder: Path) -> Iterator[Path]:
     """Make a hidden folder, held by this process, and remove it with what is left in it at the end.
 
-    Returns an empty folder that only its owner may enter.
-
-    >>> place = Path(tempfile.mkdtemp())
-    >>> with staged(place) as hidden:
-    ...     hidden.name.startswith(PREFIX), hidden.name.endswith(SUFFIX), hidden.parent == place
-    (True, True, True)
-    >>> list(place.iterdir())
-    []
+    Only its owner may enter it.
     """
     _clear(folder)
     hidden = Path(tempfile.mkdtemp(prefix=PREFIX, suffix=SUFFIX, dir=folder))
@@ -58,10 +51,7 @@ def staged(folder: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
-    """Put files in place in a folder while no other process does; where no lock can be had, go on without.
-
-    folder: the folder. While this lasts it has a hidden lock file.
-    """
+    """Put files in place in a folder while no other process does; where no lock can be had, go on without."""
     with contextlib.ExitStack() as stack:
         if _HAS_LOCKS:
             _wait(folder / _LOCK, stack)

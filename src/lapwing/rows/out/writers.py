@@ -14,22 +14,22 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from lapwing.errors import DataError, LapwingError
-from lapwing.rows.out.row_files import Format, part_name
+from lapwing.rows.out.outputs import Format, part_name
 from lapwing.rows.threads import in_order
 from lapwing.schema.scalars import quote
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lapwing.rows.files.readers import Kind
+    from lapwing.rows.readers import Kind
 
 
 def to_frame_kind(frame: pl.DataFrame, kind: "Kind") -> Any:  # noqa: ANN401 - a frame of the user's own library
     """Return a frame as the library of the user's own table knows it.
 
-    kind: ``pandas``, ``polars``, ``pyarrow``, ``path`` (which gives Polars), ``duckdb`` (PyArrow), or ``dask`` and
-    ``spark`` (pandas; large tables of rows are drawn by their workers instead). Returns for pandas with the nullable
-    types Int64, Float64, boolean and string, and datetime64[us] for dates and moments; without need of PyArrow.
+    ``path`` gives Polars, ``duckdb`` PyArrow, ``dask`` and ``spark`` pandas (large tables are drawn by their workers
+    instead). Pandas gets the nullable types Int64, Float64, boolean and string, and datetime64[us] for dates and
+    moments; without need of PyArrow.
 
     >>> to_frame_kind(pl.DataFrame({"a": [1, None]}), "pandas").dtypes["a"]
     Int64Dtype()
@@ -61,11 +61,7 @@ def library_of(kind: "Kind") -> Iterator[None]:
 def write_rows(
     frames: Iterator[pl.DataFrame], path: Path, format: Format, *, metadata: Mapping[str, str] | None = None
 ) -> None:
-    """Write frames to one file, one after the other, without holding them all.
-
-    frames: at least one; all with the same columns and types; metadata: kept in a Parquet file as its key-value
-    metadata; a CSV file has no place for it.
-    """
+    """Write frames, at least one, to one file, without holding them all; a CSV file has no place for metadata."""
     first = next(frames, None)
     assert first is not None, "there is at least one frame, without rows if need be"
     write = partial(_write_parquet, metadata) if format == "parquet" else _write_csv
@@ -84,12 +80,9 @@ def write_rows(
 def write_parts(
     frame: Callable[[int], pl.DataFrame], count: int, folder: Path, *, frames_per_file: int, threads: int
 ) -> None:
-    """Write frames to a folder of Parquet files, several files at once.
+    """Write frames of the numbers below `count` to an empty folder, in order, as ``part-00000.parquet`` and on.
 
-    frame: gives the frame of a number from 0 to ``count - 1``; may be called by several threads at once; count: number
-    of frames; all with the same columns and types; folder: an empty folder. The files in it are named
-    ``part-00000.parquet`` and on, and hold the frames in order; frames_per_file: how many frames a file holds; the last
-    one may hold fewer; threads: each writes one file, and holds one frame at a time.
+    Each thread writes one file, and holds one frame at a time; `frame` may be called by several at once.
     """
     is_over = threading.Event()
 
@@ -133,9 +126,6 @@ def _write_parquet(
     register_io_source(source, schema=first.schema).sink_parquet(
         path, metadata=None if metadata is None else dict(metadata)
     )
-
-
-# -------------------------------------------------------------------------------------------------------- pandas
 
 
 def _to_pandas(frame: pl.DataFrame) -> "pd.DataFrame":

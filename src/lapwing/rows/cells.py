@@ -1,50 +1,190 @@
-"""Read text cells as numbers and moments: one grammar for every source, and no text that raises."""
+"""Columns of raw cells in three shapes, so that every table meets the same codec, and how their text is read.
 
+One grammar of numbers and moments serves every source, and no text raises. Cells have no ``repr`` and are dropped as
+soon as their codes are made.
+"""
+
+import datetime as dt
 import math
+import re
+import uuid
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
 
 from lapwing.schema.scalars import category_key
 
-# -- The text that a cell stands for, so that a code is looked up by its letters whatever kind of column holds it.
+UNREADABLE = "\x00unreadable"
+"""Text that stands for a cell of a type that no field can hold; it is no number, no date and no category."""
+
+_BYTES: Final = "\x00bytes "
+_MOST_DIGITS: Final = 308
+_MOST_BITS: Final = 1000  # of a whole number that is written out; as a float it is still finite
+_TRAILING_ZEROS: Final = r"(\.[0-9]*[1-9])0+$|\.0+$"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Numbers:
+    """Cells that are numbers: bool, int64, uint64 or float64, NaN and the infinities too; anything where `nulls`."""
+
+    values: np.ndarray
+    nulls: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Times:
+    """Cells that are dates or moments: int64, microseconds since 1970-01-01 in UTC or without a zone."""
+
+    values: np.ndarray
+    nulls: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Texts:
+    """Cells that are text, or were turned into text by `text_of`."""
+
+    values: pl.Series
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+RawColumn = Numbers | Times | Texts
+
+
+def missing_cells(cells: Numbers | Times) -> np.ndarray:
+    """Return where cells that are not text are missing: null, or NaN."""
+    nulls = np.zeros(len(cells), dtype=bool) if cells.nulls is None else cells.nulls
+    return nulls | np.isnan(cells.values) if cells.values.dtype == np.float64 else nulls
+
+
+def texts(cells: Iterable[object]) -> Texts:
+    """Return Python objects as cells of text, each by `text_of`."""
+    values = [cell if type(cell) is str else text_of(cell) for cell in cells]
+    try:
+        return Texts(pl.Series(values, dtype=pl.String))
+    except UnicodeEncodeError:
+        # Half surrogate pairs keep their numbers, so that two texts that differ name two privacy units.
+        clean = [None if value is None else value.encode("utf-8", "backslashreplace").decode() for value in values]
+    return Texts(pl.Series(clean, dtype=pl.String))
+
+
+def misfits(column: pl.Series) -> Texts:
+    """Return cells of a type that no field can hold: unreadable, or missing where they are null."""
+    return Texts(pl.repeat(UNREADABLE, len(column), dtype=pl.String, eager=True).set(column.is_null(), None))
+
+
+def decimals(column: pl.Series) -> Texts:
+    """Return decimal numbers written as text, without zeros at their end: 2.50 is the number 2.5."""
+    return Texts(column.str.replace(_TRAILING_ZEROS, "$1"))
+
+
+def is_readable(cells: pl.Series) -> np.ndarray:
+    """Return where text cells are texts of their own, and do not stand for what is none; false where missing."""
+    stands_for_none = (cells == UNREADABLE) | cells.str.starts_with(_BYTES)
+    return (~stands_for_none).fill_null(value=False).to_numpy()
+
+
+def text_of(cell: object) -> str | None:
+    """Return the text that stands for one Python object: None when it means *missing*, else by `_RULES`."""
+    if cell is None or type(cell).__name__ in {"NAType", "NaTType"}:
+        return None
+    for types, rule in _RULES:
+        if isinstance(cell, types):
+            return rule(cell)
+    return UNREADABLE
+
+
+def _integer(cell: int | np.integer) -> str:
+    value = int(cell)
+    if value.bit_length() <= _MOST_BITS:
+        return str(value)
+    # Longer literals may be refused by int-to-text conversion, and as floats they lie beyond every bound.
+    return "-1e400" if value < 0 else "1e400"
+
+
+def _decimal(cell: Decimal) -> str | None:
+    if cell.is_nan():
+        return None
+    # 1E+2 is the number 100, as other tables write it; digits that no float holds are not written out.
+    is_whole = cell.is_finite() and cell == cell.to_integral_value() and cell.adjusted() <= _MOST_DIGITS
+    return re.sub(_TRAILING_ZEROS, r"\1", format(cell, "f") if is_whole else str(cell))
+
+
+def _moment(cell: dt.datetime) -> str:
+    if cell.tzinfo is not None:
+        try:
+            cell = cell.astimezone(dt.UTC).replace(tzinfo=None)
+        except (OverflowError, ValueError, TypeError):
+            return UNREADABLE
+    return cell.isoformat()
+
+
+def _bytes(cell: bytes) -> str:
+    try:
+        return cell.decode()
+    except UnicodeDecodeError:
+        # No text and no category, but the same text for the same bytes only: they may name a privacy unit.
+        return f"{_BYTES}{cell.hex()}"
+
+
+# In this order: bool is an int, datetime is a date, and NumPy's duration is one of its integers.
+_RULES: tuple[tuple[tuple[type, ...], Callable[[Any], str | None]], ...] = (
+    ((str,), str.__str__),
+    ((bool, np.bool_), lambda cell: "true" if cell else "false"),
+    ((np.timedelta64,), lambda cell: None if np.isnat(cell) else UNREADABLE),
+    ((int, np.integer), _integer),
+    ((float, np.floating), lambda cell: None if math.isnan(cell) else repr(float(cell))),
+    ((Decimal,), _decimal),
+    ((dt.datetime,), _moment),
+    ((dt.date,), dt.date.isoformat),
+    ((np.datetime64,), lambda cell: None if np.isnat(cell) else str(cell.astype("datetime64[us]"))),
+    ((uuid.UUID,), uuid.UUID.__str__),
+    ((bytes,), _bytes),
+)
 
 
 WRITTEN_NUMBER: Final = r"^-?(?:0|[1-9][0-9]*)(?:\.0|\.[0-9]*[1-9])?$"
 """A number as programs write it. Text such as 007, 1e3 or 250.00 in a list of texts is a name, not a number."""
 
 _LARGE: Final = r"^-?[1-9](?:\.[0-9]+)?e\+[0-9]{2,3}$"  # as programs write whole numbers beyond 16 digits
-_PLAIN_SPACES: Final = " \t\r\n"
 
 
 def plain_texts(cells: pl.Series) -> pl.Series:
     """Return texts in the plain form of the number, moment or Boolean that they are; other texts as they stand.
 
-    Returns a number as programs write it, without ``.0`` at its end and without an exponent where it is whole; a moment
-    in UTC and ISO form, a midnight as its day; true and false in lower case; all without white space around.
+    Numbers as programs write them, without ``.0`` at the end and without an exponent where whole; moments in UTC and
+    ISO form, a midnight as its day; true and false in lower case; all without white space around.
 
     >>> plain_texts(pl.Series([" 250.0", "250.00", "V70 ", "2010-12-31 01:00+01:00"])).to_list()
     ['250', '250.00', 'V70 ', '2010-12-31']
     """
-    bare = cells.str.strip_chars(_PLAIN_SPACES)
+    bare = cells.str.strip_chars(_SPACES)
     number = bare.str.replace(r"\.0$", "").replace("-0", "0")
     found = number.zip_with(bare.str.contains(WRITTEN_NUMBER), cells)
     lower = bare.str.to_lowercase()
     found = lower.zip_with(lower.is_in(["true", "false"]), found)
     is_large = bare.str.contains(_LARGE).fill_null(value=False)
     if is_large.any():
-        found = found.scatter(is_large.arg_true(), list(map(_in_digits, bare.filter(is_large))))
+        values = [(text, float(text)) for text in bare.filter(is_large)]
+        written = [text if math.isinf(value) else category_key(value) for text, value in values]
+        found = found.scatter(is_large.arg_true(), written)
     moments, is_time = read_times(cells)
     return found.scatter(np.flatnonzero(is_time), moment_texts(moments[is_time])) if is_time.any() else found
 
 
 def number_texts(values: np.ndarray) -> pl.Series:
     """Return the plain text of numbers, the same for 250 and 250.0.
-
-    values: bool, int64, uint64 or float64, shape (n,).
 
     >>> number_texts(np.array([250.0, 2.5, -0.0, np.nan])).to_list()
     ['250', '2.5', '0', None]
@@ -56,11 +196,6 @@ def number_texts(values: np.ndarray) -> pl.Series:
     return pl.Series(list(map(_number_text, values.tolist())), dtype=pl.String)
 
 
-def _in_digits(text: str) -> str:
-    value = float(text)
-    return text if math.isinf(value) else category_key(value)
-
-
 def _number_text(value: float) -> str | None:
     if math.isnan(value):
         return None
@@ -68,9 +203,7 @@ def _number_text(value: float) -> str | None:
 
 
 def moment_texts(values: np.ndarray) -> pl.Series:
-    """Return the ISO text of moments; a midnight is a day.
-
-    values: int64 (n,), microseconds since 1970-01-01.
+    """Return the ISO text of moments in microseconds since 1970; a midnight is a day.
 
     >>> moment_texts(np.array([0, 3_600_000_000])).to_list()
     ['1970-01-01', '1970-01-01T01:00:00']
@@ -87,7 +220,6 @@ DAY_MICROSECONDS: Final = 86_400_000_000
 
 _SPACES: Final = " \t\r\n"
 _LARGEST: Final = float(np.finfo(np.float64).max)
-_MOST_DIGITS: Final = 308
 _MOMENT: Final = (
     r"^([0-9]{4})-([0-9]{2})-([0-9]{2})"
     r"(?:[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]{1,6})[0-9]*)?)?"
@@ -97,12 +229,10 @@ _MOMENT: Final = (
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ReadNumbers:
-    """What text cells say as numbers.
+    """What text cells say as numbers: `integers` where `is_integer`, which is exact, and `reals` elsewhere.
 
-    integers: int64 (n,), the cells written as integers of 64 bits, and those from 2**53 on with a point and zeros; 0
-    elsewhere; is_integer: bool (n,), where `integers` holds the cell; reals: float64 (n,), all other numbers; NaN where
-    the cell is missing, no number, or in `integers`. Never infinite: a number beyond the range of floats is the largest
-    float of its sign.
+    Integers are cells written as such in 64 bits, and those from 2**53 on with a point and zeros. Reals are NaN where
+    a cell is missing, no number, or an integer; beyond the range of floats they are the largest float of their sign.
     """
 
     integers: np.ndarray
@@ -176,22 +306,22 @@ def _odd_reals(cells: pl.Series) -> np.ndarray:
 
 
 def read_times(cells: pl.Series) -> tuple[np.ndarray, np.ndarray]:
-    """Return text cells as moments.
+    """Return text cells as microseconds since 1970, 0 where unreadable, and where they could be read.
 
-    cells: ISO dates, or ISO dates and times with or without seconds, fraction and offset; ``Z`` is offset zero. Returns
-    values: int64 (n,), microseconds since 1970-01-01 in UTC (or in the cell's own time, without an offset); 0 where
-    unreadable; is_time: bool (n,), where a cell could be read.
+    ISO dates, or dates and times with or without seconds, fraction and offset; in the cell's own time without one.
     """
     parts = cells.str.strip_chars(_SPACES).str.extract_groups(_MOMENT).struct.unnest().get_columns()
     if parts[0].null_count() == len(cells):
         return np.zeros(len(cells), dtype=np.int64), np.zeros(len(cells), dtype=bool)
     year, month, day, hour, minute, second, fraction = map(_whole_number, (*parts[:6], parts[6].str.pad_end(6, "0")))
     offset, offset_is_valid = _offset_minutes(parts[7])
-
-    days = _days_since_epoch(year, month, day)
-    seconds = ((days * 24 + hour) * 60 + minute - offset) * 60 + second
+    months = ((year - 1970) * 12 + month - 1).astype("datetime64[M]")
+    first, after = (each.astype("datetime64[D]").astype(np.int64) for each in (months, months + 1))
+    seconds = (((first + day - 1) * 24 + hour) * 60 + minute - offset) * 60 + second
     is_time = parts[0].is_not_null().to_numpy() & offset_is_valid
-    is_time &= _is_calendar_day(year, month, day) & (hour < 24) & (minute < 60) & (second < 60)
+    # The year 0 is not one of Python's or SQL's.
+    is_time &= (year >= 1) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= after - first)
+    is_time &= (hour < 24) & (minute < 60) & (second < 60)
     return np.where(is_time, seconds * 1_000_000 + fraction, 0), is_time
 
 
@@ -209,19 +339,3 @@ def _offset_minutes(offsets: pl.Series) -> tuple[np.ndarray, np.ndarray]:
     negative = offsets.str.starts_with("-").fill_null(value=False).to_numpy()
     total = hours * 60 + minutes
     return np.where(negative, -total, total), (hours < 24) & (minutes < 60)
-
-
-def _is_calendar_day(year: np.ndarray, month: np.ndarray, day: np.ndarray) -> np.ndarray:
-    """Return whether the Gregorian calendar has the day; the year 0 is not one of Python's or SQL's."""
-    is_leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
-    lengths = np.array([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
-    length: np.ndarray = lengths[np.where(month <= 12, month, 0)] + (is_leap & (month == 2))
-    return (year >= 1) & (day >= 1) & (day <= length)
-
-
-def _days_since_epoch(year: np.ndarray, month: np.ndarray, day: np.ndarray) -> np.ndarray:
-    """Return days since 1970-01-01 in the Gregorian calendar, counting years from March so leap days come last."""
-    from_march = (month + 9) % 12
-    y = year - (from_march >= 10)
-    days: np.ndarray = 365 * y + y // 4 - y // 100 + y // 400 + (from_march * 306 + 5) // 10 + day - 719_469
-    return days

@@ -1,8 +1,7 @@
 """Read the cells of CSV files as text: exactly those of Python's own parser, without calling it where no quote is.
 
-Python's CSV parser is the rule because no text makes it fail: a stray quote in one cell must not decide whether there
-is an error. It reads text only; what the text means is decided cell by cell under the schema. Lines without quotes are
-cells between separators, which Polars finds several times as fast.
+Python's parser is the rule because no text makes it fail: a stray quote in one cell must not decide whether there is
+an error. Lines without quotes are cells between separators, which Polars finds several times as fast.
 """
 
 import contextlib
@@ -17,7 +16,7 @@ from typing import Final
 
 import polars as pl
 
-from lapwing.rows.codec.cells import RawColumn, Texts
+from lapwing.rows.cells import RawColumn, Texts
 from lapwing.rows.guard import guarded
 from lapwing.rows.threads import in_order
 from lapwing.schema.scalars import quote
@@ -30,10 +29,7 @@ _Lines = str | list[list[str]]
 
 
 class CsvFile:
-    """A text file with one row per line and column names in the first.
-
-    path: text in UTF-8 or UTF-16, zipped where its name ends in .gz.
-    """
+    """A text file in UTF-8 or UTF-16 with one row per line and column names in the first; zipped if it ends in .gz."""
 
     nested: frozenset[str] = frozenset()
     known_rows = None
@@ -88,7 +84,7 @@ class CsvFile:
         """Return the columns at some positions; lines that end before one miss the cell."""
         if isinstance(lines, str):
             return guarded(self._what, lambda: self._split(positions, lines))
-        return guarded(self._what, lambda: [_column(self._without_gaps(lines), at) for at in positions])
+        return guarded(self._what, lambda: self._parsed(positions, lines))
 
     def _split(self, positions: Sequence[int], lines: str) -> list[pl.Series]:
         rows = pl.Series([lines.removesuffix("\n")], dtype=pl.String).str.split("\n").explode()
@@ -97,15 +93,12 @@ class CsvFile:
         cells = rows.str.split_exact(self.separator, max(positions)).struct
         return [cells.field(f"field_{at}") for at in positions]
 
-    def _without_gaps(self, lines: list[list[str]]) -> list[list[str]]:
-        """Return the lines that are rows.
-
-        With one column an empty line is how Polars and others write a row whose cell is missing. No row of more
-        columns is written without its separators.
-        """
-        if len(self.names) == 1:
-            return [line or [""] for line in lines]
-        return [line for line in lines if line]
+    def _parsed(self, positions: Sequence[int], lines: list[list[str]]) -> list[pl.Series]:
+        # With one column an empty line is how Polars and others write a row whose cell is missing. No row of more
+        # columns is written without its separators.
+        rows = [line or [""] for line in lines] if len(self.names) == 1 else [line for line in lines if line]
+        cells = ([line[at] if at < len(line) else None for line in rows] for at in positions)
+        return [pl.Series(column, dtype=pl.String) for column in cells]
 
 
 def _open_text(path: Path) -> io.TextIOBase:
@@ -122,7 +115,3 @@ def _open_text(path: Path) -> io.TextIOBase:
         stream = io.TextIOWrapper(raw, encoding=encoding, errors="backslashreplace", newline="")
         opened.pop_all()
     return stream
-
-
-def _column(lines: list[list[str]], at: int) -> pl.Series:
-    return pl.Series([line[at] if at < len(line) else None for line in lines], dtype=pl.String)

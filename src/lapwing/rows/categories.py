@@ -1,8 +1,7 @@
 """Recognise cells of fields whose regular values are a list.
 
-A text cell is first looked up as it is. Cells that this does not settle, and cells that are not text, are recognised
-by what they mean: the number, the Boolean or the moment that a category stands for. What is still unknown goes, where
-the field says so, by its text to a category that is a prefix of it, or to the one category for all that is not listed.
+First by the text as it is, then by what it means (a number, a Boolean, a moment), then, where the field says so, by a
+category that is a prefix of it, or the one category for all that is not listed.
 """
 
 from collections.abc import Callable
@@ -12,10 +11,14 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from lapwing.rows.codec.cells import Numbers, RawColumn, Texts, Times, is_readable
-from lapwing.rows.codec.parsing import (
+from lapwing.rows.cells import (
     DAY_MICROSECONDS,
     WRITTEN_NUMBER,
+    Numbers,
+    RawColumn,
+    Texts,
+    Times,
+    is_readable,
     moment_texts,
     number_texts,
     plain_texts,
@@ -77,7 +80,7 @@ class _Categories:
 def category_reader(field: Field) -> Callable[[RawColumn], np.ndarray]:
     """Return the function from cells to positions in the field's list, unknown cells at the last code.
 
-    Returns from cells to int64 codes; missing cells of `Numbers` and `Times` get any code.
+    Missing cells of `Numbers` and `Times` get any code.
     """
     known = _categories(field)
 
@@ -96,9 +99,6 @@ def category_reader(field: Field) -> Callable[[RawColumn], np.ndarray]:
     return read
 
 
-# ----------------------------------------------------------------------------------------------------- the cells
-
-
 def _text_codes(cells: pl.Series, known: _Categories) -> np.ndarray:
     found = cells.cast(known.texts, strict=False).to_physical()
     if not found.null_count():
@@ -114,11 +114,6 @@ def _text_codes(cells: pl.Series, known: _Categories) -> np.ndarray:
     places = odd.cast(pl.Enum(distinct)).to_physical().to_numpy()
     codes[rest] = (_unlisted_texts(distinct, meant, known) if known.has_rules else meant)[places]
     return codes
-
-
-def _as_listed(cells: pl.Series, known: _Categories) -> np.ndarray:
-    """Return the codes of texts that are a category to the letter."""
-    return _positions(cells.cast(known.texts, strict=False).to_physical())
 
 
 def _positions(found: pl.Series) -> np.ndarray:
@@ -156,9 +151,6 @@ def _number_codes(cells: np.ndarray, known: _Categories) -> np.ndarray:
     return known.integers.find(cells.astype(np.int64, copy=False))
 
 
-# ------------------------------------------------------------------------------------ texts that are not listed
-
-
 def _settled(cells: Numbers | Times, codes: np.ndarray, known: _Categories) -> np.ndarray:
     """Return the codes of cells that are not text, those that stand for no category by the text they stand for."""
     rest = codes == _UNKNOWN
@@ -179,12 +171,10 @@ def _unlisted_texts(cells: pl.Series, codes: np.ndarray, known: _Categories) -> 
     texts = plain_texts(cells)
     # A number is not yet compared to the letter: 1e+22 may be listed.
     for length in (None, *known.folds):
-        found = _as_listed(texts if length is None else texts.str.head(length), known)
+        head = texts if length is None else texts.str.head(length)
+        found = _positions(head.cast(known.texts, strict=False).to_physical())
         codes = np.where(rest & (codes == _UNKNOWN), found, codes)
     return np.where(rest & (codes == _UNKNOWN), known.unlisted, codes)
-
-
-# ------------------------------------------------------------------------------------------------ the categories
 
 
 def _categories(field: Field) -> _Categories:

@@ -1,0 +1,314 @@
+"""Draft a schema from a table, and count without noise how well tables fit their schema.
+
+A CSV file has no types, so each of its columns gets the narrowest type that all its cells can be read as.
+"""
+
+import os
+from bisect import bisect_left
+from dataclasses import dataclass, replace
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import polars as pl
+
+from lapwing.errors import DataError, SchemaError
+from lapwing.judge.declared import Declared, compare_declared
+from lapwing.judge.metrics import REAL, Internal
+from lapwing.rows.cells import (
+    DAY_MICROSECONDS,
+    RawColumn,
+    Texts,
+    Times,
+    missing_cells,
+    read_numbers,
+    read_reals,
+    read_times,
+)
+from lapwing.rows.codec import encoder
+from lapwing.rows.files import TableFile, find_files, open_file
+from lapwing.rows.guard import guarded, private_boundary
+from lapwing.rows.linked import code_linked
+from lapwing.rows.readers import open_table
+from lapwing.rows.source import all_codes, coded_table
+from lapwing.rows.units import UnitNumbers
+from lapwing.schema.fields import Field, FieldType
+from lapwing.schema.linked import LinkedSchema
+from lapwing.schema.scalars import quote
+from lapwing.schema.schemas import PrivacyUnit, Schema
+
+_PARQUET = (".parquet", ".pq")
+_READ: tuple[FieldType, ...] = ("boolean", "integer", "number", "date", "datetime")
+_DATE_LENGTH = 10
+_CHUNK_ROWS = 2**18
+_TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Object)
+
+
+@private_boundary
+def draft_schema(data: object) -> Internal[Schema]:
+    """Return a draft of a schema: names and types of columns, read off the cells where a file has none; no domain."""
+    if isinstance(data, str | os.PathLike | list | tuple):
+        path = find_files(data)[0]
+        what = f"file {quote(str(path))} cannot be read as Parquet"
+        is_parquet = path.suffix.lower() in _PARQUET
+        types = (
+            guarded(what, lambda: _types_of_frame(pl.scan_parquet(path, glob=False)))
+            if is_parquet
+            else _types_of_texts(open_file(path))
+        )
+    else:
+        types = guarded("data is not a table whose columns can be read", lambda: _types_of_frame(data))
+    if not types:
+        raise DataError("the table has no column; give a table with at least one", code="LW110")
+    fields = tuple(Field(name=name, type=kind, provenance="drafted") for name, kind in types)
+    return Internal(Schema(fields=fields, is_draft=True))
+
+
+def _types_of_texts(file: TableFile) -> list[tuple[str, FieldType]]:
+    """Return names of columns, and the first type that all cells which are not empty can be read as, else string."""
+    possible = {name: np.ones(len(_READ), dtype=bool) for name in file.names}
+    filled = set()
+    for chunk in file.chunks(file.names, _CHUNK_ROWS):
+        for name, cells in chunk.items():
+            assert isinstance(cells, Texts)
+            texts = cells.values.str.strip_chars().replace("", None).drop_nulls()
+            if len(texts):
+                filled.add(name)
+                possible[name] &= _readable(texts)
+    return [
+        (name, _READ[int(possible[name].argmax())] if name in filled and possible[name].any() else "string")
+        for name in file.names
+    ]
+
+
+def _readable(texts: pl.Series) -> np.ndarray:
+    """Return, for each type, whether all texts can be read as it."""
+    is_flag = texts.str.to_lowercase().is_in(["true", "false"]).to_numpy()
+    numbers = read_numbers(texts)
+    is_number = (numbers.is_integer | ~np.isnan(numbers.reals)) & ~is_flag
+    _, is_time = read_times(texts)
+    is_date = is_time & (texts.str.len_chars() == _DATE_LENGTH).to_numpy()
+    return np.array([each.all() for each in (is_flag, numbers.is_integer, is_number, is_date, is_time)])
+
+
+def _types_of_frame(frame: Any) -> list[tuple[str, FieldType]]:  # noqa: ANN401 - any frame that narwhals knows
+    """Return names and types of the columns of a data frame."""
+    # What PyArrow calls a schema is all that is needed of its tables, batches and datasets.
+    empty_table = getattr(getattr(frame, "schema", None), "empty_table", None)
+    known = nw.from_native(frame if empty_table is None else empty_table())
+    return [(name, _field_type(name, dtype)) for name, dtype in known.collect_schema().items()]
+
+
+def _field_type(name: str, dtype: nw.dtypes.DType) -> FieldType:
+    """Return the schema's type for a column's type."""
+    kinds: tuple[tuple[bool, FieldType], ...] = (
+        (dtype == nw.Boolean, "boolean"),
+        (dtype.is_integer(), "integer"),
+        (dtype.is_numeric(), "number"),
+        (dtype == nw.Date, "date"),
+        (dtype == nw.Datetime, "datetime"),
+        (any(dtype == text for text in _TEXT), "string"),
+    )
+    for is_kind, kind in kinds:
+        if is_kind:
+            return kind
+    raise DataError(
+        f"column {quote(name)} is of type {dtype}, which no field can hold; convert or drop it first", code="LW107"
+    )
+
+
+_COUNTS = ("cells", "missing", "clamped", "special", "misfit", "folded", "unlisted")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldFit:
+    """Count the cells of one column by how they fit their field.
+
+    Missing: empty cells, NaN, and the schema's texts for it. Clamped: beyond the bounds; a release takes the nearest
+    bound. Misfits: unknown categories, text that is no number or date, infinities; a release takes them as missing,
+    where that is allowed. Folded: texts that are not listed and count under their longest listed prefix. Unlisted:
+    other such texts, which count under the category that the schema names.
+    """
+
+    name: str
+    cells: int
+    missing: int
+    clamped: int
+    special: int
+    misfit: int
+    folded: int = 0
+    unlisted: int = 0
+
+
+@private_boundary
+def check_table(data: object, schema: Schema) -> Internal[tuple[FieldFit, ...]]:
+    """Count, for every modelled field, the cells that do not fit it."""
+    schema.check_complete()
+    names = [field.name for field in schema.columns]
+    encoders = [[encoder(each) for each in _stages(field)] for field in schema.columns]
+    counts = np.zeros((len(names), len(_COUNTS)), dtype=np.int64)
+    for chunk in open_table(data, schema).chunks(names, _CHUNK_ROWS):
+        for row, (field, stages) in enumerate(zip(schema.columns, encoders, strict=True)):
+            cells = chunk[field.name]
+            counts[row] += _counts(cells, field, [encode(cells) for encode in stages])
+    named = [dict(zip(_COUNTS, found, strict=True)) for found in counts.tolist()]
+    return Internal(tuple(FieldFit(name=name, **found) for name, found in zip(names, named, strict=True)))
+
+
+def _stages(field: Field) -> list[Field]:
+    """Return a field, and before it the same with fewer rules for texts that are not listed, if it has any."""
+    if not field.folds and field.unlisted is None:
+        return [field]
+    folding = replace(field, unlisted=None)
+    return [replace(folding, hierarchy=None), folding, field]
+
+
+def _counts(cells: RawColumn, field: Field, stages: list[np.ndarray]) -> tuple[int, ...]:
+    """Return the counts of one chunk, in the order of `_COUNTS`, from the codes under each stage of the field."""
+    codes = stages[-1]
+    is_last = codes == field.domain.last
+    missing = int(np.count_nonzero(is_last & _is_missing(cells, field)))
+    clamped = 0
+    if not field.is_categorical:
+        clamped = int(np.count_nonzero((codes < field.domain.values) & _is_outside(cells, field)))
+    special = int(np.count_nonzero((codes >= field.domain.values) & ~is_last))
+    left = [int(np.count_nonzero(each == field.domain.last)) for each in stages]
+    folded, unlisted = (left[0] - left[1], left[1] - left[2]) if len(stages) > 1 else (0, 0)
+    return len(codes), missing, clamped, special, left[-1] - missing, folded, unlisted
+
+
+def _is_missing(cells: RawColumn, field: Field) -> np.ndarray:
+    """Return where cells are empty, NaN, or a text that the schema calls missing."""
+    if isinstance(cells, Texts):
+        texts = pl.Series(["", *field.missing_values], dtype=pl.String)
+        return np.asarray(cells.values.is_in(texts).fill_null(value=True).to_numpy())
+    return missing_cells(cells)
+
+
+def _is_outside(cells: RawColumn, field: Field) -> np.ndarray:
+    """Return where numbers and dates lie outside the bounds; false where a cell is neither."""
+    low, high = field.range.lo, field.range.top
+    unit = DAY_MICROSECONDS if field.type == "date" else 1
+    if isinstance(cells, Texts) and field.type in ("date", "datetime"):
+        moments, is_time = read_times(cells.values)
+        numbers = moments // unit
+        return is_time & ((numbers < low) | (numbers > high))
+    if isinstance(cells, Texts):
+        numbers = read_reals(cells.values)
+    elif isinstance(cells, Times):
+        numbers = cells.values // unit
+    else:
+        numbers = cells.values
+    return np.asarray((numbers < low) | (numbers > high))
+
+
+@private_boundary
+def check_declared(data: object, schema: Schema) -> Internal[Declared | None]:
+    """Count the rows that break each rule of a schema, and compare them with its public tables; None without any.
+
+    >>> import polars as pl
+    >>> fields = [{"name": "child", "type": "boolean"}, {"name": "works", "type": "boolean"}]
+    >>> schema = Schema.from_dict({"fields": fields, "rules": [{"never": {"child": True, "works": True}}]})
+    >>> found = check_declared(pl.DataFrame({"child": [True, True], "works": [True, False]}), schema).value
+    >>> found.rules[0].broken["real"]
+    1
+    """
+    if not schema.rules and not schema.public_tables:
+        return Internal(None)
+    with coded_table(data, replace(schema, privacy_unit=None)) as source:
+        return Internal(compare_declared({REAL: all_codes(source, schema)}, schema))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitFit:
+    """Say how the rows of a table spread over its privacy units, and how many rows each ``maxRows`` would keep.
+
+    The rows without identifier are one unit, together.
+    """
+
+    field: str
+    max_rows: int
+    rows: int
+    units: int
+    rows_without: int
+    largest: int
+    kept: tuple[tuple[int, int], ...]
+
+    @property
+    def mean(self) -> float:
+        """Mean number of rows of a unit; 0 for an empty table."""
+        return self.rows / self.units if self.units else 0.0
+
+    @property
+    def dropped_share(self) -> float:
+        """The share of the rows that the schema's own ``maxRows`` drops, from 0 to below 1."""
+        return 1 - dict(self.kept)[self.max_rows] / self.rows if self.rows else 0.0
+
+
+@private_boundary
+def check_units(data: object, schema: Schema) -> Internal[UnitFit]:
+    """Count the rows of each privacy unit of a table.
+
+    >>> fields = [{"name": "id", "type": "integer", "role": "identifier"}, {"name": "flag", "type": "boolean"}]
+    >>> schema = Schema.from_dict({"fields": fields, "privacyUnit": {"field": "id", "maxRows": 2}})
+    >>> import polars as pl
+    >>> found = check_units(pl.DataFrame({"id": [1, 1, 1, 2], "flag": [True] * 4}), schema).value
+    >>> found.units, found.largest, found.kept, found.dropped_share
+    (2, 3, ((1, 2), (2, 3), (3, 4)), 0.25)
+    """
+    unit = schema.privacy_unit
+    if unit is None:
+        raise SchemaError(
+            "the schema has no privacyUnit, so every row is a unit; name one to count its rows", code="LW217"
+        )
+    numbers = UnitNumbers(schema.field(unit.field))
+    for chunk in open_table(data, schema).chunks([unit.field], _CHUNK_ROWS):
+        numbers.add(chunk[unit.field])
+    sizes = np.bincount(numbers.numbers())
+    largest = int(sizes.max(initial=0))
+    usual = [digit * 10**power for power in range(19) for digit in (1, 2, 3, 5)]
+    shown = sorted({unit.max_rows, *usual[: bisect_left(usual, largest) + 1]})  # up to the first that keeps all rows
+    return Internal(
+        UnitFit(
+            field=unit.field,
+            max_rows=unit.max_rows,
+            rows=int(sizes.sum()),
+            units=len(sizes),
+            rows_without=numbers.rows_without,
+            largest=largest,
+            kept=tuple((limit, int(np.minimum(sizes, limit).sum())) for limit in shown),
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkedFit:
+    """Say how all rows of two linked tables fit their fields, and what the rows that a release uses break.
+
+    `children` says how many child rows the keys have, and what each ``maxChildren`` would keep.
+    """
+
+    parent: tuple[FieldFit, ...]
+    child: tuple[FieldFit, ...]
+    children: UnitFit
+    used: tuple[int, int]
+    declared: tuple[Declared | None, Declared | None]
+
+
+@private_boundary
+def check_linked(parent: object, child: object, schema: LinkedSchema) -> Internal[LinkedFit]:
+    """Count what of two linked tables does not fit their schema or breaks its rules."""
+    pair = code_linked(parent, child, schema)
+    of_child = replace(schema.child, privacy_unit=PrivacyUnit(schema.key, schema.max_children))
+    return Internal(
+        LinkedFit(
+            parent=check_table(parent, schema.parent).value,
+            child=check_table(child, schema.child).value,
+            children=check_units(child, of_child).value,
+            used=(pair.parent.rows, pair.child.rows),
+            declared=(
+                compare_declared({REAL: all_codes(pair.parent, schema.counted)}, schema.counted),
+                compare_declared({REAL: all_codes(pair.child, schema.joined)}, schema.joined),
+            ),
+        )
+    )

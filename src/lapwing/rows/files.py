@@ -1,0 +1,263 @@
+"""Read tables from files: Parquet through Polars, CSV, several files in order, and PyArrow datasets."""
+
+import glob
+import itertools
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import polars as pl
+
+from lapwing.errors import DataError
+from lapwing.rows.cells import RawColumn
+from lapwing.rows.csv_files import CsvFile
+from lapwing.rows.engines.frames import LazyReader, batch_chunks, is_nested_arrow
+from lapwing.rows.guard import guarded
+from lapwing.schema.scalars import quote
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+
+
+_CSV_SEPARATORS: Final = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
+_SEPARATION: Final = {",": "comma", "\t": "tab"}
+_SEPARATORS: Final = (",", ";", "\t", "|")
+_PARQUET: Final = (".parquet", ".pq")
+
+
+class _Parquet:
+    """Parquet files of one schema, one after the other: thousands of small ones are read as fast as a large one."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self.path, self._paths = paths[0], list(paths)
+        name = quote(str(self.path))
+        named = f"file {name}" if len(paths) == 1 else f"the {len(paths)} files from {name} on"
+        self._what = f"{named} cannot be read as Parquet"
+        self._query = guarded(self._what, lambda: pl.scan_parquet(self._paths, glob=False, hive_partitioning=False))
+        self.schema = guarded(self._what, self._query.collect_schema)
+        self.names = list(self.schema.names())
+        self.nested = frozenset(name for name, dtype in self.schema.items() if dtype.is_nested())
+
+    @property
+    def known_rows(self) -> int:
+        return guarded(self._what, lambda: int(self._query.select(pl.len()).collect().item()))
+
+    def chunks(self, columns: Sequence[str], rows: int, skip: int = 0) -> Iterator[dict[str, RawColumn]]:
+        """Yield the columns' cells, without the first rows where some are to be left out."""
+        done = skip
+        try:
+            for cells in LazyReader(self._query.slice(skip), self._what).chunks(columns, rows):
+                done += len(cells[columns[0]])
+                yield cells
+        except DataError as error:
+            fault = error
+        else:
+            return
+        yield from self._anew(columns, rows, done, fault)
+
+    def _anew(self, columns: Sequence[str], rows: int, skip: int, fault: DataError) -> Iterator[dict[str, RawColumn]]:
+        """Yield the cells from a row on, file by file: an error names the one that cannot be read."""
+        if len(self._paths) == 1:
+            yield from self._by_pyarrow(columns, rows, skip, fault)
+            return
+        for path in self._paths:
+            file = _Parquet([path])
+            height = file.known_rows
+            if skip < height:
+                yield from file.chunks(columns, rows, skip)
+            skip = max(0, skip - height)
+
+    def _by_pyarrow(
+        self, columns: Sequence[str], rows: int, skip: int, fault: DataError
+    ) -> Iterator[dict[str, RawColumn]]:
+        """Yield the cells from a row on as PyArrow reads them: text that is no UTF-8, which Polars refuses, too."""
+        height = 0
+        try:
+            batches = guarded(self._what, lambda: _arrow_batches(self.path, columns, rows))
+            while (batch := guarded(self._what, lambda: next(batches, None))) is not None:
+                yield from batch_chunks(batch.slice(skip), columns, rows)
+                skip, height = max(0, skip - batch.num_rows), height + batch.num_rows
+        except DataError:
+            height = -1
+        if height != self.known_rows:  # fewer than a damaged file claims
+            raise fault
+
+
+def _arrow_batches(path: Path, columns: Sequence[str], rows: int) -> "Iterator[pa.RecordBatch]":
+    import pyarrow.parquet as pq  # noqa: PLC0415 - the user's own
+
+    found: Iterator[pa.RecordBatch] = pq.ParquetFile(path).iter_batches(batch_size=rows, columns=list(columns))
+    return found
+
+
+TableFile = CsvFile | _Parquet
+"""One file, or several that are read as one: column names, which of them are nested, and cells."""
+
+
+class FileStamps:
+    """What tells that files are no longer those that were opened.
+
+    By device, number and time of the last change, which hang on who writes to files and when, and not on what is in
+    them: whether there is an error may depend neither on rows nor on their size.
+    """
+
+    def __init__(self, paths: Iterable[str | os.PathLike[str]]) -> None:
+        self._stamps = {path: _stamp(path) for path in paths}
+
+    def check(self) -> None:
+        """Refuse files of which one was written to, replaced or taken away."""
+        for path, stamp in self._stamps.items():
+            if _stamp(path) != stamp:
+                raise DataError(
+                    f"file {quote(os.fspath(path))} was changed while its rows were in use; "
+                    "let nobody write to it, and begin again",
+                    code="LW109",
+                )
+
+
+def _stamp(path: str | os.PathLike[str]) -> tuple[int, int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_mtime_ns
+
+
+class FilesReader:
+    """Read several files as one table, each by its own format; Parquet files of one schema by one query."""
+
+    def __init__(self, files: Sequence[TableFile], stamps: FileStamps) -> None:
+        self._stamps = stamps
+        self._files = _runs_of_parquet(files)
+        self.kind: Literal["path"] = "path"
+        counts = [file.known_rows for file in self._files]
+        self.known_rows: int | None = None if None in counts else sum(filter(None, counts))
+
+    def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
+        """Yield the columns' cells, file after file, at most `rows` rows at a time."""
+        self._stamps.check()
+        for file in self._files:
+            yield from file.chunks(columns, rows)
+        self._stamps.check()
+
+
+def find_files(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[Path]:
+    """Return the data files that a path, folder, pattern or list of them stands for, in a fixed order."""
+    if not isinstance(source, str | os.PathLike):
+        return [path for part in source for path in find_files(part)]
+    text = os.fspath(source)
+    path = Path(text)
+    if path.is_dir():
+        return _files_of_folder(path)
+    if not path.exists() and glob.has_magic(text):
+        found = sorted(Path(name) for name in glob.glob(text, recursive=True))
+        return [_known(match) for match in found if match.is_file()] or _no_file(f"no file matches {quote(text)}")
+    if not path.exists():
+        _no_file(f"file {quote(text)} does not exist")
+    return [_known(path)]
+
+
+def open_file(path: Path) -> TableFile:
+    """Return a file ready to read; only its column names and types have been looked at."""
+    suffix = _suffix(path)
+    if suffix in _PARQUET:
+        return _Parquet([path])
+    assert suffix is not None
+    return CsvFile(path, _CSV_SEPARATORS[suffix])
+
+
+def header_fault(file: TableFile) -> str | None:
+    """Say what keeps the first line of a text file from being column names, if something does, and never quote it.
+
+    Asked where a column is absent: a first line in another separator is one name by the rules of CSV, which a sentence
+    that asks for each column of the schema would hide.
+    """
+    if not isinstance(file, CsvFile) or len(file.names) > 1:
+        return None
+    if not file.names:
+        return "is empty; give a file whose first line has the column names"
+    if "\0" in file.names[0]:
+        return "begins with zero bytes, not with a line of column names; write it again as text"
+    way = _SEPARATION[file.separator]
+    if any(sign in file.names[0] for sign in _SEPARATORS):
+        return f"has one column in its first line; is it {way}-separated? Write it so"
+    return None
+
+
+def _files_of_folder(folder: Path) -> list[Path]:
+    found = sorted(path for path in folder.rglob("*") if path.is_file() and _suffix(path) is not None)
+    # Other tools keep unfinished and bookkeeping files under such names.
+    shown = [path for path in found if not any(part[0] in "._" for part in path.relative_to(folder).parts)]
+    return shown or _no_file(f"folder {quote(str(folder))} holds no .parquet or .csv file")
+
+
+def _no_file(what: str) -> list[Path]:
+    raise DataError(f"{what}; give the path of a .parquet or .csv file, or of a folder of such files", code="LW101")
+
+
+def _suffix(path: Path) -> str | None:
+    """Return the known suffix that a file name ends in."""
+    name = path.name.lower()
+    return next((suffix for suffix in (*_CSV_SEPARATORS, *_PARQUET) if name.endswith(suffix)), None)
+
+
+def _known(path: Path) -> Path:
+    if _suffix(path) is None:
+        known = ", ".join((*_PARQUET, *_CSV_SEPARATORS))
+        raise DataError(
+            f"file {quote(str(path))} is of no known kind; its name must end in one of {known}", code="LW102"
+        )
+    return path
+
+
+def _runs_of_parquet(files: Sequence[TableFile]) -> list[TableFile]:
+    """Return the files in their order, and for each run of Parquet files of equal schema one for all of them."""
+    merged: list[TableFile] = []
+    for schema, run in itertools.groupby(files, lambda file: file.schema if isinstance(file, _Parquet) else None):
+        same = list(run)
+        merged += same if schema is None or len(same) == 1 else [_Parquet([file.path for file in same])]
+    return merged
+
+
+_WHAT: Final = "the PyArrow dataset cannot be read"
+# PyArrow's own defaults, 16 batches of 4 files, are 64 times as much memory.
+_BATCHES_AHEAD: Final = 2
+_FILES_AHEAD: Final = 1
+
+
+class DatasetReader:
+    """Read a PyArrow dataset, batch by batch; every pass reads its files anew."""
+
+    def __init__(self, dataset: "ds.Dataset") -> None:
+        self._dataset = dataset
+        self._stamps = FileStamps(_local_files(dataset))
+        self.kind: Literal["pyarrow"] = "pyarrow"
+        self.known_rows: int | None = None
+        self.names: list[str] = list(dataset.schema.names)
+
+    @property
+    def nested(self) -> set[str]:
+        """The names of columns that hold several values per cell."""
+        return {field.name for field in self._dataset.schema if is_nested_arrow(field.type)}
+
+    def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
+        """Yield the columns' cells, at most `rows` rows at a time."""
+        import pyarrow.dataset as ds  # noqa: PLC0415 - the user's own
+
+        self._stamps.check()
+        wanted = {name: ds.field(name) for name in columns}
+        ahead = {"batch_readahead": _BATCHES_AHEAD, "fragment_readahead": _FILES_AHEAD}
+        batches = guarded(_WHAT, lambda: self._dataset.to_batches(wanted, batch_size=rows, **ahead))
+        while (batch := guarded(_WHAT, lambda: next(batches, None))) is not None:
+            yield from batch_chunks(batch, columns, rows)
+        self._stamps.check()
+
+
+def _local_files(dataset: Any) -> list[str]:  # noqa: ANN401 - a dataset of any kind
+    """Return the files of a dataset that lie on this machine."""
+    if hasattr(dataset, "children"):
+        return [path for child in dataset.children for path in _local_files(child)]
+    system = getattr(dataset, "filesystem", None)
+    return list(dataset.files) if getattr(system, "type_name", None) == "local" else []

@@ -1,1 +1,0 @@
-"""Files and folders of rows, read in chunks."""

@@ -1,0 +1,284 @@
+"""Open any kind of table under a schema, and read its rows as chunks of raw cells.
+
+What can go wrong here depends on names, types and files, never on a cell. A DuckDB relation is a query that every pass
+runs anew; what DuckDB says when it fails may quote a cell, and is never passed on.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args
+
+import polars as pl
+
+from lapwing.errors import DataError, ParameterError
+from lapwing.rows.cells import RawColumn
+from lapwing.rows.engines.dask_frames import DaskReader
+from lapwing.rows.engines.frames import (
+    FrameReader,
+    LazyReader,
+    arrow_reader,
+    as_table,
+    batch_chunks,
+    is_nested_arrow,
+    is_nested_pandas,
+    pandas_reader,
+    polars_reader,
+)
+from lapwing.rows.engines.spark_frames import SparkReader
+from lapwing.rows.files import DatasetReader, FilesReader, FileStamps, find_files, header_fault, open_file
+from lapwing.rows.guard import guarded
+from lapwing.schema.scalars import quote, told
+from lapwing.schema.schemas import Schema
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+T = TypeVar("T")
+
+_WHAT: Final = (
+    "the DuckDB relation cannot be run; keep its connection open and free of other results, and what it reads in place"
+)
+_INTERRUPTED: Final = "Query interrupted"
+
+# Whatever the connection's settings of Arrow are, these arrive as the text that DuckDB itself writes: numbers of more
+# digits than Arrow's decimals hold, and bytes of which only DuckDB knows the meaning.
+_AS_TEXT: Final = frozenset({"hugeint", "uhugeint", "bignum", "varint", "uuid", "bit"})
+_NESTED: Final = frozenset({"list", "array", "struct", "map", "union", "variant"})
+
+
+class RelationReader:
+    """Read a DuckDB relation, batch by batch, in the order that DuckDB gives."""
+
+    def __init__(self, relation: "duckdb.DuckDBPyRelation") -> None:
+        if not _has_arrow():
+            raise DataError(
+                "DuckDB hands rows over by PyArrow, which is not installed; install lapwing[duckdb]", code="LW701"
+            )
+        self._relation = relation
+        self.kind: Literal["duckdb"] = "duckdb"
+        self.known_rows: int | None = None
+        self.names: list[str] = guarded(_WHAT, lambda: list(relation.columns))
+        self._types: dict[str, str] = dict(
+            zip(self.names, guarded(_WHAT, lambda: [each.id for each in relation.types]), strict=True)
+        )
+
+    @property
+    def nested(self) -> set[str]:
+        """The names of columns that hold several values per cell."""
+        return {name for name, kind in self._types.items() if kind in _NESTED}
+
+    def check_case(self, wanted: Sequence[str]) -> None:
+        """Refuse names that another column has in another case: in SQL they are one."""
+        folded = Counter(name.lower() for name in self.names)
+        for name in wanted:
+            if folded[name.lower()] > 1:
+                raise DataError(
+                    f"the relation has a column that differs from {quote(name)} in case alone; rename or drop it",
+                    code="LW105",
+                )
+
+    def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
+        """Yield the columns' cells, at most `rows` rows at a time."""
+        reader = guarded(_WHAT, lambda: _interruptible(lambda: self._stream(columns, rows)))
+        try:
+            while (batch := guarded(_WHAT, lambda: _interruptible(lambda: next(reader, None)))) is not None:
+                yield from batch_chunks(batch, columns, rows)
+        finally:
+            # The connection takes no other query while a result is open.
+            guarded(_WHAT, reader.close)
+
+    def _stream(self, columns: Sequence[str], rows: int) -> "pa.RecordBatchReader":
+        selected: Any = self._relation.project(", ".join(self._expression(name) for name in columns))
+        if list(selected.columns) != list(columns):
+            raise DataError(
+                "the DuckDB relation's columns changed or have names that SQL reads otherwise; rename them",
+                code="LW105",
+            )
+        open_stream = getattr(selected, "to_arrow_reader", None) or selected.fetch_record_batch  # the latter before 1.5
+        stream: pa.RecordBatchReader = open_stream(rows)
+        return stream
+
+    def _expression(self, name: str) -> str:
+        column = '"' + name.replace('"', '""') + '"'
+        kind = self._types[name]
+        if kind in _AS_TEXT:
+            return f"CAST({column} AS VARCHAR) AS {column}"
+        if kind == "time with time zone":  # no field holds a time of day, and Arrow has none with a zone
+            return f"CAST({column} AS TIME) AS {column}"
+        return column
+
+
+def _has_arrow() -> bool:
+    try:
+        import pyarrow  # noqa: F401, PLC0415 - the user's own
+    except ImportError:
+        return False
+    return True
+
+
+def _interruptible(work: Callable[[], T]) -> T:
+    """Run a query; where Ctrl-C ends it, which DuckDB tells as an error of its own, let it be what it is."""
+    try:
+        return work()
+    except RuntimeError as error:
+        if str(error) != _INTERRUPTED:
+            raise
+    raise KeyboardInterrupt
+
+
+Kind = Literal["pandas", "polars", "pyarrow", "path", "duckdb", "dask", "spark"]
+"""What the user's table is; rows out come back in the same kind."""
+
+_MOST_NAMED = 5
+
+
+RowReader = FrameReader | LazyReader | FilesReader | RelationReader | DatasetReader | DaskReader | SparkReader
+"""A table that can be read, again and again, in one stable order: at least one and at most so many rows at a time.
+
+Its `kind` is what the user's table is; `known_rows`, where they can be had without reading it, are private.
+"""
+
+
+def check_kind(kind: object) -> None:
+    """Refuse what is no kind of table."""
+    if not isinstance(kind, str) or kind not in get_args(Kind):
+        raise ParameterError(
+            f"kind must be one of {', '.join(get_args(Kind))}, got {told(kind)}; name the frames you want",
+            code="LW303",
+        )
+
+
+def open_table(data: object, schema: Schema) -> RowReader:
+    """Return a reader of a table that has every column that the schema models; no other column is ever read.
+
+    A path may be a .parquet or .csv file, a folder of such files, or a pattern such as ``data/*.parquet``.
+
+    >>> schema = Schema.from_dict({"fields": [{"name": "sex", "type": "string", "categories": ["f", "m"]}]})
+    >>> open_table(pl.DataFrame({"age": [3]}), schema)
+    Traceback (most recent call last):
+    lapwing.errors.DataError: the table has no column "sex"; rename its columns, or rename or drop the field
+    `lapwing explain LW104` says why, and what to do
+    """
+    wanted = [field.name for field in schema.columns]
+    if schema.privacy_unit is not None and schema.privacy_unit.field not in wanted:
+        wanted.append(schema.privacy_unit.field)
+    paths = data if isinstance(data, list | tuple) else [data]
+    if paths and all(isinstance(part, str | os.PathLike) for part in paths):
+        return _open_files(data, wanted)
+    return _open_frame(data, wanted)
+
+
+def _open_files(source: Any, wanted: list[str]) -> RowReader:  # noqa: ANN401 - checked by the caller
+    paths = find_files(source)
+    stamps = FileStamps(paths)
+    files = [open_file(path) for path in paths]
+    for file in files:
+        name = f"file {quote(str(file.path))}"
+        fault = None if set(wanted) <= set(file.names) else header_fault(file)
+        if fault is not None:
+            raise DataError(f"{name} {fault}", code="LW116")
+        _check_names(file.names, wanted, name)
+        _check_nested(file.nested, wanted)
+    return FilesReader(files, stamps)
+
+
+def _open_frame(data: Any, wanted: list[str]) -> RowReader:  # noqa: ANN401 - that is what is found out here
+    if type(data).__module__.startswith("narwhals."):
+        data = guarded("the table cannot be unwrapped", data.to_native)
+    reader, names, nested = _opened(data)
+    _check_names(names, wanted, "the table")
+    _check_nested(nested, wanted)
+    if isinstance(reader, RelationReader):
+        reader.check_case(wanted)
+    return reader
+
+
+def _opened(data: Any) -> tuple[RowReader, Sequence[Any], set[Any]]:  # noqa: ANN401 - that is what is found out here
+    """Return a reader of a frame, the names of its columns, and those that hold several values per cell."""
+    if isinstance(data, pl.DataFrame | pl.LazyFrame):
+        what = "the lazy frame cannot be run"
+        schema = data.schema if isinstance(data, pl.DataFrame) else guarded(what, data.collect_schema)
+        frame = polars_reader(data) if isinstance(data, pl.DataFrame) else LazyReader(data, what)
+        return frame, schema.names(), {name for name, dtype in schema.items() if dtype.is_nested()}
+    if _is_a(data, "pandas", {"DataFrame"}):
+        types = zip(data.columns, data.dtypes, strict=True)
+        return pandas_reader(data), list(data.columns), {name for name, dtype in types if is_nested_pandas(dtype)}
+    if _is_a(data, "pyarrow", {"RecordBatch", "Table"}):
+        table = as_table(data)
+        return (
+            arrow_reader(table),
+            table.schema.names,
+            {each.name for each in table.schema if is_nested_arrow(each.type)},
+        )
+    reader = _engine_reader(data)
+    return reader, reader.names, reader.nested
+
+
+def _engine_reader(data: Any) -> "RelationReader | DatasetReader | DaskReader | SparkReader":  # noqa: ANN401
+    """Return the reader of a table that its own library runs."""
+    if _is_relation(data, "DuckDBPyRelation"):
+        return RelationReader(data)
+    if _is_a(data, "pyarrow", {"Dataset"}):
+        return DatasetReader(data)
+    if _is_a(data, "dask", {"DataFrame"}):
+        return DaskReader(data)
+    if not _is_a(data, "pyspark", {"DataFrame"}):
+        raise DataError(_no_table(data), code="LW108")
+    if type(data).__module__.startswith("pyspark.pandas."):
+        data = guarded("the Spark frame cannot be used", data.to_spark)
+    return SparkReader(data)
+
+
+def _is_relation(data: object, name: str) -> bool:
+    return _is_a(data, "duckdb", {name}) or _is_a(data, "_duckdb", {name})
+
+
+def _no_table(data: object) -> str:
+    """Say what is wrong with data that is no table."""
+    if _is_relation(data, "DuckDBPyConnection"):
+        return "a DuckDB connection is no table; give a relation, such as connection.sql(...) or connection.table(...)"
+    if _is_a(data, "pyarrow", {"RecordBatchReader", "Scanner"}):
+        return (
+            f"a PyArrow {type(data).__name__} can be read once, and a release reads its rows several times; "
+            "give a dataset, or the table that read_all() or to_table() returns"
+        )
+    return (
+        f"data of type {type(data).__name__} is not a table; give a pandas, Polars, PyArrow, DuckDB, Dask or Spark "
+        "table, or the path of a .parquet or .csv file"
+    )
+
+
+def _is_a(data: object, package: str, names: set[str]) -> bool:
+    """Return whether an object is one of another package's tables, without importing that package."""
+    return any(kind.__name__ in names and kind.__module__.partition(".")[0] == package for kind in type(data).__mro__)
+
+
+def _check_names(names: Sequence[object], wanted: Sequence[str], where: str) -> None:
+    """Refuse a table without the schema's columns. Names of other columns are never shown: they may be a row."""
+    if not all(isinstance(name, str) for name in names):
+        raise DataError(f"{where} has column names that are not text; rename its columns", code="LW105")
+    present = Counter(names)
+    absent = [name for name in wanted if name not in present]
+    if absent:
+        raise DataError(
+            f"{where} has no column {_listed(absent)}; rename its columns, or rename or drop the field",
+            code="LW104",
+        )
+    twice = [name for name in wanted if present[name] > 1]
+    if twice:
+        raise DataError(f"{where} has more than one column {_listed(twice)}; rename or drop all but one", code="LW105")
+
+
+def _check_nested(nested: frozenset[str] | set[str], wanted: Sequence[str]) -> None:
+    found = [name for name in wanted if name in nested]
+    if found:
+        raise DataError(
+            f"column {_listed(found)} holds several values per cell; unnest it into plain columns", code="LW107"
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(quote(name) for name in names[:_MOST_NAMED])
+    return shown if len(names) <= _MOST_NAMED else f"{shown} and {len(names) - _MOST_NAMED} more"
