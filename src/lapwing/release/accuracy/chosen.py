@@ -139,7 +139,7 @@ def _not_proved(certificate: Certificate) -> Statement:
     what = _NOT_PROVED.get(certificate.mechanism, _ELSE)
     text = f"No bound is proved for {what}; `release.replicates` estimates such errors."
     return Statement(
-        key="not_proved", text=text, value=None, unit="", confidence=None, basis="model", source="docs/uncertainty.md"
+        key="not_proved", text=text, value=None, unit="", confidence=None, basis="model", source="docs/accuracy.md"
     )
 
 

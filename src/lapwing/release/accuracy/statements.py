@@ -73,7 +73,7 @@ _FORMS: Final[Mapping[str, _Form]] = MappingProxyType(
 _DISTANCES: Final[Mapping[str, _Form]] = MappingProxyType(
     {
         "PSMM": _Form(
-            ("at most this", "at most {}"), "of a column's length", "simulation", "docs/psmm.md", is_bound=True
+            ("at most this", "at most {}"), "of a column's length", "simulation", "docs/pmm.md", is_bound=True
         ),
         "": _Form(("at most this", "at most {}"), "of a column's length", "simulation", "docs/pmm.md", is_bound=True),
     }
