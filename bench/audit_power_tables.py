@@ -1,4 +1,4 @@
-"""The tables of docs/audit-power.md, from the figures: ``python bench/audit_power_tables.py``.
+"""What the audits see of planted bugs, from the figures: ``python bench/audit_power_tables.py``.
 
 Reads ``audit_power.csv``, ``audit_black_box.csv``, ``tight_audit.csv``, ``recorded_play.csv`` and ``mutants.csv`` in
 ``bench/results`` and prints Markdown.

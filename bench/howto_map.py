@@ -1,4 +1,4 @@
-"""The map of docs/howto/map-points.md: its picture, and how far three mechanisms are from its invented points.
+"""The map of docs/map-points.md: its picture, and how far three mechanisms are from its invented points.
 
     python bench/howto_map.py [-o docs/img]
 
@@ -20,7 +20,7 @@ from png import shades, side_by_side, write_png
 import lapwing as lw
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "howto" / "map-points.md"
+PAGE = ROOT / "docs" / "map-points.md"
 RESULTS = ROOT / "bench" / "results" / "howto_map.csv"
 SIDES = np.array([20.0, 16.0])
 STEP = 0.1

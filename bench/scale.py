@@ -8,7 +8,7 @@
 ``targets``   the largest of these: what issue 13 set limits for
 ``overhead``  counting beside each engine's own count of the same tables, in one process
 ``stages``    what a cluster would do, on local Spark and Dask: passes, shuffles by person, rows out
-``plots``     ratios, growth exponents, pictures and the tables of two pages, from the runs that there are
+``plots``     ratios, growth exponents, pictures and all tables, from the runs that there are
 
 Tables are generated in the scratch folder where they are not there yet. Every run is a process of its own; its line is
 added to ``scale_runs.csv`` (``scale_engines.csv`` for the last two) at once, with commit and machine. What is there is
@@ -267,11 +267,11 @@ def main() -> None:
     options = parser.parse_args()
     options.scratch.mkdir(parents=True, exist_ok=True)
     if options.part == "plots":
-        from scale_pages import update_pages
+        from scale_pages import print_tables
         from scale_summary import summarise
 
         summarise(options.output, HERE.parent / "docs" / "img")
-        update_pages(HERE.parent / "docs", options.output)
+        print_tables(options.output)
         return
     with TemporaryDirectory(dir=options.scratch) as own:
         options.own = Path(own)

@@ -1,16 +1,11 @@
-"""The tables of `docs/scale.md` and `docs/cluster-plan.md`, made anew from the CSV files of `scale_summary.py`.
-
-Each stands between ``<!-- figures: NAME ... -->`` and ``<!-- end of figures -->``; the words around are ours.
-"""
+"""All tables of what scale costs, from the CSV files of `scale_summary.py`; docs/scale.md has what decides."""
 
 import csv
-import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 Line = dict[str, str]
 
-PAGES = ("scale.md", "cluster-plan.md")
 GOAL_ROWS = 10**10
 NAMES = {"cpu_s": "CPU s", "peak_mb": "peak MB", "open_s": "open", "read_s": "read", "count_s": "count"}
 NAMES |= {"noise_s": "noise", "fit_s": "fit", "draw_s": "draw", "write_s": "write"}
@@ -22,16 +17,10 @@ STAGES = {
 STAGES |= {"rows": "rows out"}
 
 
-def update_pages(docs: Path, results: Path) -> None:
-    """Put the newest tables into the pages."""
-    for page in PAGES:
-        path = docs / page
-        text = path.read_text()
-        for name, table in TABLES.items():
-            made = "\n".join(table(results))
-            pattern = rf"(<!-- figures: {name} [^\n]*-->\n).*?(<!-- end of figures -->)"
-            text = re.sub(pattern, lambda found, made=made: f"{found[1]}\n{made}\n\n{found[2]}", text, flags=re.DOTALL)
-        path.write_text(text)
+def print_tables(results: Path) -> None:
+    """Print each table in Markdown, under its name."""
+    for name, table in TABLES.items():
+        print(f"{name}:", "", *table(results), "", sep="\n")
 
 
 def read(path: Path) -> list[Line]:
@@ -44,7 +33,8 @@ def read(path: Path) -> list[Line]:
 
 def markdown(head: list[str], body: Iterable[list[str]]) -> list[str]:
     """Return the lines of a table."""
-    return [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *body)]
+    first, *rest = [f"| {' | '.join(row)} |" for row in (head, *body)]
+    return [first, "|" + "---|" * len(head), *rest]
 
 
 def brief(text: str, digits: int = 3) -> str:

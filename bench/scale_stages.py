@@ -1,7 +1,7 @@
 """What each stage of a release takes on an engine: a pass, a shuffle by person, a stream of codes, rows out.
 
 `scale.py stages` starts this, for ten times as many rows a second time: what does not grow is the fixed cost of a job,
-the rest is the cost per row that `docs/cluster-plan.md` multiplies. Spark writes what its jobs did; what they shuffled
+the rest is the cost per row that `docs/scale.md` multiplies. Spark writes what its jobs did; what they shuffled
 is added up from there.
 """
 

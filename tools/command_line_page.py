@@ -1,6 +1,7 @@
 """Write docs/reference/command-line.md from the commands themselves: ``python tools/command_line_page.py``."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,8 +13,8 @@ _HEAD = """\
 
 # The command line
 
-What each command says with `--help`. Errors have codes, which `lapwing explain CODE` explains; commands that say
-*internal* show things about real rows, for their owner only.
+What each command says with `--help`, which every one has. Errors have codes, which `lapwing explain CODE` explains;
+commands that say *internal* show things about real rows, for their owner only.
 """
 
 
@@ -26,28 +27,31 @@ def main() -> None:
 def page() -> str:
     """Return the page, in Markdown."""
     root, *commands = command_tree.shown_commands()
-    shown = [_HEAD, *_listed("Options of all commands", root.options), f"{root.epilog}\n"]
-    for each in commands:
-        if not each.commands:
-            shown += _command(each)
-    return "\n".join(shown)
+    shown = [each for each in commands if not each.commands]
+    counted = Counter(option for each in shown for option in each.options if option[0] != "--help")
+    shared = tuple(option for option, times in counted.items() if times > 1)
+    parts = [_HEAD, *_listed("Options of all commands", root.options), f"{root.epilog}\n"]
+    parts += ["## Options of several commands\n", *_listed("The same wherever a command names them", shared)]
+    return "\n".join([*parts, *(line for each in shown for line in _command(each, shared))])
 
 
-def _command(shown: command_tree.Shown) -> Iterator[str]:
-    """Yield one command: its usage, its text, its arguments and options."""
+def _command(shown: command_tree.Shown, shared: tuple[tuple[str, str], ...]) -> Iterator[str]:
+    """Yield one command: its usage, its text, its arguments and options; shared ones by name."""
     yield f"## {shown.name}\n"
-    yield f"```text\n{shown.usage}\n```\n"
+    yield f"`{shown.usage}`\n"
     for paragraph in shown.text.split("\n\n"):
         yield f"{_plain(paragraph)}\n"
     yield from _listed("Arguments", shown.arguments)
-    yield from _listed("Options", shown.options)
+    yield from _listed("Options", tuple(each for each in shown.options if each not in shared and each[0] != "--help"))
+    named = [f"`{name}`" for name, text in shown.options if (name, text) in shared]
+    if named:
+        yield f"As above: {', '.join(named)}.\n"
 
 
 def _listed(what: str, records: tuple[tuple[str, str], ...]) -> Iterator[str]:
-    """Yield a table of things and what they are."""
+    """Yield a list of things and what they are."""
     if records:
-        lines = [f"| `{name.replace('|', chr(92) + '|')}` | {_plain(text)} |" for name, text in records]
-        yield "\n".join([f"| {what} | |", "|---|---|", *lines, ""])
+        yield "\n".join([f"{what}:\n", *(f"- `{name}`: {_plain(text)}" for name, text in records), ""])
 
 
 def _plain(text: str) -> str:

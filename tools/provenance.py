@@ -1,7 +1,7 @@
 """Build once more from a clone, compare, and write where the built files come from: ``make provenance``.
 
 The statement is one of in-toto (version 1) with SLSA's predicate of provenance (version 1): the hash of each file, the
-commit, what it was built with, and who built it. It is not signed: docs/procurement/dependencies.md says how to.
+commit, what it was built with, and who built it. It is not signed: docs/procurement.md says how to.
 """
 
 import argparse

@@ -5,7 +5,6 @@ compare them. Standard library only.
 """
 
 import json
-import re
 import sys
 import tomllib
 from dataclasses import dataclass
@@ -14,9 +13,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 SBOM = "docs/procurement/lapwing.cdx.json"
-PAGE = "docs/procurement/dependencies.md"
-# The wheels whose sizes the page gives: for any machine, or else for Linux on x86-64 and a Python that runs Lapwing.
-HERE = re.compile(r"-none-any\.whl|-(cp31[12]-cp31[12]|cp3\d+-abi3|py3-none)-manylinux\w*[\w.]*x86_64\.whl")
+PAGE = "docs/procurement.md"
 
 
 class SbomError(Exception):
@@ -171,31 +168,23 @@ def entry(component: Component, *, is_required: bool) -> dict[str, Any]:
     }
 
 
-def megabytes(component: Component) -> str:
-    """Return the size of the wheel for Linux on x86-64, or of the source archive where there is none, in MB."""
-    wheels = [file for file in component.locked.get("wheels", []) if HERE.search(file["url"])]
-    (file, *_) = [*wheels, component.locked.get("sdist")]
-    return f"{file['size'] / 1e6:.1f}"
-
-
-def table(listed: list[Component]) -> str:
-    """Return the table of components for the page."""
-    lines = ["| package | version | licence | what for | MB |", "|---|---|---|---|---:|"]
+def listing(listed: list[Component]) -> str:
+    """Return the packages for the page, by licence; what is not needed by another says what it is for."""
+    by_licence: dict[str, dict[str, str]] = {}
     for each in listed:
-        by = each.why or "needed by " + ", ".join(each.needed_by)
-        when = f" (only if `{each.marker}`)" if each.marker else ""
-        lines.append(f"| {each.name} | {each.version} | {each.licence} | {by}{when} | {megabytes(each)} |")
-    return "\n".join(lines)
+        shown = f"{each.name} {each.version}" + (f" ({each.why})" if each.why else "")
+        by_licence.setdefault(each.licence, {})[shown] = ""
+    return "\n".join(f"- **{licence}**: {', '.join(shown)}" for licence, shown in sorted(by_licence.items()))
 
 
 def page(text: str, lock: dict[str, Any], licences: dict[str, Any]) -> str:
-    """Return the page with its tables made anew: only what stands between the lines that name it."""
+    """Return the page with its lists made anew: only what stands between the lines that name it."""
     required = closure(lock, ())
     optional = {key: by for key, by in closure(lock, extras_of(lock)).items() if key not in required}
     for name, found in {"required": required, "optional": optional}.items():
         begin, end = f"<!-- {name}: written by make sbom -->\n", f"<!-- end of {name} -->"
         before, rest = text.split(begin)
-        text = before + begin + "\n" + table(components(lock, licences, found)) + "\n\n" + end + rest.split(end)[1]
+        text = before + begin + "\n" + listing(components(lock, licences, found)) + "\n\n" + end + rest.split(end)[1]
     return text
 
 

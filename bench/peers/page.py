@@ -43,29 +43,35 @@ def page() -> str:
 
 
 def all_tables(fits: list[Line]) -> str:
-    """Return one section for each table and epsilon."""
+    """Return one table: a line for each peer and promise, a column for each table and epsilon, best pairs first."""
     places = [(table, "1") for table in TABLES] + [(SWEPT, epsilon) for epsilon in OTHER_EPSILONS]
-    return "\n\n".join(section(table, epsilon, fits) for table, epsilon in places)
+    lines: dict[tuple[str, str], dict[tuple[str, str], Line]] = {}
+    for line in fits:
+        if line["run"] == "0":
+            lines.setdefault((line["peer"], promise(line)), {})[line["table"], line["epsilon"]] = line
+    first = {key: float(found.get(places[0], {}).get("tv2") or 9) for key, found in lines.items()}
+    shown = sorted((key for key in lines if any(place in lines[key] for place in places)), key=lambda key: first[key])
+    head = ["peer, promise", *(table if epsilon == "1" else f"{table}, ε = {epsilon}" for table, epsilon in places)]
+    rows = [[f"`{peer}`, {kind}", *(scored(lines[peer, kind].get(place)) for place in places)] for peer, kind in shown]
+    sizes = [f"- {table}: {size_of(fits, table)}: {ABOUT_TABLES[table]}." for table in TABLES]
+    made_rows = [f"| {' | '.join(row)} |" for row in (head, *rows)]
+    made_rows.insert(1, "|" + "---|" * len(head))
+    return "\n".join([*sizes, "", *made_rows])
 
 
-def section(table: str, epsilon: str, fits: list[Line]) -> str:
-    """Return the figures of all peers at one table and epsilon, best pairs first."""
-    found = [line for line in fits if (line["table"], line["epsilon"]) == (table, epsilon)]
-    found.sort(key=lambda line: (float(line["tv2"] or 9), line["peer"]))
-    size = f"{int(found[0]['rows']):,} rows, {found[0]['columns']} columns" if found else ""
-    head = "| | promise | 1-way | 2-way | 3-way | AUC | CPU s | MB | |\n|---|---|--:|--:|--:|--:|--:|--:|---|"
-    rows = [row(line) for line in found]
-    title = f"### {table}, ε = {epsilon}\n\n{size}: {ABOUT_TABLES[table]}."
-    return "\n".join([title, "", head, *rows])
+def size_of(fits: list[Line], table: str) -> str:
+    """Return the size of a table in words."""
+    found = next((line for line in fits if line["table"] == table), None)
+    return f"{int(found['rows']):,} rows, {found['columns']} columns" if found else ""
 
 
-def row(line: Line) -> str:
-    """Return a line of a table."""
-    scores = [f"{float(line[key]):.3f}" if line[key] else "" for key in MEASURES]
-    cpu = f"{float(line['fit_cpu_s'] or 0) + float(line['rows_cpu_s'] or 0):.1f}"
-    ending = "" if line["status"] == "done" else line["status"]
-    cells = [f"`{line['peer']}`", promise(line), *scores, cpu + mark(line), line["peak_mb"], ending]
-    return "| " + " | ".join(cells) + " |"
+def scored(line: Line | None) -> str:
+    """Return the error of pairs, the AUC where there is a target, and the CPU seconds of a fit."""
+    if line is None or not line["tv2"]:
+        return "" if line is None else line["status"]
+    cpu = f"{float(line['fit_cpu_s'] or 0) + float(line['rows_cpu_s'] or 0):.1f} s{mark(line)}"
+    auc = f"AUC {float(line['auc']):.3f}; " if line["auc"] else ""
+    return f"{float(line['tv2']):.3f}; {auc}{cpu}"
 
 
 def promise(line: Line) -> str:
@@ -79,19 +85,19 @@ def mark(line: Line) -> str:
 
 
 def losses(fits: list[Line]) -> list[str]:
-    """Return a sentence for each peer, or every column on its own, that beats Lapwing's default in some figure."""
+    """Return a line for each peer, or every column on its own, that beats Lapwing's default in some figure."""
     ours = {key_of(line): line for line in fits if line["peer"] == "lapwing-adaptive" and line["status"] == "done"}
-    found = []
+    found: dict[str, list[str]] = {}
     for line in fits:
         own = ours.get(key_of(line))
         if own is None or line["peer"] == "lapwing-adaptive" or line["status"] != "done":
             continue
         better = [key for key in MEASURES if line[key] and is_better(key, float(line[key]), float(own[key]))]
-        told = ", ".join(f"{MEASURES[key]} {line[key]} against {own[key]}" for key in better)
-        if told:
-            name = "every column on its own" if line["peer"] == FLOOR else f"`{line['peer']}`"
-            found.append(f"- {line['table']}, ε = {line['epsilon']}, {promise(line)}: {name}: {told}.")
-    return found
+        name = "every column on its own" if line["peer"] == FLOOR else f"`{line['peer']}`"
+        for key in better:
+            where = f"{line['table']} at {line['epsilon']} ({line[key]} for {own[key]})"
+            found.setdefault(f"{name}, {promise(line)}, {MEASURES[key]}", []).append(where)
+    return [f"- {name}: {', '.join(told)}." for name, told in found.items()]
 
 
 def key_of(line: Line) -> tuple[str, ...]:
@@ -111,20 +117,16 @@ def missing(fits: list[Line]) -> str:
     if not left:
         return "Nothing of the plan (`plan.py`) was left out."
     peers = dict.fromkeys(fit.peer for fit in left)
-    told = [
-        f"- `{peer}`: " + ", ".join(f"{fit.table} at ε = {fit.epsilon}" for fit in left if fit.peer == peer) + "."
-        for peer in peers
-    ]
-    return "\n".join(told)
+    told = [f"`{peer}` {sum(fit.peer == peer for fit in left)}" for peer in peers]
+    return f"Fits of the plan (`bench/peers/plan.py`) that were not run: {', '.join(told)}."
 
 
 def made(fits: list[Line]) -> str:
     """Return versions, machines and commits."""
     versions = dict.fromkeys((line["peer"].split("-")[0], line["version"]) for line in fits)
     machines = ", ".join(name + (" (marked \\*)" if "Intel" in name else "") for name in of(fits, "machine"))
-    commits = ", ".join(f"`{commit}`" for commit in of(fits, "commit"))
     told = ", ".join(f"{name} {version}" for name, version in sorted(versions))
-    return f"Versions: {told}. Machines: {machines}. Fits at the commits {commits}."
+    return f"Versions: {told}. Machines: {machines}. Commits are in the files of results."
 
 
 def of(lines: Iterable[Line], key: str) -> list[str]:

@@ -25,7 +25,7 @@ BY_DATA = {
     "SparseCounts": "cells that hold rows are drawn one by one, empty ones by the gaps between those that are kept",
     "CategorySelection": "one draw for each text that occurs",
 }
-"""Questions whose answer takes more or fewer secret words by the rows, and why: as docs/side-channels.md says."""
+"""Questions whose answer takes more or fewer secret words by the rows, and why: as docs/threat-model.md says."""
 
 SAME = {
     "MarginalCounts", "TreeCounts", "SecondMoment", "CellSums", "LinearStatistics", "TableDistances", "PrivateDraw",

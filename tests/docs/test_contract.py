@@ -1,4 +1,4 @@
-"""The public names and the command line, compared with what DESIGN 5 and 6 promise as built so far."""
+"""The public names and the command line are those that stay the same between versions (docs/project/package.md)."""
 
 import ast
 import inspect
@@ -13,10 +13,8 @@ import lapwing as lw
 from helpers.command import lapwing
 from lapwing.verbs import front
 
-DESIGN = Path(__file__).resolve().parents[2].parent / "shared" / "DESIGN.md"
-
-# Command, its words in DESIGN 6, and whether it is built. A command that is built offers the options of its line but
-# those of MORE, and --help; one that is not yet built is not shown.
+# Command, its line, and whether it is built. A command that is built offers the options of its line and those of MORE,
+# and --help; one that is not yet built is not shown.
 CONTRACT = {
     "demo": ("demo", True),
     "mechanisms": ("mechanisms", True),
@@ -66,13 +64,10 @@ CONTRACT = {
     "audit": ("lapwing audit [MECHANISM ...] [--runs N]", True),
 }
 
-BEYOND = {"ledger verify", "link"}
-"""Commands that came after DESIGN 6 was written."""
-
 OF_SHELLS = {"--install-completion", "--show-completion"}
 """What every typer offers beside the commands, as it offers `--help`."""
 
-# What the lines of DESIGN 6 leave open. `-o` is also spelt `--output`.
+# What the lines leave open. `-o` is also spelt `--output`.
 MORE = {
     "demo": "-o --quiet",
     "explain": "--list",
@@ -200,15 +195,6 @@ def test_what_is_not_built_yet_is_refused(command):
     assert "no such command" in said.error
 
 
-@pytest.mark.parametrize("command", [command for command in CONTRACT if command not in BEYOND])
-def test_the_lines_are_those_of_the_design(command):
-    if not DESIGN.is_file():
-        pytest.skip("the design is not on this machine")
-    design = " ".join(DESIGN.read_text(encoding="utf-8").split())
-
-    assert CONTRACT[command][0] in design
-
-
 def test_every_help_text_says_something_on_every_option():
     for command in CONTRACT:
         if CONTRACT[command][1]:
@@ -226,7 +212,7 @@ def test_the_help_says_where_an_existing_file_is_replaced(command):
     assert re.search(r"-o, --output [^[]*?replaced if (it is |they are )?there", said)
 
 
-def test_the_public_names_are_those_of_the_design_as_built():
+def test_the_public_names_are_those_of_the_contract():
     assert set(lw.__all__) == NAMES
     assert lw.__all__ == sorted(lw.__all__)
     assert all(getattr(lw, name) is not None for name in NAMES)
@@ -255,13 +241,13 @@ def test_the_import_loads_no_library_of_numbers_or_frames():
     assert said.stdout == "[]\n"
 
 
-def test_evaluate_takes_the_settings_of_the_design_and_few_more():
+def test_evaluate_takes_the_settings_of_the_contract():
     internal, bought = ["target", "by", "test", "model"], [name for name in SYNTHESIZE[2:-1] if name != "mechanism"]
     settings = ["real", "synthetic", "schema", *internal, *bought, "seed"]
     assert list(inspect.signature(lw.evaluate).parameters) == settings
 
 
-def test_synthesize_takes_the_settings_of_the_design():
+def test_synthesize_takes_the_settings_of_the_contract():
     assert list(inspect.signature(lw.synthesize).parameters) == [*SYNTHESIZE, "public_tables", "memory"]
 
 
@@ -273,7 +259,7 @@ def test_linked_tables_take_the_settings_of_one_and_those_of_two():
     assert list(inspect.signature(lw.LinkedRelease.sample).parameters) == ["self", "n", "seed"]
 
 
-def test_anonymize_takes_the_settings_of_the_design_and_returns_what_it_says():
+def test_anonymize_takes_the_settings_of_the_contract_and_returns_what_it_says():
     settings = ["data", "schema", "min_group_size", "partition", "improve", "output", "categories", "rows", "seed"]
     assert list(inspect.signature(lw.anonymize).parameters) == settings
     assert inspect.signature(lw.anonymize).parameters["min_group_size"].default == 10
@@ -281,13 +267,13 @@ def test_anonymize_takes_the_settings_of_the_design_and_returns_what_it_says():
         assert name in dir(lw.AnonymousTable)
 
 
-def test_learn_takes_the_settings_of_the_design():
+def test_learn_takes_the_settings_of_the_contract():
     budget, books = ["epsilon", "delta", "rho"], ["ledger", "dataset", "transcript", "certificate"]
     asked = ["fields", "dictionaries", "quantile", "neighbours"]
     assert list(inspect.signature(lw.Schema.learn).parameters) == ["data", "schema", *budget, *asked, *books]
 
 
-def test_a_release_offers_what_the_design_says_as_built():
+def test_a_release_offers_what_is_promised():
     for name in ("sample", "support", "model", "certificate", "answers", "query", "save", "to_html", "to_croissant"):
         assert hasattr(lw.Release, name)
     described = inspect.signature(lw.Release.to_croissant).parameters

@@ -109,7 +109,7 @@ def test_a_bought_evaluation_asks_the_questions_of_its_line():
         run_evaluation(source, settings, terms, UNRECORDED, debit=lambda: None, sink=kept, secret_bits=SystemBits)
         asked |= {type(answer.question).__name__ for answer in kept.answers}
 
-    assert asked == words(TABLE["[bought evaluation](bought-evaluation.md)"][2])
+    assert asked == words(TABLE["[bought evaluation](evaluate.md#figures-that-may-be-published)"][2])
 
 
 def test_linked_tables_ask_the_questions_of_both_mechanisms_under_the_terms_of_their_line():
@@ -178,12 +178,13 @@ def test_every_question_has_its_sensitivity_its_proof_and_its_tests():
 
     assert set(proofs) == set(tests) == QUESTIONS
     for row in proofs.values():
-        assert (ROOT / "src" / "lapwing" / "curator" / row[-1].strip("`")).is_file()
+        assert (ROOT / "src" / "lapwing" / "kernel" / "questions" / row[-1].strip("`")).is_file()
     for row in tests.values():
-        named = [path for cell in row for path in re.findall(r"`([^`]+)`", cell)]
-        assert len(named) >= 2
-        for path in named:
-            assert (ROOT / path).is_file(), path
+        attained, planted = (re.findall(r"`([^`]+)`", cell) for cell in row)
+        assert attained
+        assert planted
+        for path in (*attained, *(f"boundary/{name}" for name in planted)):
+            assert (ROOT / "tests" / path).is_file(), path
 
 
 def _question_tables():

@@ -57,4 +57,4 @@ def test_the_examples_are_those_of_readme_and_the_blocks_that_run(tmp_path: Path
     (tmp_path / "docs" / "a.md").write_text("```python\n2\n```\n<!-- run -->\n```python\n3\n```\n")
 
     assert examples(tmp_path) == {"README": "1\n", "a": "3\n"}
-    assert len(examples()) > 40
+    assert len(examples()) > 20

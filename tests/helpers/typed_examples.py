@@ -28,10 +28,8 @@ _FOUND: Final = re.compile(r"^(?:ERROR )?(?:\S*/)?(\w+)\.py:(\d+):(?! note:).*\[
 
 _NONE: Final = "has a value for some kinds alone; the example knows which kind it has"
 KNOWN: Final = {
-    "after-the-release": ({"import-untyped"}, "pandas ships no types"),
     "accuracy": ({"operator", "unsupported-operation"}, f"a bound of an answer {_NONE}"),
-    "howto/choosing-epsilon": ({"operator", "unsupported-operation"}, f"the accuracy of a plan {_NONE}"),
-    "concepts/neighbours": ({"union-attr", "missing-attribute"}, f"the noise of a line of a plan {_NONE}"),
+    "budget": ({"operator", "unsupported-operation"}, f"the accuracy of a plan {_NONE}"),
 }
 """What stays in the examples: for each page the kinds of error, as mypy and Pyrefly call them, and why."""
 

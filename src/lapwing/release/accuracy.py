@@ -73,7 +73,7 @@ def release_accuracy(
                 unit="",
                 confidence=None,
                 basis="model",
-                source="docs/uncertainty.md",
+                source="docs/accuracy.md",
             ),
         ),
         marginals=tuple(marginals),

@@ -43,7 +43,7 @@ def minimax_density(matrix: "csr_array", targets: np.ndarray) -> Density:
 
     HiGHS through ``highspy`` (the extra ``lp``) by interior points without crossover, which ends in the middle of all
     best densities; without the extra SciPy's ``highs-ds``, which ends in a corner of them: the same error against the
-    targets, and up to twice the error against the truth (docs/decisions/0011-densities-on-points.md). The program
+    targets, and up to twice the error against the truth (docs/decisions/0001-to-0020.md). The program
     chases the largest noise: `lapwing.mechanisms.linear_statistics.max_entropy.max_entropy_density` has the smaller
     error against the
     truth.

@@ -109,7 +109,7 @@ def max_entropy_density(matrix: "csr_array", targets: np.ndarray, noise: float) 
     step 2, whose largest error follows the largest noise. Maximum entropy with a ridge: Dudík, Phillips, Schapire,
     "Maximum Entropy Density Estimation with Generalized Regularization" (2007). The weight ``1 / noise`` of the squares
     (and not of one over the variance) lets the points themselves count as much as ``1 / noise`` rows would; what was
-    measured is in docs/decisions/0011-densities-on-points.md.
+    measured is in docs/decisions/0001-to-0020.md.
 
     The dual has one number y for each statistic, ``log mean exp(-A^T y) + b . y + noise / 2 * |y|^2``, and is smooth:
     at most 2,000 steps of ``O(non-zeros of A)``. The lower bound comes from at most 200 steps on the dual of

@@ -319,7 +319,7 @@ def _question(cells: BoxCells, cost: Budget) -> MarginalCounts:
 
 REGISTRATION: Final = Registration(
     kind=PSMM,
-    page="docs/psmm.md",
+    page="docs/pmm.md",
     report="counted, with noise, the rows in equal cells, and took the nearest table that has no negative counts.",
     not_proved=INSIDE_CELLS,
     one_row_per_unit=False,

@@ -1,6 +1,6 @@
 """How much memory a release needs, from public numbers, and what a limit leaves for caches.
 
-The constants are measured on releases of up to 200 columns (`docs/memory.md`), and rounded up.
+The constants are measured on releases of up to 200 columns (`docs/engines.md`), and rounded up.
 """
 
 import math
