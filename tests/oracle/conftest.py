@@ -2,9 +2,5 @@
 
 from importlib.util import find_spec
 
-_NEED_SCIPY = [
-    "test_noise_against_opendp.py",
-    "test_table_distances_against_pot.py",
-    "test_wasserstein_against_pot.py",
-]
+_NEED_SCIPY = ["test_noise_against_opendp.py", "test_table_distances_against_pot.py", "test_wasserstein_against_pot.py"]
 collect_ignore = [] if find_spec("scipy") else _NEED_SCIPY

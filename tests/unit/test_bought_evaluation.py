@@ -19,7 +19,7 @@ from lapwing.kernel.room.opening import public_terms
 from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.rows.source import code_table
-from lapwing.runs.bought.running import BoughtEvaluation, run_evaluation
+from lapwing.runs.bought import BoughtEvaluation, run_evaluation
 from lapwing.schema.schemas import Schema
 
 SCHEMA = {
@@ -172,15 +172,7 @@ def test_the_seed_chooses_the_tables_and_is_told():
     assert bought(table, table, {"fields": fields}, seed=None).certificate.seed is not None
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"target": "flag"},
-        {"by": "flag"},
-        {"by": ["flag", "kind"]},
-        {"test": REAL},
-    ],
-)
+@pytest.mark.parametrize("settings", [{"target": "flag"}, {"by": "flag"}, {"by": ["flag", "kind"]}, {"test": REAL}])
 def test_what_is_internal_is_refused_with_a_budget(settings):
     with pytest.raises(ParameterError, match="leave them out, or the budget"):
         bought(**settings)

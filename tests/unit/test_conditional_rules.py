@@ -9,7 +9,7 @@ import pytest
 
 import lapwing as lw
 from helpers.ruled_tables import TANGLED, tangled_rows, violations
-from lapwing.cli.commands.conditions import support_text
+from lapwing.cli.commands.saved import support_text
 from lapwing.errors import LapwingWarning, ParameterError
 from lapwing.model.conditions.rows import rows_given
 from lapwing.model.laws import uniform_law

@@ -16,7 +16,7 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.room.replay import ReplayCurator
 from lapwing.runs.learned.bounds import SHARES, learn_bounds
 from lapwing.runs.learned.grids import search_grid
-from lapwing.runs.learned.opened import opened_field, opened_schema
+from lapwing.runs.learned.settings import opened_field, opened_schema
 from lapwing.schema.fields import Field
 from lapwing.schema.ranges import MAGNITUDE_VALUES, magnitude_codes
 from lapwing.schema.schemas import Schema

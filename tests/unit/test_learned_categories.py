@@ -12,8 +12,8 @@ from lapwing.kernel.questions.category_selection.question import CategorySelecti
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.rows.source import code_table
 from lapwing.runs.learned.categories import learn_categories, prune_dictionaries
-from lapwing.runs.learned.fields import unlisted_name, with_categories
-from lapwing.runs.learned.opened import opened_schema
+from lapwing.runs.learned.domains import unlisted_name, with_categories
+from lapwing.runs.learned.settings import opened_schema
 from lapwing.schema.groupings.category_trees import Parents, Prefixes
 from lapwing.schema.schemas import Schema
 

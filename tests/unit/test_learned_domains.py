@@ -11,9 +11,8 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.room.replay import ReplayCurator
 from lapwing.rows.source import code_table
 from lapwing.runs.learned.bounds import LearnedBounds
-from lapwing.runs.learned.domains import learned_fields, needs_selection
-from lapwing.runs.learned.fields import with_bounds
-from lapwing.runs.learned.opened import opened_schema
+from lapwing.runs.learned.domains import learned_fields, needs_selection, with_bounds
+from lapwing.runs.learned.settings import opened_schema
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 

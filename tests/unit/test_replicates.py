@@ -202,10 +202,7 @@ def test_a_release_of_0_rows_is_refused(release):
             lambda each: each.proportion("pay"),
             "a proportion needs a condition that is true or false, got 'pay'; compare it with a constant",
         ),
-        (
-            lambda each: each.mean("age", confidence=2),
-            "confidence must be above 0 and below 1, got 2.0; 0.95 is usual",
-        ),
+        (lambda each: each.mean("age", confidence=2), "confidence must be above 0 and below 1, got 2.0; 0.95 is usual"),
         (
             lambda each: each.estimate(lambda frame: dict.fromkeys(frame["age"].head(1).cast(pl.String), 1.0)),
             "an estimate must give the same names for every frame; give 0 where nothing is found",

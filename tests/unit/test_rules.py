@@ -11,7 +11,7 @@ import pytest
 import lapwing as lw
 from helpers.ruled_schemas import FIELDS, schema_of
 from lapwing.errors import SchemaError
-from lapwing.runs.learned.opened import opened_schema
+from lapwing.runs.learned.settings import opened_schema
 from lapwing.schema.rules.reading import rules_from
 from lapwing.schema.schemas import Schema
 

@@ -12,7 +12,7 @@ from helpers.learn_runs import learn_settings
 from lapwing.errors import LapwingError, ParameterError, SchemaError
 from lapwing.kernel.terms import Terms
 from lapwing.model.certificate.certificate import Certificate
-from lapwing.runs.learned.outlook import outlook
+from lapwing.runs.learned.running import outlook
 from lapwing.schema.schemas import Schema
 
 HUGE = {"epsilon": 10**6}

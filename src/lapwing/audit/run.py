@@ -60,7 +60,7 @@ def audit(names: Sequence[str] = (), *, runs: int = DEFAULT_RUNS, tell: Tell | N
     References
     ----------
     The exact losses of replay are those of the proof files beside the code of each question; for the bounds on
-    questions see `lapwing.audit.black_box.certified_loss`.
+    questions see `lapwing.audit.worst_case.certified_loss`.
 
     >>> report = audit(["independent"], runs=300)
     >>> report.has_passed

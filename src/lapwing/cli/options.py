@@ -92,8 +92,7 @@ def check_html(path: Path) -> None:
     """Refuse to write a report into a file whose name says that it is something else."""
     if path.suffix.lower() not in (".html", ".htm"):
         raise ParameterError(
-            f"a report must be written to a file that ends in .html, got {quote(path.name)}; rename it",
-            code="LW114",
+            f"a report must be written to a file that ends in .html, got {quote(path.name)}; rename it", code="LW114"
         )
 
 
@@ -140,3 +139,65 @@ def _that_begin(incomplete: str, names: Iterable[str]) -> list[str]:
     """Return the names that begin with a text as they are written or, else, in lower case."""
     cased = (name if name.startswith(incomplete) else name.lower() for name in names)
     return [name for name in cased if name.startswith(incomplete)]
+
+
+# -- Options of commands that spend budget.
+
+
+Epsilon = Annotated[
+    str | None, typer.Option("--epsilon", metavar="E", help="Privacy budget ε, above 0. Alone: pure ε-DP.")
+]
+Delta = Annotated[
+    str | None, typer.Option("--delta", metavar="D", help="With --epsilon: (ε, δ)-DP through zCDP, 0 up to below 1.")
+]
+Rho = Annotated[str | None, typer.Option("--rho", metavar="R", help="zCDP budget ρ, above 0, instead of --epsilon.")]
+MechanismName = Annotated[
+    str | None,
+    typer.Option(
+        "--mechanism",
+        metavar="M",
+        help="See `lapwing mechanisms`. Default: chosen from the schema alone.",
+        autocompletion=mechanism_names,
+    ),
+]
+_EXPECTED_ROWS = typer.Option(
+    "--expected-rows", metavar="N", parser=whole, help="Your public guess of the number of rows, made without the data."
+)
+ExpectedRows = Annotated[int | None, _EXPECTED_ROWS]
+ExpectedRowsNeeded = Annotated[int, _EXPECTED_ROWS]
+Neighbours = Annotated[
+    str,
+    typer.Option(
+        "--neighbours", metavar="R", help="Neighbour relation: add-remove or replace-one.", autocompletion=relations
+    ),
+]
+LedgerFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--ledger", metavar="L", help="Debit this ledger (see `lapwing ledger init`) before any noise is drawn."
+    ),
+]
+Dataset = Annotated[
+    str | None,
+    typer.Option(
+        "--dataset", metavar="NAME", help="The data set's name in the ledger; may be left out when the ledger has one."
+    ),
+]
+TranscriptFile = Annotated[
+    Path | None,
+    typer.Option("--transcript", metavar="T", help="New file that keeps every answer, for `lapwing resume`."),
+]
+PublicTableFiles = Annotated[
+    list[Path],
+    typer.Option(
+        "--public-table",
+        metavar="FILE",
+        help="A public cross-table that rows hold: JSON as in the schema, or CSV with a column count. Repeat for more.",
+    ),
+]
+PublicSource = Annotated[
+    str | None, typer.Option("--public-source", metavar="TEXT", help="Who published the CSV files of --public-table.")
+]
+MechanismSettings = Annotated[
+    list[str], typer.Option("--set", metavar="KEY=VALUE", help="A setting of the mechanism; repeat for more.")
+]

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lapwing.cli.console import Say, counting, shown_progress
-from lapwing.cli.interrupts import interruptible
+from lapwing.cli.console import Say, counting, interruptible, shown_progress
 from lapwing.errors import DataError, LapwingError, ParameterError
 from lapwing.rows.out.outputs import whole_files
 from lapwing.rows.out.row_files import has_row_name, is_folder_name, rows_format
@@ -69,12 +68,7 @@ class Targets:
 
 
 def read_targets(
-    output: str,
-    model: Path | None,
-    certificate: Path | None,
-    *,
-    no_certificate: bool,
-    croissant: Path | None = None,
+    output: str, model: Path | None, certificate: Path | None, *, no_certificate: bool, croissant: Path | None = None
 ) -> Targets:
     """Return the files that the options name."""
     rows, has_folder = rows_place(output)

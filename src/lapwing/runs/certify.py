@@ -125,13 +125,7 @@ def _of_released(
     if finished.model is model:
         return tuple(stated)
     return finished_statements(
-        settings.mechanism,
-        settings.schema,
-        terms,
-        answers,
-        stated,
-        model=finished.model,
-        changed=finished.changed,
+        settings.mechanism, settings.schema, terms, answers, stated, model=finished.model, changed=finished.changed
     )
 
 

@@ -21,12 +21,10 @@ from lapwing.rows.guard import private_boundary
 from lapwing.rows.linked import CodedPair, code_linked
 from lapwing.rows.source import CodedSource
 from lapwing.runs.certify import promised_epsilons
-from lapwing.runs.continuing import Book
 from lapwing.runs.generators import generator
-from lapwing.runs.linked_settings import LinkedSettings, read_linked_settings
 from lapwing.runs.public_points import refuse_private_points
-from lapwing.runs.records import AccountedSink, Records
-from lapwing.runs.settings import Settings
+from lapwing.runs.records import AccountedSink, Book, Records
+from lapwing.runs.settings import LinkedSettings, Settings, read_linked_settings
 from lapwing.verbs.linked_release import LinkedRelease
 from lapwing.verbs.running import run_release
 

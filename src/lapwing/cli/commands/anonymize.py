@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from lapwing.anonymous.settings import Categories, Output, Partition
+from lapwing.cli import options
 from lapwing.cli.console import busy, is_quiet, speaker
-from lapwing.cli.options import Data, Quiet, RowsOut, SchemaFile, whole
 from lapwing.cli.outputs import write_rows
 from lapwing.rows.out.outputs import whole_files
 from lapwing.rows.out.row_files import rows_format
@@ -17,15 +17,18 @@ _KEY = "lapwing"  # of the metadata in a Parquet file
 
 def anonymize(
     context: typer.Context,
-    data: Data,
-    schema: SchemaFile,
+    data: options.Data,
+    schema: options.SchemaFile,
     min_group_size: Annotated[
         int,
         typer.Option(
-            "--min-group-size", metavar="K", parser=whole, help="The k of k-anonymity: units of a group, at least 2."
+            "--min-group-size",
+            metavar="K",
+            parser=options.whole,
+            help="The k of k-anonymity: units of a group, at least 2.",
         ),
     ],
-    output: RowsOut,
+    output: options.RowsOut,
     partition: Annotated[Partition, typer.Option("--partition", help="How groups are found.")] = "practical",
     no_improve: Annotated[
         bool, typer.Option("--no-improve", help="Leave out the moves between groups that bring them closer together.")
@@ -37,13 +40,14 @@ def anonymize(
     rows: Annotated[
         int | None,
         typer.Option(
-            "--rows", metavar="N", parser=whole, help="Rows to write, at least 1. Default: as many as are kept."
+            "--rows", metavar="N", parser=options.whole, help="Rows to write, at least 1. Default: as many as are kept."
         ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option("--seed", metavar="K", parser=whole, help="Seed of the rows drawn, 0 to 2^128 - 1.")
+        int | None,
+        typer.Option("--seed", metavar="K", parser=options.whole, help="Seed of the rows drawn, 0 to 2^128 - 1."),
     ] = None,
-    quiet: Quiet = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Make a k-anonymous table, which is not differentially private."""
     rows_format(output)

@@ -9,9 +9,8 @@ from typing import Annotated
 
 import typer
 
-from lapwing.cli import options as completing
+from lapwing.cli import options
 from lapwing.cli.console import is_quiet, note, speaker
-from lapwing.cli.options import Quiet, misuse, whole
 from lapwing.errors import ParameterError
 from lapwing.rows.out.outputs import whole_files
 
@@ -26,7 +25,7 @@ def audit(
             metavar="MECHANISM",
             help="Audit these alone, and the questions that they ask: mechanisms, or learn, evaluate, link.",
             show_default=False,
-            autocompletion=completing.audited_names,
+            autocompletion=options.audited_names,
         ),
     ] = None,
     runs: Annotated[
@@ -34,14 +33,14 @@ def audit(
         typer.Option(
             "--runs",
             metavar="N",
-            parser=whole,
+            parser=options.whole,
             help="How often each question is asked, 300 to 100000; pairs of tables are N / 150, at least 4.",
         ),
     ] = 3000,
     output: Annotated[
         Path | None, typer.Option("--json", metavar="audit.json", help="Also write all findings here, for programs.")
     ] = None,
-    quiet: Quiet = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Look for broken privacy promises of this installation, on generated tables only.
 
@@ -54,7 +53,7 @@ def audit(
         targets_of(names or (), runs=runs)
     except ParameterError as error:
         # No status 1: a program must be able to tell a slip of the hand from a broken promise.
-        raise misuse(str(error), context, code=error.code) from None
+        raise options.misuse(str(error), context, code=error.code) from None
     with contextlib.ExitStack() as stack:
         places = stack.enter_context(whole_files([output])) if output is not None else ()
         with _shown(quiet=is_quiet(context, quiet)) as tell:

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from lapwing.cli.options import misuse
+from lapwing.cli import options
 from lapwing.errors import ParameterError
 from lapwing.judge.report.page import aligned
 from lapwing.schema.scalars import quote
 
-_PAGE = Path(__file__).with_name("errors.md")
+_PAGE = Path(__file__).resolve().parents[1] / "errors.md"
 _WIDTH = 80
 _ENTRY = re.compile(r"^### (LW\d{3}): (.+?) \{#lw\d{3}\}\n\n(.*?)(?=^##|\Z)", re.MULTILINE | re.DOTALL)
 
@@ -27,7 +27,7 @@ def explain(
 ) -> None:
     """Say what a refusal means, why there is such a rule, and what to do."""
     if all_codes == (code is not None):
-        raise misuse("give a code such as LW310, or --list for all of them", context, code="LW903")
+        raise options.misuse("give a code such as LW310, or --list for all of them", context, code="LW903")
     entries = {number: (title, body) for number, title, body in _ENTRY.findall(_PAGE.read_text(encoding="utf-8"))}
     if code is None:
         print(aligned([("code", "what happened"), *((number, title) for number, (title, _) in entries.items())]))

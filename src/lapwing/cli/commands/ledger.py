@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from lapwing.cli import options as completing
+from lapwing.cli import options
 from lapwing.cli.console import speaker
-from lapwing.cli.options import Quiet
 from lapwing.judge.report.page import aligned
 from lapwing.kernel.budget import accounts as ledger_accounts
 from lapwing.kernel.budget.accounts import Balance, delta_text
@@ -40,10 +39,7 @@ def init(
     unit: Annotated[
         str,
         typer.Option(
-            "--unit",
-            metavar="pure|zcdp",
-            help="Count in ε (pure) or in ρ (zcdp).",
-            autocompletion=completing.notions,
+            "--unit", metavar="pure|zcdp", help="Count in ε (pure) or in ρ (zcdp).", autocompletion=options.notions
         ),
     ],
     limit: Annotated[
@@ -55,7 +51,7 @@ def init(
             "--neighbours",
             metavar="R",
             help="Neighbour relation: add-remove or replace-one.",
-            autocompletion=completing.relations,
+            autocompletion=options.relations,
         ),
     ],
     privacy_unit: Annotated[
@@ -73,7 +69,7 @@ def init(
         ),
     ] = None,
     ledger: LedgerFile = _BOOK,
-    quiet: Quiet = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Open the account of a data set for good."""
     notion = cast("Notion", unit)
@@ -164,7 +160,7 @@ def limit(
     name: Name,
     limit: Annotated[str, typer.Argument(metavar="X", help="The new limit, as at `ledger init`.", show_default=False)],
     ledger: LedgerFile = _BOOK,
-    quiet: Quiet = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Change the limit of a data set."""
     balance = Ledger.open(ledger).set_limit(name, limit)

@@ -6,11 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lapwing.cli import options as completing
-from lapwing.cli.commands.synthesize import Dataset, Delta, Epsilon, LedgerFile, Rho
-from lapwing.cli.console import is_quiet, shown_progress, speaker
-from lapwing.cli.interrupts import interruptible, repeated_line
-from lapwing.cli.options import ModelOut, NoCertificate, Quiet, Seed, check_budget, whole
+from lapwing.cli import options
+from lapwing.cli.console import interruptible, is_quiet, repeated_line, shown_progress, speaker
 from lapwing.cli.outputs import certificate_target, check_rows, write_rows
 from lapwing.errors import DataError, LapwingError
 from lapwing.rows.out.outputs import whole_files
@@ -46,9 +43,9 @@ def link(
     child: Child,
     schema: LinkedSchemaFile,
     output: BothOut,
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    rho: Rho = None,
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = None,
+    rho: options.Rho = None,
     parent_share: Annotated[
         str, typer.Option("--parent-share", metavar="P", help="The parents' part of the budget, above 0 and below 1.")
     ] = "0.5",
@@ -58,7 +55,7 @@ def link(
             "--parent-mechanism",
             metavar="M",
             help="Mechanism of the parent part.",
-            autocompletion=completing.mechanism_names,
+            autocompletion=options.mechanism_names,
         ),
     ] = None,
     child_mechanism: Annotated[
@@ -67,44 +64,51 @@ def link(
             "--child-mechanism",
             metavar="M",
             help="Mechanism of the child part.",
-            autocompletion=completing.mechanism_names,
+            autocompletion=options.mechanism_names,
         ),
     ] = None,
     parents: Annotated[
         int | None,
         typer.Option(
-            "--parents", metavar="N", parser=whole, help="Parents to write, at least 1. Default: the noisy number."
+            "--parents",
+            metavar="N",
+            parser=options.whole,
+            help="Parents to write, at least 1. Default: the noisy number.",
         ),
     ] = None,
     expected_parents: Annotated[
         int | None,
-        typer.Option("--expected-parents", metavar="N", parser=whole, help="Your public guess of how many there are."),
+        typer.Option(
+            "--expected-parents", metavar="N", parser=options.whole, help="Your public guess of how many there are."
+        ),
     ] = None,
     expected_children: Annotated[
         int | None,
-        typer.Option("--expected-children", metavar="N", parser=whole, help="Your public guess of how many there are."),
+        typer.Option(
+            "--expected-children", metavar="N", parser=options.whole, help="Your public guess of how many there are."
+        ),
     ] = None,
-    ledger: LedgerFile = None,
-    dataset: Dataset = None,
+    ledger: options.LedgerFile = None,
+    dataset: options.Dataset = None,
     transcript: Annotated[
         Path | None,
         typer.Option(
             "--transcript", metavar="T", help="Keeps every answer; the same command goes on from it, free of charge."
         ),
     ] = None,
-    seed: Seed = None,
-    model: ModelOut = None,
+    seed: options.Seed = None,
+    model: options.ModelOut = None,
     certificate: Annotated[
         Path | None,
         typer.Option(
             "--certificate", metavar="C.json", help="Where the certificate goes. Default: PARENTS.certificate.json."
         ),
     ] = None,
-    no_certificate: NoCertificate = False,
-    quiet: Quiet = False,
+    no_certificate: options.NoCertificate = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Turn two linked private tables into synthetic parents, each with its children."""
-    check_budget(epsilon, rho, context)
+    options.check_budget(epsilon, rho, context)
     say = speaker(context, quiet)
     check_rows(parents)
     for rows in output:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lapwing.cli import options
 from lapwing.cli.console import note, speaker
-from lapwing.cli.options import Data, Quiet
 from lapwing.errors import ParameterError
 from lapwing.judge.report.page import aligned
 from lapwing.kernel.plain import at_least
@@ -34,7 +34,7 @@ schema_app = typer.Typer(name="schema", help="Draft and check the description of
 
 @schema_app.command()
 def draft(
-    data: Data,
+    data: options.Data,
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="S.json", help="A new file: the skeleton of a schema.")
     ],
@@ -47,7 +47,7 @@ def draft(
 
     from lapwing.internal.suggestions import suggest  # noqa: PLC0415
     from lapwing.judge.report.page import NOTICE  # noqa: PLC0415
-    from lapwing.verbs.schema_draft import draft as draft_of  # noqa: PLC0415
+    from lapwing.verbs.schemas import draft as draft_of  # noqa: PLC0415
 
     drafted = draft_of(data)
     suggestions = suggest(data, drafted).value
@@ -88,7 +88,7 @@ def check(
             metavar="[CHILD]", help="Of linked tables: DATA is the parents, and this the children.", show_default=False
         ),
     ] = None,
-    quiet: Quiet = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Validate a schema, also of linked tables (internal with DATA)."""
     from lapwing.schema.linked import is_linked  # noqa: PLC0415
@@ -281,7 +281,7 @@ def _units(found: "UnitFit") -> list[str]:
     ]
     said = [
         f"The schema's maxRows of {found.max_rows} drops {found.dropped_share:.2%} of the rows. A choice made from "
-        "these counts tells of them: choose maxRows from public knowledge where you can.",
+        "these counts tells of them: choose maxRows from public knowledge where you can."
     ]
     if found.rows_without > found.max_rows:
         said.append(

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lapwing.cli import options
 from lapwing.cli.console import speaker
-from lapwing.cli.options import Quiet
 from lapwing.errors import ParameterError
 from lapwing.judge.report.page import aligned
 from lapwing.schema.scalars import visible
@@ -34,7 +34,7 @@ def convert(
     table: Annotated[
         str | None, typer.Option("--table", metavar="T", help="Which table, where the file describes several.")
     ] = None,
-    quiet: Quiet = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Make a schema of another tool's metadata, and say what is missing."""
     if output.exists():

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lapwing.cli.commands.synthesize import Dataset, Epsilon, LedgerFile, Neighbours, Rho
-from lapwing.cli.console import Say, is_quiet, shown_progress, speaker
-from lapwing.cli.interrupts import interruptible, repeated_line
-from lapwing.cli.options import CertificateOut, Data, NoCertificate, Quiet, check_budget, misuse
+from lapwing.cli import options
+from lapwing.cli.console import Say, interruptible, is_quiet, repeated_line, shown_progress, speaker
 from lapwing.cli.outputs import certificate_target
 from lapwing.errors import LapwingError, ParameterError
 from lapwing.judge.report.page import aligned
@@ -18,9 +16,9 @@ from lapwing.rows.out.outputs import whole_files
 from lapwing.schema.scalars import visible
 
 if TYPE_CHECKING:
-    from lapwing.runs.continuing import Book
     from lapwing.runs.learned.running import LearnedDomain
     from lapwing.runs.learned.settings import LearnSettings
+    from lapwing.runs.records import Book
     from lapwing.schema.fields import Field
     from lapwing.schema.schemas import Schema
 
@@ -34,7 +32,7 @@ _SHOWN = 6
 
 def learn(
     context: typer.Context,
-    data: Data,
+    data: options.Data,
     schema: Annotated[
         Path, typer.Option("--schema", metavar="S.json", help="What is known already; a draft may have blanks.")
     ],
@@ -50,16 +48,14 @@ def learn(
             "Default: every blank field.",
         ),
     ] = [],  # noqa: B006 - typer reads the default and passes a new list
-    epsilon: Epsilon = None,
+    epsilon: options.Epsilon = None,
     delta: Annotated[
         str | None,
         typer.Option(
-            "--delta",
-            metavar="D",
-            help="Needed to list texts that occur; with --epsilon the budget is (ε, δ)-DP.",
+            "--delta", metavar="D", help="Needed to list texts that occur; with --epsilon the budget is (ε, δ)-DP."
         ),
     ] = None,
-    rho: Rho = None,
+    rho: options.Rho = None,
     dictionary: Annotated[
         list[str],
         typer.Option(
@@ -69,12 +65,11 @@ def learn(
         ),
     ] = [],  # noqa: B006
     quantile: Annotated[
-        str,
-        typer.Option("--quantile", metavar="Q", help="Part of the rows that may lie beyond each bound, below 1/4."),
+        str, typer.Option("--quantile", metavar="Q", help="Part of the rows that may lie beyond each bound, below 1/4.")
     ] = "0",
-    neighbours: Neighbours = "add-remove",
-    ledger: LedgerFile = None,
-    dataset: Dataset = None,
+    neighbours: options.Neighbours = "add-remove",
+    ledger: options.LedgerFile = None,
+    dataset: options.Dataset = None,
     transcript: Annotated[
         Path | None,
         typer.Option(
@@ -83,14 +78,14 @@ def learn(
             help="File that keeps every answer: the same command with it goes on, and pays once.",
         ),
     ] = None,
-    certificate: CertificateOut = None,
-    no_certificate: NoCertificate = False,
-    quiet: Quiet = False,
+    certificate: options.CertificateOut = None,
+    no_certificate: options.NoCertificate = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Fill in blank bounds and categories with budget."""
-    check_budget(epsilon, rho, context)
+    options.check_budget(epsilon, rho, context)
     if context.args and not fields:
-        raise misuse(f"got unexpected extra argument ({context.args[0]})", context, code="LW903")
+        raise options.misuse(f"got unexpected extra argument ({context.args[0]})", context, code="LW903")
     if output.exists():
         raise ParameterError(
             f"{output} is there already and may have been edited; give a new file, or remove it", code="LW113"
@@ -98,9 +93,9 @@ def learn(
     target = certificate_target(output, certificate, no_certificate=no_certificate)
 
     from lapwing.kernel.terms import Terms  # noqa: PLC0415
-    from lapwing.runs.continuing import Book  # noqa: PLC0415
-    from lapwing.runs.learned.outlook import outlook  # noqa: PLC0415
+    from lapwing.runs.learned.running import outlook  # noqa: PLC0415
     from lapwing.runs.learned.settings import read_learn_settings  # noqa: PLC0415
+    from lapwing.runs.records import Book  # noqa: PLC0415
     from lapwing.schema.schemas import Schema  # noqa: PLC0415
 
     original = Schema.load_draft(schema)
@@ -128,11 +123,7 @@ def learn(
 
 
 def _produced(
-    data: Path,
-    settings: "LearnSettings",
-    book: "Book",
-    targets: Sequence[Path],
-    inputs: Sequence[Path],
+    data: Path, settings: "LearnSettings", book: "Book", targets: Sequence[Path], inputs: Sequence[Path]
 ) -> "LearnedDomain":
     """Learn, and write schema and certificate as one set, whole or not at all."""
     from lapwing.verbs.learn import learn_domain  # noqa: PLC0415
@@ -191,7 +182,7 @@ def _way_out(found: "LearnedDomain", book: "Book") -> str:
 
 def _summary(found: "LearnedDomain", data: Path, output: Path, account: Sequence[str]) -> list[str]:
     """Return what was learned and what it cost, what was not found, and what comes next."""
-    from lapwing.runs.bought.running import NOTICE  # noqa: PLC0415
+    from lapwing.runs.bought import NOTICE  # noqa: PLC0415
 
     fields = [found.schema.field(name) for name in found.names]
     lines = [(field.name, field.type, _learned(field), field.provenance) for field in fields]

@@ -1,44 +1,117 @@
-"""Run a bought evaluation in the room and certify what came out."""
+"""The settings of a bought evaluation, and its public side, before any private row is read."""
 
 import math
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from lapwing.errors import DataError
+import numpy as np
+
+from lapwing.errors import DataError, ParameterError
 from lapwing.judge.metrics import Releasable
 from lapwing.judge.report.bought import BOUGHT_LEAD, bought_sections
 from lapwing.judge.report.page import Page, aligned, render
 from lapwing.judge.tables.noisy_variation import NoisyVariation, noisy_variations
-from lapwing.judge.tables.public_tables import PublicTables
-from lapwing.kernel.budget.budget import Budget, Number, read_request
-from lapwing.kernel.noise.bits import BitSource, SystemBits
+from lapwing.judge.tables.public_tables import PublicTables, public_tables
+from lapwing.kernel.budget.budget import Budget, BudgetRequest
+from lapwing.kernel.noise.bits import BitSource
 from lapwing.kernel.noise_law import MAX_SD
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.table_distances.question import LARGEST_TOTAL, MOST_BITS, TableDistances
 from lapwing.kernel.room.curator import Curator
-from lapwing.kernel.room.opening import open_room, public_terms
+from lapwing.kernel.room.opening import open_room
 from lapwing.kernel.room.transcript import AnswerSink
-from lapwing.kernel.terms import Terms
+from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.noise_tails import sum_tail
-from lapwing.model.certificate.certificate import Certificate, CostLine, Statement
+from lapwing.model.certificate.certificate import EVALUATION, Certificate, CostLine, Statement
 from lapwing.model.certificate.domain_cost import other_terms_warnings, untold_warnings
 from lapwing.model.certificate.protection import fields_of_origin, uncovered_warnings
 from lapwing.model.queries.row_numbers import rows_statements
-from lapwing.rows.guard import private_boundary
 from lapwing.rows.out.outputs import write_whole
 from lapwing.rows.source import CodedSource, coded_table
-from lapwing.runs.bought.settings import MOST_ROWS, BoughtSettings, read_bought_settings
 from lapwing.runs.certify import ledger_entry, promise_warnings, promised_epsilons
-from lapwing.runs.continuing import Book
+from lapwing.runs.generators import checked_seed, fresh_seed, generator
 from lapwing.runs.records import Records
-from lapwing.runs.settings import usable_schema
+from lapwing.schema.scalars import told
+from lapwing.schema.schemas import Schema
 from lapwing.version import VERSION, code_fingerprint
+
+MOST_ROWS: Final = 2**40
+"""A table is compared as one of at most so many rows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoughtSettings:
+    """Everything public that fixes a bought evaluation, apart from where it is recorded.
+
+    schema: not a draft, with at least one modelled column; request: what was asked for, and the budget it grants.
+    """
+
+    schema: Schema
+    request: BudgetRequest
+    relation: Relation
+    expected_rows: int | None
+    seed: int
+    compared: tuple[PublicTables, ...]
+
+    @property
+    def name(self) -> str:
+        """What the budget is spent on."""
+        return EVALUATION
+
+    @property
+    def selection_delta(self) -> Fraction:
+        """Zero: the tables compared are public."""
+        return Fraction(0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings as plain JSON values, for the transcript."""
+        asked = {"epsilon": self.request.epsilon, "delta": self.request.delta, "rho": self.request.rho}
+        return {
+            EVALUATION: [each.digest for each in self.compared],
+            "schema": self.schema.to_dict(),
+            "request": {key: None if value is None else str(value) for key, value in asked.items()},
+            "relation": self.relation,
+            "expected_rows": self.expected_rows,
+            "seed": self.seed,
+        }
+
+
+def read_bought_settings(
+    synthetic: object,
+    schema: Schema,
+    request: BudgetRequest,
+    *,
+    neighbours: str,
+    expected_rows: int | None,
+    seed: int | None,
+) -> BoughtSettings:
+    """Check what is public, and count the synthetic table."""
+    if expected_rows is not None and (isinstance(expected_rows, bool) or not isinstance(expected_rows, int)):
+        raise ParameterError(
+            f"expected_rows must be a whole number, got {told(expected_rows)}; give a public guess", code="LW315"
+        )
+    if expected_rows is not None and expected_rows > MOST_ROWS:
+        raise ParameterError(
+            f"expected_rows must be at most 2**40, got {expected_rows}; give a public guess", code="LW315"
+        )
+    named = cast("Relation", neighbours)
+    relation = Terms(relation=named, max_rows=schema.max_rows, expected_rows=expected_rows).relation
+    own = checked_seed(seed)
+    used = fresh_seed() if own is None else own
+    with coded_table(synthetic, replace(schema, privacy_unit=None)) as source:
+        parts = list(source.chunks())
+    if not parts:
+        raise DataError("the synthetic table has no row; there is nothing to compare", code="LW110")
+    codes = {name: np.concatenate([part[name] for part in parts]) for name in source.columns}
+    compared = public_tables(codes, schema, rng=generator(used, "evaluate"))
+    return BoughtSettings(
+        schema=schema, request=request, relation=relation, expected_rows=expected_rows, seed=used, compared=compared
+    )
+
 
 NOTICE: Final = "releasable - bought with budget"
 
@@ -312,51 +385,3 @@ def _width_warnings(variations: Sequence[NoisyVariation]) -> tuple[str, ...]:
         for each in variations
         if each.upper - each.lower > _WIDE
     )
-
-
-# -- Buy a comparison of a private table with a public synthetic one: what comes out may be published.
-
-
-@private_boundary
-def bought_evaluation(
-    real: object,
-    synthetic: object,
-    schema: object,
-    *,
-    epsilon: Number | None,
-    delta: Number | None,
-    rho: Number | None,
-    neighbours: str,
-    expected_rows: int | None,
-    ledger: object,
-    dataset: str | None,
-    transcript: object,
-    seed: int | None,
-) -> Releasable[BoughtEvaluation]:
-    """Compare a private table with a public synthetic one under a budget; `lapwing.evaluate` says more.
-
-    synthetic: public already, such as rows drawn from a release; transcript: a new file, or that of the same
-    evaluation: its answers are used again, and nothing is spent again.
-
-    Guarantee: the result is a function of the synthetic table, public settings and noisy answers that are together
-    differentially private at the requested budget for the chosen neighbour relation and the schema's privacy unit.
-    """
-    settings = read_bought_settings(
-        synthetic,
-        usable_schema(schema),
-        read_request(epsilon=epsilon, delta=delta, rho=rho),
-        neighbours=neighbours,
-        expected_rows=expected_rows,
-        seed=seed,
-    )
-    book = Book(ledger=ledger, dataset=dataset, transcript=transcript)
-    fresh = book.fresh()
-    with coded_table(real, settings.schema) as source:
-        terms = public_terms(source, settings.schema, settings.relation, settings.expected_rows)
-        sink, records, recorded = book.begin(fresh, settings, terms)
-        with closing(sink):
-            debit = partial(sink.debit, settings)
-            found = run_evaluation(
-                source, settings, terms, records, debit=debit, sink=sink, secret_bits=SystemBits, recorded=recorded
-            )
-    return Releasable(found)
