@@ -43,12 +43,6 @@ def test_sample_gives_one_row_for_each_condition_of_a_file(model, ending):
     assert re.search(r"support of 3 condition rows, [0-9.]+ effective atoms on average: ", said.err)
 
 
-def test_sample_says_the_support_of_a_condition(model):
-    said = lapwing("sample", model, "--rows", "3", "--where", "sex=f", "-o", "more.csv")
-
-    assert re.search(r"support: [0-9.]+ effective atoms, [0-9.]+% of the rows; rows are drawn ", said.err)
-
-
 @pytest.mark.parametrize(
     ("more", "says"),
     [
@@ -70,20 +64,6 @@ def test_files_of_conditions_that_do_not_fit_are_refused(model, more, says):
     assert said.status == 1
     assert says in said.error
     assert not Path("a.csv").exists()
-
-
-def test_sample_with_a_seed_is_repeatable(model):
-    for out in ("a.csv", "b.csv"):
-        assert lapwing("sample", model, "--rows", "20", "--seed", "9", "-o", out).status == 0
-
-    assert Path("a.csv").read_bytes() == Path("b.csv").read_bytes()
-
-
-def test_a_date_range_is_a_condition_too(model):
-    said = lapwing("sample", model, "--rows", "5", "--where", "day=2020-03-01..2020-03-31", "-o", "a.csv")
-
-    assert said.status == 0, said.err
-    assert pl.read_csv("a.csv")["day"].str.starts_with("2020-03").all()
 
 
 @pytest.mark.parametrize(

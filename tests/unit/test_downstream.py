@@ -1,9 +1,7 @@
-import sys
-
 import numpy as np
 import pytest
 
-from lapwing.errors import LapwingError, ParameterError
+from lapwing.errors import ParameterError
 from lapwing.judge.prediction import downstream
 from lapwing.judge.prediction.downstream import trained_auc
 from lapwing.schema.schemas import Schema
@@ -37,19 +35,6 @@ def test_a_target_that_a_threshold_tells_is_predicted_without_error():
     assert auc(train, test, "yes") == 1
 
 
-def test_a_target_that_categories_tell_is_predicted_without_error():
-    train, test = (with_target(codes, "yes", np.isin(codes["kind"], [1, 4, 6])) for codes in (rows(1), rows(2)))
-
-    assert auc(train, test, "yes") == 1
-
-
-def test_the_wrong_way_round_is_worse_than_nothing():
-    train = with_target(rows(1), "yes", rows(1)["size"] >= 40)
-    test = with_target(rows(2), "yes", rows(2)["size"] < 40)
-
-    assert auc(train, test, "yes") == 0
-
-
 def test_shuffled_labels_teach_nothing():
     train, test = rows(1, 4000), rows(2, 4000)
     train = with_target(train, "yes", np.random.default_rng(3).permutation(train["size"] >= 40))
@@ -57,11 +42,6 @@ def test_shuffled_labels_teach_nothing():
 
     # The truth is a function of one column only: a few wrong steps along it move the area by 0.03 or so.
     assert abs(auc(train, test, "yes") - 0.5) < 0.1
-
-
-def test_labels_that_nothing_tells_are_predicted_by_chance():
-    # Standard deviation of the area for 2000 + 2000 scores that know nothing: 0.0091.
-    assert abs(auc(rows(1, 4000), rows(2, 4000), "yes") - 0.5) < 0.05
 
 
 def test_several_classes_count_alike():
@@ -130,10 +110,6 @@ def test_a_target_alone_cannot_be_predicted():
         trained_auc(rows(1), rows(2), schema, "yes", np.random.default_rng(0))
 
 
-def test_the_same_generator_gives_the_same_area():
-    assert auc(rows(1), rows(2), "class") == auc(rows(1), rows(2), "class")
-
-
 def test_more_rows_than_the_limit_are_sampled(monkeypatch):
     train, test = (with_target(codes, "yes", codes["size"] >= 40) for codes in (rows(1), rows(2)))
     whole = auc(train, rows(2), "class")
@@ -141,10 +117,3 @@ def test_more_rows_than_the_limit_are_sampled(monkeypatch):
 
     assert auc(train, test, "yes") > 0.99
     assert auc(train, rows(2), "class") != whole
-
-
-def test_without_scikit_learn_the_extra_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "sklearn.ensemble", None)
-
-    with pytest.raises(LapwingError, match=r'pip install "lapwing\[report\]"'):
-        auc(rows(1), rows(2), "yes")

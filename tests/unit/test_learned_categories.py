@@ -49,15 +49,6 @@ def test_frequent_texts_are_listed_and_all_others_have_a_category() -> None:
     assert (chunk["town"] == field.categories.index("(other)")).sum() == 50
 
 
-def test_where_no_text_is_frequent_one_category_stands_for_all() -> None:
-    data = pl.DataFrame({"town": [f"rare {place}" for place in range(500)]})
-
-    found, _ = learned(data, TOWNS, Budget.pure(1), ZeroNoiseBits())
-
-    assert found.fields[0].categories == ("(other)",)
-    assert "is frequent enough" in found.notes[0]
-
-
 @pytest.mark.parametrize("taken", ["(other)", "(other 2)"])
 def test_the_name_for_unlisted_texts_is_no_text_that_is_listed(taken) -> None:
     data = pl.DataFrame({"town": ["(other)"] * 500 + [taken] * 500})
@@ -67,14 +58,6 @@ def test_the_name_for_unlisted_texts_is_no_text_that_is_listed(taken) -> None:
     (field,) = found.fields
     assert field.unlisted == unlisted_name(("(other)", taken))
     assert set(field.categories) == {"(other)", taken, field.unlisted}
-
-
-def test_a_text_for_missing_names_no_category() -> None:
-    draft = {"fields": [{"name": "town", "type": "string", "missingValues": ["", "(other)"]}]}
-
-    found, _ = learned(pl.DataFrame({"town": ["Uri"] * 500}), draft, PLENTY, ZeroNoiseBits())
-
-    assert found.fields[0].unlisted == "(other 2)"
 
 
 def test_cost_and_delta_are_shared_evenly_by_texts_and_prefixes() -> None:
@@ -103,12 +86,6 @@ def test_a_prefix_is_listed_where_rows_remain_that_nothing_longer_lists() -> Non
     # 250 and 2 hold no more than what is listed below them; 401 has 700 rows of other codes, V58 and V many.
     assert found.categories == ("250", "250.01", "401")
     assert found.prefixes == ("401", "V", "V58")
-
-
-def test_a_prefix_whose_rest_may_be_noise_is_not_listed() -> None:
-    few, many = (selected({None: {"A1": 1000}, 1: {"A": 1000 + rest}}, (1,)) for rest in (5, 200))
-
-    assert (few.prefixes, many.prefixes) == ((), ("A",))
 
 
 def test_codes_that_are_not_listed_fold_into_the_listed_prefix() -> None:
@@ -150,15 +127,6 @@ def test_dropped_entries_fold_into_the_longest_prefix_that_noise_does_not_explai
     assert found.prefixes == ("A1",)
 
 
-def test_an_entry_that_is_dropped_alone_makes_no_prefix() -> None:
-    entries = [f"A{place}" for place in range(1000)] + ["C1"]
-
-    alone, together = (pruned(names, {"C1": 7, "C2": 7}, lengths=(1,)) for names in (entries, [*entries, "C2"]))
-
-    assert (alone.categories, alone.prefixes) == ((), ())
-    assert (together.categories, together.prefixes) == ((), ("C",))
-
-
 def test_no_row_of_a_pruned_dictionary_is_lost() -> None:
     data = pl.DataFrame({"town": ["Uri"] * 300 + ["Zug", "Glarus", "elsewhere"]})
 
@@ -169,38 +137,6 @@ def test_no_row_of_a_pruned_dictionary_is_lost() -> None:
     assert [type(answer.question) for answer in room.answers] == [MarginalCounts]
     (chunk,) = code_table(data, Schema(fields=found.fields)).chunks()
     assert chunk["town"].tolist() == [0] * 300 + [1] * 3
-
-
-OWN = {"fields": [{"name": "grade", "type": "string", "categories": ["low", "mid", "high"], "categoriesOrdered": True}]}
-
-
-def test_a_list_of_which_nothing_is_dropped_needs_no_further_category() -> None:
-    found, _ = learned(pl.DataFrame({"grade": ["low", "mid", "high"] * 200}), OWN, PLENTY, ZeroNoiseBits())
-
-    (field,) = found.fields
-    assert (field.categories, field.unlisted, field.ordered) == (("low", "mid", "high"), None, True)
-
-
-def test_a_list_keeps_its_order_and_what_was_dropped_comes_last() -> None:
-    found, _ = learned(pl.DataFrame({"grade": ["high", "low"] * 200}), OWN, PLENTY, ZeroNoiseBits())
-
-    assert found.fields[0].categories == ("low", "high", "(other)")
-
-
-def test_a_list_that_noise_hides_stays_as_it_is() -> None:
-    found, _ = learned(pl.DataFrame({"grade": ["low"]}), OWN, Budget.pure(1), ZeroNoiseBits())
-
-    assert found.fields == Schema.from_dict(OWN).fields
-    assert "keeps all" in found.notes[0]
-
-
-def test_dropped_categories_of_numbers_are_told() -> None:
-    draft = {"fields": [{"name": "code", "type": "integer", "categories": [1, 2, 3]}]}
-
-    found, _ = learned(pl.DataFrame({"code": [1, 3] * 200}), draft, PLENTY, ZeroNoiseBits())
-
-    assert found.fields[0].categories == (1, 3)
-    assert "outside the field now" in found.notes[0]
 
 
 def test_parents_of_dropped_categories_are_dropped_with_them() -> None:
