@@ -1,6 +1,8 @@
 """`lapwing sample`: rows, conditions, files of conditions, refusals."""
 
+import contextlib
 import re
+import shutil
 from pathlib import Path
 
 import polars as pl
@@ -10,11 +12,20 @@ from helpers.command import lapwing
 from helpers.small_people import made_model, write_people
 
 
+@pytest.fixture(scope="module")
+def people(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("people")
+    with contextlib.chdir(folder):
+        write_people()
+        made_model(folder)
+    return folder
+
+
 @pytest.fixture
-def model(tmp_path, monkeypatch):
+def model(people, tmp_path, monkeypatch):
+    shutil.copytree(people, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    write_people()
-    return made_model(tmp_path)
+    return tmp_path / "m.lapwing"
 
 
 def names(folder):

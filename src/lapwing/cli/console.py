@@ -4,7 +4,7 @@ import contextlib
 import signal
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,6 +18,13 @@ Say = Callable[[str], None]
 def note(text: str) -> None:
     """Print one line on stderr."""
     print(f"lapwing: {text}", file=sys.stderr)
+
+
+def aligned(lines: Sequence[Sequence[str]], *, right: Iterable[int] = ()) -> str:
+    """Return lines of cells as aligned text."""
+    from lapwing.judge.report.page import aligned as text_of  # noqa: PLC0415 - it needs NumPy
+
+    return text_of(lines, right=list(right))
 
 
 def is_quiet(context: typer.Context, quiet: bool) -> bool:

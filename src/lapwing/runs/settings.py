@@ -213,6 +213,11 @@ class LinkedSettings:
         """The neighbour relation."""
         return _RELATION
 
+    @property
+    def expected_rows(self) -> None:
+        """Nothing: each part has its own."""
+        return
+
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain JSON values, for the transcript."""
         asked = {"epsilon": self.request.epsilon, "delta": self.request.delta, "rho": self.request.rho}

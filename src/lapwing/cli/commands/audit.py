@@ -11,6 +11,7 @@ import typer
 
 from lapwing.cli import options
 from lapwing.cli.console import is_quiet, note, speaker
+from lapwing.cli.options import argument, number, option
 from lapwing.errors import ParameterError
 from lapwing.rows.out.outputs import whole_files
 
@@ -21,24 +22,20 @@ def audit(
     context: typer.Context,
     names: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="MECHANISM",
-            help="Audit these alone, and the questions that they ask: mechanisms, or learn, evaluate, link.",
-            show_default=False,
+        argument(
+            "MECHANISM",
+            "Audit these alone, and the questions that they ask: mechanisms, or learn, evaluate, link.",
             autocompletion=options.audited_names,
         ),
     ] = None,
     runs: Annotated[
         int,
-        typer.Option(
-            "--runs",
-            metavar="N",
-            parser=options.whole,
-            help="How often each question is asked, 300 to 100000; pairs of tables are N / 150, at least 4.",
+        number(
+            "--runs", "N", "How often each question is asked, 300 to 100000; pairs of tables are N / 150, at least 4."
         ),
     ] = 3000,
     output: Annotated[
-        Path | None, typer.Option("--json", metavar="audit.json", help="Also write all findings here, for programs.")
+        Path | None, option("--json", "audit.json", "Also write all findings here, for programs.")
     ] = None,
     quiet: options.Quiet = False,
 ) -> None:

@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from lapwing.cli import options
+from lapwing.cli.console import aligned
+from lapwing.cli.options import argument, flag
 from lapwing.errors import ParameterError
-from lapwing.judge.report.page import aligned
 from lapwing.schema.scalars import quote
 
 _PAGE = Path(__file__).resolve().parents[1] / "errors.md"
@@ -19,11 +20,8 @@ _ENTRY = re.compile(r"^### (LW\d{3}): (.+?) \{#lw\d{3}\}\n\n(.*?)(?=^##|\Z)", re
 
 def explain(
     context: typer.Context,
-    code: Annotated[
-        str | None,
-        typer.Argument(metavar="CODE", help="Stands at the end of the line, such as LW310.", show_default=False),
-    ] = None,
-    all_codes: Annotated[bool, typer.Option("--list", help="List all codes, one a line.")] = False,
+    code: Annotated[str | None, argument("CODE", "Stands at the end of the line, such as LW310.")] = None,
+    all_codes: Annotated[bool, flag("--list", "List all codes, one a line.")] = False,
 ) -> None:
     """Say what a refusal means, why there is such a rule, and what to do."""
     if all_codes == (code is not None):

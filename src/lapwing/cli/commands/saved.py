@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from lapwing.cli import options
-from lapwing.cli.console import is_quiet, speaker
+from lapwing.cli.console import aligned, is_quiet, speaker
+from lapwing.cli.options import flag, option, whole
 from lapwing.cli.outputs import check_rows, rows_place, write_release_rows
 from lapwing.errors import ParameterError
-from lapwing.judge.report.page import aligned
 from lapwing.rows.out.outputs import whole_files, whole_folder
 from lapwing.schema.scalars import category_key, is_finite_number, nearest, quote
 
@@ -28,25 +28,23 @@ def sample(
     context: typer.Context,
     model: options.Model,
     output: options.RowsPlace,
-    rows: Annotated[
-        int | None, typer.Option("--rows", metavar="N", help="Rows to draw, at least 1; left out with --where-file.")
-    ] = None,
+    rows: Annotated[int | None, option("--rows", "N", "Rows to draw, at least 1; left out with --where-file.")] = None,
     seed: options.Seed = None,
     where: Annotated[
         list[str],
-        typer.Option(
+        option(
             "--where",
-            metavar="COL=VALUE",
-            help="Only rows like this: COL=VALUE, COL=A..B with both ends on an ordered column, COL= for missing, "
+            "COL=VALUE",
+            "Only rows like this: COL=VALUE, COL=A..B with both ends on an ordered column, COL= for missing, "
             "COL=A,B for any of these; repeat for more.",
         ),
     ] = [],  # noqa: B006 - typer reads the default and passes a new list
     where_file: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--where-file",
-            metavar="FILE",
-            help="A .csv or .parquet table of public conditions: one row out for each row, whose values stay.",
+            "FILE",
+            "A .csv or .parquet table of public conditions: one row out for each row, whose values stay.",
         ),
     ] = None,
     quiet: options.Quiet = False,
@@ -208,29 +206,27 @@ LOWER = 2
 
 def number_or_measured(text: str) -> int | Literal["measured"]:
     """Return the value of ``--groups``."""
-    return "measured" if text == "measured" else options.whole(text)
+    return "measured" if text == "measured" else whole(text)
 
 
 def query(
     context: typer.Context,
     model: options.Model,
-    column: Annotated[
-        list[str], typer.Option("--column", metavar="NAME", help="A column of the table; repeat for more columns.")
-    ],
+    column: Annotated[list[str], option("--column", "NAME", "A column of the table; repeat for more columns.")],
     groups: Annotated[
         str,
-        typer.Option(
+        option(
             "--groups",
-            metavar="N|measured",
-            help="About how many groups a column with more values is shown in, or the groups in which noisy counts "
+            "N|measured",
+            "About how many groups a column with more values is shown in, or the groups in which noisy counts "
             "saw these columns together.",
         ),
     ] = "20",
     confidence: Annotated[
-        str, typer.Option("--confidence", metavar="C", help="Of each interval for a true count, between 0 and 1.")
+        str, option("--confidence", "C", "Of each interval for a true count, between 0 and 1.")
     ] = "0.95",
     weighted: Annotated[
-        bool, typer.Option("--weighted", help="Weighted totals instead of counts, by the survey weight of the schema.")
+        bool, flag("--weighted", "Weighted totals instead of counts, by the survey weight of the schema.")
     ] = False,
 ) -> None:
     """Print a table of a saved model over some columns, with intervals for the true counts."""
@@ -273,10 +269,7 @@ _NAME_LENGTH = 60
 def answers(
     context: typer.Context,
     model: options.Model,
-    output: Annotated[
-        Path,
-        typer.Option("-o", "--output", metavar="DIR", help="A new folder: one CSV per noisy table, and index.csv."),
-    ],
+    output: Annotated[Path, option("-o --output", "DIR", "A new folder: one CSV per noisy table, and index.csv.")],
     quiet: options.Quiet = False,
 ) -> None:
     """Write the noisy tables behind a saved model."""

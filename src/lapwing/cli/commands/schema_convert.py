@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lapwing.cli import options
-from lapwing.cli.console import speaker
+from lapwing.cli.console import aligned, speaker
+from lapwing.cli.options import argument, option
 from lapwing.errors import ParameterError
-from lapwing.judge.report.page import aligned
 from lapwing.schema.scalars import visible
 
 if TYPE_CHECKING:
@@ -22,18 +22,9 @@ _LEARNED = 10
 
 def convert(
     context: typer.Context,
-    foreign: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FOREIGN",
-            help="A description of the table that another tool wrote, JSON or YAML.",
-            show_default=False,
-        ),
-    ],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="S.json", help="A new file: the schema.")],
-    table: Annotated[
-        str | None, typer.Option("--table", metavar="T", help="Which table, where the file describes several.")
-    ] = None,
+    foreign: Annotated[Path, argument("FOREIGN", "A description of the table that another tool wrote, JSON or YAML.")],
+    output: Annotated[Path, option("-o --output", "S.json", "A new file: the schema.")],
+    table: Annotated[str | None, option("--table", "T", "Which table, where the file describes several.")] = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Make a schema of another tool's metadata, and say what is missing."""

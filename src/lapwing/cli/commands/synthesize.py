@@ -9,7 +9,8 @@ import typer
 from lapwing.cli import options
 from lapwing.cli.commands.saved import table_text
 from lapwing.cli.console import Say, echo, is_quiet, note, speaker
-from lapwing.cli.outputs import Targets, check_rows, produce, read_targets, resume_line, summarize
+from lapwing.cli.options import argument, option
+from lapwing.cli.outputs import Targets, check_rows, produce_release, read_targets, resume_line, summarize
 from lapwing.errors import DataError, ParameterError
 from lapwing.kernel.budget.budget import requested_budget
 
@@ -66,7 +67,7 @@ def synthesize(
     chosen = mechanism_with(mechanism, settings, checked)
     refuse_private_tables(public_table, data)
     tables = [each for path in public_table for each in read_public_tables(path, public_source)]
-    release = produce(
+    release = produce_release(
         lambda: release_of(
             data,
             checked,
@@ -132,9 +133,7 @@ def _say_what_delta_gains(say: Say, certificate: "Certificate", epsilon: str) ->
 
 def resume(
     context: typer.Context,
-    transcript: Annotated[
-        Path, typer.Argument(metavar="T", help="The transcript that `lapwing synthesize` wrote.", show_default=False)
-    ],
+    transcript: Annotated[Path, argument("T", "The transcript that `lapwing synthesize` wrote.")],
     data: options.Data,
     output: options.RowsPlace,
     rows: options.Rows = None,
@@ -157,7 +156,7 @@ def resume(
         if not is_quiet(context, quiet):  # asking the ledger needs time
             note(resumed_line(settings, records, answers))
 
-    release = produce(
+    release = produce_release(
         lambda: resumed(transcript, data, tell, memory=memory),
         targets,
         [data, transcript],
@@ -211,9 +210,9 @@ _EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 def demo(
     context: typer.Context,
-    output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for the files, replaced if they are there.")
-    ] = Path("lapwing-demo"),
+    output: Annotated[Path, option("-o --output", "DIR", "Folder for the files, replaced if they are there.")] = Path(
+        "lapwing-demo"
+    ),
     quiet: options.Quiet = False,
 ) -> None:
     """Make synthetic rows of a bundled sample at ε = 1."""
@@ -227,7 +226,7 @@ def demo(
         rows=rows, model=output / "adult.lapwing", certificate=rows.with_name(rows.name + ".certificate.json")
     )
     show(f"lapwing synthesize {data} --schema {schema} --epsilon 1 -o {rows} --model {targets.model}")
-    release = produce(
+    release = produce_release(
         lambda: synthesize(data, schema, epsilon=1),
         targets,
         [data, schema],
