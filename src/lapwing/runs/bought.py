@@ -26,18 +26,18 @@ from lapwing.kernel.room.opening import open_room
 from lapwing.kernel.room.transcript import AnswerSink
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.noise_tails import sum_tail
-from lapwing.model.certificate.certificate import EVALUATION, Certificate, CostLine, Statement
+from lapwing.model.certificate.certificate import EVALUATION, Certificate, Statement
 from lapwing.model.certificate.domain_cost import other_terms_warnings, untold_warnings
 from lapwing.model.certificate.protection import fields_of_origin, uncovered_warnings
 from lapwing.model.queries.row_numbers import rows_statements
 from lapwing.rows.out.outputs import write_whole
 from lapwing.rows.source import CodedSource, coded_table
-from lapwing.runs.certify import ledger_entry, promise_warnings, promised_epsilons
-from lapwing.runs.generators import checked_seed, fresh_seed, generator
+from lapwing.runs.certify import Paid, promise_warnings
+from lapwing.runs.generators import chosen_seed, generator
 from lapwing.runs.records import Records
-from lapwing.schema.scalars import told
+from lapwing.runs.settings import check_expected, request_to_dict
 from lapwing.schema.schemas import Schema
-from lapwing.version import VERSION, code_fingerprint
+from lapwing.version import VERSION
 
 MOST_ROWS: Final = 2**40
 """A table is compared as one of at most so many rows."""
@@ -69,11 +69,10 @@ class BoughtSettings:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain JSON values, for the transcript."""
-        asked = {"epsilon": self.request.epsilon, "delta": self.request.delta, "rho": self.request.rho}
         return {
             EVALUATION: [each.digest for each in self.compared],
             "schema": self.schema.to_dict(),
-            "request": {key: None if value is None else str(value) for key, value in asked.items()},
+            "request": request_to_dict(self.request),
             "relation": self.relation,
             "expected_rows": self.expected_rows,
             "seed": self.seed,
@@ -90,18 +89,14 @@ def read_bought_settings(
     seed: int | None,
 ) -> BoughtSettings:
     """Check what is public, and count the synthetic table."""
-    if expected_rows is not None and (isinstance(expected_rows, bool) or not isinstance(expected_rows, int)):
-        raise ParameterError(
-            f"expected_rows must be a whole number, got {told(expected_rows)}; give a public guess", code="LW315"
-        )
+    check_expected("expected_rows must be a whole number", expected_rows)
     if expected_rows is not None and expected_rows > MOST_ROWS:
         raise ParameterError(
             f"expected_rows must be at most 2**40, got {expected_rows}; give a public guess", code="LW315"
         )
     named = cast("Relation", neighbours)
     relation = Terms(relation=named, max_rows=schema.max_rows, expected_rows=expected_rows).relation
-    own = checked_seed(seed)
-    used = fresh_seed() if own is None else own
+    used = chosen_seed(seed)
     with coded_table(synthetic, replace(schema, privacy_unit=None)) as source:
         parts = list(source.chunks())
     if not parts:
@@ -328,42 +323,31 @@ def _certificate(
     variations: Sequence[NoisyVariation],
 ) -> Certificate:
     """Return what was spent on what, and what is proved about it."""
-    lines = tuple(line for answer in answers for line in CostLine.of(answer, terms))
-    total = Budget(settings.request.budget.notion, sum((line.cost.amount for line in lines), Fraction(0)))
-    epsilons = promised_epsilons(settings.request, total)
-    bought = fields_of_origin(settings.schema, "dp")
-    modelled = [field.name for field in settings.schema.columns]
-    return Certificate(
-        lapwing=VERSION,
-        code=code_fingerprint(),
+    schema = settings.schema
+    paid = Paid.of(answers, terms, settings.request)
+    bought = fields_of_origin(schema, "dp")
+    modelled = [field.name for field in schema.columns]
+    return paid.certificate(
+        settings,
+        terms,
+        records,
         mechanism=settings.name,
-        settings={"compared": [each.digest for each in settings.compared], "confidence": float(CONFIDENCE)},
-        lines=lines,
-        total=total,
-        requested_epsilon=settings.request.epsilon,
-        requested_delta=settings.request.delta,
-        requested_rho=settings.request.rho,
-        epsilons=epsilons,
-        relation=terms.relation,
-        privacy_unit=settings.schema.unit_label,
-        max_rows=terms.max_rows,
-        assumed_fields=fields_of_origin(settings.schema, "assumed"),
+        public={"compared": [each.digest for each in settings.compared], "confidence": float(CONFIDENCE)},
+        assumed_fields=fields_of_origin(schema, "assumed"),
         dp_fields=bought,
-        public_rows=terms.rows,
         expected_rows=terms.expected_rows,
         released_rows=rows,
         seed=settings.seed,
-        ledger=ledger_entry(records),
         accuracy=(*map(_statement, variations), *rows_statements(answers, terms, rows)),
         assumed=("the synthetic table was public before: it is no secret of the real rows",),
         warnings=(
-            *uncovered_warnings(settings.schema),
-            *promise_warnings(total, epsilons),
-            *untold_warnings(bought, settings.schema.purchases),
-            *other_terms_warnings(modelled, settings.schema.purchases, terms.relation, settings.schema.unit_label),
+            *uncovered_warnings(schema),
+            *promise_warnings(paid.total, paid.epsilons),
+            *untold_warnings(bought, schema.purchases),
+            *other_terms_warnings(modelled, schema.purchases, terms.relation, schema.unit_label),
             *_width_warnings(variations),
         ),
-        purchases=settings.schema.purchases,
+        purchases=schema.purchases,
     )
 
 

@@ -19,7 +19,7 @@ from lapwing.mechanisms.registry import (
     name_in_files,
     settings_of,
 )
-from lapwing.runs.generators import checked_seed, fresh_seed
+from lapwing.runs.generators import chosen_seed
 from lapwing.runs.public_points import points_digest, with_public_points
 from lapwing.runs.public_tables import check_priors, with_public_tables
 from lapwing.schema.linked import LinkedSchema
@@ -55,13 +55,11 @@ class Settings:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain JSON values, for the transcript."""
-        request = self.request
-        asked = {"epsilon": request.epsilon, "delta": request.delta, "rho": request.rho}
         points = points_digest(self.mechanism)
         return {
             "schema": self.schema.to_dict(),
             "mechanism": {"name": name_in_files(self.mechanism), "settings": settings_of(self.mechanism)},
-            "request": {key: None if value is None else str(value) for key, value in asked.items()},
+            "request": request_to_dict(self.request),
             "relation": self.relation,
             "expected_rows": self.expected_rows,
             "seed": self.seed,
@@ -107,13 +105,9 @@ def read_settings(
     if expected_rows is None:
         expected_rows = public_total(checked)
     relation = checked_relation(neighbours, chosen)
-    if expected_rows is not None and (isinstance(expected_rows, bool) or not isinstance(expected_rows, int)):
-        raise ParameterError(
-            f"expected_rows must be a whole number, got {told(expected_rows)}; give a public guess", code="LW315"
-        )
+    check_expected("expected_rows must be a whole number", expected_rows)
     Terms(relation=relation, max_rows=checked.max_rows, expected_rows=expected_rows)
-    own = checked_seed(seed)
-    used = fresh_seed() if own is None else own
+    used = chosen_seed(seed)
     return Settings(
         schema=checked,
         mechanism=with_public_points(chosen, checked, used),
@@ -121,8 +115,20 @@ def read_settings(
         relation=relation,
         expected_rows=expected_rows,
         seed=used,
-        is_seeded=own is not None,
+        is_seeded=seed is not None,
     )
+
+
+def check_expected(rule: str, rows: object) -> None:
+    """Refuse an expected number of rows that is no whole number."""
+    if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int)):
+        raise ParameterError(f"{rule}, got {told(rows)}; give a public guess", code="LW315")
+
+
+def request_to_dict(request: BudgetRequest) -> dict[str, str | None]:
+    """Return what was asked for as plain JSON values, for the transcript."""
+    asked = {"epsilon": request.epsilon, "delta": request.delta, "rho": request.rho}
+    return {key: None if value is None else str(value) for key, value in asked.items()}
 
 
 def usable_schema(schema: object) -> Schema:
@@ -220,10 +226,9 @@ class LinkedSettings:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain JSON values, for the transcript."""
-        asked = {"epsilon": self.request.epsilon, "delta": self.request.delta, "rho": self.request.rho}
         return {
             "linked": self.linked.to_dict(),
-            "request": {key: None if value is None else str(value) for key, value in asked.items()},
+            "request": request_to_dict(self.request),
             "parent": self.parent.to_dict(),
             "child": self.child.to_dict(),
         }
@@ -253,13 +258,11 @@ def read_linked_settings(
             f"parent_share must be above 0 and below 1, got {parent_share}; it is the parents' part of the budget",
             code="LW301",
         )
-    own = checked_seed(seed)
-    kept = _recorded_seed(transcript) if own is None else own
-    used = fresh_seed() if kept is None else kept
+    used = chosen_seed(_recorded_seed(transcript) if seed is None else seed)
     budgets = request.budget.split((share, 1 - share))
     schemas = (linked.counted, linked.joined)
     parent, child = (
-        _part(usable_schema(part), mechanism, budget, rows, (used, own is not None))
+        _part(usable_schema(part), mechanism, budget, rows, (used, seed is not None))
         for part, mechanism, budget, rows in zip(schemas, mechanisms, budgets, expected, strict=True)
     )
     return LinkedSettings(linked=linked, parent=parent, child=child, request=request)
@@ -271,10 +274,7 @@ def _part(schema: Schema, mechanism: object, budget: Budget, expected: int | Non
     check_priors(schema, chosen)
     if expected is None:
         expected = public_total(schema)
-    if expected is not None and (isinstance(expected, bool) or not isinstance(expected, int)):
-        raise ParameterError(
-            f"expected numbers of rows must be whole, got {told(expected)}; give a public guess", code="LW315"
-        )
+    check_expected("expected numbers of rows must be whole", expected)
     Terms(relation=_RELATION, max_rows=schema.max_rows, expected_rows=expected)
     # As if it had been asked for by itself: an amount too small to be accounted for is refused.
     own = read_request(epsilon=budget.amount) if budget.notion == "pure" else read_request(rho=budget.amount)

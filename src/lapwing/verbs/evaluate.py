@@ -16,7 +16,7 @@ from lapwing.release.release import Release
 from lapwing.release.report import release_sections
 from lapwing.rows.guard import private_boundary
 from lapwing.runs.bought import BoughtEvaluation, read_bought_settings, run_evaluation
-from lapwing.runs.generators import checked_seed, fresh_seed, generator
+from lapwing.runs.generators import chosen_seed, generator
 from lapwing.runs.progress import told
 from lapwing.runs.records import Book, run_paid
 from lapwing.runs.settings import usable_schema
@@ -201,8 +201,7 @@ def evaluate(
             "or leave them out",
             code="LW317",
         )
-    checked, own = usable_schema(schema), checked_seed(seed)
-    chosen = fresh_seed() if own is None else own
+    checked, chosen = usable_schema(schema), chosen_seed(seed)
     names = (by,) if isinstance(by, str) else by
     if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
         raise ParameterError(

@@ -8,7 +8,6 @@ from typing import Any, Final
 import numpy as np
 
 from lapwing.errors import SchemaError
-from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise.bits import BitSource
 from lapwing.kernel.questions.category_selection.question import CategorySelection, SelectedTexts
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
@@ -16,9 +15,9 @@ from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.opening import open_room
 from lapwing.kernel.room.transcript import AnswerSink, Watched
 from lapwing.kernel.terms import Terms
-from lapwing.model.certificate.certificate import Certificate, CostLine
+from lapwing.model.certificate.certificate import Certificate
 from lapwing.rows.source import CodedSource
-from lapwing.runs.certify import ledger_entry, promise_warnings, promised_epsilons
+from lapwing.runs.certify import Paid, promise_warnings
 from lapwing.runs.learned.domains import BOUNDS, CATEGORIES, Learned, learned_fields
 from lapwing.runs.learned.settings import LearnSettings
 from lapwing.runs.progress import told
@@ -26,7 +25,7 @@ from lapwing.runs.records import Records
 from lapwing.schema.fields import Field
 from lapwing.schema.purchases import Purchase
 from lapwing.schema.schemas import Schema
-from lapwing.version import VERSION, code_fingerprint
+from lapwing.version import VERSION
 
 _PUBLIC_LISTS: Final = (
     "the dictionaries, and the bounds and lists that were given, are public: nobody read them off the rows"
@@ -180,36 +179,22 @@ def _certificate(
 ) -> Certificate:
     """Return what was spent on what, and what is known about the result."""
     answers, learned, schema = found
-    request = settings.request
-    lines = tuple(line for answer in answers for line in CostLine.of(answer, terms))
-    total = Budget(request.budget.notion, sum((line.cost.amount for line in lines), Fraction(0)))
-    selected = sum((line.delta for line in lines if line.delta is not None), Fraction(0))
-    epsilons = promised_epsilons(request, total, selected)
+    paid = Paid.of(answers, terms, settings.request)
     filled = [field for field in map(schema.field, settings.names) if not field.blank]
-    return Certificate(
-        lapwing=VERSION,
-        code=code_fingerprint(),
+    return paid.certificate(
+        settings,
+        terms,
+        records,
         mechanism=settings.name,
-        settings=settings.public,
-        lines=lines,
-        total=total,
-        requested_epsilon=request.epsilon,
-        requested_delta=request.delta,
-        requested_rho=request.rho,
-        epsilons=epsilons,
-        delta=selected,
-        relation=terms.relation,
-        privacy_unit=settings.schema.unit_label,
-        max_rows=terms.max_rows,
+        public=settings.public,
+        delta=paid.selected,
         assumed_fields=tuple(field.name for field in filled if field.provenance == "assumed"),
         dp_fields=tuple(field.name for field in filled if field.provenance == "dp"),
-        public_rows=terms.rows,
         expected_rows=None,
         released_rows=0,
-        ledger=ledger_entry(records),
         accuracy=learned.statements,
         assumed=(_PUBLIC_LISTS,) if _rests_on_lists(settings) else (),
-        warnings=(*learned.notes, *promise_warnings(total, epsilons)),
+        warnings=(*learned.notes, *promise_warnings(paid.total, paid.epsilons)),
         purchases=settings.original.purchases,
     )
 

@@ -14,6 +14,7 @@ from lapwing.kernel.budget.budget import BudgetRequest, Number, exact_number, re
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.model.certificate.certificate import DOMAIN
 from lapwing.runs.learned.domains import needs_selection
+from lapwing.runs.settings import request_to_dict
 from lapwing.schema.checks import check_categories
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.category_trees import Prefixes
@@ -69,11 +70,10 @@ class LearnSettings:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain JSON values, for the transcript."""
-        asked = {"epsilon": self.request.epsilon, "delta": self.request.delta, "rho": self.request.rho}
         return {
             DOMAIN: self.public,
             "schema": self.original.to_dict(),
-            "request": {key: None if value is None else str(value) for key, value in asked.items()},
+            "request": request_to_dict(self.request),
             "selection_delta": str(self.selection_delta),
             "relation": self.relation,
         }
