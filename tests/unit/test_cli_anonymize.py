@@ -73,8 +73,3 @@ def test_what_is_refused_is_one_line_and_leaves_no_file(small, tmp_path, more, s
     assert said.status == 1
     assert says in said.error
     assert list(tmp_path.iterdir()) == []
-
-
-def test_other_file_names_and_the_input_itself_are_refused(small, tmp_path):
-    assert "must end in .parquet or .csv" in anonymize(small, tmp_path / "out.json").error
-    assert "already" in anonymize(small, small).error

@@ -95,10 +95,6 @@ def test_the_findings_are_written_for_programs(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["found.json"]
 
 
-def test_a_file_that_cannot_be_written_is_refused_before_the_audit(tmp_path):
-    assert "missing" in lapwing("audit", "--json", tmp_path / "missing" / "found.json").error
-
-
 class Terminal(io.StringIO):
     """A stream that says that it is a terminal."""
 

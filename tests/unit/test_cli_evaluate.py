@@ -71,19 +71,6 @@ def test_the_figures_are_printed_and_written_under_the_notice(said, figures, fol
     }
 
 
-def test_independent_rows_of_adult_are_as_far_off_as_independent_columns(figures):
-    one, two, three = ([row[way]["mean"] for row in figures["total_variation"].values()] for way in range(3))
-    assert one[0] < 0.06
-    assert one[1] < 0.03
-    assert one[2] == 0
-    for made, floor, lazy in (two, three):
-        assert lazy > 1.5 * floor
-        # 2,000 rows: their own sampling error comes on top.
-        assert lazy < made < 2 * lazy
-    assert figures["downstream"]["ceiling"] > 0.85
-    assert figures["downstream"]["auc"] < 0.75
-
-
 def test_the_report_is_one_file_that_says_it_is_internal_and_tells_of_the_release(said, figures, folder):
     page = (folder / "report.html").read_text(encoding="utf-8")
 

@@ -79,14 +79,6 @@ def test_fields_are_named_in_several_ways(files, tmp_path, names):
     assert found.field("pay, net").blank
 
 
-def test_a_draft_that_stays_one_is_said_to_and_what_is_next(files, tmp_path):
-    said = lapwing(*files, "--epsilon", "1e6", "--fields", "age")
-
-    assert said.status == 0
-    assert Schema.load_draft(tmp_path / "s2.json").is_draft
-    assert "is a draft still, as its owner has yet to fill in or confirm pay, net, town" in said.out.splitlines()[-1]
-
-
 def test_the_certificate_goes_where_it_is_wanted_or_nowhere(files, tmp_path):
     usual = tmp_path / "s2.json.certificate.json"
 

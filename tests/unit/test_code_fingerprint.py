@@ -15,7 +15,6 @@ from lapwing import version as installed
 from lapwing.errors import BudgetError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.ledger import Ledger
-from lapwing.model.certificate.certificate import Certificate
 
 PACKAGE = Path(lw.__file__).parent
 TERMS = {"relation": "add-remove", "privacy_unit": "row"}
@@ -88,16 +87,6 @@ def test_certificate_and_ledger_name_what_the_version_command_shows(tmp_path, ce
     debit = next(entry for entry in book.history("flags") if entry.kind == "debit")
     assert shown == certificate.code == paid.code == debit.details["description"]["code"]
     assert json.loads(certificate.to_json())["code"] == shown
-
-
-def test_a_certificate_of_before_is_read_without_one(certificate):
-    values = certificate.to_dict()
-    del values["code"]
-
-    older = Certificate.from_dict(values)
-
-    assert older.code is None
-    assert older.to_dict() == values | {"code": None}
 
 
 @pytest.mark.parametrize("first", [{}, {"code": "a"}], ids=["debit of before", "other code"])

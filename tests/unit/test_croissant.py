@@ -247,17 +247,6 @@ def test_the_certificate_of_another_release_is_refused(tmp_path):
     assert not (tmp_path / "croissant.json").exists()
 
 
-def test_files_elsewhere_are_not_named(tmp_path):
-    rows, _ = written(tmp_path)
-    (tmp_path / "deep").mkdir()
-
-    with pytest.raises(ParameterError, match="folder of"):
-        RELEASE.to_croissant(tmp_path / "deep" / "croissant.json", rows=rows)
-    RELEASE.to_croissant(tmp_path.parent / f"{tmp_path.name}.json", rows=rows)
-    found = json.loads((tmp_path.parent / f"{tmp_path.name}.json").read_text())
-    assert found["distribution"][0]["contentUrl"] == f"{tmp_path.name}/rows.csv"
-
-
 @pytest.mark.parametrize(
     ("settings", "error"),
     [

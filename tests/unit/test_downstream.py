@@ -68,23 +68,6 @@ def test_rows_without_a_target_are_left_out():
     assert auc(more, train, "yes") == 1
 
 
-def test_missing_features_are_values_to_the_classifier():
-    train, test = rows(1), rows(2)
-    for codes in (train, test):
-        codes["size"][codes["yes"] == 1] = SCHEMA.field("size").domain.last
-        codes["size"][codes["yes"] == 0] %= 100
-
-    assert auc(train, test, "yes") == 1
-
-
-@pytest.mark.parametrize("names", [["kind"], ["size", "kind", "class", "wide"]])
-def test_columns_without_any_value_teach_nothing(names):
-    train, test = (with_target(codes, "yes", codes["size"] >= 40) for codes in (rows(1), rows(2)))
-    gaps = {name: np.full(2000, SCHEMA.field(name).domain.last) for name in names}
-
-    assert auc(train | gaps, test, "yes") == (0.5 if "size" in names else 1)
-
-
 @pytest.mark.parametrize("count", [0, 1, 50])
 def test_train_rows_of_one_class_teach_nothing(count):
     train = with_target(rows(1, count), "yes", np.ones(count))
@@ -101,13 +84,6 @@ def test_test_rows_of_one_class_are_refused():
 def test_a_column_that_cannot_be_a_target_is_refused(target, why):
     with pytest.raises(ParameterError, match=why):
         auc(rows(1), rows(2), target)
-
-
-def test_a_target_alone_cannot_be_predicted():
-    schema = Schema.from_dict({"fields": [FIELDS[2]]})
-
-    with pytest.raises(ParameterError, match="a second column"):
-        trained_auc(rows(1), rows(2), schema, "yes", np.random.default_rng(0))
 
 
 def test_more_rows_than_the_limit_are_sampled(monkeypatch):

@@ -72,19 +72,6 @@ def test_nothing_is_released_or_learned_before_the_questions_are_answered(name, 
         lw.Schema.learn(tmp_path / "t.csv", schema, epsilon=1.0)
 
 
-@pytest.mark.parametrize("unit", [None, "row"], ids=str)
-def test_a_release_that_protects_rows_leaves_nothing_open(unit):
-    schema = read_foreign(croissant(unit)).schema
-
-    assert (schema.questions, schema.is_draft, schema.privacy_unit) == ((), False, None)
-
-
-def test_the_unit_that_is_not_taken_over_is_named():
-    (question,) = read_foreign(croissant("person:5")).schema.questions
-
-    assert 'the file says "person:5", which is no field that is read' in question
-
-
 def test_in_python_one_warning_says_how_much_is_open_and_where():
     columns = {"age": {"sdtype": "numerical"}, "ward": {"sdtype": "categorical"}}
     with pytest.warns(LapwingWarning) as caught:

@@ -42,12 +42,6 @@ def test_types_are_those_of_the_columns(convert):
     assert types_of(convert(TABLE)) == TYPES
 
 
-def test_pandas_columns_are_drafted_by_their_types():
-    table = pd.DataFrame({"age": [37], "height": [1.72], "name": ["x"], "mixed": pd.Series(["x", 1], dtype=object)[:1]})
-
-    assert types_of(table) == {"age": "integer", "height": "number", "name": "string", "mixed": "string"}
-
-
 def test_parquet_keeps_types_and_those_of_csv_are_guessed(tmp_path):
     TABLE.write_parquet(tmp_path / "t.parquet")
     TABLE.write_csv(tmp_path / "t.csv")

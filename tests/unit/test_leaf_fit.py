@@ -62,11 +62,3 @@ def test_counts_that_are_not_one_per_leaf_are_refused(counts):
 
     with pytest.raises(ParameterError, match="one count per leaf and a total of at least 0; check them"):
         leaf_least_squares(levels, np.array(counts, dtype=np.int64), 3.0, 1.0)
-
-
-@pytest.mark.parametrize("total", [-1.0, float("nan")])
-def test_a_total_below_0_is_refused(total):
-    levels, counts = levels_of((1, 2))
-
-    with pytest.raises(ParameterError, match="total of at least 0"):
-        leaf_least_squares(levels, counts, total, 1.0)

@@ -18,13 +18,6 @@ def learned(*fields, **settings):
     return lw.Schema.learn(DATA, {"fields": list(fields)}, epsilon=100, **settings)
 
 
-def test_what_was_not_asked_for_stays_blank_and_makes_it_a_draft():
-    found = learned(AGE, TOWN, fields=["age"])
-
-    assert found.is_draft
-    assert found.field("town").blank == ("categories",)
-
-
 @pytest.mark.parametrize("fields", [None, ["age"]], ids=["blank", "named"])
 def test_a_field_that_only_a_program_has_looked_at_is_not_learned(fields):
     with pytest.raises(ParameterError, match='field "age": its provenance is still drafted; check its type'):

@@ -10,17 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.bits import SeededBits, ZeroNoiseBits
-from helpers.learned_runs import Planted, learned, planted_bounds
+from helpers.learned_runs import learned, planted_bounds
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.room.replay import ReplayCurator
-from lapwing.runs.learned.bounds import SHARES, learn_bounds
+from lapwing.runs.learned.bounds import learn_bounds
 from lapwing.runs.learned.settings import opened_schema
 from lapwing.schema.fields import Field
 from lapwing.schema.ranges import MAGNITUDE_VALUES, magnitude_codes
 from lapwing.schema.schemas import Schema
 
 PLENTY = Budget.pure(10**6)
-ZERO = MAGNITUDE_VALUES // 2
 
 EXACT = {
     "ages": ("integer", [17, 40, 90], (17, 90)),
@@ -108,18 +107,6 @@ def test_a_quantile_leaves_out_so_many_rows_at_each_end_and_no_more() -> None:
     assert 99 - 9 <= field.maximum <= 99 - 7
 
 
-def test_rows_in_a_decade_that_is_left_out_count_against_the_quantile() -> None:
-    values = [50] * 992 + [95] * 4 + [5000] * 4
-    draft = {"fields": [{"name": "x", "type": "integer"}]}
-
-    four, none = (
-        learned(pl.DataFrame({"x": values}), draft, PLENTY, ZeroNoiseBits(), quantile=quantile)[0].fields[0].maximum
-        for quantile in ("0.009", "0.006")
-    )
-
-    assert (four, none) == (50, 95)
-
-
 def test_a_bound_moves_outwards_while_noise_may_hide_more_than_a_hundredth_of_the_rows() -> None:
     codes = {int(magnitude_codes(np.array([23_000]))[0]): 1000}
 
@@ -181,17 +168,3 @@ def test_the_answers_alone_give_the_same_bounds() -> None:
     assert [(each.minimum, each.maximum) for each in again] == [
         (field.minimum, field.maximum) for field in found.fields
     ]
-
-
-def test_all_fields_are_asked_for_in_two_batches() -> None:
-    names = ["a", "b", "c"]
-    curator = Planted(codes={name: {ZERO: 10**6} for name in names})
-    draft = Schema.load_draft({"draft": True, "fields": [{"name": name, "type": "integer"} for name in names]})
-
-    found = learn_bounds(
-        curator, opened_schema(draft, names, {}), names, [Budget.pure(1)] * 3, quantile=Fraction(0), limits={}
-    )
-
-    assert curator.rounds == 10**9 - 2
-    assert [(each.minimum, each.maximum) for each in found] == [(0, 0)] * 3
-    assert sum(SHARES) == 1

@@ -1,7 +1,5 @@
 """Lists learned from the texts that occur, and dictionaries pruned to what is used."""
 
-from fractions import Fraction
-
 import polars as pl
 import pytest
 
@@ -12,18 +10,13 @@ from lapwing.kernel.questions.category_selection.question import CategorySelecti
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.rows.source import code_table
 from lapwing.runs.learned.categories import learn_categories, prune_dictionaries
-from lapwing.runs.learned.domains import unlisted_name, with_categories
+from lapwing.runs.learned.domains import unlisted_name
 from lapwing.runs.learned.settings import opened_schema
-from lapwing.schema.groupings.category_trees import Parents, Prefixes
 from lapwing.schema.schemas import Schema
 
 PLENTY = Budget.pure(10**6)
 ONE = Budget.pure(1)
 TOWNS = {"fields": [{"name": "town", "type": "string"}]}
-
-
-def codes_draft(*lengths, **more):
-    return {"fields": [{"name": "dx", "type": "string", "hierarchy": {"prefixes": list(lengths)}} | more]}
 
 
 def selected(texts, prefixes):
@@ -60,19 +53,6 @@ def test_the_name_for_unlisted_texts_is_no_text_that_is_listed(taken) -> None:
     assert set(field.categories) == {"(other)", taken, field.unlisted}
 
 
-def test_cost_and_delta_are_shared_evenly_by_texts_and_prefixes() -> None:
-    draft = {"fields": [*TOWNS["fields"], *codes_draft(1, 3)["fields"]]}
-    data = pl.DataFrame({"town": ["Uri"] * 10, "dx": ["A10"] * 10})
-
-    _, room = learned(data, draft, Budget.pure(6), SeededBits(1))
-
-    asked = [answer.question for answer in room.answers]
-    assert [(each.column, each.prefix) for each in asked] == [("town", None), ("dx", None), ("dx", 1), ("dx", 3)]
-    assert [each.cost.epsilon for each in asked] == [3, 1, 1, 1]
-    assert [each.delta / TINY for each in asked] == [Fraction(1, 2), *[Fraction(1, 6)] * 3]
-    assert room.batches == 1
-
-
 def test_a_prefix_is_listed_where_rows_remain_that_nothing_longer_lists() -> None:
     found = selected(
         {
@@ -86,19 +66,6 @@ def test_a_prefix_is_listed_where_rows_remain_that_nothing_longer_lists() -> Non
     # 250 and 2 hold no more than what is listed below them; 401 has 700 rows of other codes, V58 and V many.
     assert found.categories == ("250", "250.01", "401")
     assert found.prefixes == ("401", "V", "V58")
-
-
-def test_codes_that_are_not_listed_fold_into_the_listed_prefix() -> None:
-    texts = ["250.01"] * 500 + [f"250.{place}" for place in range(10, 90)] * 10 + [f"x{place}" for place in range(99)]
-    data = pl.DataFrame({"dx": texts})
-
-    found, _ = learned(data, codes_draft(1, 3), Budget.pure(3), SeededBits(3))
-
-    (field,) = found.fields
-    assert field.hierarchy == Prefixes((1, 3), fold=True)
-    assert {"250", "250.01"} <= set(field.categories)
-    (chunk,) = code_table(data, Schema(fields=(field,))).chunks()
-    assert (chunk["dx"] == field.categories.index("250")).sum() == 800
 
 
 def pruned(entries, counts, *, lengths=()):
@@ -137,15 +104,3 @@ def test_no_row_of_a_pruned_dictionary_is_lost() -> None:
     assert [type(answer.question) for answer in room.answers] == [MarginalCounts]
     (chunk,) = code_table(data, Schema(fields=found.fields)).chunks()
     assert chunk["town"].tolist() == [0] * 300 + [1] * 3
-
-
-def test_parents_of_dropped_categories_are_dropped_with_them() -> None:
-    parents = {"parents": {"b": "top", "a": "left", "left": "top"}}
-    draft = {"fields": [{"name": "x", "type": "string", "categories": ["a", "b", "c"], "hierarchy": parents}]}
-    schema = Schema.from_dict(draft)
-
-    found = pruned(["a", "b", "c"], {"b": 500, "c": 500})
-    field = with_categories(schema.fields[0], found, schema.fields[0].categories)
-
-    assert set(field.categories) == {"b", "c", "(other)"}
-    assert field.hierarchy == Parents((("b", "top"),))

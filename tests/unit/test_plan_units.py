@@ -65,17 +65,6 @@ def test_the_plan_shows_what_another_max_rows_would_cost(mechanism, neighbours, 
     )
 
 
-def test_an_error_that_is_at_its_largest_is_compared_by_the_noise_on_the_first_table():
-    planned = lw.plan(owned(5), expected_rows=10, epsilon="0.01", mechanism="Independent")
-
-    assert {effect.what for effect in planned.max_rows_effects} == {
-        "expected noise: standard deviation of each count of the first table, in records"
-    }
-    assert [effect.error for effect in planned.max_rows_effects] == [
-        effect.noise_sd for effect in planned.max_rows_effects
-    ]
-
-
 def test_the_plan_says_what_is_protected_and_what_is_taken_as_given_as_the_certificate_does():
     fields = [{**field, "provenance": "public"} for field in MIXED["fields"][1:]]
     schema = owned(3, [MIXED["fields"][0], fields[0], {**fields[1], "provenance": "dp"}, MIXED["fields"][3]])

@@ -68,39 +68,6 @@ def test_at_a_huge_budget_bounds_hold_all_rows_and_lists_all_texts():
     assert found.field("town").unlisted == "(other)"
 
 
-def test_the_result_is_a_schema_that_a_release_takes():
-    release = lw.synthesize(DATA, learned(), epsilon=1, mechanism="Independent")
-
-    assert set(release.sample(100).columns) == set(DATA.columns)
-    assert release.certificate.dp_fields == tuple(DATA.columns)
-    assert len(release.certificate.purchases) == 1
-
-
-@pytest.mark.parametrize("kind", ["csv", "parquet", "pandas", "pyarrow", "lazy"])
-def test_every_kind_of_table_gives_the_same_schema(tmp_path, kind):
-    DATA.write_csv(tmp_path / "d.csv")
-    DATA.write_parquet(tmp_path / "d.parquet")
-    data = {
-        "csv": tmp_path / "d.csv",
-        "parquet": tmp_path / "d.parquet",
-        "pandas": DATA.to_pandas(),
-        "pyarrow": DATA.to_arrow(),
-        "lazy": DATA.lazy(),
-    }[kind]
-
-    assert learned(data).fields == learned().fields
-
-
-def test_a_learned_draft_is_learned_further_and_both_purchases_stay(tmp_path):
-    learned(fields=["age", "pay", "born", "seen"]).save(tmp_path / "one.json")
-
-    found = learned(schema=tmp_path / "one.json")
-
-    assert not found.is_draft
-    assert [each.fields for each in found.purchases] == [("age", "pay", "born", "seen"), ("town",)]
-    assert len({each.release for each in found.purchases}) == 2
-
-
 def test_a_half_that_is_known_is_kept_and_what_was_assumed_stays_assumed():
     fields = [
         field("age", "integer", constraints={"minimum": 21, "maximum": None}, provenance="public"),

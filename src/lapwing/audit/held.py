@@ -103,11 +103,9 @@ class Rows(Protocol):
 
     def chunks(self) -> Iterator[Codes]:
         """Yield the codes of all rows, chunk by chunk."""
-        ...
 
     def texts(self, column: str) -> Iterator[pl.Series]:
         """Yield the texts of an opened string column, chunk by chunk."""
-        ...
 
 
 class HeldRows:

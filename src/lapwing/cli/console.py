@@ -7,8 +7,12 @@ import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 from lapwing.kernel.room.begun import Begun, followed_runs
 
@@ -83,21 +87,11 @@ def shown_progress(
         yield
         return
     from rich.console import Console  # noqa: PLC0415
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn  # noqa: PLC0415
 
     from lapwing.runs.progress import Progress as Step  # noqa: PLC0415
     from lapwing.runs.progress import watched  # noqa: PLC0415
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f}% " + of),
-        TimeElapsedColumn(),
-        TextColumn("elapsed, about"),
-        TimeRemainingColumn(),
-        TextColumn("left"),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+    with progress_bar("{task.percentage:>3.0f}% " + of, console=Console(stderr=True)) as shown:
         task = shown.add_task(first, total=1.0)
 
         def show(step: Step) -> None:
@@ -106,6 +100,16 @@ def shown_progress(
 
         with watched(show):
             yield
+
+
+def progress_bar(share: str, **settings: Any) -> "Progress":  # noqa: ANN401 - those of rich
+    """Return a bar that says what is done, how much, since when and for how long still."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn  # noqa: PLC0415
+
+    words = (TextColumn(text) for text in ("{task.description}", share, "elapsed, about", "left"))
+    what, done, elapsed, left = words
+    columns = (what, BarColumn(), done, TimeElapsedColumn(), elapsed, TimeRemainingColumn(), left)
+    return Progress(*columns, transient=True, **settings)
 
 
 _ALMOST = 0.999

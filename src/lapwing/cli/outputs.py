@@ -61,7 +61,7 @@ class Targets:
     def options(self) -> list[str]:
         """The options of a command line that name the same files."""
         certified = ["--no-certificate"] if self.certificate is None else ["--certificate", str(self.certificate)]
-        if self.certificate == usual_certificate(self.rows):
+        if self.certificate == certificate_target(self.rows, None, no_certificate=False):
             certified = []
         others = (("--model", self.model), ("--croissant", self.croissant))
         named = [text for name, path in others if path is not None for text in (name, str(path))]
@@ -95,30 +95,21 @@ def rows_place(output: str) -> tuple[Path, bool]:
     return place, has_folder
 
 
-def usual_certificate(output: Path) -> Path:
-    """Return where the certificate of an output goes by default: beside it."""
-    return output.with_name(output.name + ".certificate.json")
-
-
 def certificate_target(output: Path, certificate: Path | None, *, no_certificate: bool) -> Path | None:
     """Return where the certificate of an output goes, by default beside it; None where none is wanted."""
-    usual = usual_certificate(output)
+    usual = output.with_name(f"{output.name}.certificate.json")
     if not no_certificate:
         return usual if certificate is None else certificate
     if certificate is not None:
         raise ParameterError("--certificate and --no-certificate contradict each other; give one of them", code="LW316")
     if usual.exists():
+        what = "rows" if has_row_name(output) or output.is_dir() else "file"
         raise ParameterError(
-            f"{usual} is there from an earlier release and would not describe the new {_what(output)}; "
+            f"{usual} is there from an earlier release and would not describe the new {what}; "
             "remove it, or leave out --no-certificate",
             code="LW113",
         )
     return None
-
-
-def _what(output: Path) -> str:
-    """Return what an output holds, in a word."""
-    return "rows" if has_row_name(output) or output.is_dir() else "file"
 
 
 def check_rows(rows: int | None) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, ClassVar, Final, cast
 
 import numpy as np
 
@@ -56,16 +56,8 @@ class BoughtSettings:
     expected_rows: int | None
     seed: int
     compared: tuple[PublicTables, ...]
-
-    @property
-    def name(self) -> str:
-        """What the budget is spent on."""
-        return EVALUATION
-
-    @property
-    def selection_delta(self) -> Fraction:
-        """Zero: the tables compared are public."""
-        return Fraction(0)
+    name: ClassVar[str] = EVALUATION
+    selection_delta: ClassVar[Fraction] = Fraction(0)  # the tables compared are public
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain JSON values, for the transcript."""
@@ -218,12 +210,7 @@ def run_evaluation(
     secret_bits: Callable[[], BitSource],
     recorded: Sequence[Answer] = (),
 ) -> BoughtEvaluation:
-    """Check, debit, ask, certify.
-
-    source: the private rows; only the room looks at them; debit: commits the ledger entry; raises when the ledger
-    refuses; secret_bits: makes the source of secret randomness, after the debit; recorded: answers of an interrupted
-    run, given again without a draw. Returns a function of the answers and the settings alone.
-    """
+    """Check, debit, ask, certify; arguments as for `lapwing.verbs.running.run_release`."""
     budget = settings.request.budget
     costs = _check(settings, terms)
     room = open_room(

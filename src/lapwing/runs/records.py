@@ -36,36 +36,29 @@ class PaidSettings(Protocol):
     @property
     def name(self) -> str:
         """What the budget is spent on, for the ledger."""
-        ...
 
     @property
     def schema(self) -> Schema:
         """Gives the privacy unit."""
-        ...
 
     @property
     def request(self) -> BudgetRequest:
         """Gives the budget."""
-        ...
 
     @property
     def selection_delta(self) -> Fraction:
         """What the deltas of all selections together may be; 0 where nothing is selected."""
-        ...
 
     @property
     def relation(self) -> Relation:
         """The neighbour relation."""
-        ...
 
     @property
     def expected_rows(self) -> int | None:
         """A public guess of the number of rows."""
-        ...
 
     def to_dict(self) -> dict[str, Any]:
         """Return all settings as plain JSON values."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from lapwing.errors import ParameterError, SchemaError
 from lapwing.kernel.budget.budget import Budget, BudgetRequest, Number, exact_number, read_request
@@ -42,16 +42,12 @@ class Settings:
     expected_rows: int | None
     seed: int
     is_seeded: bool
+    selection_delta: ClassVar[Fraction] = Fraction(0)  # a release selects nothing from its rows
 
     @property
     def name(self) -> str:
         """What the budget is spent on: the mechanism."""
         return self.mechanism.name
-
-    @property
-    def selection_delta(self) -> Fraction:
-        """Zero: a release selects nothing from its rows."""
-        return Fraction(0)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain JSON values, for the transcript."""
@@ -198,6 +194,9 @@ class LinkedSettings:
     parent: Settings
     child: Settings
     request: BudgetRequest
+    selection_delta: ClassVar[Fraction] = Fraction(0)
+    relation: ClassVar[Relation] = _RELATION
+    expected_rows: ClassVar[None] = None  # each part has its own
 
     @property
     def name(self) -> str:
@@ -208,21 +207,6 @@ class LinkedSettings:
     def schema(self) -> Schema:
         """Gives the privacy unit: one parent and at most K children."""
         return self.child.schema
-
-    @property
-    def selection_delta(self) -> Fraction:
-        """Zero: nothing is selected from the rows."""
-        return Fraction(0)
-
-    @property
-    def relation(self) -> Relation:
-        """The neighbour relation."""
-        return _RELATION
-
-    @property
-    def expected_rows(self) -> None:
-        """Nothing: each part has its own."""
-        return
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain JSON values, for the transcript."""

@@ -14,10 +14,11 @@ from lapwing.kernel.budget.budget import Number
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.room.opening import public_terms
 from lapwing.kernel.room.transcript import continue_transcript
+from lapwing.kernel.terms import Terms
 from lapwing.release.release import Release
 from lapwing.rows.files.readers import open_table
 from lapwing.rows.guard import private_boundary
-from lapwing.rows.source import coded_table
+from lapwing.rows.source import CodedSource, coded_table
 from lapwing.runs.plan.memory import Memory, caches_within
 from lapwing.runs.public_points import refuse_private_points
 from lapwing.runs.public_tables import refuse_private_tables
@@ -122,19 +123,7 @@ def synthesize(
     with coded_table(data, settings.schema, memory=caches.codes) as source:
         terms = public_terms(source, settings.schema, settings.relation, settings.expected_rows)
         with closing(open_sink(records, settings, terms)) as sink:
-            debit = partial(sink.debit, settings)
-            run = partial(
-                run_release,
-                source,
-                settings,
-                terms,
-                records,
-                debit=debit,
-                sink=sink,
-                secret_bits=SystemBits,
-                most_cells=caches.table_cells,
-            )
-            release = resumable(records.transcript, run)
+            release = _released(source, settings, terms, records, sink=sink, most_cells=caches.table_cells)
     return replace(release, kind=kind)
 
 
@@ -195,20 +184,25 @@ def resumed(
                     "the table has another public number of rows than the transcript; give the same table", code="LW611"
                 )
             accounted = AccountedSink(sink, records, recorded)
-            run = partial(
-                run_release,
-                source,
-                settings,
-                terms,
-                records,
-                debit=partial(accounted.debit, settings),
-                sink=accounted,
-                secret_bits=SystemBits,
-                recorded=recorded,
-                most_cells=caches.table_cells,
+            release = _released(
+                source, settings, terms, records, sink=accounted, recorded=recorded, most_cells=caches.table_cells
             )
-            release = resumable(path, run)
     return replace(release, kind=kind)
+
+
+def _released(
+    source: CodedSource,
+    settings: Settings,
+    terms: Terms,
+    records: Records,
+    *,
+    sink: AccountedSink,
+    **more: Any,  # noqa: ANN401
+) -> Release:
+    """Run a release with its debit; a failure half-way says how it is finished."""
+    debit = partial(sink.debit, settings)
+    run = partial(run_release, source, settings, terms, records, debit=debit, sink=sink, secret_bits=SystemBits, **more)
+    return resumable(records.transcript, run)
 
 
 class Synthesizer:

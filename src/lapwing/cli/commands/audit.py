@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from lapwing.cli import options
-from lapwing.cli.console import is_quiet, note, speaker
+from lapwing.cli.console import is_quiet, note, progress_bar, speaker
 from lapwing.cli.options import argument, number, option
 from lapwing.errors import ParameterError
 from lapwing.rows.out.outputs import whole_files
@@ -76,24 +76,13 @@ def _shown(*, quiet: bool) -> Iterator[Callable[[str, float], None] | None]:
         yield None
         return
     from rich.console import Console  # noqa: PLC0415
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn  # noqa: PLC0415
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f}%"),
-        TimeElapsedColumn(),
-        TextColumn("elapsed, about"),
-        TimeRemainingColumn(),
-        TextColumn("left"),
-    )
-    own = Progress(
-        *columns,
+    own = progress_bar(
+        "{task.percentage:>3.0f}%",
         console=Console(file=sys.stderr),
         auto_refresh=False,
         redirect_stdout=False,
         redirect_stderr=False,
-        transient=True,
     )
     with own as shown:
         task = shown.add_task("audit", total=1.0)

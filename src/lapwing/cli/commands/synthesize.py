@@ -10,7 +10,7 @@ from lapwing.cli import options
 from lapwing.cli.commands.saved import table_text
 from lapwing.cli.console import Say, echo, is_quiet, note, speaker
 from lapwing.cli.options import argument, option
-from lapwing.cli.outputs import Targets, check_rows, produce_release, read_targets, resume_line, summarize
+from lapwing.cli.outputs import check_rows, produce_release, read_targets, resume_line, summarize
 from lapwing.errors import DataError, ParameterError
 from lapwing.kernel.budget.budget import requested_budget
 
@@ -222,9 +222,7 @@ def demo(
     data, schema = _EXAMPLES / "adult.parquet", _EXAMPLES / "adult.schema.json"
     _make_folder(output)
     rows = output / "adult.parquet"
-    targets = Targets(
-        rows=rows, model=output / "adult.lapwing", certificate=rows.with_name(rows.name + ".certificate.json")
-    )
+    targets = read_targets(str(rows), output / "adult.lapwing", None, no_certificate=False)
     show(f"lapwing synthesize {data} --schema {schema} --epsilon 1 -o {rows} --model {targets.model}")
     release = produce_release(
         lambda: synthesize(data, schema, epsilon=1),

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, ClassVar, Final, cast
 
 from lapwing.errors import ParameterError, SchemaError
 from lapwing.kernel.budget.budget import BudgetRequest, Number, exact_number, read_request
@@ -24,6 +24,7 @@ from lapwing.schema.schemas import Schema
 
 _MOST_QUANTILE: Final = Fraction(1, 4)
 _MOST_BYTES: Final = 64 * 2**20
+_FIRST_DAY, _LAST_DAY = "0001-01-01", "9999-12-31"
 
 Dictionaries = Mapping[str, tuple[str, ...]]
 
@@ -46,16 +47,8 @@ class LearnSettings:
     request: BudgetRequest
     selection_delta: Fraction
     relation: Relation
-
-    @property
-    def name(self) -> str:
-        """What the budget is spent on."""
-        return DOMAIN
-
-    @property
-    def expected_rows(self) -> None:
-        """Nothing: no guess of the number of rows is of use here."""
-        return
+    name: ClassVar[str] = DOMAIN
+    expected_rows: ClassVar[None] = None  # no guess of the number of rows is of use here
 
     @property
     def public(self) -> dict[str, Any]:
@@ -64,7 +57,8 @@ class LearnSettings:
             "fields": list(self.names),
             "quantile": str(self.quantile),
             "dictionaries": {
-                name: {"texts": len(texts), "sha256": _digest(texts)} for name, texts in self.dictionaries.items()
+                name: {"texts": len(texts), "sha256": hashlib.sha256(json.dumps(list(texts)).encode()).hexdigest()}
+                for name, texts in self.dictionaries.items()
             },
         }
 
@@ -286,14 +280,6 @@ def _checked_quantile(quantile: Number) -> Fraction:
             code="LW301",
         )
     return exact
-
-
-def _digest(texts: Sequence[str]) -> str:
-    """Return the fingerprint of a dictionary."""
-    return hashlib.sha256(json.dumps(list(texts)).encode()).hexdigest()
-
-
-_FIRST_DAY, _LAST_DAY = "0001-01-01", "9999-12-31"
 
 
 def opened_field(field: Field) -> Field:
