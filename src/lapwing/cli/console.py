@@ -31,6 +31,12 @@ def aligned(lines: Sequence[Sequence[str]], *, right: Iterable[int] = ()) -> str
     return text_of(lines, right=list(right))
 
 
+def shortened(lines: Sequence[str], most: int, before: str = "") -> list[str]:
+    """Return the first lines, and how many there are more."""
+    left_out = [f"{before}and {len(lines) - most} more"] if len(lines) > most else []
+    return [*lines[:most], *left_out]
+
+
 def is_quiet(context: typer.Context, quiet: bool) -> bool:
     """Return whether the command was told to be quiet, before or after its name."""
     return quiet or bool(context.find_root().obj)

@@ -92,6 +92,14 @@ Quiet = Annotated[bool, flag("--quiet", "Show only warnings and errors.")]
 Model = Annotated[Path, argument("M.lapwing", "A saved model.")]
 
 
+def refuse_existing(output: Path) -> None:
+    """Refuse to replace a schema."""
+    if output.exists():
+        raise ParameterError(
+            f"{output} is there already and may have been edited; give a new file, or remove it", code="LW113"
+        )
+
+
 def check_html(path: Path) -> None:
     """Refuse to write a report into a file whose name says that it is something else."""
     if path.suffix.lower() not in (".html", ".htm"):

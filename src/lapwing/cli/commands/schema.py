@@ -37,10 +37,7 @@ def draft(
     output: Annotated[Path, option("-o --output", "S.json", "A new file: the skeleton of a schema.")],
 ) -> None:
     """Write a skeleton to fill in (internal)."""
-    if output.exists():
-        raise ParameterError(
-            f"{output} is there already and may have been edited; give a new file, or remove it", code="LW113"
-        )
+    options.refuse_existing(output)
 
     from lapwing.internal.suggestions import suggest  # noqa: PLC0415
     from lapwing.judge.report.page import NOTICE  # noqa: PLC0415

@@ -71,10 +71,7 @@ def learn(
     options.check_budget(epsilon, rho, context)
     if context.args and not fields:
         raise options.misuse(f"got unexpected extra argument ({context.args[0]})", context, code="LW903")
-    if output.exists():
-        raise ParameterError(
-            f"{output} is there already and may have been edited; give a new file, or remove it", code="LW113"
-        )
+    options.refuse_existing(output)
     target = certificate_target(output, certificate, no_certificate=no_certificate)
 
     from lapwing.kernel.terms import Terms  # noqa: PLC0415
