@@ -8,9 +8,8 @@ from fractions import Fraction
 import pytest
 
 from helpers.command import lapwing
-from lapwing.audit.questions.cases import question_cases
 from lapwing.audit.report import AuditedQuestion, AuditedRelease, AuditReport
-from lapwing.audit.run import _seen_from_outside
+from lapwing.audit.run import _seen_from_outside, question_cases
 from lapwing.cli.main import execute
 from lapwing.kernel.budget.budget import Budget
 

@@ -240,7 +240,7 @@ def _environment() -> Any:  # noqa: ANN401
     except ImportError:
         raise LapwingError(_MISSING.format("jinja2"), code="LW701") from None
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("lapwing.report", "templates"),
+        loader=jinja2.PackageLoader("lapwing.judge.report", "templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
