@@ -1,4 +1,4 @@
-"""Bit sources of the audit: remember the secret words of one run, give them again, and make unlikely ones likely."""
+"""What an audit keeps of a run: secret words, to be given again or made unlikely, and rows, read once."""
 
 from collections.abc import Iterator
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""One question on two neighbours on which its answer is likely to lose all that it claims."""
+"""One question on two neighbours on which it loses about all that it claims, and how much of that shows."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

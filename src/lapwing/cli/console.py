@@ -1,4 +1,4 @@
-"""What commands say on stderr. Everything here is public: settings, schema, released numbers."""
+"""What commands say on stderr, also when they are interrupted: settings, schema, released numbers, all public."""
 
 import contextlib
 import signal

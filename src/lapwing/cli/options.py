@@ -1,4 +1,4 @@
-"""The options that several commands share."""
+"""How options are declared, and those that several commands share."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The settings of a bought evaluation, and its public side, before any private row is read."""
+"""A bought evaluation: its settings, its run in the room, its certificate and what may be published of it."""
 
 import math
 from collections.abc import Callable, Sequence

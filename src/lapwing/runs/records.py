@@ -1,4 +1,4 @@
-"""Where a release is recorded: its ledger entry and its transcript."""
+"""Where a paid run is recorded, how a transcript is taken up again, and how a run that failed is finished."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""The settings of a release, checked before any row is read."""
+"""The settings of a release, of one table or of two linked ones, checked before any row is read."""
 
 import json
 from collections.abc import Mapping

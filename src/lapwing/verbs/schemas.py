@@ -1,4 +1,4 @@
-"""`lapwing.Schema` with `Schema.draft`: the one public call on schemas that looks at a private table (internal)."""
+"""`Schema.draft`, which looks at a private table (internal), and `Schema.from_foreign`, which reads metadata."""
 
 import os
 import warnings

@@ -1,4 +1,4 @@
-"""`lapwing.synthesize` and `lapwing.resume`: from private rows to a release."""
+"""`lapwing.synthesize`, `lapwing.resume` and `lapwing.Synthesizer`: from private rows to a release."""
 
 import inspect
 import os

@@ -1,4 +1,4 @@
-"""Sums of the rows' vectors, found the slow way: row by row, in Python's own integers."""
+"""What answers are about, found the slow way: row by row, in Python's own integers."""
 
 import itertools
 import math

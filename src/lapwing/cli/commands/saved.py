@@ -1,4 +1,4 @@
-"""`lapwing sample`."""
+"""What is read from a saved model: `lapwing sample` with its conditions, `lapwing query` and `lapwing answers`."""
 
 import itertools
 import re

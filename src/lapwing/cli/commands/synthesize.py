@@ -1,4 +1,4 @@
-"""`lapwing synthesize`."""
+"""`lapwing synthesize`, its plan, its resumption and the demonstration of it."""
 
 from collections.abc import Sequence
 from pathlib import Path

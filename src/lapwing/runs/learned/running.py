@@ -1,4 +1,4 @@
-"""Learn a domain in the room and certify what came out."""
+"""Learn a domain in the room, certify what came out, and foretell it from noise laws alone."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""The settings of a learned domain: everything public, checked before any row is read."""
+"""The settings of a learned domain, checked before any row is read, and the schema that rows are read by."""
 
 import hashlib
 import json
