@@ -19,7 +19,7 @@ from lapwing.mechanisms.registry import (
     name_in_files,
     settings_of,
 )
-from lapwing.runs.generators import chosen_seed
+from lapwing.runs.generators import checked_seed, chosen_seed, fresh_seed
 from lapwing.runs.public_points import points_digest, with_public_points
 from lapwing.runs.public_tables import check_priors, with_public_tables
 from lapwing.schema.linked import LinkedSchema
@@ -242,11 +242,13 @@ def read_linked_settings(
             f"parent_share must be above 0 and below 1, got {parent_share}; it is the parents' part of the budget",
             code="LW301",
         )
-    used = chosen_seed(_recorded_seed(transcript) if seed is None else seed)
+    own = checked_seed(seed)
+    kept = _recorded_seed(transcript) if own is None else own
+    used = fresh_seed() if kept is None else kept
     budgets = request.budget.split((share, 1 - share))
     schemas = (linked.counted, linked.joined)
     parent, child = (
-        _part(usable_schema(part), mechanism, budget, rows, (used, seed is not None))
+        _part(usable_schema(part), mechanism, budget, rows, (used, own is not None))
         for part, mechanism, budget, rows in zip(schemas, mechanisms, budgets, expected, strict=True)
     )
     return LinkedSettings(linked=linked, parent=parent, child=child, request=request)
