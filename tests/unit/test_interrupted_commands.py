@@ -146,7 +146,7 @@ def test_other_commands_that_spend_say_that_the_same_one_goes_on(folder, name, m
 def test_the_signal_that_ends_services_is_an_interrupt_with_a_status_of_its_own(folder):
     code = (
         "import pathlib, time\n"
-        "from lapwing.api import synthesize\n"
+        "from lapwing.verbs import synthesize\n"
         "from lapwing.cli.main import run\n"
         "def wait(*_, **__):\n"
         "    pathlib.Path('begun').touch()\n"
