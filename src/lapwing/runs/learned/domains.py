@@ -35,11 +35,7 @@ class Learned:
 
 
 def needs_selection(field: Field, dictionaries: Mapping[str, tuple[str, ...]]) -> bool:
-    """Tell whether a field's list can be learned only by a selection, which needs a delta.
-
-    >>> needs_selection(Field(name="town", type="string"), {}), needs_selection(Field(name="n", type="integer"), {})
-    (True, False)
-    """
+    """Tell whether a field's list can be learned only by a selection, which needs a delta."""
     return field.type == "string" and field.categories is None and field.name not in dictionaries
 
 
@@ -217,20 +213,12 @@ def with_categories(
 
 
 def has_texts(field: Field) -> bool:
-    """Tell whether the categories of a field are texts, so that rare ones may share a category.
-
-    >>> has_texts(Field(name="grade", type="string", categories=(1, 2))), has_texts(Field(name="town", type="string"))
-    (False, True)
-    """
+    """Tell whether the categories of a field are texts, so that rare ones may share a category."""
     return field.type == "string" and all(isinstance(value, str) for value in field.categories or ())
 
 
 def unlisted_name(taken: tuple[Scalar, ...]) -> str:
-    """Return a name for the category of unlisted texts that is not itself one of some texts.
-
-    >>> unlisted_name(("a", "(other)")), unlisted_name(("a",))
-    ('(other 2)', '(other)')
-    """
+    """Return a name for the category of unlisted texts that is not itself one of some texts."""
     name, number = UNLISTED, 1
     while name in taken:
         number += 1
