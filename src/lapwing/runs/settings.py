@@ -96,22 +96,38 @@ def read_settings(
     """Check the settings of `lapwing.synthesize`; see there for their meaning."""
     request = read_request(epsilon=epsilon, delta=delta, rho=rho)
     checked = with_public_tables(usable_schema(schema), public_tables)
-    chosen = usable_mechanism(mechanism, checked)
-    check_priors(checked, chosen)
-    if expected_rows is None:
-        expected_rows = public_total(checked)
+    rule = "expected_rows must be a whole number"
+    return _settings(
+        checked, mechanism, request, neighbours, (expected_rows, rule), seed=seed, is_seeded=seed is not None
+    )
+
+
+def _settings(
+    schema: Schema,
+    mechanism: object,
+    request: BudgetRequest,
+    neighbours: str,
+    expected: tuple[int | None, str],
+    *,
+    seed: int | None,
+    is_seeded: bool,
+) -> Settings:
+    """Return the settings of one table; ``expected`` goes with what is said where it is no whole number."""
+    chosen = usable_mechanism(mechanism, schema)
+    check_priors(schema, chosen)
+    rows = public_total(schema) if expected[0] is None else expected[0]
     relation = checked_relation(neighbours, chosen)
-    check_expected("expected_rows must be a whole number", expected_rows)
-    Terms(relation=relation, max_rows=checked.max_rows, expected_rows=expected_rows)
+    check_expected(expected[1], rows)
+    Terms(relation=relation, max_rows=schema.max_rows, expected_rows=rows)
     used = chosen_seed(seed)
     return Settings(
-        schema=checked,
-        mechanism=with_public_points(chosen, checked, used),
+        schema=schema,
+        mechanism=with_public_points(chosen, schema, used),
         request=request,
         relation=relation,
-        expected_rows=expected_rows,
+        expected_rows=rows,
         seed=used,
-        is_seeded=seed is not None,
+        is_seeded=is_seeded,
     )
 
 
@@ -255,24 +271,10 @@ def read_linked_settings(
 
 
 def _part(schema: Schema, mechanism: object, budget: Budget, expected: int | None, seed: tuple[int, bool]) -> Settings:
-    """Return the settings of one part."""
-    chosen = usable_mechanism(mechanism, schema)
-    check_priors(schema, chosen)
-    if expected is None:
-        expected = public_total(schema)
-    check_expected("expected numbers of rows must be whole", expected)
-    Terms(relation=_RELATION, max_rows=schema.max_rows, expected_rows=expected)
-    # As if it had been asked for by itself: an amount too small to be accounted for is refused.
+    """Return the settings of one part, as if it had been asked for by itself: too small an amount is refused."""
     own = read_request(epsilon=budget.amount) if budget.notion == "pure" else read_request(rho=budget.amount)
-    return Settings(
-        schema=schema,
-        mechanism=with_public_points(chosen, schema, seed[0]),
-        request=own,
-        relation=checked_relation(_RELATION, chosen),
-        expected_rows=expected,
-        seed=seed[0],
-        is_seeded=seed[1],
-    )
+    guess = (expected, "expected numbers of rows must be whole")
+    return _settings(schema, mechanism, own, _RELATION, guess, seed=seed[0], is_seeded=seed[1])
 
 
 def _recorded_seed(transcript: Path | None) -> int | None:
