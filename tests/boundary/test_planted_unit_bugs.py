@@ -143,8 +143,8 @@ def rows_that_do_not_fit_are_dropped(patch):
 
 def with_sensitivity(patch, change):
     """Calibrate tables and trees for other changes than a unit makes."""
-    for module in ("questions", "tree_counts"):
-        patch.setattr(f"lapwing.release.{module}.row_sensitivity", change)
+    for module in ("marginal_counts", "tree_counts"):
+        patch.setattr(f"lapwing.kernel.questions.{module}.question.row_sensitivity", change)
 
 
 def the_sensitivity_is_that_of_one_row(patch):
