@@ -142,11 +142,11 @@ def watch_source(kind: Any, stages: Stages) -> None:
 def watch_rows(stages: Stages) -> None:
     """Wrap what draws rows and what writes them, as this commit and those before issue 13 name it."""
     from lapwing.cli import outputs
-    from lapwing.cli.commands import sample
+    from lapwing.cli.commands import saved
     from lapwing.model import rows
     from lapwing.release import release
 
-    writers: list[Any] = [outputs, sample]
+    writers: list[Any] = [outputs, saved]
     if hasattr(release, "rows_out"):
         from lapwing.release import rows_out
 

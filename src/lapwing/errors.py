@@ -54,6 +54,14 @@ class DataError(LapwingError):
     """A table or file cannot be used whatever the values of its rows are."""
 
 
+class UnwritableError(DataError):
+    """A file cannot be written; ``reason`` is the system's word for why."""
+
+    def __init__(self, message: str, reason: str = "", code: str = "LW112") -> None:
+        super().__init__(message, code)
+        self.reason = reason
+
+
 class CapacityError(LapwingError):
     """A request needs more cells, memory or nodes than its public limit allows."""
 

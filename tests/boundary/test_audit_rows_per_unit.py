@@ -37,8 +37,8 @@ def noise_of_the_other_relation_at_two(patch):
     def sensitivity(relation, max_rows):
         return row_sensitivity("add-remove" if max_rows == 2 else relation, max_rows)
 
-    for module in ("questions", "tree_counts"):
-        patch.setattr(f"lapwing.release.{module}.row_sensitivity", sensitivity)
+    for module in ("marginal_counts", "tree_counts"):
+        patch.setattr(f"lapwing.kernel.questions.{module}.question.row_sensitivity", sensitivity)
 
 
 BUGS = [

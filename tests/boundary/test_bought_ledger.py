@@ -16,7 +16,7 @@ from helpers.transcripts import cut_after
 from lapwing.errors import BudgetError, DataError, ParameterError
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.room.room import Room
-from lapwing.runs.bought import running as front
+from lapwing.runs import records as front
 
 SCHEMA = {
     "fields": [
@@ -166,7 +166,7 @@ def test_an_older_copy_of_a_transcript_draws_no_fresh_noise(ledger, tmp_path):
 KILLED = """
     import os, signal, sys
     import polars as pl
-    from lapwing.runs.bought.running import bought_evaluation
+    from lapwing import evaluate
     from lapwing.kernel.room.room import Room
 
     honest, asked = Room.ask, []
@@ -179,9 +179,7 @@ KILLED = """
 
     Room.ask = ask
     rows, synthetic = (pl.read_parquet(path) for path in sys.argv[1].split(","))
-    unset = dict.fromkeys(("delta", "rho", "expected_rows", "dataset"))
-    places = {{"ledger": sys.argv[2], "transcript": sys.argv[3]}}
-    bought_evaluation(rows, synthetic, {schema!r}, epsilon=1, neighbours="add-remove", seed=0, **unset, **places)
+    evaluate(rows, synthetic, {schema!r}, epsilon=1, ledger=sys.argv[2], transcript=sys.argv[3])
 """
 
 

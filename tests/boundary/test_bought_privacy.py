@@ -10,7 +10,7 @@ from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.room.opening import public_terms
 from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.rows.source import code_table
-from lapwing.runs.bought.running import run_evaluation
+from lapwing.runs.bought import run_evaluation
 
 
 @pytest.mark.parametrize("max_rows", [1, 3])

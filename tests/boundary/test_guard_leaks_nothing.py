@@ -17,7 +17,7 @@ from helpers.canary import NUMBER, TEXT
 from lapwing.errors import DataError, LapwingError
 from lapwing.rows.guard import private_boundary
 from lapwing.rows.source import code_table
-from lapwing.runs.learned.opened import opened_schema
+from lapwing.runs.learned.settings import opened_schema
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema

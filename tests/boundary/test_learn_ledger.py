@@ -16,8 +16,8 @@ from helpers.transcripts import cut_after
 from lapwing.errors import BudgetError, DataError, LapwingError, ParameterError
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.room.room import Room
+from lapwing.runs import records as front
 from lapwing.runs.learned import running as learn_running
-from lapwing.verbs import learn as front
 
 CANARY, NUMBER = "canary-739173917", 739173917
 SCHEMA = {

@@ -9,7 +9,7 @@ import pytest
 
 from helpers.audits import flags_of
 from helpers.peeking import rows_behind
-from lapwing.audit.bits import PlaybackBits, RecordingBits
+from lapwing.audit.held import PlaybackBits, RecordingBits
 from lapwing.audit.replay import audit_pair
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.select_worst.answer import exact_cells, misfit_scores

@@ -66,8 +66,7 @@ def with_kept_rows(patch, change):
 def each_unit_keeps_the_rows_that_come_first(patch):
     """Let the order in which a database returns rows decide: the same table gives two releases."""
     with_kept_rows(
-        patch,
-        lambda units, hashes, max_rows, honest: honest(units, np.arange(len(hashes), dtype=np.uint64), max_rows),
+        patch, lambda units, hashes, max_rows, honest: honest(units, np.arange(len(hashes), dtype=np.uint64), max_rows)
     )
 
 
@@ -82,17 +81,13 @@ def units_with_too_many_rows_are_dropped_whole(patch):
 
 def rows_are_kept_until_their_share_of_the_table_is_reached(patch):
     """Let units keep more rows where the table is large."""
-    with_kept_rows(
-        patch,
-        lambda units, hashes, max_rows, honest: honest(units, hashes, max(max_rows, len(units) // 4)),
-    )
+    with_kept_rows(patch, lambda units, hashes, max_rows, honest: honest(units, hashes, max(max_rows, len(units) // 4)))
 
 
 def the_hash_is_salted_by_the_size_of_the_table(patch):
     """Let all units keep other rows when one row more or less is there."""
     with_kept_rows(
-        patch,
-        lambda units, hashes, max_rows, honest: honest(units, hashes * np.uint64(2 * len(units) + 1), max_rows),
+        patch, lambda units, hashes, max_rows, honest: honest(units, hashes * np.uint64(2 * len(units) + 1), max_rows)
     )
 
 
@@ -148,8 +143,8 @@ def rows_that_do_not_fit_are_dropped(patch):
 
 def with_sensitivity(patch, change):
     """Calibrate tables and trees for other changes than a unit makes."""
-    for module in ("questions", "tree_counts"):
-        patch.setattr(f"lapwing.release.{module}.row_sensitivity", change)
+    for module in ("marginal_counts", "tree_counts"):
+        patch.setattr(f"lapwing.kernel.questions.{module}.question.row_sensitivity", change)
 
 
 def the_sensitivity_is_that_of_one_row(patch):
@@ -180,9 +175,7 @@ def the_noise_is_for_the_largest_unit_that_is_there(patch):
         replay,
         "public_terms",
         lambda source, schema, relation, expected: Terms(
-            relation=relation,
-            max_rows=min(schema.max_rows, sizes.get(source.rows, 1)),
-            expected_rows=expected,
+            relation=relation, max_rows=min(schema.max_rows, sizes.get(source.rows, 1)), expected_rows=expected
         ),
     )
 

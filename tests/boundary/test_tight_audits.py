@@ -9,7 +9,7 @@ import pytest
 
 import lapwing.kernel.questions.marginal_counts.answer as counting
 from helpers.tight_audits import Attacked, certified_mu
-from lapwing.audit.black_box import MISTAKE
+from lapwing.audit.worst_case import MISTAKE
 from lapwing.kernel.budget.budget import Budget
 from lapwing.mechanisms.adaptive import mechanism as adaptive
 from lapwing.mechanisms.adaptive.mechanism import Adaptive

@@ -26,7 +26,7 @@ from lapwing.mechanisms.pmm.mechanism import PMM
 from lapwing.mechanisms.psmm.mechanism import PSMM
 from lapwing.mechanisms.registry import MECHANISMS
 from lapwing.rows.source import code_table
-from lapwing.runs.bought.running import run_evaluation
+from lapwing.runs.bought import run_evaluation
 from lapwing.schema.schemas import Schema
 from mechanism_checks import MIXED, TWO_VALUED, run, settings_for, table, variants
 

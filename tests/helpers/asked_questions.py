@@ -13,7 +13,7 @@ import numpy as np
 from helpers.bits import SeededBits
 from helpers.kept import Kept
 from helpers.linear_runs import AskingSums
-from lapwing.audit.bits import RecordingBits
+from lapwing.audit.held import RecordingBits
 from lapwing.audit.mechanism_pairs import TINY, bought_settings, draft_of, learn_settings, settings_for
 from lapwing.audit.replay import UNRECORDED
 from lapwing.errors import CapacityError, ParameterError
@@ -44,7 +44,7 @@ from lapwing.mechanisms.registry import MECHANISMS
 from lapwing.release.release import Release
 from lapwing.rows.counting import ExactTables
 from lapwing.rows.source import code_table
-from lapwing.runs.bought.running import run_evaluation
+from lapwing.runs.bought import run_evaluation
 from lapwing.runs.learned.running import run_learning
 from lapwing.verbs.running import run_release
 

@@ -6,12 +6,7 @@ _COUNT = {"type": "integer", "minimum": 1}
 
 def _form(**properties):
     """Return the schema of an object with exactly these keys."""
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 _WORST = _form(columns={"type": "array", "items": {"type": "string"}, "minItems": 1}, distance=_SHARE)
@@ -51,10 +46,7 @@ _COLUMNS = {
     ),
 }
 _GAPS = {
-    "anyOf": [
-        {"type": "null"},
-        _form(**dict.fromkeys(("synthetic", "bootstrap", "independent"), _VARIATIONS["items"])),
-    ]
+    "anyOf": [{"type": "null"}, _form(**dict.fromkeys(("synthetic", "bootstrap", "independent"), _VARIATIONS["items"]))]
 }
 
 _SIZE = {"type": "number", "minimum": 0}

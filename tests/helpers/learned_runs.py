@@ -15,7 +15,7 @@ from lapwing.kernel.terms import Terms
 from lapwing.rows.source import code_table
 from lapwing.runs.learned.bounds import learn_bounds
 from lapwing.runs.learned.domains import learned_fields
-from lapwing.runs.learned.opened import opened_schema
+from lapwing.runs.learned.settings import opened_schema
 from lapwing.schema.schemas import Schema
 
 TINY = Fraction(1, 10**9)

@@ -98,10 +98,7 @@ def remembered(lock: dict[str, Any]) -> dict[str, set[str]]:
     needed = defaultdict(set)
     for need in metadata["requires-dist"]:
         needed[need.get("marker", "")].add(_asked(need))
-    return {
-        **needed,
-        **{group: {_asked(need) for need in needs} for group, needs in metadata["requires-dev"].items()},
-    }
+    return {**needed, **{group: {_asked(need) for need in needs} for group, needs in metadata["requires-dev"].items()}}
 
 
 def _asked(need: dict[str, Any]) -> str:

@@ -68,5 +68,5 @@ def tangled_rows(rows: int) -> pl.DataFrame:
             "pay": [None if i * 7 % 91 <= 14 or i % 5 >= 3 else float(i % 900) for i in range(rows)],
             "job": [not (i * 7 % 91 <= 14 or i % 5 >= 3) for i in range(rows)],
             "free": [i % 31 for i in range(rows)],
-        },
+        }
     ).with_columns(pl.col("start", "end").str.to_date())

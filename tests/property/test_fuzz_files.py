@@ -15,7 +15,7 @@ import pytest
 
 from helpers.foreign_files import FOREIGN
 from helpers.hostile import changed, damaged, outcome, watched
-from lapwing.cli.commands.conditions import read_condition_rows, read_conditions
+from lapwing.cli.commands.saved import read_condition_rows, read_conditions
 from lapwing.rows.out.decode import decoded_column
 from lapwing.runs.public_tables import read_public_tables, with_public_tables
 from lapwing.schema.foreign.reading import read_foreign

@@ -19,9 +19,8 @@ from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.room.opening import public_terms
 from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.rows.source import code_table
-from lapwing.runs.bought import running as bought_running
-from lapwing.runs.bought.running import CONFIDENCE, run_evaluation
-from lapwing.runs.bought.settings import BoughtSettings
+from lapwing.runs import bought as bought_running
+from lapwing.runs.bought import CONFIDENCE, BoughtSettings, run_evaluation
 from lapwing.runs.generators import generator
 from lapwing.schema.schemas import Schema
 

@@ -73,11 +73,6 @@ def test_a_mechanism_that_does_not_support_the_relation_is_refused():
         settings(mechanism=lw.Trusted(ReplaceOnly()))
 
 
-def test_a_schema_of_identifiers_only_is_refused():
-    with pytest.raises(SchemaError):
-        settings({"fields": [{"name": "id", "type": "integer", "role": "identifier"}]})
-
-
 def test_a_draft_is_told_what_is_open_and_a_filled_one_that_it_is_a_draft():
     with pytest.raises(SchemaError, match=r"is a draft; still open: age \(minimum, maximum, provenance\); fill"):
         settings(lw.Schema.draft(pl.DataFrame({"age": [1]})))
@@ -92,11 +87,3 @@ def test_settings_survive_their_json_form():
 
     assert read == asked
     assert read.request.budget.amount == Fraction(1, 10)
-
-
-def test_a_fresh_seed_is_recorded_and_not_taken_for_the_callers():
-    one, other = settings(), settings()
-
-    assert one.seed != other.seed
-    assert not one.is_seeded
-    assert settings(seed=0).is_seeded

@@ -52,16 +52,6 @@ def test_a_list_of_texts_from_rows_is_named_on_the_terminal_in_the_certificate_a
     assert "says nothing of lists and bounds that were taken from the table" in report
 
 
-def test_a_model_of_before_has_the_warning_in_its_report(tmp_path):
-    release = lw.synthesize(table(), SCHEMA, epsilon=1, mechanism="Independent")
-    object.__setattr__(release.certificate, "warnings", release.certificate.warnings[1:])
-
-    release.to_html(tmp_path / "r.html")
-
-    assert (tmp_path / "r.html").read_text(encoding="utf-8").count("oes not cover what") == 1
-    assert "Bounds and categories taken as given: a, b, c, d, e, f, g, h, i, diagnosis." in release.certificate.text()
-
-
 def test_a_schema_that_is_public_has_no_such_warning():
     fields = [{**field, "provenance": "public"} for field in SCHEMA["fields"]]
 

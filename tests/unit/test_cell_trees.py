@@ -8,9 +8,7 @@ import pytest
 from helpers.cells import random_tree, tree_over, whole_numbers
 from lapwing.errors import CapacityError, LapwingError, ParameterError
 from lapwing.kernel.questions.shared import cells as module
-from lapwing.kernel.questions.shared.cells import MAX_DEPTH, CellTree
-from lapwing.schema.groupings.domains import Domain
-from lapwing.schema.groupings.hierarchies import hierarchy
+from lapwing.kernel.questions.shared.cells import CellTree
 from lapwing.schema.schemas import Schema
 
 SCHEMA = whole_numbers(x=8, y=3)
@@ -73,13 +71,6 @@ def test_a_malformed_tree_is_refused(changes, message):
         CellTree(**parts(TREE, **changes))
 
 
-def test_a_tree_with_too_many_levels_is_refused():
-    schema = whole_numbers(**{f"x{i}": 2**16 for i in range(MAX_DEPTH // 8 + 1)})
-
-    with pytest.raises(ParameterError, match="at most 4096"):
-        tree_over(schema, 0, depths=(8,) * len(schema.columns))
-
-
 def test_a_tree_that_lists_too_many_cells_is_refused(monkeypatch):
     monkeypatch.setattr(module, "MAX_CELLS", 3)
 
@@ -91,14 +82,6 @@ def test_a_tree_that_lists_too_many_cells_is_refused(monkeypatch):
 
 
 # ------------------------------------------------------------------------------------------------ levels and cells
-
-
-def test_ranks_count_the_first_cells_in_c_order():
-    every = np.array(list(np.ndindex(*TREE.shape)))
-
-    assert TREE.shape == (2, 2)
-    assert TREE.ranks_of(every).tolist() == list(range(TREE.cells))
-    assert TREE.cells_of(np.arange(TREE.cells)).tolist() == every.tolist()
 
 
 @pytest.mark.parametrize("columns", [7, 8, 30])
@@ -118,10 +101,6 @@ def test_ranks_beyond_64_bits_are_whole_numbers_and_come_back(columns):
     assert [int(rank) for rank in ranks] == [int.from_bytes(bytes(row.tolist()), "big") for row in some]
 
 
-def test_each_level_divides_one_column():
-    assert [TREE.depths(level) for level in range(6)] == [(0, 0), (1, 0), (1, 1), (2, 1), (2, 2), (3, 2)]
-
-
 def test_a_run_that_a_level_does_not_divide_goes_on_as_it_is_and_decides_nothing():
     # y is cut 0 | 1 2, then 0 | 1 | 2: on level 3 only its second run can be divided.
     tree = TREE.grown(cells((0, 0), (1, 1)), (flags(True, False), flags(False, False, False, False)))
@@ -133,13 +112,6 @@ def test_a_run_that_a_level_does_not_divide_goes_on_as_it_is_and_decides_nothing
     assert tree.next_level(3, listed).tolist() == [True, True, True, False]
     assert (fourth, below.tolist()) == (4, [[0, 0], [1, 0], [2, 1], [2, 2]])
     assert [(level, cells.tolist()) for level, cells in tree.leaves()] == [(3, [[3, 1]]), (4, below.tolist())]
-
-
-def test_levels_outside_the_decisions_have_none():
-    tree = TREE.grown(cells((1, 1)), (flags(False, False),))
-
-    assert tree.next_level(2, tree.split_cells) is None
-    assert tree.next_level(4, cells((0, 0))) is None
 
 
 @pytest.mark.parametrize("schema", [SCHEMA, MIXED])
@@ -164,23 +136,6 @@ def test_children_partition_their_parent(schema):
                 assert stops[own][-1] == nested.stops(depths[0])[cell[axis]]
                 assert (stops[own][:-1] == starts[own][1:]).all()
                 assert (np.delete(below[own], axis, axis=1) == np.delete(cell, axis)).all()
-
-
-def test_a_tree_without_levels_is_one_cell():
-    tree = tree_over(SCHEMA, 0, depths=(0, 0))
-
-    assert (tree.cells, tree.depth, tree.is_split, tree.levels(), tree.leaves()) == (1, 0, False, [], [])
-
-
-def test_the_tree_keeps_its_own_copy_of_what_is_split():
-    chosen, split = cells((1, 1)), flags(False, False)
-    tree = TREE.grown(chosen, (split,))
-    chosen[:], split[:] = 9, True
-
-    assert tree.split_cells.tolist() == [[1, 1]]
-    assert not tree.decisions[0].any()
-    assert not tree.split_cells.flags.writeable
-    assert not tree.decisions[0].flags.writeable
 
 
 # ----------------------------------------------------------------------------------------------------- its record
@@ -272,11 +227,3 @@ def test_damaged_splits_are_refused(changes):
 
     with pytest.raises((LapwingError, ValueError)):  # ValueErrors are told as ours by whoever reads the file
         TREE.with_splits(splits)
-
-
-def test_unknown_hierarchies_are_refused_with_their_own_message():
-    record = TREE.to_dict()
-    record["hierarchies"][0] = hierarchy(Domain(8, 0, False, True, False), 2).to_dict()
-
-    with pytest.raises(ParameterError, match="the schedule divides 'x' 3 times, its hierarchy has 2 levels"):
-        CellTree.from_dict(record)

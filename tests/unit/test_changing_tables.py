@@ -89,9 +89,7 @@ def changed_pandas(frame):
 
 
 @pytest.mark.parametrize(
-    ("frame", "change"),
-    [(ROWS.clone(), changed_polars), (ROWS.to_pandas(), changed_pandas)],
-    ids=["Polars", "pandas"],
+    ("frame", "change"), [(ROWS.clone(), changed_polars), (ROWS.to_pandas(), changed_pandas)], ids=["Polars", "pandas"]
 )
 def test_a_frame_that_is_changed_in_place_is_read_as_it_was_given(frame, change):
     source = code_table(frame, SCHEMA, chunk_rows=100)

@@ -36,13 +36,6 @@ def test_the_notice_is_on_stderr_and_in_both_files(small, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"out.parquet", "out.parquet.anonymous.json"}
 
 
-def test_the_number_of_groups_is_said_and_that_one_group_shows_means_alone(small, tmp_path):
-    many, one = (anonymize(small, tmp_path / "out.parquet", size=size).err.splitlines()[1] for size in (25, 300))
-
-    assert many.startswith("lapwing: 16 groups: information loss ")
-    assert one.startswith("lapwing: 1 group, so all that rows show is the whole table's means: information loss 100 %")
-
-
 def test_the_rows_are_those_of_the_function(small, tmp_path):
     chosen = ("--partition", "mdav", "--no-improve", "--draw", "iid", "--categories", "mode", "--rows", 50, "--seed", 7)
 
@@ -65,14 +58,6 @@ def test_the_rows_are_those_of_the_function(small, tmp_path):
     }
 
 
-def test_csv_has_the_file_about_it_too(small, tmp_path):
-    said = anonymize(small, tmp_path / "out.csv", "--quiet")
-
-    assert (said.status, said.out, said.err) == (0, "", "")
-    assert pl.read_csv(tmp_path / "out.csv").height == 400
-    assert json.loads((tmp_path / "out.csv.anonymous.json").read_text())["notice"] == NOTICE
-
-
 @pytest.mark.parametrize(
     ("more", "size", "says"),
     [
@@ -88,22 +73,3 @@ def test_what_is_refused_is_one_line_and_leaves_no_file(small, tmp_path, more, s
     assert said.status == 1
     assert says in said.error
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("more", "size", "says"),
-    [
-        (["--partition", "best"], 25, "'best' is not one of 'practical', 'theorem', 'mdav'"),
-        ([], "2.5", "'2.5' is not a whole number"),
-    ],
-)
-def test_wrong_usage_is_one_line_and_status_2(small, tmp_path, more, size, says):
-    said = anonymize(small, tmp_path / "out.parquet", *more, size=size)
-
-    assert said.status == 2
-    assert says in said.error
-
-
-def test_other_file_names_and_the_input_itself_are_refused(small, tmp_path):
-    assert "must end in .parquet or .csv" in anonymize(small, tmp_path / "out.json").error
-    assert "already" in anonymize(small, small).error

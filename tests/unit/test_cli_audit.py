@@ -8,11 +8,9 @@ from fractions import Fraction
 import pytest
 
 from helpers.command import lapwing
-from lapwing.audit.questions.cases import question_cases
 from lapwing.audit.report import AuditedQuestion, AuditedRelease, AuditReport
-from lapwing.audit.run import DEFAULT_RUNS, _seen_from_outside, audit
+from lapwing.audit.run import _seen_from_outside, question_cases
 from lapwing.cli.main import execute
-from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 
 FEWEST = ("--runs", 300)
@@ -81,36 +79,6 @@ def test_too_few_and_too_many_runs_are_wrong_usage(runs):
     assert f"runs must be from 300 to 100000, got {runs}" in said.error
 
 
-def test_runs_that_are_no_number_are_wrong_usage():
-    assert lapwing("audit", "--runs", "many").status == 2
-
-
-def test_the_help_says_that_no_table_of_the_user_is_read():
-    said = " ".join(lapwing("audit", "--help").out.split())
-
-    assert "on generated tables only" in said
-    assert "No table, ledger or model of yours is read" in said
-    assert f"[default: {DEFAULT_RUNS}]" in said
-
-
-def test_names_choose_releases_and_the_questions_that_they_ask():
-    said = lapwing("audit", "privatesampling", "PrivateSampling", *FEWEST)
-
-    assert (said.status, said.err) == (0, "")
-    first, second = said.out.split("\n\n")[:2]
-    assert [line.split()[0] for line in first.splitlines()[2:]] == ["PrivateSampling"]
-    assert {line.split()[0] for line in second.splitlines()[2:]} == {"PrivateDraw"}
-    assert "PASSED: no promise broken in 4 pairs of tables" in said.out
-
-
-def test_the_same_pairs_are_audited_again_and_more_runs_add_pairs():
-    few, many = (audit(["Independent"], runs=runs).releases for runs in (300, 900))
-
-    assert [len(each.budgets) for each in (*few, *many)] == [4] * 4 + [6] * 4
-    assert [each.budgets for each in few] == [each.budgets[:4] for each in many]
-    assert all(one.loss_share <= other.loss_share <= 1 for one, other in zip(few, many, strict=True))
-
-
 def test_the_findings_are_written_for_programs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
@@ -124,10 +92,6 @@ def test_the_findings_are_written_for_programs(tmp_path, monkeypatch):
     assert all(each["pairs"] == each["released"] == 4 for each in written["releases"])
     assert all(each["runs"] == 300 and each["passed"] for each in written["questions"])
     assert [path.name for path in tmp_path.iterdir()] == ["found.json"]
-
-
-def test_a_file_that_cannot_be_written_is_refused_before_the_audit(tmp_path):
-    assert "missing" in lapwing("audit", "--json", tmp_path / "missing" / "found.json").error
 
 
 class Terminal(io.StringIO):
@@ -168,19 +132,6 @@ def test_a_table_shows_claims_losses_and_verdicts():
     assert lines[8] == "PASSED: no promise broken in 3 pairs of tables and 2000 answers, 2 s of processor time."
 
 
-@pytest.mark.parametrize(
-    ("share", "shown"),
-    [
-        (Fraction(1), " 100.0 % "),
-        (1 - Fraction(1, 10**9), " 99.9 % "),
-        (1 + Fraction(1, 10**9), " 100.1 % "),
-        (Fraction(0), " 0.0 % "),
-    ],
-)
-def test_only_all_of_a_claim_looks_like_all_of_it(share, shown):
-    assert shown in report(release(loss_share=share)).text()
-
-
 def test_what_is_above_its_claim_fails_and_says_so():
     broken = report(release(), question(certified=2.0001))
 
@@ -197,13 +148,6 @@ def test_what_loses_exactly_its_claim_passes():
     assert not question(certified=2.0000001).has_passed
 
 
-def test_a_delta_is_a_part_of_the_claim():
-    found = question(claim=Budget.zcdp("0.5"), delta=Fraction(1, 1000))
-
-    assert " ρ 0.5 at δ 0.001 " in report(found).text()
-    assert found.to_dict()["claim"] == {"notion": "zcdp", "amount": 0.5, "delta": 0.001}
-
-
 @pytest.mark.parametrize("certified", [0.0, 0.0009999])
 @pytest.mark.parametrize(("is_within", "word"), [(False, "too few runs"), (True, "within δ")])
 def test_a_question_about_which_nothing_is_certain_says_why_and_shows_no_number(certified, is_within, word):
@@ -214,13 +158,6 @@ def test_a_question_about_which_nothing_is_certain_says_why_and_shows_no_number(
     assert " 0.000 " not in report(found).text()
     assert found.to_dict()["certified_at_least"] is None
     assert found.to_dict()["why_nothing"] == word
-
-
-def test_a_loss_that_is_certain_is_a_number_and_nothing_else():
-    found = question(certified=0.001, is_within_delta=True)
-
-    assert " 0.001 " in report(found).text()
-    assert (found.to_dict()["certified_at_least"], found.to_dict()["why_nothing"]) == (0.001, None)
 
 
 @pytest.mark.parametrize(
@@ -237,30 +174,6 @@ def test_delta_explains_what_is_seen_of_a_text_that_one_person_alone_has_unless_
     assert _seen_from_outside(asked, runs).why_nothing == word
 
 
-def test_private_draws_are_asked_of_one_column_and_of_two_each_under_its_notion():
-    asked = {each.label: each.asked.notion for each in question_cases() if each.question == "PrivateDraw"}
-
-    assert asked == {"one row of two columns": "pure", "two rows of one column": "zcdp"}
-
-
 def test_releases_that_were_all_refused_are_not_said_to_have_passed():
     assert report(release(released=0)).text().splitlines()[2].endswith("no release")
     assert report(release(released=0, flags=("odd",))).text().splitlines()[2].endswith("FAILED")
-
-
-def test_three_sentences_of_each_line_are_shown_and_all_are_written():
-    flags = tuple(f"flag {number}" for number in range(7))
-    broken = report(release(flags=flags), release(name="PMM", flags=flags[:3]))
-
-    text = broken.text()
-
-    assert [flag for flag in flags if f"\n{flag}\n" in text] == list(flags[:3])
-    assert "... and 4 more about Independent, add-remove, 3 rows per unit\n" in text
-    assert "more about PMM" not in text
-    assert broken.to_dict()["releases"][0]["flags"] == list(flags)
-    assert "FAILED: 10 promises broken" in text
-
-
-def test_the_library_refuses_what_the_command_refuses():
-    with pytest.raises(ParameterError, match="did you mean PSMM"):
-        audit(["PSM"])

@@ -37,10 +37,6 @@ def test_the_figures_are_printed_and_written_as_releasable(files, tmp_path):
     assert len(said.err.splitlines()) == 2  # where the figures are, and that no ledger knows
 
 
-def test_quiet_leaves_the_note_out(files):
-    assert lapwing(*files, "--rho", "1", "--quiet").err == ""
-
-
 def test_the_ledger_has_a_line_and_repeating_with_the_transcript_adds_none(files, tmp_path):
     book = ["--ledger", tmp_path / "budget.db"]
     terms = ["--unit", "pure", "--limit", "1", "--neighbours", "add-remove", "--privacy-unit", "row"]
@@ -53,21 +49,3 @@ def test_the_ledger_has_a_line_and_repeating_with_the_transcript_adds_none(files
     assert again.out == first.out
     history = lapwing("ledger", "history", "d", *book).out
     assert history.count("evaluation") == 1
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (["--epsilon", "1", "--target", "flag"], "leave them out, or the budget"),
-        (["--epsilon", "1", "--by", "flag"], "leave them out, or the budget"),
-        (["--epsilon", "1", "--rho", "1"], "exactly one of epsilon and rho"),
-        (["--delta", "1e-6"], "give epsilon or rho"),
-        (["--neighbours", "replace-one"], "give epsilon or rho"),
-        (["--epsilon", "1", "--dataset", "d"], "give the ledger too"),
-    ],
-)
-def test_options_that_do_not_go_together_are_refused_in_one_line(files, options, words):
-    said = lapwing(*files, *options)
-
-    assert said.status == 1
-    assert words in said.error

@@ -7,7 +7,6 @@ from typing import get_args
 
 import pytest
 
-from helpers.command import lapwing
 from lapwing.audit.run import targets
 from lapwing.cli import options as completing
 from lapwing.kernel.terms import Relation
@@ -45,10 +44,6 @@ def test_a_tab_offers_names_of_mechanisms_to_a_command_that_takes_one() -> None:
     assert offered("lapwing synthesize t.csv --mechanism P") == ["PMM", "PSMM", "PrivateSampling"]
 
 
-def test_a_file_is_left_to_the_shell() -> None:
-    assert offered("lapwing synthesize adu") == []
-
-
 @pytest.mark.parametrize(("shell", "word"), [("bash", "COMPREPLY"), ("zsh", "compdef"), ("fish", "--command lapwing")])
 def test_each_shell_gets_a_script_that_asks_lapwing(shell: str, word: str) -> None:
     done = asked(WATCHED, _LAPWING_COMPLETE=f"source_{shell}")
@@ -70,13 +65,3 @@ def test_the_names_written_out_are_those_that_exist() -> None:
     assert tuple(kind.name for kind in MECHANISMS.values()) == completing.MECHANISMS
     assert set(completing.AUDITED) == {target.name for target in targets().values()}
     assert get_args(Relation) == completing.RELATIONS
-
-
-def test_what_a_ledger_counts_in_and_the_relations_are_offered() -> None:
-    assert completing.notions("z") == ["zcdp"]
-    assert completing.relations("r") == ["replace-one"]
-    assert completing.audited_names("li") == ["linearstatistics", "link"]
-
-
-def test_help_names_the_options_that_install_it() -> None:
-    assert {"--install-completion", "--show-completion"} <= set(lapwing("--help").out.split())

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from lapwing.cli.commands.conditions import read_conditions
+from lapwing.cli.commands.saved import read_conditions
 from lapwing.errors import ParameterError
 from lapwing.model.sampling.conditions import Between
 from lapwing.schema.schemas import Schema

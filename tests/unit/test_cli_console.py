@@ -3,7 +3,6 @@ import io
 import pytest
 
 from lapwing.cli.console import busy, counting
-from lapwing.judge.report.page import aligned
 
 
 class Terminal(io.StringIO):
@@ -24,9 +23,3 @@ def test_progress_shows_on_terminals_only_and_not_when_quiet(monkeypatch, stream
     is_shown = stream is Terminal and not quiet
     assert ("writing rows" in screen.getvalue()) is is_shown
     assert ("counting" in screen.getvalue()) is is_shown
-
-
-def test_cells_are_aligned_left_or_right():
-    text = aligned([("a", "count"), ("long", "7")], right=[1])
-
-    assert text.splitlines() == ["a     count", "long      7"]

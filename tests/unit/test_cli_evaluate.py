@@ -48,19 +48,6 @@ def figures(said, folder):
     return json.loads((folder / "metrics.json").read_text())
 
 
-@pytest.fixture
-def small(folder, tmp_path):
-    """Evaluate a few rows of three columns, which takes a second."""
-    names = ["age", "sex", "income"]
-    schema = json.loads(SCHEMA.read_text())
-    fields = [field for field in schema["fields"] if field["name"] in names]
-    (tmp_path / "schema.json").write_text(json.dumps({"fields": fields}))
-    for name in ("real", "synthetic"):
-        pl.read_parquet(folder / f"{name}.parquet").select(names).head(600).write_parquet(tmp_path / f"{name}.parquet")
-    tables = tmp_path / "real.parquet", tmp_path / "synthetic.parquet"
-    return lambda *more: lapwing("evaluate", *tables, "--schema", tmp_path / "schema.json", *more)
-
-
 def test_the_figures_are_printed_and_written_under_the_notice(said, figures, folder):
     assert said.status == 0
     assert said.err.splitlines() == [
@@ -84,39 +71,6 @@ def test_the_figures_are_printed_and_written_under_the_notice(said, figures, fol
     }
 
 
-def test_independent_rows_of_adult_are_as_far_off_as_independent_columns(figures):
-    one, two, three = ([row[way]["mean"] for row in figures["total_variation"].values()] for way in range(3))
-    assert one[0] < 0.06
-    assert one[1] < 0.03
-    assert one[2] == 0
-    for made, floor, lazy in (two, three):
-        assert lazy > 1.5 * floor
-        # 2,000 rows: their own sampling error comes on top.
-        assert lazy < made < 2 * lazy
-    assert figures["downstream"]["ceiling"] > 0.85
-    assert figures["downstream"]["auc"] < 0.75
-
-
-def test_columns_that_fit_worst_are_shown(said, figures):
-    columns = figures["columns"]
-    wrong = {each["column"]: abs(each["numbers"]["mean"]) for each in columns["synthetic"] if each["numbers"]}
-    floor = [abs(each["numbers"]["mean"]) for each in columns["bootstrap"] if each["numbers"]]
-    worst = max(wrong, key=wrong.get)
-    shown = [f"{value:.4f}" for value in (sum(wrong.values()) / 6, wrong[worst], sum(floor) / 6)]
-    assert ["mean (sd)", "6", *shown, worst] in [re.split(r"  +", line) for line in said.out.splitlines()]
-    assert "missing cells" not in said.out, "no cell of adult may be missing"
-
-
-def test_the_distance_of_all_ordered_columns_at_once_is_shown(said, figures):
-    found = {each["key"]: each for each in figures["metrics"]}["mmd"]
-    sizes = [found["values"][name]["value"] for name in ("synthetic", "bootstrap", "independent")]
-    (line,) = (line for line in said.out.splitlines() if line.startswith(found["title"]))
-    shown = [float(cell.split(" ")[0]) for cell in re.split(r"  +", line)[1:4]]
-    assert shown == [pytest.approx(size, rel=1e-3) for size in sizes], "four digits"
-    # The independent mechanism at epsilon 10: the columns fit, and what they have to do with each other is lost.
-    assert sizes[1] < sizes[2] / 3 < sizes[0]
-
-
 def test_the_report_is_one_file_that_says_it_is_internal_and_tells_of_the_release(said, figures, folder):
     page = (folder / "report.html").read_text(encoding="utf-8")
 
@@ -127,42 +81,6 @@ def test_the_report_is_one_file_that_says_it_is_internal_and_tells_of_the_releas
     groups = figures["subgroups"]
     assert [group["labels"] for group in groups] == [["Female"], ["Male"]]
     assert sum(group["rows"] for group in groups) == 3000
-
-
-def test_gaps_are_shown_where_cells_may_be_missing(tmp_path):
-    fields = [{"name": name, "type": "integer", "constraints": {"minimum": 0, "maximum": 9}} for name in ("a", "b")]
-    (tmp_path / "schema.json").write_text(json.dumps({"fields": [fields[0] | {"special": [-1]}, fields[1]]}))
-    pl.DataFrame({"a": [1, None, None, -1], "b": [1, None, None, 1]}).write_parquet(tmp_path / "real.parquet")
-    pl.DataFrame({"a": [1, None, -1, -1], "b": [None, 1, 1, 1]}).write_parquet(tmp_path / "made.parquet")
-
-    said = lapwing(
-        "evaluate", tmp_path / "real.parquet", tmp_path / "made.parquet", "--schema", tmp_path / "schema.json"
-    )
-
-    lines = {line[0]: line[1:] for line in (re.split(r"  +", text) for text in said.out.splitlines())}
-    assert [lines["missing cells"][place] for place in (0, 1, 2, -1)] == ["2", "0.2500", "0.2500", "a"]
-    assert [lines["special values"][place] for place in (0, 1, 2, -1)] == ["1", "0.2500", "0.2500", "a"]
-    assert [lines["missing together"][place] for place in (0, 1, 2, -1)] == ["1 of 1", "0.7500", "0.7500", "a x b"]
-    assert lines["missing given"][0] == "2 of 2"
-
-
-def test_without_a_target_nothing_is_trained(small, tmp_path):
-    said = small("--json", tmp_path / "metrics.json", "--quiet")
-
-    assert said.status == 0
-    assert "AUC" not in said.out
-    assert json.loads((tmp_path / "metrics.json").read_text())["downstream"] is None
-
-
-def test_other_test_rows_and_another_seed_are_taken(small, tmp_path):
-    test = tmp_path / "test.csv"
-    pl.read_parquet(DATA).select("age", "sex", "income").sample(600, seed=1).write_csv(test)
-
-    said = [small("--target", "income", "--test", test, "--seed", seed) for seed in ("3", "4")]
-
-    assert [each.status for each in said] == [0, 0], said[0].err
-    assert said[0].out != said[1].out
-    assert "Closer to real rows" in said[0].out or "holdout" in said[0].out
 
 
 def test_what_cannot_be_done_is_one_line_and_no_file(synthetic, tmp_path):

@@ -12,7 +12,6 @@ import lapwing as lw
 from helpers.command import lapwing
 from lapwing.cli import main
 from lapwing.errors import BudgetError, LapwingWarning
-from lapwing.version import code_fingerprint
 
 COMMAND = Path(sys.executable).with_name("lapwing")
 
@@ -39,16 +38,6 @@ def test_help_is_on_stdout_and_names_the_commands():
 
     assert (said.status, said.err) == (0, "")
     assert "synthesize" in said.out
-
-
-def test_no_command_shows_the_help():
-    assert lapwing().out == lapwing("--help").out
-
-
-def test_version_is_the_package_s():
-    said = lapwing("--version")
-
-    assert (said.status, said.out, said.err) == (0, f"{lw.__version__}\ncode {code_fingerprint()}\n", "")
 
 
 @pytest.mark.parametrize(

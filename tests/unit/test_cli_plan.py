@@ -50,17 +50,3 @@ def test_a_missing_budget_or_number_of_rows_is_wrong_usage(schema):
     assert (no_budget.status, no_rows.status) == (2, 2)
     assert "give a budget" in no_budget.error
     assert "--expected-rows" in no_rows.error
-
-
-def test_a_setting_out_of_range_is_refused_in_one_line(schema):
-    said = lapwing("plan", "--schema", schema, "--expected-rows", 0, "--epsilon", 1)
-
-    assert said.status == 1
-    assert said.error.startswith("expected_rows must be at least 1, got 0")
-
-
-def test_a_number_with_separators_is_no_number_of_rows(schema):
-    said = lapwing("plan", "--schema", schema, "--expected-rows", "100.000", "--epsilon", 1)
-
-    assert said.status == 2
-    assert "'100.000' is not a whole number" in said.err

@@ -45,24 +45,6 @@ def test_check_summarizes_a_schema(schema_file):
         assert part in said.out
 
 
-def test_check_says_that_without_a_unit_each_row_is_protected_by_itself(schema_file):
-    without_unit(schema_file)
-
-    assert (
-        "row: each by itself; name a privacyUnit if a person may own several"
-        in lapwing("schema", "check", schema_file).out
-    )
-
-
-def test_check_says_when_the_field_of_the_unit_is_modelled(schema_file):
-    schema_file.write_text(json.dumps({**SCHEMA, "privacyUnit": {"field": "age", "maxRows": 2}}))
-
-    assert (
-        'at most 2 are used; modelled too, though usually its role is "identifier"'
-        in lapwing("schema", "check", schema_file).out
-    )
-
-
 def test_check_of_a_long_schema_fits_one_screen(tmp_path):
     fields = [{"name": f"column {number}", "type": "boolean"} for number in range(300)]
     (tmp_path / "s.json").write_text(json.dumps({"fields": fields}))
@@ -72,27 +54,6 @@ def test_check_of_a_long_schema_fits_one_screen(tmp_path):
     assert out.count("\n") < 52
     assert "and 260 more" in out
     assert "and 290 more" in out
-
-
-@pytest.mark.parametrize(
-    ("lengths", "says"),
-    [
-        ([1, 3], "texts not listed go to their prefix"),
-        ([4], "no category has 4 characters: nothing folds"),
-        ([1], "no category has 1 character: nothing folds"),
-        ([1, 4, 6], "no category has 1, 4 or 6 characters: nothing folds"),
-    ],
-    ids=["some", "one", "first", "three"],
-)
-def test_check_says_where_no_category_is_as_long_as_a_prefix(tmp_path, lengths, says):
-    field = {"name": "code", "type": "string", "categories": ["EE", "250"]}
-    fields = [{**field, "hierarchy": {"prefixes": lengths, "fold": True}}]
-    (tmp_path / "s.json").write_text(json.dumps({"fields": fields}))
-
-    out = lapwing("schema", "check", tmp_path / "s.json").out
-
-    assert says in out
-    assert ("nothing folds" in out) == ("nothing folds" in says)
 
 
 def without_unit(schema_file):
@@ -152,12 +113,6 @@ def test_a_column_most_of_whose_cells_fit_nothing_is_remarked(schema_file, tmp_p
     assert again[-1] == "sex: 4 of 4 cells fit no category (spelling or case?)"
 
 
-def test_a_broken_schema_is_one_line(tmp_path):
-    (tmp_path / "s.json").write_text('{"fields": [{"name": "age", "type": "integer"}]}')
-
-    assert 'field "age"' in lapwing("schema", "check", tmp_path / "s.json").error
-
-
 def test_a_draft_is_blank_and_says_how_it_was_made(tmp_path, data):
     said = lapwing("schema", "draft", data, "-o", tmp_path / "draft.json")
 
@@ -202,13 +157,3 @@ def test_a_draft_is_refused_until_its_owner_has_edited_it(tmp_path, data):
     assert "is a draft" in filled.error
     assert "its provenance is still drafted" in untouched.error
     assert edited.status == 0, edited.err
-
-
-def test_check_says_what_was_bought(tmp_path):
-    paid = {"fields": ["age"], "notion": "zcdp", "amount": "1/100", "delta": "1/1000000", "relation": "add-remove"}
-    paid |= {"privacyUnit": "row", "release": "r", "lapwing": "0.1"}
-    (tmp_path / "s.json").write_text(json.dumps({**SCHEMA, "purchases": [paid]}))
-
-    said = lapwing("schema", "check", tmp_path / "s.json")
-
-    assert "bought        1 field: age, for rho 0.01, except with probability 1e-06" in said.out

@@ -61,13 +61,6 @@ def test_notes_on_stderr_foretell_promise_and_name_the_files(files, tmp_path):
     assert not any(line.startswith("lapwing: Cost") for line in lines)
 
 
-def test_quiet_leaves_the_notes_out(files):
-    said = lapwing(*files, *BUDGET, "--quiet")
-
-    assert (said.status, said.err) == (0, "")
-    assert "20 to 60" in said.out
-
-
 @pytest.mark.parametrize(
     "names",
     [
@@ -84,48 +77,6 @@ def test_fields_are_named_in_several_ways(files, tmp_path, names):
     found = Schema.load_draft(tmp_path / "s2.json")
     assert found.purchases[-1].fields == ("age", "town")
     assert found.field("pay, net").blank
-
-
-def test_a_name_with_a_comma_is_one_field(files, tmp_path):
-    assert lapwing(*files, "--epsilon", "1e6", "--fields", "pay, net").status == 0
-
-    assert Schema.load_draft(tmp_path / "s2.json").purchases[-1].fields == ("pay, net",)
-
-
-def test_a_draft_that_stays_one_is_said_to_and_what_is_next(files, tmp_path):
-    said = lapwing(*files, "--epsilon", "1e6", "--fields", "age")
-
-    assert said.status == 0
-    assert Schema.load_draft(tmp_path / "s2.json").is_draft
-    assert "is a draft still, as its owner has yet to fill in or confirm pay, net, town" in said.out.splitlines()[-1]
-
-
-def test_what_is_not_found_is_named_with_the_way_out_and_the_status_is_0(files, tmp_path):
-    pl.DataFrame(ROWS).head(0).write_csv(tmp_path / "d.csv")
-
-    said = lapwing(*files, *BUDGET)
-
-    assert said.status == 0
-    assert re.search(r"^age +integer +not found +dp$", said.out, re.MULTILINE)
-    assert 'field "age": the noise hides where its values lie, so that it stays blank' in said.out
-    assert 'field "town": no text of 1 to 200 printable characters is frequent enough' in said.out
-    assert "hides where" not in said.err
-    written = json.loads((tmp_path / "s2.json.certificate.json").read_text())
-    assert any("stays blank" in warning for warning in written["warnings"])
-
-
-def test_a_dictionary_is_a_file_for_a_field(files, tmp_path):
-    (tmp_path / "towns.txt").write_text("Uri\nChur\nBern\n")
-
-    option = ["--dictionary", f"town={tmp_path / 'towns.txt'}"]
-    assert lapwing(*files, "--epsilon", "1e6", *option).status == 0
-
-    assert set(Schema.load(tmp_path / "s2.json").field("town").categories) == {"Bern", "Uri", "(other)"}
-    written = json.loads((tmp_path / "s2.json.certificate.json").read_text())
-    assert written["settings"]["dictionaries"]["town"]["texts"] == 3
-    assert written["assumed"] == [
-        "the dictionaries, and the bounds and lists that were given, are public: nobody read them off the rows"
-    ]
 
 
 def test_the_certificate_goes_where_it_is_wanted_or_nowhere(files, tmp_path):

@@ -12,12 +12,9 @@ import pytest
 import lapwing as lw
 from helpers.command import lapwing
 from lapwing import version as installed
-from lapwing.cli import main
 from lapwing.errors import BudgetError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.ledger import Ledger
-from lapwing.model.certificate.certificate import Certificate
-from lapwing.version import code_fingerprint
 
 PACKAGE = Path(lw.__file__).parent
 TERMS = {"relation": "add-remove", "privacy_unit": "row"}
@@ -81,19 +78,6 @@ def test_what_is_no_code_and_where_it_lies_does_not_change_it(copied, tmp_path):
     assert fingerprint(moved) == before
 
 
-def test_it_is_worked_out_once_a_process():
-    installed._fingerprint.cache_clear()
-
-    assert code_fingerprint() == code_fingerprint()
-    assert installed._fingerprint.cache_info().misses == 1
-
-
-def test_help_does_not_work_it_out(monkeypatch):
-    monkeypatch.setattr(main, "code_fingerprint", lambda: pytest.fail("worked out"))
-
-    assert lapwing("--help").status == 0
-
-
 def test_certificate_and_ledger_name_what_the_version_command_shows(tmp_path, certificate):
     book = Ledger.create_or_open(tmp_path / "budget.db")
     book.init("flags", unit="pure", limit=1, **TERMS)
@@ -103,22 +87,6 @@ def test_certificate_and_ledger_name_what_the_version_command_shows(tmp_path, ce
     debit = next(entry for entry in book.history("flags") if entry.kind == "debit")
     assert shown == certificate.code == paid.code == debit.details["description"]["code"]
     assert json.loads(certificate.to_json())["code"] == shown
-
-
-def test_a_certificate_of_before_is_read_without_one(certificate):
-    values = certificate.to_dict()
-    del values["code"]
-
-    older = Certificate.from_dict(values)
-
-    assert older.code is None
-    assert older.to_dict() == values | {"code": None}
-
-
-def test_a_report_shows_it(tmp_path):
-    lw.synthesize(pl.DataFrame(ROWS), FLAGS, epsilon=1).to_html(tmp_path / "report.html")
-
-    assert code_fingerprint() in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("first", [{}, {"code": "a"}], ids=["debit of before", "other code"])

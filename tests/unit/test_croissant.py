@@ -14,7 +14,6 @@ from helpers.command import lapwing
 from helpers.saved import small_saved
 from lapwing.errors import DataError, ParameterError
 from lapwing.kernel.budget.budget import Budget
-from lapwing.model.certificate.certificate import Statement
 from lapwing.release.croissant import Beside, croissant_text
 from lapwing.release.release import Release
 from lapwing.schema.foreign.reading import read_foreign
@@ -106,13 +105,6 @@ def test_whose_rows_are_protected_together_comes_back(tmp_path):
         assert (found and (found.field, found.max_rows)) == (field and (field, max_rows))
 
 
-def test_a_list_that_is_too_long_for_programs_is_left_out(tmp_path):
-    field = {"name": "a", "type": "string", "categories": [str(n) for n in range(10_001)]}
-    schema = Schema.from_dict({"fields": [field, {"name": "b", "type": "boolean"}]})
-
-    assert read_back(schema, tmp_path)[0].categories is None
-
-
 def test_ids_hold_only_what_every_reader_leaves_as_it_is():
     found = json.loads(described(EVERYTHING))["recordSet"]
 
@@ -176,13 +168,6 @@ PURE = dataclasses.replace(
 )
 
 
-def test_what_a_domain_cost_stands_beside_what_the_release_cost():
-    found = statement(dataclasses.replace(SAVED.certificate, purchases=(BOUGHT,)))
-
-    assert found["purchases"] == [BOUGHT.to_dict()]
-    assert found["together"]["total"]["exact"] == "1/5"
-
-
 def test_the_plain_figures_hold_for_what_was_bought_too():
     certificate = dataclasses.replace(SAVED.certificate, purchases=(BOUGHT,))
     found = statement(certificate)
@@ -200,13 +185,6 @@ def test_pure_figures_add_up_with_the_delta_of_the_lists():
 
     assert (found["epsilon"], found["delta"]) == (0.6, 2e-6)
     assert (found["epsilon_of_this_release"], found["delta_of_this_release"]) == (0, 0)
-
-
-def test_without_purchases_the_figures_are_those_of_the_release():
-    found = statement(SAVED.certificate)
-
-    for key in ("epsilon", "delta"):
-        assert found[key] == found[f"{key}_of_this_release"]
 
 
 @pytest.mark.parametrize(
@@ -229,26 +207,6 @@ def test_where_nothing_can_be_promised_of_the_whole_file_there_is_no_figure(cert
     assert found["epsilon_of_this_release"] is not None
 
 
-def test_one_line_says_how_large_the_noise_is():
-    def noise(sd, more=""):
-        return Statement(kind="noise on each count", text=f"each count of 1 noisy tables carries noise{more}", value=sd)
-
-    def limits(*accuracy):
-        certificate = dataclasses.replace(SAVED.certificate, accuracy=accuracy)
-        return json.loads(described(SAVED.schema, certificate))["rai:dataLimitations"]
-
-    other = Statement(kind="other", text="else", value=2.0)
-    found = limits(noise(16.61), noise(146.2, "; small ones were left out"), other, noise(70.0))
-    assert sum("standard deviation" in line for line in found) == 1
-    assert found[1].endswith(
-        "a standard deviation from 16.6 to 146 records; small ones were left out; see the certificate"
-    )
-    assert found[2] == "else: 2"
-    assert not any("1 noisy tables" in line for line in found)
-    assert "a standard deviation of 70 records" in limits(noise(70.0), noise(70.0))[1]
-    assert not any("standard deviation" in line for line in limits(other))
-
-
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_rows_and_certificate_are_named_with_their_hash(tmp_path, suffix):
     rows, certificate = written(tmp_path, suffix)
@@ -262,14 +220,6 @@ def test_rows_and_certificate_are_named_with_their_hash(tmp_path, suffix):
     assert found["differentialPrivacy"]["certificate"]["sha256"] == found["distribution"][1]["sha256"]
     assert found["differentialPrivacy"]["written_rows"] == 20
     assert found["description"].startswith("20 synthetic rows")
-
-
-def test_the_same_release_gives_the_same_file(tmp_path):
-    rows, _ = written(tmp_path)
-    for name in ("a.json", "b.json"):
-        RELEASE.to_croissant(tmp_path / name, rows=rows, about={"datePublished": "2026-11-22"})
-
-    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
 
 
 def test_the_callers_words_about_the_data_set_are_taken_over_and_what_is_made_from_the_release_is_not():
@@ -294,17 +244,6 @@ def test_the_certificate_of_another_release_is_refused(tmp_path):
         with pytest.raises(DataError, match="no certificate"):
             RELEASE.to_croissant(tmp_path / "croissant.json", rows=rows, certificate=certificate)
     assert not (tmp_path / "croissant.json").exists()
-
-
-def test_files_elsewhere_are_not_named(tmp_path):
-    rows, _ = written(tmp_path)
-    (tmp_path / "deep").mkdir()
-
-    with pytest.raises(ParameterError, match="folder of"):
-        RELEASE.to_croissant(tmp_path / "deep" / "croissant.json", rows=rows)
-    RELEASE.to_croissant(tmp_path.parent / f"{tmp_path.name}.json", rows=rows)
-    found = json.loads((tmp_path.parent / f"{tmp_path.name}.json").read_text())
-    assert found["distribution"][0]["contentUrl"] == f"{tmp_path.name}/rows.csv"
 
 
 @pytest.mark.parametrize(

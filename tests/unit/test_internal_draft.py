@@ -4,7 +4,6 @@ import pandas as pd
 import polars as pl
 import pytest
 
-import lapwing as lw
 from lapwing.errors import DataError, SchemaError
 from lapwing.internal.schemas import draft_schema
 
@@ -41,16 +40,6 @@ def types_of(data):
 )
 def test_types_are_those_of_the_columns(convert):
     assert types_of(convert(TABLE)) == TYPES
-
-
-def test_no_field_is_drafted_with_a_text_that_would_be_published_with_it():
-    assert not any("description" in field for field in draft_schema(TABLE).value.to_dict()["fields"])
-
-
-def test_pandas_columns_are_drafted_by_their_types():
-    table = pd.DataFrame({"age": [37], "height": [1.72], "name": ["x"], "mixed": pd.Series(["x", 1], dtype=object)[:1]})
-
-    assert types_of(table) == {"age": "integer", "height": "number", "name": "string", "mixed": "string"}
 
 
 def test_parquet_keeps_types_and_those_of_csv_are_guessed(tmp_path):
@@ -96,15 +85,6 @@ def test_a_draft_holds_no_value_of_the_table_and_leaves_every_domain_blank():
 
 def test_an_internal_result_does_not_print_itself():
     assert repr(draft_schema(TABLE)) == "Internal()"
-
-
-def test_the_draft_of_the_front_door_is_the_schema_itself(tmp_path):
-    schema = lw.Schema.draft(TABLE)
-
-    schema.save(tmp_path / "draft.json")
-
-    assert isinstance(schema, lw.Schema)
-    assert '"minimum": null' in (tmp_path / "draft.json").read_text()
 
 
 @pytest.mark.parametrize(

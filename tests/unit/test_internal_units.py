@@ -41,18 +41,6 @@ def test_what_each_max_rows_would_keep_is_what_a_release_keeps(max_rows):
     assert found.dropped_share == 1 - dict(found.kept)[max_rows] / 16
 
 
-def test_limits_are_shown_up_to_the_first_that_keeps_all():
-    found = check_units(table(["a"] * 75), schema_of(4)).value
-
-    assert found.kept == tuple((limit, min(limit, 75)) for limit in (1, 2, 3, 4, 5, 10, 20, 30, 50, 100))
-
-
-def test_an_empty_table_has_no_units():
-    found = check_units(table([]), schema_of(2)).value
-
-    assert (found.rows, found.units, found.largest, found.mean, found.dropped_share) == (0, 0, 0, 0.0, 0.0)
-
-
 def test_units_whose_rows_lie_in_several_files_are_one(tmp_path):
     paths = [tmp_path / name for name in ("1.parquet", "2.parquet")]
     for path in paths:

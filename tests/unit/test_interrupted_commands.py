@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from helpers.command import Said, lapwing
-from lapwing.cli import interrupts, outputs
+from lapwing.cli import console, outputs
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.runs.records import AccountedSink
 from lapwing.verbs import synthesize as synthesize_module
@@ -146,7 +146,7 @@ def test_other_commands_that_spend_say_that_the_same_one_goes_on(folder, name, m
 def test_the_signal_that_ends_services_is_an_interrupt_with_a_status_of_its_own(folder):
     code = (
         "import pathlib, time\n"
-        "from lapwing.api import synthesize\n"
+        "from lapwing.verbs import synthesize\n"
         "from lapwing.cli.main import run\n"
         "def wait(*_, **__):\n"
         "    pathlib.Path('begun').touch()\n"
@@ -166,5 +166,5 @@ def test_the_signal_that_ends_services_is_an_interrupt_with_a_status_of_its_own(
         said = process.stderr.read()
 
     assert was_hidden
-    assert (process.returncode, said) == (interrupts.TERMINATED_STATUS, f"lapwing: {NOTHING} [LW904]\n")
+    assert (process.returncode, said) == (console.TERMINATED_STATUS, f"lapwing: {NOTHING} [LW904]\n")
     assert not list(folder.glob(".lapwing*"))

@@ -18,21 +18,6 @@ def learned(*fields, **settings):
     return lw.Schema.learn(DATA, {"fields": list(fields)}, epsilon=100, **settings)
 
 
-def test_blanks_can_be_learned_where_the_owner_has_taken_the_mark_of_a_draft_off():
-    found = learned(AGE, TOWN, LEFT, delta=1e-6)
-
-    assert not found.is_draft
-    assert (found.field("age").minimum, found.field("age").maximum) == (20, 60)
-    assert found.field("town").categories == ("Oslo", "Rome", "(other)")
-
-
-def test_what_was_not_asked_for_stays_blank_and_makes_it_a_draft():
-    found = learned(AGE, TOWN, fields=["age"])
-
-    assert found.is_draft
-    assert found.field("town").blank == ("categories",)
-
-
 @pytest.mark.parametrize("fields", [None, ["age"]], ids=["blank", "named"])
 def test_a_field_that_only_a_program_has_looked_at_is_not_learned(fields):
     with pytest.raises(ParameterError, match='field "age": its provenance is still drafted; check its type'):
@@ -76,20 +61,6 @@ def test_open_questions_are_answered_before_anything_is_learned_or_released(tmp_
     assert not lw.Schema.load({"fields": [known], "questions": []}).is_draft
 
 
-@pytest.mark.parametrize("questions", ["one", {}, [1], ["\ud800"]], ids=["text", "object", "number", "half"])
-def test_questions_are_a_list_of_texts(questions):
-    with pytest.raises(SchemaError, match="questions must be a list of texts"):
-        lw.Schema.load({"fields": [LEFT], "questions": questions})
-
-
-def test_a_draft_that_no_blank_made_one_stays_one():
-    known = {**AGE, "constraints": {"minimum": 0, "maximum": 99}, "provenance": "public"}
-
-    found = lw.Schema.learn(DATA, {"fields": [known], "draft": True}, epsilon=100, fields=["age"])
-
-    assert found.is_draft
-
-
 @pytest.mark.parametrize(
     ("field", "settings"),
     [(TOWN, {"dictionaries": {"town": ["Rome", "Oslo"]}}), ({**AGE, "special": [60]}, {})],
@@ -101,16 +72,6 @@ def test_what_rests_on_lists_that_are_assumed_stays_assumed(field, settings):
 
     assert assumed.fields[0].provenance == "assumed"
     assert bought.fields[0].provenance == "dp"
-
-
-def test_codes_count_under_the_entries_of_a_dictionary_that_they_begin_with():
-    codes = pl.DataFrame({"dx": [f"V{number}" for number in range(300)] + ["250.01"] * 300 + ["999"] * 400})
-    field = {"name": "dx", "type": "string", "provenance": "dp", "hierarchy": {"prefixes": [1, 3]}}
-
-    found = lw.Schema.learn(codes, {"fields": [field]}, epsilon=100, dictionaries={"dx": ["V", "250", "4"]}).fields[0]
-
-    assert set(found.categories) == {"V", "250", "(other)"}
-    assert found.folds == (1, 3)
 
 
 def test_what_was_not_found_is_a_warning_in_python_and_no_filter_loses_what_is_paid_for():
@@ -143,19 +104,6 @@ def test_the_next_command_goes_on_in_the_same_terms(budget, says, tmp_path):
     )
 
     assert f"Next: `lapwing synthesize {tmp_path / 't.csv'} --schema {tmp_path / 'l'} {says}" in said.out
-
-
-def test_the_next_command_names_the_account(tmp_path):
-    DATA.write_csv(tmp_path / "t.csv")
-    (tmp_path / "s.json").write_text(json.dumps({"fields": [AGE, LEFT]}))
-    book = ["--ledger", tmp_path / "b.db"]
-    terms = ["--unit", "pure", "--limit", "200", "--neighbours", "add-remove", "--privacy-unit", "row"]
-    assert lapwing("ledger", "init", "t", *book, *terms).status == 0
-    learn = ["schema", "learn", tmp_path / "t.csv", "--schema", tmp_path / "s.json", "--epsilon", "100"]
-
-    said = lapwing(*learn, *book, "--dataset", "t", "-o", tmp_path / "l")
-
-    assert f"--epsilon E --ledger {tmp_path / 'b.db'} --dataset t -o OUT.parquet`" in said.out
 
 
 def test_what_a_quantile_leaves_out_is_told_before_anything_is_spent(tmp_path):
@@ -196,8 +144,3 @@ def test_what_was_bought_under_another_promise_is_a_warning_of_every_release():
 
     assert not any("were bought for the privacy unit" in warning for warning in alike)
     assert any("of age were bought for the privacy unit row under add-remove neighbours" in each for each in other)
-
-
-def test_a_schema_that_can_hold_no_more_purchases_buys_no_more():
-    with pytest.raises(ParameterError, match="holds 1000 purchases already"):
-        lw.Schema.learn(DATA, {"fields": [AGE], "purchases": [PAID] * 1000}, epsilon=1)

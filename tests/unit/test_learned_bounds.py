@@ -1,6 +1,5 @@
 """Bounds learned from noisy counts: what is found, what is not, and what is said about it."""
 
-import itertools
 from datetime import date, datetime
 from fractions import Fraction
 
@@ -11,18 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.bits import SeededBits, ZeroNoiseBits
-from helpers.learned_runs import Planted, learned, planted_bounds
+from helpers.learned_runs import learned, planted_bounds
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.room.replay import ReplayCurator
-from lapwing.runs.learned.bounds import SHARES, learn_bounds
-from lapwing.runs.learned.grids import search_grid
-from lapwing.runs.learned.opened import opened_field, opened_schema
+from lapwing.runs.learned.bounds import learn_bounds
+from lapwing.runs.learned.settings import opened_schema
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.domains import MAGNITUDE_VALUES, magnitude_codes
 from lapwing.schema.schemas import Schema
 
 PLENTY = Budget.pure(10**6)
-ZERO = MAGNITUDE_VALUES // 2
 
 EXACT = {
     "ages": ("integer", [17, 40, 90], (17, 90)),
@@ -79,14 +76,6 @@ def test_one_row_is_found_where_the_budget_is_huge_and_hidden_where_it_is_small(
     assert hidden.fields[0].blank
 
 
-def test_special_values_are_no_part_of_the_search() -> None:
-    draft = {"fields": [{"name": "x", "type": "integer", "special": [-9999]}]}
-
-    found, _ = learned(pl.DataFrame({"x": [-9999, 5, 6] * 100}), draft, PLENTY, ZeroNoiseBits())
-
-    assert (found.fields[0].minimum, found.fields[0].maximum) == (5, 6)
-
-
 LIMITS = {
     "integer": ([3, 12, 47, 200, 5000], {"minimum": 10, "maximum": 480}, (12, 209)),
     "number": ([-3.0, 0.123, 0.5], {"minimum": 0.1, "maximum": 0.126}, (0.12, 0.126)),
@@ -107,15 +96,6 @@ def test_bounds_that_are_known_are_only_narrowed(kind, case) -> None:
     assert (field.minimum, field.maximum) == (bounds or (limits["minimum"], limits["maximum"]))
 
 
-def test_rows_beyond_known_bounds_are_not_counted_as_found() -> None:
-    fields = [{"name": "x", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}}]
-
-    found, _ = learned(pl.DataFrame({"x": [1000] * 300}), {"fields": fields}, PLENTY, ZeroNoiseBits())
-
-    assert found.fields[0].minimum == 0
-    assert "keeps its bounds" in found.notes[0]
-
-
 def test_a_quantile_leaves_out_so_many_rows_at_each_end_and_no_more() -> None:
     values = [*range(10, 100)] * 100
     draft = {"fields": [{"name": "x", "type": "integer"}]}
@@ -125,27 +105,6 @@ def test_a_quantile_leaves_out_so_many_rows_at_each_end_and_no_more() -> None:
     (field,) = found.fields
     assert 10 + 7 <= field.minimum <= 10 + 9
     assert 99 - 9 <= field.maximum <= 99 - 7
-
-
-def test_a_quantile_may_leave_out_whole_decades() -> None:
-    values = [5] * 4 + [50] * 992 + [5000] * 4
-    draft = {"fields": [{"name": "x", "type": "integer"}]}
-
-    found, _ = learned(pl.DataFrame({"x": values}), draft, PLENTY, ZeroNoiseBits(), quantile="0.005")
-
-    assert (found.fields[0].minimum, found.fields[0].maximum) == (50, 50)
-
-
-def test_rows_in_a_decade_that_is_left_out_count_against_the_quantile() -> None:
-    values = [50] * 992 + [95] * 4 + [5000] * 4
-    draft = {"fields": [{"name": "x", "type": "integer"}]}
-
-    four, none = (
-        learned(pl.DataFrame({"x": values}), draft, PLENTY, ZeroNoiseBits(), quantile=quantile)[0].fields[0].maximum
-        for quantile in ("0.009", "0.006")
-    )
-
-    assert (four, none) == (50, 95)
 
 
 def test_a_bound_moves_outwards_while_noise_may_hide_more_than_a_hundredth_of_the_rows() -> None:
@@ -164,23 +123,6 @@ def test_where_the_second_round_finds_nothing_the_ends_of_the_decade_are_taken()
 
     assert found.is_found
     assert (found.minimum, found.maximum) == (10, 99)
-
-
-def test_few_rows_in_the_next_decade_are_noticed_though_empty_decades_lie_beyond() -> None:
-    one_group = {ZERO + 1 + 90 * 14 + 3: 1000, ZERO + 1 + 90 * 16 + 3: 25}
-
-    found = planted_bounds("number", one_group, Budget.pure(1))
-
-    assert found.maximum >= 1.3 * 10**4
-    assert planted_bounds("number", one_group, Budget.pure("0.5")).maximum < 10**3
-
-
-def test_rows_that_thin_out_over_many_cells_are_reached() -> None:
-    codes = {ZERO + 1 + 90 * 14 + step: 60 if step < 40 else 3 for step in range(70)}
-
-    found = planted_bounds("number", codes, Budget.pure(1))
-
-    assert found.maximum >= 60
 
 
 @given(
@@ -226,38 +168,3 @@ def test_the_answers_alone_give_the_same_bounds() -> None:
     assert [(each.minimum, each.maximum) for each in again] == [
         (field.minimum, field.maximum) for field in found.fields
     ]
-
-
-@pytest.mark.parametrize("values", [[2**62], [-(2**63)], [-(2**62), 2**62]], ids=["high", "low", "both"])
-def test_integers_beyond_what_a_field_can_hold_are_told(values) -> None:
-    found, _ = learned(
-        pl.DataFrame({"x": values * 300}), {"fields": [{"name": "x", "type": "integer"}]}, PLENTY, ZeroNoiseBits()
-    )
-
-    (field,) = found.fields
-    assert field.domain.values <= 2**53
-    assert "reach the end of what is searched" in found.notes[0]
-
-
-def test_all_fields_are_asked_for_in_two_batches() -> None:
-    names = ["a", "b", "c"]
-    curator = Planted(codes={name: {ZERO: 10**6} for name in names})
-    draft = Schema.load_draft({"draft": True, "fields": [{"name": name, "type": "integer"} for name in names]})
-
-    found = learn_bounds(
-        curator, opened_schema(draft, names, {}), names, [Budget.pure(1)] * 3, quantile=Fraction(0), limits={}
-    )
-
-    assert curator.rounds == 10**9 - 2
-    assert [(each.minimum, each.maximum) for each in found] == [(0, 0)] * 3
-    assert sum(SHARES) == 1
-
-
-def test_cells_of_integers_hold_one_each_or_more() -> None:
-    grid = search_grid(opened_field(Field(name="x", type="integer")), (None, None))
-
-    cells = [grid.bounds(int(first), int(stop)) for first, stop in zip(grid.fine, grid.fine[1:], strict=False)]
-
-    assert all(low <= high for low, high in cells)
-    assert all(high + 1 == low for (_, high), (low, _) in itertools.pairwise(cells) if abs(low) < 2**52)
-    assert set(grid.coarse[:-1]) <= set(grid.fine)

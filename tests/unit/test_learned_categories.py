@@ -1,7 +1,5 @@
 """Lists learned from the texts that occur, and dictionaries pruned to what is used."""
 
-from fractions import Fraction
-
 import polars as pl
 import pytest
 
@@ -12,18 +10,13 @@ from lapwing.kernel.questions.category_selection.question import CategorySelecti
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.rows.source import code_table
 from lapwing.runs.learned.categories import learn_categories, prune_dictionaries
-from lapwing.runs.learned.fields import unlisted_name, with_categories
-from lapwing.runs.learned.opened import opened_schema
-from lapwing.schema.groupings.category_trees import Parents, Prefixes
+from lapwing.runs.learned.domains import unlisted_name
+from lapwing.runs.learned.settings import opened_schema
 from lapwing.schema.schemas import Schema
 
 PLENTY = Budget.pure(10**6)
 ONE = Budget.pure(1)
 TOWNS = {"fields": [{"name": "town", "type": "string"}]}
-
-
-def codes_draft(*lengths, **more):
-    return {"fields": [{"name": "dx", "type": "string", "hierarchy": {"prefixes": list(lengths)}} | more]}
 
 
 def selected(texts, prefixes):
@@ -49,15 +42,6 @@ def test_frequent_texts_are_listed_and_all_others_have_a_category() -> None:
     assert (chunk["town"] == field.categories.index("(other)")).sum() == 50
 
 
-def test_where_no_text_is_frequent_one_category_stands_for_all() -> None:
-    data = pl.DataFrame({"town": [f"rare {place}" for place in range(500)]})
-
-    found, _ = learned(data, TOWNS, Budget.pure(1), ZeroNoiseBits())
-
-    assert found.fields[0].categories == ("(other)",)
-    assert "is frequent enough" in found.notes[0]
-
-
 @pytest.mark.parametrize("taken", ["(other)", "(other 2)"])
 def test_the_name_for_unlisted_texts_is_no_text_that_is_listed(taken) -> None:
     data = pl.DataFrame({"town": ["(other)"] * 500 + [taken] * 500})
@@ -67,27 +51,6 @@ def test_the_name_for_unlisted_texts_is_no_text_that_is_listed(taken) -> None:
     (field,) = found.fields
     assert field.unlisted == unlisted_name(("(other)", taken))
     assert set(field.categories) == {"(other)", taken, field.unlisted}
-
-
-def test_a_text_for_missing_names_no_category() -> None:
-    draft = {"fields": [{"name": "town", "type": "string", "missingValues": ["", "(other)"]}]}
-
-    found, _ = learned(pl.DataFrame({"town": ["Uri"] * 500}), draft, PLENTY, ZeroNoiseBits())
-
-    assert found.fields[0].unlisted == "(other 2)"
-
-
-def test_cost_and_delta_are_shared_evenly_by_texts_and_prefixes() -> None:
-    draft = {"fields": [*TOWNS["fields"], *codes_draft(1, 3)["fields"]]}
-    data = pl.DataFrame({"town": ["Uri"] * 10, "dx": ["A10"] * 10})
-
-    _, room = learned(data, draft, Budget.pure(6), SeededBits(1))
-
-    asked = [answer.question for answer in room.answers]
-    assert [(each.column, each.prefix) for each in asked] == [("town", None), ("dx", None), ("dx", 1), ("dx", 3)]
-    assert [each.cost.epsilon for each in asked] == [3, 1, 1, 1]
-    assert [each.delta / TINY for each in asked] == [Fraction(1, 2), *[Fraction(1, 6)] * 3]
-    assert room.batches == 1
 
 
 def test_a_prefix_is_listed_where_rows_remain_that_nothing_longer_lists() -> None:
@@ -103,25 +66,6 @@ def test_a_prefix_is_listed_where_rows_remain_that_nothing_longer_lists() -> Non
     # 250 and 2 hold no more than what is listed below them; 401 has 700 rows of other codes, V58 and V many.
     assert found.categories == ("250", "250.01", "401")
     assert found.prefixes == ("401", "V", "V58")
-
-
-def test_a_prefix_whose_rest_may_be_noise_is_not_listed() -> None:
-    few, many = (selected({None: {"A1": 1000}, 1: {"A": 1000 + rest}}, (1,)) for rest in (5, 200))
-
-    assert (few.prefixes, many.prefixes) == ((), ("A",))
-
-
-def test_codes_that_are_not_listed_fold_into_the_listed_prefix() -> None:
-    texts = ["250.01"] * 500 + [f"250.{place}" for place in range(10, 90)] * 10 + [f"x{place}" for place in range(99)]
-    data = pl.DataFrame({"dx": texts})
-
-    found, _ = learned(data, codes_draft(1, 3), Budget.pure(3), SeededBits(3))
-
-    (field,) = found.fields
-    assert field.hierarchy == Prefixes((1, 3), fold=True)
-    assert {"250", "250.01"} <= set(field.categories)
-    (chunk,) = code_table(data, Schema(fields=(field,))).chunks()
-    assert (chunk["dx"] == field.categories.index("250")).sum() == 800
 
 
 def pruned(entries, counts, *, lengths=()):
@@ -150,15 +94,6 @@ def test_dropped_entries_fold_into_the_longest_prefix_that_noise_does_not_explai
     assert found.prefixes == ("A1",)
 
 
-def test_an_entry_that_is_dropped_alone_makes_no_prefix() -> None:
-    entries = [f"A{place}" for place in range(1000)] + ["C1"]
-
-    alone, together = (pruned(names, {"C1": 7, "C2": 7}, lengths=(1,)) for names in (entries, [*entries, "C2"]))
-
-    assert (alone.categories, alone.prefixes) == ((), ())
-    assert (together.categories, together.prefixes) == ((), ("C",))
-
-
 def test_no_row_of_a_pruned_dictionary_is_lost() -> None:
     data = pl.DataFrame({"town": ["Uri"] * 300 + ["Zug", "Glarus", "elsewhere"]})
 
@@ -169,47 +104,3 @@ def test_no_row_of_a_pruned_dictionary_is_lost() -> None:
     assert [type(answer.question) for answer in room.answers] == [MarginalCounts]
     (chunk,) = code_table(data, Schema(fields=found.fields)).chunks()
     assert chunk["town"].tolist() == [0] * 300 + [1] * 3
-
-
-OWN = {"fields": [{"name": "grade", "type": "string", "categories": ["low", "mid", "high"], "categoriesOrdered": True}]}
-
-
-def test_a_list_of_which_nothing_is_dropped_needs_no_further_category() -> None:
-    found, _ = learned(pl.DataFrame({"grade": ["low", "mid", "high"] * 200}), OWN, PLENTY, ZeroNoiseBits())
-
-    (field,) = found.fields
-    assert (field.categories, field.unlisted, field.ordered) == (("low", "mid", "high"), None, True)
-
-
-def test_a_list_keeps_its_order_and_what_was_dropped_comes_last() -> None:
-    found, _ = learned(pl.DataFrame({"grade": ["high", "low"] * 200}), OWN, PLENTY, ZeroNoiseBits())
-
-    assert found.fields[0].categories == ("low", "high", "(other)")
-
-
-def test_a_list_that_noise_hides_stays_as_it_is() -> None:
-    found, _ = learned(pl.DataFrame({"grade": ["low"]}), OWN, Budget.pure(1), ZeroNoiseBits())
-
-    assert found.fields == Schema.from_dict(OWN).fields
-    assert "keeps all" in found.notes[0]
-
-
-def test_dropped_categories_of_numbers_are_told() -> None:
-    draft = {"fields": [{"name": "code", "type": "integer", "categories": [1, 2, 3]}]}
-
-    found, _ = learned(pl.DataFrame({"code": [1, 3] * 200}), draft, PLENTY, ZeroNoiseBits())
-
-    assert found.fields[0].categories == (1, 3)
-    assert "outside the field now" in found.notes[0]
-
-
-def test_parents_of_dropped_categories_are_dropped_with_them() -> None:
-    parents = {"parents": {"b": "top", "a": "left", "left": "top"}}
-    draft = {"fields": [{"name": "x", "type": "string", "categories": ["a", "b", "c"], "hierarchy": parents}]}
-    schema = Schema.from_dict(draft)
-
-    found = pruned(["a", "b", "c"], {"b": 500, "c": 500})
-    field = with_categories(schema.fields[0], found, schema.fields[0].categories)
-
-    assert set(field.categories) == {"b", "c", "(other)"}
-    assert field.hierarchy == Parents((("b", "top"),))

@@ -5,15 +5,14 @@ from fractions import Fraction
 import polars as pl
 import pytest
 
-from helpers.bits import SeededBits, ZeroNoiseBits
+from helpers.bits import SeededBits
 from helpers.learned_runs import TINY, learned
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.room.replay import ReplayCurator
 from lapwing.rows.source import code_table
 from lapwing.runs.learned.bounds import LearnedBounds
-from lapwing.runs.learned.domains import learned_fields, needs_selection
-from lapwing.runs.learned.fields import with_bounds
-from lapwing.runs.learned.opened import opened_schema
+from lapwing.runs.learned.domains import learned_fields, needs_selection, with_bounds
+from lapwing.runs.learned.settings import opened_schema
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 
@@ -81,24 +80,6 @@ def test_the_answers_alone_give_the_same_fields_statements_and_notes(budget) -> 
     assert again == found
 
 
-def test_what_does_not_concern_values_stays() -> None:
-    found, _ = learned(mixed_table(), MIXED, Budget.pure(600), ZeroNoiseBits(), dictionaries=JOBS)
-
-    income, day = found.fields[1:3]
-    assert (income.scale, income.minimum, income.maximum) == ("log", 1500, 24000)
-    assert (day.resolution, day.minimum, day.maximum) == ("month", "2020-02-01", "2021-03-31")
-
-
-def test_each_field_has_one_statement_about_what_may_be_missed() -> None:
-    found, _ = learned(mixed_table(), MIXED, BUDGETS["pure"], SeededBits(1), dictionaries=JOBS)
-
-    assert [each.kind for each in found.statements] == ["learned bounds"] * 3 + ["learned categories"] * 3
-    for field, statement in zip(found.fields, found.statements, strict=True):
-        assert f'"{field.name}"' in statement.text
-        assert "95 %" in statement.text
-        assert statement.value >= 0
-
-
 @pytest.mark.parametrize(
     ("field", "needs"),
     [
@@ -127,15 +108,6 @@ def test_bounds_lie_on_the_grid_of_the_resolution(field, found, bounds) -> None:
     made = with_bounds(field, LearnedBounds(minimum=found[0], maximum=found[1], is_found=True, unseen=0))
 
     assert (made.minimum, made.maximum) == bounds
-
-
-def test_a_resolution_that_numbers_of_that_size_do_not_have_is_dropped() -> None:
-    field = Field(name="x", type="number", resolution=0.01)
-
-    made = with_bounds(field, LearnedBounds(minimum=0.0, maximum=1e19, is_found=True, unseen=0))
-
-    assert made.resolution is None
-    assert made.domain.continuous
 
 
 @EITHER

@@ -14,10 +14,7 @@ SCHEMA = {
     "count": "persons",
     "parent": {"fields": [KEY, ROOMS, KIND], "rules": [{"never": {"rooms": 9, "kind": "flat"}}]},
     "child": {"fields": [KEY, AGE]},
-    "rules": [
-        {"order": ["persons", "rooms"]},
-        {"when": {"kind": "flat"}, "then": {"age": {"minimum": 18}}},
-    ],
+    "rules": [{"order": ["persons", "rooms"]}, {"when": {"kind": "flat"}, "then": {"age": {"minimum": 18}}}],
 }
 
 

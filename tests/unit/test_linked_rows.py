@@ -79,12 +79,6 @@ def test_rows_without_a_key_are_those_of_one_more_key():
     assert pair.child.rows == 2
 
 
-def test_empty_tables_can_be_read():
-    pair = pair_of({"home": [], "size": []}, {"home": [], "age": []})
-
-    assert (pair.parent.rows, pair.child.rows) == (0, 0)
-
-
 FORMS = {
     "polars": pl.DataFrame,
     "lazy": lambda cells: pl.DataFrame(cells).lazy(),
@@ -100,16 +94,6 @@ def test_the_tables_may_be_of_different_kinds(of_parents, of_children):
 
     assert codes_of(pair.child) == codes_of(pair_of().child)
     assert codes_of(pair.parent) == codes_of(pair_of().parent)
-
-
-def test_the_tables_may_be_files(tmp_path):
-    pl.DataFrame(HOMES).write_csv(tmp_path / "homes.csv")
-    pl.DataFrame(PEOPLE).write_parquet(tmp_path / "people.parquet")
-
-    pair = code_linked(tmp_path / "homes.csv", tmp_path / "people.parquet", SCHEMA)
-
-    assert codes_of(pair.child) == codes_of(pair_of().child)
-    assert (pair.parent_kind, pair.child_kind) == ("path", "path")
 
 
 def test_counts_are_those_of_the_joined_rows():

@@ -37,13 +37,6 @@ def test_the_child_gets_the_columns_of_its_parent():
     assert schema.unit_label == "home:4"
 
 
-def test_a_name_that_both_tables_have_is_told_apart():
-    linked = lw.LinkedSchema.load(described(parent=(KEY, FLAG)))
-
-    assert names(linked.joined) == ["home", "person", "flag", "parent.flag", "children"]
-    assert linked.joined_names == {"flag": "parent.flag", "children": "children"}
-
-
 def test_a_linked_schema_comes_back_from_its_file(tmp_path):
     linked = lw.LinkedSchema.load(described(count="persons", rules=[{"sum": ["persons"], "equals": "size"}]))
     (tmp_path / "L.json").write_text(json.dumps(linked.to_dict()))
@@ -117,14 +110,6 @@ def test_a_rule_that_is_refused_has_the_number_of_its_own_list(rules, said):
         lw.LinkedSchema.load(source)
 
     assert said in str(refused.value)
-
-
-def test_a_rule_of_one_table_says_of_which():
-    source = described()
-    source["child"]["rules"] = [{"never": {"nobody": 1}}]
-
-    with pytest.raises(lw.SchemaError, match=r"^child: rule 1 "):
-        lw.LinkedSchema.load(source)
 
 
 def test_exact_totals_of_children_are_refused_and_those_of_parents_are_not():

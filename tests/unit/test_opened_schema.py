@@ -8,7 +8,7 @@ import pytest
 
 from lapwing.errors import SchemaError
 from lapwing.rows.source import code_table
-from lapwing.runs.learned.opened import opened_field, opened_schema
+from lapwing.runs.learned.settings import opened_field, opened_schema
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.category_trees import Prefixes
 from lapwing.schema.groupings.domains import MAGNITUDE_VALUES

@@ -59,19 +59,6 @@ def test_a_failure_leaves_earlier_versions_and_nothing_else(tmp_path):
     assert rows.read_text() == certificate.read_text() == "old"
 
 
-def test_earlier_versions_are_replaced(tmp_path):
-    targets = [tmp_path / "rows.csv", tmp_path / "c.json"]
-    for target in targets:
-        target.write_text("old")
-
-    with whole_files(targets) as places:
-        for place in places:
-            place.write_text("new")
-
-    assert [target.read_text() for target in targets] == ["new", "new"]
-    assert sorted(tmp_path.iterdir()) == sorted(targets)
-
-
 @pytest.mark.parametrize("broken", [0, 1])
 def test_a_set_that_a_failed_rename_cut_short_has_no_certificate_or_all_of_the_old_one(tmp_path, broken):
     targets = [tmp_path / "rows.csv", tmp_path / "x.json", tmp_path / "c.json"]
@@ -139,17 +126,6 @@ def test_places_that_cannot_hold_a_file_are_refused_before_the_work(tmp_path, ta
         pytest.fail("the work began")
 
     assert sorted(tmp_path.rglob("*")) == before
-
-
-def test_a_folder_that_is_not_there_is_named(tmp_path):
-    target = tmp_path / "missing" / "rows.csv"
-
-    with pytest.raises(DataError, match=r"the folder \S+/missing does not exist; make it first"), whole_files([target]):
-        pytest.fail("the work began")
-    with pytest.raises(DataError, match="does not exist; make it first"), whole_folder(target):
-        pytest.fail("the work began")
-
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_devices_are_never_replaced():

@@ -1,7 +1,5 @@
 """lw.plan of tables whose people own several rows: what is protected, and what another maxRows would change."""
 
-import json
-
 import polars as pl
 import pytest
 
@@ -21,12 +19,6 @@ OWNED = {**MIXED, "privacyUnit": {"field": "id", "maxRows": 3}}
 
 def table():
     return pl.DataFrame({"id": [1, 2, 2], "kind": ["a", "b", "c"], "size": [0.5, 99.0, -1.0], "age": [3, 4, 5]})
-
-
-def wide(columns):
-    return [
-        {"name": f"c{i}", "type": "string", "categories": [str(each) for each in range(2 + i)]} for i in range(columns)
-    ]
 
 
 def test_more_rows_per_unit_multiply_the_noise_and_the_plan_says_by_how_much():
@@ -71,69 +63,6 @@ def test_the_plan_shows_what_another_max_rows_would_cost(mechanism, neighbours, 
     assert [each.error_times for each in planned.max_rows_effects] == pytest.approx(
         [each.error / own_figure for each in planned.max_rows_effects]
     )
-
-
-def test_the_effect_of_max_rows_is_a_table_that_marks_the_schemas_own():
-    planned = lw.plan(owned(5), expected_rows=10**6, epsilon=1, mechanism="Independent")
-
-    lines = planned.text().splitlines()
-    start = next(place for place, line in enumerate(lines) if line.startswith("If maxRows were another"))
-    assert lines[start + 1].split() == [
-        "maxRows",
-        "tables",
-        "noise",
-        "(sd)",
-        "relative",
-        "expected",
-        "error",
-        "relative",
-    ]
-    assert [line.split()[0] for line in lines[start + 2 : start + 6]] == ["1", "2", "5", "10"]
-    assert lines[start + 4].startswith("5 (the schema's)  3       21.21")
-    assert " 1.00 " in lines[start + 4]
-    assert lines[start + 6].startswith("Expected error here: in expectation over the noise, the total variation")
-    assert "rows: those of a unit beyond it are dropped. How many that are is private" in lines[start + 7]
-    assert json.loads(json.dumps(planned.to_dict()))["max_rows_effects"][0]["noise_times"] == pytest.approx(0.2, 0.01)
-
-
-def test_a_figure_is_compared_that_all_plans_state_and_that_differs():
-    schema = owned(5, [MIXED["fields"][0], *wide(30)])
-
-    planned = lw.plan(schema, expected_rows=20_000, epsilon=1)
-
-    errors = [effect.error for effect in planned.max_rows_effects]
-    assert {effect.what for effect in planned.max_rows_effects} != {
-        f"{planned.accuracy[0].kind}: {planned.accuracy[0].text}"
-    }
-    assert errors == sorted(set(errors))
-
-
-def test_an_error_that_is_at_its_largest_is_compared_by_the_noise_on_the_first_table():
-    planned = lw.plan(owned(5), expected_rows=10, epsilon="0.01", mechanism="Independent")
-
-    assert {effect.what for effect in planned.max_rows_effects} == {
-        "expected noise: standard deviation of each count of the first table, in records"
-    }
-    assert [effect.error for effect in planned.max_rows_effects] == [
-        effect.noise_sd for effect in planned.max_rows_effects
-    ]
-
-
-def test_an_error_that_stays_nearly_the_same_is_shown_where_no_noise_is_stated():
-    planned = lw.plan(owned(5), expected_rows=10**6, epsilon=1, mechanism=lw.PMM(depth=6))
-
-    errors = [effect.error for effect in planned.max_rows_effects]
-    assert {effect.what.partition(":")[0] for effect in planned.max_rows_effects} == {"expected error"}
-    assert min(errors) < max(errors) < 1.01 * min(errors)
-
-
-def test_without_a_unit_the_plan_says_that_one_row_is_what_is_protected():
-    planned = lw.plan(MIXED, expected_rows=ROWS, epsilon=1)
-
-    assert planned.max_rows_effects == ()
-    assert "Protected: whether any one row is in the table" in planned.text()
-    assert "If a person may own several rows, name a privacyUnit in the schema" in planned.text()
-    assert "If maxRows were" not in planned.text()
 
 
 def test_the_plan_says_what_is_protected_and_what_is_taken_as_given_as_the_certificate_does():

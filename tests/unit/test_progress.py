@@ -6,9 +6,8 @@ import polars as pl
 import pytest
 
 import lapwing as lw
-from helpers.command import lapwing
 from lapwing.cli.console import shown_progress
-from lapwing.runs.progress import Progress, watched
+from lapwing.runs.progress import watched
 
 NAMES = ["a", "b", "c", "d"]
 SCHEMA = {"fields": [{"name": name, "type": "boolean", "constraints": {"required": True}} for name in NAMES]}
@@ -59,21 +58,6 @@ def test_steps_are_a_function_of_the_answers(tmp_path):
     assert again == steps[-1:]
 
 
-def test_other_mechanisms_count_and_then_fit():
-    steps = seen(lambda: lw.synthesize(DATA, SCHEMA, epsilon=1, mechanism="Independent"))
-
-    assert steps == [Progress(step="counting and adding noise", share=0.0), Progress(step="fitting", share=1.0)]
-
-
-def test_nobody_is_told_outside(capsys):
-    steps = seen(lambda: None)
-
-    lw.synthesize(DATA, SCHEMA, epsilon=1, mechanism=QUICK)
-
-    assert steps == []
-    assert capsys.readouterr() == ("", "")
-
-
 def test_a_terminal_shows_the_step_the_share_and_the_time(monkeypatch):
     screen = terminal(monkeypatch)
 
@@ -104,19 +88,6 @@ def test_nothing_is_shown_when_quiet_or_where_no_terminal_is(monkeypatch, stream
         lw.synthesize(DATA, SCHEMA, epsilon=5, mechanism=QUICK)
 
     assert screen.getvalue() == ""
-
-
-def test_the_command_writes_no_bar_into_a_pipe(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    DATA.write_csv("data.csv")
-    lw.Schema.load(SCHEMA).save("s.json")
-    settings = ["--set", "particles=64", "--set", "resolutions=2", "--set", "workload=a,b", "--set", "target=c"]
-
-    said = lapwing("synthesize", "data.csv", "--schema", "s.json", "--epsilon", "0.5", *settings, "-o", "out.csv")
-
-    assert said.status == 0, said.err
-    assert all(line.startswith("lapwing: ") for line in said.err.splitlines())
-    assert "budget spent" not in said.err
 
 
 def test_a_terminal_shows_how_many_replicates_are_done_and_nothing_else_does(monkeypatch, capsys):

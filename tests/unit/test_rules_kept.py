@@ -11,7 +11,7 @@ import pytest
 import lapwing as lw
 from helpers.command import lapwing
 from helpers.ruled_tables import TANGLED, TWO_VALUED, tangled_rows, violations
-from lapwing.cli.commands.conditions import support_text
+from lapwing.cli.commands.saved import support_text
 from lapwing.errors import LapwingWarning, ParameterError
 from lapwing.mechanisms.registry import MECHANISMS, Mechanism
 from lapwing.model.certificate.declared import MOVED

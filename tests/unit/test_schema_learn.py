@@ -9,13 +9,11 @@ import pytest
 
 import lapwing as lw
 from helpers.learn_runs import learn_settings
-from lapwing.errors import LapwingError, ParameterError, SchemaError
+from lapwing.errors import LapwingError, ParameterError
 from lapwing.kernel.terms import Terms
 from lapwing.model.certificate.certificate import Certificate
-from lapwing.runs.learned.outlook import outlook
-from lapwing.schema.schemas import Schema
+from lapwing.runs.learned.running import outlook
 
-HUGE = {"epsilon": 10**6}
 LISTS = {"epsilon": 10**6, "delta": "1e-6"}
 ROWS = 4000
 
@@ -70,58 +68,6 @@ def test_at_a_huge_budget_bounds_hold_all_rows_and_lists_all_texts():
     assert found.field("town").unlisted == "(other)"
 
 
-def test_the_result_is_a_schema_that_a_release_takes():
-    release = lw.synthesize(DATA, learned(), epsilon=1, mechanism="Independent")
-
-    assert set(release.sample(100).columns) == set(DATA.columns)
-    assert release.certificate.dp_fields == tuple(DATA.columns)
-    assert len(release.certificate.purchases) == 1
-
-
-@pytest.mark.parametrize("kind", ["csv", "parquet", "pandas", "pyarrow", "lazy"])
-def test_every_kind_of_table_gives_the_same_schema(tmp_path, kind):
-    DATA.write_csv(tmp_path / "d.csv")
-    DATA.write_parquet(tmp_path / "d.parquet")
-    data = {
-        "csv": tmp_path / "d.csv",
-        "parquet": tmp_path / "d.parquet",
-        "pandas": DATA.to_pandas(),
-        "pyarrow": DATA.to_arrow(),
-        "lazy": DATA.lazy(),
-    }[kind]
-
-    assert learned(data).fields == learned().fields
-
-
-def test_only_the_fields_that_are_named_are_read_and_learned():
-    found = learned(DATA.select("age"), fields=["age"], **HUGE, delta=None)
-
-    assert found.is_draft
-    assert [each.name for each in found.columns if not each.blank] == ["age"]
-    assert found.purchases[-1].fields == ("age",)
-    assert learned(DATA.select("age"), fields="age").field("age").blank == ()
-
-
-def test_a_learned_draft_is_learned_further_and_both_purchases_stay(tmp_path):
-    learned(fields=["age", "pay", "born", "seen"]).save(tmp_path / "one.json")
-
-    found = learned(schema=tmp_path / "one.json")
-
-    assert not found.is_draft
-    assert [each.fields for each in found.purchases] == [("age", "pay", "born", "seen"), ("town",)]
-    assert len({each.release for each in found.purchases}) == 2
-
-
-def test_what_nobody_has_confirmed_keeps_the_schema_a_draft():
-    draft = {"draft": True, "fields": [field("age", "integer"), {"name": "flag", "type": "boolean"}]}
-    draft["fields"][1]["provenance"] = "drafted"
-
-    found = learned(DATA, draft, delta=None)
-
-    assert found.is_draft
-    assert not found.field("age").blank
-
-
 def test_a_half_that_is_known_is_kept_and_what_was_assumed_stays_assumed():
     fields = [
         field("age", "integer", constraints={"minimum": 21, "maximum": None}, provenance="public"),
@@ -150,20 +96,6 @@ def test_a_dictionary_needs_no_delta(tmp_path, kind):
     assert set(found.field("town").categories) == {"Bern", "Uri", "Zug", "(other)"}
 
 
-def test_codes_fold_into_beginnings_that_are_frequent():
-    rng = np.random.default_rng(5)
-    rare = [f"A{each:04d}" for each in range(600)]
-    codes = pl.DataFrame({"code": ["B1"] * 500 + rare + [f"C{rng.integers(10**9)}"]})
-    draft = {"draft": True, "fields": [field("code", "string", hierarchy={"prefixes": [1]})]}
-
-    found = [lw.Schema.learn(codes, draft, epsilon=1, delta="1e-6").field("code") for _ in range(12)]
-
-    assert {frozenset(each.categories) - {"B"} for each in found} == {frozenset({"B1", "A", "(other)"})}
-    # Noise alone lists "B", under which nothing else is, with at most 5 %: five times or more in 12 with .0002.
-    assert sum("B" in each.categories for each in found) < 5
-    assert {each.folds for each in found} == {(1,)}
-
-
 def test_people_with_many_rows_are_cut_and_the_noise_is_for_all_their_rows(tmp_path):
     person = {"name": "person", "type": "integer", "role": "identifier"}
     draft = {"draft": True, "privacyUnit": {"field": "person", "maxRows": 2}, "fields": [person, *FIELDS]}
@@ -185,25 +117,6 @@ def test_tiny_tables_list_no_text_and_what_is_not_found_stays_blank(rows, neighb
 
     assert found.is_draft == any(each.blank for each in found.columns)
     assert found.field("town").categories == ("(other)",)
-
-
-def test_no_rows_have_no_bounds():
-    found = learned(DATA.head(0))
-
-    assert found.is_draft
-    assert [each.name for each in found.columns if each.blank] == ["age", "pay", "born", "seen"]
-    assert len(found.purchases) == 1
-
-
-def test_a_quantile_leaves_out_what_is_far_away():
-    spread = DATA.with_columns(age=pl.when(pl.int_range(pl.len()) < 20).then(10**6).otherwise("age"))
-
-    wide, narrow = (
-        learned(spread, fields=["age"], delta=None, quantile=each).field("age") for each in (0, Fraction(1, 100))
-    )
-
-    assert wide.maximum >= 10**6
-    assert narrow.maximum < 100
 
 
 def test_half_of_delta_goes_to_lists_beside_epsilon_and_all_of_it_beside_rho():
@@ -296,15 +209,6 @@ def test_a_wrong_argument_is_one_sentence(settings, words):
     assert "\n" not in str(failure.value)
 
 
-def test_nothing_blank_is_nothing_to_learn_unless_fields_are_named():
-    schema = {"fields": [field("age", "integer", constraints={"minimum": 0, "maximum": 120}, provenance="public")]}
-
-    with pytest.raises(ParameterError, match="nothing to learn"):
-        learned(schema=schema, delta=None)
-    narrowed = learned(schema=schema, fields=["age"], delta=None)
-    assert (narrowed.field("age").minimum, narrowed.field("age").maximum) == (18, 90)
-
-
 @pytest.mark.parametrize("names", [None, ["who"]])
 def test_the_field_that_names_the_units_is_not_learned(names):
     fields = [field("who", "integer"), field("age", "integer")]
@@ -322,56 +226,6 @@ def test_a_dictionary_that_is_no_text_or_too_large_is_refused(tmp_path, monkeypa
     for name, words in (("bytes.txt", "not UTF-8"), ("large.txt", "larger than 64 MiB")):
         with pytest.raises(ParameterError, match=words):
             learned(dictionaries={"town": tmp_path / name})
-
-
-def test_texts_that_stand_for_missing_are_no_categories_also_where_a_dictionary_has_them():
-    draft = {"draft": True, "fields": [field("town", "string", missingValues=["", "?"])]}
-    rows = pl.DataFrame({"town": ["?", "Bern"] * 500})
-
-    by_list = lw.Schema.learn(rows, draft, **HUGE, dictionaries={"town": ["?", "Bern"]})
-    by_selection = lw.Schema.learn(rows, draft, **LISTS)
-
-    assert by_list.field("town").categories == by_selection.field("town").categories == ("Bern", "(other)")
-
-
-def test_a_schema_that_breaks_the_format_is_refused():
-    with pytest.raises(SchemaError):
-        learned(schema={"fields": [{"name": "age"}]})
-    with pytest.raises(SchemaError, match="a path, a mapping or a Schema"):
-        learned(schema=3)
-
-
-def test_the_draft_of_the_bundled_table_is_learned_and_released(adult_path):
-    draft = lw.Schema.draft(adult_path).to_dict()
-    for each in draft["fields"]:
-        each["provenance"] = "dp"
-
-    found = lw.Schema.learn(adult_path, draft, epsilon=2, delta="1e-6")
-
-    assert not found.is_draft
-    assert set(found.field("sex").categories) == {"Female", "Male", "(other)"}
-    assert found.field("age").minimum <= 20  # noise alone may stretch them
-    assert found.field("age").maximum >= 70
-    release = lw.synthesize(adult_path, found, epsilon=1, mechanism="Independent")
-    assert release.certificate.together is not None
-
-
-def test_a_schema_in_memory_stays_as_it_was():
-    draft = Schema.load_draft(DRAFT)
-
-    learned(schema=draft)
-
-    assert draft == Schema.load_draft(DRAFT)
-
-
-def test_a_list_of_numbers_is_narrowed_without_a_category_for_the_rest(tmp_path):
-    fields = [field("grade", "string", categories=[1, 2, 3, 11], hierarchy={"prefixes": [1]}, provenance="public")]
-    grades = pl.DataFrame({"grade": ["1", "2"] * 500})
-
-    found = lw.Schema.learn(grades, {"fields": fields}, **HUGE, fields=["grade"]).field("grade")
-
-    assert found.categories == (1, 2)
-    assert found.unlisted is None
 
 
 def test_a_code_that_is_its_own_beginning_of_several_lengths_is_listed_once():

@@ -11,7 +11,7 @@ from lapwing.errors import BudgetError, DataError, ParameterError
 from lapwing.rows.out import staging
 from lapwing.rows.out.outputs import whole_files
 from lapwing.rows.out.staging import alone_in, staged
-from lapwing.runs.resumable import resumable
+from lapwing.runs.records import resumable
 
 OLD = time.time() - 2 * staging.LEFT_SECONDS
 

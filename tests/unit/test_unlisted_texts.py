@@ -9,7 +9,7 @@ import pytest
 
 import lapwing as lw
 from helpers.command import lapwing
-from lapwing.cli.commands.conditions import read_conditions
+from lapwing.cli.commands.saved import read_conditions
 from lapwing.errors import ParameterError, SchemaError
 from lapwing.internal.schemas import FieldFit, check_table
 from lapwing.rows.cells import UNREADABLE, Numbers, Texts, Times, texts

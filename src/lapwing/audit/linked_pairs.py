@@ -12,7 +12,7 @@ from lapwing.audit.worst_case import USUAL, Mode
 from lapwing.mechanisms.independent.mechanism import Independent
 from lapwing.mechanisms.shared.registration import Mechanism
 from lapwing.rows.linked import code_linked
-from lapwing.runs.linked_settings import LinkedSettings, read_linked_settings
+from lapwing.runs.settings import LinkedSettings, read_linked_settings
 from lapwing.schema.linked import LinkedSchema
 from lapwing.verbs.running import run_release
 

@@ -24,7 +24,7 @@ from lapwing.mechanisms.independent.mechanism import Independent
 from lapwing.mechanisms.pmm.mechanism import PMM
 from lapwing.mechanisms.registry import REGISTRATIONS
 from lapwing.mechanisms.shared.registration import Mechanism, Registration
-from lapwing.runs.bought.settings import BoughtSettings
+from lapwing.runs.bought import BoughtSettings
 from lapwing.runs.generators import generator
 from lapwing.runs.learned.settings import LearnSettings, read_learn_settings
 from lapwing.runs.settings import Settings
@@ -70,10 +70,7 @@ def targets() -> Mapping[str, Target]:
     found += [
         Target(name="learn", relations=RELATIONS, rows_per_unit=(ONE_ROW, SEVERAL_ROWS), examine=_examine_learning),
         Target(
-            name="evaluate",
-            relations=RELATIONS,
-            rows_per_unit=(ONE_ROW, SEVERAL_ROWS),
-            examine=_examine_evaluation,
+            name="evaluate", relations=RELATIONS, rows_per_unit=(ONE_ROW, SEVERAL_ROWS), examine=_examine_evaluation
         ),
         Target(name="link", relations=("add-remove",), rows_per_unit=(SEVERAL_ROWS,), examine=_examine_link),
     ]

@@ -25,11 +25,10 @@ from typing import Any
 
 import numpy as np
 
-from lapwing.audit.bits import PlaybackBits, RecordingBits, UnlikelyBits
 from lapwing.audit.checks.categories import category_loss_flags
 from lapwing.audit.checks.cells import loss_flags
-from lapwing.audit.checks.held import HeldRows
 from lapwing.audit.checks.rechecks import loss_between, noise_flags, recounted
+from lapwing.audit.held import HeldRows, PlaybackBits, RecordingBits, UnlikelyBits
 from lapwing.audit.worst_case import USUAL, Mode
 from lapwing.errors import LapwingError
 from lapwing.kernel.noise.bits import SystemBits
@@ -42,8 +41,7 @@ from lapwing.kernel.terms import Terms
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.release.release import Release
 from lapwing.rows.source import CodedSource, code_table
-from lapwing.runs.bought.running import BoughtEvaluation, run_evaluation
-from lapwing.runs.bought.settings import BoughtSettings
+from lapwing.runs.bought import BoughtEvaluation, BoughtSettings, run_evaluation
 from lapwing.runs.learned.running import run_learning
 from lapwing.runs.learned.settings import LearnSettings
 from lapwing.runs.records import Records

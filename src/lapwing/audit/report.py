@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
-from lapwing.audit.black_box import MISTAKE
+from lapwing.audit.worst_case import MISTAKE
 from lapwing.judge.report.page import aligned
 from lapwing.kernel.budget.budget import Budget, as_text
 from lapwing.kernel.terms import Relation

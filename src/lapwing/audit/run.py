@@ -13,7 +13,10 @@ from typing import Final
 import numpy as np
 
 from lapwing.audit.mechanism_pairs import Target, targets
-from lapwing.audit.questions.cases import question_cases
+from lapwing.audit.questions.counts import count_cases
+from lapwing.audit.questions.draws import draw_cases
+from lapwing.audit.questions.sums import sum_cases
+from lapwing.audit.questions.trees import tree_cases
 from lapwing.audit.report import AuditedQuestion, AuditedRelease, AuditReport, rows_text
 from lapwing.audit.worst_case import QuestionCase, mode_of
 from lapwing.errors import ParameterError
@@ -60,7 +63,7 @@ def audit(names: Sequence[str] = (), *, runs: int = DEFAULT_RUNS, tell: Tell | N
     References
     ----------
     The exact losses of replay are those of the proof files beside the code of each question; for the bounds on
-    questions see `lapwing.audit.black_box.certified_loss`.
+    questions see `lapwing.audit.worst_case.certified_loss`.
 
     >>> report = audit(["independent"], runs=300)
     >>> report.has_passed
@@ -163,3 +166,17 @@ def _seen_from_outside(case: QuestionCase, runs: int) -> AuditedQuestion:
         is_within_delta=case.is_within_delta(*seen),
         seconds=time.process_time() - start,
     )
+
+
+def question_cases() -> tuple[QuestionCase, ...]:
+    """Return all cases: every question, under the relations and rows per unit that it may be asked for.
+
+    Returns in a fixed order, questions of one kind together.
+
+    >>> case = question_cases()[0]
+    >>> case.question, case.relation, case.max_rows, case.cost
+    ('MarginalCounts', 'add-remove', 1, Budget.pure('2'))
+    >>> case.certified(*case.run(300)) <= case.claim
+    True
+    """
+    return (*count_cases(), *tree_cases(), *sum_cases(), *draw_cases())

@@ -1,10 +1,20 @@
-"""What commands say on stderr. Everything here is public: settings, schema, released numbers."""
+"""What commands say on stderr, also when they are interrupted: settings, schema, released numbers, all public."""
 
 import contextlib
+import signal
 import sys
-from collections.abc import Callable, Iterator
+import types
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+from lapwing.kernel.room.begun import Begun, followed_runs
 
 Say = Callable[[str], None]
 
@@ -12,6 +22,19 @@ Say = Callable[[str], None]
 def note(text: str) -> None:
     """Print one line on stderr."""
     print(f"lapwing: {text}", file=sys.stderr)
+
+
+def aligned(lines: Sequence[Sequence[str]], *, right: Iterable[int] = ()) -> str:
+    """Return lines of cells as aligned text."""
+    from lapwing.judge.report.page import aligned as text_of  # noqa: PLC0415 - it needs NumPy
+
+    return text_of(lines, right=list(right))
+
+
+def shortened(lines: Sequence[str], most: int, before: str = "") -> list[str]:
+    """Return the first lines, and how many there are more."""
+    left_out = [f"{before}and {len(lines) - most} more"] if len(lines) > most else []
+    return [*lines[:most], *left_out]
 
 
 def is_quiet(context: typer.Context, quiet: bool) -> bool:
@@ -70,21 +93,11 @@ def shown_progress(
         yield
         return
     from rich.console import Console  # noqa: PLC0415
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn  # noqa: PLC0415
 
     from lapwing.runs.progress import Progress as Step  # noqa: PLC0415
     from lapwing.runs.progress import watched  # noqa: PLC0415
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f}% " + of),
-        TimeElapsedColumn(),
-        TextColumn("elapsed, about"),
-        TimeRemainingColumn(),
-        TextColumn("left"),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+    with progress_bar("{task.percentage:>3.0f}% " + of, console=Console(stderr=True)) as shown:
         task = shown.add_task(first, total=1.0)
 
         def show(step: Step) -> None:
@@ -95,4 +108,80 @@ def shown_progress(
             yield
 
 
+def progress_bar(share: str, **settings: Any) -> "Progress":  # noqa: ANN401 - those of rich
+    """Return a bar that says what is done, how much, since when and for how long still."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn  # noqa: PLC0415
+
+    words = (TextColumn(text) for text in ("{task.description}", share, "elapsed, about", "left"))
+    what, done, elapsed, left = words
+    columns = (what, BarColumn(), done, TimeElapsedColumn(), elapsed, TimeRemainingColumn(), left)
+    return Progress(*columns, transient=True, **settings)
+
+
 _ALMOST = 0.999
+
+
+INTERRUPT_STATUS = 130
+TERMINATED_STATUS = 143
+NOTHING_SPENT = "interrupted; nothing was spent"
+NOTHING_SPENT_CODE, SPENT_CODE = "LW904", "LW905"
+
+
+class Interrupted(Exception):
+    """A command was interrupted; the text says how to go on."""
+
+    @property
+    def code(self) -> str:
+        """What `lapwing explain` tells more of."""
+        return NOTHING_SPENT_CODE if str(self) == NOTHING_SPENT else SPENT_CODE
+
+
+@contextmanager
+def interruptible(is_made: Callable[[], bool], way_out: Callable[[Path | None], str]) -> Iterator[list[Begun]]:
+    """Let an interrupt say how the run that it ended is finished, or that nothing was spent.
+
+    way_out: from the transcript, or None where nothing keeps the answers, to what to do.
+    """
+    line = None
+    with followed_runs() as begun:
+        try:
+            yield begun
+        except KeyboardInterrupt:
+            line = _line(begun, is_made, way_out)
+    if line is not None:
+        raise Interrupted(line)
+
+
+def _line(begun: list[Begun], is_made: Callable[[], bool], way_out: Callable[[Path | None], str]) -> str:
+    """Return what is said; without a run that began nothing is recorded, and nothing was told before all is made."""
+    if begun:
+        try:
+            from lapwing.runs.records import kept_transcript  # noqa: PLC0415
+
+            transcript = kept_transcript(begun[-1])
+        except KeyboardInterrupt:  # a second one does not wait for the ledger
+            transcript = begun[-1].transcript
+        return NOTHING_SPENT if transcript is None else f"interrupted; {way_out(transcript)}"
+    return f"interrupted; {way_out(None)}" if is_made() else NOTHING_SPENT
+
+
+def repeated_line(transcript: Path | None) -> str:
+    """Say how a run goes on that the same command finishes."""
+    if transcript is None:
+        return "the budget is spent and the answers are recorded nowhere: running again spends again"
+    return f"the answers are kept: the same command with --transcript {transcript} finishes free of charge"
+
+
+def interrupt_at_termination() -> list[int]:
+    """Let the signal that ends services and containers do what Ctrl-C does, so that no hidden file is left.
+
+    Returns gets the number of each such signal. (Windows knows it and never sends it.).
+    """
+    received: list[int] = []
+
+    def interrupt(number: int, _: types.FrameType | None) -> None:
+        received.append(number)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)
+    return received

@@ -13,23 +13,17 @@ from typing import NoReturn
 import typer
 
 from lapwing.cli.commands.anonymize import anonymize
-from lapwing.cli.commands.answers import answers
 from lapwing.cli.commands.audit import audit
-from lapwing.cli.commands.demo import demo
 from lapwing.cli.commands.evaluate import evaluate, report
 from lapwing.cli.commands.explain import explain, mechanisms
 from lapwing.cli.commands.ledger import ledger_app
 from lapwing.cli.commands.linked import link
-from lapwing.cli.commands.plan import plan
-from lapwing.cli.commands.query import query
-from lapwing.cli.commands.resume import resume
-from lapwing.cli.commands.sample import sample
+from lapwing.cli.commands.saved import answers, query, sample
 from lapwing.cli.commands.schema import schema_app
 from lapwing.cli.commands.schema_convert import convert
 from lapwing.cli.commands.schema_learn import learn
-from lapwing.cli.commands.synthesize import synthesize
-from lapwing.cli.console import note
-from lapwing.cli.interrupts import (
+from lapwing.cli.commands.synthesize import demo, plan, resume, synthesize
+from lapwing.cli.console import (
     INTERRUPT_STATUS,
     NOTHING_SPENT,
     NOTHING_SPENT_CODE,
@@ -37,6 +31,7 @@ from lapwing.cli.interrupts import (
     TERMINATED_STATUS,
     Interrupted,
     interrupt_at_termination,
+    note,
 )
 from lapwing.errors import LapwingError, LapwingWarning
 from lapwing.kernel.room.begun import followed_runs

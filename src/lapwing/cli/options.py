@@ -1,10 +1,11 @@
-"""The options that several commands share."""
+"""How options are declared, and those that several commands share."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
+from typer.models import ArgumentInfo, OptionInfo
 
 from lapwing.errors import ParameterError
 from lapwing.schema.scalars import quote
@@ -26,74 +27,84 @@ def misuse(said: str, context: typer.Context | None = None, *, code: str) -> typ
     return error
 
 
+def option(
+    names: str,
+    metavar: str | None,
+    said: str,
+    *,
+    parser: Callable[[str], object] | None = None,
+    autocompletion: Callable[[str], list[str]] | None = None,
+) -> OptionInfo:
+    """Return an option; its names stand with spaces between."""
+    made = typer.Option(*names.split(), metavar=metavar, help=said, parser=parser, autocompletion=autocompletion)
+    return cast("OptionInfo", made)
+
+
+def number(names: str, metavar: str, said: str) -> OptionInfo:
+    """Return an option whose value is a whole number."""
+    return option(names, metavar, said, parser=whole)
+
+
+def flag(name: str, said: str) -> OptionInfo:
+    """Return an option without a value, or whose value is one of a few words."""
+    return option(name, None, said)
+
+
+def argument(metavar: str, said: str, *, autocompletion: Callable[[str], list[str]] | None = None) -> ArgumentInfo:
+    """Return an argument."""
+    made = typer.Argument(metavar=metavar, help=said, show_default=False, autocompletion=autocompletion)
+    return cast("ArgumentInfo", made)
+
+
 def check_budget(epsilon: str | None, rho: str | None, context: typer.Context) -> None:
     """Refuse a command that spends budget and is given none."""
     if epsilon is None and rho is None:
         raise misuse("give a budget: --epsilon E (with --delta D or alone), or --rho R", context, code="LW310")
 
 
-Data = Annotated[
-    Path,
-    typer.Argument(
-        metavar="DATA", help="The private table: a Parquet or CSV file, or a folder of them.", show_default=False
-    ),
-]
-SchemaFile = Annotated[
-    Path, typer.Option("--schema", metavar="S.json", help="The schema: everything public about the table.")
-]
+Data = Annotated[Path, argument("DATA", "The private table: a Parquet or CSV file, or a folder of them.")]
+SchemaFile = Annotated[Path, option("--schema", "S.json", "The schema: everything public about the table.")]
 RowsOut = Annotated[
-    Path,
-    typer.Option(
-        "-o", "--output", metavar="OUT", help="Where the rows go: a .parquet or .csv file, replaced if it is there."
-    ),
+    Path, option("-o --output", "OUT", "Where the rows go: a .parquet or .csv file, replaced if it is there.")
 ]
 RowsPlace = Annotated[
     str,
-    typer.Option(
-        "-o",
-        "--output",
-        metavar="OUT",
-        help="Where the rows go: a .parquet or .csv file, or a folder OUT/ of Parquet files; replaced if it is there.",
+    option(
+        "-o --output",
+        "OUT",
+        "Where the rows go: a .parquet or .csv file, or a folder OUT/ of Parquet files; replaced if it is there.",
     ),
 ]
-Rows = Annotated[
-    int | None,
-    typer.Option(
-        "--rows", metavar="N", parser=whole, help="Rows to write, at least 1. Default: the released (noisy) number."
-    ),
-]
-Seed = Annotated[
-    int | None,
-    typer.Option(
-        "--seed", metavar="K", parser=whole, help="Seed of the rows drawn, 0 to 2^128 - 1. The noise has no seed."
-    ),
-]
-ModelOut = Annotated[
-    Path | None, typer.Option("--model", metavar="M.lapwing", help="Also save the model here, to draw more rows later.")
-]
+Rows = Annotated[int | None, number("--rows", "N", "Rows to write, at least 1. Default: the released (noisy) number.")]
+Seed = Annotated[int | None, number("--seed", "K", "Seed of the rows drawn, 0 to 2^128 - 1. The noise has no seed.")]
+ModelOut = Annotated[Path | None, option("--model", "M.lapwing", "Also save the model here, to draw more rows later.")]
 CertificateOut = Annotated[
-    Path | None,
-    typer.Option("--certificate", metavar="C.json", help="Where the certificate goes. Default: OUT.certificate.json."),
+    Path | None, option("--certificate", "C.json", "Where the certificate goes. Default: OUT.certificate.json.")
 ]
 CroissantOut = Annotated[
-    Path | None,
-    typer.Option("--croissant", metavar="F.json", help="Also describe the rows and the promise here, in Croissant."),
+    Path | None, option("--croissant", "F.json", "Also describe the rows and the promise here, in Croissant.")
 ]
-NoCertificate = Annotated[bool, typer.Option("--no-certificate", help="Write no certificate.")]
+NoCertificate = Annotated[bool, flag("--no-certificate", "Write no certificate.")]
 MemoryLimit = Annotated[
-    str | None,
-    typer.Option("--memory", metavar="SIZE", help="Most memory, such as 4GB: changes no result, only what is kept."),
+    str | None, option("--memory", "SIZE", "Most memory, such as 4GB: changes no result, only what is kept.")
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Show only warnings and errors.")]
-Model = Annotated[Path, typer.Argument(metavar="M.lapwing", help="A saved model.", show_default=False)]
+Quiet = Annotated[bool, flag("--quiet", "Show only warnings and errors.")]
+Model = Annotated[Path, argument("M.lapwing", "A saved model.")]
+
+
+def refuse_existing(output: Path) -> None:
+    """Refuse to replace a schema."""
+    if output.exists():
+        raise ParameterError(
+            f"{output} is there already and may have been edited; give a new file, or remove it", code="LW113"
+        )
 
 
 def check_html(path: Path) -> None:
     """Refuse to write a report into a file whose name says that it is something else."""
     if path.suffix.lower() not in (".html", ".htm"):
         raise ParameterError(
-            f"a report must be written to a file that ends in .html, got {quote(path.name)}; rename it",
-            code="LW114",
+            f"a report must be written to a file that ends in .html, got {quote(path.name)}; rename it", code="LW114"
         )
 
 
@@ -140,3 +151,48 @@ def _that_begin(incomplete: str, names: Iterable[str]) -> list[str]:
     """Return the names that begin with a text as they are written or, else, in lower case."""
     cased = (name if name.startswith(incomplete) else name.lower() for name in names)
     return [name for name in cased if name.startswith(incomplete)]
+
+
+# -- Options of commands that spend budget.
+
+
+Epsilon = Annotated[str | None, option("--epsilon", "E", "Privacy budget ε, above 0. Alone: pure ε-DP.")]
+Delta = Annotated[str | None, option("--delta", "D", "With --epsilon: (ε, δ)-DP through zCDP, 0 up to below 1.")]
+Rho = Annotated[str | None, option("--rho", "R", "zCDP budget ρ, above 0, instead of --epsilon.")]
+MechanismName = Annotated[
+    str | None,
+    option(
+        "--mechanism",
+        "M",
+        "See `lapwing mechanisms`. Default: chosen from the schema alone.",
+        autocompletion=mechanism_names,
+    ),
+]
+_EXPECTED_ROWS = number("--expected-rows", "N", "Your public guess of the number of rows, made without the data.")
+ExpectedRows = Annotated[int | None, _EXPECTED_ROWS]
+ExpectedRowsNeeded = Annotated[int, _EXPECTED_ROWS]
+Neighbours = Annotated[
+    str, option("--neighbours", "R", "Neighbour relation: add-remove or replace-one.", autocompletion=relations)
+]
+LedgerFile = Annotated[
+    Path | None, option("--ledger", "L", "Debit this ledger (see `lapwing ledger init`) before any noise is drawn.")
+]
+Dataset = Annotated[
+    str | None,
+    option("--dataset", "NAME", "The data set's name in the ledger; may be left out when the ledger has one."),
+]
+TranscriptFile = Annotated[
+    Path | None, option("--transcript", "T", "New file that keeps every answer, for `lapwing resume`.")
+]
+PublicTableFiles = Annotated[
+    list[Path],
+    option(
+        "--public-table",
+        "FILE",
+        "A public cross-table that rows hold: JSON as in the schema, or CSV with a column count. Repeat for more.",
+    ),
+]
+PublicSource = Annotated[
+    str | None, option("--public-source", "TEXT", "Who published the CSV files of --public-table.")
+]
+MechanismSettings = Annotated[list[str], option("--set", "KEY=VALUE", "A setting of the mechanism; repeat for more.")]

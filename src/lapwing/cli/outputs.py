@@ -2,16 +2,14 @@
 
 import contextlib
 import os
-import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from lapwing.cli.console import Say, counting, shown_progress
-from lapwing.cli.interrupts import interruptible
-from lapwing.errors import DataError, LapwingError, ParameterError
+from lapwing.cli.console import Say, counting, interruptible, repeated_line, shown_progress
+from lapwing.errors import DataError, LapwingError, ParameterError, UnwritableError
 from lapwing.rows.out.outputs import has_row_name, is_folder_name, rows_format, whole_files
 
 if TYPE_CHECKING:
@@ -22,6 +20,8 @@ if TYPE_CHECKING:
     from lapwing.release.rows_out import RowsOut
     from lapwing.schema.schemas import Schema
 
+
+T = TypeVar("T")
 
 _UNRECORDED = (
     "No --ledger: this release is recorded nowhere, and nothing adds up what is spent; see `lapwing ledger init`."
@@ -60,7 +60,7 @@ class Targets:
     def options(self) -> list[str]:
         """The options of a command line that name the same files."""
         certified = ["--no-certificate"] if self.certificate is None else ["--certificate", str(self.certificate)]
-        if self.certificate == usual_certificate(self.rows):
+        if self.certificate == certificate_target(self.rows, None, no_certificate=False):
             certified = []
         others = (("--model", self.model), ("--croissant", self.croissant))
         named = [text for name, path in others if path is not None for text in (name, str(path))]
@@ -68,12 +68,7 @@ class Targets:
 
 
 def read_targets(
-    output: str,
-    model: Path | None,
-    certificate: Path | None,
-    *,
-    no_certificate: bool,
-    croissant: Path | None = None,
+    output: str, model: Path | None, certificate: Path | None, *, no_certificate: bool, croissant: Path | None = None
 ) -> Targets:
     """Return the files that the options name."""
     rows, has_folder = rows_place(output)
@@ -99,30 +94,21 @@ def rows_place(output: str) -> tuple[Path, bool]:
     return place, has_folder
 
 
-def usual_certificate(output: Path) -> Path:
-    """Return where the certificate of an output goes by default: beside it."""
-    return output.with_name(output.name + ".certificate.json")
-
-
 def certificate_target(output: Path, certificate: Path | None, *, no_certificate: bool) -> Path | None:
     """Return where the certificate of an output goes, by default beside it; None where none is wanted."""
-    usual = usual_certificate(output)
+    usual = output.with_name(f"{output.name}.certificate.json")
     if not no_certificate:
         return usual if certificate is None else certificate
     if certificate is not None:
         raise ParameterError("--certificate and --no-certificate contradict each other; give one of them", code="LW316")
     if usual.exists():
+        what = "rows" if has_row_name(output) or output.is_dir() else "file"
         raise ParameterError(
-            f"{usual} is there from an earlier release and would not describe the new {_what(output)}; "
+            f"{usual} is there from an earlier release and would not describe the new {what}; "
             "remove it, or leave out --no-certificate",
             code="LW113",
         )
     return None
-
-
-def _what(output: Path) -> str:
-    """Return what an output holds, in a word."""
-    return "rows" if has_row_name(output) or output.is_dir() else "file"
 
 
 def check_rows(rows: int | None) -> None:
@@ -134,18 +120,15 @@ def check_rows(rows: int | None) -> None:
 @contextlib.contextmanager
 def _named(target: Path) -> Iterator[None]:
     """Let a failure to write name the target instead of the temporary file that stands for it."""
-    reason = None
     try:
         yield
-    except DataError as error:
-        found = re.search(r"cannot be written \((.*?)\);", str(error))
-        if found is None:
-            raise
-        reason = found[1]
-    if reason is not None:
-        raise DataError(
-            f"{target} cannot be written ({reason}); give a place with free space that you may write to", code="LW112"
-        )
+    except UnwritableError as error:
+        reason = error.reason
+    else:
+        return
+    raise DataError(
+        f"{target} cannot be written ({reason}); give a place with free space that you may write to", code="LW112"
+    )
 
 
 def write_rows(
@@ -167,6 +150,42 @@ def write_release_rows(rows: "RowsOut", total: int, target: Path, place: Path, *
 
 
 def produce(
+    make: Callable[[], T],
+    write: Callable[[T, Mapping[Path, Path]], None],
+    targets: Sequence[Path],
+    inputs: Sequence[Path | None],
+    *,
+    way_out: Callable[[Path | None], str],
+    quiet: bool,
+    folders: Sequence[Path] = (),
+) -> T:
+    """Spend budget and write what comes out as one set of files, whole or not at all.
+
+    make: spends the budget; called once the targets are known to be writable; write: writes to the places that are kept
+    for the targets; inputs: files that are read, and must not be written; way_out: says how to go on when the budget is
+    spent and the files could not be written, from the transcript, if any.
+    """
+    made = transcript = None
+    read = [path for path in inputs if path is not None]
+    try:
+        with (
+            interruptible(lambda: made is not None, way_out) as begun,
+            whole_files(targets, read, folders) as places,
+        ):
+            with shown_progress(quiet=quiet):
+                made = make()
+            transcript = begun[-1].transcript if begun else None
+            write(made, dict(zip(targets, places, strict=True)))
+    except LapwingError as error:
+        failure = error
+    else:
+        return made
+    if made is None:
+        raise failure
+    raise DataError(f"{failure}; {way_out(transcript)}", code=failure.code)
+
+
+def produce_release(
     make: Callable[[], "Release"],
     targets: Targets,
     inputs: Sequence[Path | None],
@@ -176,36 +195,18 @@ def produce(
     way_out: Callable[[Path | None], str],
     quiet: bool,
 ) -> "Release":
-    """Make a release and write its files as one set, whole or not at all.
+    """Make a release and write its files."""
 
-    make: spends the budget and returns the release; called once the targets are known to be writable; inputs: files
-    that are read, and must not be written; way_out: says how to go on when the budget is spent and the files could not
-    be written, from the transcript, if any.
-    """
-    release = None
-    transcript = None
-    read = [path for path in inputs if path is not None]
-    interrupts = interruptible(lambda: release is not None, way_out)
-    try:
-        with interrupts as begun, whole_files(targets.in_order, read, targets.folders) as places:
-            with shown_progress(quiet=quiet):
-                release = make()
-            transcript = begun[-1].transcript if begun else None
-            _write(release, targets, places, rows=rows, seed=seed, quiet=quiet)
-    except LapwingError as error:
-        failure = error
-    else:
-        return release
-    if release is None:
-        raise failure
-    raise DataError(f"{failure}; {way_out(transcript)}", code=failure.code)
+    def write(release: "Release", place: Mapping[Path, Path]) -> None:
+        _write(release, targets, place, rows=rows, seed=seed, quiet=quiet)
+
+    return produce(make, write, targets.in_order, inputs, way_out=way_out, quiet=quiet, folders=targets.folders)
 
 
 def _write(
-    release: "Release", targets: Targets, places: Sequence[Path], *, rows: int | None, seed: int | None, quiet: bool
+    release: "Release", targets: Targets, place: Mapping[Path, Path], *, rows: int | None, seed: int | None, quiet: bool
 ) -> None:
     """Write model, rows, Croissant file and certificate to the places that are kept for the targets."""
-    place = dict(zip(targets.in_order, places, strict=True))
     if targets.model is not None:
         with _named(targets.model):
             release.save(place[targets.model])
@@ -242,7 +243,7 @@ def resume_line(
     rows, seed: of the rows drawn, where they were asked for.
     """
     if transcript is None:
-        return "the budget is spent and the answers are recorded nowhere: running again spends again"
+        return repeated_line(None)
     given = (("--rows", rows), ("--seed", seed), ("--memory", memory))
     numbers = [f"{name}={value}" for name, value in given if value is not None]
     command = shlex.join(["lapwing", "resume", str(transcript), str(data), *targets.options, *numbers])

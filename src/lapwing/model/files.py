@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, TypeVar, cast
 
 import numpy as np
 
-from lapwing.errors import CapacityError, DataError, LapwingError, ParameterError
+from lapwing.errors import CapacityError, DataError, LapwingError, ParameterError, UnwritableError
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.plain import read_key, read_list, read_optional
 from lapwing.kernel.questions.cell_sums.question import NoisySums
@@ -106,11 +106,12 @@ def write_documents(path: Path, documents: Mapping[str, Any]) -> None:
                 os.fsync(file.fileno())
             os.replace(temporary, path)  # Windows renames no open file
     except OSError as error:
-        reason = error.strerror
+        reason = error.strerror or ""
     else:
         return
-    raise DataError(
+    raise UnwritableError(
         f"the model file {path} cannot be written ({reason}); give a folder with space that you may write to",
+        reason,
         code="LW112",
     )
 

@@ -1,8 +1,10 @@
 """Write the certificate of a release from its settings, answers and model."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from lapwing.kernel.budget.budget import Budget, BudgetRequest
 from lapwing.kernel.plain import at_least
@@ -33,7 +35,7 @@ from lapwing.model.certificate.promise import (
 from lapwing.model.model import ReleasedModel
 from lapwing.runs.finishing import Finished
 from lapwing.runs.generators import generator
-from lapwing.runs.records import Records
+from lapwing.runs.records import PaidSettings, Records
 from lapwing.runs.settings import Settings
 from lapwing.version import VERSION, code_fingerprint
 
@@ -44,6 +46,57 @@ _WEAK_DELTA = Fraction(1, 1000)
 _WEAK = "the promise is weak"
 _NO_EPSILON, _NO_DELTA = 100, Fraction(1, 10)
 _NOTHING = "this is next to no promise"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paid:
+    """What answers cost together: the part of a certificate that all paid runs have in common."""
+
+    request: BudgetRequest
+    lines: tuple[CostLine, ...]
+    total: Budget
+    selected: Fraction
+    epsilons: tuple[tuple[Fraction, Fraction], ...]
+
+    @classmethod
+    def of(cls, answers: Sequence[Answer], terms: Terms, request: BudgetRequest) -> "Paid":
+        """Add up the costs of answers."""
+        lines = tuple(line for answer in answers for line in CostLine.of(answer, terms))
+        total = Budget(request.budget.notion, sum((line.cost.amount for line in lines), Fraction(0)))
+        selected = sum((line.delta for line in lines if line.delta is not None), Fraction(0))
+        epsilons = promised_epsilons(request, total, selected)
+        return cls(request=request, lines=lines, total=total, selected=selected, epsilons=epsilons)
+
+    def certificate(
+        self,
+        settings: PaidSettings,
+        terms: Terms,
+        records: Records,
+        *,
+        public: Mapping[str, Any],
+        **own: Any,  # noqa: ANN401
+    ) -> Certificate:
+        """Return the certificate of a run; ``own`` is what it alone says."""
+        ledger = None
+        if records.dataset is not None:
+            ledger = LedgerEntry(dataset=records.dataset, release_id=records.release_id)
+        return Certificate(
+            lapwing=VERSION,
+            code=code_fingerprint(),
+            settings=public,
+            lines=self.lines,
+            total=self.total,
+            requested_epsilon=self.request.epsilon,
+            requested_delta=self.request.delta,
+            requested_rho=self.request.rho,
+            epsilons=self.epsilons,
+            relation=terms.relation,
+            privacy_unit=settings.schema.unit_label,
+            max_rows=terms.max_rows,
+            public_rows=terms.rows,
+            ledger=ledger,
+            **own,
+        )
 
 
 def certify(
@@ -60,52 +113,41 @@ def certify(
     answers: every answer that was given; their costs sum to the certificate's total; finished: what rules and public
     tables made of it, which is released. Returns a function of public settings and released numbers alone.
     """
-    lines = tuple(line for answer in answers for line in CostLine.of(answer, terms))
-    total = Budget(settings.request.budget.notion, sum((line.cost.amount for line in lines), Fraction(0)))
-    epsilons = promised_epsilons(settings.request, total)
+    schema, mechanism = settings.schema, settings.mechanism
+    paid = Paid.of(answers, terms, settings.request)
+    bought = fields_of_origin(schema, "dp")
+    modelled = [field.name for field in schema.columns]
     rng = generator(settings.seed, "certificate")
-    bought = fields_of_origin(settings.schema, "dp")
-    modelled = [field.name for field in settings.schema.columns]
-    accuracy = accuracy_statements(settings.mechanism, settings.schema, terms, answers, model, rng=rng)
-    certificate = Certificate(
-        lapwing=VERSION,
-        code=code_fingerprint(),
-        mechanism=name_in_files(settings.mechanism),
-        settings=settings_of(settings.mechanism),
-        lines=lines,
-        total=total,
-        requested_epsilon=settings.request.epsilon,
-        requested_delta=settings.request.delta,
-        requested_rho=settings.request.rho,
-        epsilons=epsilons,
-        relation=terms.relation,
-        privacy_unit=settings.schema.unit_label,
-        max_rows=terms.max_rows,
-        assumed_fields=fields_of_origin(settings.schema, "assumed"),
+    accuracy = accuracy_statements(mechanism, schema, terms, answers, model, rng=rng)
+    certificate = paid.certificate(
+        settings,
+        terms,
+        records,
+        mechanism=name_in_files(mechanism),
+        public=settings_of(mechanism),
+        assumed_fields=fields_of_origin(schema, "assumed"),
         dp_fields=bought,
-        public_rows=terms.rows,
         expected_rows=terms.expected_rows,
         released_rows=model.rows,
         seed=settings.seed,
-        ledger=ledger_entry(records),
         accuracy=(
             *_noise_statements(answers),
             *rows_statements(answers, terms, finished.model.rows),
             *_of_released(settings, terms, answers, accuracy, (model, finished)),
         ),
-        assumed=(*assumptions(settings.mechanism), *_claims(answers)),
+        assumed=(*assumptions(mechanism), *_claims(answers)),
         warnings=(
-            *uncovered_warnings(settings.schema),
+            *uncovered_warnings(schema),
             *_noise_warnings(answers, model, terms),
             *_misfit_warnings(settings, answers),
             *_contrary_warnings(settings, answers),
-            *promise_warnings(total, epsilons),
-            *untold_warnings(bought, settings.schema.purchases),
-            *other_terms_warnings(modelled, settings.schema.purchases, terms.relation, settings.schema.unit_label),
-            *release_warnings(settings.mechanism, settings.schema, answers, accuracy),
+            *promise_warnings(paid.total, paid.epsilons),
+            *untold_warnings(bought, schema.purchases),
+            *other_terms_warnings(modelled, schema.purchases, terms.relation, schema.unit_label),
+            *release_warnings(settings.mechanism, schema, answers, accuracy),
         ),
-        purchases=settings.schema.purchases,
-        weight=settings.schema.weight,
+        purchases=schema.purchases,
+        weight=schema.weight,
     )
     return finished.on(certificate)
 
@@ -122,13 +164,7 @@ def _of_released(
     if finished.model is model:
         return tuple(stated)
     return finished_statements(
-        settings.mechanism,
-        settings.schema,
-        terms,
-        answers,
-        stated,
-        model=finished.model,
-        changed=finished.changed,
+        settings.mechanism, settings.schema, terms, answers, stated, model=finished.model, changed=finished.changed
     )
 
 
@@ -146,13 +182,6 @@ def promised_epsilons(
     stated, *usual = pairs_at(total.rho, selected, request.delta)
     # The total is at most the rho that was granted for the request, which therefore holds too.
     return (stated[0], min(request.epsilon, stated[1])), *usual
-
-
-def ledger_entry(records: Records) -> LedgerEntry | None:
-    """Name the ledger entry, where there is one."""
-    if records.dataset is None:
-        return None
-    return LedgerEntry(dataset=records.dataset, release_id=records.release_id)
 
 
 def _noise_statements(answers: Sequence[Answer]) -> tuple[Statement, ...]:

@@ -23,6 +23,12 @@ def fresh_seed() -> int:
     return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
 
 
+def chosen_seed(seed: object) -> int:
+    """Return the seed, or a fresh one where none is given."""
+    own = checked_seed(seed)
+    return fresh_seed() if own is None else own
+
+
 def generator(seed: int, purpose: str) -> np.random.Generator:
     """Return the generator of one purpose (below); streams independent of each other."""
     purposes = ("fit", "rows", "certificate", "plan", "evaluate", "anonymize", "mu", "replicates", "finish", "audit")

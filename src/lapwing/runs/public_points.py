@@ -50,8 +50,7 @@ def with_public_points(mechanism: Mechanism, schema: Schema, seed: int) -> Mecha
             )
     if isinstance(rows, str) and not Path(rows).exists():
         raise ParameterError(
-            f"mu must be one of {', '.join(get_args(Mu))}, or the path of a public table, got {rows!r}",
-            code="LW353",
+            f"mu must be one of {', '.join(get_args(Mu))}, or the path of a public table, got {rows!r}", code="LW353"
         )
     codes = _named(lambda: _coded(rows, schema))
     count = len(next(iter(codes.values())))

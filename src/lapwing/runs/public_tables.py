@@ -124,8 +124,7 @@ def read_public_tables(path: str | os.PathLike[str], source: str | None) -> tupl
     header, *lines = _lines(text)
     if len(set(header)) < len(header) or any(len(line) != len(header) for line in lines):
         raise ParameterError(
-            f"the public table {quote(os.fspath(path))} needs a header and lines of equally many cells",
-            code="LW353",
+            f"the public table {quote(os.fspath(path))} needs a header and lines of equally many cells", code="LW353"
         )
     columns: dict[str, list[object]] = {name: [line[at] for line in lines] for at, name in enumerate(header)}
     if _COUNT in columns:
@@ -165,8 +164,7 @@ def _columns_of(frame: Any) -> dict[str, list[object]]:  # noqa: ANN401 - that i
         )
     names = list(frame.columns)
     return guarded(
-        "the frame of a public table cannot be read",
-        lambda: {str(name): list(frame[name].to_list()) for name in names},
+        "the frame of a public table cannot be read", lambda: {str(name): list(frame[name].to_list()) for name in names}
     )
 
 

@@ -1,25 +1,31 @@
-"""Where a release is recorded: its ledger entry and its transcript."""
+"""Where a paid run is recorded, how a transcript is taken up again, and how a run that failed is finished."""
 
 import hashlib
 import json
 import os
 import uuid
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
-from lapwing.errors import BudgetError, DataError, LapwingError, ParameterError
+from lapwing.errors import BudgetError, CapacityError, DataError, LapwingError, ParameterError, ReleaseMismatchError
 from lapwing.kernel.budget.accounts import CODE
 from lapwing.kernel.budget.budget import BudgetRequest
 from lapwing.kernel.budget.ledger import Ledger
+from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.questions.questions import Answer
+from lapwing.kernel.room.begun import Begun
 from lapwing.kernel.room.holds import transcripts_of
-from lapwing.kernel.room.transcript import NoTranscript, TranscriptFile, create_transcript
+from lapwing.kernel.room.opening import public_terms
+from lapwing.kernel.room.transcript import NoTranscript, TranscriptFile, continue_transcript, create_transcript, is_over
 from lapwing.kernel.terms import Relation, Terms
-from lapwing.schema.scalars import path_text, told
+from lapwing.rows.source import coded_table
+from lapwing.runs.settings import Settings
+from lapwing.schema.scalars import path_text, told, visible
 from lapwing.schema.schemas import Schema
 from lapwing.version import code_fingerprint
 
@@ -30,31 +36,29 @@ class PaidSettings(Protocol):
     @property
     def name(self) -> str:
         """What the budget is spent on, for the ledger."""
-        ...
 
     @property
     def schema(self) -> Schema:
         """Gives the privacy unit."""
-        ...
 
     @property
     def request(self) -> BudgetRequest:
         """Gives the budget."""
-        ...
 
     @property
     def selection_delta(self) -> Fraction:
         """What the deltas of all selections together may be; 0 where nothing is selected."""
-        ...
 
     @property
     def relation(self) -> Relation:
         """The neighbour relation."""
-        ...
+
+    @property
+    def expected_rows(self) -> int | None:
+        """A public guess of the number of rows."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return all settings as plain JSON values."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,11 +145,7 @@ class AccountedSink:
                 settings.request.budget,
                 relation=settings.relation,
                 privacy_unit=settings.schema.unit_label,
-                description={
-                    "mechanism": settings.name,
-                    "settings": _fingerprint(settings),
-                    CODE: code_fingerprint(),
-                },
+                description={"mechanism": settings.name, "settings": _digest(settings), CODE: code_fingerprint()},
                 delta=settings.selection_delta,
             )
             self._is_new = False  # its answers are paid for, and stay
@@ -221,18 +221,155 @@ def lost_debit(transcript: Path) -> BudgetError:
     )
 
 
-def _is_answered(path: Path) -> bool:
-    """Return whether a transcript has a whole line after its header; one that cannot be read says nothing."""
-    with suppress(OSError), open(path, "rb") as file:
-        return all(file.readline().endswith(b"\n") for _ in range(2))
-    return False
+def _is_answered(path: Path, *, unreadable: bool = False) -> bool:
+    """Return whether a transcript has a whole line after its header; ``unreadable`` of one that cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            return all(file.readline().endswith(b"\n") for _ in range(2))
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return unreadable
 
 
-def _digest(answer: Answer) -> str:
-    """Return the fingerprint of one answer."""
-    return hashlib.sha256(json.dumps(answer.to_dict(), sort_keys=True).encode()).hexdigest()
+def _digest(of: Answer | PaidSettings) -> str:
+    """Return the fingerprint of an answer, or of all settings of a release."""
+    return hashlib.sha256(json.dumps(of.to_dict(), sort_keys=True).encode()).hexdigest()
 
 
-def _fingerprint(settings: PaidSettings) -> str:
-    """Return the fingerprint of all settings of a release."""
-    return hashlib.sha256(json.dumps(settings.to_dict(), sort_keys=True).encode()).hexdigest()
+Recorded = tuple[AccountedSink, Records, tuple[Answer, ...]]
+"""Where answers become durable, where the run is recorded, and the answers that are there already."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Book:
+    """Where a paid run is to be recorded, as its caller says; the transcript may be there, of the same run."""
+
+    ledger: object
+    dataset: str | None
+    transcript: object
+
+    @property
+    def path(self) -> Path | None:
+        """Where the transcript is, or is to be."""
+        return None if self.transcript is None else Path(path_text("transcript", self.transcript))
+
+    def fresh(self) -> Records | None:
+        """Return where a new run is recorded once the ledger knows the data set; None if its file is there."""
+        if self.path is not None and self.path.exists():
+            return None
+        return new_records(self.ledger, self.dataset, self.transcript)
+
+    def begin(self, records: Records | None, settings: PaidSettings, terms: Terms) -> Recorded:
+        """Begin the run that `fresh` returned records of, or take up the transcript."""
+        if records is not None:
+            return open_sink(records, settings, terms), records, ()
+        assert self.path is not None
+        return _continued(self.path, settings, terms, self)
+
+
+def _continued(path: Path, settings: PaidSettings, terms: Terms, book: Book) -> Recorded:
+    """Take up the transcript of the same run, or refuse it."""
+    sink, header, recorded = continue_transcript(path)
+    records = _same_records(path, header, settings, terms)
+    is_same = records is not None and book.dataset in (None, records.dataset)
+    if book.ledger is not None and records is not None:
+        is_same &= os.path.abspath(path_text("ledger", book.ledger)) == records.ledger
+    if records is not None and is_same:
+        return AccountedSink(sink, records, recorded), records, recorded
+    sink.close()
+    raise DataError(
+        f"the transcript {path} is of another run: of other tables, settings or ledger; give a new file, or repeat the "
+        "call that it is of",
+        code="LW611",
+    )
+
+
+def _same_records(path: Path, header: Mapping[str, Any], settings: PaidSettings, terms: Terms) -> Records | None:
+    """Return where the run of a transcript was recorded, or None where it is another one."""
+    wanted = json.loads(json.dumps({"settings": settings.to_dict(), "terms": terms.to_dict()}))
+    if any(header.get(key) != value for key, value in wanted.items()):
+        return None
+    try:
+        return Records(**header["records"], transcript=path)
+    except (KeyError, TypeError):
+        return None
+
+
+T = TypeVar("T")
+
+
+def resumable(transcript: Path | None, work: Callable[[], T]) -> T:
+    """Do the work of a release, and add to a failure of disk, ledger or size whether it can be resumed.
+
+    transcript: where its answers are kept. A release that was refused before it was paid has removed the file.
+    """
+    try:
+        return work()
+    except (BudgetError, CapacityError, DataError) as error:
+        failure = error
+    if transcript is None or not transcript.exists() or isinstance(failure, ReleaseMismatchError):
+        raise failure
+    way_out = "noise was drawn before that, so the budget of this release is spent, and a new one is debited anew"
+    if not is_over(transcript):
+        if isinstance(failure, CapacityError):
+            raise failure
+        way_out = f"`lapwing resume {transcript}` goes on from what is paid and answered"
+    raise type(failure)(f"{failure}; {way_out}", code=failure.code)
+
+
+def kept_transcript(begun: Begun) -> Path | None:
+    """Say what finishes a run that was interrupted.
+
+    Returns its transcript. None where it is new and nothing of it was paid or answered: then none is left.
+    """
+    path = begun.transcript
+    if not begun.is_new or _is_paid(begun) or _is_answered(path, unreadable=True):
+        return path
+    for each in (path, begun.lock):
+        each.unlink(missing_ok=True)
+    if begun.ledger is not None:
+        with suppress(OSError):  # other releases keep their transcripts there
+            transcripts_of(begun.ledger).rmdir()
+    return None
+
+
+def _is_paid(begun: Begun) -> bool:
+    """Return whether the ledger has a debit of a run; one that does not tell may have it."""
+    if begun.ledger is None or begun.release_id is None:
+        return False
+    try:
+        return Ledger.open(begun.ledger).find(begun.dataset, begun.release_id) is not None
+    except LapwingError:
+        return True
+
+
+def resumed_line(settings: Settings, records: Records, answers: int) -> str:
+    """Say what resuming a transcript will finish, before anything is asked or debited.
+
+    settings: that the transcript fixes; another hand may have chosen them.
+    """
+    budget = settings.request.budget
+    booked = "no ledger"
+    if records.ledger is not None:
+        is_paid = Ledger.open(records.ledger).find(records.dataset, records.release_id) is not None
+        paid = "debited before" if is_paid else f"would now debit {budget}"
+        booked = f"ledger {records.ledger}, data set {records.dataset}: {paid}"
+    line = (
+        f"finishing {settings.name} at {budget} for {settings.relation} neighbours and privacy unit "
+        f"{settings.schema.unit_label}; answers recorded: {answers}; {booked}"
+    )
+    return visible(" ".join(line.splitlines()))
+
+
+def run_paid(data: object, settings: PaidSettings, book: Book, run: Callable[..., T]) -> T:
+    """Read the rows, begin or take up the record, and do the run, which is debited once however often it is done."""
+    fresh = book.fresh()
+    with coded_table(data, settings.schema) as source:
+        terms = public_terms(source, settings.schema, settings.relation, settings.expected_rows)
+        sink, records, recorded = book.begin(fresh, settings, terms)
+        with closing(sink):
+            debit = partial(sink.debit, settings)
+            return run(
+                source, settings, terms, records, debit=debit, sink=sink, secret_bits=SystemBits, recorded=recorded
+            )

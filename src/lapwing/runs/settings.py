@@ -1,12 +1,14 @@
-"""The settings of a release, checked before any row is read."""
+"""The settings of a release, of one table or of two linked ones, checked before any row is read."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, cast
+from pathlib import Path
+from typing import Any, ClassVar, cast
 
 from lapwing.errors import ParameterError, SchemaError
-from lapwing.kernel.budget.budget import BudgetRequest, Number, read_request
+from lapwing.kernel.budget.budget import Budget, BudgetRequest, Number, exact_number, read_request
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.mechanisms.registry import (
     Trusted,
@@ -17,9 +19,10 @@ from lapwing.mechanisms.registry import (
     settings_of,
 )
 from lapwing.mechanisms.shared.registration import Mechanism
-from lapwing.runs.generators import checked_seed, fresh_seed
+from lapwing.runs.generators import checked_seed, chosen_seed, fresh_seed
 from lapwing.runs.public_points import points_digest, with_public_points
 from lapwing.runs.public_tables import check_priors, with_public_tables
+from lapwing.schema.linked import LinkedSchema
 from lapwing.schema.public_tables.cells import public_total
 from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
@@ -39,26 +42,20 @@ class Settings:
     expected_rows: int | None
     seed: int
     is_seeded: bool
+    selection_delta: ClassVar[Fraction] = Fraction(0)  # a release selects nothing from its rows
 
     @property
     def name(self) -> str:
         """What the budget is spent on: the mechanism."""
         return self.mechanism.name
 
-    @property
-    def selection_delta(self) -> Fraction:
-        """Zero: a release selects nothing from its rows."""
-        return Fraction(0)
-
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain JSON values, for the transcript."""
-        request = self.request
-        asked = {"epsilon": request.epsilon, "delta": request.delta, "rho": request.rho}
         points = points_digest(self.mechanism)
         return {
             "schema": self.schema.to_dict(),
             "mechanism": {"name": name_in_files(self.mechanism), "settings": settings_of(self.mechanism)},
-            "request": {key: None if value is None else str(value) for key, value in asked.items()},
+            "request": request_to_dict(self.request),
             "relation": self.relation,
             "expected_rows": self.expected_rows,
             "seed": self.seed,
@@ -99,27 +96,51 @@ def read_settings(
     """Check the settings of `lapwing.synthesize`; see there for their meaning."""
     request = read_request(epsilon=epsilon, delta=delta, rho=rho)
     checked = with_public_tables(usable_schema(schema), public_tables)
-    chosen = usable_mechanism(mechanism, checked)
-    check_priors(checked, chosen)
-    if expected_rows is None:
-        expected_rows = public_total(checked)
+    rule = "expected_rows must be a whole number"
+    return _settings(
+        checked, mechanism, request, neighbours, (expected_rows, rule), seed=seed, is_seeded=seed is not None
+    )
+
+
+def _settings(
+    schema: Schema,
+    mechanism: object,
+    request: BudgetRequest,
+    neighbours: str,
+    expected: tuple[int | None, str],
+    *,
+    seed: int | None,
+    is_seeded: bool,
+) -> Settings:
+    """Return the settings of one table; ``expected`` goes with what is said where it is no whole number."""
+    chosen = usable_mechanism(mechanism, schema)
+    check_priors(schema, chosen)
+    rows = public_total(schema) if expected[0] is None else expected[0]
     relation = checked_relation(neighbours, chosen)
-    if expected_rows is not None and (isinstance(expected_rows, bool) or not isinstance(expected_rows, int)):
-        raise ParameterError(
-            f"expected_rows must be a whole number, got {told(expected_rows)}; give a public guess", code="LW315"
-        )
-    Terms(relation=relation, max_rows=checked.max_rows, expected_rows=expected_rows)
-    own = checked_seed(seed)
-    used = fresh_seed() if own is None else own
+    check_expected(expected[1], rows)
+    Terms(relation=relation, max_rows=schema.max_rows, expected_rows=rows)
+    used = chosen_seed(seed)
     return Settings(
-        schema=checked,
-        mechanism=with_public_points(chosen, checked, used),
+        schema=schema,
+        mechanism=with_public_points(chosen, schema, used),
         request=request,
         relation=relation,
-        expected_rows=expected_rows,
+        expected_rows=rows,
         seed=used,
-        is_seeded=own is not None,
+        is_seeded=is_seeded,
     )
+
+
+def check_expected(rule: str, rows: object) -> None:
+    """Refuse an expected number of rows that is no whole number."""
+    if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int)):
+        raise ParameterError(f"{rule}, got {told(rows)}; give a public guess", code="LW315")
+
+
+def request_to_dict(request: BudgetRequest) -> dict[str, str | None]:
+    """Return what was asked for as plain JSON values, for the transcript."""
+    asked = {"epsilon": request.epsilon, "delta": request.delta, "rho": request.rho}
+    return {key: None if value is None else str(value) for key, value in asked.items()}
 
 
 def usable_schema(schema: object) -> Schema:
@@ -172,3 +193,96 @@ def checked_relation(neighbours: str, mechanism: Mechanism) -> Relation:
             code="LW314",
         )
     return relation
+
+
+_RELATION: Relation = "add-remove"
+"""The one relation: under replace-one the number of parents would be public, and a unit may have none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkedSettings:
+    """Everything public that fixes a release of two linked tables, apart from where it is recorded.
+
+    parent, child: of the two parts, whose budgets sum to the request's.
+    """
+
+    linked: LinkedSchema
+    parent: Settings
+    child: Settings
+    request: BudgetRequest
+    selection_delta: ClassVar[Fraction] = Fraction(0)
+    relation: ClassVar[Relation] = _RELATION
+    expected_rows: ClassVar[None] = None  # each part has its own
+
+    @property
+    def name(self) -> str:
+        """What the budget is spent on: both mechanisms."""
+        return f"linked {self.parent.name} and {self.child.name}"
+
+    @property
+    def schema(self) -> Schema:
+        """Gives the privacy unit: one parent and at most K children."""
+        return self.child.schema
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings as plain JSON values, for the transcript."""
+        return {
+            "linked": self.linked.to_dict(),
+            "request": request_to_dict(self.request),
+            "parent": self.parent.to_dict(),
+            "child": self.child.to_dict(),
+        }
+
+
+def read_linked_settings(
+    schema: object,
+    *,
+    epsilon: Number | None,
+    delta: Number | None,
+    rho: Number | None,
+    parent_share: Number,
+    mechanisms: tuple[object, object],
+    expected: tuple[int | None, int | None],
+    seed: int | None,
+    transcript: Path | None,
+) -> LinkedSettings:
+    """Check the settings of `lapwing.synthesize_linked`; see there for their meaning.
+
+    transcript: where the transcript is or is to be; one that is there gives the seed that was drawn for it.
+    """
+    linked = LinkedSchema.load(cast("Any", schema))
+    request = read_request(epsilon=epsilon, delta=delta, rho=rho)
+    share = exact_number("parent_share", parent_share)
+    if not 0 < share < 1:
+        raise ParameterError(
+            f"parent_share must be above 0 and below 1, got {parent_share}; it is the parents' part of the budget",
+            code="LW301",
+        )
+    own = checked_seed(seed)
+    kept = _recorded_seed(transcript) if own is None else own
+    used = fresh_seed() if kept is None else kept
+    budgets = request.budget.split((share, 1 - share))
+    schemas = (linked.counted, linked.joined)
+    parent, child = (
+        _part(usable_schema(part), mechanism, budget, rows, (used, own is not None))
+        for part, mechanism, budget, rows in zip(schemas, mechanisms, budgets, expected, strict=True)
+    )
+    return LinkedSettings(linked=linked, parent=parent, child=child, request=request)
+
+
+def _part(schema: Schema, mechanism: object, budget: Budget, expected: int | None, seed: tuple[int, bool]) -> Settings:
+    """Return the settings of one part, as if it had been asked for by itself: too small an amount is refused."""
+    own = read_request(epsilon=budget.amount) if budget.notion == "pure" else read_request(rho=budget.amount)
+    guess = (expected, "expected numbers of rows must be whole")
+    return _settings(schema, mechanism, own, _RELATION, guess, seed=seed[0], is_seeded=seed[1])
+
+
+def _recorded_seed(transcript: Path | None) -> int | None:
+    """Return the seed that a transcript was begun with; None where there is none that can be read."""
+    if transcript is None or not transcript.is_file():
+        return None
+    try:
+        with transcript.open("rb") as file:
+            return int(json.loads(file.readline())["settings"]["parent"]["seed"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None  # what is wrong with it is said where it is taken up

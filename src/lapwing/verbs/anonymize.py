@@ -3,7 +3,7 @@
 from lapwing.anonymous.settings import Categories, Output, Partition, Settings
 from lapwing.anonymous.table import AnonymousTable, anonymous_table
 from lapwing.rows.guard import private_boundary
-from lapwing.runs.generators import checked_seed, fresh_seed, generator
+from lapwing.runs.generators import chosen_seed, generator
 from lapwing.runs.settings import usable_schema
 
 
@@ -108,6 +108,5 @@ def anonymize(
         categories=categories,
         rows=rows,
     )
-    checked, own = usable_schema(schema), checked_seed(seed)
-    chosen = fresh_seed() if own is None else own
-    return anonymous_table(data, checked, settings, generator(chosen, "anonymize"), seed=chosen)
+    chosen = chosen_seed(seed)
+    return anonymous_table(data, usable_schema(schema), settings, generator(chosen, "anonymize"), seed=chosen)

@@ -7,15 +7,17 @@ from typing import overload
 
 from lapwing.errors import ParameterError
 from lapwing.internal.evaluation import Evaluation, compare_with_real
+from lapwing.judge.metrics import Releasable
 from lapwing.judge.report.page import Section
-from lapwing.kernel.budget.budget import Number
+from lapwing.kernel.budget.budget import Number, read_request
 from lapwing.release.loading import load
 from lapwing.release.release import Release
 from lapwing.release.shown import release_sections
 from lapwing.rows.guard import private_boundary
-from lapwing.runs.bought.running import BoughtEvaluation, bought_evaluation
-from lapwing.runs.generators import checked_seed, fresh_seed, generator
+from lapwing.runs.bought import BoughtEvaluation, read_bought_settings, run_evaluation
+from lapwing.runs.generators import chosen_seed, generator
 from lapwing.runs.progress import told
+from lapwing.runs.records import Book, run_paid
 from lapwing.runs.settings import usable_schema
 from lapwing.schema.scalars import is_among, quote
 from lapwing.schema.schemas import Schema
@@ -181,20 +183,16 @@ def evaluate(
             raise ParameterError(
                 f"{' and '.join(given)}: for internal results only; leave them out, or the budget", code="LW317"
             )
-        return bought_evaluation(
-            real,
+        settings = read_bought_settings(
             synthetic,
-            schema,
-            epsilon=epsilon,
-            delta=delta,
-            rho=rho,
+            usable_schema(schema),
+            read_request(epsilon=epsilon, delta=delta, rho=rho),
             neighbours=neighbours,
             expected_rows=expected_rows,
-            ledger=ledger,
-            dataset=dataset,
-            transcript=transcript,
             seed=seed,
-        ).value
+        )
+        book = Book(ledger=ledger, dataset=dataset, transcript=transcript)
+        return Releasable(run_paid(real, settings, book, run_evaluation)).value
     bought = any(each is not None for each in (delta, expected_rows, ledger, dataset, transcript))
     if bought or not is_among(neighbours, ("add-remove",)):
         raise ParameterError(
@@ -202,8 +200,7 @@ def evaluate(
             "or leave them out",
             code="LW317",
         )
-    checked, own = usable_schema(schema), checked_seed(seed)
-    chosen = fresh_seed() if own is None else own
+    checked, chosen = usable_schema(schema), chosen_seed(seed)
     names = (by,) if isinstance(by, str) else by
     if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
         raise ParameterError(
@@ -237,8 +234,7 @@ def _released(model: object, schema: Schema) -> tuple[Section, ...]:
     if own != wanted:
         odd = quote(min(own ^ wanted))
         raise ParameterError(
-            f"model and schema must have the same columns, {odd} is in one only; give the rows' release",
-            code="LW801",
+            f"model and schema must have the same columns, {odd} is in one only; give the rows' release", code="LW801"
         )
     parts = release_sections(release.schema, release.model, release.certificate, release.noisy, release.accuracy())
     # Both halves of the page have a section about columns. How to share and repeat a release is no matter of this page.

@@ -18,15 +18,13 @@ from lapwing.release.release import Release
 from lapwing.runs.public_tables import PublicTable
 from lapwing.schema.linked import LinkedSchema
 from lapwing.verbs import learn as _learn  # noqa: F401 - attaches Schema.learn
-from lapwing.verbs import schema_foreign  # noqa: F401 - attaches Schema.from_foreign
 from lapwing.verbs.anonymize import anonymize
 from lapwing.verbs.evaluate import evaluate
 from lapwing.verbs.linked import synthesize_linked
 from lapwing.verbs.linked_release import LinkedRelease, load_linked
 from lapwing.verbs.plan import Plan, plan
-from lapwing.verbs.schema_draft import Schema
-from lapwing.verbs.synthesize import resume, synthesize
-from lapwing.verbs.synthesizer import Synthesizer
+from lapwing.verbs.schemas import Schema
+from lapwing.verbs.synthesize import Synthesizer, resume, synthesize
 
 __all__ = [
     "PMM",

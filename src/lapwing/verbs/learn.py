@@ -3,21 +3,17 @@
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, closing, suppress
-from functools import partial
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from lapwing.errors import LapwingWarning, ParameterError
 from lapwing.judge.metrics import Releasable
 from lapwing.kernel.budget.budget import Number
-from lapwing.kernel.noise.bits import SystemBits
-from lapwing.kernel.room.opening import public_terms
 from lapwing.rows.guard import private_boundary
 from lapwing.rows.out.outputs import whole_files
-from lapwing.rows.source import coded_table
-from lapwing.runs.continuing import Book
 from lapwing.runs.learned.running import LearnedDomain, run_learning
 from lapwing.runs.learned.settings import LearnSettings, read_learn_settings
+from lapwing.runs.records import Book, run_paid
 from lapwing.schema.schemas import Schema
 
 
@@ -128,16 +124,7 @@ def learn(
 @private_boundary
 def learn_domain(data: object, settings: LearnSettings, book: Book) -> Releasable[LearnedDomain]:
     """Learn what checked settings say; see `learn`."""
-    fresh = book.fresh()
-    with coded_table(data, settings.schema) as source:
-        terms = public_terms(source, settings.schema, settings.relation, settings.expected_rows)
-        sink, records, recorded = book.begin(fresh, settings, terms)
-        with closing(sink):
-            debit = partial(sink.debit, settings)
-            found = run_learning(
-                source, settings, terms, records, debit=debit, sink=sink, secret_bits=SystemBits, recorded=recorded
-            )
-    return Releasable(found)
+    return Releasable(run_paid(data, settings, book, run_learning))
 
 
 Schema.learn = staticmethod(learn)

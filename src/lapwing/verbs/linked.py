@@ -18,15 +18,13 @@ from lapwing.mechanisms.registry import check_mechanism
 from lapwing.model.linked_files import ONE_OF_TWO, LinkedCertificate
 from lapwing.release.release import Release
 from lapwing.rows.guard import private_boundary
-from lapwing.rows.linked import CodedPair, code_linked
+from lapwing.rows.linked import code_linked
 from lapwing.rows.source import CodedSource
 from lapwing.runs.certify import promised_epsilons
-from lapwing.runs.continuing import Book
 from lapwing.runs.generators import generator
-from lapwing.runs.linked_settings import LinkedSettings, read_linked_settings
 from lapwing.runs.public_points import refuse_private_points
-from lapwing.runs.records import AccountedSink, Records
-from lapwing.runs.settings import Settings
+from lapwing.runs.records import AccountedSink, Book, Records
+from lapwing.runs.settings import LinkedSettings, Settings, read_linked_settings
 from lapwing.verbs.linked_release import LinkedRelease
 from lapwing.verbs.running import run_release
 
@@ -134,8 +132,9 @@ def _run(data: tuple[object, object], settings: LinkedSettings, book: Book) -> L
     """Debit once for both parts, and release them one after the other."""
     fresh = book.fresh()
     pair = code_linked(*data, settings.linked)
-    terms = [_terms(source, part) for source, part in _parts(pair, settings)]
-    for part, known in zip((settings.parent, settings.child), terms, strict=True):
+    parts = ((pair.parent, settings.parent), (pair.child, settings.child))
+    terms = [public_terms(source, part.schema, part.relation, part.expected_rows) for source, part in parts]
+    for (_, part), known in zip(parts, terms, strict=True):
         check_mechanism(part.mechanism, part.schema, part.request.budget, known)
     sink, records, recorded = book.begin(fresh, settings, terms[1])
     with closing(sink):
@@ -143,7 +142,7 @@ def _run(data: tuple[object, object], settings: LinkedSettings, book: Book) -> L
         known_answers = (recorded[:first], recorded[first:])
         parent, child = (
             _released(source, part, known, (settings, sink, records), answers)
-            for (source, part), known, answers in zip(_parts(pair, settings), terms, known_answers, strict=True)
+            for (source, part), known, answers in zip(parts, terms, known_answers, strict=True)
         )
     parent, child = replace(parent, kind=pair.parent_kind), replace(child, kind=pair.child_kind)
     return LinkedRelease(
@@ -153,16 +152,6 @@ def _run(data: tuple[object, object], settings: LinkedSettings, book: Book) -> L
         certificate=_certificate(settings, parent, child),
         seed=settings.parent.seed if settings.parent.is_seeded else None,
     )
-
-
-def _parts(pair: CodedPair, settings: LinkedSettings) -> tuple[tuple[CodedSource, Settings], ...]:
-    """Return the rows of each part with its settings."""
-    return (pair.parent, settings.parent), (pair.child, settings.child)
-
-
-def _terms(source: CodedSource, part: Settings) -> Terms:
-    """Return the public terms of a part: without any number of rows."""
-    return public_terms(source, part.schema, part.relation, part.expected_rows)
 
 
 def _released(

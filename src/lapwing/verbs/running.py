@@ -1,4 +1,7 @@
-"""What the header of a transcript fixes; anybody may have written it, so it is believed only after its types."""
+"""Run a mechanism in the room, and read what the header of a transcript fixes.
+
+Anybody may have written a header, so it is believed only after its types.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Final
 
-from lapwing.audit.checks.held import Rows
+from lapwing.audit.held import Rows
 from lapwing.kernel.noise.bits import BitSource
 from lapwing.kernel.noise.enclosures import exp_minus
 from lapwing.kernel.noise.gaussian import discrete_gaussian

@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Final
 
-from lapwing.audit.checks.held import Rows
+from lapwing.audit.held import Rows
 from lapwing.kernel.noise.bits import BitSource
 from lapwing.kernel.noise.enclosures import LaplaceTail
 from lapwing.kernel.noise.geometric import survivors

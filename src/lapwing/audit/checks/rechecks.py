@@ -1,28 +1,32 @@
 """What record and replay computes again of each answer: exact numbers, noise from the recorded words, and losses."""
 
+import itertools
+import math
+from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from lapwing.audit.bits import PlaybackBits
 from lapwing.audit.checks.categories import category_flags, category_loss, recounted_texts
 from lapwing.audit.checks.cells import cell_flags, cell_loss, recounted_cells
-from lapwing.audit.checks.draws import draw_flags, reweighed
-from lapwing.audit.checks.held import Rows
 from lapwing.audit.checks.recounts import recounted_tables, rescored
+from lapwing.audit.held import PlaybackBits, Rows
+from lapwing.kernel.noise.bits import BitSource
 from lapwing.kernel.noise.gaussian import discrete_gaussian
 from lapwing.kernel.noise.laplace import discrete_laplace
 from lapwing.kernel.noise.selection import exponential_mechanism
+from lapwing.kernel.noise.weighted import weighted_draws
 from lapwing.kernel.noise_law import NoiseLaw, calibrated, row_sensitivity
 from lapwing.kernel.questions.category_selection.question import SelectedTexts
-from lapwing.kernel.questions.private_draw.question import DrawnRows
+from lapwing.kernel.questions.private_draw.question import DrawnRows, PrivateDraw
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.select_worst.question import Selected
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells
 from lapwing.kernel.questions.split_decisions.question import Splits
 from lapwing.kernel.terms import Terms
+from lapwing.maths.reduced_density import nearest_density, sign_matrix, whole_weights
 from lapwing.schema.schemas import Schema
 
 
@@ -108,3 +112,74 @@ def loss_between(answer: Answer, first: Sequence[Any], second: Sequence[Any]) ->
         return answer.privacy_loss(first[0], second[0])
     tables = zip(answer.tables, first, second, strict=True)
     return sum((table.noise.loss(one - two) for table, one, two in tables), Fraction(0))
+
+
+_ROUNDING = 1e-9
+
+
+def reweighed(question: PrivateDraw, source: Rows) -> np.ndarray:
+    """Weigh the points of a private draw the slow way.
+
+    Returns int64.
+    """
+    rows: Counter[tuple[int, ...]] = Counter()
+    for chunk in source.chunks():
+        rows.update(zip(*(chunk[name].tolist() for name in question.columns), strict=True))
+    complete = {row: count for row, count in rows.items() if max(row) < 2}
+    sets = [
+        members
+        for size in range(question.degree + 1)
+        for members in itertools.combinations(range(len(question.columns)), size)
+    ]
+    sums = [sum(count * _sign(row, members) for row, count in complete.items()) for members in sets]
+    sums[0] = sum(rows.values())
+    if question.points is not None and question.ceiling is not None:
+        signs = sign_matrix(question.points, len(question.columns), question.degree)
+        return whole_weights(nearest_density(signs, np.array(sums), sums[0], question.floor, question.ceiling))
+    points = [tuple(point >> place & 1 for place in range(len(question.columns))) for point in _cube(question)]
+    heights = [sum(b * _sign(point, members) for b, members in zip(sums, sets, strict=True)) for point in points]
+    least = -(-question.floor.numerator * sums[0] // question.floor.denominator)
+    return np.array([max(height, least) for height in heights], dtype=np.int64)
+
+
+def _cube(question: PrivateDraw) -> range:
+    return range(2 ** len(question.columns))
+
+
+def _sign(row: tuple[int, ...], members: tuple[int, ...]) -> int:
+    """Return the product of the signs of some columns."""
+    return math.prod(1 - 2 * row[place] for place in members)
+
+
+def draw_flags(answer: DrawnRows, weights: np.ndarray, terms: Terms, bits: BitSource) -> list[str]:
+    """Return what is wrong with a private draw, given independent weights and the recorded secret words.
+
+    weights: int64, from `reweighed`; bits: gives the recorded words, from those of this answer on.
+    """
+    question, flags = answer.question, []
+    where = f"the private draw over {question.columns}"
+    if question.rows != terms.rows or terms.max_rows != 1:
+        flags.append(f"{where} is for {question.rows} rows, the public number is {terms.rows}")
+    price = len(answer.rows) * _price(question)
+    if question.cost.amount < price * (1 - _ROUNDING):
+        flags.append(f"{where} is charged {float(question.cost.amount)}, its rows cost {price}")
+    places = weighted_draws(weights, question.draws, bits)
+    drawn = places if question.points is None else question.points[places]
+    if not np.array_equal(drawn, answer.rows):
+        flags.append(f"{where} is not what the exact weights draw")
+    return flags
+
+
+def _price(question: PrivateDraw) -> float:
+    """Return what one row costs, in floats: by the formulas of the proof, written out again."""
+    columns, degree, rows = len(question.columns), question.degree, question.rows
+    floor = float(question.floor)
+    if question.points is not None and question.ceiling is not None:
+        sets, size = sum(math.comb(columns, each) for each in range(degree + 1)), len(question.points)
+        epsilon: float = 4 * math.sqrt(2) * (float(question.ceiling) / floor) ** 1.5 * math.exp(degree / 2)
+        epsilon *= sets**0.25 * size**0.75 / math.sqrt(rows)
+        return epsilon if question.notion == "pure" else epsilon**2 / 2
+    masks = [mask for mask in _cube(question) if mask.bit_count() <= degree]
+    most = max(sum((mask & point).bit_count() % 2 for mask in masks) for point in _cube(question))
+    weight = math.log1p(2 * most / math.ceil(question.floor * rows))
+    return weight + math.log1p(2 * math.sqrt(most) / rows) if question.notion == "pure" else weight**2 / 2

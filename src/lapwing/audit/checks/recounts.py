@@ -1,4 +1,4 @@
-"""Sums of the rows' vectors, found the slow way: row by row, in Python's own integers."""
+"""What answers are about, found the slow way: row by row, in Python's own integers."""
 
 import itertools
 import math
@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from lapwing.audit.checks.held import Rows
+from lapwing.audit.held import Rows
 from lapwing.kernel.questions.cell_sums.question import MEAN_BITS, CellSums
 from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
 from lapwing.kernel.questions.linear_statistics.statistics import RowStatistic, Statistic

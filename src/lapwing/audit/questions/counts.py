@@ -6,16 +6,17 @@ from typing import Any, Final
 
 import numpy as np
 
-from lapwing.audit.questions.tables import (
+from lapwing.audit.worst_case import (
     PRICED,
     PURE_TERMS,
     ZCDP_TERMS,
+    QuestionCase,
+    answering,
     grouping_of,
     neighbours,
     people_schema,
     terms_of,
 )
-from lapwing.audit.worst_case import QuestionCase, answering
 from lapwing.kernel.questions.marginal_counts import answer as marginal_counts
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.questions.select_worst import answer as select_worst

@@ -6,8 +6,7 @@ from typing import Final
 
 import polars as pl
 
-from lapwing.audit.questions.tables import PRICED, PURE, PURE_TERMS, neighbours, terms_of
-from lapwing.audit.worst_case import QuestionCase, answering
+from lapwing.audit.worst_case import PRICED, PURE, PURE_TERMS, QuestionCase, answering, neighbours, terms_of
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.category_selection import answer as category_selection
 from lapwing.kernel.questions.category_selection.question import CategorySelection, SelectedTexts

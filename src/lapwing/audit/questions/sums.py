@@ -5,8 +5,17 @@ from typing import Any
 
 import numpy as np
 
-from lapwing.audit.questions.tables import PRICED, PURE, Row, grouping_of, neighbours, people_schema, terms_of
-from lapwing.audit.worst_case import QuestionCase, answering
+from lapwing.audit.worst_case import (
+    PRICED,
+    PURE,
+    QuestionCase,
+    Row,
+    answering,
+    grouping_of,
+    neighbours,
+    people_schema,
+    terms_of,
+)
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.cell_sums import answer as cell_sums
 from lapwing.kernel.questions.cell_sums.question import CellSums

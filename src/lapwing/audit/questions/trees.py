@@ -6,8 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from lapwing.audit.questions.tables import PURE_TERMS, Row, neighbours, people_schema, terms_of
-from lapwing.audit.worst_case import QuestionCase, answering
+from lapwing.audit.worst_case import PURE_TERMS, QuestionCase, Row, answering, neighbours, people_schema, terms_of
 from lapwing.kernel.questions.shared.cells import CellTree
 from lapwing.kernel.questions.sparse_counts import answer as sparse_counts
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells, SparseCounts

@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from lapwing.anonymous.settings import Categories, Output, Partition
+from lapwing.cli import options
 from lapwing.cli.console import busy, is_quiet, speaker
-from lapwing.cli.options import Data, Quiet, RowsOut, SchemaFile, whole
+from lapwing.cli.options import flag, number
 from lapwing.cli.outputs import write_rows
 from lapwing.rows.out.outputs import rows_format, whole_files
 
@@ -16,33 +17,25 @@ _KEY = "lapwing"  # of the metadata in a Parquet file
 
 def anonymize(
     context: typer.Context,
-    data: Data,
-    schema: SchemaFile,
+    data: options.Data,
+    schema: options.SchemaFile,
     min_group_size: Annotated[
-        int,
-        typer.Option(
-            "--min-group-size", metavar="K", parser=whole, help="The k of k-anonymity: units of a group, at least 2."
-        ),
+        int, number("--min-group-size", "K", "The k of k-anonymity: units of a group, at least 2.")
     ],
-    output: RowsOut,
-    partition: Annotated[Partition, typer.Option("--partition", help="How groups are found.")] = "practical",
+    output: options.RowsOut,
+    partition: Annotated[Partition, flag("--partition", "How groups are found.")] = "practical",
     no_improve: Annotated[
-        bool, typer.Option("--no-improve", help="Leave out the moves between groups that bring them closer together.")
+        bool, flag("--no-improve", "Leave out the moves between groups that bring them closer together.")
     ] = False,
-    draw: Annotated[Output, typer.Option("--draw", help="How rows are made from groups.")] = "systematic",
+    draw: Annotated[Output, flag("--draw", "How rows are made from groups.")] = "systematic",
     categories: Annotated[
-        Categories, typer.Option("--categories", help="Draw them from a group's shares, or show its most frequent one.")
+        Categories, flag("--categories", "Draw them from a group's shares, or show its most frequent one.")
     ] = "random",
     rows: Annotated[
-        int | None,
-        typer.Option(
-            "--rows", metavar="N", parser=whole, help="Rows to write, at least 1. Default: as many as are kept."
-        ),
+        int | None, number("--rows", "N", "Rows to write, at least 1. Default: as many as are kept.")
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option("--seed", metavar="K", parser=whole, help="Seed of the rows drawn, 0 to 2^128 - 1.")
-    ] = None,
-    quiet: Quiet = False,
+    seed: Annotated[int | None, number("--seed", "K", "Seed of the rows drawn, 0 to 2^128 - 1.")] = None,
+    quiet: options.Quiet = False,
 ) -> None:
     """Make a k-anonymous table, which is not differentially private."""
     rows_format(output)

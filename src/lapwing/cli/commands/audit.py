@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
-from lapwing.cli import options as completing
-from lapwing.cli.console import is_quiet, note, speaker
-from lapwing.cli.options import Quiet, misuse, whole
+from lapwing.cli import options
+from lapwing.cli.console import is_quiet, note, progress_bar, speaker
+from lapwing.cli.options import argument, number, option
 from lapwing.errors import ParameterError
 from lapwing.rows.out.outputs import whole_files
 
@@ -22,26 +22,22 @@ def audit(
     context: typer.Context,
     names: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="MECHANISM",
-            help="Audit these alone, and the questions that they ask: mechanisms, or learn, evaluate, link.",
-            show_default=False,
-            autocompletion=completing.audited_names,
+        argument(
+            "MECHANISM",
+            "Audit these alone, and the questions that they ask: mechanisms, or learn, evaluate, link.",
+            autocompletion=options.audited_names,
         ),
     ] = None,
     runs: Annotated[
         int,
-        typer.Option(
-            "--runs",
-            metavar="N",
-            parser=whole,
-            help="How often each question is asked, 300 to 100000; pairs of tables are N / 150, at least 4.",
+        number(
+            "--runs", "N", "How often each question is asked, 300 to 100000; pairs of tables are N / 150, at least 4."
         ),
     ] = 3000,
     output: Annotated[
-        Path | None, typer.Option("--json", metavar="audit.json", help="Also write all findings here, for programs.")
+        Path | None, option("--json", "audit.json", "Also write all findings here, for programs.")
     ] = None,
-    quiet: Quiet = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Look for broken privacy promises of this installation, on generated tables only.
 
@@ -54,7 +50,7 @@ def audit(
         targets_of(names or (), runs=runs)
     except ParameterError as error:
         # No status 1: a program must be able to tell a slip of the hand from a broken promise.
-        raise misuse(str(error), context, code=error.code) from None
+        raise options.misuse(str(error), context, code=error.code) from None
     with contextlib.ExitStack() as stack:
         places = stack.enter_context(whole_files([output])) if output is not None else ()
         with _shown(quiet=is_quiet(context, quiet)) as tell:
@@ -80,24 +76,13 @@ def _shown(*, quiet: bool) -> Iterator[Callable[[str, float], None] | None]:
         yield None
         return
     from rich.console import Console  # noqa: PLC0415
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn  # noqa: PLC0415
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f}%"),
-        TimeElapsedColumn(),
-        TextColumn("elapsed, about"),
-        TimeRemainingColumn(),
-        TextColumn("left"),
-    )
-    own = Progress(
-        *columns,
+    own = progress_bar(
+        "{task.percentage:>3.0f}%",
         console=Console(file=sys.stderr),
         auto_refresh=False,
         redirect_stdout=False,
         redirect_stderr=False,
-        transient=True,
     )
     with own as shown:
         task = shown.add_task("audit", total=1.0)

@@ -7,24 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lapwing.cli.commands.synthesize import (
-    Dataset,
-    Delta,
-    Epsilon,
-    ExpectedRows,
-    LedgerFile,
-    Neighbours,
-    Rho,
-    TranscriptFile,
-)
-from lapwing.cli.console import is_quiet, shown_progress, speaker
-from lapwing.cli.interrupts import interruptible, repeated_line
-from lapwing.cli.options import Model, Quiet, SchemaFile, check_html
+from lapwing.cli import options
+from lapwing.cli.console import interruptible, is_quiet, repeated_line, shown_progress, speaker
+from lapwing.cli.options import argument, option
 from lapwing.rows.out.outputs import whole_files
 
 if TYPE_CHECKING:
     from lapwing.internal.evaluation import Evaluation
-    from lapwing.runs.bought.running import BoughtEvaluation
+    from lapwing.runs.bought import BoughtEvaluation
 
 
 _UNRECORDED = (
@@ -34,70 +24,54 @@ _UNRECORDED = (
 
 def evaluate(
     context: typer.Context,
-    real: Annotated[
-        Path, typer.Argument(metavar="REAL", help="The private table: a Parquet or CSV file.", show_default=False)
-    ],
-    synthetic: Annotated[
-        Path, typer.Argument(metavar="SYNTHETIC", help="The synthetic table, likewise.", show_default=False)
-    ],
-    schema: SchemaFile,
+    real: Annotated[Path, argument("REAL", "The private table: a Parquet or CSV file.")],
+    synthetic: Annotated[Path, argument("SYNTHETIC", "The synthetic table, likewise.")],
+    schema: options.SchemaFile,
     model: Annotated[
         Path | None,
-        typer.Option(
-            "--model", metavar="M.lapwing", help="The release that SYNTHETIC was drawn from, to report about it too."
-        ),
+        option("--model", "M.lapwing", "The release that SYNTHETIC was drawn from, to report about it too."),
     ] = None,
     report: Annotated[
         Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="report.html",
-            help="A report: one HTML file, replaced if there (needs lapwing[report]).",
-        ),
+        option("-o --output", "report.html", "A report: one HTML file, replaced if there (needs lapwing[report])."),
     ] = None,
-    metrics: Annotated[
-        Path | None, typer.Option("--json", metavar="metrics.json", help="Also write all figures here (internal).")
-    ] = None,
+    metrics: Annotated[Path | None, option("--json", "metrics.json", "Also write all figures here (internal).")] = None,
     target: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--target",
-            metavar="COLUMN",
-            help="Also train on synthetic rows to predict this column, and test on real ones (needs lapwing[report]).",
+            "COLUMN",
+            "Also train on synthetic rows to predict this column, and test on real ones (needs lapwing[report]).",
         ),
     ] = None,
     by: Annotated[
-        list[str] | None,
-        typer.Option("--by", metavar="COLUMN", help="Also judge each group of rows by this column; repeat to cross."),
+        list[str] | None, option("--by", "COLUMN", "Also judge each group of rows by this column; repeat to cross.")
     ] = None,
     test: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--test",
-            metavar="FILE",
-            help="Real rows that SYNTHETIC was not made from, to test predictions and to compare attacks with.",
+            "FILE",
+            "Real rows that SYNTHETIC was not made from, to test predictions and to compare attacks with.",
         ),
     ] = None,
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    rho: Rho = None,
-    expected_rows: ExpectedRows = None,
-    neighbours: Neighbours = "add-remove",
-    ledger: LedgerFile = None,
-    dataset: Dataset = None,
-    transcript: TranscriptFile = None,
-    seed: Annotated[
-        int, typer.Option("--seed", metavar="K", help="Seed of the 3-way tables and of the rows compared with.")
-    ] = 0,
-    quiet: Quiet = False,
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = None,
+    rho: options.Rho = None,
+    expected_rows: options.ExpectedRows = None,
+    neighbours: options.Neighbours = "add-remove",
+    ledger: options.LedgerFile = None,
+    dataset: options.Dataset = None,
+    transcript: options.TranscriptFile = None,
+    seed: Annotated[int, option("--seed", "K", "Seed of the 3-way tables and of the rows compared with.")] = 0,
+    quiet: options.Quiet = False,
 ) -> None:
     """Compare a synthetic table with the real one (internal; with a budget, releasable)."""
     from lapwing.judge.report.page import check_installed  # noqa: PLC0415
     from lapwing.verbs.evaluate import evaluate as evaluation_of  # noqa: PLC0415
 
     if report is not None:
-        check_html(report)
+        options.check_html(report)
         check_installed()
 
     forms = [(path, form) for path, form in ((metrics, _json), (report, _html)) if path is not None]
@@ -145,19 +119,16 @@ _KINDS = {_json: "figures", _html: "report"}
 
 def report(
     context: typer.Context,
-    model: Model,
+    model: options.Model,
     output: Annotated[
-        Path,
-        typer.Option(
-            "-o", "--output", metavar="report.html", help="The report: one HTML file, replaced if it is there."
-        ),
+        Path, option("-o --output", "report.html", "The report: one HTML file, replaced if it is there.")
     ],
-    quiet: Quiet = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Write a publishable report about a saved model (needs lapwing[report])."""
     from lapwing.release.loading import load  # noqa: PLC0415
 
-    check_html(output)
+    options.check_html(output)
     with whole_files([output], [model]) as (place,):
         load(model).to_html(place)
     speaker(context, quiet)(f"report: {output}")

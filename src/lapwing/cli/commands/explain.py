@@ -7,27 +7,25 @@ from typing import Annotated
 
 import typer
 
-from lapwing.cli.options import misuse
+from lapwing.cli import options
+from lapwing.cli.console import aligned
+from lapwing.cli.options import argument, flag
 from lapwing.errors import ParameterError
-from lapwing.judge.report.page import aligned
 from lapwing.schema.scalars import quote
 
-_PAGE = Path(__file__).parents[1] / "errors.md"
+_PAGE = Path(__file__).resolve().parents[1] / "errors.md"
 _WIDTH = 80
 _ENTRY = re.compile(r"^### (LW\d{3}): (.+?) \{#lw\d{3}\}\n\n(.*?)(?=^##|\Z)", re.MULTILINE | re.DOTALL)
 
 
 def explain(
     context: typer.Context,
-    code: Annotated[
-        str | None,
-        typer.Argument(metavar="CODE", help="Stands at the end of the line, such as LW310.", show_default=False),
-    ] = None,
-    all_codes: Annotated[bool, typer.Option("--list", help="List all codes, one a line.")] = False,
+    code: Annotated[str | None, argument("CODE", "Stands at the end of the line, such as LW310.")] = None,
+    all_codes: Annotated[bool, flag("--list", "List all codes, one a line.")] = False,
 ) -> None:
     """Say what a refusal means, why there is such a rule, and what to do."""
     if all_codes == (code is not None):
-        raise misuse("give a code such as LW310, or --list for all of them", context, code="LW903")
+        raise options.misuse("give a code such as LW310, or --list for all of them", context, code="LW903")
     entries = {number: (title, body) for number, title, body in _ENTRY.findall(_PAGE.read_text(encoding="utf-8"))}
     if code is None:
         print(aligned([("code", "what happened"), *((number, title) for number, (title, _) in entries.items())]))

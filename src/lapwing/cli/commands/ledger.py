@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from lapwing.cli import options as completing
-from lapwing.cli.console import speaker
-from lapwing.cli.options import Quiet
-from lapwing.judge.report.page import aligned
+from lapwing.cli import options
+from lapwing.cli.console import aligned, speaker
+from lapwing.cli.options import argument, option
 from lapwing.kernel.budget import accounts as ledger_accounts
 from lapwing.kernel.budget.accounts import Balance, delta_text
 from lapwing.kernel.budget.budget import Notion, as_text
@@ -23,12 +22,9 @@ if TYPE_CHECKING:
 
 ledger_app = typer.Typer(name="ledger", help="Keep account of the privacy budget spent.", rich_markup_mode=None)
 
-LedgerFile = Annotated[Path, typer.Option("--ledger", metavar="PATH", help="The ledger file.")]
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The data set's name.", show_default=False)]
-AnyName = Annotated[
-    str | None,
-    typer.Argument(metavar="[NAME]", help="The data set; may be left out when the ledger has one.", show_default=False),
-]
+LedgerFile = Annotated[Path, option("--ledger", "PATH", "The ledger file.")]
+Name = Annotated[str, argument("NAME", "The data set's name.")]
+AnyName = Annotated[str | None, argument("[NAME]", "The data set; may be left out when the ledger has one.")]
 _BOOK = Path("budget.db")
 _LAST = ("release", "details")
 
@@ -38,42 +34,27 @@ def init(
     context: typer.Context,
     name: Name,
     unit: Annotated[
-        str,
-        typer.Option(
-            "--unit",
-            metavar="pure|zcdp",
-            help="Count in ε (pure) or in ρ (zcdp).",
-            autocompletion=completing.notions,
-        ),
+        str, option("--unit", "pure|zcdp", "Count in ε (pure) or in ρ (zcdp).", autocompletion=options.notions)
     ],
-    limit: Annotated[
-        str, typer.Option("--limit", metavar="X", help="Most that may ever be spent: ε, or ρ; with --delta an ε.")
-    ],
+    limit: Annotated[str, option("--limit", "X", "Most that may ever be spent: ε, or ρ; with --delta an ε.")],
     neighbours: Annotated[
         str,
-        typer.Option(
-            "--neighbours",
-            metavar="R",
-            help="Neighbour relation: add-remove or replace-one.",
-            autocompletion=completing.relations,
-        ),
+        option("--neighbours", "R", "Neighbour relation: add-remove or replace-one.", autocompletion=options.relations),
     ],
     privacy_unit: Annotated[
-        str, typer.Option("--privacy-unit", metavar="row|FIELD:MAXROWS", help="Whose records are protected together.")
+        str, option("--privacy-unit", "row|FIELD:MAXROWS", "Whose records are protected together.")
     ],
-    delta: Annotated[
-        str | None, typer.Option("--delta", metavar="D", help="With zcdp: --limit is the ε at this δ, 0 to below 1.")
-    ] = None,
+    delta: Annotated[str | None, option("--delta", "D", "With zcdp: --limit is the ε at this δ, 0 to below 1.")] = None,
     selection_delta: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--selection-delta",
-            metavar="D",
-            help="The δ for learning category lists; with --delta a part of it. Default: 0, none may be learned.",
+            "D",
+            "The δ for learning category lists; with --delta a part of it. Default: 0, none may be learned.",
         ),
     ] = None,
     ledger: LedgerFile = _BOOK,
-    quiet: Quiet = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Open the account of a data set for good."""
     notion = cast("Notion", unit)
@@ -114,10 +95,7 @@ def history(
     name: AnyName = None,
     ledger: LedgerFile = _BOOK,
     json_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--json", metavar="FILE", help="Write the entries here instead, with their hashes; without NAME all."
-        ),
+        Path | None, option("--json", "FILE", "Write the entries here instead, with their hashes; without NAME all.")
     ] = None,
 ) -> None:
     """Print every entry of a data set in order."""
@@ -141,8 +119,7 @@ def history(
 @ledger_app.command()
 def verify(
     kept: Annotated[
-        str | None,
-        typer.Option("--hash", metavar="H", help="A hash that this command said earlier: it must still be there."),
+        str | None, option("--hash", "H", "A hash that this command said earlier: it must still be there.")
     ] = None,
     ledger: LedgerFile = _BOOK,
 ) -> None:
@@ -162,9 +139,9 @@ def verify(
 def limit(
     context: typer.Context,
     name: Name,
-    limit: Annotated[str, typer.Argument(metavar="X", help="The new limit, as at `ledger init`.", show_default=False)],
+    limit: Annotated[str, argument("X", "The new limit, as at `ledger init`.")],
     ledger: LedgerFile = _BOOK,
-    quiet: Quiet = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Change the limit of a data set."""
     balance = Ledger.open(ledger).set_limit(name, limit)

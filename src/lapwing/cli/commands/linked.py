@@ -1,41 +1,32 @@
 """`lapwing link`."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lapwing.cli import options as completing
-from lapwing.cli.commands.synthesize import Dataset, Delta, Epsilon, LedgerFile, Rho
-from lapwing.cli.console import is_quiet, shown_progress, speaker
-from lapwing.cli.interrupts import interruptible, repeated_line
-from lapwing.cli.options import ModelOut, NoCertificate, Quiet, Seed, check_budget, whole
-from lapwing.cli.outputs import certificate_target, check_rows, write_rows
-from lapwing.errors import DataError, LapwingError
-from lapwing.rows.out.outputs import rows_format, whole_files
+from lapwing.cli import options
+from lapwing.cli.console import is_quiet, repeated_line, speaker
+from lapwing.cli.options import (
+    argument,
+    number,
+    option,
+)
+from lapwing.cli.outputs import certificate_target, check_rows, produce, write_rows
+from lapwing.rows.out.outputs import rows_format
 
 if TYPE_CHECKING:
     from lapwing.verbs.linked_release import LinkedRelease
 
 
-Parent = Annotated[
-    Path, typer.Argument(metavar="PARENT", help="The private table of parents: Parquet or CSV.", show_default=False)
-]
-Child = Annotated[
-    Path, typer.Argument(metavar="CHILD", help="The private table of children: Parquet or CSV.", show_default=False)
-]
-LinkedSchemaFile = Annotated[
-    Path, typer.Option("--schema", metavar="L.json", help="Schemas of both tables, their key, and maxChildren.")
-]
+Parent = Annotated[Path, argument("PARENT", "The private table of parents: Parquet or CSV.")]
+Child = Annotated[Path, argument("CHILD", "The private table of children: Parquet or CSV.")]
+LinkedSchemaFile = Annotated[Path, option("--schema", "L.json", "Schemas of both tables, their key, and maxChildren.")]
 BothOut = Annotated[
     tuple[Path, Path],
-    typer.Option(
-        "-o",
-        "--output",
-        metavar="PARENTS CHILDREN",
-        help="Where the rows go: two .parquet or .csv files, replaced if there.",
-    ),
+    option("-o --output", "PARENTS CHILDREN", "Where the rows go: two .parquet or .csv files, replaced if there."),
 ]
 
 
@@ -45,65 +36,45 @@ def link(
     child: Child,
     schema: LinkedSchemaFile,
     output: BothOut,
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    rho: Rho = None,
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = None,
+    rho: options.Rho = None,
     parent_share: Annotated[
-        str, typer.Option("--parent-share", metavar="P", help="The parents' part of the budget, above 0 and below 1.")
+        str, option("--parent-share", "P", "The parents' part of the budget, above 0 and below 1.")
     ] = "0.5",
     parent_mechanism: Annotated[
         str | None,
-        typer.Option(
-            "--parent-mechanism",
-            metavar="M",
-            help="Mechanism of the parent part.",
-            autocompletion=completing.mechanism_names,
-        ),
+        option("--parent-mechanism", "M", "Mechanism of the parent part.", autocompletion=options.mechanism_names),
     ] = None,
     child_mechanism: Annotated[
         str | None,
-        typer.Option(
-            "--child-mechanism",
-            metavar="M",
-            help="Mechanism of the child part.",
-            autocompletion=completing.mechanism_names,
-        ),
+        option("--child-mechanism", "M", "Mechanism of the child part.", autocompletion=options.mechanism_names),
     ] = None,
     parents: Annotated[
-        int | None,
-        typer.Option(
-            "--parents", metavar="N", parser=whole, help="Parents to write, at least 1. Default: the noisy number."
-        ),
+        int | None, number("--parents", "N", "Parents to write, at least 1. Default: the noisy number.")
     ] = None,
     expected_parents: Annotated[
-        int | None,
-        typer.Option("--expected-parents", metavar="N", parser=whole, help="Your public guess of how many there are."),
+        int | None, number("--expected-parents", "N", "Your public guess of how many there are.")
     ] = None,
     expected_children: Annotated[
-        int | None,
-        typer.Option("--expected-children", metavar="N", parser=whole, help="Your public guess of how many there are."),
+        int | None, number("--expected-children", "N", "Your public guess of how many there are.")
     ] = None,
-    ledger: LedgerFile = None,
-    dataset: Dataset = None,
+    ledger: options.LedgerFile = None,
+    dataset: options.Dataset = None,
     transcript: Annotated[
         Path | None,
-        typer.Option(
-            "--transcript", metavar="T", help="Keeps every answer; the same command goes on from it, free of charge."
-        ),
+        option("--transcript", "T", "Keeps every answer; the same command goes on from it, free of charge."),
     ] = None,
-    seed: Seed = None,
-    model: ModelOut = None,
+    seed: options.Seed = None,
+    model: options.ModelOut = None,
     certificate: Annotated[
-        Path | None,
-        typer.Option(
-            "--certificate", metavar="C.json", help="Where the certificate goes. Default: PARENTS.certificate.json."
-        ),
+        Path | None, option("--certificate", "C.json", "Where the certificate goes. Default: PARENTS.certificate.json.")
     ] = None,
-    no_certificate: NoCertificate = False,
-    quiet: Quiet = False,
+    no_certificate: options.NoCertificate = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Turn two linked private tables into synthetic parents, each with its children."""
-    check_budget(epsilon, rho, context)
+    options.check_budget(epsilon, rho, context)
     say = speaker(context, quiet)
     check_rows(parents)
     for rows in output:
@@ -132,18 +103,14 @@ def link(
             seed=seed,
         )
 
-    release = None
-    try:
-        kept = [path for path in (parent, child, schema, ledger, transcript) if path is not None]
-        with interruptible(lambda: release is not None, repeated_line), whole_files(targets, kept) as places:
-            with shown_progress(quiet=is_quiet(context, quiet)):
-                release = made()
-            place = dict(zip(targets, places, strict=True))
-            _write(release, output, place, model, told, parents)
-    except LapwingError as error:
-        if release is None:
-            raise
-        raise DataError(f"{error}; {_way_out(release, ledger, transcript)}", code=error.code) from None
+    release = produce(
+        made,
+        lambda release, place: _write(release, output, place, model, told, parents),
+        targets,
+        [parent, child, schema, ledger, transcript],
+        way_out=repeated_line,
+        quiet=is_quiet(context, quiet),
+    )
     for line in release.certificate.text().splitlines():
         say(line)
     for what, path in (("parents", output[0]), ("children", output[1]), ("model", model), ("certificate", told)):
@@ -151,20 +118,10 @@ def link(
             say(f"{what}: {path}")
 
 
-def _way_out(release: "LinkedRelease", ledger: Path | None, transcript: Path | None) -> str:
-    """Say how to go on when the budget is spent and the files could not be written."""
-    from lapwing.kernel.room.holds import transcripts_of  # noqa: PLC0415
-
-    entry = release.certificate.ledger
-    if transcript is None and ledger is not None and entry is not None:
-        transcript = transcripts_of(ledger) / f"{entry.release_id}.jsonl"
-    return repeated_line(transcript)
-
-
 def _write(
     release: "LinkedRelease",
     output: tuple[Path, Path],
-    place: dict[Path, Path],
+    place: Mapping[Path, Path],
     model: Path | None,
     certificate: Path | None,
     parents: int | None,

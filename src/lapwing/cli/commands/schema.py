@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lapwing.cli.console import note, speaker
-from lapwing.cli.options import Data, Quiet
+from lapwing.cli import options
+from lapwing.cli.console import aligned, note, speaker
+from lapwing.cli.options import argument, option
 from lapwing.errors import ParameterError
-from lapwing.judge.report.page import aligned
-from lapwing.kernel.plain import at_least
 from lapwing.schema.scalars import quote, visible
 
 if TYPE_CHECKING:
@@ -33,20 +32,15 @@ schema_app = typer.Typer(name="schema", help="Draft and check the description of
 
 @schema_app.command()
 def draft(
-    data: Data,
-    output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="S.json", help="A new file: the skeleton of a schema.")
-    ],
+    data: options.Data,
+    output: Annotated[Path, option("-o --output", "S.json", "A new file: the skeleton of a schema.")],
 ) -> None:
     """Write a skeleton to fill in (internal)."""
-    if output.exists():
-        raise ParameterError(
-            f"{output} is there already and may have been edited; give a new file, or remove it", code="LW113"
-        )
+    options.refuse_existing(output)
 
     from lapwing.internal.suggestions import suggest  # noqa: PLC0415
     from lapwing.judge.report.page import NOTICE  # noqa: PLC0415
-    from lapwing.verbs.schema_draft import draft as draft_of  # noqa: PLC0415
+    from lapwing.verbs.schemas import draft as draft_of  # noqa: PLC0415
 
     drafted = draft_of(data)
     suggestions = suggest(data, drafted).value
@@ -72,22 +66,17 @@ def draft(
 @schema_app.command()
 def check(
     context: typer.Context,
-    schema: Annotated[Path, typer.Argument(metavar="S.json", help="The schema.", show_default=False)],
+    schema: Annotated[Path, argument("S.json", "The schema.")],
     data: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="[DATA]",
-            help="Internal: also count the cells of this private table that do not fit, and the rows of its units.",
-            show_default=False,
+        argument(
+            "[DATA]", "Internal: also count the cells of this private table that do not fit, and the rows of its units."
         ),
     ] = None,
     child: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="[CHILD]", help="Of linked tables: DATA is the parents, and this the children.", show_default=False
-        ),
+        Path | None, argument("[CHILD]", "Of linked tables: DATA is the parents, and this the children.")
     ] = None,
-    quiet: Quiet = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Validate a schema, also of linked tables (internal with DATA)."""
     from lapwing.schema.linked import is_linked  # noqa: PLC0415
@@ -191,6 +180,8 @@ def _summary(schema: "Schema") -> str:
 
 def _bought(purchase: "Purchase") -> str:
     """Say what was bought, and for how much."""
+    from lapwing.kernel.plain import at_least  # noqa: PLC0415 - it needs NumPy
+
     price = f"{'epsilon' if purchase.notion == 'pure' else 'rho'} {at_least(purchase.amount, 4)}"
     chance = f", except with probability {at_least(purchase.delta, 3)}" if purchase.delta else ""
     return f"{_listed(purchase.fields)}, for {price}{chance}"
@@ -280,7 +271,7 @@ def _units(found: "UnitFit") -> list[str]:
     ]
     said = [
         f"The schema's maxRows of {found.max_rows} drops {found.dropped_share:.2%} of the rows. A choice made from "
-        "these counts tells of them: choose maxRows from public knowledge where you can.",
+        "these counts tells of them: choose maxRows from public knowledge where you can."
     ]
     if found.rows_without > found.max_rows:
         said.append(

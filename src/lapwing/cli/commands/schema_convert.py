@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lapwing.cli.console import speaker
-from lapwing.cli.options import Quiet
-from lapwing.errors import ParameterError
-from lapwing.judge.report.page import aligned
+from lapwing.cli import options
+from lapwing.cli.console import aligned, shortened, speaker
+from lapwing.cli.options import argument, option
 from lapwing.schema.scalars import visible
 
 if TYPE_CHECKING:
@@ -22,25 +21,13 @@ _LEARNED = 10
 
 def convert(
     context: typer.Context,
-    foreign: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FOREIGN",
-            help="A description of the table that another tool wrote, JSON or YAML.",
-            show_default=False,
-        ),
-    ],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="S.json", help="A new file: the schema.")],
-    table: Annotated[
-        str | None, typer.Option("--table", metavar="T", help="Which table, where the file describes several.")
-    ] = None,
-    quiet: Quiet = False,
+    foreign: Annotated[Path, argument("FOREIGN", "A description of the table that another tool wrote, JSON or YAML.")],
+    output: Annotated[Path, option("-o --output", "S.json", "A new file: the schema.")],
+    table: Annotated[str | None, option("--table", "T", "Which table, where the file describes several.")] = None,
+    quiet: options.Quiet = False,
 ) -> None:
     """Make a schema of another tool's metadata, and say what is missing."""
-    if output.exists():
-        raise ParameterError(
-            f"{output} is there already and may have been edited; give a new file, or remove it", code="LW113"
-        )
+    options.refuse_existing(output)
 
     from lapwing.schema.foreign.reading import read_foreign  # noqa: PLC0415
 
@@ -82,8 +69,8 @@ def _missing(found: "Converted", output: Path) -> list[str]:
     for lack in found.lacks:
         by_field.setdefault(lack.field or "(the table)", []).append(lack.what)
     lines = [(name, "; ".join(whats)) for name, whats in by_field.items()]
-    more = [f"and {len(lines) - _SHOWN} more fields"] if len(lines) > _SHOWN else []
     shown = aligned([("field", "missing"), *lines[:_SHOWN]])
+    more = [f"and {len(lines) - _SHOWN} more fields"] if len(lines) > _SHOWN else []
     ways_out = ["", "How to supply it:", *_ways_out(found.lacks), *_learning(found, output)]
     return ["", shown, *more, *ways_out, *_questions(found)]
 
@@ -106,7 +93,7 @@ def _ways_out(lacks: "tuple[Lack, ...]") -> list[str]:
     for lack in lacks:
         ways.setdefault(lack.way_out, {})[lack.what] = None
     lines = [f"- {visible(', '.join(whats))}: {visible(way_out)}" for way_out, whats in ways.items()]
-    return [*lines[:_SHOWN], *([f"- and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else [])]
+    return shortened(lines, _SHOWN, "- ")
 
 
 def _learning(found: "Converted", output: Path) -> list[str]:
@@ -125,6 +112,5 @@ def _notes(found: "Converted") -> list[str]:
     """Return what was read and has no place in a schema."""
     if not found.notes:
         return []
-    lines = [f"- {visible(text)}" for text in found.notes[:_SHOWN]]
-    more = [f"- and {len(found.notes) - _SHOWN} more"] if len(found.notes) > _SHOWN else []
-    return ["", "Read, but without a place in the schema:", *lines, *more]
+    lines = [f"- {visible(text)}" for text in found.notes]
+    return ["", "Read, but without a place in the schema:", *shortened(lines, _SHOWN, "- ")]

@@ -1,26 +1,20 @@
 """`lapwing schema learn`."""
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lapwing.cli.commands.synthesize import Dataset, Epsilon, LedgerFile, Neighbours, Rho
-from lapwing.cli.console import Say, is_quiet, shown_progress, speaker
-from lapwing.cli.interrupts import interruptible, repeated_line
-from lapwing.cli.options import CertificateOut, Data, NoCertificate, Quiet, check_budget, misuse
-from lapwing.cli.outputs import certificate_target
-from lapwing.errors import LapwingError, ParameterError
-from lapwing.judge.report.page import aligned
-from lapwing.rows.out.outputs import whole_files
+from lapwing.cli import options
+from lapwing.cli.console import Say, aligned, is_quiet, repeated_line, speaker
+from lapwing.cli.options import option
+from lapwing.cli.outputs import certificate_target, produce
+from lapwing.errors import ParameterError
 from lapwing.schema.scalars import visible
 
 if TYPE_CHECKING:
-    from lapwing.runs.continuing import Book
     from lapwing.runs.learned.running import LearnedDomain
-    from lapwing.runs.learned.settings import LearnSettings
     from lapwing.schema.fields import Field
     from lapwing.schema.schemas import Schema
 
@@ -34,74 +28,58 @@ _SHOWN = 6
 
 def learn(
     context: typer.Context,
-    data: Data,
-    schema: Annotated[
-        Path, typer.Option("--schema", metavar="S.json", help="What is known already; a draft may have blanks.")
-    ],
-    output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="S2.json", help="A new file: the schema with what was learned.")
-    ],
+    data: options.Data,
+    schema: Annotated[Path, option("--schema", "S.json", "What is known already; a draft may have blanks.")],
+    output: Annotated[Path, option("-o --output", "S2.json", "A new file: the schema with what was learned.")],
     fields: Annotated[
         list[str],
-        typer.Option(
+        option(
             "--fields",
-            metavar="a ...",
-            help="What to learn: names after one --fields, with spaces or commas between, or repeat it. "
+            "a ...",
+            "What to learn: names after one --fields, with spaces or commas between, or repeat it. "
             "Default: every blank field.",
         ),
     ] = [],  # noqa: B006 - typer reads the default and passes a new list
-    epsilon: Epsilon = None,
+    epsilon: options.Epsilon = None,
     delta: Annotated[
-        str | None,
-        typer.Option(
-            "--delta",
-            metavar="D",
-            help="Needed to list texts that occur; with --epsilon the budget is (ε, δ)-DP.",
-        ),
+        str | None, option("--delta", "D", "Needed to list texts that occur; with --epsilon the budget is (ε, δ)-DP.")
     ] = None,
-    rho: Rho = None,
+    rho: options.Rho = None,
     dictionary: Annotated[
         list[str],
-        typer.Option(
+        option(
             "--dictionary",
-            metavar="FIELD=FILE",
-            help="Public texts that may occur in a string field, one a line: no --delta needed; repeat for more.",
+            "FIELD=FILE",
+            "Public texts that may occur in a string field, one a line: no --delta needed; repeat for more.",
         ),
     ] = [],  # noqa: B006
     quantile: Annotated[
-        str,
-        typer.Option("--quantile", metavar="Q", help="Part of the rows that may lie beyond each bound, below 1/4."),
+        str, option("--quantile", "Q", "Part of the rows that may lie beyond each bound, below 1/4.")
     ] = "0",
-    neighbours: Neighbours = "add-remove",
-    ledger: LedgerFile = None,
-    dataset: Dataset = None,
+    neighbours: options.Neighbours = "add-remove",
+    ledger: options.LedgerFile = None,
+    dataset: options.Dataset = None,
     transcript: Annotated[
         Path | None,
-        typer.Option(
-            "--transcript",
-            metavar="T",
-            help="File that keeps every answer: the same command with it goes on, and pays once.",
-        ),
+        option("--transcript", "T", "File that keeps every answer: the same command with it goes on, and pays once."),
     ] = None,
-    certificate: CertificateOut = None,
-    no_certificate: NoCertificate = False,
-    quiet: Quiet = False,
+    certificate: options.CertificateOut = None,
+    no_certificate: options.NoCertificate = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Fill in blank bounds and categories with budget."""
-    check_budget(epsilon, rho, context)
+    options.check_budget(epsilon, rho, context)
     if context.args and not fields:
-        raise misuse(f"got unexpected extra argument ({context.args[0]})", context, code="LW903")
-    if output.exists():
-        raise ParameterError(
-            f"{output} is there already and may have been edited; give a new file, or remove it", code="LW113"
-        )
+        raise options.misuse(f"got unexpected extra argument ({context.args[0]})", context, code="LW903")
+    options.refuse_existing(output)
     target = certificate_target(output, certificate, no_certificate=no_certificate)
 
     from lapwing.kernel.terms import Terms  # noqa: PLC0415
-    from lapwing.runs.continuing import Book  # noqa: PLC0415
-    from lapwing.runs.learned.outlook import outlook  # noqa: PLC0415
+    from lapwing.runs.learned.running import outlook  # noqa: PLC0415
     from lapwing.runs.learned.settings import read_learn_settings  # noqa: PLC0415
+    from lapwing.runs.records import Book  # noqa: PLC0415
     from lapwing.schema.schemas import Schema  # noqa: PLC0415
+    from lapwing.verbs.learn import learn_domain  # noqa: PLC0415
 
     original = Schema.load_draft(schema)
     settings = read_learn_settings(
@@ -118,40 +96,26 @@ def learn(
     for line in outlook(settings, Terms(relation=settings.relation, max_rows=original.max_rows)):
         say(visible(f"At this budget {line}."))
     book = Book(ledger=ledger, dataset=dataset, transcript=transcript)
-    inputs = [path for path in (data, schema, ledger, transcript) if path is not None]
     targets = [path for path in (output, target) if path is not None]
-    with shown_progress(quiet=is_quiet(context, quiet)):
-        found = _produced(data, settings, book, targets, inputs)
+    found = produce(
+        lambda: learn_domain(data, settings, book).value,
+        _write,
+        targets,
+        [data, schema, ledger, transcript],
+        way_out=repeated_line,
+        quiet=is_quiet(context, quiet),
+    )
     account = [f"--ledger {ledger}"] * (ledger is not None) + [f"--dataset {dataset}"] * (dataset is not None)
     print(visible("\n".join(_summary(found, data, output, account))))
     _tell(found, targets, say)
 
 
-def _produced(
-    data: Path,
-    settings: "LearnSettings",
-    book: "Book",
-    targets: Sequence[Path],
-    inputs: Sequence[Path],
-) -> "LearnedDomain":
-    """Learn, and write schema and certificate as one set, whole or not at all."""
-    from lapwing.verbs.learn import learn_domain  # noqa: PLC0415
-
-    found = None
-    try:
-        with interruptible(lambda: found is not None, repeated_line), ExitStack() as stack:
-            place, *more = stack.enter_context(whole_files(targets, inputs))
-            found = learn_domain(data, settings, book).value
-            found.schema.save(place)
-            for each in more:
-                each.write_text(found.certificate.to_json(), encoding="utf-8", newline="\n")
-    except LapwingError as error:
-        failure = error
-    else:
-        return found
-    if found is None:
-        raise failure
-    raise type(failure)(f"{failure}; {_way_out(found, book)}", code=failure.code)
+def _write(found: "LearnedDomain", place: Mapping[Path, Path]) -> None:
+    """Write schema and certificate to the places that are kept for them."""
+    first, *more = place.values()
+    found.schema.save(first)
+    for each in more:
+        each.write_text(found.certificate.to_json(), encoding="utf-8", newline="\n")
 
 
 def _names(texts: Sequence[str], schema: "Schema") -> list[str]:
@@ -178,20 +142,9 @@ def _dictionaries(texts: Sequence[str]) -> dict[str, Path]:
     return found
 
 
-def _way_out(found: "LearnedDomain", book: "Book") -> str:
-    """Say how to go on when the budget is spent and the files could not be written."""
-    from lapwing.kernel.room.holds import transcripts_of  # noqa: PLC0415
-
-    entry = found.certificate.ledger
-    transcript = book.path
-    if transcript is None and entry is not None:
-        transcript = transcripts_of(str(book.ledger)) / f"{entry.release_id}.jsonl"
-    return repeated_line(transcript)
-
-
 def _summary(found: "LearnedDomain", data: Path, output: Path, account: Sequence[str]) -> list[str]:
     """Return what was learned and what it cost, what was not found, and what comes next."""
-    from lapwing.runs.bought.running import NOTICE  # noqa: PLC0415
+    from lapwing.runs.bought import NOTICE  # noqa: PLC0415
 
     fields = [found.schema.field(name) for name in found.names]
     lines = [(field.name, field.type, _learned(field), field.provenance) for field in fields]

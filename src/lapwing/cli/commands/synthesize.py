@@ -1,4 +1,4 @@
-"""`lapwing synthesize`."""
+"""`lapwing synthesize`, its plan, its resumption and the demonstration of it."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,131 +6,54 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lapwing.cli import options as completing
-from lapwing.cli.console import Say, is_quiet, speaker
-from lapwing.cli.options import (
-    CertificateOut,
-    CroissantOut,
-    Data,
-    MemoryLimit,
-    ModelOut,
-    NoCertificate,
-    Quiet,
-    Rows,
-    RowsPlace,
-    SchemaFile,
-    Seed,
-    check_budget,
-    whole,
-)
-from lapwing.cli.outputs import check_rows, produce, read_targets, resume_line, summarize
-from lapwing.errors import ParameterError
+from lapwing.cli import options
+from lapwing.cli.commands.saved import table_text
+from lapwing.cli.console import Say, echo, is_quiet, note, speaker
+from lapwing.cli.options import argument, option
+from lapwing.cli.outputs import check_rows, produce_release, read_targets, resume_line, summarize
+from lapwing.errors import DataError, ParameterError
 from lapwing.kernel.budget.budget import requested_budget
 
 if TYPE_CHECKING:
     from lapwing.mechanisms.shared.registration import Mechanism
     from lapwing.model.certificate.certificate import Certificate
+    from lapwing.runs.records import Records
+    from lapwing.runs.settings import Settings
     from lapwing.schema.schemas import Schema
 
 
 _SUGGESTED_DELTA = "1e-9"
 _WORTH_SAYING = 0.95
 
-Epsilon = Annotated[
-    str | None, typer.Option("--epsilon", metavar="E", help="Privacy budget ε, above 0. Alone: pure ε-DP.")
-]
-Delta = Annotated[
-    str | None, typer.Option("--delta", metavar="D", help="With --epsilon: (ε, δ)-DP through zCDP, 0 up to below 1.")
-]
-Rho = Annotated[str | None, typer.Option("--rho", metavar="R", help="zCDP budget ρ, above 0, instead of --epsilon.")]
-MechanismName = Annotated[
-    str | None,
-    typer.Option(
-        "--mechanism",
-        metavar="M",
-        help="See `lapwing mechanisms`. Default: chosen from the schema alone.",
-        autocompletion=completing.mechanism_names,
-    ),
-]
-ExpectedRows = Annotated[
-    int | None,
-    typer.Option(
-        "--expected-rows",
-        metavar="N",
-        parser=whole,
-        help="Your public guess of the number of rows, made without the data.",
-    ),
-]
-Neighbours = Annotated[
-    str,
-    typer.Option(
-        "--neighbours",
-        metavar="R",
-        help="Neighbour relation: add-remove or replace-one.",
-        autocompletion=completing.relations,
-    ),
-]
-LedgerFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--ledger", metavar="L", help="Debit this ledger (see `lapwing ledger init`) before any noise is drawn."
-    ),
-]
-Dataset = Annotated[
-    str | None,
-    typer.Option(
-        "--dataset", metavar="NAME", help="The data set's name in the ledger; may be left out when the ledger has one."
-    ),
-]
-TranscriptFile = Annotated[
-    Path | None,
-    typer.Option("--transcript", metavar="T", help="New file that keeps every answer, for `lapwing resume`."),
-]
-PublicTableFiles = Annotated[
-    list[Path],
-    typer.Option(
-        "--public-table",
-        metavar="FILE",
-        help="A public cross-table that rows hold: JSON as in the schema, or CSV with a column count. Repeat for more.",
-    ),
-]
-PublicSource = Annotated[
-    str | None,
-    typer.Option("--public-source", metavar="TEXT", help="Who published the CSV files of --public-table."),
-]
-Settings = Annotated[
-    list[str], typer.Option("--set", metavar="KEY=VALUE", help="A setting of the mechanism; repeat for more.")
-]
-
 
 def synthesize(
     context: typer.Context,
-    data: Data,
-    schema: SchemaFile,
-    output: RowsPlace,
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    rho: Rho = None,
-    mechanism: MechanismName = None,
-    rows: Rows = None,
-    expected_rows: ExpectedRows = None,
-    neighbours: Neighbours = "add-remove",
-    ledger: LedgerFile = None,
-    dataset: Dataset = None,
-    transcript: TranscriptFile = None,
-    seed: Seed = None,
-    settings: Settings = [],  # noqa: B006 - typer reads the default and passes a new list
-    public_table: PublicTableFiles = [],  # noqa: B006 - likewise
-    public_source: PublicSource = None,
-    model: ModelOut = None,
-    certificate: CertificateOut = None,
-    no_certificate: NoCertificate = False,
-    croissant: CroissantOut = None,
-    memory: MemoryLimit = None,
-    quiet: Quiet = False,
+    data: options.Data,
+    schema: options.SchemaFile,
+    output: options.RowsPlace,
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = None,
+    rho: options.Rho = None,
+    mechanism: options.MechanismName = None,
+    rows: options.Rows = None,
+    expected_rows: options.ExpectedRows = None,
+    neighbours: options.Neighbours = "add-remove",
+    ledger: options.LedgerFile = None,
+    dataset: options.Dataset = None,
+    transcript: options.TranscriptFile = None,
+    seed: options.Seed = None,
+    settings: options.MechanismSettings = [],  # noqa: B006 - typer reads the default and passes a new list
+    public_table: options.PublicTableFiles = [],  # noqa: B006 - likewise
+    public_source: options.PublicSource = None,
+    model: options.ModelOut = None,
+    certificate: options.CertificateOut = None,
+    no_certificate: options.NoCertificate = False,
+    croissant: options.CroissantOut = None,
+    memory: options.MemoryLimit = None,
+    quiet: options.Quiet = False,
 ) -> None:
     """Turn a private table into synthetic rows."""
-    check_budget(epsilon, rho, context)
+    options.check_budget(epsilon, rho, context)
     say = speaker(context, quiet)
     silent = is_quiet(context, quiet)
     check_rows(rows)
@@ -144,7 +67,7 @@ def synthesize(
     chosen = mechanism_with(mechanism, settings, checked)
     refuse_private_tables(public_table, data)
     tables = [each for path in public_table for each in read_public_tables(path, public_source)]
-    release = produce(
+    release = produce_release(
         lambda: release_of(
             data,
             checked,
@@ -206,3 +129,122 @@ def _say_what_delta_gains(say: Say, certificate: "Certificate", epsilon: str) ->
         where = "" if all(each.noise == line.noise for each in certificate.lines) else " of the first table"
         gain = f"from sd {line.noise.sd:.1f} to sd {gaussian:.1f}"
         say(f"Pure ε: noise per count{where} would fall {gain} with --delta {_SUGGESTED_DELTA}.")
+
+
+def resume(
+    context: typer.Context,
+    transcript: Annotated[Path, argument("T", "The transcript that `lapwing synthesize` wrote.")],
+    data: options.Data,
+    output: options.RowsPlace,
+    rows: options.Rows = None,
+    model: options.ModelOut = None,
+    certificate: options.CertificateOut = None,
+    no_certificate: options.NoCertificate = False,
+    croissant: options.CroissantOut = None,
+    seed: options.Seed = None,
+    memory: options.MemoryLimit = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Finish an interrupted release without paying twice."""
+    check_rows(rows)
+    targets = read_targets(output, model, certificate, no_certificate=no_certificate, croissant=croissant)
+
+    from lapwing.runs.records import resumed_line  # noqa: PLC0415
+    from lapwing.verbs.synthesize import resumed  # noqa: PLC0415
+
+    def tell(settings: "Settings", records: "Records", answers: int) -> None:
+        if not is_quiet(context, quiet):  # asking the ledger needs time
+            note(resumed_line(settings, records, answers))
+
+    release = produce_release(
+        lambda: resumed(transcript, data, tell, memory=memory),
+        targets,
+        [data, transcript],
+        rows=rows,
+        seed=seed,
+        way_out=lambda _: resume_line(transcript, data, targets, rows=rows, seed=seed, memory=memory),
+        quiet=is_quiet(context, quiet),
+    )
+    summarize(release, targets, speaker(context, quiet))
+
+
+def plan(
+    context: typer.Context,
+    schema: options.SchemaFile,
+    expected_rows: options.ExpectedRowsNeeded,
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = None,
+    rho: options.Rho = None,
+    mechanism: options.MechanismName = None,
+    neighbours: options.Neighbours = "add-remove",
+    settings: options.MechanismSettings = [],  # noqa: B006 - typer reads the default and passes a new list
+    public_table: options.PublicTableFiles = [],  # noqa: B006 - likewise
+    public_source: options.PublicSource = None,
+    memory: options.MemoryLimit = None,
+) -> None:
+    """Show cost, expected error, time and memory before any row is read."""
+    options.check_budget(epsilon, rho, context)
+
+    from lapwing.runs.public_tables import read_public_tables  # noqa: PLC0415
+    from lapwing.runs.settings import usable_schema  # noqa: PLC0415
+    from lapwing.verbs.plan import plan as plan_of  # noqa: PLC0415
+
+    checked = usable_schema(schema)
+    chosen = None if mechanism is None and not settings else mechanism_with(mechanism, settings, checked)
+    planned = plan_of(
+        checked,
+        expected_rows=expected_rows,
+        epsilon=epsilon,
+        delta=delta,
+        rho=rho,
+        mechanism=chosen,
+        neighbours=neighbours,
+        public_tables=[each for path in public_table for each in read_public_tables(path, public_source)],
+        memory=memory,
+    )
+    print(planned.text(), end="")
+
+
+_EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+def demo(
+    context: typer.Context,
+    output: Annotated[Path, option("-o --output", "DIR", "Folder for the files, replaced if they are there.")] = Path(
+        "lapwing-demo"
+    ),
+    quiet: options.Quiet = False,
+) -> None:
+    """Make synthetic rows of a bundled sample at ε = 1."""
+    from lapwing.verbs.synthesize import synthesize  # noqa: PLC0415
+
+    say, show = speaker(context, quiet), echo(context, quiet)
+    data, schema = _EXAMPLES / "adult.parquet", _EXAMPLES / "adult.schema.json"
+    _make_folder(output)
+    rows = output / "adult.parquet"
+    targets = read_targets(str(rows), output / "adult.lapwing", None, no_certificate=False)
+    show(f"lapwing synthesize {data} --schema {schema} --epsilon 1 -o {rows} --model {targets.model}")
+    release = produce_release(
+        lambda: synthesize(data, schema, epsilon=1),
+        targets,
+        [data, schema],
+        rows=None,
+        seed=None,
+        way_out=lambda _: "run `lapwing demo` again",
+        quiet=is_quiet(context, quiet),
+    )
+    summarize(release, targets, say)
+    show(f"lapwing query {targets.model} --column sex")
+    for line in table_text(release.query(["sex"]), 1).splitlines():
+        say(line)
+
+
+def _make_folder(folder: Path) -> None:
+    """Make the folder, if it is not there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = error.strerror
+    else:
+        return
+    raise DataError(f"the folder {folder} cannot be made ({reason}); give another one with -o", code="LW115")

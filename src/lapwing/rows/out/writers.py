@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from lapwing.errors import DataError, LapwingError
+from lapwing.errors import LapwingError, UnwritableError
 from lapwing.rows.out.outputs import Format, part_name
 from lapwing.rows.threads import in_order
 from lapwing.schema.scalars import quote
@@ -72,8 +72,8 @@ def write_rows(
         reason = _reason(error)
     else:
         return
-    raise DataError(
-        f"file {quote(str(path))} cannot be written ({reason}); choose a place with free space", code="LW112"
+    raise UnwritableError(
+        f"file {quote(str(path))} cannot be written ({reason}); choose a place with free space", reason, code="LW112"
     )
 
 

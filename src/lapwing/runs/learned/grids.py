@@ -39,11 +39,7 @@ Levels = tuple[tuple[int, int], ...]
 
 @lru_cache(maxsize=4096)
 def one_sided_tail(law: NoiseLaw, terms: int, failure: Fraction) -> int:
-    """Return a k that the sum of so many noise values passes with at most this probability, never too small.
-
-    >>> one_sided_tail(NoiseLaw("laplace", Fraction(1)), 1, Fraction(1, 40))
-    3
-    """
+    """Return a k that the sum of so many noise values passes with at most this probability, never too small."""
     # The law is symmetric: of both tails, half is on this side.
     return 0 if terms == 0 else sum_tail(law.kind, law.parameter, terms, 2 * failure)
 
@@ -53,9 +49,6 @@ def noise_levels(law: NoiseLaw, cells: int, failure: Fraction = GAMMA, widest: i
 
     failure: that any sum of any such width passes its level on a line of empty cells. Returns widths 1, 2, 4, ... up to
     `cells` and `widest`, each with its level.
-
-    >>> noise_levels(NoiseLaw("laplace", Fraction(1)), 4)
-    ((1, 4), (2, 6), (4, 7))
     """
     widths = [1 << power for power in range(min(cells, widest).bit_length())]
     places = sum(cells - width + 1 for width in widths)
@@ -93,21 +86,13 @@ def upper_run(counts: np.ndarray, levels: Levels, allowed: int) -> tuple[int, in
 
 
 def lower_run(counts: np.ndarray, levels: Levels, allowed: int) -> tuple[int, int] | None:
-    """Do the same from the beginning of the line; as `upper_run`.
-
-    >>> lower_run(np.array([0, 90, 80, 3, 1, 0]), ((1, 10),), 0)
-    (1, 2)
-    """
+    """Do the same from the beginning of the line; as `upper_run`."""
     found = upper_run(counts[::-1], levels, allowed)
     return None if found is None else (counts.size - found[1], counts.size - found[0])
 
 
 def most_rows(law: NoiseLaw, counts: Sequence[int] | np.ndarray, failure: Fraction) -> int:
-    """Return what rows of cells, as many as are counted here together, are at most, but for a failure.
-
-    >>> most_rows(NoiseLaw("laplace", Fraction(1)), [2], Fraction(1, 40))
-    5
-    """
+    """Return what rows of cells, as many as are counted here together, are at most, but for a failure."""
     return max(0, int(np.sum(counts, dtype=np.int64)) + one_sided_tail(law, len(counts), failure))
 
 

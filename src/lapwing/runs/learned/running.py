@@ -1,29 +1,31 @@
-"""Learn a domain in the room and certify what came out."""
+"""Learn a domain in the room, certify what came out, and foretell it from noise laws alone."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
 
+import numpy as np
+
 from lapwing.errors import SchemaError
-from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise.bits import BitSource
+from lapwing.kernel.questions.category_selection.question import CategorySelection, SelectedTexts
+from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.opening import open_room
 from lapwing.kernel.room.transcript import AnswerSink, Watched
 from lapwing.kernel.terms import Terms
-from lapwing.model.certificate.certificate import Certificate, CostLine
+from lapwing.model.certificate.certificate import Certificate
 from lapwing.rows.source import CodedSource
-from lapwing.runs.certify import ledger_entry, promise_warnings, promised_epsilons
-from lapwing.runs.learned.domains import Learned, learned_fields
-from lapwing.runs.learned.outlook import outlook
+from lapwing.runs.certify import Paid, promise_warnings
+from lapwing.runs.learned.domains import BOUNDS, CATEGORIES, Learned, learned_fields
 from lapwing.runs.learned.settings import LearnSettings
 from lapwing.runs.progress import told
 from lapwing.runs.records import Records
 from lapwing.schema.fields import Field
 from lapwing.schema.purchases import Purchase
 from lapwing.schema.schemas import Schema
-from lapwing.version import VERSION, code_fingerprint
+from lapwing.version import VERSION
 
 _PUBLIC_LISTS: Final = (
     "the dictionaries, and the bounds and lists that were given, are public: nobody read them off the rows"
@@ -173,43 +175,26 @@ def _as_known(learned: Field, original: Field, *, has_dictionary: bool) -> Field
 
 
 def _certificate(
-    settings: LearnSettings,
-    terms: Terms,
-    records: Records,
-    found: tuple[Sequence[Answer], Learned, Schema],
+    settings: LearnSettings, terms: Terms, records: Records, found: tuple[Sequence[Answer], Learned, Schema]
 ) -> Certificate:
     """Return what was spent on what, and what is known about the result."""
     answers, learned, schema = found
-    request = settings.request
-    lines = tuple(line for answer in answers for line in CostLine.of(answer, terms))
-    total = Budget(request.budget.notion, sum((line.cost.amount for line in lines), Fraction(0)))
-    selected = sum((line.delta for line in lines if line.delta is not None), Fraction(0))
-    epsilons = promised_epsilons(request, total, selected)
+    paid = Paid.of(answers, terms, settings.request)
     filled = [field for field in map(schema.field, settings.names) if not field.blank]
-    return Certificate(
-        lapwing=VERSION,
-        code=code_fingerprint(),
+    return paid.certificate(
+        settings,
+        terms,
+        records,
         mechanism=settings.name,
-        settings=settings.public,
-        lines=lines,
-        total=total,
-        requested_epsilon=request.epsilon,
-        requested_delta=request.delta,
-        requested_rho=request.rho,
-        epsilons=epsilons,
-        delta=selected,
-        relation=terms.relation,
-        privacy_unit=settings.schema.unit_label,
-        max_rows=terms.max_rows,
+        public=settings.public,
+        delta=paid.selected,
         assumed_fields=tuple(field.name for field in filled if field.provenance == "assumed"),
         dp_fields=tuple(field.name for field in filled if field.provenance == "dp"),
-        public_rows=terms.rows,
         expected_rows=None,
         released_rows=0,
-        ledger=ledger_entry(records),
         accuracy=learned.statements,
         assumed=(_PUBLIC_LISTS,) if _rests_on_lists(settings) else (),
-        warnings=(*learned.notes, *promise_warnings(total, epsilons)),
+        warnings=(*learned.notes, *promise_warnings(paid.total, paid.epsilons)),
         purchases=settings.original.purchases,
     )
 
@@ -220,3 +205,69 @@ def _rests_on_lists(settings: LearnSettings) -> bool:
     return bool(settings.dictionaries) or any(
         field.categories is not None or field.minimum is not None or field.maximum is not None for field in given
     )
+
+
+_MANY = 2**55
+"""Rows in the one cell of a made-up table: more than noise hides, and far from the ends of 64 bits."""
+
+_WORDS: Final = {
+    CATEGORIES: "a value needs about {rows} rows to be listed, in {names}",
+    BOUNDS: "bounds leave out at most about {rows} rows{more} at each end, of {names}",
+}
+_NAMED: Final = 8
+
+
+def outlook(settings: LearnSettings, terms: Terms) -> tuple[str, ...]:
+    """Say what a run would notice, one sentence per field; refuse what cannot be asked.
+
+    Returns what the certificate would say of a made-up table whose rows all lie in one place, fields of one kind
+    together.
+    """
+    learned = learned_fields(
+        _MadeUp(terms),
+        settings.schema,
+        settings.original,
+        settings.names,
+        settings.request.budget,
+        settings.selection_delta,
+        quantile=Fraction(0),  # the parts that it leaves out are those of the table, whose number of rows is not known
+        dictionaries=settings.dictionaries,
+    )
+    alike: dict[tuple[str, float], list[str]] = {}
+    for name, each in zip(settings.names, learned.statements, strict=True):
+        alike.setdefault((each.kind, each.value or 0.0), []).append(name)
+    more = f", and {float(settings.quantile):.3g} of all rows," if settings.quantile else ""
+    return tuple(
+        _WORDS[kind].format(rows=f"{rows:.0f}", names=_named(names), more=more) for (kind, rows), names in alike.items()
+    )
+
+
+def _named(names: Sequence[str]) -> str:
+    """Return a few names, and how many more there are."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
+class _MadeUp:
+    """Answer questions about a made-up table: no row is looked at."""
+
+    __slots__ = ("terms",)
+
+    def __init__(self, terms: Terms) -> None:
+        self.terms = terms
+
+    def ask(self, *questions: Any) -> tuple[Any, ...]:  # noqa: ANN401 - as the room
+        """Answer with no texts, or with counts of which one is huge and all others are 0.
+
+        It stands where numbers above zero do: nowhere are the cells that noise has to be told from as many.
+        """
+        return tuple(map(self._answer, questions))
+
+    def _answer(self, question: MarginalCounts | CategorySelection) -> NoisyCounts | SelectedTexts:
+        noise = question.noise(self.terms.relation, self.terms.max_rows)
+        if isinstance(question, CategorySelection):
+            threshold = question.threshold(self.terms.relation, self.terms.max_rows)
+            return SelectedTexts(question, (), np.zeros(0, dtype=np.int64), noise, threshold)
+        counts = np.zeros(question.shape, dtype=np.int64)
+        counts.flat[counts.size * 3 // 4] = _MANY
+        return NoisyCounts(question, counts, noise)

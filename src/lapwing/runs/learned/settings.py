@@ -1,28 +1,30 @@
-"""The settings of a learned domain: everything public, checked before any row is read."""
+"""The settings of a learned domain, checked before any row is read, and the schema that rows are read by."""
 
 import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, ClassVar, Final, cast
 
-from lapwing.errors import ParameterError
+from lapwing.errors import ParameterError, SchemaError
 from lapwing.kernel.budget.budget import BudgetRequest, Number, exact_number, read_request
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.model.certificate.certificate import DOMAIN
 from lapwing.runs.learned.domains import needs_selection
-from lapwing.runs.learned.opened import opened_schema
+from lapwing.runs.settings import request_to_dict
 from lapwing.schema.checks import check_categories
 from lapwing.schema.fields import Field
+from lapwing.schema.groupings.category_trees import Prefixes
 from lapwing.schema.purchases import MOST_PURCHASES
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
 
 _MOST_QUANTILE: Final = Fraction(1, 4)
 _MOST_BYTES: Final = 64 * 2**20
+_FIRST_DAY, _LAST_DAY = "0001-01-01", "9999-12-31"
 
 Dictionaries = Mapping[str, tuple[str, ...]]
 
@@ -45,16 +47,8 @@ class LearnSettings:
     request: BudgetRequest
     selection_delta: Fraction
     relation: Relation
-
-    @property
-    def name(self) -> str:
-        """What the budget is spent on."""
-        return DOMAIN
-
-    @property
-    def expected_rows(self) -> None:
-        """Nothing: no guess of the number of rows is of use here."""
-        return
+    name: ClassVar[str] = DOMAIN
+    expected_rows: ClassVar[None] = None  # no guess of the number of rows is of use here
 
     @property
     def public(self) -> dict[str, Any]:
@@ -63,17 +57,17 @@ class LearnSettings:
             "fields": list(self.names),
             "quantile": str(self.quantile),
             "dictionaries": {
-                name: {"texts": len(texts), "sha256": _digest(texts)} for name, texts in self.dictionaries.items()
+                name: {"texts": len(texts), "sha256": hashlib.sha256(json.dumps(list(texts)).encode()).hexdigest()}
+                for name, texts in self.dictionaries.items()
             },
         }
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain JSON values, for the transcript."""
-        asked = {"epsilon": self.request.epsilon, "delta": self.request.delta, "rho": self.request.rho}
         return {
             DOMAIN: self.public,
             "schema": self.original.to_dict(),
-            "request": {key: None if value is None else str(value) for key, value in asked.items()},
+            "request": request_to_dict(self.request),
             "selection_delta": str(self.selection_delta),
             "relation": self.relation,
         }
@@ -288,6 +282,69 @@ def _checked_quantile(quantile: Number) -> Fraction:
     return exact
 
 
-def _digest(texts: Sequence[str]) -> str:
-    """Return the fingerprint of a dictionary."""
-    return hashlib.sha256(json.dumps(list(texts)).encode()).hexdigest()
+def opened_field(field: Field) -> Field:
+    """Return a field that any value of its type fits.
+
+    field: of any type but boolean, no identifier; what it says about values, categories too, is left out. Returns
+    integers and numbers on the grid of `lapwing.schema.ranges`; texts as they are; dates and datetimes by day from
+    year 1 to 9999. Name, type, special values, ``required`` and missing values stay.
+    """
+    if field.identifier:
+        raise SchemaError(
+            f"field {quote(field.name)}: an identifier has no values to learn; leave it out", code="LW271"
+        )
+    if field.type == "boolean":
+        raise SchemaError(f"field {quote(field.name)}: the values of a boolean are known; leave it out", code="LW271")
+    is_time = field.type in ("date", "datetime")
+    return Field(
+        name=field.name,
+        type=field.type,
+        minimum=_FIRST_DAY if is_time else None,
+        maximum=_LAST_DAY if is_time else None,
+        resolution="day" if is_time else None,
+        required=field.required,
+        special=field.special,
+        missing_values=field.missing_values,
+        open=not is_time,
+    )
+
+
+def opened_schema(schema: Schema, fields: Sequence[str], dictionaries: Mapping[str, tuple[str, ...]]) -> Schema:
+    """Return the schema by which a table is read to learn some of its fields.
+
+    fields: names of the fields to learn, at least one; dictionaries: public lists of what the values of string fields
+    may be, by field. Returns the fields to learn, in the schema's order, and the field of the privacy unit. A field
+    with a dictionary or with categories is a list, all others are opened. No draft.
+
+    The privacy unit's field names the unit exactly as under `schema`: by its type and its missing values. It is an
+    identifier here unless it is learned itself, or of a type that no identifier has; then it is one more column.
+    """
+    wanted = {schema.field(name).name for name in fields}
+    if not wanted:
+        raise SchemaError("no field is named whose values are to be learned; name at least one", code="LW271")
+    unit = schema.privacy_unit
+    found = []
+    for field in schema.fields:
+        if field.name in wanted:
+            found.append(_readable(field, dictionaries.get(field.name)))
+        elif unit is not None and field.name == unit.field:
+            found.append(_naming(field))
+    return Schema(fields=tuple(found), privacy_unit=unit, name=schema.name)
+
+
+def _readable(field: Field, dictionary: tuple[str, ...] | None) -> Field:
+    """Return a field to learn: a list where there is one, else opened."""
+    if dictionary is None:
+        return field if field.categories is not None and not field.identifier else opened_field(field)
+    # What the field says about its own list need not hold for another; but codes fold into those that the list has.
+    tree = replace(field.hierarchy, fold=True) if isinstance(field.hierarchy, Prefixes) else None
+    return replace(opened_field(field), open=False, categories=dictionary, hierarchy=tree)
+
+
+def _naming(field: Field) -> Field:
+    """Return the privacy unit's field so that its cells name the same units, and are as little else as possible."""
+    if field.type == "boolean":
+        return replace(field, provenance="assumed")
+    if field.type not in ("integer", "string"):
+        return opened_field(field)
+    return Field(name=field.name, type=field.type, identifier=True, missing_values=field.missing_values)

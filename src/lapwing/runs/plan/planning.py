@@ -68,15 +68,11 @@ def common_figure(plans: Sequence[tuple[Planned, Terms]]) -> tuple[Statement, ..
     stated = [{(each.kind, each.text): each for each in plan.accuracy} for plan, _ in plans]
     common = [tuple(each[words] for each in stated) for words in stated[0] if all(words in each for each in stated)]
     noises = [figures for figures in common if figures[0].kind == NOISE]
-    telling = [figures for figures in (*common[:1], *noises) if _is_spread([each.value or 0.0 for each in figures])]
-    if telling:
-        return telling[0]
+    for figures in (*common[:1], *noises):
+        values = [each.value or 0.0 for each in figures]
+        if max(values) > _MUCH_THE_SAME * min(values):
+            return figures
     if common and len({each.value for each in common[0]}) > 1:
         return common[0]
     text = "standard deviation of each count of the first table, in records"
     return tuple(Statement(kind=NOISE, text=text, value=first_deviation(*each)) for each in plans)
-
-
-def _is_spread(values: Sequence[float]) -> bool:
-    """Return whether numbers differ by more than a percent."""
-    return max(values) > _MUCH_THE_SAME * min(values)

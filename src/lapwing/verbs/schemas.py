@@ -1,4 +1,4 @@
-"""`Schema.from_foreign`: a schema from what another tool wrote about a table."""
+"""`Schema.draft`, which looks at a private table (internal), and `Schema.from_foreign`, which reads metadata."""
 
 import os
 import warnings
@@ -6,12 +6,53 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from lapwing.errors import LapwingWarning
+from lapwing.internal.schemas import draft_schema
+from lapwing.rows.guard import private_boundary
 from lapwing.schema.foreign.converted import names_in_short
 from lapwing.schema.foreign.reading import read_foreign
 from lapwing.schema.scalars import visible
 from lapwing.schema.schemas import Schema
 
-__all__ = ["from_foreign"]
+__all__ = ["Schema", "draft", "from_foreign"]
+
+
+@private_boundary
+def draft(data: object) -> Schema:
+    """Draft a schema from the names and types of a table's columns. Internal: its result was made by looking.
+
+    Parameters
+    ----------
+    data : path, list of paths, pandas, Polars (eager or lazy) or PyArrow table
+        The private rows. Only names and types are looked at; a CSV file has no types, so each of its columns gets the
+        narrowest one that all its cells can be read as.
+
+    Returns
+    -------
+    Schema
+        With ``is_draft`` set and every domain blank: no release accepts it before its owner has filled in bounds and
+        categories from public knowledge.
+
+    Raises
+    ------
+    DataError
+        If the table cannot be read, or a column holds lists, records or bytes.
+
+    Notes
+    -----
+    The command ``lapwing schema draft`` writes the same skeleton to a file, and also prints what each column looks
+    like and may need in the schema: texts that are numbers or dates, markers for missing, codes, special values.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> draft(pl.DataFrame({"age": [31], "sex": ["f"]})).to_dict()["fields"][0]["constraints"]
+    {'minimum': None, 'maximum': None}
+    """
+    return draft_schema(data).value
+
+
+Schema.draft = staticmethod(draft)
+
 
 _LONGEST: Final = 300
 

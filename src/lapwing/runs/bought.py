@@ -1,47 +1,107 @@
-"""Run a bought evaluation in the room and certify what came out."""
+"""A bought evaluation: its settings, its run in the room, its certificate and what may be published of it."""
 
 import math
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final, cast
 
-from lapwing.errors import DataError
+import numpy as np
+
+from lapwing.errors import DataError, ParameterError
 from lapwing.judge.metrics import Releasable
 from lapwing.judge.report.page import Page, aligned, render
 from lapwing.judge.report.released import BOUGHT_LEAD, bought_sections
-from lapwing.judge.tables.public_tables import NoisyVariation, PublicTables, noisy_variations
-from lapwing.kernel.budget.budget import Budget, Number, read_request
-from lapwing.kernel.noise.bits import BitSource, SystemBits
+from lapwing.judge.tables.public_tables import NoisyVariation, PublicTables, noisy_variations, public_tables
+from lapwing.kernel.budget.budget import Budget, BudgetRequest
+from lapwing.kernel.noise.bits import BitSource
 from lapwing.kernel.noise_law import MAX_SD
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.table_distances.question import LARGEST_TOTAL, MOST_BITS, TableDistances
 from lapwing.kernel.room.curator import Curator
-from lapwing.kernel.room.opening import open_room, public_terms
+from lapwing.kernel.room.opening import open_room
 from lapwing.kernel.room.transcript import AnswerSink
-from lapwing.kernel.terms import Terms
+from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.noise_tails import sum_tail
 from lapwing.model.bounds import rows_statements
-from lapwing.model.certificate.certificate import Certificate, CostLine, Statement
+from lapwing.model.certificate.certificate import EVALUATION, Certificate, Statement
 from lapwing.model.certificate.promise import (
     fields_of_origin,
     other_terms_warnings,
     uncovered_warnings,
     untold_warnings,
 )
-from lapwing.rows.guard import private_boundary
 from lapwing.rows.out.outputs import write_whole
 from lapwing.rows.source import CodedSource, coded_table
-from lapwing.runs.bought.settings import MOST_ROWS, BoughtSettings, read_bought_settings
-from lapwing.runs.certify import ledger_entry, promise_warnings, promised_epsilons
-from lapwing.runs.continuing import Book
+from lapwing.runs.certify import Paid, promise_warnings
+from lapwing.runs.generators import chosen_seed, generator
 from lapwing.runs.records import Records
-from lapwing.runs.settings import usable_schema
-from lapwing.version import VERSION, code_fingerprint
+from lapwing.runs.settings import check_expected, request_to_dict
+from lapwing.schema.schemas import Schema
+from lapwing.version import VERSION
+
+MOST_ROWS: Final = 2**40
+"""A table is compared as one of at most so many rows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoughtSettings:
+    """Everything public that fixes a bought evaluation, apart from where it is recorded.
+
+    schema: not a draft, with at least one modelled column; request: what was asked for, and the budget it grants.
+    """
+
+    schema: Schema
+    request: BudgetRequest
+    relation: Relation
+    expected_rows: int | None
+    seed: int
+    compared: tuple[PublicTables, ...]
+    name: ClassVar[str] = EVALUATION
+    selection_delta: ClassVar[Fraction] = Fraction(0)  # the tables compared are public
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings as plain JSON values, for the transcript."""
+        return {
+            EVALUATION: [each.digest for each in self.compared],
+            "schema": self.schema.to_dict(),
+            "request": request_to_dict(self.request),
+            "relation": self.relation,
+            "expected_rows": self.expected_rows,
+            "seed": self.seed,
+        }
+
+
+def read_bought_settings(
+    synthetic: object,
+    schema: Schema,
+    request: BudgetRequest,
+    *,
+    neighbours: str,
+    expected_rows: int | None,
+    seed: int | None,
+) -> BoughtSettings:
+    """Check what is public, and count the synthetic table."""
+    check_expected("expected_rows must be a whole number", expected_rows)
+    if expected_rows is not None and expected_rows > MOST_ROWS:
+        raise ParameterError(
+            f"expected_rows must be at most 2**40, got {expected_rows}; give a public guess", code="LW315"
+        )
+    named = cast("Relation", neighbours)
+    relation = Terms(relation=named, max_rows=schema.max_rows, expected_rows=expected_rows).relation
+    used = chosen_seed(seed)
+    with coded_table(synthetic, replace(schema, privacy_unit=None)) as source:
+        parts = list(source.chunks())
+    if not parts:
+        raise DataError("the synthetic table has no row; there is nothing to compare", code="LW110")
+    codes = {name: np.concatenate([part[name] for part in parts]) for name in source.columns}
+    compared = public_tables(codes, schema, rng=generator(used, "evaluate"))
+    return BoughtSettings(
+        schema=schema, request=request, relation=relation, expected_rows=expected_rows, seed=used, compared=compared
+    )
+
 
 NOTICE: Final = "releasable - bought with budget"
 
@@ -153,12 +213,7 @@ def run_evaluation(
     secret_bits: Callable[[], BitSource],
     recorded: Sequence[Answer] = (),
 ) -> BoughtEvaluation:
-    """Check, debit, ask, certify.
-
-    source: the private rows; only the room looks at them; debit: commits the ledger entry; raises when the ledger
-    refuses; secret_bits: makes the source of secret randomness, after the debit; recorded: answers of an interrupted
-    run, given again without a draw. Returns a function of the answers and the settings alone.
-    """
+    """Check, debit, ask, certify; arguments as for `lapwing.verbs.running.run_release`."""
     budget = settings.request.budget
     costs = _check(settings, terms)
     room = open_room(
@@ -258,42 +313,31 @@ def _certificate(
     variations: Sequence[NoisyVariation],
 ) -> Certificate:
     """Return what was spent on what, and what is proved about it."""
-    lines = tuple(line for answer in answers for line in CostLine.of(answer, terms))
-    total = Budget(settings.request.budget.notion, sum((line.cost.amount for line in lines), Fraction(0)))
-    epsilons = promised_epsilons(settings.request, total)
-    bought = fields_of_origin(settings.schema, "dp")
-    modelled = [field.name for field in settings.schema.columns]
-    return Certificate(
-        lapwing=VERSION,
-        code=code_fingerprint(),
+    schema = settings.schema
+    paid = Paid.of(answers, terms, settings.request)
+    bought = fields_of_origin(schema, "dp")
+    modelled = [field.name for field in schema.columns]
+    return paid.certificate(
+        settings,
+        terms,
+        records,
         mechanism=settings.name,
-        settings={"compared": [each.digest for each in settings.compared], "confidence": float(CONFIDENCE)},
-        lines=lines,
-        total=total,
-        requested_epsilon=settings.request.epsilon,
-        requested_delta=settings.request.delta,
-        requested_rho=settings.request.rho,
-        epsilons=epsilons,
-        relation=terms.relation,
-        privacy_unit=settings.schema.unit_label,
-        max_rows=terms.max_rows,
-        assumed_fields=fields_of_origin(settings.schema, "assumed"),
+        public={"compared": [each.digest for each in settings.compared], "confidence": float(CONFIDENCE)},
+        assumed_fields=fields_of_origin(schema, "assumed"),
         dp_fields=bought,
-        public_rows=terms.rows,
         expected_rows=terms.expected_rows,
         released_rows=rows,
         seed=settings.seed,
-        ledger=ledger_entry(records),
         accuracy=(*map(_statement, variations), *rows_statements(answers, terms, rows)),
         assumed=("the synthetic table was public before: it is no secret of the real rows",),
         warnings=(
-            *uncovered_warnings(settings.schema),
-            *promise_warnings(total, epsilons),
-            *untold_warnings(bought, settings.schema.purchases),
-            *other_terms_warnings(modelled, settings.schema.purchases, terms.relation, settings.schema.unit_label),
+            *uncovered_warnings(schema),
+            *promise_warnings(paid.total, paid.epsilons),
+            *untold_warnings(bought, schema.purchases),
+            *other_terms_warnings(modelled, schema.purchases, terms.relation, schema.unit_label),
             *_width_warnings(variations),
         ),
-        purchases=settings.schema.purchases,
+        purchases=schema.purchases,
     )
 
 
@@ -315,51 +359,3 @@ def _width_warnings(variations: Sequence[NoisyVariation]) -> tuple[str, ...]:
         for each in variations
         if each.upper - each.lower > _WIDE
     )
-
-
-# -- Buy a comparison of a private table with a public synthetic one: what comes out may be published.
-
-
-@private_boundary
-def bought_evaluation(
-    real: object,
-    synthetic: object,
-    schema: object,
-    *,
-    epsilon: Number | None,
-    delta: Number | None,
-    rho: Number | None,
-    neighbours: str,
-    expected_rows: int | None,
-    ledger: object,
-    dataset: str | None,
-    transcript: object,
-    seed: int | None,
-) -> Releasable[BoughtEvaluation]:
-    """Compare a private table with a public synthetic one under a budget; `lapwing.evaluate` says more.
-
-    synthetic: public already, such as rows drawn from a release; transcript: a new file, or that of the same
-    evaluation: its answers are used again, and nothing is spent again.
-
-    Guarantee: the result is a function of the synthetic table, public settings and noisy answers that are together
-    differentially private at the requested budget for the chosen neighbour relation and the schema's privacy unit.
-    """
-    settings = read_bought_settings(
-        synthetic,
-        usable_schema(schema),
-        read_request(epsilon=epsilon, delta=delta, rho=rho),
-        neighbours=neighbours,
-        expected_rows=expected_rows,
-        seed=seed,
-    )
-    book = Book(ledger=ledger, dataset=dataset, transcript=transcript)
-    fresh = book.fresh()
-    with coded_table(real, settings.schema) as source:
-        terms = public_terms(source, settings.schema, settings.relation, settings.expected_rows)
-        sink, records, recorded = book.begin(fresh, settings, terms)
-        with closing(sink):
-            debit = partial(sink.debit, settings)
-            found = run_evaluation(
-                source, settings, terms, records, debit=debit, sink=sink, secret_bits=SystemBits, recorded=recorded
-            )
-    return Releasable(found)

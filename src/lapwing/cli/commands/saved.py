@@ -1,0 +1,305 @@
+"""What is read from a saved model: `lapwing sample` with its conditions, `lapwing query` and `lapwing answers`."""
+
+import itertools
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from lapwing.cli import options
+from lapwing.cli.console import aligned, is_quiet, speaker
+from lapwing.cli.options import flag, option, whole
+from lapwing.cli.outputs import check_rows, rows_place, write_release_rows
+from lapwing.errors import ParameterError
+from lapwing.rows.out.outputs import whole_files, whole_folder
+from lapwing.schema.scalars import category_key, is_finite_number, nearest, quote
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from lapwing.release.release import Release
+    from lapwing.schema.fields import Field, Scalar
+    from lapwing.schema.schemas import Schema
+
+
+def sample(
+    context: typer.Context,
+    model: options.Model,
+    output: options.RowsPlace,
+    rows: Annotated[int | None, option("--rows", "N", "Rows to draw, at least 1; left out with --where-file.")] = None,
+    seed: options.Seed = None,
+    where: Annotated[
+        list[str],
+        option(
+            "--where",
+            "COL=VALUE",
+            "Only rows like this: COL=VALUE, COL=A..B with both ends on an ordered column, COL= for missing, "
+            "COL=A,B for any of these; repeat for more.",
+        ),
+    ] = [],  # noqa: B006 - typer reads the default and passes a new list
+    where_file: Annotated[
+        Path | None,
+        option(
+            "--where-file",
+            "FILE",
+            "A .csv or .parquet table of public conditions: one row out for each row, whose values stay.",
+        ),
+    ] = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Draw rows from a saved model, free of budget."""
+    target, has_folder = rows_place(output)
+    _check(rows, where, where_file)
+
+    from lapwing.release.loading import load  # noqa: PLC0415
+
+    release = load(model)
+    say = speaker(context, quiet)
+    sources, count = [model], rows or 0
+    given: object = read_conditions(where, release.schema)
+    if where_file is not None:
+        table = read_condition_rows(where_file, release.schema)
+        sources, count, given = [model, where_file], table.height, table
+        say(support_text(release.support(table)))
+    elif given is not None:
+        say(f"support: {release.support(given).text}")
+    with whole_files([target], sources, [target] if has_folder else []) as (place,):
+        found = release.rows(count, seed=seed, where=given)
+        write_release_rows(found, count, target, place, quiet=is_quiet(context, quiet))
+    say(f"rows: {output}")
+
+
+def _check(rows: int | None, where: list[str], where_file: Path | None) -> None:
+    """Refuse options that leave open how many rows are wanted, or say it twice."""
+    if where_file is not None and (where or rows is not None):
+        extra = "--where" if where else "--rows"
+        raise ParameterError(f"--where-file gives one row for each of its conditions; leave {extra} out", code="LW325")
+    if where_file is None and rows is None:
+        raise ParameterError(
+            "sample needs a number of rows; give --rows N, or conditions with --where-file FILE", code="LW325"
+        )
+    if rows is not None:
+        check_rows(rows)
+
+
+_DRAWN = {"atoms": "atoms that match", "sweeps": "Gibbs sweeps", "nearest": "atoms that match in some columns"}
+_LISTED = 40
+
+
+def read_conditions(texts: Sequence[str], schema: "Schema") -> dict[str, object] | None:
+    """Return the conditions that the command line names, None where there are none.
+
+    texts: each ``col=value``, ``col=a..b`` for a range with both ends included on an ordered column, or ``col=`` for
+    missing, unless the empty text is a category; or several of these with commas between them, unless the whole is a
+    category.
+    """
+    conditions: dict[str, object] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise ParameterError(
+                f"where must be col=value or col=a..b, got {text!r}; write for example age=30..40", code="LW320"
+            )
+        if name in conditions:
+            raise ParameterError(
+                f"where names column {name!r} twice; give one value or range for each column", code="LW320"
+            )
+        conditions[name] = _listed(_column(schema, name), value)
+    return conditions or None
+
+
+def read_condition_rows(path: Path, schema: "Schema") -> "pl.DataFrame":
+    """Return the table of conditions in a file: its values in the types of rows out."""
+    from lapwing.rows.given import given_rows  # noqa: PLC0415 - it imports polars
+
+    return given_rows(path, schema).values
+
+
+def support_text(found: "pl.DataFrame") -> str:
+    """Return one line on the support of a table of conditions."""
+    atoms = found["effective_atoms"]
+    counts = {how: int((found["drawn"] == how).sum()) for how in _DRAWN}
+    said = [f"{count} drawn from {_DRAWN[how]}" for how, count in counts.items() if count]
+    refused = int((found["drawn"] == "nothing").sum())
+    drawn = ", ".join([*said, *([f"{refused} refused"] if refused else [])])
+    middle = f", {atoms.to_numpy().mean():.1f} effective atoms on average" if len(atoms) else ""
+    return f"support of {len(atoms)} condition rows{middle}: {drawn or 'none to draw'}"
+
+
+def _column(schema: "Schema", name: str) -> "Field":
+    """Return a modelled column."""
+    columns = {field.name: field for field in schema.columns}
+    if name in columns:
+        return columns[name]
+    is_identifier = any(field.name == name for field in schema.fields)
+    what = f"column {quote(name)} is an identifier and cannot be conditioned on"
+    listed = ", ".join(itertools.islice(columns, _LISTED))
+    more = f" and {len(columns) - _LISTED} more" if len(columns) > _LISTED else ""
+    raise ParameterError(
+        f"{what if is_identifier else f'no column {quote(name)}'}; columns: {listed}{more}", code="LW330"
+    )
+
+
+def _listed(field: "Field", text: str) -> object:
+    """Return one value or range of a field, or a list of them."""
+    if "," not in text or text in {category_key(value) for value in field.categories or ()}:
+        return _condition(field, text)
+    return [_condition(field, part) for part in text.split(",")]
+
+
+def _condition(field: "Field", text: str) -> object:
+    """Return one value or range of a field."""
+    categories = field.categories or ()
+    if not text and text not in categories:
+        return None
+    low, dots, high = text.partition("..")
+    if not dots or not field.domain.ordered or text in categories:
+        return _value(field, text)
+    if not (low and high):
+        raise ParameterError(f"where: a range needs both ends, got {field.name}={text}; write A..B", code="LW320")
+    from lapwing.schema.conditions import Between  # noqa: PLC0415
+
+    return Between(_value(field, low), _value(field, high))
+
+
+def _value(field: "Field", text: str) -> "Scalar":
+    """Return a text as a value of the field's type."""
+    if field.categories is not None:
+        keys = {category_key(value): value for value in field.categories}
+        if text in keys:
+            return keys[text]
+        from lapwing.schema.values import stand_in  # noqa: PLC0415 - it needs NumPy
+
+        shown_as = stand_in(field, text)
+        way_out = _nearest(text, keys) if shown_as is None else f"it is counted under {shown_as!r}: ask for that"
+        raise ParameterError(f"where: {text!r} is no category of column {field.name!r}; {way_out}", code="LW323")
+    if field.type == "boolean":
+        if text.lower() in ("true", "false"):
+            return text.lower() == "true"
+        raise ParameterError(
+            f"where: column {field.name!r} is true or false, got {text!r}; write one of the two", code="LW323"
+        )
+    if field.type in ("date", "datetime"):
+        return text
+    try:
+        number = int(text) if field.type == "integer" else float(text)
+    except ValueError:
+        number = float("nan")
+    if not is_finite_number(number):
+        raise ParameterError(
+            f"where: column {field.name!r} holds numbers, got {text!r}; write a number or a range a..b", code="LW323"
+        )
+    return number
+
+
+def _nearest(text: str, known: Iterable[str]) -> str:
+    """Return a question about the nearest categories, or where to find them."""
+    near = nearest(text, known)
+    return f"did you mean {' or '.join(near)}?" if near else "see the schema for its categories"
+
+
+LOWER = 2
+"""Place of the interval's lower end behind the columns that were asked for; its upper end and its basis follow."""
+
+
+def number_or_measured(text: str) -> int | Literal["measured"]:
+    """Return the value of ``--groups``."""
+    return "measured" if text == "measured" else whole(text)
+
+
+def query(
+    context: typer.Context,
+    model: options.Model,
+    column: Annotated[list[str], option("--column", "NAME", "A column of the table; repeat for more columns.")],
+    groups: Annotated[
+        str,
+        option(
+            "--groups",
+            "N|measured",
+            "About how many groups a column with more values is shown in, or the groups in which noisy counts "
+            "saw these columns together.",
+        ),
+    ] = "20",
+    confidence: Annotated[
+        str, option("--confidence", "C", "Of each interval for a true count, between 0 and 1.")
+    ] = "0.95",
+    weighted: Annotated[
+        bool, flag("--weighted", "Weighted totals instead of counts, by the survey weight of the schema.")
+    ] = False,
+) -> None:
+    """Print a table of a saved model over some columns, with intervals for the true counts."""
+    wanted = number_or_measured(groups)
+
+    from lapwing.model.intervals import measured_groupings  # noqa: PLC0415
+    from lapwing.release.loading import load  # noqa: PLC0415
+
+    release = load(model)
+    table = release.query(column, wanted, confidence, weighted=weighted)
+    print(table_text(table, len(column)))
+    missing = table[table.columns[len(column) + LOWER]].null_count()
+    if missing:
+        counted = [*column, release.schema.weight] if weighted and release.schema.weight else column
+        is_measured = wanted != "measured" and measured_groupings(release.noisy, counted) is not None
+        hint = "; --groups measured shows the cells that were counted" if is_measured else ""
+        speaker(context, quiet=False)(f"no noisy answer covers {missing} of {table.height} cells{hint}")
+
+
+def table_text(table: "pl.DataFrame", columns: int) -> str:
+    """Return a table of `Release.query` as aligned text.
+
+    Returns count with one decimal, share with four, ``-`` for an end that is unknown.
+    """
+    numbers = ("{:.1f}", "{:.4f}", "{}", "{}")
+    lines = [
+        [
+            *row[:columns],
+            *("-" if each is None else form.format(each) for form, each in zip(numbers, row[columns:-1], strict=True)),
+            row[-1],
+        ]
+        for row in table.iter_rows()
+    ]
+    return aligned([table.columns, *lines], right=range(columns, columns + len(numbers)))
+
+
+_NAME_LENGTH = 60
+
+
+def answers(
+    context: typer.Context,
+    model: options.Model,
+    output: Annotated[Path, option("-o --output", "DIR", "A new folder: one CSV per noisy table, and index.csv.")],
+    quiet: options.Quiet = False,
+) -> None:
+    """Write the noisy tables behind a saved model."""
+    from lapwing.release.loading import load  # noqa: PLC0415
+
+    release = load(model)
+    with whole_folder(output) as folder:
+        _write_tables(release, folder)
+    speaker(context, quiet)(f"noisy tables: {output}")
+
+
+def _write_tables(release: "Release", folder: Path) -> None:
+    """Write each noisy table, and the index that says which file is which."""
+    import polars as pl  # noqa: PLC0415
+
+    index = []
+    released = [(answer, each) for answer in release.noisy for each in answer.tables]
+    for number, (name, table) in enumerate(release.answer_tables()):
+        file = f"{number:04d}-{re.sub(r'[^A-Za-z0-9_-]+', '_', name)[:_NAME_LENGTH]}.csv"
+        table.write_csv(folder / file)
+        answer, counts = released[number]
+        index.append(
+            {
+                "file": file,
+                "columns": " x ".join(answer.question.columns),
+                "level": counts.level,
+                "cells": table.height,
+                "noise": counts.noise.kind,
+                "parameter": str(counts.noise.parameter),
+                "sd": counts.noise.sd,
+            }
+        )
+    pl.DataFrame(index).write_csv(folder / "index.csv")

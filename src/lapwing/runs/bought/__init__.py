@@ -1,1 +1,0 @@
-"""Evaluation that is bought with budget."""
