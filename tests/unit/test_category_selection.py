@@ -15,9 +15,8 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.category_selection.question import CategorySelection, SelectedTexts, can_be_listed
-from lapwing.kernel.questions.questions import answer_from_dict, question_from_dict, same_question
-from lapwing.kernel.room.curator import Curator
-from lapwing.kernel.room.replay import ReplayCurator
+from lapwing.kernel.questions.registered import answer_from_dict, question_from_dict, same_question
+from lapwing.kernel.room.curator import Curator, ReplayCurator
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.kernel.terms import Terms
@@ -112,8 +111,10 @@ def test_a_table_without_rows_shows_nothing():
 def test_questions_about_one_column_share_one_pass_over_the_rows(monkeypatch):
     passes = []
     inside = room(["Bern"] * 50)
-    honest = inside._source.texts
-    monkeypatch.setattr(type(inside._source), "texts", lambda self, column: passes.append(column) or honest(column))
+    honest = inside._rows.source.texts
+    monkeypatch.setattr(
+        type(inside._rows.source), "texts", lambda self, column: passes.append(column) or honest(column)
+    )
 
     inside.ask(question(prefix=1), question(prefix=2), question())
 

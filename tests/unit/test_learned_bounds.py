@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from helpers.bits import SeededBits, ZeroNoiseBits
 from helpers.learned_runs import Planted, learned, planted_bounds
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.room.replay import ReplayCurator
+from lapwing.kernel.room.curator import ReplayCurator
 from lapwing.runs.learned.bounds import SHARES, learn_bounds
 from lapwing.runs.learned.grids import search_grid
 from lapwing.runs.learned.opened import opened_field, opened_schema

@@ -13,9 +13,10 @@ from helpers.private_draws import asked, cube_schema, frame_of, kinds_of_rows, s
 from lapwing.errors import BudgetError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.questions.answering import PrivateRows
 from lapwing.kernel.questions.private_draw.answer import answer_private_draw, exact_weights
 from lapwing.kernel.questions.private_draw.question import DrawnRows
-from lapwing.kernel.questions.questions import answer_from_dict, question_from_dict, same_question
+from lapwing.kernel.questions.registered import answer_from_dict, question_from_dict, same_question
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.kernel.terms import Terms
@@ -126,7 +127,7 @@ def test_the_answer_is_drawn_by_exact_weights_from_the_secret_words():
     ends = np.cumsum(weights)
 
     words = [0, int(ends[4]), int(ends[-1]) - 1]
-    (answer,) = answer_private_draw([question], source_of(TABLE, 3), TERMS, ScriptedBits(words))
+    (answer,) = answer_private_draw([question], PrivateRows.of(source_of(TABLE, 3), None), TERMS, ScriptedBits(words))
 
     assert answer.rows.tolist() == [0, 5, 7]
     assert answer.tables == ()
@@ -135,7 +136,7 @@ def test_the_answer_is_drawn_by_exact_weights_from_the_secret_words():
 def test_rows_of_the_published_variant_are_its_points():
     question = published(points=[7, 6, 5, 4, 3, 2, 1, 0], draws=200)
 
-    (answer,) = answer_private_draw([question], source_of(TABLE, 3), TERMS, SystemBits())
+    (answer,) = answer_private_draw([question], PrivateRows.of(source_of(TABLE, 3), None), TERMS, SystemBits())
 
     assert set(answer.rows.tolist()) <= set(POINTS)
     assert answer.question.points.tolist() == [7, 6, 5, 4, 3, 2, 1, 0]

@@ -15,7 +15,7 @@ from helpers.transcripts import cut_after
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.ledger import Ledger
-from lapwing.kernel.questions.questions import answer_from_dict
+from lapwing.kernel.questions.registered import answer_from_dict
 from lapwing.kernel.questions.select_worst.question import Selected
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms import registry

@@ -14,9 +14,9 @@ from lapwing.errors import BudgetError, CapacityError, LapwingError, ParameterEr
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.noise_law import NoiseLaw, Sensitivity
-from lapwing.kernel.questions.questions import answer_from_dict, question_from_dict, same_question
+from lapwing.kernel.questions.registered import answer_from_dict, question_from_dict, same_question
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells, SparseCounts
-from lapwing.kernel.room.replay import ReplayCurator
+from lapwing.kernel.room.curator import ReplayCurator
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.room.transcript import NoTranscript
 

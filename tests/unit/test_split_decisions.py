@@ -17,12 +17,13 @@ from lapwing.errors import BudgetError, CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.noise_law import NoiseLaw, Sensitivity
-from lapwing.kernel.questions.questions import answer_from_dict, question_from_dict, same_question
+from lapwing.kernel.questions.registered import answer_from_dict, question_from_dict, same_question
 from lapwing.kernel.questions.shared import cells as listing
 from lapwing.kernel.questions.split_decisions.question import SplitDecisions, Splits
-from lapwing.kernel.room.replay import ReplayCurator
+from lapwing.kernel.room.curator import ReplayCurator
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.room.transcript import NoTranscript
+from lapwing.kernel.terms import Terms
 
 SCHEMA = whole_numbers(x=8, y=3)
 TREE = tree_over(SCHEMA, 2)
@@ -145,7 +146,7 @@ def test_a_tree_whose_empty_cells_split_too_often_is_refused_before_any_draw(fir
     bits = CountingBits(SeededBits(1))
     question = splits_asked(tree_over(WIDE, first), threshold=threshold, epsilon=epsilon)
     if epsilon > 1:
-        question.check_capacity("add-remove", 1)  # noise this small never splits an empty cell
+        question.check(Terms(relation="add-remove"), WIDE)  # noise this small never splits an empty cell
         return
 
     with pytest.raises(CapacityError, match="raise tau or use fewer levels"):
@@ -157,7 +158,7 @@ def test_the_empty_cells_that_are_split_are_all_where_the_threshold_is_far_below
     question = splits_asked(tree_over(WIDE, 0), threshold=-(2**59), epsilon=Fraction(1))
 
     with pytest.raises(CapacityError, match=r"1600 levels below splits about 2\*\*1600\.0 empty"):
-        question.check_capacity("add-remove", 1)
+        question.check(Terms(relation="add-remove"), WIDE)
 
 
 def test_a_tree_of_many_first_cells_that_hardly_ever_split_is_answered():

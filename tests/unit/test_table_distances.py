@@ -13,7 +13,7 @@ from lapwing.judge.tables import public_tables as public_side
 from lapwing.judge.tables.public_tables import public_tables
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise.bits import SystemBits
-from lapwing.kernel.questions.questions import answer_from_dict, question_from_dict, same_question
+from lapwing.kernel.questions.registered import answer_from_dict, question_from_dict, same_question
 from lapwing.kernel.questions.table_distances.question import MOST_TABLES, TableDistances
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.room.transcript import NoTranscript

@@ -22,7 +22,7 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.plain import pack_counts
 from lapwing.kernel.questions.cell_sums.question import NoisySums
-from lapwing.kernel.questions.questions import answer_from_dict, question_from_dict, same_question
+from lapwing.kernel.questions.registered import answer_from_dict, question_from_dict, same_question
 
 BOX = coordinates_of(("line", "line or missing", "list of 3"))
 FLAGS = coordinates_of(("line", "line"))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from lapwing.kernel.room.begun import Begun, followed_runs
+from lapwing.kernel.room.transcript import Begun, followed_runs
 
 INTERRUPT_STATUS = 130
 TERMINATED_STATUS = 143

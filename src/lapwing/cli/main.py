@@ -39,7 +39,7 @@ from lapwing.cli.interrupts import (
     interrupt_at_termination,
 )
 from lapwing.errors import LapwingError, LapwingWarning
-from lapwing.kernel.room.begun import followed_runs
+from lapwing.kernel.room.transcript import followed_runs
 from lapwing.version import VERSION, code_fingerprint
 
 _PACKAGE = Path(__file__).resolve().parents[1]

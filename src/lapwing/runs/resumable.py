@@ -7,9 +7,8 @@ from typing import TypeVar
 
 from lapwing.errors import BudgetError, CapacityError, DataError, LapwingError, ReleaseMismatchError
 from lapwing.kernel.budget.ledger import Ledger
-from lapwing.kernel.room.begun import Begun
 from lapwing.kernel.room.holds import transcripts_of
-from lapwing.kernel.room.transcript import is_over
+from lapwing.kernel.room.transcript import Begun, is_over
 from lapwing.runs.records import Records
 from lapwing.runs.settings import Settings
 from lapwing.schema.scalars import visible

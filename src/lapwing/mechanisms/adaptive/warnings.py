@@ -8,7 +8,7 @@ import numpy as np
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.questions import Answer
-from lapwing.kernel.room.replay import ReplayCurator
+from lapwing.kernel.room.curator import ReplayCurator
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.adaptive.ask_columns import ask_columns
 from lapwing.mechanisms.adaptive.columns import OneWayTable

@@ -230,7 +230,7 @@ class Grid:
         """Refuse, from public numbers alone, what `run` would refuse; return the question otherwise."""
         known = terms.rows if terms.rows is not None else terms.expected_rows
         question = self._question(schema, budget, terms, float(max(1, known or 1)))
-        question.check_capacity(terms.relation, terms.max_rows)
+        question.check(terms, schema)
         return question
 
     def _question(self, schema: Schema, budget: Budget, terms: Terms, rows: float) -> SparseCounts:

@@ -257,8 +257,8 @@ class KDTree:
         known = terms.rows if terms.rows is not None else terms.expected_rows
         decisions, counts = self._questions(schema, budget, terms, float(max(1, known or 1)))
         if decisions is not None:
-            decisions.check_capacity(terms.relation, terms.max_rows)
-        counts.check_capacity(terms.relation, terms.max_rows)
+            decisions.check(terms, schema)
+        counts.check(terms, schema)
         return decisions, counts
 
     def _tree(self, schema: Schema, budget: Budget, terms: Terms, rows: float) -> CellTree:

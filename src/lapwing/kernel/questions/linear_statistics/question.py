@@ -2,15 +2,28 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Self, cast
+from fractions import Fraction
+from typing import Any, ClassVar, Final, Self
 
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.kernel.budget.budget import Budget, Notion
-from lapwing.kernel.noise_law import NoiseLaw, Sensitivity, calibrated
-from lapwing.kernel.plain import read_key, read_list, read_rational
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise_law import Sensitivity
+from lapwing.kernel.plain import read_list
+from lapwing.kernel.questions.cell_sums.question import NoisySums, read_sums
 from lapwing.kernel.questions.linear_statistics.statistics import RowStatistic, Statistic, statistic_from_dict
-from lapwing.kernel.terms import Relation
+from lapwing.kernel.questions.questions import (
+    NEVER,
+    TABLE,
+    cost_to_dict,
+    groupings_to_dict,
+    noise_for_cost,
+    one_table,
+    read_cost,
+    read_groupings,
+)
+from lapwing.kernel.terms import Relation, Terms
 from lapwing.schema.groupings.grouping import Grouping
+from lapwing.schema.schemas import Schema
 
 MOST_STATISTICS: Final = 4096
 """Most statistics of one question: the noise on each grows with their number."""
@@ -34,6 +47,9 @@ class LinearStatistics:
     """
 
     kind: ClassVar[str] = "LinearStatistics"
+    called: ClassVar[str] = TABLE
+    purpose: ClassVar[str] = "chosen statistics"
+    delta: ClassVar[Fraction] = NEVER
 
     columns: tuple[str, ...]
     groupings: tuple[Grouping, ...]
@@ -82,6 +98,14 @@ class LinearStatistics:
         """Whether every row function is at hand; a question that was read back from a record has none."""
         return all(each.function is not None for each in self.statistics if isinstance(each, RowStatistic))
 
+    def check(self, terms: Terms, schema: Schema) -> None:
+        """Refuse a question whose row functions are not at hand."""
+        del terms, schema
+        if not self.is_askable:
+            raise ParameterError(
+                "a row function is kept in no file: a release that has one cannot be resumed", code="LW343"
+            )
+
     def bounds(self) -> tuple[tuple[int, int], ...]:
         """Return the least and the largest value of each statistic in one row, in multiples of ``2**-bits``."""
         return tuple(
@@ -93,29 +117,31 @@ class LinearStatistics:
         changes = [largest_change(lower, upper, relation) for lower, upper in self.bounds()]
         return Sensitivity(max_rows * sum(changes), max_rows**2 * sum(change**2 for change in changes))
 
-    def noise(self, relation: Relation, max_rows: int) -> NoiseLaw:
-        """Return the noise on each sum."""
-        return calibrated(self.sensitivity(relation, max_rows), self.cost)
+    noise = noise_for_cost
+    parts = one_table
 
     def to_dict(self) -> dict[str, Any]:
         """Return the question as plain JSON values; of a row function only its name and bounds."""
         return {
             "kind": self.kind,
             "columns": list(self.columns),
-            "groupings": [grouping.to_dict() for grouping in self.groupings],
+            "groupings": groupings_to_dict(self.groupings),
             "statistics": [each.to_dict() for each in self.statistics],
-            "cost": {"notion": self.cost.notion, "amount": str(self.cost.amount)},
+            "cost": cost_to_dict(self.cost),
         }
+
+    def read_answer(self, values: Mapping[str, Any]) -> NoisySums:
+        """Read back an answer that ``to_dict`` wrote; sizes are checked before memory is taken."""
+        return read_sums(self, values)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Read back what `to_dict` wrote; a ParameterError where it is something else."""
-        cost = read_key(values, "cost", dict)
         return cls(
             columns=read_list(values, "columns", str),
-            groupings=tuple(Grouping.from_dict(each) for each in read_list(values, "groupings", dict)),
+            groupings=read_groupings(values),
             statistics=tuple(map(statistic_from_dict, read_list(values, "statistics", dict))),
-            cost=Budget(cast("Notion", read_key(cost, "notion", str)), read_rational(cost.get("amount"))),
+            cost=read_cost(values),
         )
 
 

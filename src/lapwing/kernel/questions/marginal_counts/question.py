@@ -1,16 +1,28 @@
 """The question for a contingency table, and its answer."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, calibrated, row_sensitivity
-from lapwing.kernel.plain import MAX_CELLS, pack_counts
+from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, row_sensitivity
+from lapwing.kernel.plain import MAX_CELLS, pack_counts, read_list, unpack_counts
+from lapwing.kernel.questions.questions import (
+    NEVER,
+    TABLE,
+    cost_to_dict,
+    groupings_to_dict,
+    noise_for_cost,
+    nothing_more,
+    one_table,
+    read_cost,
+    read_groupings,
+)
 from lapwing.kernel.terms import Relation
 from lapwing.maths.arrays import read_only
 from lapwing.schema.groupings.grouping import Grouping
@@ -33,6 +45,9 @@ class MarginalCounts:
     """
 
     kind: ClassVar[str] = "MarginalCounts"
+    called: ClassVar[str] = TABLE
+    purpose: ClassVar[str] = ""
+    delta: ClassVar[Fraction] = NEVER
 
     columns: tuple[str, ...]
     groupings: tuple[Grouping, ...]
@@ -66,18 +81,27 @@ class MarginalCounts:
         """Bound the change of the table: a unit owns at most ``max_rows`` rows, and each row lies in one cell."""
         return row_sensitivity(relation, max_rows)
 
-    def noise(self, relation: Relation, max_rows: int) -> NoiseLaw:
-        """Return the noise on each cell."""
-        return calibrated(self.sensitivity(relation, max_rows), self.cost)
+    noise = noise_for_cost
+    parts = one_table
+    check = nothing_more
 
     def to_dict(self) -> dict[str, Any]:
         """Return the question as plain JSON values."""
         return {
             "kind": self.kind,
             "columns": list(self.columns),
-            "groupings": [grouping.to_dict() for grouping in self.groupings],
-            "cost": {"notion": self.cost.notion, "amount": str(self.cost.amount)},
+            "groupings": groupings_to_dict(self.groupings),
+            "cost": cost_to_dict(self.cost),
         }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Read back what `to_dict` wrote; a ParameterError where it is something else."""
+        return cls(columns=read_list(values, "columns", str), groupings=read_groupings(values), cost=read_cost(values))
+
+    def read_answer(self, values: Mapping[str, Any]) -> "NoisyCounts":
+        """Read back an answer that ``to_dict`` wrote; the size is checked before memory is taken."""
+        return NoisyCounts(self, unpack_counts(values["counts"], self.shape), NoiseLaw.from_dict(values["noise"]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

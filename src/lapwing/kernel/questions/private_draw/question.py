@@ -14,11 +14,13 @@ from lapwing.kernel.budget.budget import Budget, Notion
 from lapwing.kernel.budget.conversions import log_between, rounded_up
 from lapwing.kernel.noise_law import NoisyTable, Sensitivity
 from lapwing.kernel.plain import pack_counts, read_key, read_list, read_optional, read_rational, unpack_counts
+from lapwing.kernel.questions.questions import NEVER, Part
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.arrays import integers
 from lapwing.maths.reduced_density import EULER_ABOVE, UNIT, is_well_conditioned
 from lapwing.maths.walsh import MOST_COLUMNS, largest_odd_family, low_sets
 from lapwing.schema.groupings.grouping import Grouping
+from lapwing.schema.schemas import Schema
 
 MOST_DRAWS: Final = 2**20
 """Most rows of one answer."""
@@ -59,6 +61,9 @@ class PrivateDraw:
     """
 
     kind: ClassVar[str] = "PrivateDraw"
+    called: ClassVar[str] = "private draw"
+    purpose: ClassVar[str] = "rows drawn by chance"
+    delta: ClassVar[Fraction] = NEVER
 
     columns: tuple[str, ...]
     degree: int
@@ -125,8 +130,14 @@ class PrivateDraw:
         odd = largest_odd_family(len(self.columns), self.degree)
         return Sensitivity(2 * odd, 4 * odd)
 
-    def check_terms(self, terms: Terms) -> None:
+    def parts(self, relation: Relation, max_rows: int) -> tuple[Part, ...]:
+        """Return the one draw."""
+        del relation, max_rows
+        return (Part(None, self.cost),)
+
+    def check(self, terms: Terms, schema: Schema) -> None:
         """Refuse, before any row is read, what the price does not hold for."""
+        del schema
         if self.rows != terms.rows:
             raise ParameterError(
                 f"the private draw is for {self.rows} rows, which is not the public number of rows; take it from the "
@@ -153,6 +164,10 @@ class PrivateDraw:
             "points": None if self.points is None else self.points.tolist(),
             "ceiling": None if self.ceiling is None else str(self.ceiling),
         }
+
+    def read_answer(self, values: Mapping[str, Any]) -> "DrawnRows":
+        """Read back an answer that ``to_dict`` wrote; sizes are checked before memory is taken."""
+        return DrawnRows(self, unpack_counts(read_key(values, "rows", str), (self.draws,)))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "PrivateDraw":
@@ -282,8 +297,3 @@ class DrawnRows:
     def to_dict(self) -> dict[str, Any]:
         """Return question and answer as plain JSON values."""
         return {"question": self.question.to_dict(), "answer": {"rows": pack_counts(self.rows)}}
-
-    @classmethod
-    def from_dict(cls, question: PrivateDraw, values: Mapping[str, Any]) -> "DrawnRows":
-        """Read back the answer to a question."""
-        return cls(question, unpack_counts(read_key(values, "rows", str), (question.draws,)))
