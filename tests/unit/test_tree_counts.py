@@ -1,29 +1,25 @@
 """TreeCounts: what it costs, what a neighbour can change, and every place that an answer goes through."""
 
 import itertools
-import json
 from fractions import Fraction
 
 import numpy as np
 import polars as pl
 import pytest
 
-from helpers.bits import CountingBits, SeededBits, ZeroNoiseBits
-from lapwing.errors import BudgetError, CapacityError, ParameterError
+from helpers.bits import SeededBits, ZeroNoiseBits
+from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import Sensitivity
-from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
-from lapwing.kernel.questions.registered import answer_from_dict, question_from_dict, same_question
+from lapwing.kernel.questions.registered import answer_from_dict
 from lapwing.kernel.questions.tree_counts.answer import exact_levels
 from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
-from lapwing.kernel.room.curator import ReplayCurator
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.kernel.terms import Terms
 from lapwing.release.queries.answers import answers_in_one_frame
 from lapwing.rows.source import code_table
 from lapwing.schema.groupings.domains import Domain
-from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.groupings.hierarchies import hierarchy
 from lapwing.schema.schemas import Schema
 
@@ -182,73 +178,6 @@ def test_every_cell_of_every_released_level_gets_noise_also_the_empty_ones():
     assert all((hits[level] > 0).all() for level in (1, 3, 4))
 
 
-def test_levels_without_a_cost_draw_no_secret_words():
-    cells = {}
-    for costs in ((None, None, None, None, HALF), (None, HALF, None, None, HALF)):
-        bits = CountingBits(SeededBits(1))
-        room(bits=bits).ask(tree(costs=costs))
-        cells[costs[1]] = bits.calls
-
-    assert cells[None] < cells[HALF]
-
-
-def test_trees_and_tables_are_answered_in_the_order_of_the_batch():
-    table = MarginalCounts(
-        columns=("kind",), groupings=(identity(SCHEMA.field("kind").domain),), cost=Budget.pure(Fraction(1, 2))
-    )
-    small = tree(costs=(None, None, None, None, Budget.pure(Fraction(1, 4))))
-
-    answers = room(budget=2).ask(table, small, table, small)
-
-    assert [type(answer).__name__ for answer in answers] == ["NoisyCounts", "NoisyTree"] * 2
-    assert answers[2].counts.tolist() == [2, 2, 2, 1]
-
-
-def test_a_tree_beyond_the_budget_is_refused():
-    with pytest.raises(BudgetError, match="more than the budget"):
-        room(budget=Fraction(1, 2)).ask(tree())
-
-
-def test_a_hierarchy_of_another_domain_is_refused():
-    foreign = TreeCounts(
-        columns=("kind",), hierarchies=(hierarchy(SCHEMA.field("size").domain, 1),), schedule=(0,), costs=(None, HALF)
-    )
-
-    with pytest.raises(ParameterError, match="build it from the field's domain"):
-        room().ask(foreign)
-
-
-def test_a_recorded_tree_is_given_again_without_a_new_draw():
-    (first,) = room(bits=SeededBits(3)).ask(tree())
-    bits = CountingBits(SeededBits(4))
-
-    (again,) = room(bits=bits, recorded=[first]).ask(tree())
-
-    assert again is first
-    assert bits.count == 0
-
-
-def test_another_tree_than_the_recorded_one_is_refused():
-    (first,) = room().ask(tree())
-    other = tree(costs=(None, None, None, None, Budget.pure(1)))
-
-    with pytest.raises(ParameterError, match="another question"):
-        room(recorded=[first]).ask(other)
-    with pytest.raises(ParameterError, match="another question"):
-        ReplayCurator(TERMS, [first]).ask(other)
-
-
-def test_question_and_answer_survive_their_json_form():
-    (answer,) = room(bits=SeededBits(5)).ask(tree())
-
-    read = answer_from_dict(json.loads(json.dumps(answer.to_dict())))
-
-    assert same_question(read.question, tree())
-    assert read.noises == answer.noises
-    for one, two in zip(read.levels, answer.levels, strict=True):
-        assert (one is None and two is None) or np.array_equal(one, two)
-
-
 @pytest.mark.parametrize(
     ("path", "value"),
     [
@@ -322,11 +251,6 @@ def test_a_tree_beyond_the_cell_limit_is_refused():
             schedule=(0, 1) * 14,
             costs=(*[None] * 28, Budget.pure(1)),
         )
-
-
-def test_an_unknown_kind_is_still_refused():
-    with pytest.raises(ParameterError, match="MarginalCounts, TreeCounts"):
-        question_from_dict({"kind": "Everything"})
 
 
 def test_the_frame_of_answers_lists_each_cell_of_each_released_level():

@@ -54,7 +54,7 @@ class CategorySelection:
 
     Guarantee: ε-DP with discrete Laplace, ρ-zCDP with discrete Gaussian noise on each count, except with probability
     ``delta`` (δ-approximate), under the relation and ``max_rows`` that `noise` and `threshold` are given (proof:
-    ``curator/category_selection.proof.md``). Texts that `can_be_listed` refuses, and the field's texts for missing, are
+    ``proof.md``). Texts that `can_be_listed` refuses, and the field's texts for missing, are
     never shown.
 
     >>> towns = CategorySelection(column="town", prefix=None, cost=Budget.pure(1), delta=Fraction(1, 10**6))

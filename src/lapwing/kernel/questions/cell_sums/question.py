@@ -48,7 +48,7 @@ class CellSums:
     rows or by ``damping``, whichever is larger, in multiples of ``2**-20`` units, rounded down.
 
     Guarantee: ε-DP with discrete Laplace, ρ-zCDP with discrete Gaussian noise of one law on every number, under the
-    relation and ``max_rows`` that `sensitivity` is given (proof: ``curator/cell_sums.proof.md``).
+    relation and ``max_rows`` that `sensitivity` is given (proof: ``proof.md``).
     """
 
     kind: ClassVar[str] = "CellSums"

@@ -11,9 +11,9 @@ from lapwing.kernel.questions.cell_sums.question import NoisySums
 from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
 from lapwing.kernel.questions.linear_statistics.statistics import RowStatistic
 from lapwing.kernel.terms import Terms
+from lapwing.rows.coded_source import CodedSource
 from lapwing.rows.counting import Codes
 from lapwing.rows.out.decode import records
-from lapwing.rows.source import CodedSource
 from lapwing.schema.schemas import Schema
 
 

@@ -37,7 +37,7 @@ class LinearStatistics:
     of one row, each with public bounds inside -1 and 1.
 
     Guarantee: ε-DP with discrete Laplace, ρ-zCDP with discrete Gaussian noise of one law on every sum, under the
-    relation and ``max_rows`` that `sensitivity` is given (proof: ``curator/linear_statistics.proof.md``). Indicators
+    relation and ``max_rows`` that `sensitivity` is given (proof: ``proof.md``). Indicators
     alone are counted in whole rows; otherwise every sum is in multiples of ``2**-16``.
 
     References

@@ -37,7 +37,7 @@ class MarginalCounts:
 
     Guarantee: with discrete Laplace noise of scale ``l1 / ε`` on every cell the answer is ε-DP, with discrete
     Gaussian noise of ``sigma**2 = l2**2 / (2 ρ)`` ρ-zCDP, under the relation and ``max_rows`` that `sensitivity` is
-    given (proof: ``curator/marginal_counts.proof.md``).
+    given (proof: ``proof.md``).
 
     >>> rows = MarginalCounts(columns=(), groupings=(), cost=Budget.pure(1))
     >>> rows.shape, rows.sensitivity("replace-one", 3)

@@ -14,7 +14,7 @@ from lapwing.kernel.questions.private_draw.question import DrawnRows, PrivateDra
 from lapwing.kernel.terms import Terms
 from lapwing.maths.reduced_density import nearest_density, set_masks, sign_matrix, whole_weights
 from lapwing.maths.walsh import low_degree_sums, walsh_transform
-from lapwing.rows.source import CodedSource
+from lapwing.rows.coded_source import CodedSource
 
 
 def answer_private_draw(

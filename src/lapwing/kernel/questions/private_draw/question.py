@@ -51,7 +51,7 @@ class PrivateDraw:
     points, at most 32; bit j of a point is the code of column j.
 
     Guarantee: ``draws * row_price`` of ε-DP or ρ-zCDP for replace-one neighbours with one row per unit (proof:
-    ``curator/private_draw.proof.md``). The cost follows from the other fields, so it cannot be too small.
+    ``proof.md``). The cost follows from the other fields, so it cannot be too small.
 
     >>> question = PrivateDraw(
     ...     columns=tuple("abcdefghij"), degree=1, floor=Fraction(1, 10), rows=10**6, draws=4847, notion="pure"
@@ -228,7 +228,7 @@ def row_price(
 
     References
     ----------
-    ``curator/private_draw.proof.md``; the bound for m points is that of Boedihardjo, Strohmer and Vershynin as
+    ``proof.md``; the bound for m points is that of Boedihardjo, Strohmer and Vershynin as
     Pierquin, Zimmermann and Boussard (2312.07139) restate it, proved there anew.
 
     >>> float(1 / row_price(16, 2, Fraction(1, 10), 10**6, notion="pure"))  # rows at ε = 1

@@ -37,7 +37,7 @@ class SecondMoment:
     units of L1, as in Theorem 5.8, which is more than the true one; replace-one, unit lines in a box, and pure ε only.
 
     Guarantee: ε-DP with discrete Laplace, ρ-zCDP with discrete Gaussian noise of one law on every product, under the
-    relation and ``max_rows`` that `sensitivity` is given (proof: ``curator/second_moment.proof.md``).
+    relation and ``max_rows`` that `sensitivity` is given (proof: ``proof.md``).
     """
 
     kind: ClassVar[str] = "SecondMoment"
@@ -146,7 +146,7 @@ def product_change(coordinates: Coordinates, relation: Relation, diagonal: bool)
     Returns never exceeded; without diagonal attained by lines of one coordinate, and by centred mixes of them with
     lists of two coordinates and more.
 
-    Proof: ``curator/second_moment.proof.md``.
+    Proof: ``proof.md``.
 
     >>> from lapwing.schema.groupings.domains import Domain
     >>> from lapwing.schema.groupings.grouping import identity

@@ -53,7 +53,7 @@ class SelectWorst:
     computed where there are estimates.
 
     Guarantee: the choice is ε-DP, and (ε²/8)-zCDP, under the relation and ``max_rows`` that `sensitivity` is given
-    (proof: ``curator/select_worst.proof.md``). Layouts of the last few lists of candidates are kept, so that asking
+    (proof: ``proof.md``). Layouts of the last few lists of candidates are kept, so that asking
     again with other estimates takes about 50 ms for 2 million cells.
     """
 

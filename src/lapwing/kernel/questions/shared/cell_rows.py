@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from lapwing.kernel.questions.shared.cells import CellTree
+from lapwing.rows.coded_source import CodedSource
 from lapwing.rows.counting import KeyedColumn
-from lapwing.rows.source import CodedSource
 
 WORD = 64
 

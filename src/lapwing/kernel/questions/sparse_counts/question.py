@@ -31,7 +31,7 @@ class SparseCounts:
 
     Guarantee: every leaf gets its own noise, empty or not (the empty ones that reach the threshold are drawn without
     going through the others, by the exact law), so the answer is ε-DP under the relation and ``max_rows`` that `noise`
-    is given (proof: ``curator/sparse_counts.proof.md``).
+    is given (proof: ``proof.md``).
 
     >>> from lapwing.schema.groupings.domains import Domain
     >>> from lapwing.schema.groupings.hierarchies import hierarchy

@@ -46,7 +46,7 @@ class SplitDecisions:
     can be divided; notion: how the ε is charged: as it is, or as ε²/2.
 
     Guarantee: the answer is ε-DP under the relation and ``max_rows`` that `noise` is given (proof:
-    ``curator/split_decisions.proof.md``).
+    ``proof.md``).
     """
 
     kind: ClassVar[str] = "SplitDecisions"

@@ -56,7 +56,7 @@ class TableDistances:
     they are given.
 
     Guarantee: ε-DP with discrete Laplace, ρ-zCDP with discrete Gaussian noise on the one sum, under the relation and
-    ``max_rows`` that `sensitivity` is given (proof: ``curator/table_distances.proof.md``). A record keeps the digest in
+    ``max_rows`` that `sensitivity` is given (proof: ``proof.md``). A record keeps the digest in
     place of cells and expected counts, which are many megabytes.
     """
 

@@ -31,7 +31,7 @@ class TreeCounts:
 
     Guarantee: with noise on every cell of every released level, calibrated to the level's cost, the answer is ε-DP or
     ρ-zCDP at the sum of the costs, under the relation and ``max_rows`` that `sensitivity` is given (proof:
-    ``curator/tree_counts.proof.md``).
+    ``proof.md``).
     """
 
     kind: ClassVar[str] = "TreeCounts"
