@@ -1,6 +1,5 @@
 """lw.plan: cost lines as released, errors as proved, and nothing that needs a row."""
 
-import json
 import math
 
 import numpy as np
@@ -8,7 +7,6 @@ import polars as pl
 import pytest
 
 import lapwing as lw
-from lapwing.kernel.budget.budget import Budget
 from lapwing.model.certificate.cost_lines import CostLine
 from lapwing.schema.schemas import Schema
 
@@ -81,20 +79,6 @@ def test_the_mechanism_is_the_default_of_the_schema_and_the_rule_is_said(schema,
 
     assert planned.mechanism == name
     assert planned.reason.startswith(f"{name} is the default for {len(Schema.load(schema).columns)} columns")
-
-
-def test_a_mechanism_that_was_asked_for_is_not_called_the_default():
-    planned = lw.plan(POINTS, expected_rows=ROWS, epsilon=1, mechanism="independent")
-
-    assert planned.mechanism == "Independent"
-    assert planned.reason.startswith("It was asked for (PMM is the default for 2 columns")
-
-
-def test_the_same_settings_give_the_same_plan():
-    first, second = (lw.plan(POINTS, expected_rows=10_000, epsilon=1) for _ in range(2))
-
-    assert first == second
-    assert first.text() == second.text()
 
 
 @pytest.mark.parametrize("budget", [{"epsilon": 1}, {"rho": "0.5"}], ids=str)
@@ -210,18 +194,6 @@ def test_more_counts_take_more_time_and_memory():
     assert small.effort.memory_bytes < large.effort.memory_bytes
 
 
-def test_a_plan_is_one_line_a_screen_and_plain_values():
-    planned = lw.plan(MIXED, expected_rows=ROWS, epsilon=1, mechanism="Independent")
-
-    values = json.loads(json.dumps(planned.to_dict(), allow_nan=False))
-    assert repr(planned).startswith("<Plan: Independent, epsilon 1, 3 noisy tables, expected error 0.")
-    assert "\n" not in repr(planned)
-    assert values["costs"] == [line.to_dict() for line in planned.lines]
-    assert values["accuracy"][0]["value"] == planned.accuracy[0].value
-    assert planned.text().endswith("\n")
-    assert planned.total == Budget.pure(1)
-
-
 def wide(columns, categories=2):
     return {
         "fields": [
@@ -229,37 +201,6 @@ def wide(columns, categories=2):
             for i in range(columns)
         ]
     }
-
-
-def test_many_columns_that_cost_the_same_are_one_line():
-    same = {"fields": [{"name": f"c{i}", "type": "boolean"} for i in range(60)]}
-
-    text = lw.plan(same, expected_rows=1000, epsilon=1, mechanism="Independent").text()
-
-    assert "60 x MarginalCounts  (one column each)" in text
-    assert len(text.splitlines()) < 60  # the expected variation of 40 columns is listed
-
-
-def test_a_wide_schema_keeps_its_text_short():
-    lines = lw.plan(wide(60), expected_rows=10**7, epsilon=10, delta="1e-6").text().splitlines()
-
-    assert len(lines) < 70
-    assert any(line.startswith("and ") and line.endswith(" more") for line in lines)
-    assert any(" x MarginalCounts (chosen)" in line for line in lines)
-
-
-def test_equal_lines_of_selections_and_chosen_tables_are_shown_once():
-    planned = lw.plan(wide(5), expected_rows=10**6, epsilon=1, delta="1e-9")
-    text = planned.text()
-
-    assert sum(line.candidates is not None for line in planned.lines) == 24
-    assert [line.split("  ")[0] for line in text.splitlines() if " x " in line] == [
-        "10 x MarginalCounts (chosen)",
-        "24 x SelectWorst",
-        "24 x MarginalCounts (chosen)",
-    ]
-    assert text.count(" each\n") == 3
-    assert "the total is as planned" in text
 
 
 def test_plans_of_other_tables_with_a_delta_are_compared_by_a_figure_that_both_state():

@@ -19,17 +19,15 @@ from helpers.selections import (
 )
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.questions.registered import answer_from_dict, question_from_dict
 from lapwing.kernel.questions.select_worst.question import Selected, SelectWorst
-from lapwing.kernel.questions.tree_counts.question import TreeCounts
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.kernel.terms import Terms
 from lapwing.rows.source import code_table
 from lapwing.schema.groupings.domains import Domain
-from lapwing.schema.groupings.grouping import cut, identity, lookup, shifted
-from lapwing.schema.groupings.hierarchies import hierarchy, merged_groups
+from lapwing.schema.groupings.grouping import cut, identity, shifted
+from lapwing.schema.groupings.hierarchies import merged_groups
 from lapwing.schema.schemas import Schema
 
 FIELDS = [
@@ -116,10 +114,6 @@ def test_a_malformed_question_is_refused(parts, message):
         SelectWorst(**given | parts)
 
 
-def test_penalties_reach_from_end_to_end():
-    question(NAMES, LEVELS, (((0, 0),), ((2, 0),)), estimates=np.ones(7), penalties=[-(2**60), 2**60])
-
-
 def test_tables_beyond_the_cell_limit_are_refused_however_large_their_product():
     wide = shifted(Domain(2**32, 0, missing=True, ordered=True, continuous=True), 10)
 
@@ -140,13 +134,6 @@ def test_levels_are_nested_in_the_first_and_need_not_be_in_each_other():
     assert merged_groups(fine, thirds).tolist() == [0] * 4 + [1] * 4 + [2] * 4 + [3]
     assert merged_groups(thirds, halves) is None
     assert question(["age"], [(fine, thirds, halves)], [((0, 1),), ((0, 2),)]).candidate_count == 2
-
-
-def test_unordered_groups_may_be_merged_too():
-    domain = SCHEMA.field("kind").domain
-
-    assert merged_groups(identity(domain), lookup(domain, [1, 0, 1])).tolist() == [1, 0, 1, 2]
-    assert merged_groups(lookup(domain, [1, 0, 1]), lookup(domain, [0, 0, 1])) is None
 
 
 # ------------------------------------------------------------------------------------------------------ its price
@@ -191,22 +178,6 @@ def test_without_noise_the_worst_candidate_is_chosen():
         assert answer.choice == int(np.argmax(scores))
         assert answer.chosen == tuple(NAMES[place] for place, _ in whole.candidates[answer.choice])
         assert answer.tables == ()
-
-
-def test_the_three_kinds_are_answered_in_the_order_of_the_batch():
-    quarter = Budget.pure(Fraction(1, 4))
-    table = MarginalCounts(columns=("flag",), groupings=(LEVELS[2][0],), cost=quarter)
-    tree = TreeCounts(
-        columns=("age",), hierarchies=(hierarchy(SCHEMA.field("age").domain, 1),), schedule=(0,), costs=(None, quarter)
-    )
-    select = asked(epsilon=Fraction(1, 4))
-
-    answers = room().ask(select, table, select, select, tree, table, tree)
-
-    names = ["Selected", "NoisyCounts", "Selected", "Selected", "NoisyTree", "NoisyCounts", "NoisyTree"]
-    assert [type(answer).__name__ for answer in answers] == names
-    assert answers[1].counts.tolist() == [2, 3, 2]
-    assert answers[0].choice == answers[2].choice == answers[3].choice
 
 
 @pytest.mark.parametrize(("relation", "max_rows", "bound"), [("add-remove", 3, 3), ("replace-one", 3, 6)])

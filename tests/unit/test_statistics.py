@@ -199,11 +199,6 @@ def test_steps_are_exact_and_round_to_the_nearest(numbers, steps, expected):
     assert found.tolist() == expected
 
 
-def test_no_rows_have_no_values():
-    for statistic in (built(OLD), built(AGE), built(("in", "age", (0, 1, 2, 3)))):
-        assert statistic.values({"age": np.zeros(0, dtype=np.uint8)}).shape == (0,)
-
-
 # ------------------------------------------------------------------------------------------------------- records
 
 

@@ -17,7 +17,6 @@ from lapwing.kernel.room.room import Room
 from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.kernel.terms import Terms
 from lapwing.model.certificate.cost_lines import CostLine, counted_lines
-from lapwing.release.queries.answers import answers_in_one_frame
 from lapwing.rows.source import code_table
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.grouping import identity
@@ -126,16 +125,6 @@ def coded():
     return chunk
 
 
-def test_the_frame_of_answers_shows_the_distance_in_its_own_units():
-    (answer,) = room().ask(question())
-
-    (line,) = answers_in_one_frame([answer], SCHEMA).to_dicts()
-
-    assert line["cell"] == "(sum of absolute differences, mean of 2 tables) * 16"
-    assert line["noisy_count"] == answer.values[0]
-    assert line["noise"] == "laplace 8"
-
-
 def test_a_certificate_counts_distances_by_themselves():
     (answer,) = room().ask(question())
 
@@ -156,17 +145,6 @@ def test_all_tables_of_one_and_two_columns_and_a_sample_of_others_are_compared()
     found = public_tables(codes(schema, 30, rng), schema, rng=rng)
 
     assert [(each.ways, len(each.tables), each.possible) for each in found] == [(1, 14, 14), (2, 91, 91), (3, 128, 364)]
-
-
-def test_the_same_seed_chooses_the_same_tables_and_another_others():
-    fields = [{"name": f"c{place}", "type": "boolean"} for place in range(14)]
-    schema = Schema.from_dict({"fields": fields})
-    given = codes(schema, 30, np.random.default_rng(1))
-
-    one, same, other = (public_tables(given, schema, rng=np.random.default_rng(seed))[2] for seed in (1, 1, 2))
-
-    assert one.digest == same.digest
-    assert one.names != other.names
 
 
 def test_many_columns_give_as_many_tables_as_a_question_takes():

@@ -10,7 +10,6 @@ import pytest
 from helpers.bits import SeededBits, ZeroNoiseBits
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.noise_law import Sensitivity
 from lapwing.kernel.questions.registered import answer_from_dict
 from lapwing.kernel.questions.tree_counts.answer import exact_levels
 from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
@@ -157,15 +156,6 @@ def test_the_worst_neighbour_loses_exactly_the_sum_of_the_levels_costs(relation,
     assert max(losses) == question.cost.amount == 1
 
 
-def test_each_level_has_noise_of_its_own_cost():
-    question = tree()
-
-    laws = question.noises("replace-one", 3)
-
-    assert [None if law is None else law.parameter for law in laws] == [None, 24, None, 24, 12]
-    assert question.sensitivity("replace-one", 3) == Sensitivity(6, 18)
-
-
 def test_every_cell_of_every_released_level_gets_noise_also_the_empty_ones():
     question = tree()
     hits = [np.zeros(shape) for shape in question.shapes]
@@ -205,19 +195,6 @@ def test_a_record_that_somebody_changed_is_refused(path, value):
         answer_from_dict(record)
 
 
-def test_an_answer_of_another_shape_is_refused():
-    question = tree()
-    (answer,) = room().ask(question)
-    flat = tuple(None if level is None else level.reshape(-1) for level in answer.levels)
-
-    with pytest.raises(ParameterError, match="level 1 of a tree must be int64 of shape"):
-        NoisyTree(question, flat, answer.noises)
-    with pytest.raises(ParameterError, match="exactly where it has a cost"):
-        NoisyTree(question, (None,) * 5, answer.noises)
-    with pytest.raises(ParameterError, match="does not fit a tree of 5 levels"):
-        NoisyTree(question, answer.levels[1:], answer.noises[1:])
-
-
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
@@ -251,16 +228,6 @@ def test_a_tree_beyond_the_cell_limit_is_refused():
             schedule=(0, 1) * 14,
             costs=(*[None] * 28, Budget.pure(1)),
         )
-
-
-def test_the_frame_of_answers_lists_each_cell_of_each_released_level():
-    (answer,) = room().ask(tree())
-
-    frame = answers_in_one_frame([answer], SCHEMA)
-
-    assert frame.group_by("level").len().sort("level").rows() == [(1, 2), (3, 8), (4, 12)]
-    first = frame.row(0, named=True)
-    assert (first["columns"], first["cell"], first["noisy_count"]) == ("size x kind", "0-6 | a, b, c", 4)
 
 
 def test_a_level_of_very_many_cells_is_one_line_of_the_frame():
