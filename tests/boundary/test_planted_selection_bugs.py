@@ -10,6 +10,7 @@ from helpers.audits import flags_of
 from helpers.peeking import rows_behind
 from helpers.selections import Selecting
 from helpers.swapped import swapped
+from lapwing.kernel.noise.bernoulli import bernoulli_exp_multiples
 from lapwing.kernel.noise.laplace import discrete_laplace
 from lapwing.kernel.noise.selection import exponential_mechanism, uniform_below
 from lapwing.kernel.noise_law import Sensitivity
@@ -98,9 +99,7 @@ def permute_and_flip_at_the_price_of_bounded_range(patch):
 
 
 def answering_accepts(exponent, bits):
-    from lapwing.kernel.noise.bernoulli import bernoulli_exp
-
-    return bool(bernoulli_exp(exponent, 1, bits)[0])
+    return not exponent or bool(bernoulli_exp_multiples(np.ones(1, dtype=np.uint64), exponent, bits)[0])
 
 
 def misfits_are_looked_at(patch):

@@ -12,7 +12,7 @@ from helpers.swapped import swapped
 from lapwing.errors import DataError
 from lapwing.kernel.noise.bernoulli import bernoulli_exp_multiples
 from lapwing.kernel.noise.selection import uniform_below
-from lapwing.kernel.questions.linear_statistics.statistics import RowStatistic
+from lapwing.kernel.questions.linear_statistics.question import RowStatistic
 from lapwing.kernel.questions.second_moment import answer as second_moment
 from lapwing.kernel.questions.select_worst import answer as select_worst
 from lapwing.kernel.questions.shared.coordinates import Coordinates

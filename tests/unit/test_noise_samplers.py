@@ -10,7 +10,7 @@ import pytest
 
 from helpers.bits import CountingBits, ScriptedBits, ZeroNoiseBits
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.kernel.noise.bernoulli import bernoulli_exp, bernoulli_exp_multiples, decide
+from lapwing.kernel.noise.bernoulli import bernoulli_exp_multiples, decide
 from lapwing.kernel.noise.bits import BLOCK_WORDS, SystemBits
 from lapwing.kernel.noise.enclosures import Complement, Exponential, LaplaceTail, exp_minus
 from lapwing.kernel.noise.gaussian import discrete_gaussian
@@ -217,8 +217,8 @@ def test_bad_sizes_and_exponents_are_refused() -> None:
         discrete_laplace(Fraction(1), -1, ZeroNoiseBits())
     with pytest.raises(ParameterError, match="size must be"):
         discrete_gaussian(Fraction(1), -1, ZeroNoiseBits())
-    with pytest.raises(ParameterError, match="exponent must be"):
-        bernoulli_exp(Fraction(-1), 1, ZeroNoiseBits())
+    with pytest.raises(ParameterError, match="unit must be"):
+        bernoulli_exp_multiples(np.ones(1, dtype=np.uint64), Fraction(-1), ZeroNoiseBits())
     with pytest.raises(ParameterError, match="uint64"):
         bernoulli_exp_multiples(np.array([1]), Fraction(1), ZeroNoiseBits())  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="threshold must be"):

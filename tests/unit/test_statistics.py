@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lapwing.errors import ParameterError
-from lapwing.kernel.questions.linear_statistics.statistics import RowStatistic, Statistic, statistic_from_dict
+from lapwing.kernel.questions.linear_statistics.question import RowStatistic, Statistic, statistic_from_dict
 from lapwing.kernel.room.room import is_plain
 from lapwing.model.statistics.expressions import compiled, row_function
 from lapwing.schema.fields import Field

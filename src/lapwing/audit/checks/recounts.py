@@ -11,8 +11,7 @@ import numpy as np
 
 from lapwing.audit.checks.held import Rows
 from lapwing.kernel.questions.cell_sums.question import MEAN_BITS, CellSums
-from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
-from lapwing.kernel.questions.linear_statistics.statistics import RowStatistic, Statistic
+from lapwing.kernel.questions.linear_statistics.question import LinearStatistics, RowStatistic, Statistic
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.select_worst.question import SelectWorst

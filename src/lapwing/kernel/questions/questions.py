@@ -9,10 +9,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Final, Protocol, Self, TypeVar, cast
 
+import numpy as np
+
+from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget, Notion
 from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, calibrated
 from lapwing.kernel.plain import read_key, read_list, read_rational
 from lapwing.kernel.terms import Relation, Terms
+from lapwing.maths.arrays import read_only
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.schemas import Schema
 
@@ -153,7 +157,27 @@ def nothing_more(question: object, terms: Terms, schema: Schema) -> None:
     del question, terms, schema
 
 
-# -- Costs and groupings as plain JSON values.
+# -- Checks and records that questions and answers share.
+
+
+def check_cost(cost: Budget) -> None:
+    """Refuse a question that costs nothing."""
+    if cost.amount <= 0:
+        raise ParameterError("a question must cost more than 0; give it a share of the budget", code="LW641")
+
+
+def checked_counts(what: str, counts: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Return the numbers of an answer, read-only, if they are int64 and of this shape."""
+    if counts.dtype != np.int64 or counts.shape != shape:
+        raise ParameterError(
+            f"{what} must be int64 of shape {shape}, got {counts.dtype} of shape {counts.shape}", code="LW643"
+        )
+    return read_only(counts)
+
+
+def answer_record(question: Question, **answer: object) -> dict[str, Any]:
+    """Return question and answer as plain JSON values."""
+    return {"question": question.to_dict(), "answer": answer}
 
 
 def cost_to_dict(cost: Budget) -> dict[str, str]:

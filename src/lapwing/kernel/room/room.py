@@ -16,7 +16,7 @@ from lapwing.kernel.questions.answering import PrivateRows
 from lapwing.kernel.questions.category_selection.answer import answer_category_selection
 from lapwing.kernel.questions.cell_sums.answer import answer_cell_sums
 from lapwing.kernel.questions.linear_statistics.answer import answer_linear_statistics
-from lapwing.kernel.questions.linear_statistics.statistics import RowStatistic, Statistic
+from lapwing.kernel.questions.linear_statistics.question import RowStatistic, Statistic
 from lapwing.kernel.questions.marginal_counts.answer import answer_marginal_counts
 from lapwing.kernel.questions.private_draw.answer import answer_private_draw
 from lapwing.kernel.questions.questions import Answer, Question

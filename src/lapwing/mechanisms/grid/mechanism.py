@@ -13,9 +13,8 @@ from typing import ClassVar
 import numpy as np
 
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.noise_law import NoiseLaw, row_sensitivity
+from lapwing.kernel.noise_law import NoiseLaw, log_tail, row_sensitivity
 from lapwing.kernel.questions.questions import Answer
-from lapwing.kernel.questions.shared.laplace_events import log_tail
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells, SparseCounts
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Relation, Terms

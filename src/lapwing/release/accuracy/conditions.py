@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from lapwing.errors import ParameterError
-from lapwing.kernel.questions.linear_statistics.statistics import Statistic
+from lapwing.kernel.questions.linear_statistics.question import Statistic
 from lapwing.model.statistics.expressions import Stat, compiled
 from lapwing.schema.conditions import wanted_runs
 from lapwing.schema.groupings.domains import Domain

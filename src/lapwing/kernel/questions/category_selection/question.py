@@ -10,10 +10,16 @@ import numpy as np
 
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, row_sensitivity
+from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, row_sensitivity, tail_ratio, value_ratio
 from lapwing.kernel.plain import pack_counts, read_key, read_list, read_optional, read_rational, unpack_counts
-from lapwing.kernel.questions.questions import cost_to_dict, noise_for_cost, one_table, read_cost
-from lapwing.kernel.questions.shared.laplace_events import tail_ratio, value_ratio
+from lapwing.kernel.questions.questions import (
+    answer_record,
+    check_cost,
+    cost_to_dict,
+    noise_for_cost,
+    one_table,
+    read_cost,
+)
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.arrays import read_only
 from lapwing.maths.selection_threshold import check_delta, selection_threshold
@@ -73,8 +79,7 @@ class CategorySelection:
     most: int = 100_000
 
     def __post_init__(self) -> None:
-        if self.cost.amount <= 0:
-            raise ParameterError("a question must cost more than 0; give it a share of the budget", code="LW641")
+        check_cost(self.cost)
         check_delta(self.delta)
         _check_between("the prefix of a selection", 1 if self.prefix is None else self.prefix, LONGEST_TEXT)
         _check_between("the most texts of a selection", self.most, MOST_TEXTS)
@@ -221,12 +226,10 @@ class SelectedTexts:
 
     def to_dict(self) -> dict[str, Any]:
         """Return question and answer as plain JSON values."""
-        return {
-            "question": self.question.to_dict(),
-            "answer": {
-                "texts": list(self.texts),
-                "counts": pack_counts(self.counts),
-                "noise": self.noise.to_dict(),
-                "threshold": self.threshold,
-            },
-        }
+        return answer_record(
+            self.question,
+            texts=list(self.texts),
+            counts=pack_counts(self.counts),
+            noise=self.noise.to_dict(),
+            threshold=self.threshold,
+        )

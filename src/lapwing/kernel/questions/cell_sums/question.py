@@ -15,6 +15,9 @@ from lapwing.kernel.questions.questions import (
     NEVER,
     TABLE,
     Question,
+    answer_record,
+    check_cost,
+    checked_counts,
     cost_to_dict,
     noise_for_cost,
     nothing_more,
@@ -24,7 +27,6 @@ from lapwing.kernel.questions.questions import (
 from lapwing.kernel.questions.shared.coordinates import Coordinates
 from lapwing.kernel.questions.shared.projections import LARGEST_PROJECTION, Projection
 from lapwing.kernel.terms import Relation
-from lapwing.maths.arrays import read_only
 from lapwing.schema.groupings.grouping import Grouping
 
 Summed = Literal["rows", "vectors", "damped means"]
@@ -77,8 +79,7 @@ class CellSums:
             raise ParameterError(
                 f"damped means need coordinates of at most {MOST_MEAN_BITS} bits; use fewer", code="LW641"
             )
-        if self.cost.amount <= 0:
-            raise ParameterError("a question must cost more than 0; give it a share of the budget", code="LW641")
+        check_cost(self.cost)
         if self.projection is not None:
             self._check_projection(self.projection)
         if self.cells * self.width > MAX_CELLS:
@@ -204,13 +205,8 @@ class NoisySums:
     noise: NoiseLaw
 
     def __post_init__(self) -> None:
-        if self.values.dtype != np.int64 or self.values.shape != self.question.shape:
-            raise ParameterError(
-                f"an answer to {self.question.kind} must be int64 of shape {self.question.shape}, got "
-                f"{self.values.dtype} of shape {self.values.shape}",
-                code="LW643",
-            )
-        object.__setattr__(self, "values", read_only(self.values))
+        values = checked_counts(f"an answer to {self.question.kind}", self.values, self.question.shape)
+        object.__setattr__(self, "values", values)
 
     @property
     def tables(self) -> tuple[NoisyTable, ...]:
@@ -219,10 +215,7 @@ class NoisySums:
 
     def to_dict(self) -> dict[str, Any]:
         """Return question and answer as plain JSON values."""
-        return {
-            "question": self.question.to_dict(),
-            "answer": {"values": pack_counts(self.values), "noise": self.noise.to_dict()},
-        }
+        return answer_record(self.question, values=pack_counts(self.values), noise=self.noise.to_dict())
 
 
 def read_sums(question: AskedForSums, values: Mapping[str, Any]) -> NoisySums:

@@ -8,8 +8,7 @@ import numpy as np
 from lapwing.kernel.noise.bits import BitSource
 from lapwing.kernel.questions.answering import PrivateRows, blocks, noise_of
 from lapwing.kernel.questions.cell_sums.question import NoisySums
-from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
-from lapwing.kernel.questions.linear_statistics.statistics import RowStatistic
+from lapwing.kernel.questions.linear_statistics.question import LinearStatistics, RowStatistic
 from lapwing.kernel.terms import Terms
 from lapwing.rows.coded_source import CodedSource
 from lapwing.rows.counting import Codes

@@ -15,6 +15,9 @@ from lapwing.kernel.plain import MAX_CELLS, pack_counts, read_list, unpack_count
 from lapwing.kernel.questions.questions import (
     NEVER,
     TABLE,
+    answer_record,
+    check_cost,
+    checked_counts,
     cost_to_dict,
     groupings_to_dict,
     noise_for_cost,
@@ -24,7 +27,6 @@ from lapwing.kernel.questions.questions import (
     read_groupings,
 )
 from lapwing.kernel.terms import Relation
-from lapwing.maths.arrays import read_only
 from lapwing.schema.groupings.grouping import Grouping
 
 
@@ -63,8 +65,7 @@ class MarginalCounts:
             raise ParameterError(
                 f"MarginalCounts names a column twice in {self.columns}; name each column once", code="LW641"
             )
-        if self.cost.amount <= 0:
-            raise ParameterError("a question must cost more than 0; give it a share of the budget", code="LW641")
+        check_cost(self.cost)
         cells = math.prod(self.shape)
         if cells > MAX_CELLS:
             raise CapacityError(
@@ -117,13 +118,8 @@ class NoisyCounts:
     noise: NoiseLaw
 
     def __post_init__(self) -> None:
-        if self.counts.dtype != np.int64 or self.counts.shape != self.question.shape:
-            raise ParameterError(
-                f"an answer over {self.question.columns} must be int64 of shape {self.question.shape}, "
-                f"got {self.counts.dtype} of shape {self.counts.shape}",
-                code="LW643",
-            )
-        object.__setattr__(self, "counts", read_only(self.counts))
+        counts = checked_counts(f"an answer over {self.question.columns}", self.counts, self.question.shape)
+        object.__setattr__(self, "counts", counts)
 
     @property
     def tables(self) -> tuple[NoisyTable, ...]:
@@ -136,7 +132,4 @@ class NoisyCounts:
 
     def to_dict(self) -> dict[str, Any]:
         """Return question and answer as plain JSON values."""
-        return {
-            "question": self.question.to_dict(),
-            "answer": {"counts": pack_counts(self.counts), "noise": self.noise.to_dict()},
-        }
+        return answer_record(self.question, counts=pack_counts(self.counts), noise=self.noise.to_dict())

@@ -14,7 +14,7 @@ from lapwing.kernel.budget.budget import Budget, Notion
 from lapwing.kernel.budget.conversions import log_between, rounded_up
 from lapwing.kernel.noise_law import NoisyTable, Sensitivity
 from lapwing.kernel.plain import pack_counts, read_key, read_list, read_optional, read_rational, unpack_counts
-from lapwing.kernel.questions.questions import NEVER, Part
+from lapwing.kernel.questions.questions import NEVER, Part, answer_record
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.arrays import integers
 from lapwing.maths.reduced_density import EULER_ABOVE, UNIT, is_well_conditioned
@@ -296,4 +296,4 @@ class DrawnRows:
 
     def to_dict(self) -> dict[str, Any]:
         """Return question and answer as plain JSON values."""
-        return {"question": self.question.to_dict(), "answer": {"rows": pack_counts(self.rows)}}
+        return answer_record(self.question, rows=pack_counts(self.rows))

@@ -15,6 +15,7 @@ from lapwing.kernel.questions.cell_sums.question import NoisySums, read_sums
 from lapwing.kernel.questions.questions import (
     NEVER,
     TABLE,
+    check_cost,
     cost_to_dict,
     noise_for_cost,
     nothing_more,
@@ -57,8 +58,7 @@ class SecondMoment:
             raise ParameterError(
                 "a second moment of one column has no products between columns; ask for its totals", code="LW641"
             )
-        if self.cost.amount <= 0:
-            raise ParameterError("a question must cost more than 0; give it a share of the budget", code="LW641")
+        check_cost(self.cost)
         lines = self.coordinates.coding == "unit" and self.coordinates.convex_set == "box"
         if self.bound == "paper" and (not lines or self.cost.notion != "pure"):
             raise ParameterError(

@@ -16,7 +16,7 @@ from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoisyTable, Sensitivity, row_sensitivity
 from lapwing.kernel.plain import MAX_CELLS, read_key, read_list, read_rational
-from lapwing.kernel.questions.questions import NEVER, Part
+from lapwing.kernel.questions.questions import NEVER, Part, answer_record
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.arrays import read_only
 from lapwing.schema.groupings.grouping import Grouping
@@ -249,7 +249,7 @@ class Selected:
     def to_dict(self) -> dict[str, Any]:
         """Return question and answer as plain JSON values."""
         answer = {"choice": self.choice, "columns": list(self.chosen), "sensitivity": self.sensitivity}
-        return {"question": self.question.to_dict(), "answer": answer}
+        return answer_record(self.question, **answer)
 
 
 # -------------------------------------------------------------------------------------------------------- layouts

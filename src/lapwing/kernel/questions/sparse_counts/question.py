@@ -10,11 +10,18 @@ import numpy as np
 
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget, Notion
-from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, row_sensitivity
+from lapwing.kernel.noise_law import (
+    NoiseLaw,
+    NoisyTable,
+    Sensitivity,
+    log_tail,
+    row_sensitivity,
+    tail_ratio,
+    value_ratio,
+)
 from lapwing.kernel.plain import MAX_CELLS, pack_counts, read_key, read_rational, unpack_counts
-from lapwing.kernel.questions.questions import NEVER, TABLE, one_table
+from lapwing.kernel.questions.questions import NEVER, TABLE, answer_record, one_table
 from lapwing.kernel.questions.shared.cells import CellTree, check_listed
-from lapwing.kernel.questions.shared.laplace_events import log_tail, tail_ratio, value_ratio
 from lapwing.kernel.questions.split_decisions.question import Cell, check_epsilon, laplace_cost, laplace_noise
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.arrays import read_only
@@ -231,14 +238,12 @@ class NoisyCells:
 
     def to_dict(self) -> dict[str, Any]:
         """Return question and answer as plain JSON values."""
-        return {
-            "question": self.question.to_dict(),
-            "answer": {
-                "firsts": len(self.firsts),
-                "places": len(self.places),
-                "first_cells": pack_counts(self.firsts),
-                "listed_places": pack_counts(self.places),
-                "counts": pack_counts(self.counts),
-                "noise": self.noise.to_dict(),
-            },
-        }
+        return answer_record(
+            self.question,
+            firsts=len(self.firsts),
+            places=len(self.places),
+            first_cells=pack_counts(self.firsts),
+            listed_places=pack_counts(self.places),
+            counts=pack_counts(self.counts),
+            noise=self.noise.to_dict(),
+        )

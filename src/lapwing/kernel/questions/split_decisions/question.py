@@ -10,11 +10,10 @@ import numpy as np
 
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget, Notion
-from lapwing.kernel.noise_law import MAX_SD, NoiseLaw, NoisyTable, Sensitivity, row_sensitivity
+from lapwing.kernel.noise_law import MAX_SD, NoiseLaw, NoisyTable, Sensitivity, log_tail, row_sensitivity, tail_ratio
 from lapwing.kernel.plain import read_key, read_rational
-from lapwing.kernel.questions.questions import NEVER, one_table
+from lapwing.kernel.questions.questions import NEVER, answer_record, one_table
 from lapwing.kernel.questions.shared.cells import CellTree
-from lapwing.kernel.questions.shared.laplace_events import log_tail, tail_ratio
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.schemas import Schema
@@ -231,10 +230,7 @@ class Splits:
 
     def to_dict(self) -> dict[str, Any]:
         """Return question and answer as plain JSON values."""
-        return {
-            "question": self.question.to_dict(),
-            "answer": {"splits": self.tree.splits_to_dict(), "noise": self.noise.to_dict()},
-        }
+        return answer_record(self.question, splits=self.tree.splits_to_dict(), noise=self.noise.to_dict())
 
 
 def check_epsilon(epsilon: Fraction, notion: Notion) -> None:

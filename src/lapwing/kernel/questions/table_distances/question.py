@@ -17,6 +17,7 @@ from lapwing.kernel.plain import MAX_CELLS, read_key, read_list
 from lapwing.kernel.questions.cell_sums.question import NoisySums, read_sums
 from lapwing.kernel.questions.questions import (
     NEVER,
+    check_cost,
     cost_to_dict,
     groupings_to_dict,
     noise_for_cost,
@@ -79,8 +80,7 @@ class TableDistances:
             raise ParameterError(
                 "TableDistances needs distinct columns with one grouping each; name each once", code="LW641"
             )
-        if self.cost.amount <= 0:
-            raise ParameterError("a question must cost more than 0; give it a share of the budget", code="LW641")
+        check_cost(self.cost)
         if isinstance(self.bits, bool) or not 0 <= self.bits <= MOST_BITS:
             raise ParameterError(
                 f"the scale of distances must be 2**0 to 2**{MOST_BITS}, got {self.bits} bits", code="LW641"

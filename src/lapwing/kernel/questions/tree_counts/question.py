@@ -12,9 +12,8 @@ from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget, Notion
 from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, calibrated, row_sensitivity
 from lapwing.kernel.plain import MAX_CELLS, pack_counts, read_key, read_list, read_rational, unpack_counts
-from lapwing.kernel.questions.questions import NEVER, TABLE, Part, nothing_more
+from lapwing.kernel.questions.questions import NEVER, TABLE, Part, answer_record, checked_counts, nothing_more
 from lapwing.kernel.terms import Relation
-from lapwing.maths.arrays import read_only
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.groupings.hierarchies import Hierarchy
 
@@ -198,15 +197,10 @@ class NoisyTree:
                 raise ParameterError(
                     f"level {place} of a tree must have counts and noise exactly where it has a cost", code="LW643"
                 )
-            if counts is None:
-                continue
-            if counts.dtype != np.int64 or counts.shape != shapes[place]:
-                raise ParameterError(
-                    f"level {place} of a tree must be int64 of shape {shapes[place]}, got {counts.dtype} of shape "
-                    f"{counts.shape}",
-                    code="LW643",
-                )
-        levels = tuple(None if counts is None else read_only(counts) for counts in self.levels)
+        levels = tuple(
+            None if counts is None else checked_counts(f"level {place} of a tree", counts, shape)
+            for place, (counts, shape) in enumerate(zip(self.levels, shapes, strict=True))
+        )
         object.__setattr__(self, "levels", levels)
 
     @classmethod
@@ -244,4 +238,4 @@ class NoisyTree:
     def to_dict(self) -> dict[str, Any]:
         """Return question and answer as plain JSON values."""
         tables = [{"counts": pack_counts(table.counts), "noise": table.noise.to_dict()} for table in self.tables]
-        return {"question": self.question.to_dict(), "answer": {"tables": tables}}
+        return answer_record(self.question, tables=tables)
