@@ -93,27 +93,6 @@ def test_both_relations_and_several_rows_per_unit_spend_exactly_the_budget(relat
         assert model.rows == 40_000
 
 
-def test_dates_datetimes_and_reals_keep_their_law_and_their_ties():
-    release = lw.synthesize(
-        table(20_000),
-        schema_of(*FIELDS),
-        epsilon=2,
-        delta="1e-6",
-        mechanism=Adaptive(particles=4000, rounds=10),
-        seed=1,
-    )
-
-    rows, real = release.sample(20_000, seed=1), table(20_000)
-    assert rows["day"].is_null().mean() == pytest.approx(real["day"].is_null().mean(), abs=0.02)
-    assert (rows["at"] > datetime(2020, 2, 20)).mean() > 0.97
-    for flag in (True, False):
-        own, true = rows.filter(flag=flag), real.filter(flag=flag)
-        assert own["age"].mean() == pytest.approx(true["age"].mean(), abs=4)
-        assert own.filter(pl.col("size") <= 1)["size"].mean() == pytest.approx(
-            true.filter(pl.col("size") <= 1)["size"].mean(), abs=0.12
-        )
-
-
 # ----------------------------------------------------------------------------------------------------- what is asked
 
 
@@ -133,22 +112,6 @@ def test_no_two_columns_are_together_twice_in_a_round():
     together = [pair for columns in asked_tables(answers) for pair in itertools.combinations(columns, 2)]
     assert sum(isinstance(each, Selected) for each in answers) == len(asked_tables(answers)) >= 3
     assert len(set(together)) == len(together)
-
-
-def test_the_tables_of_a_single_round_span_all_columns_before_they_repeat():
-    names = [f"c{number}" for number in range(8)]
-    flag = np.random.default_rng(1).random(3000) < 0.5
-    copies = pl.DataFrame({name: flag if at < 6 else ~flag for at, name in enumerate(names)})
-
-    _, answers = run(Adaptive(particles=400, rounds=1), copies, schema_of(*({**FLAG, "name": name} for name in names)))
-
-    tied = {name: {name} for name in names}
-    for columns in asked_tables(answers):
-        parts = [tied[name] for name in columns]
-        if len(set(map(id, parts))) < len(parts):
-            break
-        tied |= dict.fromkeys(set().union(*parts), set().union(*parts))
-    assert tied[names[0]] == set(names)
 
 
 def test_categories_that_tell_another_column_do_so_one_by_one():

@@ -20,7 +20,6 @@ from lapwing.kernel.room.room import Room
 from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.kernel.terms import Terms
 from lapwing.model.certificate.cost_lines import CostLine, counted_lines
-from lapwing.release.queries.answers import answer_table, answers_in_one_frame
 from lapwing.rows.source import code_table
 
 TERMS = Terms(relation="add-remove")
@@ -224,19 +223,6 @@ def test_a_certificate_counts_lists_by_themselves():
 
     assert counted_lines(lines) == "1 noisy category list"
     assert counted_lines(lines * 2) == "2 noisy category lists"
-
-
-def test_the_frame_of_answers_shows_each_text_with_its_count():
-    inside = room(["Bern"] * 60 + ["Basel"] * 70)
-    (answer,) = inside.ask(question())
-
-    table = answer_table(answer, answer.tables[0], open_schema(has_unit=False))
-
-    assert table.columns == ["town", "noisy_count", "noise_sd"]
-    assert table.rows() == [("Basel", 70, answer.noise.sd), ("Bern", 60, answer.noise.sd)]
-    lines = answers_in_one_frame([answer], open_schema(has_unit=False))
-    assert lines["cell"].to_list() == ["Basel", "Bern"]
-    assert lines["noise"].to_list() == ["laplace 1/2"] * 2
 
 
 # ---------------------------------------------------------------------------------------------------- the loss told

@@ -5,7 +5,6 @@ import re
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
 import polars as pl
 import pytest
 
@@ -14,13 +13,7 @@ from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw, Sensitivity
 from lapwing.kernel.plain import rational_text
-from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
-from lapwing.kernel.terms import Terms
 from lapwing.model.certificate.certificate import Certificate, CostLine, LedgerEntry, Statement
-from lapwing.schema.groupings.domains import Domain
-from lapwing.schema.groupings.grouping import identity
-
-FLAG = identity(Domain(2, 0, False, True, False))
 
 
 def _line(cost: Budget, **changes: Any) -> CostLine:
@@ -121,17 +114,6 @@ def test_laplace_noise_costs_half_its_epsilon_squared_in_rho():
 
     with pytest.raises(ParameterError, match="loses more privacy"):
         _line(Budget.zcdp("0.49"), noise=NoiseLaw("laplace", Fraction(1)))
-
-
-def test_a_line_can_be_made_from_an_answer():
-    question = MarginalCounts(columns=("flag",), groupings=(FLAG,), cost=Budget.pure(1))
-    answer = NoisyCounts(question, np.zeros(3, dtype=np.int64), question.noise("replace-one", 3))
-
-    (line,) = CostLine.of(answer, Terms(relation="replace-one", max_rows=3))
-
-    assert line.sensitivity == Sensitivity(6, 18)
-    assert line.noise == NoiseLaw("laplace", Fraction(6))
-    assert line.cost == Budget.pure(1)
 
 
 @pytest.mark.parametrize(

@@ -117,28 +117,6 @@ def test_a_table_that_competed_is_measured_without_another_pass():
     assert found[0].sum() == DATA.height
 
 
-def test_only_tables_that_did_not_compete_are_counted_for_a_batch():
-    source = CountingSource(SOURCE)
-    open_room = room(source=source, budget=Budget.pure(10))
-    open_room.ask(question(NAMES, LEVELS, PAIRS[:1]))
-    single, other = ((0, 0),), ((0, 0), (2, 0))
-
-    answers = open_room.ask(*map(table_of, (single, PAIRS[0], other)))
-
-    assert source.passes[1:] == [[("kind",), ("kind", "flag")]]
-    expected = room(budget=Budget.pure(10)).ask(*map(table_of, (single, PAIRS[0], other)))
-    assert [each.counts.tolist() for each in answers] == [each.counts.tolist() for each in expected]
-
-
-def test_noise_on_a_kept_table_is_fresh_each_time():
-    open_room = room(bits=SeededBits(3), budget=Budget.pure(10))
-    open_room.ask(asked())
-
-    first, second = (open_room.ask(table_of(PAIRS[0]))[0].counts for _ in range(2))
-
-    assert not np.array_equal(first, second)
-
-
 def test_a_table_of_the_same_columns_and_other_groups_is_counted():
     source = CountingSource(SOURCE)
     open_room = room(source=source, budget=Budget.pure(10))

@@ -126,27 +126,6 @@ def test_with_lemma_10_no_empty_cell_is_split():
 
 
 @pytest.mark.parametrize(
-    ("rows", "epsilon", "free"),
-    [(10, 1, 0), (100, 1, 0), (1000, 1, 3), (10**5, 1, 10), (10**5, "0.1", 6), (10**12, 1, 16)],
-)
-def test_free_levels_grow_with_rows_and_budget(rows, epsilon, free):
-    terms = Terms(relation="add-remove", expected_rows=rows)
-
-    (decisions, _) = planned(KDTree(), unit_columns(2), Budget.pure(epsilon), terms)
-
-    assert decisions.tree.first == free == min(16, max(0, round(math.log2(rows * float(epsilon))) - 7))
-
-
-def test_the_papers_rule_cuts_each_column_three_times_below_the_free_levels():
-    few, many = (Terms(relation="add-remove", expected_rows=rows) for rows in (10, 10**5))
-    given = KDTree(split_rule="paper", coarse=0.5)
-
-    assert {planned(given, unit_columns(2), terms=each)[0].tree.depth for each in (few, many)} == {8}
-    assert planned(KDTree(split_rule="paper"), unit_columns(2), terms=few)[0].tree.depth == 6
-    assert planned(KDTree(split_rule="paper"), unit_columns(2), terms=many)[0].tree.depth == 16
-
-
-@pytest.mark.parametrize(
     "mechanism",
     [
         KDTree(),

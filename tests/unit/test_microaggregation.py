@@ -88,37 +88,10 @@ def test_texts_that_are_no_setting_are_refused(text, message):
 # --------------------------------------------------------------------------------------------- questions and budget
 
 
-@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
-def test_wide_columns_are_counted_finely_and_a_public_number_of_rows_is_not_asked_for(relation):
-    number = ["rows"] if relation == "add-remove" else []
-    cells = ["SecondMoment", "rows", "vectors"]
-
-    assert asked(run(Microaggregation(), FLAGS, flags(4), relation=relation)[1]) == [*number, "vectors", *cells]
-    assert asked(run(Microaggregation(directions=1), *reversed(TABLES["mixed"]), relation=relation)[1]) == [
-        "MarginalCounts",
-        *number,
-        "vectors",
-        *cells,
-    ]
-    once = [*number, "vectors"]
-    assert asked(run(Microaggregation(directions=0), FLAGS, flags(4), relation=relation)[1]) == 2 * once
-    assert asked(run(Microaggregation(directions=9), *reversed(TABLES["one flag"]), relation=relation)[1]) == 2 * once
-
-
 def test_no_second_moment_is_bought_where_noise_alone_would_pass_any_eigenvalue():
     _, answers = run(Microaggregation(), FLAGS.head(100), flags(4), budget=Budget.pure("0.01"), relation="replace-one")
 
     assert asked(answers) == ["vectors", "vectors"]
-
-
-def test_the_paper_s_constants_spend_a_third_on_each_question():
-    _, answers = run(PAPER, FLAGS, flags(4), relation="replace-one")
-
-    assert asked(answers) == ["SecondMoment", "rows", "damped means"]
-    assert [str(answer.question.cost.amount) for answer in answers] == ["1/3"] * 3
-    assert answers[2].question.damping == 9  # the root of 4 * 20 / 1, rounded up
-    given = Microaggregation(constants="paper", damping=77)
-    assert run(given, FLAGS, flags(4), relation="replace-one")[1][2].question.damping == 77
 
 
 @pytest.mark.parametrize("max_rows", [1, 3])

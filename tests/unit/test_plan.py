@@ -100,18 +100,6 @@ def test_the_mean_variation_of_independent_columns_stays_below_its_bound(budget,
     assert bound <= 8 * np.mean(found)
 
 
-def test_the_bound_of_independent_columns_follows_the_noise_law():
-    schema = {"fields": [{"name": f"c{i}", **UNIT} for i in range(4)]}
-
-    planned = lw.plan(schema, expected_rows=100_000, epsilon=1, mechanism=lw.Independent(groups=64))
-
-    groups, deviation = 67, planned.lines[0].noise.sd
-    total = deviation * math.sqrt(groups / 4)
-    assert planned.accuracy[0].value == pytest.approx((groups * deviation / 2 + total) / 100_000, rel=1e-9)
-    assert deviation == pytest.approx(math.sqrt(2) * 4, rel=0.01)
-    assert [statement.kind for statement in planned.accuracy] == ["expected error"] + 4 * ["expected total variation"]
-
-
 def test_a_tree_has_the_simulated_bound_with_its_error_and_the_published_one():
     planned = lw.plan(POINTS, expected_rows=10_000, epsilon=1)
 
@@ -187,13 +175,6 @@ def test_where_no_delta_goes_with_the_budget_none_is_compared(budget):
     assert "Pure ε" not in planned.text()
 
 
-def test_more_counts_take_more_time_and_memory():
-    small, large = (lw.plan(POINTS, expected_rows=10_000, epsilon=1, mechanism=lw.PMM(depth=d)) for d in (6, 18))
-
-    assert small.effort.seconds < large.effort.seconds
-    assert small.effort.memory_bytes < large.effort.memory_bytes
-
-
 def wide(columns, categories=2):
     return {
         "fields": [
@@ -201,30 +182,6 @@ def wide(columns, categories=2):
             for i in range(columns)
         ]
     }
-
-
-def test_plans_of_other_tables_with_a_delta_are_compared_by_a_figure_that_both_state():
-    many = {"fields": [{"name": f"c{i}", "type": "boolean"} for i in range(40)]}
-
-    planned = lw.plan(many, expected_rows=10_000, epsilon=1)
-
-    gain, (stated,) = planned.delta_gain, [each for each in planned.accuracy if each.text == planned.delta_gain.what]
-    assert gain.what != planned.accuracy[0].text
-    assert gain.pure == stated.value
-    assert gain.with_delta < gain.pure
-
-
-def test_time_and_memory_of_an_adaptive_release_follow_particles_rounds_and_columns():
-    def effort(columns=6, rows=10**6, **settings):
-        schema = wide(columns)
-        return lw.plan(schema, expected_rows=rows, rho=1, mechanism=lw.Adaptive(**settings)).effort
-
-    usual = effort()
-
-    for more in (effort(particles=200_000), effort(rounds=500), effort(columns=40), effort(rows=10**7)):
-        assert more.seconds > usual.seconds
-    assert effort(columns=40).memory_bytes > usual.memory_bytes
-    assert 1 < usual.seconds < 60
 
 
 @pytest.mark.parametrize(

@@ -90,10 +90,6 @@ def test_as_many_rows_are_drawn_as_the_budget_allows():
         assert answer.question.cost.amount <= granted < answer.question.cost.amount + 2 * answer.question.row_price
 
 
-def test_no_more_rows_are_drawn_than_an_answer_may_hold():
-    assert released(epsilon=10**8).model.rows == 2**20
-
-
 def test_more_rows_than_the_budget_allows_are_refused_before_any_debit(tmp_path):
     ledger = tmp_path / "budget.db"
     lapwing(
@@ -243,13 +239,6 @@ def test_drawing_so_many_rows_from_the_model_gives_exactly_the_drawn_rows():
     codes = np.stack([out[f"x{place}"].to_numpy().astype(int) for place in range(3)])
     shown = (codes << np.arange(3)[:, np.newaxis]).sum(axis=0)
     assert sorted(shown.tolist()) == sorted(answer.rows.tolist())
-
-
-def test_a_query_has_no_interval_because_no_noisy_answer_covers_it():
-    shown = released(epsilon=30).query(["x0"])
-
-    assert shown["share"].sum() == pytest.approx(1)
-    assert shown["lower"].null_count() == shown.height
 
 
 def test_the_certificate_says_research_and_what_is_proved():

@@ -73,19 +73,6 @@ def answer(**changes):
     return NoisyCells(**parts | changes)
 
 
-def test_an_answer_by_hand_names_its_leaves():
-    levels, cells = answer().leaves
-
-    # Of (0, 0) and (3, 1), level 4 has (0, 0) | (3, 1) (3, 2); y = 0 goes on as it is, which leaves it a leaf here.
-    listed = [(level, cell) for level, found in TREE.leaves() for cell in found.tolist()]
-    assert list(zip(levels.tolist(), cells.tolist(), strict=True)) == [
-        (3, [0, 1]),
-        (3, [2, 0]),
-        listed[0],
-        listed[3],
-    ]
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -147,16 +147,6 @@ def test_all_tables_of_one_and_two_columns_and_a_sample_of_others_are_compared()
     assert [(each.ways, len(each.tables), each.possible) for each in found] == [(1, 14, 14), (2, 91, 91), (3, 128, 364)]
 
 
-def test_many_columns_give_as_many_tables_as_a_question_takes():
-    fields = [{"name": f"c{place}", "type": "boolean"} for place in range(120)]
-    schema, rng = Schema.from_dict({"fields": fields}), np.random.default_rng(1)
-
-    _, pairs, _ = public_tables(codes(schema, 5, rng), schema, rng=rng)
-
-    assert (len(pairs.tables), pairs.possible) == (MOST_TABLES, 7140)
-    assert len({place for table in pairs.tables for place in table}) == 120
-
-
 def test_fewer_tables_are_compared_where_they_would_list_too_many_cells(monkeypatch):
     monkeypatch.setattr(public_side, "MOST_LISTED", 1000)
     fields = [{"name": name, "type": "integer", "constraints": {"minimum": 0, "maximum": 10**6}} for name in "abcdef"]
@@ -166,16 +156,6 @@ def test_fewer_tables_are_compared_where_they_would_list_too_many_cells(monkeypa
 
     assert [len(each.tables) for each in found] == [6, 2, 2]
     assert all(sum(map(len, each.cells)) <= 1000 for each in found[1:])
-
-
-def test_a_table_is_always_kept_and_tables_of_too_many_cells_are_left_out():
-    fields = [{"name": name, "type": "string", "categories": [f"v{each}" for each in range(3000)]} for name in "abcdef"]
-    schema, rng = Schema.from_dict({"fields": fields}), np.random.default_rng(1)
-
-    found = public_tables(codes(schema, 10, rng), schema, ways=[1, 5, 6], rng=rng)
-
-    assert [each.ways for each in found] == [1, 5]
-    assert max(int(cells[-1]) for cells in found[1].cells) > 2**32
 
 
 @pytest.mark.parametrize("change", ["counts", "names", "rows"])

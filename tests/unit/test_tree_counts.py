@@ -16,7 +16,6 @@ from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.kernel.terms import Terms
-from lapwing.release.queries.answers import answers_in_one_frame
 from lapwing.rows.source import code_table
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.hierarchies import hierarchy
@@ -228,17 +227,3 @@ def test_a_tree_beyond_the_cell_limit_is_refused():
             schedule=(0, 1) * 14,
             costs=(*[None] * 28, Budget.pure(1)),
         )
-
-
-def test_a_level_of_very_many_cells_is_one_line_of_the_frame():
-    schema = Schema.from_dict(
-        {"fields": [{"name": "x", "type": "number", "constraints": {"minimum": 0, "maximum": 1}}]}
-    )
-    nested = hierarchy(schema.field("x").domain, 18)
-    question = TreeCounts(columns=("x",), hierarchies=(nested,), schedule=(0,) * 18, costs=(*[None] * 18, HALF))
-    (answer,) = room(data=pl.DataFrame({"x": [0.5, 0.7]}), schema=schema).ask(question)
-
-    frame = answers_in_one_frame([answer], schema)
-
-    assert frame.select("cell", "noisy_count").rows() == [("all 131073 cells", 2)]
-    assert frame["noise_sd"].item() == pytest.approx(answer.noises[-1].sd * 131073**0.5)

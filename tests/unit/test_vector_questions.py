@@ -24,7 +24,7 @@ from lapwing.kernel.room.room import Room
 from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.kernel.terms import Terms
 from lapwing.schema.groupings.domains import Domain
-from lapwing.schema.groupings.grouping import evenly, identity
+from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
 
 BOX = coordinates_of(("line", "line or missing", "list of 3"))
@@ -211,35 +211,6 @@ def test_the_paper_s_bound_is_for_replaced_rows_only():
 # ------------------------------------------------------------------------------------------------ shapes and pairs
 
 
-def test_groups_lie_on_a_line_by_their_middle_codes():
-    domain = Domain(9, 0, False, True, False)
-    coordinates = Coordinates(
-        columns=("a",), groupings=(evenly(domain, 3),), kinds=("line",), listed=(0,), coding="unit", bits=3
-    )
-
-    assert coordinates.vectors({"a": np.array([0, 2, 3, 8, 9])})[:, 0].tolist() == [1, 1, 4, 7, 0]
-
-
-def test_a_column_of_one_value_lies_at_zero():
-    coordinates = Coordinates(
-        columns=("a",), groupings=(identity(Domain(1, 0, True, True, False)),), kinds=("line",), listed=(1,)
-    )
-
-    assert coordinates.vectors({"a": np.array([0, 1])}).tolist() == [[0, 0], [0, 1]]
-
-
-def test_each_unordered_pair_is_asked_once():
-    between, all_pairs = moment_asked(BOX), moment_asked(BOX, diagonal=True)
-
-    pairs = list(zip(*(each.tolist() for each in all_pairs.pairs), strict=True))
-    assert pairs == [(i, j) for i in range(6) for j in range(i, 6)]
-    owners = [0, 1, 1, 2, 2, 2]
-    assert list(zip(*(each.tolist() for each in between.pairs), strict=True)) == [
-        (i, j) for i, j in pairs if owners[i] != owners[j]
-    ]
-    assert (between.shape, all_pairs.shape) == ((11,), (21,))
-
-
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 def test_the_noise_is_that_of_the_sensitivity(relation):
     question = moment_asked(coordinates_of(("line",) * 4), cost=Budget.pure("1/2"))
@@ -274,20 +245,6 @@ def room(*, bits=None, budget=9, rows=()):
     source = Table(FLAGS, np.array(rows, dtype=np.int64))
     terms = Terms(relation="add-remove")
     return Room(source, SCHEMA, terms, Budget.pure(budget), bits=bits or SystemBits(), sink=NoTranscript())
-
-
-def test_answers_come_in_the_order_of_the_questions_and_nearly_exact_for_a_large_budget():
-    cost = Budget.pure(10**6)
-    asked = [
-        sums_asked(FLAGS, CUTS, "rows", cost=cost),
-        moment_asked(FLAGS, cost=cost),
-        sums_asked(FLAGS, CUTS, cost=cost),
-    ]
-
-    answers = room(budget=10**7, rows=[[0, 0], [1, 1], [1, 0], [2, 1]]).ask(*asked)
-
-    assert [answer.question for answer in answers] == asked
-    assert [answer.values.tolist() for answer in answers] == [[1, 3], [1], [[-1, -1], [2, 1]]]
 
 
 @pytest.mark.parametrize("rows", [[], [[1, 1]], [[0, 1]] * 5])

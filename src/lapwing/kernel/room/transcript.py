@@ -1,8 +1,7 @@
 """The transcript: every question with its answer, durable before a mechanism sees the answer.
 
-A JSON lines file. The first line is the header (public settings), each further line one answer. It holds released
-numbers only, so that it may be published once the release is finished; before, it is its owner's only, and so is the
-file. `lapwing resume` replays it free of charge.
+JSON lines: a header with public settings, then an answer in each line. It holds released numbers only; until the
+release is finished it is its owner's only. `lapwing resume` replays it free of charge.
 """
 
 import json
