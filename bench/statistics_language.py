@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lapwing.kernel.questions.linear_statistics.statistics import Statistic
+from lapwing.kernel.questions.linear_statistics.question import Statistic
 from lapwing.model.statistics.expressions import compiled, row_function
 from lapwing.rows.out.decode import records
 from lapwing.rows.source import code_table

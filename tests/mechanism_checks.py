@@ -17,8 +17,8 @@ from lapwing.audit.pairs import neighbour_pair
 from lapwing.audit.replay import UNRECORDED, audit_pair
 from lapwing.errors import ParameterError
 from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.room.curator import ReplayCurator
 from lapwing.kernel.room.opening import public_terms
-from lapwing.kernel.room.replay import ReplayCurator
 from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import check_mechanism, registration_of

@@ -8,7 +8,7 @@ import pytest
 from helpers.bits import SeededBits
 from helpers.float_free import IntegersOnly, floats_in
 from helpers.source_tree import PACKAGE, python_files
-from lapwing.kernel.noise.bernoulli import bernoulli_exp, bernoulli_exp_multiples
+from lapwing.kernel.noise.bernoulli import bernoulli_exp_multiples
 from lapwing.kernel.noise.enclosures import LaplaceTail
 from lapwing.kernel.noise.gaussian import discrete_gaussian
 from lapwing.kernel.noise.geometric import survivors
@@ -97,7 +97,6 @@ def test_no_array_computed_from_secret_words_is_floating_point(parameter: Fracti
         discrete_laplace_at_least(-1, parameter, size, bits),
         discrete_gaussian(parameter, size, bits),
         discrete_gaussian(parameter**2, size, bits),
-        bernoulli_exp(parameter, size, bits),
         bernoulli_exp_multiples(np.arange(size, dtype=np.uint64), parameter, bits),
         survivors(size, LaplaceTail(parameter, 2), bits),
         np.array([exponential_mechanism(np.arange(size), parameter, 1, bits)]),

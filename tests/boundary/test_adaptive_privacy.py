@@ -20,9 +20,9 @@ from lapwing.audit.replay import audit_pair
 from lapwing.errors import LapwingError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise.bits import SystemBits
-from lapwing.kernel.questions.questions import answer_from_dict
+from lapwing.kernel.questions.registered import answer_from_dict
 from lapwing.kernel.questions.select_worst.question import Selected
-from lapwing.kernel.room.replay import ReplayCurator
+from lapwing.kernel.room.curator import ReplayCurator
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.adaptive.mechanism import Adaptive

@@ -15,7 +15,7 @@ from lapwing.audit.mechanism_pairs import targets
 from lapwing.audit.run import audit
 from lapwing.kernel.noise.gaussian import discrete_gaussian
 from lapwing.kernel.noise.laplace import discrete_laplace
-from lapwing.kernel.room.room import _QUESTIONS
+from lapwing.kernel.questions.registered import KINDS
 from lapwing.mechanisms.registry import MECHANISMS
 from lapwing.rows.source import code_table
 
@@ -32,7 +32,7 @@ def test_everything_that_makes_releases_and_every_question_is_audited_and_passes
         "evaluate",
         "link",
     }
-    assert {each.question for each in report.questions} == {kind.__name__ for kind in _QUESTIONS}
+    assert {each.question for each in report.questions} == set(KINDS)
     assert {each.question for each in report.questions} == frozenset().union(*(r.questions for r in report.releases))
     for kind in targets().values():
         lines = [each for each in report.releases if each.name == kind.name]

@@ -26,8 +26,8 @@ from helpers.linked_runs import linked_pair
 from helpers.private_draws import cube_schema
 from helpers.same_rows import FORMS, real_columns, same_rows
 from lapwing.audit.pairs import neighbour_pair
+from lapwing.kernel.questions.registered import REGISTERED
 from lapwing.kernel.questions.second_moment.answer import blocks
-from lapwing.kernel.room import room
 from lapwing.rows.linked import code_linked
 
 WORKER = Path(__file__).resolve().parents[1] / "helpers" / "determinism_worker.py"
@@ -85,7 +85,7 @@ def test_every_form_of_a_real_table_gives_the_same_exact_parts(name, rows, share
 def test_every_question_of_the_closed_set_is_looked_at():
     every = [*asked(*generated(1, 3), "add-remove"), *asked(*two_valued(50, 1), "replace-one")]
 
-    assert {type(question) for run in every for question in run.questions} == set(room._QUESTIONS)
+    assert {type(question) for run in every for question in run.questions} == set(REGISTERED)
 
 
 # -------------------------------------------------------------------------------------------------- order and chunks

@@ -4,7 +4,6 @@ import os
 import signal
 from collections import Counter
 from fractions import Fraction
-from typing import get_args
 
 import numpy as np
 import polars as pl
@@ -18,7 +17,7 @@ from lapwing.errors import CapacityError, DataError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.noise.bits import SystemBits
-from lapwing.kernel.questions.questions import KnownQuestion
+from lapwing.kernel.questions.registered import KINDS
 from lapwing.kernel.room.drawing import Drawing
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.room.transcript import NoTranscript, continue_transcript, create_transcript
@@ -106,7 +105,7 @@ def ended(path):
 
 
 def test_every_question_is_among_those_that_are_ended():
-    assert set(QUESTIONS) == {kind.__name__ for kind in get_args(KnownQuestion)}
+    assert set(QUESTIONS) == set(KINDS)
 
 
 def end_runs(kind, error, folder):

@@ -12,6 +12,7 @@ from helpers.vectors import Rows
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.questions.answering import PrivateRows
 from lapwing.kernel.questions.linear_statistics.answer import answer_linear_statistics, exact_statistics
 from lapwing.kernel.terms import Terms
 from lapwing.schema.schemas import Schema
@@ -31,7 +32,7 @@ def asked(*statistics):
 def answer(question, ages):
     """Return the answer of the room about rows of these ages."""
     source, terms = Rows(question, [[age] for age in ages]), Terms(relation="add-remove")
-    (found,) = answer_linear_statistics([question], source, terms, SystemBits(), schema=SCHEMA)
+    (found,) = answer_linear_statistics([question], PrivateRows.of(source, SCHEMA), terms, SystemBits())
     return found
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from helpers.audits import flags_of
 from helpers.peeking import rows_behind
+from helpers.swapped import swapped
 from lapwing.audit.held import PlaybackBits, RecordingBits
 from lapwing.audit.replay import audit_pair
 from lapwing.kernel.budget.budget import Budget
@@ -193,12 +194,12 @@ def the_last_stage_of_a_wide_column_costs_twice_its_share(patch):
 
 
 def a_selection_is_drawn_with_the_sensitivity_of_one_row(patch):
-    honest = rooms.answer_select_worst
+    def make(honest):
+        return lambda questions, rows, terms, bits: honest(
+            questions, rows, replace(terms, max_rows=1, relation="add-remove"), bits
+        )
 
-    def answer(questions, tables, terms, bits):
-        return honest(questions, tables, replace(terms, max_rows=1, relation="add-remove"), bits)
-
-    patch.setattr(rooms, "answer_select_worst", answer)
+    swapped(patch, "SelectWorst", make)
 
 
 def a_selection_stays_out_of_the_record(patch):
@@ -206,7 +207,7 @@ def a_selection_stays_out_of_the_record(patch):
 
     def drawn(self, kind, asked):
         if kind is SelectWorst:
-            rooms.answer_select_worst(asked, self._counted, self._terms, self._bits._bits)
+            rooms.ANSWERS["SelectWorst"](asked, self._rows, self._terms, self._bits._bits)
         return honest(self, kind, asked)
 
     patch.setattr(rooms.Room, "_drawn", drawn)
@@ -214,7 +215,7 @@ def a_selection_stays_out_of_the_record(patch):
 
 def noise_of_a_selection_is_used_again(patch):
     words = []
-    select, count = rooms.answer_select_worst, rooms.answer_marginal_counts
+    select, count = rooms.ANSWERS["SelectWorst"], rooms.ANSWERS["MarginalCounts"]
 
     def choose(questions, tables, terms, bits):
         recording = RecordingBits(bits)
@@ -226,15 +227,15 @@ def noise_of_a_selection_is_used_again(patch):
         again = Again(words.pop(), bits) if words else bits
         return count(questions, source, terms, again)
 
-    patch.setattr(rooms, "answer_select_worst", choose)
-    patch.setattr(rooms, "answer_marginal_counts", measure)
+    swapped(patch, "SelectWorst", lambda _: choose)
+    swapped(patch, "MarginalCounts", lambda _: measure)
 
 
 def noise_stays_in_kept_tables(patch):
-    honest = rooms.answer_marginal_counts
+    honest = rooms.ANSWERS["MarginalCounts"]
 
-    def answer(questions, tables, terms, bits):
-        answers = honest(questions, tables, terms, bits)
+    def answer(questions, rows, terms, bits):
+        answers, tables = honest(questions, rows, terms, bits), rows.tables
         for each in answers:
             axes = zip(each.question.columns, each.question.groupings, strict=True)
             key = tuple(tables._numbers.get(axis, -1) for axis in axes)
@@ -242,7 +243,7 @@ def noise_stays_in_kept_tables(patch):
                 tables._tables[key] = each.counts.reshape(-1)
         return answers
 
-    patch.setattr(rooms, "answer_marginal_counts", answer)
+    swapped(patch, "MarginalCounts", lambda _: answer)
 
 
 class Again:

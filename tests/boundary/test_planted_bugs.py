@@ -11,6 +11,7 @@ import lapwing.kernel.questions.marginal_counts.answer as answering
 from helpers.audits import flags_of
 from helpers.changed_source import Changed
 from helpers.peeking import rows_behind
+from helpers.swapped import swapped
 from lapwing.errors import DataError
 from lapwing.kernel.noise.gaussian import discrete_gaussian
 from lapwing.kernel.noise.laplace import discrete_laplace
@@ -108,22 +109,22 @@ def only_the_first_question_is_charged(patch):
 def the_number_of_rows_is_shown(patch):
     honest = answering.answer_marginal_counts
 
-    def change(questions, source, terms, bits):
-        sys.stdout.write(f"counted {source.count([()])[0][0]} rows")
-        return honest(questions, source, terms, bits)
+    def change(questions, rows, terms, bits):
+        sys.stdout.write(f"counted {rows.tables.count([()])[0][0]} rows")
+        return honest(questions, rows, terms, bits)
 
-    patch.setattr("lapwing.kernel.room.room.answer_marginal_counts", change)
+    swapped(patch, "MarginalCounts", lambda _: change)
 
 
 def an_error_that_depends_on_rows(patch):
     honest = answering.answer_marginal_counts
 
-    def change(questions, source, terms, bits):
-        if source.count([()])[0][0] > 8:
+    def change(questions, rows, terms, bits):
+        if rows.tables.count([()])[0][0] > 8:
             raise DataError("too many rows")
-        return honest(questions, source, terms, bits)
+        return honest(questions, rows, terms, bits)
 
-    patch.setattr("lapwing.kernel.room.room.answer_marginal_counts", change)
+    swapped(patch, "MarginalCounts", lambda _: change)
 
 
 def the_private_number_of_rows_in_the_terms(patch):

@@ -12,9 +12,8 @@ import lapwing.rows.source as sources
 from helpers.audits import flags_of
 from helpers.linear_runs import AskingSums
 from lapwing.kernel.noise_law import Sensitivity
-from lapwing.kernel.questions.linear_statistics import statistics
-from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
-from lapwing.kernel.questions.linear_statistics.statistics import RowStatistic, Statistic
+from lapwing.kernel.questions.linear_statistics import question as statistics
+from lapwing.kernel.questions.linear_statistics.question import LinearStatistics, RowStatistic, Statistic
 
 TRUTHS, NUMBERS, FUNCTIONS = (AskingSums((form,)) for form in ("truths", "numbers", "functions"))
 TRUTH, NUMBER, FUNCTION = (AskingSums((form,)) for form in ("one truth", "one number", "one function"))

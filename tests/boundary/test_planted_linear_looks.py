@@ -11,7 +11,7 @@ import lapwing.kernel.questions.linear_statistics.answer as summing
 from helpers.audits import flags_of
 from helpers.linear_runs import FORMS, SIGN, AskingSums, model_of, question_of, share_known
 from helpers.peeking import rows_behind
-from lapwing.kernel.questions.linear_statistics.statistics import Statistic
+from lapwing.kernel.questions.linear_statistics.question import Statistic
 from lapwing.kernel.room.room import Room
 from lapwing.mechanisms.linear_statistics import mechanism
 from lapwing.mechanisms.shared.vectors.reduced_space import PublicPoints

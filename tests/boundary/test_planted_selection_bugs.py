@@ -9,6 +9,8 @@ import lapwing.kernel.questions.select_worst.answer as answering
 from helpers.audits import flags_of
 from helpers.peeking import rows_behind
 from helpers.selections import Selecting
+from helpers.swapped import swapped
+from lapwing.kernel.noise.bernoulli import bernoulli_exp_multiples
 from lapwing.kernel.noise.laplace import discrete_laplace
 from lapwing.kernel.noise.selection import exponential_mechanism, uniform_below
 from lapwing.kernel.noise_law import Sensitivity
@@ -71,17 +73,17 @@ def sensitivity_one_in_the_draw_alone(patch):
 def the_best_two_of_one_noisy_ranking(patch):
     honest = answering.answer_select_worst
 
-    def change(questions, tables, terms, bits):
+    def change(questions, rows, terms, bits):
         if len(questions) < 2:
-            return honest(questions, tables, terms, bits)
+            return honest(questions, rows, terms, bits)
         asked = questions[0]
         bound = asked.sensitivity(terms.relation, terms.max_rows).l1
-        scores = answering.misfit_scores(asked, answering.exact_cells([asked], tables)[0])
+        scores = answering.misfit_scores(asked, answering.exact_cells([asked], rows.tables)[0])
         noisy = scores + discrete_laplace(2 * bound / asked.epsilon, scores.size, bits)
         best = np.argsort(-noisy, kind="stable")[: len(questions)].tolist()
         return tuple(Selected(question, choice, bound) for question, choice in zip(questions, best, strict=True))
 
-    patch.setattr("lapwing.kernel.room.room.answer_select_worst", change)
+    swapped(patch, "SelectWorst", lambda _: change)
 
 
 def permute_and_flip_at_the_price_of_bounded_range(patch):
@@ -97,9 +99,7 @@ def permute_and_flip_at_the_price_of_bounded_range(patch):
 
 
 def answering_accepts(exponent, bits):
-    from lapwing.kernel.noise.bernoulli import bernoulli_exp
-
-    return bool(bernoulli_exp(exponent, 1, bits)[0])
+    return not exponent or bool(bernoulli_exp_multiples(np.ones(1, dtype=np.uint64), exponent, bits)[0])
 
 
 def misfits_are_looked_at(patch):

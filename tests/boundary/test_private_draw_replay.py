@@ -117,7 +117,7 @@ def one_row_too_many_is_drawn(patch):
 
 
 def the_number_of_rows_is_another_one(patch):
-    patch.setattr(PrivateDraw, "check_terms", lambda self, terms: None)
+    patch.setattr(PrivateDraw, "check", lambda self, terms, schema: None)
     honest = PrivateSampling.run
 
     def run_with_twice_the_rows(self, curator, schema, budget, rng):

@@ -6,7 +6,6 @@ runs.
 
 import itertools
 from fractions import Fraction
-from typing import get_args
 
 import numpy as np
 import pytest
@@ -27,7 +26,7 @@ from lapwing.audit.worst_case import certified_loss, certified_rho
 from lapwing.kernel.noise_law import NoiseLaw, row_sensitivity
 from lapwing.kernel.questions.category_selection.question import CategorySelection
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
-from lapwing.kernel.questions.questions import KnownQuestion
+from lapwing.kernel.questions.registered import KINDS
 
 FEW = 300
 """Below 230 runs the bound stays below an epsilon of 2 even where no answer is common to both tables."""
@@ -61,7 +60,7 @@ def case_of(question, relation, max_rows, notion="pure", words=""):
 def test_every_question_has_a_case_of_both_relations_and_of_one_and_three_rows_per_unit():
     asked = {(case.question, case.relation, case.max_rows) for case in CASES.values()}
 
-    kinds = {kind.__name__ for kind in get_args(KnownQuestion)}
+    kinds = set(KINDS)
     everywhere = set(itertools.product(kinds - {"PrivateDraw"}, ("add-remove", "replace-one"), (1, 3)))
     assert asked == everywhere | {("PrivateDraw", "replace-one", 1)}
 
@@ -71,7 +70,7 @@ def test_every_question_that_gaussian_noise_may_answer_has_a_case_of_it():
 
     with_rho = {case.question for case in CASES.values() if case.cost.notion == "zcdp"}
 
-    assert with_rho == {kind.__name__ for kind in get_args(KnownQuestion)} - laplace_alone
+    assert with_rho == set(KINDS) - laplace_alone
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -236,7 +235,7 @@ PLANTED = (*CHEAP.values(), *COSTLY.values())
 
 
 def test_something_is_planted_in_every_question():
-    assert {asked[0] for _, _, asked, _ in PLANTED} == {kind.__name__ for kind in get_args(KnownQuestion)}
+    assert {asked[0] for _, _, asked, _ in PLANTED} == set(KINDS)
 
 
 @pytest.mark.parametrize(("plant", "module", "asked", "runs"), CHEAP.values(), ids=CHEAP)

@@ -16,7 +16,7 @@ from lapwing.audit.replay import UNRECORDED
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.noise_law import Sensitivity
 from lapwing.kernel.questions.private_draw.question import row_price
-from lapwing.kernel.room import room
+from lapwing.kernel.questions.registered import KINDS
 from lapwing.kernel.room.opening import public_terms
 from lapwing.mechanisms.grid.mechanism import Grid
 from lapwing.mechanisms.independent.mechanism import Independent
@@ -31,7 +31,7 @@ from lapwing.schema.schemas import Schema
 from mechanism_checks import MIXED, TWO_VALUED, run, settings_for, table, variants
 
 PAGE = (ROOT / "docs" / "guarantees.md").read_text(encoding="utf-8")
-QUESTIONS = {kind.__name__ for kind in room._QUESTIONS}
+QUESTIONS = set(KINDS)
 MORE_SETTINGS = {
     "LinearStatistics": [
         LinearStatistics(degree=1, bins=2, points=8, statistics=("flag",)),

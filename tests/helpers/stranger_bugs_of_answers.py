@@ -8,10 +8,11 @@ import numpy as np
 
 from helpers.peeking import rows_behind
 from helpers.stranger_bugs import patched
+from helpers.swapped import swapped
 from lapwing.errors import DataError
 from lapwing.kernel.noise.bernoulli import bernoulli_exp_multiples
 from lapwing.kernel.noise.selection import uniform_below
-from lapwing.kernel.questions.linear_statistics.statistics import RowStatistic
+from lapwing.kernel.questions.linear_statistics.question import RowStatistic
 from lapwing.kernel.questions.second_moment import answer as second_moment
 from lapwing.kernel.questions.select_worst import answer as select_worst
 from lapwing.kernel.questions.shared.coordinates import Coordinates
@@ -20,7 +21,7 @@ from lapwing.kernel.questions.split_decisions import answer as split_decisions
 from lapwing.kernel.questions.split_decisions.question import SplitDecisions
 from lapwing.kernel.questions.tree_counts.question import TreeCounts
 from lapwing.kernel.room import room
-from lapwing.kernel.room.replay import ReplayCurator
+from lapwing.kernel.room.curator import ReplayCurator
 from lapwing.mechanisms.adaptive import mechanism as adaptive
 from lapwing.mechanisms.shared import one_way
 from lapwing.model.certificate.certificate import Statement
@@ -279,7 +280,7 @@ def rows_per_unit_as_observed(plant):
 
 def rows_of(private):
     """Return how many rows there are, as whoever can count tables can tell."""
-    return int(private.count([()])[0][0])
+    return int(private.tables.count([()])[0][0])
 
 
 def rows_in_a_debug_line(plant):
@@ -292,7 +293,7 @@ def rows_in_a_debug_line(plant):
 
         return logged
 
-    patched(plant, room, "answer_marginal_counts", make)
+    swapped(plant, "MarginalCounts", make)
 
 
 def small_tables_warned_of(plant):
@@ -306,7 +307,7 @@ def small_tables_warned_of(plant):
 
         return warned
 
-    patched(plant, room, "answer_marginal_counts", make)
+    swapped(plant, "MarginalCounts", make)
 
 
 def empty_tables_refused(plant):
@@ -320,4 +321,4 @@ def empty_tables_refused(plant):
 
         return refused
 
-    patched(plant, room, "answer_marginal_counts", make)
+    swapped(plant, "MarginalCounts", make)

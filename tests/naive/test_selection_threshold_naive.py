@@ -16,6 +16,7 @@ from lapwing.audit.checks.categories import is_least_threshold
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
+from lapwing.kernel.questions.answering import PrivateRows
 from lapwing.kernel.questions.category_selection.answer import answer_category_selection, exact_texts, listable_counts
 from lapwing.kernel.questions.category_selection.question import CategorySelection
 from lapwing.kernel.terms import Terms
@@ -151,7 +152,7 @@ def test_without_noise_the_list_is_that_of_rows_counted_by_hand(seed, prefix, mo
     question = CategorySelection(column="town", prefix=prefix, cost=cost, delta=Fraction(1, 1000), most=most)
 
     source, terms = code_table(frame.select("town"), schema), Terms(relation="add-remove")
-    (answer,) = answer_category_selection([question], source, terms, ZeroNoiseBits(), schema=schema)
+    (answer,) = answer_category_selection([question], PrivateRows.of(source, schema), terms, ZeroNoiseBits())
 
     assert list(zip(answer.texts, answer.counts.tolist(), strict=True)) == by_hand(frame, question, 1)
 

@@ -11,8 +11,7 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.cell_sums.answer import exact_sums
 from lapwing.kernel.questions.cell_sums.question import CellSums
 from lapwing.kernel.questions.linear_statistics.answer import exact_statistics
-from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
-from lapwing.kernel.questions.linear_statistics.statistics import ONE, RowStatistic
+from lapwing.kernel.questions.linear_statistics.question import ONE, LinearStatistics, RowStatistic
 from lapwing.kernel.questions.second_moment.answer import exact_products
 from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.shared.coordinates import Coordinates

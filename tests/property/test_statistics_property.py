@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from helpers.plain_statistics import Near, TooNear, agrees, plain_function
 from lapwing.errors import ParameterError
 from lapwing.kernel.questions.linear_statistics.programs import values_of
-from lapwing.kernel.questions.linear_statistics.statistics import Statistic, statistic_from_dict
+from lapwing.kernel.questions.linear_statistics.question import Statistic, statistic_from_dict
 from lapwing.model.statistics.expressions import compiled
 from lapwing.rows.out.decode import records
 from lapwing.schema.fields import Field

@@ -9,6 +9,7 @@ from scipy.stats import binom
 from helpers.category_runs import TextSource, failure, open_schema, tails
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.questions.answering import PrivateRows
 from lapwing.kernel.questions.category_selection.answer import answer_category_selection
 from lapwing.kernel.questions.category_selection.question import CategorySelection
 from lapwing.kernel.terms import Terms
@@ -49,7 +50,7 @@ def units_listed(question, shape, relation, max_rows, units):
     counts = {f"{unit}-{place}": rows for unit in range(units) for place, rows in enumerate(shape)}
     terms, schema = Terms(relation=relation, max_rows=max_rows), open_schema(max_rows)
     source = TextSource(counts)
-    (answer,) = answer_category_selection([question], source, terms, SystemBits(), schema=schema)
+    (answer,) = answer_category_selection([question], PrivateRows.of(source, schema), terms, SystemBits())
     return len({text.split("-")[0] for text in answer.texts})
 
 

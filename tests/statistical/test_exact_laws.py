@@ -32,7 +32,7 @@ from helpers.exact_laws import (
     walked,
 )
 from lapwing.kernel.noise import bernoulli, gaussian, geometric, inverse_cdf, laplace, selection
-from lapwing.kernel.noise.bernoulli import approximate_exp, bernoulli_exp, bernoulli_exp_multiples, decide
+from lapwing.kernel.noise.bernoulli import approximate_exp, bernoulli_exp_multiples, decide
 from lapwing.kernel.noise.enclosures import Complement, Exponential, LaplaceTail
 from lapwing.kernel.noise.gaussian import discrete_gaussian, make_proposal, proposal_exponents
 from lapwing.kernel.noise.geometric import Digit, survivors
@@ -298,11 +298,6 @@ def test_the_first_proposal_that_is_accepted_is_the_draw(monkeypatch):
     found = discrete_gaussian(Fraction(9), 1, Script([five, 0, ALL_ONES, three, ALL_ONES, 0]))
 
     assert found.tolist() == [-4]
-
-
-@pytest.mark.parametrize("x", ["1/1000", "1/2", "1", "12", "40"])
-def test_a_common_exponent_turns_at_the_word_of_the_formula(x):
-    assert turns_at(lambda bits: bernoulli_exp(Fraction(x), 1, bits)[0], exp_of(-Fraction(x)))
 
 
 @pytest.mark.parametrize("unit", ["1/30", "7/2", "1/1000000007"])

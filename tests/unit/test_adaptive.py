@@ -10,11 +10,10 @@ import pytest
 
 import lapwing as lw
 from helpers.pmm_runs import run
-from helpers.transcripts import cut_after
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.select_worst.question import Selected
-from lapwing.kernel.room.replay import ReplayCurator
+from lapwing.kernel.room.curator import ReplayCurator
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.schema.schemas import Schema
@@ -73,19 +72,6 @@ def asked_tables(answers):
 # -------------------------------------------------------------------------------------------------------- odd tables
 
 
-@pytest.mark.parametrize("budget", BUDGETS, ids=str)
-@pytest.mark.parametrize("rows", [0, 1, 300])
-def test_any_number_of_rows_gives_rows_of_the_schema_and_spends_the_budget(rows, budget):
-    schema = schema_of(*FIELDS)
-
-    model, answers = run(QUICK, table(rows), schema, budget=budget)
-
-    model.validate(schema)
-    assert spent(answers) == budget.amount
-    assert model.rows >= 0
-    assert model.log_linear is not None
-
-
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 @pytest.mark.parametrize("max_rows", [1, 3])
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
@@ -107,94 +93,6 @@ def test_both_relations_and_several_rows_per_unit_spend_exactly_the_budget(relat
         assert model.rows == 40_000
 
 
-@pytest.mark.parametrize("fields", [[field] for field in FIELDS] + [[FLAG, KIND], [SIZE, AT]])
-@pytest.mark.parametrize("budget", BUDGETS, ids=str)
-def test_one_or_two_columns_are_modelled_too(fields, budget):
-    schema = schema_of(*fields)
-
-    model, answers = run(QUICK, table(5000).select(each["name"] for each in fields), schema, budget=budget)
-
-    model.validate(schema)
-    assert spent(answers) == budget.amount
-    assert abs(model.rows - 5000) < 1000
-
-
-def test_constant_columns_stay_constant():
-    fixed = {"name": "fixed", "type": "string", "categories": ["only"], "constraints": REQUIRED}
-    schema = schema_of(FLAG, fixed, KIND)
-    data = table(3000).select("flag", "kind").with_columns(fixed=pl.lit("only"), flag=pl.lit(True))
-
-    release = lw.synthesize(data, schema, epsilon=5, mechanism=QUICK, seed=1)
-
-    rows = release.sample(2000, seed=2)
-    assert rows["fixed"].unique().to_list() == ["only"]
-    assert rows["flag"].mean() > 0.98
-
-
-def test_a_column_with_ten_thousand_categories_is_modelled():
-    names = [f"v{number:05d}" for number in range(10_000)]
-    many = {"name": "many", "type": "string", "categories": names, "constraints": REQUIRED}
-    rng = np.random.default_rng(3)
-    data = table(20_000).with_columns(many=pl.Series([names[each] for each in rng.geometric(0.3, 20_000)]))
-
-    release = lw.synthesize(data, schema_of(FLAG, many, KIND), epsilon=2, mechanism=QUICK, seed=1)
-
-    rows = release.sample(5000, seed=1)
-    assert (rows["many"] == names[1]).mean() == pytest.approx(0.3, abs=0.1)
-    assert set(rows["many"]) <= set(names)
-
-
-def test_many_special_values_missing_and_real_values_keep_their_shares():
-    specials = list(range(100, 160))
-    column = SIZE | {"special": specials}
-    data = table(30_000).with_columns(
-        size=pl.when(pl.arange(30_000) % 3 == 0)
-        .then(pl.Series(specials * 500, dtype=pl.Float64))
-        .when(pl.arange(30_000) % 3 == 1)
-        .then(pl.col("size").clip(-1, 1))
-    )
-
-    mechanism = Adaptive(particles=4000, rounds=6, resolutions=(8, 4))
-    release = lw.synthesize(data, schema_of(FLAG, column, KIND), epsilon=4, mechanism=mechanism, seed=1)
-
-    size = release.sample(6000, seed=1)["size"]
-    assert size.is_null().mean() == pytest.approx(1 / 3, abs=0.05)
-    assert (size >= 100).sum() / 6000 == pytest.approx(1 / 3, abs=0.05)
-    assert set(size.drop_nulls().filter(size.drop_nulls() >= 100)) <= set(specials)
-
-
-def test_dates_datetimes_and_reals_keep_their_law_and_their_ties():
-    release = lw.synthesize(
-        table(20_000),
-        schema_of(*FIELDS),
-        epsilon=2,
-        delta="1e-6",
-        mechanism=Adaptive(particles=4000, rounds=10),
-        seed=1,
-    )
-
-    rows, real = release.sample(20_000, seed=1), table(20_000)
-    assert rows["day"].is_null().mean() == pytest.approx(real["day"].is_null().mean(), abs=0.02)
-    assert (rows["at"] > datetime(2020, 2, 20)).mean() > 0.97
-    for flag in (True, False):
-        own, true = rows.filter(flag=flag), real.filter(flag=flag)
-        assert own["age"].mean() == pytest.approx(true["age"].mean(), abs=4)
-        assert own.filter(pl.col("size") <= 1)["size"].mean() == pytest.approx(
-            true.filter(pl.col("size") <= 1)["size"].mean(), abs=0.12
-        )
-
-
-def test_a_wide_table_with_few_rows_is_quick():
-    names = [f"c{number}" for number in range(60)]
-    schema = schema_of(*({"name": name, "type": "boolean"} for name in names))
-    data = pl.DataFrame({name: np.random.default_rng(place).random(50) < 0.5 for place, name in enumerate(names)})
-
-    model, answers = run(Adaptive(particles=1000), data, schema, budget=Budget.zcdp("0.01"))
-
-    assert spent(answers) == Fraction(1, 100)
-    assert len(model.laws) == 60
-
-
 # ----------------------------------------------------------------------------------------------------- what is asked
 
 
@@ -214,22 +112,6 @@ def test_no_two_columns_are_together_twice_in_a_round():
     together = [pair for columns in asked_tables(answers) for pair in itertools.combinations(columns, 2)]
     assert sum(isinstance(each, Selected) for each in answers) == len(asked_tables(answers)) >= 3
     assert len(set(together)) == len(together)
-
-
-def test_the_tables_of_a_single_round_span_all_columns_before_they_repeat():
-    names = [f"c{number}" for number in range(8)]
-    flag = np.random.default_rng(1).random(3000) < 0.5
-    copies = pl.DataFrame({name: flag if at < 6 else ~flag for at, name in enumerate(names)})
-
-    _, answers = run(Adaptive(particles=400, rounds=1), copies, schema_of(*({**FLAG, "name": name} for name in names)))
-
-    tied = {name: {name} for name in names}
-    for columns in asked_tables(answers):
-        parts = [tied[name] for name in columns]
-        if len(set(map(id, parts))) < len(parts):
-            break
-        tied |= dict.fromkeys(set().union(*parts), set().union(*parts))
-    assert tied[names[0]] == set(names)
 
 
 def test_categories_that_tell_another_column_do_so_one_by_one():
@@ -260,16 +142,6 @@ def test_tables_with_a_target_or_a_preferred_column_get_more_than_half(settings,
     assert spent_on(asked, lambda columns: "day" in columns) > spent_on(asked, lambda columns: "day" not in columns)
 
 
-def test_a_preferred_table_gets_more_than_others():
-    mechanism = Adaptive(particles=400, resolutions=(8, 4), workload=(("day", "at"),))
-
-    _, answers = run(mechanism, table(20_000), schema_of(*FIELDS), budget=Budget.zcdp("0.2"))
-
-    asked = [each.question for each in answers if not isinstance(each, Selected) and len(each.question.columns) > 1]
-    costs = {question.columns: question.cost.amount for question in asked[:15]}
-    assert costs["day", "at"] == 4 * costs["flag", "kind"]
-
-
 def spent_on(questions, is_counted):
     """Return what the questions cost whose columns are counted."""
     return sum((each.cost.amount for each in questions if is_counted(each.columns)), Fraction(0))
@@ -292,47 +164,12 @@ def test_a_missing_state_that_no_row_has_is_not_invented_and_is_said():
 # ----------------------------------------------------------------------------------------- answers fix the release
 
 
-def test_the_same_answers_and_seed_give_the_same_model():
-    schema, terms = schema_of(*FIELDS), Terms(relation="add-remove", max_rows=1)
-    model, answers = run(QUICK, table(3000), schema, budget=Budget.zcdp("0.2"), seed=4)
-
-    curator = ReplayCurator(terms, answers)
-    again = QUICK.run(curator, schema, Budget.zcdp("0.2"), np.random.default_rng(4))
-
-    assert curator.is_exhausted
-    assert np.array_equal(again.weights, model.weights)
-    assert again.rows == model.rows
-    assert [each.tolist() for each in again.log_linear.thetas] == [each.tolist() for each in model.log_linear.thetas]
-
-
 def test_another_seed_asks_other_questions_and_is_refused():
     schema, terms = schema_of(*FIELDS), Terms(relation="add-remove", max_rows=1)
     _, answers = run(QUICK, table(3000), schema, budget=Budget.zcdp("0.2"), seed=4)
 
     with pytest.raises(ParameterError):
         QUICK.run(ReplayCurator(terms, answers), schema, Budget.zcdp("0.2"), np.random.default_rng(5))
-
-
-def test_a_release_is_resumed_in_the_middle_of_its_rounds(tmp_path):
-    path, data = tmp_path / "t.jsonl", table(3000)
-    mechanism = Adaptive(particles=400, rounds=6, resolutions=(8, 4), workload=(("age", "kind"), "day"), target="flag")
-    release = lw.synthesize(
-        data, schema_of(*FIELDS), epsilon=4, delta="1e-6", mechanism=mechanism, seed=3, transcript=path
-    )
-    lines = path.read_text().splitlines(keepends=True)
-
-    for kept in (1, 4, 12, len(lines) - 3, len(lines) - 2, len(lines)):
-        copy = tmp_path / f"cut{kept}.jsonl"
-        copy.write_text(cut_after(path, kept - 1))
-
-        resumed = lw.resume(copy, data)
-
-        assert dict(resumed.certificate.settings) == dict(release.certificate.settings)
-        assert [each.to_dict() for each in resumed.noisy[: kept - 1]] == [
-            each.to_dict() for each in release.noisy[: kept - 1]
-        ]
-        assert resumed.certificate.total == release.certificate.total
-    assert resumed.sample(50).equals(release.sample(50))
 
 
 def test_a_saved_release_comes_back_with_its_settings_and_its_log_linear_part(tmp_path):
@@ -367,14 +204,3 @@ def test_a_release_without_tables_of_two_columns_says_that_it_keeps_no_relation(
 
     assert sum("no relation between columns is kept" in warning for warning in certificate.warnings) == says
     assert planned.count("no relation between columns is kept") == says
-
-
-def test_lines_of_selections_name_the_chosen_columns_only():
-    release = lw.synthesize(table(3000), schema_of(*FIELDS), epsilon=4, mechanism=QUICK, seed=3)
-
-    lines = release.certificate.lines
-    chosen = [line.columns for line in lines if line.candidates is not None]
-    measured = [line.columns for line in lines if line.candidates is None]
-    assert chosen
-    assert all(columns in measured for columns in chosen)
-    assert all(len(columns) in {2, 3} for columns in chosen)

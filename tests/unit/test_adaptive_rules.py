@@ -14,7 +14,7 @@ from lapwing.engine.tables import DEAD, table_shape
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
-from lapwing.kernel.room.replay import ReplayCurator
+from lapwing.kernel.room.curator import ReplayCurator
 from lapwing.mechanisms.adaptive import declared as steps
 from lapwing.mechanisms.adaptive.candidates import candidates_of, measurement, pair_tables
 from lapwing.mechanisms.adaptive.columns import one_way_table, resolved_column

@@ -12,6 +12,7 @@ from helpers.cells import ADD_REMOVE, coded, counts_asked, splits_asked, tree_ov
 from lapwing.audit.checks.cells import cell_flags, cell_loss, loss_flags, recounted_cells
 from lapwing.audit.held import RecordingBits
 from lapwing.kernel.noise_law import NoiseLaw
+from lapwing.kernel.questions.answering import PrivateRows
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.questions.sparse_counts.answer import answer_sparse_counts
 from lapwing.kernel.questions.split_decisions.answer import answer_split_decisions
@@ -31,7 +32,7 @@ def recorded(question, seed=1):
     """Return an answer, and the words it was drawn with."""
     bits = RecordingBits(SeededBits(seed))
     answer = answer_split_decisions if question is SPLITS else answer_sparse_counts
-    return answer([question], SOURCE, ADD_REMOVE, bits)[0], bits.playback()
+    return answer([question], PrivateRows.of(SOURCE, SCHEMA), ADD_REMOVE, bits)[0], bits.playback()
 
 
 def flags(answer, bits):

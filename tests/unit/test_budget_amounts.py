@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from lapwing.errors import BudgetError, LapwingError, ParameterError
+from lapwing.errors import BudgetError, ParameterError
 from lapwing.kernel.budget.budget import Budget, as_text, exact_number, read_request, requested_budget
 
 
@@ -102,13 +102,6 @@ def test_epsilon_with_delta_is_paid_in_rho_and_remembers_what_was_asked() -> Non
     assert (request.epsilon, request.delta, request.rho) == (1, Fraction(1, 10**9), None)
 
 
-def test_rho_is_taken_as_it_is() -> None:
-    request = read_request(rho="0.125")
-
-    assert request.budget == Budget.zcdp(Fraction(1, 8))
-    assert (request.epsilon, request.delta, request.rho) == (None, None, Fraction(1, 8))
-
-
 def test_shares_sum_to_the_whole_exactly() -> None:
     whole = Budget.pure("0.1")
 
@@ -122,15 +115,6 @@ def test_shares_sum_to_the_whole_exactly() -> None:
 def test_shares_that_divide_nothing_are_refused(shares: list[int]) -> None:
     with pytest.raises(ParameterError, match="shares of a budget must be at least 0 and not all 0"):
         Budget.pure(1).split(shares)
-
-
-def test_arithmetic_is_exact() -> None:
-    tenth = Budget.pure(0.1)
-
-    assert tenth + tenth + tenth == Budget.pure("0.3")
-    assert tenth - tenth == Budget("pure", Fraction(0))
-    assert tenth * 3 / 3 == tenth
-    assert tenth / Fraction(1, 2) == Budget.pure("0.2")
 
 
 def test_a_budget_never_gets_negative() -> None:
@@ -158,10 +142,3 @@ def test_a_float_cannot_slip_in_as_an_amount() -> None:
         Budget("pure", 0.1)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="must be 'pure' or 'zcdp'"):
         Budget("renyi", Fraction(1))  # type: ignore[arg-type]
-
-
-def test_errors_are_ours_and_carry_no_foreign_context() -> None:
-    with pytest.raises(LapwingError) as caught:
-        requested_budget(epsilon="1/0")
-
-    assert caught.value.__context__ is None

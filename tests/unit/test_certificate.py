@@ -2,11 +2,9 @@
 
 import json
 import re
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
 import polars as pl
 import pytest
 
@@ -15,13 +13,7 @@ from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw, Sensitivity
 from lapwing.kernel.plain import rational_text
-from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
-from lapwing.kernel.terms import Terms
 from lapwing.model.certificate.certificate import Certificate, CostLine, LedgerEntry, Statement
-from lapwing.schema.groupings.domains import Domain
-from lapwing.schema.groupings.grouping import identity
-
-FLAG = identity(Domain(2, 0, False, True, False))
 
 
 def _line(cost: Budget, **changes: Any) -> CostLine:
@@ -88,22 +80,6 @@ def test_a_certificate_survives_json(make: Any):
     assert back.to_json() == certificate.to_json()
 
 
-def test_rationals_stand_exact_with_a_decimal_for_readers():
-    found = _certificate().to_dict()
-
-    assert found["costs"][0]["cost"] == {"notion": "pure", "exact": "1/3", "decimal": "0.333334"}
-    assert found["costs"][0]["noise"] == {
-        "kind": "laplace",
-        "means": "scale",
-        "exact": "3",
-        "decimal": "3",
-        "sd": pytest.approx(4.2231, abs=1e-4),
-    }
-    gaussian = _zcdp().to_dict()["costs"][0]["noise"]
-    assert (gaussian["kind"], gaussian["means"], gaussian["exact"]) == ("gaussian", "variance", "15")
-    assert gaussian["sd"] == pytest.approx(15**0.5)
-
-
 def test_cost_lines_must_sum_exactly_to_the_total():
     lines = [_line(cost) for cost in Budget.pure(1).split((1, 1, 1))]
     lines[2] = _line(Budget.pure(Fraction(333_333_333_333, 10**12)))
@@ -138,17 +114,6 @@ def test_laplace_noise_costs_half_its_epsilon_squared_in_rho():
 
     with pytest.raises(ParameterError, match="loses more privacy"):
         _line(Budget.zcdp("0.49"), noise=NoiseLaw("laplace", Fraction(1)))
-
-
-def test_a_line_can_be_made_from_an_answer():
-    question = MarginalCounts(columns=("flag",), groupings=(FLAG,), cost=Budget.pure(1))
-    answer = NoisyCounts(question, np.zeros(3, dtype=np.int64), question.noise("replace-one", 3))
-
-    (line,) = CostLine.of(answer, Terms(relation="replace-one", max_rows=3))
-
-    assert line.sensitivity == Sensitivity(6, 18)
-    assert line.noise == NoiseLaw("laplace", Fraction(6))
-    assert line.cost == Budget.pure(1)
 
 
 @pytest.mark.parametrize(
@@ -247,17 +212,6 @@ def test_the_text_of_a_unit_says_whose_rows_are_protected_and_how_many_are_used(
     ]
 
 
-def test_the_public_number_of_rows_of_units_is_that_of_the_units():
-    line = _line(Budget.pure(1), relation="replace-one")
-
-    of_rows = _certificate(lines=(line,), relation="replace-one", public_rows=7, released_rows=7)
-    of_units = replace(of_rows, privacy_unit="patient:1")
-
-    assert "The model stands for 48842 rows, a noisy number of those used.\n" in _certificate(privacy_unit="p:1").text()
-    assert "The model stands for 7 rows, a public number.\n" in of_rows.text()
-    assert "The model stands for 7 rows, a public number: one for each value of patient.\n" in of_units.text()
-
-
 def test_the_file_says_what_is_protected_in_words_that_are_never_read_back():
     written = _certificate().to_dict()
 
@@ -265,13 +219,6 @@ def test_the_file_says_what_is_protected_in_words_that_are_never_read_back():
 
     assert written["protected"] == " ".join(_certificate().text().splitlines()[:2])
     assert forged.to_dict()["protected"] == written["protected"]
-
-
-def test_a_certificate_prints_as_its_text_and_shows_itself_in_one_short_line():
-    certificate = _certificate()
-
-    assert str(certificate) == certificate.text()
-    assert repr(certificate) == "Certificate(Independent, epsilon 1, 48842 rows)"
 
 
 def _damaged(path: tuple[str | int, ...], value: object) -> dict[str, Any]:

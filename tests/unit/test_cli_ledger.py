@@ -40,13 +40,6 @@ def test_init_opens_an_account(book):
     assert Ledger.open(book).balance("adult").limit == 2
 
 
-def test_quiet_before_or_after_the_command_says_nothing(book, tmp_path):
-    after = init(book, "--quiet")
-    before = lapwing("--quiet", *f"ledger init x --unit pure --limit 1 --ledger {book}".split(), *TERMS)
-
-    assert (after.status, after.err) == (before.status, before.err) == (0, "")
-
-
 def test_the_ledger_is_budget_db_in_the_working_directory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
@@ -139,15 +132,6 @@ def test_an_account_that_allows_selections_says_so_everywhere(book):
         ["delta", "1e-07", "release", "learn"],
         [],
     ]
-
-
-def test_an_account_without_selections_does_not_mention_them(book):
-    opened = init(book)
-    spend(book, "0.75")
-
-    for command in ("show", "history"):
-        assert "selection" not in lapwing("ledger", command, "--ledger", book).out
-    assert "selection" not in opened.err + lapwing("ledger", "limit", "adult", "3", "--ledger", book).err
 
 
 def test_show_without_a_name_shows_all_data_sets(book):

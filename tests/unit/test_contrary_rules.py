@@ -172,24 +172,3 @@ def test_a_sum_of_noise_stays_within_its_reach(kind, terms, parameter, failure):
     reach = sum_reach(((NoiseLaw(kind, parameter), terms),), failure)
 
     assert least <= reach <= 1.6 * least + 2
-
-
-def test_the_reach_of_two_laws_is_between_the_larger_one_and_their_sum():
-    noises = (NoiseLaw("laplace", Fraction(5)), 3), (NoiseLaw("gaussian", Fraction(80)), 4)
-    one, two = (sum_reach((each,), 1e-4) for each in noises)
-
-    assert max(one, two) < sum_reach(noises, 1e-4) < one + two
-
-
-def test_pairs_of_very_many_groups_are_passed_over():
-    def told(top: int) -> dict[str, float]:
-        fields = [
-            {"name": name, "type": "integer", "constraints": {"minimum": 0, "maximum": top, "required": True}}
-            for name in ("early", "late")
-        ]
-        schema = Schema.from_dict({"fields": fields, "rules": [{"order": ["early", "late"]}]})
-        codes = {"early": np.full(50_000, top), "late": np.zeros(50_000, dtype=int)}
-        return broken_at_least(schema, [counted(schema, codes, (name,)) for name in codes])
-
-    assert told(400)["early <= late"] > 0.9
-    assert told(600) == {}

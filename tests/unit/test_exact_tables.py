@@ -1,7 +1,6 @@
 """What the room keeps of exact tables between selections: counted once, within a limit, and fast."""
 
 import copy
-import time
 from fractions import Fraction
 
 import numpy as np
@@ -19,8 +18,6 @@ from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.rows import counting as counted
 from lapwing.rows.source import code_table
-from lapwing.schema.groupings.domains import Domain
-from lapwing.schema.groupings.grouping import cut, evenly
 from lapwing.schema.schemas import Schema
 
 FIELDS = [
@@ -120,28 +117,6 @@ def test_a_table_that_competed_is_measured_without_another_pass():
     assert found[0].sum() == DATA.height
 
 
-def test_only_tables_that_did_not_compete_are_counted_for_a_batch():
-    source = CountingSource(SOURCE)
-    open_room = room(source=source, budget=Budget.pure(10))
-    open_room.ask(question(NAMES, LEVELS, PAIRS[:1]))
-    single, other = ((0, 0),), ((0, 0), (2, 0))
-
-    answers = open_room.ask(*map(table_of, (single, PAIRS[0], other)))
-
-    assert source.passes[1:] == [[("kind",), ("kind", "flag")]]
-    expected = room(budget=Budget.pure(10)).ask(*map(table_of, (single, PAIRS[0], other)))
-    assert [each.counts.tolist() for each in answers] == [each.counts.tolist() for each in expected]
-
-
-def test_noise_on_a_kept_table_is_fresh_each_time():
-    open_room = room(bits=SeededBits(3), budget=Budget.pure(10))
-    open_room.ask(asked())
-
-    first, second = (open_room.ask(table_of(PAIRS[0]))[0].counts for _ in range(2))
-
-    assert not np.array_equal(first, second)
-
-
 def test_a_table_of_the_same_columns_and_other_groups_is_counted():
     source = CountingSource(SOURCE)
     open_room = room(source=source, budget=Budget.pure(10))
@@ -183,22 +158,3 @@ def test_adaptive_passes_over_the_rows_a_few_times_whatever_the_rounds():
 
     # Tables of three columns compete from the third round on.
     assert passes[0] + 1 == passes[1] <= 6
-
-
-def test_ten_thousand_candidates_are_built_in_milliseconds():
-    domain = Domain(100, 0, missing=True, ordered=True, continuous=False)
-    levels = ((evenly(domain, 13), cut(domain, [46])),) * 142
-    candidates = tables_over(((levels[0][0],),) * 142, (2,))
-    estimates = np.ones(14 * 14 * len(candidates), dtype=np.int64)
-    names = [f"x{i}" for i in range(142)]
-    question(names, levels, candidates, estimates=estimates)
-
-    seconds = []
-    for _ in range(3):
-        start = time.process_time()
-        question(names, levels, candidates, estimates=estimates)
-        seconds.append(time.process_time() - start)
-
-    assert len(candidates) == 10_011
-    assert estimates.size == 1_962_156
-    assert min(seconds) < 0.25  # 40 ms on the two-core machine; the wide margin is for slower ones

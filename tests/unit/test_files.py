@@ -10,7 +10,7 @@ from helpers.saved import small_saved
 from lapwing.errors import CapacityError, DataError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
-from lapwing.kernel.questions.questions import same_question
+from lapwing.kernel.questions.registered import same_question
 from lapwing.kernel.room import container
 from lapwing.model import files
 from lapwing.model.files import SavedRelease, load_release, save_release

@@ -7,25 +7,19 @@ import numpy as np
 import polars as pl
 import pytest
 
-import lapwing as lw
 from helpers.bits import SeededBits
-from helpers.cases import spread
 from helpers.pmm_runs import frame_of, run, unit_columns
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.kd_tree.mechanism import KDTree
-from lapwing.mechanisms.registry import make_mechanism, settings_of
 from lapwing.schema.schemas import Schema
 
 SIZE = {"name": "size", "type": "integer", "constraints": {"minimum": 0, "maximum": 6}, "special": [99]}
 KIND = {"name": "kind", "type": "string", "categories": ["a", "b", "c"], "constraints": {"required": True}}
 MIXED = Schema.from_dict({"fields": [SIZE, KIND]})
 ROWS = pl.DataFrame({"size": ["0", "6", "6", "99", None, "3"] * 50, "kind": ["a", "b", "c", "c", "a", "b"] * 50})
-SOLE = Schema.from_dict({"fields": [{**KIND, "categories": ["a"]}]})
-FLAG = Schema.from_dict({"fields": [{"name": "flag", "type": "boolean", "constraints": {"required": True}}]})
-EXACT = Budget.pure(10**6)
 ADD_REMOVE = Terms(relation="add-remove", expected_rows=300)
 
 
@@ -64,11 +58,6 @@ def test_settings_out_of_range_are_refused(settings, message):
         KDTree(**settings)
 
 
-@pytest.mark.parametrize("mechanism", [KDTree(), KDTree(split_rule="paper", tau="lemma10"), KDTree(tau=-3.5, fine=0.1)])
-def test_settings_come_back_from_a_file(mechanism):
-    assert make_mechanism("KDTREE", settings_of(mechanism)) == mechanism
-
-
 @pytest.mark.parametrize("budget", [Budget.pure(1), Budget.zcdp("0.5")], ids=str)
 def test_a_number_of_rows_is_bought_only_where_a_setting_needs_one_that_nobody_gives(budget):
     bought = [
@@ -90,26 +79,6 @@ def test_a_number_of_rows_is_bought_only_where_a_setting_needs_one_that_nobody_g
     for answers in bought + known:
         spent = sum(answer.question.cost.amount for answer in answers)
         assert budget.amount * Fraction(99999, 100000) < spent <= budget.amount
-
-
-@pytest.mark.parametrize("settings", [{"rho": "0.5"}, {"rho": "1e-4"}, {"epsilon": 1, "delta": "1e-9"}, {"epsilon": 3}])
-@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
-def test_a_release_never_spends_more_than_its_budget(settings, neighbours):
-    release = lw.synthesize(ROWS, MIXED, mechanism=KDTree(), neighbours=neighbours, **settings)
-
-    assert sum(line.cost.amount for line in release.certificate.lines) <= release.certificate.total.amount
-    assert release.sample(5).height == 5
-
-
-@pytest.mark.parametrize(
-    ("columns", "share"), [(1, Fraction(1, 3)), (2, Fraction(1, 2)), (3, Fraction(3, 5)), (9, Fraction(7, 10))]
-)
-def test_the_share_of_the_splits_grows_with_the_columns(columns, share):
-    decisions, counts = planned(KDTree(), unit_columns(columns))
-    _, given = planned(KDTree(split_share=0.4), unit_columns(columns))
-
-    assert (decisions.epsilon, counts.epsilon) == (share, 1 - share)
-    assert given.epsilon == Fraction(3, 5)
 
 
 @pytest.mark.parametrize(
@@ -134,13 +103,6 @@ def test_the_default_tau_is_in_scales_of_the_decisions_noise(rule, scales):
     assert decisions.threshold == math.floor(scales * decisions.noise("add-remove", 1).parameter)
 
 
-@pytest.mark.parametrize(("tau", "expected"), [(12.5, 12), (-0.5, -1), (7, 7), (-3.0, -3)])
-def test_a_tau_between_whole_numbers_is_the_lower_one(tau, expected):
-    (decisions, _) = planned(KDTree(tau=tau, coarse=1.0))
-
-    assert decisions.threshold == expected
-
-
 @pytest.mark.parametrize(("relation", "touched"), [("add-remove", 1), ("replace-one", 2)])
 def test_lemma_10_is_the_papers_formula(relation, touched):
     rows = 1000 if relation == "replace-one" else None
@@ -161,32 +123,6 @@ def test_with_lemma_10_no_empty_cell_is_split():
         )
 
         assert not decided.tree.is_split
-
-
-@pytest.mark.parametrize(
-    ("rows", "epsilon", "free"),
-    [(10, 1, 0), (100, 1, 0), (1000, 1, 3), (10**5, 1, 10), (10**5, "0.1", 6), (10**12, 1, 16)],
-)
-def test_free_levels_grow_with_rows_and_budget(rows, epsilon, free):
-    terms = Terms(relation="add-remove", expected_rows=rows)
-
-    (decisions, _) = planned(KDTree(), unit_columns(2), Budget.pure(epsilon), terms)
-
-    assert decisions.tree.first == free == min(16, max(0, round(math.log2(rows * float(epsilon))) - 7))
-
-
-@pytest.mark.parametrize(("columns", "depth"), [(1, 12), (2, 24), (3, 30)])
-def test_cells_are_cut_down_to_the_default_edge(columns, depth):
-    assert planned(KDTree(), unit_columns(columns))[0].tree.depth == depth
-
-
-def test_the_papers_rule_cuts_each_column_three_times_below_the_free_levels():
-    few, many = (Terms(relation="add-remove", expected_rows=rows) for rows in (10, 10**5))
-    given = KDTree(split_rule="paper", coarse=0.5)
-
-    assert {planned(given, unit_columns(2), terms=each)[0].tree.depth for each in (few, many)} == {8}
-    assert planned(KDTree(split_rule="paper"), unit_columns(2), terms=few)[0].tree.depth == 6
-    assert planned(KDTree(split_rule="paper"), unit_columns(2), terms=many)[0].tree.depth == 16
 
 
 @pytest.mark.parametrize(
@@ -214,43 +150,6 @@ def test_a_plan_asks_what_the_release_asks(mechanism, relation):
 
 
 # ------------------------------------------------------------------------------------------------------------ models
-
-
-@spread(("schema", [SOLE, FLAG, MIXED]), ("relation", ["add-remove", "replace-one"]), ("rows", [0, 1, 2, 300]))
-def test_any_number_of_rows_gives_rows_of_the_schema(schema, relation, rows):
-    names = [column.name for column in schema.columns]
-    data = ROWS.with_columns(pl.lit("true").alias("flag")).head(rows).select(names)
-    for fit in ("threshold", "least_squares"):
-        release = lw.synthesize(
-            data, schema, epsilon=1, mechanism=KDTree(fit=fit), neighbours=relation, expected_rows=max(1, rows)
-        )
-
-        assert release.sample(10).height == 10
-        if relation == "replace-one":
-            assert release.model.rows == rows
-
-
-def test_one_category_alone_leaves_nothing_to_decide_and_the_whole_budget_to_its_count():
-    model, (answer,) = run(KDTree(), pl.DataFrame({"kind": ["a"] * 9}), SOLE, budget=EXACT, expected_rows=9)
-
-    assert answer.question.kind == "SparseCounts"
-    assert answer.question.cost == EXACT
-    assert (model.atoms, model.rows) == (1, 9)
-
-
-def test_a_required_flag_is_split_where_it_has_rows():
-    data = pl.DataFrame({"flag": [True] * 30 + [False] * 12})
-
-    model, _ = run(KDTree(coarse=1.0, tau=5), data, FLAG, budget=EXACT)
-
-    assert sorted(model.weights.tolist()) == [12, 30]
-
-
-def test_duplicates_stay_in_their_one_smallest_cell():
-    model, _ = run(KDTree(coarse=1.0, fine=2**-8), frame_of(np.full((500, 2), 0.3)), unit_columns(2), budget=EXACT)
-
-    assert (model.atoms, model.rows) == (1, 500)
-    assert int(model.laws["x0"].stops[0]) - int(model.laws["x0"].starts[0]) == 2**24
 
 
 def test_a_fit_of_too_many_free_cells_is_refused_before_anything_is_asked():

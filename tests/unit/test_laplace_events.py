@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.kernel.questions.shared.laplace_events import log_tail, tail_ratio, value_ratio
+from lapwing.kernel.noise_law import log_tail, tail_ratio, value_ratio
 
 SCALES = [Fraction(1, 3), Fraction(1), Fraction(5, 2), Fraction(7)]
 PLACES = [-9, -2, -1, 0, 1, 2, 8]

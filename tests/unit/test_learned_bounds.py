@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from helpers.bits import SeededBits, ZeroNoiseBits
 from helpers.learned_runs import learned, planted_bounds
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.room.replay import ReplayCurator
+from lapwing.kernel.room.curator import ReplayCurator
 from lapwing.runs.learned.bounds import learn_bounds
 from lapwing.runs.learned.settings import opened_schema
 from lapwing.schema.fields import Field

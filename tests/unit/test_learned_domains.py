@@ -8,7 +8,7 @@ import pytest
 from helpers.bits import SeededBits
 from helpers.learned_runs import TINY, learned
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.room.replay import ReplayCurator
+from lapwing.kernel.room.curator import ReplayCurator
 from lapwing.rows.source import code_table
 from lapwing.runs.learned.bounds import LearnedBounds
 from lapwing.runs.learned.domains import learned_fields, needs_selection, with_bounds

@@ -27,13 +27,6 @@ def pure(ledger: Ledger) -> Ledger:
     return ledger
 
 
-def test_a_new_account_has_spent_nothing(pure: Ledger) -> None:
-    balance = pure.balance("adult")
-
-    assert (balance.limit, balance.spent, balance.left) == (1, 0, 1)
-    assert (balance.unit, balance.delta, balance.relation, balance.privacy_unit) == ("pure", None, "add-remove", "row")
-
-
 def test_debits_add_up_exactly_to_the_limit_and_then_nothing_is_left(pure: Ledger) -> None:
     for number in range(10):
         pure.debit("adult", f"release-{number}", Budget.pure(0.1), **RELEASE)
@@ -172,18 +165,6 @@ def test_a_paid_release_is_not_returned_under_other_terms(pure: Ledger) -> None:
         pure.debit("adult", "release", Budget.pure("0.1"), **(RELEASE | {"relation": "replace-one"}))
 
 
-def test_several_data_sets_are_kept_apart(pure: Ledger) -> None:
-    pure.init("taxi", unit="zcdp", limit=2, relation="replace-one", privacy_unit="person_id:3")
-
-    pure.debit("adult", "release", Budget.pure("0.1"), **RELEASE)
-    pure.debit("taxi", "release", Budget.zcdp(1), relation="replace-one", privacy_unit="person_id:3", description={})
-
-    assert pure.datasets() == ("adult", "taxi")
-    assert pure.balance("adult").spent == Fraction(1, 10)
-    assert pure.balance("taxi").spent == 1
-    assert [entry.kind for entry in pure.history("taxi")] == ["init", "debit"]
-
-
 def test_the_only_data_set_needs_no_name_and_one_of_two_does(pure: Ledger) -> None:
     pure.debit(None, "release", Budget.pure("0.1"), **RELEASE)
     assert pure.balance().spent == Fraction(1, 10)
@@ -306,15 +287,6 @@ def test_history_tells_what_was_asked_for(pure: Ledger) -> None:
 
 def test_a_release_that_was_never_paid_is_not_found(pure: Ledger) -> None:
     assert pure.find("adult", "release") is None
-
-
-def test_what_one_ledger_object_wrote_another_reads(pure: Ledger) -> None:
-    pure.debit("adult", "release", Budget.pure("0.7"), **RELEASE)
-
-    again = Ledger.open(pure.path)
-
-    assert again.balance("adult").left == Fraction("0.3")
-    assert Ledger.create_or_open(pure.path).datasets() == ("adult",)
 
 
 def test_a_ledger_that_does_not_exist_is_not_made_by_opening_it(tmp_path: Path) -> None:

@@ -19,18 +19,6 @@ def release():
     return released(epsilon=1)
 
 
-def test_a_saved_release_draws_the_same_rows(release, tmp_path):
-    release.save(tmp_path / "m.lapwing")
-
-    loaded = lw.load_linked(tmp_path / "m.lapwing")
-
-    assert loaded.certificate.to_dict() == release.certificate.to_dict()
-    assert loaded.schema == release.schema
-    for one, other in zip(loaded.sample(50, seed=4), release.sample(50, seed=4), strict=True):
-        assert one.equals(other)
-    assert repr(loaded) == repr(release)
-
-
 def test_a_file_of_another_kind_is_refused(release, tmp_path):
     release.save(tmp_path / "linked.lapwing")
     release.parent.save(tmp_path / "one.lapwing")

@@ -85,23 +85,6 @@ def test_the_parts_of_a_plan_are_printed_and_sum_to_what_is_needed():
     assert f"codes of all rows {round(need.codes / MB)} MB" in planned.text()
 
 
-def test_more_columns_particles_and_units_need_more():
-    def need(columns=8, unit=False, **settings):
-        schema = wide(columns)
-        if unit:
-            schema["fields"].append({"name": "who", "type": "string", "role": "identifier"})
-            schema["privacyUnit"] = {"field": "who", "maxRows": 1}
-        mechanism = lw.Adaptive(**settings)
-        return lw.plan(schema, expected_rows=10**5, epsilon=1, delta="1e-9", mechanism=mechanism).effort.memory
-
-    usual = need()
-
-    assert need(columns=80).reading > usual.reading
-    assert need(columns=80).tables > usual.tables
-    assert need(particles=400_000).model > usual.model
-    assert need(unit=True).units == 25 * 10**5 > usual.units == 0
-
-
 def test_a_limit_below_the_need_is_refused_before_anything_is_read(tmp_path):
     absent = tmp_path / "no-such-file.parquet"
     need = lw.plan(SCHEMA, expected_rows=1000, epsilon=1, mechanism="Independent").effort.memory

@@ -14,11 +14,10 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
-from lapwing.mechanisms.registry import make_mechanism, settings_of
+from lapwing.mechanisms.registry import make_mechanism
 from lapwing.schema.schemas import Schema
 
 PAPER = Microaggregation(constants="paper")
-BUDGETS = [Budget.pure(1), Budget.zcdp("0.5")]
 
 
 FLAGS = frame_of_flags(latent_rows(np.random.default_rng(1), 400, 4))
@@ -72,32 +71,6 @@ def test_settings_out_of_range_are_refused(settings, message):
         Microaggregation(**settings)
 
 
-def test_settings_at_the_ends_of_their_ranges_are_taken():
-    Microaggregation(intervals=2, one_way_share=0.01, directions=0, bins=2, damping=1)
-    Microaggregation(intervals=256, one_way_share=0.9, directions=64, bins=4096, damping=2**31)
-
-
-def test_settings_given_as_text_are_read():
-    texts = {
-        "constants": "tight",
-        "convex_set": "ball",
-        "numbers": "means",
-        "intervals": "8",
-        "one_way_share": "0.3",
-        "directions": "3",
-        "bins": "5",
-        "damping": "40",
-    }
-
-    made = make_mechanism("microaggregation", texts)
-
-    assert made == Microaggregation(
-        convex_set="ball", numbers="means", intervals=8, one_way_share=0.3, directions=3, bins=5, damping=40
-    )
-    assert make_mechanism("MICROAGGREGATION", settings_of(made)) == made
-    assert make_mechanism("microaggregation", settings_of(Microaggregation())) == Microaggregation()
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -115,49 +88,10 @@ def test_texts_that_are_no_setting_are_refused(text, message):
 # --------------------------------------------------------------------------------------------- questions and budget
 
 
-@pytest.mark.parametrize("table", TABLES)
-@pytest.mark.parametrize("budget", BUDGETS, ids=str)
-@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
-def test_the_budget_is_spent_exactly(table, budget, relation):
-    schema, data = TABLES[table]
-    settings = [{}, {"directions": 0}, {"directions": 2, "bins": 3, "one_way_share": 0.37}]
-
-    for each in settings:
-        _, answers = run(Microaggregation(**each), data, schema, budget=budget, relation=relation)
-        assert sum(answer.question.cost.amount for answer in answers) == budget.amount
-
-
-@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
-def test_wide_columns_are_counted_finely_and_a_public_number_of_rows_is_not_asked_for(relation):
-    number = ["rows"] if relation == "add-remove" else []
-    cells = ["SecondMoment", "rows", "vectors"]
-
-    assert asked(run(Microaggregation(), FLAGS, flags(4), relation=relation)[1]) == [*number, "vectors", *cells]
-    assert asked(run(Microaggregation(directions=1), *reversed(TABLES["mixed"]), relation=relation)[1]) == [
-        "MarginalCounts",
-        *number,
-        "vectors",
-        *cells,
-    ]
-    once = [*number, "vectors"]
-    assert asked(run(Microaggregation(directions=0), FLAGS, flags(4), relation=relation)[1]) == 2 * once
-    assert asked(run(Microaggregation(directions=9), *reversed(TABLES["one flag"]), relation=relation)[1]) == 2 * once
-
-
 def test_no_second_moment_is_bought_where_noise_alone_would_pass_any_eigenvalue():
     _, answers = run(Microaggregation(), FLAGS.head(100), flags(4), budget=Budget.pure("0.01"), relation="replace-one")
 
     assert asked(answers) == ["vectors", "vectors"]
-
-
-def test_the_paper_s_constants_spend_a_third_on_each_question():
-    _, answers = run(PAPER, FLAGS, flags(4), relation="replace-one")
-
-    assert asked(answers) == ["SecondMoment", "rows", "damped means"]
-    assert [str(answer.question.cost.amount) for answer in answers] == ["1/3"] * 3
-    assert answers[2].question.damping == 9  # the root of 4 * 20 / 1, rounded up
-    given = Microaggregation(constants="paper", damping=77)
-    assert run(given, FLAGS, flags(4), relation="replace-one")[1][2].question.damping == 77
 
 
 @pytest.mark.parametrize("max_rows", [1, 3])
@@ -199,39 +133,6 @@ def test_a_plan_asks_at_the_costs_of_the_release(table, relation, settings):
     assert [statement.kind for statement in planned.accuracy] == ["expected error", "cells"]
     cells = max(getattr(answer.question, "cells", 1) for answer in answers)
     assert planned.accuracy[1].value >= cells
-
-
-def test_a_plan_with_the_paper_s_constants_asks_at_its_costs():
-    terms = Terms(relation="replace-one", rows=400)
-
-    planned = PAPER.plan(flags(4), Budget.pure(1), terms, np.random.default_rng(1))
-
-    _, answers = run(PAPER, FLAGS, flags(4), relation="replace-one")
-    assert [each.cost for each in planned.questions] == [answer.question.cost for answer in answers]
-    assert planned.questions[2].damping == answers[2].question.damping
-    assert planned.accuracy[1].value == 20.0
-
-
-def test_less_error_is_planned_for_more_rows_and_for_more_budget():
-    few, many, poor = (
-        lw.plan(flags(5), expected_rows=rows, epsilon=epsilon, mechanism=Microaggregation()).accuracy[0].value
-        for rows, epsilon in ((10**4, 1), (10**6, 1), (10**4, "0.1"))
-    )
-
-    assert many == pytest.approx(few / 100)
-    assert poor == pytest.approx(10 * few, rel=0.05)
-
-
-def test_a_release_says_into_how_many_cells_its_rows_were_divided():
-    release = lw.synthesize(
-        FLAGS, flags(4), epsilon=100, mechanism=Microaggregation(directions=2, bins=3), neighbours="replace-one"
-    )
-    one = lw.synthesize(FLAGS, flags(4), epsilon=1, mechanism=Microaggregation(directions=0))
-
-    (said,) = (each for each in release.certificate.accuracy if each.kind == "cells")
-    assert (said.value, "along 2 directions" in said.text) == (9.0, True)
-    (said,) = (each for each in one.certificate.accuracy if each.kind == "cells")
-    assert (said.value, "along 0 directions" in said.text) == (1.0, True)
 
 
 # ------------------------------------------------------------------------------------------------------- refusals

@@ -1,6 +1,5 @@
 """lw.plan: cost lines as released, errors as proved, and nothing that needs a row."""
 
-import json
 import math
 
 import numpy as np
@@ -8,7 +7,6 @@ import polars as pl
 import pytest
 
 import lapwing as lw
-from lapwing.kernel.budget.budget import Budget
 from lapwing.model.certificate.cost_lines import CostLine
 from lapwing.schema.schemas import Schema
 
@@ -83,20 +81,6 @@ def test_the_mechanism_is_the_default_of_the_schema_and_the_rule_is_said(schema,
     assert planned.reason.startswith(f"{name} is the default for {len(Schema.load(schema).columns)} columns")
 
 
-def test_a_mechanism_that_was_asked_for_is_not_called_the_default():
-    planned = lw.plan(POINTS, expected_rows=ROWS, epsilon=1, mechanism="independent")
-
-    assert planned.mechanism == "Independent"
-    assert planned.reason.startswith("It was asked for (PMM is the default for 2 columns")
-
-
-def test_the_same_settings_give_the_same_plan():
-    first, second = (lw.plan(POINTS, expected_rows=10_000, epsilon=1) for _ in range(2))
-
-    assert first == second
-    assert first.text() == second.text()
-
-
 @pytest.mark.parametrize("budget", [{"epsilon": 1}, {"rho": "0.5"}], ids=str)
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 def test_the_mean_variation_of_independent_columns_stays_below_its_bound(budget, neighbours):
@@ -114,18 +98,6 @@ def test_the_mean_variation_of_independent_columns_stays_below_its_bound(budget,
     # The drawn rows themselves err by about sqrt(31 / 40000) / 2 = 0.014.
     assert np.mean(found) <= bound + 0.014
     assert bound <= 8 * np.mean(found)
-
-
-def test_the_bound_of_independent_columns_follows_the_noise_law():
-    schema = {"fields": [{"name": f"c{i}", **UNIT} for i in range(4)]}
-
-    planned = lw.plan(schema, expected_rows=100_000, epsilon=1, mechanism=lw.Independent(groups=64))
-
-    groups, deviation = 67, planned.lines[0].noise.sd
-    total = deviation * math.sqrt(groups / 4)
-    assert planned.accuracy[0].value == pytest.approx((groups * deviation / 2 + total) / 100_000, rel=1e-9)
-    assert deviation == pytest.approx(math.sqrt(2) * 4, rel=0.01)
-    assert [statement.kind for statement in planned.accuracy] == ["expected error"] + 4 * ["expected total variation"]
 
 
 def test_a_tree_has_the_simulated_bound_with_its_error_and_the_published_one():
@@ -203,25 +175,6 @@ def test_where_no_delta_goes_with_the_budget_none_is_compared(budget):
     assert "Pure ε" not in planned.text()
 
 
-def test_more_counts_take_more_time_and_memory():
-    small, large = (lw.plan(POINTS, expected_rows=10_000, epsilon=1, mechanism=lw.PMM(depth=d)) for d in (6, 18))
-
-    assert small.effort.seconds < large.effort.seconds
-    assert small.effort.memory_bytes < large.effort.memory_bytes
-
-
-def test_a_plan_is_one_line_a_screen_and_plain_values():
-    planned = lw.plan(MIXED, expected_rows=ROWS, epsilon=1, mechanism="Independent")
-
-    values = json.loads(json.dumps(planned.to_dict(), allow_nan=False))
-    assert repr(planned).startswith("<Plan: Independent, epsilon 1, 3 noisy tables, expected error 0.")
-    assert "\n" not in repr(planned)
-    assert values["costs"] == [line.to_dict() for line in planned.lines]
-    assert values["accuracy"][0]["value"] == planned.accuracy[0].value
-    assert planned.text().endswith("\n")
-    assert planned.total == Budget.pure(1)
-
-
 def wide(columns, categories=2):
     return {
         "fields": [
@@ -229,61 +182,6 @@ def wide(columns, categories=2):
             for i in range(columns)
         ]
     }
-
-
-def test_many_columns_that_cost_the_same_are_one_line():
-    same = {"fields": [{"name": f"c{i}", "type": "boolean"} for i in range(60)]}
-
-    text = lw.plan(same, expected_rows=1000, epsilon=1, mechanism="Independent").text()
-
-    assert "60 x MarginalCounts  (one column each)" in text
-    assert len(text.splitlines()) < 60  # the expected variation of 40 columns is listed
-
-
-def test_a_wide_schema_keeps_its_text_short():
-    lines = lw.plan(wide(60), expected_rows=10**7, epsilon=10, delta="1e-6").text().splitlines()
-
-    assert len(lines) < 70
-    assert any(line.startswith("and ") and line.endswith(" more") for line in lines)
-    assert any(" x MarginalCounts (chosen)" in line for line in lines)
-
-
-def test_equal_lines_of_selections_and_chosen_tables_are_shown_once():
-    planned = lw.plan(wide(5), expected_rows=10**6, epsilon=1, delta="1e-9")
-    text = planned.text()
-
-    assert sum(line.candidates is not None for line in planned.lines) == 24
-    assert [line.split("  ")[0] for line in text.splitlines() if " x " in line] == [
-        "10 x MarginalCounts (chosen)",
-        "24 x SelectWorst",
-        "24 x MarginalCounts (chosen)",
-    ]
-    assert text.count(" each\n") == 3
-    assert "the total is as planned" in text
-
-
-def test_plans_of_other_tables_with_a_delta_are_compared_by_a_figure_that_both_state():
-    many = {"fields": [{"name": f"c{i}", "type": "boolean"} for i in range(40)]}
-
-    planned = lw.plan(many, expected_rows=10_000, epsilon=1)
-
-    gain, (stated,) = planned.delta_gain, [each for each in planned.accuracy if each.text == planned.delta_gain.what]
-    assert gain.what != planned.accuracy[0].text
-    assert gain.pure == stated.value
-    assert gain.with_delta < gain.pure
-
-
-def test_time_and_memory_of_an_adaptive_release_follow_particles_rounds_and_columns():
-    def effort(columns=6, rows=10**6, **settings):
-        schema = wide(columns)
-        return lw.plan(schema, expected_rows=rows, rho=1, mechanism=lw.Adaptive(**settings)).effort
-
-    usual = effort()
-
-    for more in (effort(particles=200_000), effort(rounds=500), effort(columns=40), effort(rows=10**7)):
-        assert more.seconds > usual.seconds
-    assert effort(columns=40).memory_bytes > usual.memory_bytes
-    assert 1 < usual.seconds < 60
 
 
 @pytest.mark.parametrize(

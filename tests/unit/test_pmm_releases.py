@@ -1,7 +1,6 @@
 """PMM as a whole release: how close it is, what its certificate states, how it is kept."""
 
 import numpy as np
-import polars as pl
 import pytest
 
 import lapwing as lw
@@ -13,17 +12,6 @@ from lapwing.mechanisms.pmm import mechanism as pmm
 from lapwing.mechanisms.pmm.mechanism import PMM
 from lapwing.model.sampling.marginals import marginal
 from lapwing.schema.groupings.grouping import evenly
-from lapwing.schema.schemas import Schema
-
-MIXED = Schema.from_dict(
-    {
-        "fields": [
-            {"name": "size", "type": "integer", "constraints": {"minimum": 0, "maximum": 6}, "special": [99]},
-            {"name": "kind", "type": "string", "categories": ["a", "b", "c"], "constraints": {"required": True}},
-        ]
-    }
-)
-ROWS = pl.DataFrame({"size": ["0", "6", "6", "99", None, "3"] * 50, "kind": ["a", "b", "c", "c", "a", "b"] * 50})
 
 
 def clustered(rng, rows=4000):
@@ -112,35 +100,3 @@ def test_large_trees_and_the_papers_variant_state_an_expected_distance(mechanism
     release = lw.synthesize(frame_of(points), unit_columns(1), epsilon=1, expected_rows=500, mechanism=mechanism)
 
     assert {each.kind for each in release.certificate.accuracy} == {"noise on each count", "number of rows", *kinds}
-
-
-def test_the_certificate_has_a_line_per_level_and_they_sum_to_the_budget():
-    release = lw.synthesize(ROWS, MIXED, epsilon=1, mechanism=PMM(depth=4, variant="paper"))
-
-    lines = release.certificate.lines
-
-    assert [line.level for line in lines] == [0, 1, 2, 3, 4]
-    assert sum(line.cost.amount for line in lines) == 1
-    assert len({line.noise for line in lines}) > 1
-
-
-def test_a_release_is_saved_and_loaded_with_its_trees(tmp_path):
-    release = lw.synthesize(ROWS, MIXED, rho="0.5", mechanism=PMM(depth=5))
-    release.save(tmp_path / "m.lapwing")
-
-    loaded = lw.load(tmp_path / "m.lapwing")
-
-    assert loaded.answers.equals(release.answers)
-    assert loaded.certificate.to_dict() == release.certificate.to_dict()
-    assert loaded.sample(20, seed=3).equals(release.sample(20, seed=3))
-
-
-def test_an_interrupted_release_is_resumed_with_its_recorded_tree(tmp_path):
-    path = tmp_path / "t.jsonl"
-    release = lw.synthesize(ROWS, MIXED, epsilon=1, mechanism=PMM(), transcript=path, seed=2)
-    lines = path.read_text().splitlines(keepends=True)
-
-    resumed = lw.resume(path, ROWS)
-
-    assert len(lines) == 3
-    assert resumed.sample(30).equals(release.sample(30))

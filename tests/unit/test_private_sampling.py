@@ -18,7 +18,6 @@ from lapwing.kernel.noise.weighted import weighted_draws
 from lapwing.kernel.questions.private_draw.answer import exact_weights
 from lapwing.kernel.questions.private_draw.question import row_price
 from lapwing.kernel.terms import Terms
-from lapwing.runs.progress import watched
 
 TERMS = Terms(relation="replace-one", rows=8)
 TABLE = [*kinds_of_rows(3)[:7], kinds_of_rows(3)[0]]
@@ -89,18 +88,6 @@ def test_as_many_rows_are_drawn_as_the_budget_allows():
         assert answer.question.draws == release.model.rows == release.model.atoms
         assert answer.question.cost == release.certificate.total
         assert answer.question.cost.amount <= granted < answer.question.cost.amount + 2 * answer.question.row_price
-
-
-def test_no_more_rows_are_drawn_than_an_answer_may_hold():
-    assert released(epsilon=10**8).model.rows == 2**20
-
-
-@pytest.mark.parametrize("draws", [1, 2])
-def test_fewer_rows_cost_less(draws):
-    release = released(mechanism=lw.PrivateSampling(degree=1, floor=0.5, draws=draws), epsilon=3)
-
-    assert release.certificate.total.amount == draws * release.noisy[0].question.row_price
-    assert release.sample().height == draws
 
 
 def test_more_rows_than_the_budget_allows_are_refused_before_any_debit(tmp_path):
@@ -189,19 +176,6 @@ def test_a_column_of_another_kind_is_refused_with_the_way_out(field):
     )
 
 
-@pytest.mark.parametrize(
-    "field",
-    [
-        {"name": "x", "type": "integer", "constraints": {"minimum": 4, "maximum": 5, "required": True}},
-        {"name": "x", "type": "string", "categories": ["4", "5"], "constraints": {"required": True}},
-    ],
-)
-def test_two_values_of_any_type_are_a_cube(field):
-    release = lw.synthesize(pl.DataFrame({"x": ["4"] * 30}), {"fields": [field]}, **settings_of(epsilon=9))
-
-    assert set(release.sample()["x"].cast(pl.String)) <= {"4", "5"}
-
-
 def test_twenty_one_columns_are_refused():
     with pytest.raises(ParameterError, match="at most 20 columns, got 21; leave some out, or use another mechanism"):
         lw.plan(cube_schema(21), expected_rows=9, epsilon=1, mechanism=lw.PrivateSampling(), neighbours="replace-one")
@@ -267,42 +241,6 @@ def test_drawing_so_many_rows_from_the_model_gives_exactly_the_drawn_rows():
     assert sorted(shown.tolist()) == sorted(answer.rows.tolist())
 
 
-def test_a_saved_release_gives_the_same_rows(tmp_path):
-    release = released(epsilon=30)
-    release.save(tmp_path / "r.lapwing")
-
-    back = lw.load(tmp_path / "r.lapwing")
-
-    assert back.sample(seed=3).equals(release.sample(seed=3))
-    assert back.certificate.to_json() == release.certificate.to_json()
-    assert back.answers.height == 0
-
-
-def test_an_interrupted_release_gives_the_recorded_rows_again(tmp_path):
-    release = released(epsilon=30, transcript=tmp_path / "t.jsonl")
-
-    again = lw.resume(tmp_path / "t.jsonl", frame_of(TABLE, 3))
-
-    assert again.noisy[0].rows.tolist() == release.noisy[0].rows.tolist()
-    assert again.certificate.to_json() == release.certificate.to_json()
-
-
-def test_a_query_has_no_interval_because_no_noisy_answer_covers_it():
-    shown = released(epsilon=30).query(["x0"])
-
-    assert shown["share"].sum() == pytest.approx(1)
-    assert shown["lower"].null_count() == shown.height
-
-
-def test_the_step_is_to_draw_rows():
-    steps = []
-
-    with watched(steps.append):
-        released(epsilon=30)
-
-    assert next(step.step for step in steps) == "drawing rows"
-
-
 def test_the_certificate_says_research_and_what_is_proved():
     certificate = released(epsilon=30).certificate
 
@@ -344,15 +282,6 @@ def test_the_published_variant_draws_points_that_the_seed_fixes():
     assert first.points.size == 8
 
 
-def test_the_default_number_of_points_is_twice_that_of_walsh_functions():
-    mechanism = lw.PrivateSampling(variant="published", degree=1, floor=0.25)
-
-    release = released(mechanism=mechanism, epsilon=2000)
-
-    assert release.noisy[0].question.points.size == 8
-    assert release.certificate.accuracy[-1].kind == "not proved here"
-
-
 def test_points_that_never_suit_end_with_an_error():
     class Ones:
         def integers(self, most, size):
@@ -362,10 +291,6 @@ def test_points_that_never_suit_end_with_an_error():
         lw.PrivateSampling(variant="published", degree=1, floor=0.25).plan(
             cube_schema(3), Budget.pure(2000), TERMS, Ones()
         )
-
-
-def test_a_high_degree_means_all_columns():
-    assert released(mechanism=lw.PrivateSampling(degree=20, floor=1), epsilon=30).noisy[0].question.degree == 3
 
 
 def test_a_plan_says_how_many_rows_before_any_is_read():

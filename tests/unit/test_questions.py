@@ -1,7 +1,6 @@
 """Questions: what they cost, and how far a neighbour can move their answer."""
 
 import itertools
-import json
 from fractions import Fraction
 
 import numpy as np
@@ -12,7 +11,7 @@ from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw, Sensitivity, calibrated
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
-from lapwing.kernel.questions.questions import answer_from_dict, question_from_dict, same_question
+from lapwing.kernel.questions.registered import answer_from_dict, question_from_dict
 from lapwing.rows.source import code_table
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.grouping import identity
@@ -105,27 +104,6 @@ def test_the_standard_deviation_is_that_of_the_integer_law(kind, parameter, sd):
     law = NoiseLaw(kind, Fraction(parameter))
 
     assert law.sd == pytest.approx(exact, rel=1e-9 if kind == "laplace" else 1e-6)
-
-
-def test_a_question_survives_its_json_form():
-    asked = question(Budget.zcdp(Fraction(2, 3)))
-
-    read = question_from_dict(json.loads(json.dumps(asked.to_dict())))
-
-    assert same_question(read, asked)
-    assert not same_question(read, question(Budget.zcdp(Fraction(1, 3))))
-    assert not same_question(read, question(Budget.zcdp(Fraction(2, 3)), columns=("y", "x")))
-
-
-def test_an_answer_survives_its_json_form():
-    counts = np.array([[1, -2, 3], [0, 0, 2**40], [-7, 5, 1]])
-    answer = NoisyCounts(question(), counts, question().noise("replace-one", 3))
-
-    read = answer_from_dict(json.loads(json.dumps(answer.to_dict())))
-
-    assert np.array_equal(read.counts, counts)
-    assert read.noise == answer.noise
-    assert not read.counts.flags.writeable
 
 
 def test_an_answer_that_inflates_beyond_its_table_is_refused():

@@ -12,7 +12,7 @@ from helpers.bits import SeededBits, ZeroNoiseBits
 from helpers.cases import spread
 from helpers.kept import Kept
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.room.replay import ReplayCurator
+from lapwing.kernel.room.curator import ReplayCurator
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.adaptive.ask_columns import (

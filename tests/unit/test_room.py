@@ -13,6 +13,7 @@ from helpers.kept import Kept
 from lapwing.errors import BudgetError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.questions.answering import PrivateRows
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.room.opening import open_room, public_terms
 from lapwing.kernel.room.room import Room
@@ -148,7 +149,7 @@ def test_recorded_answers_are_returned_without_a_new_draw():
             assert tables == []
             return []
 
-    resumed._source = Rows()
+    resumed._rows = PrivateRows.of(Rows(), SCHEMA)
     answers = resumed.ask(question(), question("age"))
 
     assert [a.counts.tolist() for a in answers] == [a.counts.tolist() for a in kept.answers]

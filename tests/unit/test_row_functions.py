@@ -9,7 +9,7 @@ import pytest
 
 import lapwing as lw
 from lapwing.errors import ParameterError
-from lapwing.kernel.questions.linear_statistics.statistics import statistic_from_dict
+from lapwing.kernel.questions.linear_statistics.question import statistic_from_dict
 from lapwing.model.statistics.expressions import compiled
 from lapwing.rows.out.decode import records
 from lapwing.schema.fields import Field

@@ -1,7 +1,6 @@
 """SelectWorst: what it refuses, what it costs, and what the room does with it."""
 
 import functools
-import json
 from dataclasses import replace
 from fractions import Fraction
 
@@ -9,9 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from helpers.bits import CountingBits, SeededBits, ZeroNoiseBits
+from helpers.bits import ZeroNoiseBits
 from helpers.selections import (
-    CountingSource,
     levels_of,
     question,
     random_question,
@@ -19,21 +17,17 @@ from helpers.selections import (
     scores_by_hand,
     tables_over,
 )
-from lapwing.errors import BudgetError, CapacityError, ParameterError
+from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.noise.bits import SystemBits
-from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
-from lapwing.kernel.questions.questions import answer_from_dict, question_from_dict, same_question
+from lapwing.kernel.questions.registered import answer_from_dict, question_from_dict
 from lapwing.kernel.questions.select_worst.question import Selected, SelectWorst
-from lapwing.kernel.questions.tree_counts.question import TreeCounts
-from lapwing.kernel.room.replay import ReplayCurator
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.kernel.terms import Terms
 from lapwing.rows.source import code_table
 from lapwing.schema.groupings.domains import Domain
-from lapwing.schema.groupings.grouping import cut, identity, lookup, shifted
-from lapwing.schema.groupings.hierarchies import hierarchy, merged_groups
+from lapwing.schema.groupings.grouping import cut, identity, shifted
+from lapwing.schema.groupings.hierarchies import merged_groups
 from lapwing.schema.schemas import Schema
 
 FIELDS = [
@@ -120,10 +114,6 @@ def test_a_malformed_question_is_refused(parts, message):
         SelectWorst(**given | parts)
 
 
-def test_penalties_reach_from_end_to_end():
-    question(NAMES, LEVELS, (((0, 0),), ((2, 0),)), estimates=np.ones(7), penalties=[-(2**60), 2**60])
-
-
 def test_tables_beyond_the_cell_limit_are_refused_however_large_their_product():
     wide = shifted(Domain(2**32, 0, missing=True, ordered=True, continuous=True), 10)
 
@@ -144,13 +134,6 @@ def test_levels_are_nested_in_the_first_and_need_not_be_in_each_other():
     assert merged_groups(fine, thirds).tolist() == [0] * 4 + [1] * 4 + [2] * 4 + [3]
     assert merged_groups(thirds, halves) is None
     assert question(["age"], [(fine, thirds, halves)], [((0, 1),), ((0, 2),)]).candidate_count == 2
-
-
-def test_unordered_groups_may_be_merged_too():
-    domain = SCHEMA.field("kind").domain
-
-    assert merged_groups(identity(domain), lookup(domain, [1, 0, 1])).tolist() == [1, 0, 1, 2]
-    assert merged_groups(lookup(domain, [1, 0, 1]), lookup(domain, [0, 0, 1])) is None
 
 
 # ------------------------------------------------------------------------------------------------------ its price
@@ -182,17 +165,6 @@ def test_the_digest_changes_with_every_part_of_the_question():
     assert replace(asked(), epsilon=Fraction(1, 3)).digest == asked(epsilon=Fraction(1, 3)).digest
 
 
-def test_estimates_cannot_be_changed_after_the_question_was_made():
-    estimates = np.ones(asked().estimates.size, dtype=np.int64)
-    whole = asked(estimates=estimates)
-
-    estimates[0] = 7
-
-    assert whole.estimates[0] == 1
-    with pytest.raises(ValueError, match="read-only"):
-        whole.estimates[0] = 7
-
-
 # ------------------------------------------------------------------------------------------------------- the room
 
 
@@ -208,22 +180,6 @@ def test_without_noise_the_worst_candidate_is_chosen():
         assert answer.tables == ()
 
 
-def test_the_three_kinds_are_answered_in_the_order_of_the_batch():
-    quarter = Budget.pure(Fraction(1, 4))
-    table = MarginalCounts(columns=("flag",), groupings=(LEVELS[2][0],), cost=quarter)
-    tree = TreeCounts(
-        columns=("age",), hierarchies=(hierarchy(SCHEMA.field("age").domain, 1),), schedule=(0,), costs=(None, quarter)
-    )
-    select = asked(epsilon=Fraction(1, 4))
-
-    answers = room().ask(select, table, select, select, tree, table, tree)
-
-    names = ["Selected", "NoisyCounts", "Selected", "Selected", "NoisyTree", "NoisyCounts", "NoisyTree"]
-    assert [type(answer).__name__ for answer in answers] == names
-    assert answers[1].counts.tolist() == [2, 3, 2]
-    assert answers[0].choice == answers[2].choice == answers[3].choice
-
-
 @pytest.mark.parametrize(("relation", "max_rows", "bound"), [("add-remove", 3, 3), ("replace-one", 3, 6)])
 def test_the_draw_is_for_the_sensitivity_of_the_terms(relation, max_rows, bound):
     terms = Terms(relation=relation, max_rows=max_rows)
@@ -231,28 +187,6 @@ def test_the_draw_is_for_the_sensitivity_of_the_terms(relation, max_rows, bound)
     (answer,) = room(terms=terms).ask(asked())
 
     assert answer.sensitivity == asked().sensitivity(relation, max_rows).l1 == bound
-
-
-def test_a_selection_beyond_the_budget_is_refused_before_any_row_is_read():
-    class Untouchable:
-        def count(self, tables):
-            raise AssertionError("the rows were touched")
-
-    closed = room(source=Untouchable(), budget=Budget.zcdp(Fraction(1, 16)))
-
-    with pytest.raises(BudgetError, match="more than the budget"):
-        closed.ask(*[asked(notion="zcdp")] * 3)
-    with pytest.raises(BudgetError):
-        closed.ask(asked())
-
-
-def test_selections_are_charged_one_by_one():
-    half = room(budget=Budget.zcdp(Fraction(1, 16)))
-
-    half.ask(asked(notion="zcdp"), asked(notion="zcdp"))
-
-    with pytest.raises(BudgetError):
-        half.ask(asked(notion="zcdp"))
 
 
 def test_a_question_read_back_or_only_planned_is_refused():
@@ -273,62 +207,7 @@ def test_a_question_read_back_or_only_planned_is_refused():
             room().ask(each)
 
 
-def test_levels_of_another_domain_are_refused():
-    foreign = question(("flag", "age", "kind"), LEVELS, PAIRS)
-
-    with pytest.raises(ParameterError, match="build it from the field's domain"):
-        room().ask(foreign)
-
-
-def test_a_recorded_selection_is_given_again_without_a_new_draw_or_count():
-    (first,) = room(bits=SeededBits(3)).ask(asked())
-    read = answer_from_dict(json.loads(json.dumps(first.to_dict())))
-    bits, source = CountingBits(SeededBits(4)), CountingSource(small())
-
-    for recorded in (first, read):
-        (again,) = room(source=source, bits=bits, recorded=[recorded]).ask(asked())
-        assert again is recorded
-
-    assert (bits.count, source.passes) == (0, [])
-
-
-def test_another_selection_than_the_recorded_one_is_refused():
-    (first,) = room().ask(asked())
-    read = answer_from_dict(first.to_dict())
-    other = asked(penalties=np.eye(1, len(PAIRS), dtype=np.int64)[0])
-
-    with pytest.raises(ParameterError, match="another question"):
-        room(recorded=[read]).ask(other)
-    with pytest.raises(ParameterError, match="another question"):
-        ReplayCurator(TERMS, [read]).ask(other)
-
-
-def test_a_replay_without_data_gives_the_recorded_choice():
-    (first,) = room(bits=SystemBits()).ask(asked())
-    curator = ReplayCurator(TERMS, [answer_from_dict(first.to_dict())])
-
-    (again,) = curator.ask(asked())
-
-    assert (again.choice, again.chosen) == (first.choice, first.chosen)
-    assert curator.is_exhausted
-
-
 # ----------------------------------------------------------------------------------------------------- its record
-
-
-def test_question_and_answer_survive_their_json_form_which_is_small():
-    (answer,) = room(bits=SeededBits(5)).ask(asked())
-    text = json.dumps(answer.to_dict())
-
-    read = answer_from_dict(json.loads(text))
-
-    assert len(text) < 400
-    assert same_question(read.question, asked())
-    assert not same_question(read.question, asked(notion="zcdp"))
-    assert read.question.cost == answer.question.cost
-    assert (read.choice, read.chosen, read.sensitivity) == (answer.choice, answer.chosen, answer.sensitivity)
-    assert read.to_dict() == answer.to_dict()
-    assert read.question.groupings == ()
 
 
 @pytest.mark.parametrize(
@@ -369,8 +248,3 @@ def test_a_record_that_somebody_changed_is_refused(path, value):
 def test_a_choice_outside_the_candidates_is_refused():
     with pytest.raises(ParameterError, match="cannot be number"):
         Selected(asked(), len(PAIRS), 1)
-
-
-def test_an_unknown_kind_is_refused_and_the_closed_set_is_named():
-    with pytest.raises(ParameterError, match="MarginalCounts, TreeCounts, SelectWorst"):
-        question_from_dict({"kind": "Everything"})

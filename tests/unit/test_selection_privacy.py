@@ -11,6 +11,7 @@ import pytest
 from helpers.bits import SeededBits
 from helpers.selections import question
 from lapwing.kernel.noise.selection import exponential_mechanism
+from lapwing.kernel.questions.answering import PrivateRows
 from lapwing.kernel.questions.select_worst.answer import answer_select_worst, exact_cells, misfit_scores
 from lapwing.kernel.questions.select_worst.question import Selected
 from lapwing.kernel.terms import Terms
@@ -172,13 +173,14 @@ def test_a_loss_for_twice_the_sensitivity_would_be_too_small():
 def test_the_draw_takes_scores_to_move_by_the_rows_of_a_unit_on_each_side(relation, max_rows):
     schema = unit_schema(max_rows)
     rows = rows_of(1, [("a", False)] * 2) + rows_of(2, [("b", True), ("a", None)])
-    tables = ExactTables(code_table(pl.DataFrame(rows), schema))
+    rows_of_table = PrivateRows.of(code_table(pl.DataFrame(rows), schema), schema)
+    tables = rows_of_table.tables
     ask = asked(schema, epsilon=Fraction(5, 7))
     scores = misfit_scores(ask, exact_cells([ask], tables)[0])
     moves = max_rows if relation == "add-remove" else 2 * max_rows
     terms = Terms(relation=relation, max_rows=max_rows)
 
-    found = [answer_select_worst([ask], tables, terms, SeededBits(seed))[0].choice for seed in range(60)]
+    found = [answer_select_worst([ask], rows_of_table, terms, SeededBits(seed))[0].choice for seed in range(60)]
 
     def drawn(bound):
         return [exponential_mechanism(scores, Fraction(5, 7), bound, SeededBits(seed)) for seed in range(60)]

@@ -1,7 +1,6 @@
 """Releases whose mechanism asks selections: certificate, frames, files, transcript, ledger, plan and commands."""
 
 import json
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -15,14 +14,11 @@ from helpers.transcripts import cut_after
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.ledger import Ledger
-from lapwing.kernel.questions.questions import answer_from_dict
+from lapwing.kernel.questions.registered import answer_from_dict
 from lapwing.kernel.questions.select_worst.question import Selected
-from lapwing.kernel.terms import Terms
 from lapwing.mechanisms import registry
-from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.cost_lines import CostLine, counted_lines
 from lapwing.model.files import SavedRelease
-from lapwing.runs.plan.text import cost_table
 from lapwing.schema.schemas import Schema
 
 SCHEMA = {
@@ -62,15 +58,6 @@ def test_the_certificate_has_a_line_for_each_selection_and_sums_exactly():
     assert "for 3 noisy tables and 3 selections, zero-concentrated" in release.certificate.text()
 
 
-def test_a_certificate_with_selections_is_read_back():
-    release = released()
-
-    read = Certificate.from_dict(json.loads(release.certificate.to_json()))
-
-    assert read.lines == release.certificate.lines
-    assert [line["candidates"] for line in release.certificate.to_dict()["costs"]] == [None, None, 9, 9, 9, None]
-
-
 @pytest.mark.parametrize("part", [{"candidates": 0}, {"level": 1}])
 def test_a_malformed_line_of_a_selection_is_refused(part):
     line = released().certificate.to_dict()["costs"][2]
@@ -85,14 +72,6 @@ def test_lines_are_counted_in_words():
     assert counted_lines(lines) == "3 noisy tables and 3 selections"
     assert counted_lines(lines[:1]) == "1 noisy table"
     assert counted_lines(lines[2:3]) == "1 selection"
-
-
-def test_frames_of_answers_hold_the_noisy_tables_only():
-    release = released()
-
-    assert kinds(release.noisy) == ["NoisyCounts"] * 2 + ["Selected"] * 3 + ["NoisyCounts"]
-    assert release.answers["table"].unique().sort().to_list() == [0, 1, 2]
-    assert len(release.answer_tables()) == 3
 
 
 def test_a_saved_release_keeps_its_selections(tmp_path):
@@ -155,25 +134,6 @@ def test_a_changed_choice_in_a_transcript_is_refused_by_the_ledger(tmp_path):
     assert again.certificate.to_dict() == first.certificate.to_dict()
     with pytest.raises(lw.LapwingError, match="transcript lacks some of them"):
         lw.resume(path, DATA)
-
-
-def test_a_plan_shows_selections_as_such():
-    plan = lw.plan(SCHEMA, expected_rows=100, epsilon=1, mechanism=Selecting())
-    line = released().certificate.lines[2]
-
-    assert "selection among 9 candidates" in plan.text()
-    assert "2 noisy tables and 1 selection" in plan.text()
-    assert "2 noisy tables and 1 selection" in repr(plan)
-    assert plan.lines[-1].columns == ()
-    assert replace(plan.lines[-1], columns=line.columns) == line
-
-
-def test_a_planned_line_is_that_of_the_answer():
-    terms = Terms(relation="replace-one", max_rows=3)
-    (line,) = CostLine.planned(released().noisy[2].question, terms)
-
-    assert (line.sensitivity.l1, line.candidates, line.cost) == (6, 9, Budget.pure("1/4"))
-    assert any("(selection among 9 candidates)" in text for text in cost_table([line]))
 
 
 def test_commands_write_the_noisy_tables_of_a_release_with_selections(tmp_path, monkeypatch):

@@ -1,7 +1,6 @@
 """SparseCounts: what it refuses, what it costs, its privacy loss, and its record."""
 
 import functools
-import json
 import math
 from fractions import Fraction
 
@@ -10,13 +9,12 @@ import pytest
 
 from helpers.bits import CountingBits, SeededBits
 from helpers.cells import ADD_REMOVE, above, answered, coded, counts_asked, point, tree_over, whole_numbers
-from lapwing.errors import BudgetError, CapacityError, LapwingError, ParameterError
+from lapwing.errors import CapacityError, LapwingError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.noise_law import NoiseLaw, Sensitivity
-from lapwing.kernel.questions.questions import answer_from_dict, question_from_dict, same_question
+from lapwing.kernel.questions.registered import answer_from_dict, question_from_dict
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells, SparseCounts
-from lapwing.kernel.room.replay import ReplayCurator
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.room.transcript import NoTranscript
 
@@ -73,19 +71,6 @@ def answer(**changes):
         "noise": NoiseLaw("laplace", Fraction(1)),
     }
     return NoisyCells(**parts | changes)
-
-
-def test_an_answer_by_hand_names_its_leaves():
-    levels, cells = answer().leaves
-
-    # Of (0, 0) and (3, 1), level 4 has (0, 0) | (3, 1) (3, 2); y = 0 goes on as it is, which leaves it a leaf here.
-    listed = [(level, cell) for level, found in TREE.leaves() for cell in found.tolist()]
-    assert list(zip(levels.tolist(), cells.tolist(), strict=True)) == [
-        (3, [0, 1]),
-        (3, [2, 0]),
-        listed[0],
-        listed[3],
-    ]
 
 
 @pytest.mark.parametrize(
@@ -166,26 +151,6 @@ def test_a_grid_beyond_all_memory_is_answered(columns, threshold):
 # ---------------------------------------------------------------------------------------------------- in the room
 
 
-def test_overspending_is_refused_before_any_draw():
-    bits = CountingBits(SeededBits(1))
-
-    with pytest.raises(BudgetError):
-        room(bits=bits, budget=1).ask(counts_asked(TREE), counts_asked(GRID))
-    assert bits.count == 0
-
-
-def test_a_recorded_answer_is_given_again_without_a_draw():
-    question = counts_asked(TREE)
-    (found,) = room().ask(question)
-    bits = CountingBits(SeededBits(1))
-
-    (again,) = room(bits=bits, recorded=[found]).ask(question)
-
-    assert again is found
-    assert bits.count == 0
-    assert ReplayCurator(ADD_REMOVE, [found]).ask(question) == (found,)
-
-
 @pytest.mark.parametrize("threshold", [1, 2, 3])
 def test_a_large_budget_counts_the_leaves_exactly(threshold):
     grid = counts_asked(GRID, threshold=threshold, epsilon=Fraction(10**6))
@@ -250,23 +215,6 @@ def test_the_privacy_loss_is_the_ratio_of_the_chances_of_all_leaves(threshold):
 
 
 # ------------------------------------------------------------------------------------------------------- its record
-
-
-@pytest.mark.parametrize("notion", ["pure", "zcdp"])
-@pytest.mark.parametrize("threshold", [2, -1, None])
-@pytest.mark.parametrize("tree", [TREE, GRID])
-def test_question_and_answer_come_back_from_their_record(tree, threshold, notion):
-    for seed in range(5):
-        question = counts_asked(tree, threshold=threshold, epsilon=Fraction(7, 3), notion=notion)
-        found = answered(question, small(), SeededBits(seed))
-
-        record = json.loads(json.dumps(found.to_dict()))
-
-        assert same_question(question_from_dict(record["question"]), question)
-        back = answer_from_dict(record)
-        assert back.to_dict() == found.to_dict()
-        assert (back.firsts == found.firsts).all()
-        assert (back.counts == found.counts).all()
 
 
 @pytest.mark.parametrize(

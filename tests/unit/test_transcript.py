@@ -7,13 +7,11 @@ import numpy as np
 import pytest
 
 from helpers.transcripts import cut_after
-from lapwing.errors import DataError, ParameterError
+from lapwing.errors import DataError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
-from lapwing.kernel.room.replay import ReplayCurator
 from lapwing.kernel.room.transcript import continue_transcript, create_transcript
-from lapwing.kernel.terms import Terms
 
 
 def answer(rows):
@@ -132,16 +130,3 @@ def test_every_answer_is_on_the_disk_when_record_returns(tmp_path):
 
     assert json.loads(path.read_text().splitlines()[-1])["answer"]["noise"]["parameter"] == "4"
     transcript.close()
-
-
-def test_replay_gives_recorded_answers_and_nothing_else():
-    record = (answer(4), answer(5))
-    curator = ReplayCurator(Terms(relation="add-remove"), record)
-
-    assert curator.ask(record[0].question) == record[:1]
-    with pytest.raises(ParameterError, match="another question"):
-        curator.ask(answer(9).question)
-    assert curator.ask(record[1].question) == record[1:]
-    assert curator.is_exhausted
-    with pytest.raises(ParameterError, match="ends after 2 answers"):
-        curator.ask(record[1].question)

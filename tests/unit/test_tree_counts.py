@@ -1,29 +1,23 @@
 """TreeCounts: what it costs, what a neighbour can change, and every place that an answer goes through."""
 
 import itertools
-import json
 from fractions import Fraction
 
 import numpy as np
 import polars as pl
 import pytest
 
-from helpers.bits import CountingBits, SeededBits, ZeroNoiseBits
-from lapwing.errors import BudgetError, CapacityError, ParameterError
+from helpers.bits import SeededBits, ZeroNoiseBits
+from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.noise_law import Sensitivity
-from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
-from lapwing.kernel.questions.questions import answer_from_dict, question_from_dict, same_question
+from lapwing.kernel.questions.registered import answer_from_dict
 from lapwing.kernel.questions.tree_counts.answer import exact_levels
 from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
-from lapwing.kernel.room.replay import ReplayCurator
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.kernel.terms import Terms
-from lapwing.release.shown import answers_in_one_frame
 from lapwing.rows.source import code_table
 from lapwing.schema.groupings.domains import Domain
-from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.groupings.hierarchies import hierarchy
 from lapwing.schema.schemas import Schema
 
@@ -161,15 +155,6 @@ def test_the_worst_neighbour_loses_exactly_the_sum_of_the_levels_costs(relation,
     assert max(losses) == question.cost.amount == 1
 
 
-def test_each_level_has_noise_of_its_own_cost():
-    question = tree()
-
-    laws = question.noises("replace-one", 3)
-
-    assert [None if law is None else law.parameter for law in laws] == [None, 24, None, 24, 12]
-    assert question.sensitivity("replace-one", 3) == Sensitivity(6, 18)
-
-
 def test_every_cell_of_every_released_level_gets_noise_also_the_empty_ones():
     question = tree()
     hits = [np.zeros(shape) for shape in question.shapes]
@@ -180,73 +165,6 @@ def test_every_cell_of_every_released_level_gets_noise_also_the_empty_ones():
             hits[table.level] += table.counts != 0
 
     assert all((hits[level] > 0).all() for level in (1, 3, 4))
-
-
-def test_levels_without_a_cost_draw_no_secret_words():
-    cells = {}
-    for costs in ((None, None, None, None, HALF), (None, HALF, None, None, HALF)):
-        bits = CountingBits(SeededBits(1))
-        room(bits=bits).ask(tree(costs=costs))
-        cells[costs[1]] = bits.calls
-
-    assert cells[None] < cells[HALF]
-
-
-def test_trees_and_tables_are_answered_in_the_order_of_the_batch():
-    table = MarginalCounts(
-        columns=("kind",), groupings=(identity(SCHEMA.field("kind").domain),), cost=Budget.pure(Fraction(1, 2))
-    )
-    small = tree(costs=(None, None, None, None, Budget.pure(Fraction(1, 4))))
-
-    answers = room(budget=2).ask(table, small, table, small)
-
-    assert [type(answer).__name__ for answer in answers] == ["NoisyCounts", "NoisyTree"] * 2
-    assert answers[2].counts.tolist() == [2, 2, 2, 1]
-
-
-def test_a_tree_beyond_the_budget_is_refused():
-    with pytest.raises(BudgetError, match="more than the budget"):
-        room(budget=Fraction(1, 2)).ask(tree())
-
-
-def test_a_hierarchy_of_another_domain_is_refused():
-    foreign = TreeCounts(
-        columns=("kind",), hierarchies=(hierarchy(SCHEMA.field("size").domain, 1),), schedule=(0,), costs=(None, HALF)
-    )
-
-    with pytest.raises(ParameterError, match="build it from the field's domain"):
-        room().ask(foreign)
-
-
-def test_a_recorded_tree_is_given_again_without_a_new_draw():
-    (first,) = room(bits=SeededBits(3)).ask(tree())
-    bits = CountingBits(SeededBits(4))
-
-    (again,) = room(bits=bits, recorded=[first]).ask(tree())
-
-    assert again is first
-    assert bits.count == 0
-
-
-def test_another_tree_than_the_recorded_one_is_refused():
-    (first,) = room().ask(tree())
-    other = tree(costs=(None, None, None, None, Budget.pure(1)))
-
-    with pytest.raises(ParameterError, match="another question"):
-        room(recorded=[first]).ask(other)
-    with pytest.raises(ParameterError, match="another question"):
-        ReplayCurator(TERMS, [first]).ask(other)
-
-
-def test_question_and_answer_survive_their_json_form():
-    (answer,) = room(bits=SeededBits(5)).ask(tree())
-
-    read = answer_from_dict(json.loads(json.dumps(answer.to_dict())))
-
-    assert same_question(read.question, tree())
-    assert read.noises == answer.noises
-    for one, two in zip(read.levels, answer.levels, strict=True):
-        assert (one is None and two is None) or np.array_equal(one, two)
 
 
 @pytest.mark.parametrize(
@@ -274,19 +192,6 @@ def test_a_record_that_somebody_changed_is_refused(path, value):
 
     with pytest.raises((ParameterError, ValueError)):
         answer_from_dict(record)
-
-
-def test_an_answer_of_another_shape_is_refused():
-    question = tree()
-    (answer,) = room().ask(question)
-    flat = tuple(None if level is None else level.reshape(-1) for level in answer.levels)
-
-    with pytest.raises(ParameterError, match="level 1 of a tree must be int64 of shape"):
-        NoisyTree(question, flat, answer.noises)
-    with pytest.raises(ParameterError, match="exactly where it has a cost"):
-        NoisyTree(question, (None,) * 5, answer.noises)
-    with pytest.raises(ParameterError, match="does not fit a tree of 5 levels"):
-        NoisyTree(question, answer.levels[1:], answer.noises[1:])
 
 
 @pytest.mark.parametrize(
@@ -322,32 +227,3 @@ def test_a_tree_beyond_the_cell_limit_is_refused():
             schedule=(0, 1) * 14,
             costs=(*[None] * 28, Budget.pure(1)),
         )
-
-
-def test_an_unknown_kind_is_still_refused():
-    with pytest.raises(ParameterError, match="MarginalCounts, TreeCounts"):
-        question_from_dict({"kind": "Everything"})
-
-
-def test_the_frame_of_answers_lists_each_cell_of_each_released_level():
-    (answer,) = room().ask(tree())
-
-    frame = answers_in_one_frame([answer], SCHEMA)
-
-    assert frame.group_by("level").len().sort("level").rows() == [(1, 2), (3, 8), (4, 12)]
-    first = frame.row(0, named=True)
-    assert (first["columns"], first["cell"], first["noisy_count"]) == ("size x kind", "0-6 | a, b, c", 4)
-
-
-def test_a_level_of_very_many_cells_is_one_line_of_the_frame():
-    schema = Schema.from_dict(
-        {"fields": [{"name": "x", "type": "number", "constraints": {"minimum": 0, "maximum": 1}}]}
-    )
-    nested = hierarchy(schema.field("x").domain, 18)
-    question = TreeCounts(columns=("x",), hierarchies=(nested,), schedule=(0,) * 18, costs=(*[None] * 18, HALF))
-    (answer,) = room(data=pl.DataFrame({"x": [0.5, 0.7]}), schema=schema).ask(question)
-
-    frame = answers_in_one_frame([answer], schema)
-
-    assert frame.select("cell", "noisy_count").rows() == [("all 131073 cells", 2)]
-    assert frame["noise_sd"].item() == pytest.approx(answer.noises[-1].sd * 131073**0.5)

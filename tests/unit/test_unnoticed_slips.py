@@ -21,16 +21,16 @@ from lapwing.kernel.budget.budget import Budget, exact_number
 from lapwing.kernel.budget.conversions import log_between, rho_for
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.noise import bernoulli, enclosures, gaussian, geometric, inverse_cdf, selection
-from lapwing.kernel.noise.bernoulli import bernoulli_exp, bernoulli_exp_multiples
+from lapwing.kernel.noise.bernoulli import bernoulli_exp_multiples
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.noise.enclosures import Exponential, LaplaceTail, exp_minus
 from lapwing.kernel.noise.gaussian import discrete_gaussian
 from lapwing.kernel.noise.laplace import Sign, discrete_laplace, discrete_laplace_at_least
 from lapwing.kernel.noise.weighted import weighted_draws
-from lapwing.kernel.questions.linear_statistics.statistics import RowStatistic
+from lapwing.kernel.questions.linear_statistics.question import RowStatistic
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.questions.private_draw import answer as private_draw
-from lapwing.kernel.room import plain
+from lapwing.kernel.room import room as plain
 from lapwing.kernel.room.opening import open_room, public_terms
 from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.kernel.terms import Terms
@@ -84,20 +84,6 @@ def test_a_worse_candidate_is_accepted_with_exactly_the_probability_of_half_its_
 def test_a_gaussian_beyond_the_range_is_refused_even_where_nothing_is_drawn():
     with pytest.raises(ParameterError, match="at most 2"):
         discrete_gaussian(Fraction(1 << 112), 0, SeededBits(1))
-
-
-def test_an_exponent_of_zero_is_always_accepted_and_takes_no_word():
-    accepted = bernoulli_exp(Fraction(0), 3, ScriptedBits([]))
-
-    assert (accepted.dtype, accepted.tolist()) == (np.bool_, [True] * 3)
-
-
-def test_a_coin_of_one_common_exponent_is_decided_by_the_exact_value():
-    probability = exp_minus(Fraction(1, 4), 64)[0]
-
-    accepted = bernoulli_exp(Fraction(1, 4), 2, ScriptedBits([probability - 1, probability + 1]))
-
-    assert accepted.tolist() == [True, False]
 
 
 @pytest.mark.parametrize("threshold", [-5, -1, 0, 1, 2, 7])

@@ -23,6 +23,7 @@ from helpers.vectors import (
 )
 from lapwing.audit.checks.recounts import resummed
 from lapwing.audit.pairs import neighbour_pair
+from lapwing.kernel.questions.answering import PrivateRows
 from lapwing.kernel.questions.cell_sums.answer import answer_cell_sums
 from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.shared.coordinates import Coordinates
@@ -144,7 +145,7 @@ def test_questions_of_one_batch_have_their_own_cells():
         for summed in ("rows", "vectors", "damped means")
     ]
 
-    answers = answer_cell_sums(asked, source, Terms(relation="add-remove"), ZeroNoiseBits())
+    answers = answer_cell_sums(asked, PrivateRows.of(source, None), Terms(relation="add-remove"), ZeroNoiseBits())
 
     assert all(np.array_equal(each.values, resummed(each.question, source)) for each in answers)
     assert [each.question for each in answers] == asked

@@ -6,7 +6,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from helpers.bits import CountingBits, SeededBits
 from helpers.vectors import (
     Rows,
     coordinates_of,
@@ -15,24 +14,22 @@ from helpers.vectors import (
     moment_asked,
     sums_asked,
 )
-from lapwing.errors import BudgetError, CapacityError, LapwingError, ParameterError
+from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.noise_law import NoiseLaw, Sensitivity
-from lapwing.kernel.questions.cell_sums.question import CellSums
 from lapwing.kernel.questions.shared.coordinates import Coordinates
 from lapwing.kernel.questions.shared.projections import Projection
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.kernel.terms import Terms
 from lapwing.schema.groupings.domains import Domain
-from lapwing.schema.groupings.grouping import evenly, identity
+from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
 
 BOX = coordinates_of(("line", "line or missing", "list of 3"))
 FLAGS = coordinates_of(("line", "line"))
 CUTS = cut_cells([[1], [1]], [0])
-LATTICE = lattice_cells([[1], [1]], spacing=1, norm=4)
 
 # ------------------------------------------------------------------------------------------------ what is refused
 
@@ -214,62 +211,6 @@ def test_the_paper_s_bound_is_for_replaced_rows_only():
 # ------------------------------------------------------------------------------------------------ shapes and pairs
 
 
-def test_vectors_are_those_of_the_documentation():
-    line, missing, listed = (
-        coordinates_of((each,)) for each in ("line of 3", "line or missing", "list of 2 or missing")
-    )
-
-    assert line.vectors({"c0": np.arange(4)}).tolist() == [[-1], [0], [1], [0]]
-    assert replace(line, coding="unit", bits=2).vectors({"c0": np.arange(4)}).tolist() == [[0], [2], [4], [0]]
-    assert missing.vectors({"c0": np.arange(3)}).tolist() == [[-1, 0], [1, 0], [0, 1]]
-    assert replace(missing, coding="unit").vectors({"c0": np.arange(3)}).tolist() == [[0, 0], [1, 0], [0, 1]]
-    assert listed.vectors({"c0": np.arange(3)}).tolist() == np.eye(3).tolist()
-    assert coordinates_of(("list of 2",)).vectors({"c0": np.arange(3)}).tolist() == [[1, 0], [0, 1], [0, 0]]
-
-
-def test_groups_lie_on_a_line_by_their_middle_codes():
-    domain = Domain(9, 0, False, True, False)
-    coordinates = Coordinates(
-        columns=("a",), groupings=(evenly(domain, 3),), kinds=("line",), listed=(0,), coding="unit", bits=3
-    )
-
-    assert coordinates.vectors({"a": np.array([0, 2, 3, 8, 9])})[:, 0].tolist() == [1, 1, 4, 7, 0]
-
-
-def test_a_column_of_one_value_lies_at_zero():
-    coordinates = Coordinates(
-        columns=("a",), groupings=(identity(Domain(1, 0, True, True, False)),), kinds=("line",), listed=(1,)
-    )
-
-    assert coordinates.vectors({"a": np.array([0, 1])}).tolist() == [[0, 0], [0, 1]]
-
-
-def test_each_unordered_pair_is_asked_once():
-    between, all_pairs = moment_asked(BOX), moment_asked(BOX, diagonal=True)
-
-    pairs = list(zip(*(each.tolist() for each in all_pairs.pairs), strict=True))
-    assert pairs == [(i, j) for i in range(6) for j in range(i, 6)]
-    owners = [0, 1, 1, 2, 2, 2]
-    assert list(zip(*(each.tolist() for each in between.pairs), strict=True)) == [
-        (i, j) for i, j in pairs if owners[i] != owners[j]
-    ]
-    assert (between.shape, all_pairs.shape) == ((11,), (21,))
-
-
-def test_shapes_and_scales_of_answers():
-    coordinates = replace(FLAGS, bits=3)
-
-    assert (moment_asked(coordinates).scale, moment_asked(coordinates).shape) == (64, (1,))
-    asked = {name: sums_asked(coordinates, LATTICE, name) for name in ("rows", "vectors")}
-    asked["damped means"] = sums_asked(coordinates, LATTICE, "damped means", damping=5)
-    assert {name: (each.shape, each.scale) for name, each in asked.items()} == {
-        "rows": ((5,), 1),
-        "vectors": ((5, 2), 8),
-        "damped means": ((5, 2), 2**20),
-    }
-    assert [sums_asked(coordinates, None, name).shape for name in ("rows", "vectors")] == [(1,), (1, 2)]
-
-
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 def test_the_noise_is_that_of_the_sensitivity(relation):
     question = moment_asked(coordinates_of(("line",) * 4), cost=Budget.pure("1/2"))
@@ -306,36 +247,6 @@ def room(*, bits=None, budget=9, rows=()):
     return Room(source, SCHEMA, terms, Budget.pure(budget), bits=bits or SystemBits(), sink=NoTranscript())
 
 
-def test_a_batch_that_costs_too_much_is_refused_before_any_draw():
-    bits = CountingBits(SeededBits(1))
-
-    with pytest.raises(BudgetError):
-        room(bits=bits, budget=1).ask(moment_asked(FLAGS), sums_asked(FLAGS, CUTS))
-    assert bits.count == 0
-
-
-def test_a_grouping_of_another_domain_is_refused():
-    other = coordinates_of(("line of 3", "line"))
-
-    for question in (moment_asked(other), sums_asked(other)):
-        with pytest.raises(ParameterError, match=r"the grouping of .c0. is for 3 values and 1 reserved"):
-            room().ask(question)
-
-
-def test_answers_come_in_the_order_of_the_questions_and_nearly_exact_for_a_large_budget():
-    cost = Budget.pure(10**6)
-    asked = [
-        sums_asked(FLAGS, CUTS, "rows", cost=cost),
-        moment_asked(FLAGS, cost=cost),
-        sums_asked(FLAGS, CUTS, cost=cost),
-    ]
-
-    answers = room(budget=10**7, rows=[[0, 0], [1, 1], [1, 0], [2, 1]]).ask(*asked)
-
-    assert [answer.question for answer in answers] == asked
-    assert [answer.values.tolist() for answer in answers] == [[1, 3], [1], [[-1, -1], [2, 1]]]
-
-
 @pytest.mark.parametrize("rows", [[], [[1, 1]], [[0, 1]] * 5])
 @pytest.mark.parametrize(
     "question",
@@ -351,27 +262,3 @@ def test_no_question_that_was_made_fails_because_of_the_rows(question, rows):
     (answer,) = room(rows=rows).ask(question)
 
     assert answer.values.shape == question.shape
-
-
-def test_no_part_of_a_question_can_be_written_to():
-    question = sums_asked(BOX, lattice_cells(np.ones((6, 1)), spacing=1, norm=1))
-
-    arrays = (question.projection.directions, question.projection.origin, question.projection._net)
-    assert not any(array.flags.writeable for array in (*arrays, *BOX._tables))
-
-
-def test_questions_of_a_class_of_one_s_own_are_refused():
-    class Sneaky(CellSums):
-        pass
-
-    class SneakyCells(Projection):
-        pass
-
-    sneaky = Sneaky(coordinates=FLAGS, projection=None, summed="rows", cost=Budget.pure(1))
-    cells = SneakyCells(directions=CUTS.directions, cuts=CUTS.cuts, origin=CUTS.origin)
-    with pytest.raises(ParameterError, match="Sneaky is no question of the closed set"):
-        room().ask(sneaky)
-    with pytest.raises(ParameterError, match="must hold plain values only, no subclasses"):
-        room().ask(sums_asked(FLAGS, cells))
-    with pytest.raises(LapwingError, match="plain values only"):
-        room().ask(moment_asked(FLAGS, cost=type("Cheap", (Budget,), {})("pure", Fraction(1))))

@@ -1,65 +1,26 @@
 """Questions about vectors of rows, and their answers: records come back, and a stranger's are refused."""
 
-import json
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from helpers.vectors import (
-    Rows,
     coordinates_of,
     cut_cells,
-    exact,
     lattice_cells,
     moment_asked,
-    random_rows,
     sums_asked,
 )
 from lapwing.errors import BudgetError, CapacityError, ParameterError
-from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.plain import pack_counts
 from lapwing.kernel.questions.cell_sums.question import NoisySums
-from lapwing.kernel.questions.questions import answer_from_dict, question_from_dict, same_question
+from lapwing.kernel.questions.registered import question_from_dict
 
-BOX = coordinates_of(("line", "line or missing", "list of 3"))
 FLAGS = coordinates_of(("line", "line"))
 CUTS = cut_cells([[1], [1]], [0])
 LATTICE = lattice_cells([[1], [1]], spacing=1, norm=4)
-
-QUESTIONS = [
-    moment_asked(BOX),
-    moment_asked(BOX, diagonal=True, cost=Budget.zcdp("3/7")),
-    moment_asked(replace(BOX, coding="unit", bits=3), bound="paper"),
-    moment_asked(replace(FLAGS, convex_set="ball", bits=16)),
-    sums_asked(BOX, summed="rows"),
-    sums_asked(replace(FLAGS, convex_set="simplex", coding="unit", bits=5), CUTS),
-    sums_asked(FLAGS, LATTICE, "damped means", damping=2**31, cost=Budget.zcdp("1/3")),
-    sums_asked(FLAGS, cut_cells(np.zeros((2, 0))), "rows"),
-    sums_asked(FLAGS, lattice_cells(np.zeros((2, 0)), spacing=1, norm=3), "rows"),
-    sums_asked(FLAGS, cut_cells([[2**39], [-(2**39)]], [-(2**63), 2**63 - 1])),
-]
-
-
-@pytest.mark.parametrize("question", QUESTIONS, ids=lambda each: each.kind)
-def test_question_and_answer_come_back_from_their_record(question):
-    codes = random_rows(np.random.default_rng(1), question.coordinates, 20)
-    values = exact(question, Rows(question.coordinates, codes))
-    answer = NoisySums(question, values, question.noise("replace-one", 1))
-
-    record = json.loads(json.dumps(answer.to_dict()))
-
-    assert same_question(question_from_dict(record["question"]), question)
-    back = answer_from_dict(record)
-    assert back.to_dict() == answer.to_dict()
-    assert type(back.question) is type(question)
-    assert np.array_equal(back.values, answer.values)
-    assert np.array_equal(exact(back.question, Rows(question.coordinates, codes)), answer.values)
-    assert not back.values.flags.writeable
-    (table,) = back.tables
-    assert (table.scale, table.noise, table.cost) == (question.scale, answer.noise, question.cost)
 
 
 def test_an_answer_of_another_shape_or_type_is_refused():
@@ -71,7 +32,7 @@ def test_an_answer_of_another_shape_or_type_is_refused():
     with pytest.raises(
         ParameterError, match="an answer of shape \\(5, 2\\) must hold 10 counts; the record is damaged"
     ):
-        NoisySums.from_dict(question, {"values": pack_counts(np.zeros(10**6, dtype=np.int64)), "noise": law.to_dict()})
+        question.read_answer({"values": pack_counts(np.zeros(10**6, dtype=np.int64)), "noise": law.to_dict()})
 
 
 def edited(record, path, value):

@@ -32,7 +32,7 @@ from lapwing.audit.held import HeldRows, PlaybackBits, RecordingBits, UnlikelyBi
 from lapwing.audit.worst_case import USUAL, Mode
 from lapwing.errors import LapwingError
 from lapwing.kernel.noise.bits import SystemBits
-from lapwing.kernel.questions.category_selection.question import CategorySelection, SelectedTexts
+from lapwing.kernel.questions.category_selection.question import SelectedTexts
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells
 from lapwing.kernel.questions.split_decisions.question import Splits
@@ -315,8 +315,7 @@ def _account_flags(recorded: Recording, settings: AuditedSettings) -> list[str]:
     spent = sum((answer.question.cost.amount for answer in recorded.answers), Fraction(0))
     if spent > claim:
         flags.append(f"the answers cost {spent}, the claim is {claim}")
-    asked = [answer.question for answer in recorded.answers if isinstance(answer.question, CategorySelection)]
-    delta = sum((question.delta for question in asked), Fraction(0))
+    delta = sum((answer.question.delta for answer in recorded.answers), Fraction(0))
     if delta > settings.selection_delta:
         flags.append(f"the lists of texts have a delta of {delta}, the claim is {settings.selection_delta}")
     written = recorded.certificate

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from types import ModuleType
 from typing import Any, Final
 
 import numpy as np
@@ -11,8 +10,10 @@ import polars as pl
 from scipy.special import betaincinv, logsumexp
 
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.noise.bits import BitSource, SystemBits
-from lapwing.kernel.questions.questions import KnownQuestion
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.questions.answering import PrivateRows
+from lapwing.kernel.questions.questions import Question
+from lapwing.kernel.room.room import ANSWERS
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.rows.source import CodedSource, code_table
 from lapwing.schema.groupings.grouping import Grouping, identity
@@ -52,46 +53,23 @@ def mode_of(number: int) -> Mode:
     return MODES[(number + number // 6) % len(MODES)]
 
 
-AnswerAll = Callable[[Sequence[Any], CodedSource, Terms, BitSource], Sequence[Any]]
-"""Answers a batch of questions of one kind, as the room does."""
-
 _BATCH: Final = 2000
-
-
-def answering(
-    module: ModuleType,
-    name: str,
-    seen_as: Callable[[CodedSource], Any] | None = None,
-    **settings: Any,  # noqa: ANN401
-) -> AnswerAll:
-    """Return a way to answer questions by a function of a module, as it is when it is called.
-
-    seen_as: makes of the source what the function takes in its place, anew for every batch.
-    """
-
-    def answer(questions: Sequence[Any], source: CodedSource, terms: Terms, bits: BitSource) -> Sequence[Any]:
-        rows = source if seen_as is None else seen_as(source)
-        found: Sequence[Any] = getattr(module, name)(questions, rows, terms, bits, **settings)
-        return found
-
-    return answer
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class QuestionCase:
     """A question, two neighbours, and what is seen of an answer.
 
-    answer: answers many of the question in order: the room's own function, looked up when it is called; seen: returns
-    the features of one answer, always as many.
+    seen: returns the features of one answer, always as many.
 
     Guarantee: none, the sources are generated and nobody's.
     """
 
-    asked: KnownQuestion
+    asked: Question
     label: str
     sources: tuple[CodedSource, CodedSource]
     terms: Terms
-    answer: AnswerAll
+    schema: Schema
     seen: Callable[[Any], Sequence[float]]
 
     @property
@@ -116,8 +94,8 @@ class QuestionCase:
 
     @property
     def delta(self) -> Fraction:
-        """The delta of the question: 0 but for a CategorySelection."""
-        return getattr(self.asked, "delta", Fraction(0))
+        """The delta of the question."""
+        return self.asked.delta
 
     @property
     def claim(self) -> float:
@@ -138,10 +116,12 @@ class QuestionCase:
         return first, second
 
     def _runs(self, source: CodedSource, runs: int) -> np.ndarray:
-        bits, seen = SystemBits(), []
+        bits, seen, answer = SystemBits(), [], ANSWERS[self.asked.kind]
         for start in range(0, runs, _BATCH):
             questions = [self.asked] * min(_BATCH, runs - start)
-            seen += [self.seen(answer) for answer in self.answer(questions, source, self.terms, bits)]
+            seen += [
+                self.seen(answer) for answer in answer(questions, PrivateRows.of(source, self.schema), self.terms, bits)
+            ]
         return np.array(seen, dtype=np.float64).reshape(runs, -1)
 
     def certified(self, first: np.ndarray, second: np.ndarray) -> float:

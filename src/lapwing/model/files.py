@@ -19,7 +19,8 @@ from lapwing.kernel.plain import read_key, read_list, read_optional
 from lapwing.kernel.questions.cell_sums.question import NoisySums
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
 from lapwing.kernel.questions.private_draw.question import DrawnRows
-from lapwing.kernel.questions.questions import Answer, answer_from_dict, question_from_dict
+from lapwing.kernel.questions.questions import Answer
+from lapwing.kernel.questions.registered import answer_from_dict, question_from_dict
 from lapwing.kernel.questions.select_worst.question import Selected, SelectWorst
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells
 from lapwing.kernel.questions.split_decisions.question import Splits

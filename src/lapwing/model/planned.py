@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from lapwing.kernel.questions.questions import KnownQuestion
+from lapwing.kernel.questions.questions import Question
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.certificate.cost_lines import ChosenTable
 
-PlannedQuestion = KnownQuestion | ChosenTable
+PlannedQuestion = Question | ChosenTable
 """What a plan knows will be asked; of tables that earlier answers choose, only the cost."""
 
 

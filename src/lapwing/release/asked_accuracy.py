@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from lapwing.errors import ParameterError
-from lapwing.kernel.questions.linear_statistics.statistics import Statistic
+from lapwing.kernel.questions.linear_statistics.question import Statistic
 from lapwing.kernel.questions.questions import Answer
 from lapwing.maths.noise_tails import sum_tail
 from lapwing.model.accuracy import CountAccuracy, TableAccuracy

@@ -10,7 +10,7 @@ import numpy as np
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Number, exact_number, read_request
 from lapwing.kernel.noise.bits import SystemBits
-from lapwing.kernel.questions.linear_statistics.statistics import Statistic
+from lapwing.kernel.questions.linear_statistics.question import Statistic
 from lapwing.kernel.room.opening import open_room, public_terms
 from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.maths.bootstrap_interval import LEAST_REPLICATES, PopulationEstimate, combined

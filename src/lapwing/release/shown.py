@@ -101,6 +101,7 @@ def _sums_table(answer: NoisySums, schema: Schema) -> pl.DataFrame:
         first, second = (pl.Series([names[each] for each in axis.tolist()], dtype=pl.String) for axis in question.pairs)
         named = {"first": first, "second": second}
     else:
+        assert isinstance(question, CellSums)
         names = coordinate_labels(question.coordinates, schema)
         widths = names if question.summed != "rows" else [question.summed]
         named = {

@@ -8,8 +8,7 @@ from typing import Any
 
 from lapwing.kernel.budget.budget import Budget, BudgetRequest
 from lapwing.kernel.plain import at_least
-from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
-from lapwing.kernel.questions.linear_statistics.statistics import RowStatistic
+from lapwing.kernel.questions.linear_statistics.question import LinearStatistics, RowStatistic
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells

@@ -11,8 +11,8 @@ from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Number
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.questions.questions import Answer
+from lapwing.kernel.room.curator import ReplayCurator
 from lapwing.kernel.room.opening import public_terms
-from lapwing.kernel.room.replay import ReplayCurator
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import check_mechanism
 from lapwing.model.linked_files import ONE_OF_TWO, LinkedCertificate

@@ -10,7 +10,8 @@ from typing import Any
 from lapwing.errors import DataError, ParameterError
 from lapwing.kernel.noise.bits import BitSource
 from lapwing.kernel.plain import read_key, read_optional
-from lapwing.kernel.questions.questions import Answer, answer_from_dict
+from lapwing.kernel.questions.questions import Answer
+from lapwing.kernel.questions.registered import answer_from_dict
 from lapwing.kernel.questions.select_worst.question import Selected
 from lapwing.kernel.room.opening import open_room
 from lapwing.kernel.room.transcript import AnswerSink, Watched

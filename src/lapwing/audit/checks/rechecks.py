@@ -3,15 +3,23 @@
 import itertools
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from lapwing.audit.checks.categories import category_flags, category_loss, recounted_texts
 from lapwing.audit.checks.cells import cell_flags, cell_loss, recounted_cells
-from lapwing.audit.checks.recounts import recounted_tables, rescored
+from lapwing.audit.checks.recounts import (
+    recounted_levels,
+    recounted_table,
+    remeasured,
+    rescored,
+    resummed,
+    resummed_statistics,
+)
 from lapwing.audit.held import PlaybackBits, Rows
 from lapwing.kernel.noise.bits import BitSource
 from lapwing.kernel.noise.gaussian import discrete_gaussian
@@ -19,12 +27,9 @@ from lapwing.kernel.noise.laplace import discrete_laplace
 from lapwing.kernel.noise.selection import exponential_mechanism
 from lapwing.kernel.noise.weighted import weighted_draws
 from lapwing.kernel.noise_law import NoiseLaw, calibrated, row_sensitivity
-from lapwing.kernel.questions.category_selection.question import SelectedTexts
 from lapwing.kernel.questions.private_draw.question import DrawnRows, PrivateDraw
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.select_worst.question import Selected
-from lapwing.kernel.questions.sparse_counts.question import NoisyCells
-from lapwing.kernel.questions.split_decisions.question import Splits
 from lapwing.kernel.terms import Terms
 from lapwing.maths.reduced_density import nearest_density, sign_matrix, whole_weights
 from lapwing.schema.schemas import Schema
@@ -32,17 +37,7 @@ from lapwing.schema.schemas import Schema
 
 def recounted(answer: Answer, source: Rows, schema: Schema) -> list[Any]:
     """Return what an answer is about, counted independently: its exact tables, scores of a selection, or cells."""
-    match answer:
-        case Selected():
-            return [rescored(answer.question, source)]
-        case Splits() | NoisyCells():
-            return [recounted_cells(answer, source)]
-        case DrawnRows():
-            return [reweighed(answer.question, source)]
-        case SelectedTexts():
-            return [recounted_texts(answer.question, source, schema)]
-        case _:
-            return recounted_tables(answer.question, source, schema)
+    return RECHECKS[answer.question.kind].recount(answer, source, schema)
 
 
 def noise_flags(answers: Sequence[Answer], exact: Sequence[list[Any]], terms: Terms, bits: PlaybackBits) -> list[str]:
@@ -60,14 +55,12 @@ def noise_flags(answers: Sequence[Answer], exact: Sequence[list[Any]], terms: Te
 
 def _flags_of_one(answer: Answer, recounts: list[Any], terms: Terms, bits: PlaybackBits) -> list[str]:
     """Recompute one selection, the cells of one tree, or the tables of one answer, in order."""
-    if isinstance(answer, Splits | NoisyCells):
-        return cell_flags(answer, recounts[0], terms, bits)
-    if isinstance(answer, DrawnRows):
-        return draw_flags(answer, recounts[0], terms, bits)
-    if isinstance(answer, SelectedTexts):
-        return category_flags(answer, recounts[0], terms, bits)
-    if isinstance(answer, Selected):
-        return _selection_flags(answer, recounts[0], terms, bits)
+    flags = RECHECKS[answer.question.kind].flags
+    return _table_flags(answer, recounts, terms, bits) if flags is None else flags(answer, recounts[0], terms, bits)
+
+
+def _table_flags(answer: Answer, recounts: list[Any], terms: Terms, bits: PlaybackBits) -> list[str]:
+    """Recompute the tables of one answer, in order."""
     question, flags = answer.question, []
     bound = question.sensitivity(terms.relation, terms.max_rows)
     for table, exact in zip(answer.tables, recounts, strict=True):
@@ -104,12 +97,9 @@ def _draw(law: NoiseLaw, size: int, bits: PlaybackBits) -> np.ndarray:
 
 def loss_between(answer: Answer, first: Sequence[Any], second: Sequence[Any]) -> Fraction:
     """Return the exact loss of one answer between two tables on which it is about these numbers."""
-    if isinstance(answer, Splits | NoisyCells):
-        return cell_loss(answer, first[0], second[0])
-    if isinstance(answer, SelectedTexts):
-        return category_loss(answer, first[0], second[0])
-    if isinstance(answer, Selected | DrawnRows):
-        return answer.privacy_loss(first[0], second[0])
+    loss = RECHECKS[answer.question.kind].loss
+    if loss is not None:
+        return loss(answer, first[0], second[0])
     tables = zip(answer.tables, first, second, strict=True)
     return sum((table.noise.loss(one - two) for table, one, two in tables), Fraction(0))
 
@@ -183,3 +173,39 @@ def _price(question: PrivateDraw) -> float:
     most = max(sum((mask & point).bit_count() % 2 for mask in masks) for point in _cube(question))
     weight = math.log1p(2 * most / math.ceil(question.floor * rows))
     return weight + math.log1p(2 * math.sqrt(most) / rows) if question.notion == "pure" else weight**2 / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Recheck:
+    """How one kind of question is computed again, by code that shares nothing with the room's.
+
+    recount: returns what an answer is about; flags: draws an answer again from recorded words, and loss: what it loses
+    between two tables; both None for noisy tables, whose noise is drawn and whose losses are added up in one way.
+    """
+
+    recount: Callable[[Any, Rows, Schema], list[Any]]
+    flags: Callable[[Any, Any, Terms, PlaybackBits], list[str]] | None = None
+    loss: Callable[[Any, Any, Any], Fraction] | None = None
+
+
+def _loss_told(answer: Selected | DrawnRows, first: np.ndarray, second: np.ndarray) -> Fraction:
+    return answer.privacy_loss(first, second)
+
+
+_CELLS: Final = Recheck(lambda answer, source, _: [recounted_cells(answer, source)], cell_flags, cell_loss)
+RECHECKS: Final[Mapping[str, Recheck]] = {
+    "MarginalCounts": Recheck(lambda answer, source, _: recounted_table(answer.question, source)),
+    "TreeCounts": Recheck(lambda answer, source, _: recounted_levels(answer.question, source)),
+    "SecondMoment": Recheck(lambda answer, source, _: [resummed(answer.question, source)]),
+    "CellSums": Recheck(lambda answer, source, _: [resummed(answer.question, source)]),
+    "LinearStatistics": Recheck(lambda answer, *rows: [resummed_statistics(answer.question, *rows)]),
+    "TableDistances": Recheck(lambda answer, source, _: [remeasured(answer.question, source)]),
+    "SelectWorst": Recheck(lambda answer, source, _: [rescored(answer.question, source)], _selection_flags, _loss_told),
+    "SplitDecisions": _CELLS,
+    "SparseCounts": _CELLS,
+    "PrivateDraw": Recheck(lambda answer, source, _: [reweighed(answer.question, source)], draw_flags, _loss_told),
+    "CategorySelection": Recheck(
+        lambda answer, *rows: [recounted_texts(answer.question, *rows)], category_flags, category_loss
+    ),
+}
+"""By kind of question. One that is registered and is not here is refused by a test."""

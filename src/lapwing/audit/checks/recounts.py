@@ -11,9 +11,8 @@ import numpy as np
 
 from lapwing.audit.held import Rows
 from lapwing.kernel.questions.cell_sums.question import MEAN_BITS, CellSums
-from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
-from lapwing.kernel.questions.linear_statistics.statistics import RowStatistic, Statistic
-from lapwing.kernel.questions.questions import Question
+from lapwing.kernel.questions.linear_statistics.question import LinearStatistics, RowStatistic, Statistic
+from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.select_worst.question import SelectWorst
 from lapwing.kernel.questions.shared.coordinates import Coordinates
@@ -246,22 +245,16 @@ def _summed_cell(projection: Projection, row: list[int]) -> int:
 # -- What answers are about, counted the slow way: row by row, from the codes.
 
 
-def recounted_tables(question: Question, source: Rows, schema: Schema) -> list[np.ndarray]:
-    """Count the tables of an answer.
+def recounted_levels(question: TreeCounts, source: Rows) -> list[np.ndarray]:
+    """Count the released levels of a tree, from the root downwards: a list of int64."""
+    rows = [
+        row for chunk in source.chunks() for row in zip(*(chunk[c].tolist() for c in question.columns), strict=True)
+    ]
+    return [_recount_level(question, level, rows) for level, cost in enumerate(question.costs) if cost is not None]
 
-    Returns list of int64, one per table, in the order of the answer's tables.
-    """
-    if isinstance(question, LinearStatistics):
-        return [resummed_statistics(question, source, schema)]
-    if isinstance(question, TableDistances):
-        return [remeasured(question, source)]
-    if isinstance(question, SecondMoment | CellSums):
-        return [resummed(question, source)]
-    if isinstance(question, TreeCounts):
-        rows = [
-            row for chunk in source.chunks() for row in zip(*(chunk[c].tolist() for c in question.columns), strict=True)
-        ]
-        return [_recount_level(question, level, rows) for level, cost in enumerate(question.costs) if cost is not None]
+
+def recounted_table(question: MarginalCounts, source: Rows) -> list[np.ndarray]:
+    """Count the one table of a question: a list of int64."""
     counts = np.zeros(tuple(grouping.groups for grouping in question.groupings), dtype=np.int64)
     for chunk in source.chunks():
         if not question.columns:

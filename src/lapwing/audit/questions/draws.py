@@ -6,11 +6,17 @@ from typing import Final
 
 import polars as pl
 
-from lapwing.audit.worst_case import PRICED, PURE, PURE_TERMS, QuestionCase, answering, neighbours, terms_of
+from lapwing.audit.worst_case import (
+    PRICED,
+    PURE,
+    PURE_TERMS,
+    QuestionCase,
+    neighbours,
+    people_schema,
+    terms_of,
+)
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.questions.category_selection import answer as category_selection
 from lapwing.kernel.questions.category_selection.question import CategorySelection, SelectedTexts
-from lapwing.kernel.questions.private_draw import answer as private_draw
 from lapwing.kernel.questions.private_draw.question import PrivateDraw
 from lapwing.kernel.terms import Terms
 from lapwing.rows.source import CodedSource, code_table
@@ -54,7 +60,7 @@ def _private_draw(asked: PrivateDraw, others: list[tuple[int, bool, bool]]) -> Q
         label="one row of two columns" if asked.draws == 1 else "two rows of one column",
         sources=neighbours(terms, (0, True, False), (0, False, True), others),
         terms=terms,
-        answer=answering(private_draw, "answer_private_draw"),
+        schema=people_schema(terms.max_rows),
         seen=lambda answer: [int((answer.rows == 1).sum())],
     )
 
@@ -82,7 +88,7 @@ def _texts(cost: Budget, delta: Fraction, label: str, terms: Terms, *, own: str)
         label=label,
         sources=(_towns([own] * terms.max_rows, schema), _towns(second, schema)),
         terms=terms,
-        answer=answering(category_selection, "answer_category_selection", schema=schema),
+        schema=schema,
         seen=_shown,
     )
 

@@ -10,18 +10,14 @@ from lapwing.audit.worst_case import (
     PURE,
     QuestionCase,
     Row,
-    answering,
     grouping_of,
     neighbours,
     people_schema,
     terms_of,
 )
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.questions.cell_sums import answer as cell_sums
 from lapwing.kernel.questions.cell_sums.question import CellSums
-from lapwing.kernel.questions.linear_statistics import answer as linear_statistics
 from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
-from lapwing.kernel.questions.second_moment import answer as second_moment
 from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.shared.coordinates import Coding, Coordinates
 from lapwing.kernel.questions.shared.projections import Projection
@@ -59,7 +55,7 @@ def _moment(asked: SecondMoment, label: str, terms: Terms, other: Row) -> Questi
         label=label,
         sources=neighbours(terms, _BOTH, other),
         terms=terms,
-        answer=answering(second_moment, "answer_second_moment"),
+        schema=people_schema(terms.max_rows),
         seen=_values,
     )
 
@@ -83,7 +79,7 @@ def _sums(parts: Mapping[str, Any], label: str, terms: Terms) -> QuestionCase:
         label=label,
         sources=neighbours(terms, _BOTH, _NEITHER, [(0, False, True), (0, True, False)]),
         terms=terms,
-        answer=answering(cell_sums, "answer_cell_sums"),
+        schema=people_schema(terms.max_rows),
         seen=_values,
     )
 
@@ -122,7 +118,7 @@ def _linear(statistics: tuple[Any, ...], label: str, cost: Budget, terms: Terms)
         label=label,
         sources=neighbours(terms, _BOTH, _NEITHER),
         terms=terms,
-        answer=answering(linear_statistics, "answer_linear_statistics", schema=schema),
+        schema=schema,
         seen=_values,
     )
 

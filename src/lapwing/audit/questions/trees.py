@@ -6,11 +6,9 @@ from typing import Final
 
 import numpy as np
 
-from lapwing.audit.worst_case import PURE_TERMS, QuestionCase, Row, answering, neighbours, people_schema, terms_of
+from lapwing.audit.worst_case import PURE_TERMS, QuestionCase, Row, neighbours, people_schema, terms_of
 from lapwing.kernel.questions.shared.cells import CellTree
-from lapwing.kernel.questions.sparse_counts import answer as sparse_counts
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells, SparseCounts
-from lapwing.kernel.questions.split_decisions import answer as split_decisions
 from lapwing.kernel.questions.split_decisions.question import SplitDecisions, Splits
 from lapwing.schema.groupings.hierarchies import hierarchy
 
@@ -51,7 +49,7 @@ def _split_decisions() -> Iterator[QuestionCase]:
             label=f"splits by the paper's rule on {levels} level{'s' * (levels > 1)}",
             sources=neighbours(terms, _OWN, _OTHER, [] if levels > 1 else [_OTHER] * (max_rows + 1)),
             terms=terms,
-            answer=answering(split_decisions, "answer_split_decisions"),
+            schema=people_schema(terms.max_rows),
             seen=_path_lengths,
         )
 
@@ -67,7 +65,7 @@ def _privtree_splits() -> Iterator[QuestionCase]:
         label="splits by PrivTree's rule on 4 levels",
         sources=neighbours(terms, _OWN, _OTHER, [_OWN] * others),
         terms=terms,
-        answer=answering(split_decisions, "answer_split_decisions"),
+        schema=people_schema(terms.max_rows),
         seen=_path_lengths,
     )
 
@@ -100,7 +98,7 @@ def _sparse_counts() -> Iterator[QuestionCase]:
             label="counts of a grid of 8 cells above a threshold",
             sources=neighbours(terms, _OWN, _OTHER, [_OTHER] * 8 * max_rows),
             terms=terms,
-            answer=answering(sparse_counts, "answer_sparse_counts"),
+            schema=people_schema(terms.max_rows),
             seen=_ends_of_grid,
         )
 
@@ -120,7 +118,7 @@ def _listed_counts() -> Iterator[QuestionCase]:
         label="counts of a tree of 3 leaves above a threshold",
         sources=neighbours(terms, _OWN, other, [other] * 8 * terms.max_rows),
         terms=terms,
-        answer=answering(sparse_counts, "answer_sparse_counts"),
+        schema=people_schema(terms.max_rows),
         seen=_listed_leaves,
     )
 

@@ -8,6 +8,7 @@ from typing import Final
 from lapwing.judge.report.charts import bars, budget_bar, shown
 from lapwing.judge.report.page import Part, Section, Table, Text
 from lapwing.kernel.plain import at_least
+from lapwing.kernel.questions.registered import KINDS
 from lapwing.model.accuracy import Accuracy, MarginalAccuracy, Statement
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.cost_lines import CostLine
@@ -19,17 +20,6 @@ _WAYS: Final = {
     2: "tables of two columns",
     3: "tables of three columns",
 }
-_KINDS: Final = {
-    "TreeCounts": "counts of nested cells",
-    "SparseCounts": "counts of the cells of a grid",
-    "SplitDecisions": "deciding where cells are split",
-    "SecondMoment": "how columns vary together",
-    "CellSums": "sums over the rows of cells",
-    "LinearStatistics": "chosen statistics",
-    "PrivateDraw": "rows drawn by chance",
-    "TableDistances": "checking the released rows against the private ones",
-}
-"""What a question was asked for, in plain words, where its columns alone do not say it."""
 
 
 def cost_section(certificate: Certificate) -> Section:
@@ -59,11 +49,8 @@ def cost_section(certificate: Certificate) -> Section:
 
 def _purpose(line: CostLine) -> str:
     """Say in plain words what a line paid for."""
-    if line.candidates is not None:
-        return "choosing what to count next"
-    if line.question in _KINDS:
-        return _KINDS[line.question]
-    return _WAYS.get(len(line.columns), f"tables of {len(line.columns)} columns")
+    purpose = KINDS[line.question].purpose if line.question in KINDS else ""
+    return purpose or _WAYS.get(len(line.columns), f"tables of {len(line.columns)} columns")
 
 
 def _grouped(lines: Sequence[CostLine]) -> dict[str, list[CostLine]]:

@@ -1,12 +1,7 @@
 """Convert between zero-concentrated privacy (rho) and approximate privacy (epsilon, delta), on the safe side.
 
-rho-zCDP bounds the Renyi divergence of every order ``alpha`` by ``alpha * rho``. Each order gives a valid pair
-(epsilon, delta); with ``a = alpha - 1``, and solved for epsilon, the bound of the reference reads
-
-    epsilon = alpha * rho + penalty(a),   penalty(a) = ln(a / alpha) + (ln(1 / delta) - ln(alpha)) / a.
-
-The best order is searched in floating point, which cannot hurt because *every* order is valid; the bound at the order
-found is then evaluated with directed rounding, so that the number returned is proved. See ``conversions.proof.md``.
+Every order of the Renyi divergence gives a valid pair. So a good order is searched in floating point, and the bound at
+it is evaluated with directed rounding: what is returned is proved. See ``conversions.proof.md``.
 """
 
 import math

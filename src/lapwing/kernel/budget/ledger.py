@@ -1,7 +1,7 @@
 """The persistent ledger: what has been spent on each data set, across runs and processes.
 
-A debit is on the disk before it returns, and callers draw no secret bit before that. A crash can therefore waste
-budget and never leaks any. There are no refunds.
+A debit is on the disk before it returns, and no secret bit is drawn before that: a crash can waste budget and never
+leaks any. There are no refunds.
 """
 
 import os

@@ -1,7 +1,7 @@
 """The ledger's SQLite file: its tables, its transactions, and its failures in our words.
 
-The rules that must hold whatever a program does are written into the file itself: spent never exceeds the limit,
-entries are only appended, terms never change, and an entry moves its account in the same statement.
+Rules that must hold whatever a program does are written into the file: spent never exceeds the limit, entries are only
+appended, terms never change, and an entry moves its account in the same statement.
 """
 
 import os

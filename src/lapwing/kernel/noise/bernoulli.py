@@ -1,11 +1,10 @@
 """Bernoulli(exp(-x)) for rational x, exactly. See `bernoulli.proof.md`.
 
-With one common x, a table of one threshold. With an x per element, a filter: exp(-x) is computed in 32-bit fixed point
-with a proved error, which decides all but about one element in two million; those are decided by exact enclosures.
+A filter: exp(-x) is computed in 32-bit fixed point with a proved error, which decides all but about one element in two
+million; those are decided by exact enclosures.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
@@ -13,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lapwing.errors import ParameterError
-from lapwing.kernel.noise.bits import WORD_BITS, BitSource, checked_rational, checked_size
-from lapwing.kernel.noise.enclosures import Exponential, Real, ceil_divide, exp_minus, reciprocal
-from lapwing.kernel.noise.inverse_cdf import draw, make_table
+from lapwing.kernel.noise.bits import WORD_BITS, BitSource, checked_rational
+from lapwing.kernel.noise.enclosures import ceil_divide, exp_minus, reciprocal
 
 EXPONENT_BITS = 40  # fixed-point exponents are whole numbers of 2^-40
 EXPONENT_CLIP = 24  # exp(-24) < 2^-34: larger exponents look alike to the filter
@@ -25,37 +23,6 @@ STEP_BITS = 8  # the table of exponentials has steps of 2^-8
 TABLE_BITS = 30
 MULTIPLE_BITS = 31
 PRODUCT_BITS = 17
-
-
-@dataclass(frozen=True, slots=True)
-class Coin:
-    """Outcome 0 with probability `heads`, else outcome 1."""
-
-    heads: Real
-
-    def cumulative(self, precision: int) -> tuple[list[int], int]:
-        """Enclose P[0]."""
-        lo, hi = self.heads.enclose(precision)
-        return [lo], hi - lo
-
-
-def bernoulli_exp(x: Fraction, size: int, bits: BitSource) -> NDArray[np.bool_]:
-    """Draw independent Bernoulli variables, each true with probability exp(-x).
-
-    Returns bool (size,).
-
-    Guarantee: the law is exact.
-
-    >>> from lapwing.kernel.noise.bits import SystemBits
-    >>> bernoulli_exp(Fraction(0), 2, SystemBits()).tolist()
-    [True, True]
-    """
-    checked_size(size)
-    if x == 0:
-        return np.ones(size, dtype=np.bool_)
-    table = make_table(Coin(Exponential(checked_rational("exponent", x))))
-    accepted: NDArray[np.bool_] = draw(table, size, bits) == 0
-    return accepted
 
 
 def bernoulli_exp_multiples(multiples: NDArray[np.uint64], unit: Fraction, bits: BitSource) -> NDArray[np.bool_]:

@@ -1,8 +1,7 @@
 """Lazy inverse distribution function: exact draws from a law on 0..n-1, one 64-bit word each.
 
-A uniform real U in [0, 1) is revealed word by word; the draw is the number of distribution values F_r = P[X < r] with
-F_r <= U. The first word decides but where it *equals* the first word of some F_r: then one more word is drawn, the
-distribution is enclosed that much finer, and so on until it decides. See `inverse_cdf.proof.md`.
+A uniform number U is revealed word by word; the draw is how many F_r = P[X < r] are at most U. Where the first word
+equals that of some F_r, one more word is drawn and F_r is enclosed finer. See `inverse_cdf.proof.md`.
 """
 
 from bisect import bisect_left

@@ -1,41 +1,65 @@
-"""The closed set of questions that may be asked about private rows, and their answers.
+"""What every question and every answer says about itself, and what questions have in common.
 
-A question is a frozen value that says what is counted and what it may cost. What a neighbour can change
-(`sensitivity`) and what an answer then costs on two given tables (`privacy_loss`) stand here, with the proof beside
-the code that answers, in the package `curator`.
+A question is a frozen value in the folder of its name: ``question.py`` says what it is, what neighbours change and what
+it costs; ``answer.py`` is the only code that reads rows and draws noise for it; ``proof.md`` proves what it claims.
 """
 
-import json
-from collections.abc import Mapping
-from typing import Any, ClassVar, Protocol, get_args
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Final, Protocol, Self, TypeVar, cast
+
+import numpy as np
 
 from lapwing.errors import ParameterError
-from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity
-from lapwing.kernel.plain import read_key, read_list, read_rational, unpack_counts
-from lapwing.kernel.questions.category_selection.question import CategorySelection, SelectedTexts
-from lapwing.kernel.questions.cell_sums.question import CellSums, NoisySums
-from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
-from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
-from lapwing.kernel.questions.private_draw.question import DrawnRows, PrivateDraw
-from lapwing.kernel.questions.second_moment.question import SecondMoment
-from lapwing.kernel.questions.select_worst.question import Selected, SelectWorst
-from lapwing.kernel.questions.sparse_counts.question import NoisyCells, SparseCounts
-from lapwing.kernel.questions.split_decisions.question import SplitDecisions, Splits
-from lapwing.kernel.questions.table_distances.question import TableDistances
-from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
-from lapwing.kernel.terms import Relation
+from lapwing.kernel.budget.budget import Budget, Notion
+from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, calibrated
+from lapwing.kernel.plain import read_key, read_list, read_rational
+from lapwing.kernel.terms import Relation, Terms
+from lapwing.maths.arrays import read_only
 from lapwing.schema.groupings.grouping import Grouping
+from lapwing.schema.schemas import Schema
+
+NEVER: Final = Fraction(0)
+"""The delta of a question whose answers cannot fail."""
+
+TABLE: Final = "noisy table"
+"""What most answers are called where costs are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One noisy table or one choice of an answer, before it is made: a line of a certificate.
+
+    noise: on each number; None where a random choice protects instead; level: of a tree of tables; candidates: how many
+    tables a selection chooses among.
+    """
+
+    noise: NoiseLaw | None
+    cost: Budget
+    level: int | None = None
+    candidates: int | None = None
 
 
 class Question(Protocol):
-    """What every question can say about itself without any data."""
+    """What every question can say about itself without any data.
+
+    kind: its name in records and certificates; called: what one of its answers is called, such as ``noisy table``;
+    purpose: what it is asked for, in plain words; empty where its columns say it.
+    """
 
     kind: ClassVar[str]
+    called: ClassVar[str]
+    purpose: ClassVar[str]
 
     @property
     def cost(self) -> Budget:
         """The budget that the answer spends."""
+        ...
+
+    @property
+    def delta(self) -> Fraction:
+        """With this probability at most the answer shows what its cost does not pay for; 0 for most questions."""
         ...
 
     @property
@@ -52,8 +76,25 @@ class Question(Protocol):
         """Bound the change of each exact table of the answer between neighbours."""
         ...
 
+    def parts(self, relation: Relation, max_rows: int) -> tuple[Part, ...]:
+        """Return what the answer will be made of: each part is one line of a certificate."""
+        ...
+
+    def check(self, terms: Terms, schema: Schema) -> None:
+        """Refuse, before any row is read, what cannot be answered under these terms, or was read back in part."""
+        ...
+
     def to_dict(self) -> dict[str, Any]:
         """Return the question as plain JSON values."""
+        ...
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Read back what `to_dict` wrote."""
+        ...
+
+    def read_answer(self, values: Mapping[str, Any]) -> "Answer":
+        """Read back an answer to this question; its size is checked before memory is taken."""
         ...
 
 
@@ -75,63 +116,86 @@ class Answer(Protocol):
         ...
 
 
-KnownQuestion = (
-    MarginalCounts
-    | TreeCounts
-    | SelectWorst
-    | SplitDecisions
-    | SparseCounts
-    | SecondMoment
-    | CellSums
-    | LinearStatistics
-    | TableDistances
-    | PrivateDraw
-    | CategorySelection
-)
-"""The closed set."""
+A = TypeVar("A", bound=Answer)
+A_co = TypeVar("A_co", bound=Answer, covariant=True)
 
 
-def question_from_dict(values: Mapping[str, Any]) -> KnownQuestion:
-    """Read back a question that ``to_dict`` wrote."""
-    kind = values.get("kind")
-    vectors = (SecondMoment, CellSums, LinearStatistics, TableDistances)
-    for each in (TreeCounts, SelectWorst, SplitDecisions, SparseCounts, *vectors, PrivateDraw, CategorySelection):
-        if kind == each.kind:
-            return each.from_dict(values)
-    if kind != MarginalCounts.kind:
-        known = ", ".join(each.kind for each in get_args(KnownQuestion))
-        raise ParameterError(f"unknown question kind {kind!r}; the closed set is {known}", code="LW641")
-    return MarginalCounts(
-        columns=read_list(values, "columns", str),
-        groupings=tuple(Grouping.from_dict(grouping) for grouping in read_key(values, "groupings", list)),
-        cost=Budget(values["cost"]["notion"], read_rational(values["cost"]["amount"])),
-    )
+class Asked(Question, Protocol[A_co]):
+    """A question whose answers are of one known type: so a caller of `ask` knows what it gets."""
+
+    def read_answer(self, values: Mapping[str, Any]) -> A_co:
+        """Read back an answer."""
+        ...
 
 
-def answer_from_dict(
-    values: Mapping[str, Any],
-) -> NoisyCounts | NoisyTree | Selected | Splits | NoisyCells | NoisySums | DrawnRows | SelectedTexts:
-    """Read back an answer that ``to_dict`` wrote; the size is checked before memory is taken."""
-    question, answer = question_from_dict(values["question"]), values["answer"]
-    match question:
-        case TreeCounts():
-            return NoisyTree.from_dict(question, answer)
-        case SelectWorst():
-            return Selected.from_dict(question, answer)
-        case SplitDecisions():
-            return Splits.from_dict(question, answer)
-        case SparseCounts():
-            return NoisyCells.from_dict(question, answer)
-        case SecondMoment() | CellSums() | LinearStatistics() | TableDistances():
-            return NoisySums.from_dict(question, answer)
-        case PrivateDraw():
-            return DrawnRows.from_dict(question, answer)
-        case CategorySelection():
-            return SelectedTexts.from_dict(question, answer)
-    counts = unpack_counts(answer["counts"], question.shape)
-    return NoisyCounts(question, counts, NoiseLaw.from_dict(answer["noise"]))
+class _Noisy(Protocol):
+    """A question with noise of one law on every number."""
+
+    @property
+    def cost(self) -> Budget: ...
+
+    def sensitivity(self, relation: Relation, max_rows: int) -> Sensitivity: ...
+
+    def noise(self, relation: Relation, max_rows: int) -> NoiseLaw: ...
 
 
-def same_question(one: Question, other: Question) -> bool:
-    """Tell whether two questions ask the same thing at the same cost."""
-    return json.dumps(one.to_dict(), sort_keys=True) == json.dumps(other.to_dict(), sort_keys=True)
+# -- Methods that questions share: each names them in its class.
+
+
+def noise_for_cost(question: _Noisy, relation: Relation, max_rows: int) -> NoiseLaw:
+    """Return the noise on each number."""
+    return calibrated(question.sensitivity(relation, max_rows), question.cost)
+
+
+def one_table(question: _Noisy, relation: Relation, max_rows: int) -> tuple[Part, ...]:
+    """Return the one part of an answer with one noise law."""
+    return (Part(question.noise(relation, max_rows), question.cost),)
+
+
+def nothing_more(question: object, terms: Terms, schema: Schema) -> None:
+    """Refuse nothing: what the question holds was checked when it was built, and its groupings are by the room."""
+    del question, terms, schema
+
+
+# -- Checks and records that questions and answers share.
+
+
+def check_cost(cost: Budget) -> None:
+    """Refuse a question that costs nothing."""
+    if cost.amount <= 0:
+        raise ParameterError("a question must cost more than 0; give it a share of the budget", code="LW641")
+
+
+def checked_counts(what: str, counts: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Return the numbers of an answer, read-only, if they are int64 and of this shape."""
+    if counts.dtype != np.int64 or counts.shape != shape:
+        raise ParameterError(
+            f"{what} must be int64 of shape {shape}, got {counts.dtype} of shape {counts.shape}", code="LW643"
+        )
+    return read_only(counts)
+
+
+def answer_record(question: Question, **answer: object) -> dict[str, Any]:
+    """Return question and answer as plain JSON values."""
+    return {"question": question.to_dict(), "answer": answer}
+
+
+def cost_to_dict(cost: Budget) -> dict[str, str]:
+    """Return a cost exactly."""
+    return {"notion": cost.notion, "amount": str(cost.amount)}
+
+
+def read_cost(values: Mapping[str, Any]) -> Budget:
+    """Read back the ``cost`` of a question."""
+    cost = read_key(values, "cost", dict)
+    return Budget(cast("Notion", read_key(cost, "notion", str)), read_rational(cost.get("amount")))
+
+
+def groupings_to_dict(groupings: Sequence[Grouping]) -> list[dict[str, Any]]:
+    """Return groupings, one per column."""
+    return [grouping.to_dict() for grouping in groupings]
+
+
+def read_groupings(values: Mapping[str, Any]) -> tuple[Grouping, ...]:
+    """Read back the ``groupings`` of a question."""
+    return tuple(map(Grouping.from_dict, read_list(values, "groupings", dict)))

@@ -1,9 +1,7 @@
 """A zip of JSON documents and NPY arrays, written the same way every time and read without trust.
 
-Whoever sends a file chooses every byte of it. So the reader goes by what it really reads, never by a declared size:
-names from a closed list, no encryption, two compression methods, a limit for each entry and for the whole, a bound on
-how far an entry may expand, array headers of one exact form whose shape must fit the bytes that are there, JSON with a
-limit on its size, its containers and its depth. Nothing is ever unpickled, and nothing is written to disk.
+Whoever sends a file chooses every byte of it: the reader goes by what it really reads, never by a declared size, and
+everything has a closed form and a limit. Nothing is ever unpickled, and nothing is written to disk.
 """
 
 import hashlib

@@ -1,12 +1,7 @@
-"""The time between the first secret word of a batch and its record: told to the disk before, and not to be interrupted.
+"""The time between the first secret word of a batch and its record: marked on the disk before, and never interrupted.
 
-Whatever ends a run in this time may depend on the noise: a limit of memory or time, a full disk, a refusal for its
-size. Noise drawn anew for the same debit would then be noise chosen by its outcome. So a line of the transcript is
-begun before the first word is drawn; a run whose transcript ends with a line that is only begun is over, and `lapwing
-resume` says so each time (`lapwing.kernel.room.transcript`). Signals such as Ctrl-C wait until the answers are
-recorded.
-
-Proof: ``drawing.proof.md``.
+Whatever ends a run in this time may depend on the noise, and noise drawn anew for the same debit would be chosen by its
+outcome. So a run whose transcript ends with a mark is over. Proof: ``drawing.proof.md``.
 """
 
 import signal

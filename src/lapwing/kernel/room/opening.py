@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from typing import Any, Final, NoReturn
+from weakref import WeakKeyDictionary
 
+from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise.bits import BitSource
 from lapwing.kernel.questions.questions import Answer
-from lapwing.kernel.room.desk import Desk
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.room.transcript import AnswerSink
 from lapwing.kernel.terms import Relation, Terms
@@ -40,7 +42,7 @@ def open_room(
     recorded: Sequence[Answer] = (),
     delta: Fraction = Fraction(0),
     most_cells: int | None = None,
-) -> Desk:
+) -> "Desk":
     """Debit the whole budget, and only then make the source of secret bits.
 
     debit: commits the ledger entry of this release; raises when the ledger refuses. Returns where a room answers, which
@@ -62,3 +64,43 @@ def open_room(
         most_cells=most_cells,
     )
     return Desk(terms, room.ask)
+
+
+# -- The one thing of the room that a mechanism is handed: a desk where questions are put and answers received.
+
+_Ask = Callable[..., Any]
+_ROOMS: Final[WeakKeyDictionary["Desk", _Ask]] = WeakKeyDictionary()
+"""Who answers at each desk; a room ends with its desk."""
+
+
+class Desk:
+    """Pass questions to a room of which this object holds nothing: no attribute leads from here to a row.
+
+    Guarantee: what a mechanism gets from its curator is answers, under either neighbour relation. This keeps out a slip
+    of the hand; code that means harm can look at the frames of its callers, see docs/threat-model.md.
+    """
+
+    __slots__ = ("__weakref__", "_terms")
+
+    def __init__(self, terms: Terms, ask: _Ask) -> None:
+        self._terms = terms
+        _ROOMS[self] = ask
+
+    @property
+    def terms(self) -> Terms:
+        """The public terms of the release."""
+        return self._terms
+
+    def ask(self, *questions: Any) -> Any:  # noqa: ANN401 - `Curator.ask` says what is answered by what
+        """Answer a batch of questions, in order; see `lapwing.kernel.room.room.Room.ask`."""
+        return _ROOMS[self](*questions)
+
+    def __repr__(self) -> str:
+        """Show no data."""
+        return "Desk(private)"
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse pickling and copying."""
+        raise ParameterError(
+            "a Desk can be neither pickled nor copied; ask its questions where the rows are", code="LW706"
+        )

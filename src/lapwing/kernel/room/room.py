@@ -1,58 +1,64 @@
 """The audited room: charge, count, perturb, record, return. Nothing else leaves it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from fractions import Fraction
-from itertools import groupby
-from types import MappingProxyType
-from typing import Any, Final, NoReturn
+from itertools import chain, groupby
+from types import MappingProxyType, NoneType
+from typing import Any, Final, NoReturn, cast
+
+import numpy as np
 
 from lapwing.errors import BudgetError, DataError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise.bits import BitSource
+from lapwing.kernel.questions.answering import PrivateRows
 from lapwing.kernel.questions.category_selection.answer import answer_category_selection
-from lapwing.kernel.questions.category_selection.question import CategorySelection
 from lapwing.kernel.questions.cell_sums.answer import answer_cell_sums
-from lapwing.kernel.questions.cell_sums.question import CellSums
 from lapwing.kernel.questions.linear_statistics.answer import answer_linear_statistics
-from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
+from lapwing.kernel.questions.linear_statistics.question import RowStatistic, Statistic
 from lapwing.kernel.questions.marginal_counts.answer import answer_marginal_counts
-from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.questions.private_draw.answer import answer_private_draw
-from lapwing.kernel.questions.private_draw.question import PrivateDraw
-from lapwing.kernel.questions.questions import Answer, Question, same_question
+from lapwing.kernel.questions.questions import Answer, Question
+from lapwing.kernel.questions.registered import KINDS, REGISTERED
 from lapwing.kernel.questions.second_moment.answer import answer_second_moment
-from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.select_worst.answer import answer_select_worst
-from lapwing.kernel.questions.select_worst.question import SelectWorst
+from lapwing.kernel.questions.shared.cells import CellTree
+from lapwing.kernel.questions.shared.coordinates import Coordinates
+from lapwing.kernel.questions.shared.projections import Projection
 from lapwing.kernel.questions.sparse_counts.answer import answer_sparse_counts
-from lapwing.kernel.questions.sparse_counts.question import SparseCounts
 from lapwing.kernel.questions.split_decisions.answer import answer_split_decisions
-from lapwing.kernel.questions.split_decisions.question import SplitDecisions
 from lapwing.kernel.questions.table_distances.answer import answer_table_distances
-from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.kernel.questions.tree_counts.answer import answer_tree_counts
-from lapwing.kernel.questions.tree_counts.question import TreeCounts
+from lapwing.kernel.room.curator import check_same
 from lapwing.kernel.room.drawing import Drawing
-from lapwing.kernel.room.plain import is_plain
 from lapwing.kernel.room.transcript import AnswerSink
 from lapwing.kernel.terms import Terms
-from lapwing.rows.counting import ExactTables
 from lapwing.rows.source import CodedSource
+from lapwing.schema.groupings.grouping import Grouping
+from lapwing.schema.groupings.hierarchies import Hierarchy
 from lapwing.schema.schemas import Schema
 
-_ANSWERED: Final[Mapping[type[Question], Any]] = MappingProxyType(
+ANSWERS: Final[Mapping[str, Callable[..., Sequence[Answer]]]] = MappingProxyType(
     {
-        TreeCounts: answer_tree_counts,
-        SplitDecisions: answer_split_decisions,
-        SparseCounts: answer_sparse_counts,
-        SecondMoment: answer_second_moment,
-        CellSums: answer_cell_sums,
-        TableDistances: answer_table_distances,
-        PrivateDraw: answer_private_draw,
+        "MarginalCounts": answer_marginal_counts,
+        "TreeCounts": answer_tree_counts,
+        "SelectWorst": answer_select_worst,
+        "SplitDecisions": answer_split_decisions,
+        "SparseCounts": answer_sparse_counts,
+        "SecondMoment": answer_second_moment,
+        "CellSums": answer_cell_sums,
+        "LinearStatistics": answer_linear_statistics,
+        "TableDistances": answer_table_distances,
+        "PrivateDraw": answer_private_draw,
+        "CategorySelection": answer_category_selection,
     }
 )
-_QUESTIONS: Final = (MarginalCounts, SelectWorst, LinearStatistics, CategorySelection, *_ANSWERED)
-"""The closed set."""
+"""By kind, the code that answers: beside the registration because mechanisms see that one, and must not see this."""
+
+_PLAIN: Final = frozenset({int, bool, str, NoneType, Fraction, np.ndarray})
+_WHOLE: Final = frozenset({Budget, Grouping, Hierarchy, CellTree, Coordinates, Projection, Statistic, RowStatistic})
+_KNOWN: Final = _PLAIN | _WHOLE | {tuple}
 
 
 class Room:
@@ -69,7 +75,7 @@ class Room:
     pass either is refused whole. What was drawn is drawn once, however the run ends (`lapwing.kernel.room.drawing`).
     """
 
-    __slots__ = ("_bits", "_budget", "_counted", "_delta", "_record", "_schema", "_source", "_spent", "_terms")
+    __slots__ = ("_bits", "_budget", "_delta", "_record", "_rows", "_spent", "_terms")
 
     def __init__(
         self,
@@ -84,22 +90,20 @@ class Room:
         delta: Fraction = Fraction(0),
         most_cells: int | None = None,
     ) -> None:
-        self._source = source
-        self._schema = schema
+        self._rows = PrivateRows.of(source, schema, most_cells)
         self._terms = terms
         self._budget = budget
         self._bits = Drawing(bits, sink)
         self._record = list(recorded)
         self._delta = delta
         self._spent = Budget(budget.notion, budget.amount * 0)
-        self._counted = ExactTables(source, most_cells)
 
     @property
     def terms(self) -> Terms:
         """The public terms of the release."""
         return self._terms
 
-    def ask(self, *questions: Any) -> Any:  # noqa: ANN401 - `release.curator.Curator` says what is answered by what
+    def ask(self, *questions: Any) -> Any:  # noqa: ANN401 - `Curator.ask` says what is answered by what
         """Answer a batch of questions, in order."""
         for question in questions:
             self._check(question)
@@ -115,43 +119,27 @@ class Room:
             raise DataError(
                 "the release ended while its noise was drawn, and answers nothing more; make a new one", code="LW615"
             )
-        answers: Sequence[Answer]
         with self._bits as bits:
-            if kind is SelectWorst:
-                answers = answer_select_worst(asked, self._counted, self._terms, bits)
-            elif kind is LinearStatistics:
-                answers = answer_linear_statistics(asked, self._source, self._terms, bits, schema=self._schema)
-            elif kind is CategorySelection:
-                answers = answer_category_selection(asked, self._source, self._terms, bits, schema=self._schema)
-            elif kind in _ANSWERED:
-                answers = _ANSWERED[kind](asked, self._source, self._terms, bits)
-            else:
-                answers = answer_marginal_counts(asked, self._counted, self._terms, bits)
+            answers = ANSWERS[kind.kind](asked, self._rows, self._terms, bits)
             bits.record(answers)
         return answers
 
     def _check(self, question: Question) -> None:
         """Refuse a question that is outside the closed set or does not fit the schema."""
-        if type(question) not in _QUESTIONS:
-            known = ", ".join(kind.__name__ for kind in _QUESTIONS)
+        if type(question) not in REGISTERED:
             raise ParameterError(
-                f"{type(question).__name__} is no question of the closed set; ask one of {known}", code="LW641"
+                f"{type(question).__name__} is no question of the closed set; ask one of {', '.join(KINDS)}",
+                code="LW641",
             )
         if not is_plain(question):
             raise ParameterError(
                 f"a {question.kind} must hold plain values only, no subclasses; build it from the schema",
                 code="LW641",
             )
-        _check_whole(question)
-        if isinstance(question, SparseCounts | SplitDecisions):
-            question.check_capacity(self._terms.relation, self._terms.max_rows)
-        if isinstance(question, PrivateDraw):
-            question.check_terms(self._terms)
-        if isinstance(question, CategorySelection):
-            question.check_field(self._schema.field(question.column))
-            return
-        for column, grouping in zip(question.columns, question.groupings, strict=True):
-            domain = self._schema.field(column).domain
+        question.check(self._terms, self._rows.schema)
+        # Texts that are not listed have no grouping; every other question has one for each column.
+        for column, grouping in zip(question.columns, question.groupings, strict=bool(question.groupings)):
+            domain = self._rows.schema.field(column).domain
             if (grouping.values, grouping.reserved) != (domain.values, domain.reserved):
                 raise ParameterError(
                     f'the grouping of "{column}" is for {grouping.values} values and {grouping.reserved} reserved, '
@@ -164,7 +152,7 @@ class Room:
         spent, delta = self._spent, self._delta
         for question in questions:
             spent = spent + question.cost
-            delta -= question.delta if isinstance(question, CategorySelection) else 0
+            delta -= question.delta
         if spent.amount > self._budget.amount:
             raise BudgetError(
                 f"the questions would spend {spent.amount} in all, more than the budget {self._budget.amount}; "
@@ -182,12 +170,7 @@ class Room:
     def _replayed(self, questions: Sequence[Question]) -> tuple[Answer, ...]:
         """Take the recorded answers to the first of these questions, as far as the record goes."""
         known = self._record[: len(questions)]
-        for question, answer in zip(questions, known, strict=False):
-            if not same_question(question, answer.question):
-                raise ParameterError(
-                    f"the transcript holds another question than {question.columns}; resume the same one",
-                    code="LW630",
-                )
+        check_same(questions, known, "the transcript holds another question than {}; resume the same one")
         del self._record[: len(known)]
         return tuple(known)
 
@@ -202,15 +185,35 @@ class Room:
         )
 
 
-def _check_whole(question: Question) -> None:
-    """Refuse a question that was read back from a record without all of its parts."""
-    if isinstance(question, SelectWorst) and question.estimates is None:
-        raise ParameterError(
-            "a SelectWorst without estimates is only a record or a plan; ask one that has them", code="LW641"
-        )
-    if isinstance(question, LinearStatistics) and not question.is_askable:
-        raise ParameterError(
-            "a row function is kept in no file: a release that has one cannot be resumed", code="LW343"
-        )
-    if isinstance(question, TableDistances) and question.cells is None:
-        raise ParameterError("a TableDistances without cells is only a record; ask one that has them", code="LW641")
+# -- Questions hold plain values only: a subclass could bring code of its own into the room.
+
+
+def is_plain(question: object) -> bool:
+    """Tell whether every part of a question is of a known type itself, and not of a subclass.
+
+    >>> is_plain(Budget.pure(1))
+    True
+    """
+    return all(_is_plain_part(getattr(question, each.name)) for each in fields(question))  # type: ignore[arg-type]
+
+
+def _is_plain_part(value: object) -> bool:
+    """Tell whether one part, and all of its own parts, are of known types; tuples level by level, as some are long."""
+    level = [value]
+    while level:
+        kinds = set(map(type, level))
+        if not kinds <= _KNOWN:
+            return False
+        if kinds & _WHOLE and not all(_is_plain_inside(each) for each in level if type(each) in _WHOLE):
+            return False
+        tuples = level if kinds == {tuple} else [each for each in level if type(each) is tuple]
+        level = list(chain.from_iterable(cast("list[tuple[object, ...]]", tuples)))
+    return True
+
+
+def _is_plain_inside(value: object) -> bool:
+    """Tell whether all parts of something that has some are of known types."""
+    if type(value) is RowStatistic:
+        # The function is code of the caller's on purpose: it is called in the guard, with one record at a time.
+        return all(_is_plain_part(getattr(value, each.name)) for each in fields(value) if each.name != "function")
+    return is_plain(value)

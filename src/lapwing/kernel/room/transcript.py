@@ -1,20 +1,22 @@
 """The transcript: every question with its answer, durable before a mechanism sees the answer.
 
-A JSON lines file. The first line is the header (public settings), each further line one answer. It holds released
-numbers only, so that it may be published once the release is finished; before, it is its owner's only, and so is the
-file. `lapwing resume` replays it free of charge.
+JSON lines: a header with public settings, then an answer in each line. It holds released numbers only; until the
+release is finished it is its owner's only. `lapwing resume` replays it free of charge.
 """
 
 import json
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from lapwing.errors import DataError
-from lapwing.kernel.questions.questions import Answer, answer_from_dict
-from lapwing.kernel.room.begun import Begun, tell_begun
+from lapwing.kernel.questions.questions import Answer
+from lapwing.kernel.questions.registered import answer_from_dict
 from lapwing.kernel.room.container import MALFORMED
 from lapwing.kernel.room.holds import OWNER_ONLY, at_home, connect, hold_of, lock_of
 from lapwing.rows.out.outputs import flush_folder
@@ -183,7 +185,7 @@ def _read(path: Path) -> bytes:
     raise DataError(f"the transcript {path} cannot be read ({reason}); check the path", code="LW610")
 
 
-def _begun(path: Path, hold: Path, header: Mapping[str, Any], *, is_new: bool) -> Begun:
+def _begun(path: Path, hold: Path, header: Mapping[str, Any], *, is_new: bool) -> "Begun":
     """Return what is told of a run."""
     records = header.get("records")
     known = records if isinstance(records, dict) else {}
@@ -266,3 +268,50 @@ def _append(path: Path, text: str, mode: str) -> None:
 def _owned(path: str, flags: int) -> int:
     """Open a file that only its owner may read, if it is made here: it may hold half of a release."""
     return os.open(path, flags, OWNER_ONLY)
+
+
+# -- Which runs began to be recorded in this command, so that one that is interrupted can say how it is finished.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begun:
+    """Name a run whose transcript was made or taken up."""
+
+    transcript: Path
+    lock: Path
+    ledger: str | None
+    dataset: str | None
+    release_id: str | None
+    is_new: bool
+
+
+_FOLLOWED: ContextVar[list[Begun] | None] = ContextVar("_FOLLOWED", default=None)
+
+
+@contextmanager
+def followed_runs() -> Iterator[list[Begun]]:
+    """Collect the runs that begin inside; a block inside of another one adds to the same list.
+
+    Returns in order; each is there before its transcript is made, and so before anything is paid.
+
+    >>> with followed_runs() as begun:
+    ...     len(begun)
+    0
+    """
+    outer = _FOLLOWED.get()
+    if outer is not None:
+        yield outer
+        return
+    begun: list[Begun] = []
+    token = _FOLLOWED.set(begun)
+    try:
+        yield begun
+    finally:
+        _FOLLOWED.reset(token)
+
+
+def tell_begun(run: Begun) -> None:
+    """Tell whoever follows that a run begins."""
+    followed = _FOLLOWED.get()
+    if followed is not None:
+        followed.append(run)

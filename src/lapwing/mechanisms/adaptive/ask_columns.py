@@ -10,8 +10,7 @@ import numpy as np
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
 from lapwing.kernel.questions.questions import Answer
-from lapwing.kernel.room.curator import Curator
-from lapwing.kernel.room.replay import ReplayCurator
+from lapwing.kernel.room.curator import Curator, ReplayCurator
 from lapwing.kernel.terms import Terms
 from lapwing.maths.arrays import project_to_simplex
 from lapwing.mechanisms.adaptive.cells import (

@@ -13,9 +13,8 @@ from typing import ClassVar, Final
 import numpy as np
 
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.noise_law import NoiseLaw, row_sensitivity
+from lapwing.kernel.noise_law import NoiseLaw, log_tail, row_sensitivity
 from lapwing.kernel.questions.questions import Answer
-from lapwing.kernel.questions.shared.laplace_events import log_tail
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells, SparseCounts
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Relation, Terms
@@ -173,7 +172,7 @@ class Grid:
     def check(self, schema: Schema, budget: Budget, terms: Terms) -> SparseCounts:
         """Refuse, from public numbers alone, what `run` would refuse; return the question otherwise."""
         question = self._question(schema, budget, terms, float(told_rows(terms)))
-        question.check_capacity(terms.relation, terms.max_rows)
+        question.check(terms, schema)
         return question
 
     def _question(self, schema: Schema, budget: Budget, terms: Terms, rows: float) -> SparseCounts:

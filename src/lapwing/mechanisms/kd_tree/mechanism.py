@@ -198,8 +198,8 @@ class KDTree:
         """Refuse, from public numbers alone, what `run` would refuse; return the questions otherwise."""
         decisions, counts = self._questions(schema, budget, terms, float(told_rows(terms)))
         if decisions is not None:
-            decisions.check_capacity(terms.relation, terms.max_rows)
-        counts.check_capacity(terms.relation, terms.max_rows)
+            decisions.check(terms, schema)
+        counts.check(terms, schema)
         return decisions, counts
 
     def _tree(self, schema: Schema, budget: Budget, terms: Terms, rows: float) -> CellTree:

@@ -13,7 +13,7 @@ import numpy as np
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.linear_statistics.question import LinearStatistics as Statistics
-from lapwing.kernel.questions.questions import Answer, KnownQuestion
+from lapwing.kernel.questions.questions import Answer, Question
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.mechanisms.linear_statistics.certified import (
@@ -251,7 +251,7 @@ class LinearStatistics:
             ),
         )
 
-    def check(self, schema: Schema, budget: Budget, terms: Terms) -> tuple[KnownQuestion, ...]:
+    def check(self, schema: Schema, budget: Budget, terms: Terms) -> tuple[Question, ...]:
         """Refuse, from public numbers alone, what `run` would refuse; return its questions otherwise."""
         of_mu, of_workload = self._costs(budget)
         questions: list[MuQuestion | Statistics] = []

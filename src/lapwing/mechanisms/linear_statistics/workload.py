@@ -14,8 +14,12 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import row_sensitivity
 from lapwing.kernel.plain import MAX_CELLS
 from lapwing.kernel.questions.cell_sums.question import NoisySums
-from lapwing.kernel.questions.linear_statistics.question import LinearStatistics, largest_change
-from lapwing.kernel.questions.linear_statistics.statistics import RowStatistic, Statistic
+from lapwing.kernel.questions.linear_statistics.question import (
+    LinearStatistics,
+    RowStatistic,
+    Statistic,
+    largest_change,
+)
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.terms import Relation

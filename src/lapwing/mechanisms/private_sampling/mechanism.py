@@ -75,7 +75,7 @@ class PrivateSampling:
     Notes
     -----
     Guarantee: one `PrivateDraw` question at the price of its rows: ε-DP or ρ-zCDP for replace-one neighbours with one
-    row per unit; the number of rows is public. Research: proved (``curator/private_draw.proof.md``), of little use at
+    row per unit; the number of rows is public. Research: proved (``private_draw/proof.md``), of little use at
     realistic sizes, and never chosen by default. The accuracy theorem of the published variant is restated from a
     secondary source and is not derived here; nothing in a certificate rests on it.
 

@@ -11,14 +11,10 @@ from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget, Notion
 from lapwing.kernel.noise_law import NoiseLaw, Sensitivity, calibrated, row_sensitivity
 from lapwing.kernel.plain import rational_text, read_key, read_list, read_optional, read_rational
-from lapwing.kernel.questions.category_selection.question import CategorySelection
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
-from lapwing.kernel.questions.private_draw.question import DrawnRows, PrivateDraw
-from lapwing.kernel.questions.questions import Answer, KnownQuestion, Question
-from lapwing.kernel.questions.select_worst.question import Selected, SelectWorst
-from lapwing.kernel.questions.split_decisions.question import SplitDecisions, Splits
-from lapwing.kernel.questions.table_distances.question import TableDistances
-from lapwing.kernel.questions.tree_counts.question import TreeCounts
+from lapwing.kernel.questions.questions import TABLE, Answer, Part, Question
+from lapwing.kernel.questions.registered import KINDS, REGISTERED
+from lapwing.kernel.questions.select_worst.question import Selected
 from lapwing.kernel.terms import Relation, Terms
 
 _refused = partial(ParameterError, code="LW621")
@@ -121,31 +117,17 @@ class CostLine:
     def of(cls, answer: Answer, terms: Terms) -> tuple[Self, ...]:
         """Return the lines of an answer that was given under these terms: one per noisy table, one of a selection."""
         question = answer.question
-        if isinstance(answer, Selected):
-            return tuple(replace(line, columns=answer.chosen) for line in cls.planned(answer.question, terms))
-        if isinstance(answer, Splits | DrawnRows):
-            return cls.planned(answer.question, terms)
-        return tuple(cls._line(question, terms, table.noise, table.cost, level=table.level) for table in answer.tables)
+        tables = tuple(Part(table.noise, table.cost, table.level) for table in answer.tables)
+        parts = tables or question.parts(terms.relation, terms.max_rows)
+        lines = tuple(cls._line(question, terms, part) for part in parts)
+        return tuple(replace(line, columns=answer.chosen) for line in lines) if isinstance(answer, Selected) else lines
 
     @classmethod
-    def planned(cls, question: KnownQuestion | ChosenTable, terms: Terms) -> tuple[Self, ...]:
+    def planned(cls, question: Question | ChosenTable, terms: Terms) -> tuple[Self, ...]:
         """Return the lines that the answer to a question would have under these terms."""
         if isinstance(question, ChosenTable):
             return (cls._chosen(question.cost, terms),)
-        if isinstance(question, PrivateDraw):
-            return (cls._line(question, terms, None, question.cost),)
-        if isinstance(question, SelectWorst):
-            line = cls._line(question, terms, None, question.cost, candidates=question.candidate_count)
-            return (replace(line, columns=()),)
-        if not isinstance(question, TreeCounts):
-            noise = question.noise(terms.relation, terms.max_rows)
-            return (cls._line(question, terms, noise, question.cost),)
-        laws = question.noises(terms.relation, terms.max_rows)
-        return tuple(
-            cls._line(question, terms, law, cost, level=level)
-            for level, (law, cost) in enumerate(zip(laws, question.costs, strict=True))
-            if law is not None and cost is not None
-        )
+        return tuple(cls._line(question, terms, part) for part in question.parts(terms.relation, terms.max_rows))
 
     @classmethod
     def _chosen(cls, cost: Budget, terms: Terms) -> Self:
@@ -162,28 +144,19 @@ class CostLine:
         )
 
     @classmethod
-    def _line(
-        cls,
-        question: Question,
-        terms: Terms,
-        noise: NoiseLaw | None,
-        cost: Budget,
-        *,
-        level: int | None = None,
-        candidates: int | None = None,
-    ) -> Self:
-        """Return the line of one noisy table or one selection."""
+    def _line(cls, question: Question, terms: Terms, part: Part) -> Self:
+        """Return the line of one noisy table or one selection; of a selection that is planned without columns."""
         return cls(
             question=question.kind,
-            columns=question.columns,
+            columns=question.columns if part.candidates is None else (),
             relation=terms.relation,
             max_rows=terms.max_rows,
             sensitivity=question.sensitivity(terms.relation, terms.max_rows),
-            noise=noise,
-            cost=cost,
-            level=level,
-            candidates=candidates,
-            delta=question.delta if isinstance(question, CategorySelection) else None,
+            noise=part.noise,
+            cost=part.cost,
+            level=part.level,
+            candidates=part.candidates,
+            delta=question.delta or None,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -225,16 +198,8 @@ class CostLine:
 
 def counted_lines(lines: Sequence[CostLine]) -> str:
     """Say how many noisy tables and selections cost lines stand for, such as ``3 noisy tables and 1 selection``."""
-    kinds = {
-        CategorySelection.kind: "noisy category list",
-        TableDistances.kind: "noisy mean distance",
-        PrivateDraw.kind: "private draw",
-        SplitDecisions.kind: "noisily split tree",
-    }
-    found = Counter(
-        "selection" if line.candidates is not None else kinds.get(line.question, "noisy table") for line in lines
-    )
-    counts = [(found[name], name) for name in ("noisy table", *kinds.values(), "selection")]
+    called = Counter(KINDS[line.question].called if line.question in KINDS else TABLE for line in lines)
+    counts = [(called[name], name) for name in dict.fromkeys([TABLE, *(each.called for each in reversed(REGISTERED))])]
     named = [f"{count} {name}{'' if count == 1 else 's'}" for count, name in counts if count]
     return " and ".join(named) or "0 noisy tables"
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from lapwing.errors import ParameterError, SchemaError
 from lapwing.kernel.questions.linear_statistics.programs import ONE
-from lapwing.kernel.questions.linear_statistics.statistics import MOST_TEXT, RowStatistic, Statistic
+from lapwing.kernel.questions.linear_statistics.question import MOST_TEXT, RowStatistic, Statistic
 from lapwing.model.statistics.programs import program_of
 from lapwing.schema.scalars import finite_number, quote
 from lapwing.schema.schemas import Schema

@@ -1,6 +1,6 @@
 """Answer `CategorySelection`: noisy counts of the texts that occur, those below a public threshold left out.
 
-Proof: ``category_selection.proof.md``.
+Proof: ``proof.md``.
 """
 
 from collections import Counter
@@ -9,27 +9,23 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 
 from lapwing.kernel.noise.bits import BitSource
+from lapwing.kernel.questions.answering import PrivateRows, noise_of
 from lapwing.kernel.questions.category_selection.question import CategorySelection, SelectedTexts, can_be_listed
-from lapwing.kernel.questions.marginal_counts.answer import noise_of
 from lapwing.kernel.terms import Terms
 from lapwing.rows.source import CodedSource
-from lapwing.schema.schemas import Schema
 
 
 def answer_category_selection(
-    questions: Sequence[CategorySelection], source: CodedSource, terms: Terms, bits: BitSource, *, schema: Schema
+    questions: Sequence[CategorySelection], rows: PrivateRows, terms: Terms, bits: BitSource
 ) -> tuple[SelectedTexts, ...]:
     """Count the texts of each column, add fresh noise to every count, and keep what reaches the threshold.
-
-    source: the private rows, at most ``terms.max_rows`` of each unit; terms: give the relation that noise and threshold
-    are calibrated for.
 
     Guarantee: each answer is ε-DP (discrete Laplace) or ρ-zCDP (discrete Gaussian) at its question's cost except with
     probability at most its ``delta``, for add-remove and replace-one neighbours with ``terms.max_rows`` rows per unit.
     One pass over the rows per column; memory is proportional to its distinct texts.
     """
-    counts = {column: exact_texts(column, source) for column in dict.fromkeys(each.column for each in questions)}
-    missing = {column: schema.field(column).missing_values for column in counts}
+    counts = {column: exact_texts(column, rows.source) for column in dict.fromkeys(each.column for each in questions)}
+    missing = {column: rows.schema.field(column).missing_values for column in counts}
     exact = [listable_counts(each, counts[each.column], missing[each.column]) for each in questions]
     return tuple(_selected(question, texts, terms, bits) for question, texts in zip(questions, exact, strict=True))
 

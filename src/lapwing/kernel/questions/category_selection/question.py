@@ -4,20 +4,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, ClassVar, Final, Self, cast
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
 from lapwing.errors import ParameterError
-from lapwing.kernel.budget.budget import Budget, Notion
-from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, calibrated, row_sensitivity
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, row_sensitivity, tail_ratio, value_ratio
 from lapwing.kernel.plain import pack_counts, read_key, read_list, read_optional, read_rational, unpack_counts
-from lapwing.kernel.questions.shared.laplace_events import tail_ratio, value_ratio
-from lapwing.kernel.terms import Relation
+from lapwing.kernel.questions.questions import (
+    answer_record,
+    check_cost,
+    cost_to_dict,
+    noise_for_cost,
+    one_table,
+    read_cost,
+)
+from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.arrays import read_only
 from lapwing.maths.selection_threshold import check_delta, selection_threshold
-from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import Grouping
+from lapwing.schema.schemas import Schema
 
 LONGEST_TEXT: Final = 200
 """Longer texts are never listed."""
@@ -53,7 +60,7 @@ class CategorySelection:
 
     Guarantee: ε-DP with discrete Laplace, ρ-zCDP with discrete Gaussian noise on each count, except with probability
     ``delta`` (δ-approximate), under the relation and ``max_rows`` that `noise` and `threshold` are given (proof:
-    ``curator/category_selection.proof.md``). Texts that `can_be_listed` refuses, and the field's texts for missing, are
+    ``proof.md``). Texts that `can_be_listed` refuses, and the field's texts for missing, are
     never shown.
 
     >>> towns = CategorySelection(column="town", prefix=None, cost=Budget.pure(1), delta=Fraction(1, 10**6))
@@ -62,6 +69,8 @@ class CategorySelection:
     """
 
     kind: ClassVar[str] = "CategorySelection"
+    called: ClassVar[str] = "noisy category list"
+    purpose: ClassVar[str] = ""
 
     column: str
     prefix: int | None
@@ -70,8 +79,7 @@ class CategorySelection:
     most: int = 100_000
 
     def __post_init__(self) -> None:
-        if self.cost.amount <= 0:
-            raise ParameterError("a question must cost more than 0; give it a share of the budget", code="LW641")
+        check_cost(self.cost)
         check_delta(self.delta)
         _check_between("the prefix of a selection", 1 if self.prefix is None else self.prefix, LONGEST_TEXT)
         _check_between("the most texts of a selection", self.most, MOST_TEXTS)
@@ -90,17 +98,18 @@ class CategorySelection:
         """Bound the change of the counts of the texts that two neighbours share: each row holds at most one text."""
         return row_sensitivity(relation, max_rows)
 
-    def noise(self, relation: Relation, max_rows: int) -> NoiseLaw:
-        """Return the noise on each count."""
-        return calibrated(self.sensitivity(relation, max_rows), self.cost)
+    noise = noise_for_cost
+    parts = one_table
 
     def threshold(self, relation: Relation, max_rows: int) -> int:
         """Return the least noisy count that is shown: exact, and a function of public numbers alone."""
         law = self.noise(relation, max_rows)
         return selection_threshold(law.kind, law.parameter, max_rows, self.delta)
 
-    def check_field(self, field: Field) -> None:
+    def check(self, terms: Terms, schema: Schema) -> None:
         """Refuse a column whose texts are listed, or are no texts."""
+        del terms
+        field = schema.field(self.column)
         if not (field.open and field.type == "string"):
             raise ParameterError(
                 f'texts are selected in open string fields only, and "{field.name}" is none; count it instead',
@@ -113,19 +122,29 @@ class CategorySelection:
             "kind": self.kind,
             "column": self.column,
             "prefix": self.prefix,
-            "cost": {"notion": self.cost.notion, "amount": str(self.cost.amount)},
+            "cost": cost_to_dict(self.cost),
             "delta": str(self.delta),
             "most": self.most,
         }
 
+    def read_answer(self, values: Mapping[str, Any]) -> "SelectedTexts":
+        """Read back an answer that ``to_dict`` wrote; sizes are checked before memory is taken."""
+        texts = read_list(values, "texts", str)
+        return SelectedTexts(
+            self,
+            texts,
+            unpack_counts(read_key(values, "counts", str), (len(texts),)),
+            NoiseLaw.from_dict(read_key(values, "noise", dict)),
+            read_key(values, "threshold", int),
+        )
+
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Read back what `to_dict` wrote; a ParameterError where it is something else."""
-        cost = read_key(values, "cost", dict)
         return cls(
             column=read_key(values, "column", str),
             prefix=read_optional(values, "prefix", int),
-            cost=Budget(cast("Notion", read_key(cost, "notion", str)), read_rational(cost.get("amount"))),
+            cost=read_cost(values),
             delta=read_rational(read_key(values, "delta", str)),
             most=read_key(values, "most", int),
         )
@@ -207,24 +226,10 @@ class SelectedTexts:
 
     def to_dict(self) -> dict[str, Any]:
         """Return question and answer as plain JSON values."""
-        return {
-            "question": self.question.to_dict(),
-            "answer": {
-                "texts": list(self.texts),
-                "counts": pack_counts(self.counts),
-                "noise": self.noise.to_dict(),
-                "threshold": self.threshold,
-            },
-        }
-
-    @classmethod
-    def from_dict(cls, question: CategorySelection, answer: Mapping[str, Any]) -> Self:
-        """Read back the answer to a question that ``to_dict`` wrote."""
-        texts = read_list(answer, "texts", str)
-        return cls(
-            question,
-            texts,
-            unpack_counts(read_key(answer, "counts", str), (len(texts),)),
-            NoiseLaw.from_dict(read_key(answer, "noise", dict)),
-            read_key(answer, "threshold", int),
+        return answer_record(
+            self.question,
+            texts=list(self.texts),
+            counts=pack_counts(self.counts),
+            noise=self.noise.to_dict(),
+            threshold=self.threshold,
         )

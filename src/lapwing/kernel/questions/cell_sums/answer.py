@@ -1,4 +1,4 @@
-"""Answer `CellSums`: exact integer sums over public cells plus exact integer noise. Proof: ``cell_sums.proof.md``."""
+"""Answer `CellSums`: exact integer sums over public cells plus exact integer noise. Proof: ``proof.md``."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,9 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from lapwing.kernel.noise.bits import BitSource
+from lapwing.kernel.questions.answering import PrivateRows, blocks, noise_of
 from lapwing.kernel.questions.cell_sums.question import MEAN_BITS, CellSums, NoisySums
-from lapwing.kernel.questions.marginal_counts.answer import noise_of
-from lapwing.kernel.questions.second_moment.answer import blocks
 from lapwing.kernel.terms import Terms
 from lapwing.rows.source import CodedSource
 
@@ -35,18 +34,15 @@ def damped_means(sums: np.ndarray, counts: np.ndarray, *, damping: int, unit: in
 
 
 def answer_cell_sums(
-    questions: Sequence[CellSums], source: CodedSource, terms: Terms, bits: BitSource
+    questions: Sequence[CellSums], rows: PrivateRows, terms: Terms, bits: BitSource
 ) -> tuple[NoisySums, ...]:
     """Sum over the cells of each question and add fresh noise to every number.
-
-    source: the private rows, at most ``terms.max_rows`` of each unit; terms: give the relation that the noise is
-    calibrated for.
 
     Guarantee: each answer is ε-DP (discrete Laplace) or ρ-zCDP (discrete Gaussian) at its question's cost, for
     add-remove and replace-one neighbours with ``terms.max_rows`` rows per unit; every number of every cell gets noise,
     empty or not.
     """
-    return tuple(_perturbed(question, source, terms, bits) for question in questions)
+    return tuple(_perturbed(question, rows.source, terms, bits) for question in questions)
 
 
 def _perturbed(question: CellSums, source: CodedSource, terms: Terms, bits: BitSource) -> NoisySums:

@@ -2,21 +2,31 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Literal, Self, cast, get_args
+from fractions import Fraction
+from typing import Any, ClassVar, Final, Literal, Protocol, Self, cast, get_args
 
 import numpy as np
 
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.kernel.budget.budget import Budget, Notion
-from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, calibrated, row_sensitivity
-from lapwing.kernel.plain import MAX_CELLS, pack_counts, read_key, read_optional, read_rational, unpack_counts
-from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
-from lapwing.kernel.questions.second_moment.question import SecondMoment
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, row_sensitivity
+from lapwing.kernel.plain import MAX_CELLS, pack_counts, read_key, read_optional, unpack_counts
+from lapwing.kernel.questions.questions import (
+    NEVER,
+    TABLE,
+    Question,
+    answer_record,
+    check_cost,
+    checked_counts,
+    cost_to_dict,
+    noise_for_cost,
+    nothing_more,
+    one_table,
+    read_cost,
+)
 from lapwing.kernel.questions.shared.coordinates import Coordinates
 from lapwing.kernel.questions.shared.projections import LARGEST_PROJECTION, Projection
-from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.kernel.terms import Relation
-from lapwing.maths.arrays import read_only
 from lapwing.schema.groupings.grouping import Grouping
 
 Summed = Literal["rows", "vectors", "damped means"]
@@ -40,10 +50,13 @@ class CellSums:
     rows or by ``damping``, whichever is larger, in multiples of ``2**-20`` units, rounded down.
 
     Guarantee: ε-DP with discrete Laplace, ρ-zCDP with discrete Gaussian noise of one law on every number, under the
-    relation and ``max_rows`` that `sensitivity` is given (proof: ``curator/cell_sums.proof.md``).
+    relation and ``max_rows`` that `sensitivity` is given (proof: ``proof.md``).
     """
 
     kind: ClassVar[str] = "CellSums"
+    called: ClassVar[str] = TABLE
+    purpose: ClassVar[str] = "sums over the rows of cells"
+    delta: ClassVar[Fraction] = NEVER
 
     coordinates: Coordinates
     projection: Projection | None
@@ -66,8 +79,7 @@ class CellSums:
             raise ParameterError(
                 f"damped means need coordinates of at most {MOST_MEAN_BITS} bits; use fewer", code="LW641"
             )
-        if self.cost.amount <= 0:
-            raise ParameterError("a question must cost more than 0; give it a share of the budget", code="LW641")
+        check_cost(self.cost)
         if self.projection is not None:
             self._check_projection(self.projection)
         if self.cells * self.width > MAX_CELLS:
@@ -134,9 +146,9 @@ class CellSums:
         change = self.coordinates.sum_change(relation)
         return Sensitivity(max_rows * change.l1, max_rows**2 * change.l2_squared)
 
-    def noise(self, relation: Relation, max_rows: int) -> NoiseLaw:
-        """Return the noise on each number."""
-        return calibrated(self.sensitivity(relation, max_rows), self.cost)
+    noise = noise_for_cost
+    parts = one_table
+    check = nothing_more
 
     def to_dict(self) -> dict[str, Any]:
         """Return the question as plain JSON values."""
@@ -146,20 +158,38 @@ class CellSums:
             "projection": None if self.projection is None else self.projection.to_dict(),
             "summed": self.summed,
             "damping": self.damping,
-            "cost": {"notion": self.cost.notion, "amount": str(self.cost.amount)},
+            "cost": cost_to_dict(self.cost),
         }
+
+    def read_answer(self, values: Mapping[str, Any]) -> "NoisySums":
+        """Read back an answer that ``to_dict`` wrote; sizes are checked before memory is taken."""
+        return read_sums(self, values)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Read back what `to_dict` wrote; a ParameterError where it is something else."""
-        projection, cost = read_optional(values, "projection", dict), read_key(values, "cost", dict)
+        projection = read_optional(values, "projection", dict)
         return cls(
             coordinates=Coordinates.from_dict(read_key(values, "coordinates", dict)),
             projection=None if projection is None else Projection.from_dict(projection),
             summed=cast("Summed", read_key(values, "summed", str)),
             damping=read_optional(values, "damping", int),
-            cost=Budget(cast("Notion", read_key(cost, "notion", str)), read_rational(cost.get("amount"))),
+            cost=read_cost(values),
         )
+
+
+class AskedForSums(Question, Protocol):
+    """A question whose answer is one table of sums, in multiples of a part of a row."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many sums there are."""
+        ...
+
+    @property
+    def scale(self) -> int:
+        """What stands for one row."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -170,18 +200,13 @@ class NoisySums:
     independent from number to number.
     """
 
-    question: SecondMoment | CellSums | LinearStatistics | TableDistances
+    question: AskedForSums
     values: np.ndarray
     noise: NoiseLaw
 
     def __post_init__(self) -> None:
-        if self.values.dtype != np.int64 or self.values.shape != self.question.shape:
-            raise ParameterError(
-                f"an answer to {self.question.kind} must be int64 of shape {self.question.shape}, got "
-                f"{self.values.dtype} of shape {self.values.shape}",
-                code="LW643",
-            )
-        object.__setattr__(self, "values", read_only(self.values))
+        values = checked_counts(f"an answer to {self.question.kind}", self.values, self.question.shape)
+        object.__setattr__(self, "values", values)
 
     @property
     def tables(self) -> tuple[NoisyTable, ...]:
@@ -190,15 +215,10 @@ class NoisySums:
 
     def to_dict(self) -> dict[str, Any]:
         """Return question and answer as plain JSON values."""
-        return {
-            "question": self.question.to_dict(),
-            "answer": {"values": pack_counts(self.values), "noise": self.noise.to_dict()},
-        }
+        return answer_record(self.question, values=pack_counts(self.values), noise=self.noise.to_dict())
 
-    @classmethod
-    def from_dict(
-        cls, question: SecondMoment | CellSums | LinearStatistics | TableDistances, answer: Mapping[str, Any]
-    ) -> Self:
-        """Read back an answer that `to_dict` wrote; the size is checked before memory is taken."""
-        values = unpack_counts(read_key(answer, "values", str), question.shape)
-        return cls(question, values, NoiseLaw.from_dict(answer["noise"]))
+
+def read_sums(question: AskedForSums, values: Mapping[str, Any]) -> NoisySums:
+    """Read back the answer to a question for sums; the size is checked before memory is taken."""
+    counts = unpack_counts(read_key(values, "values", str), question.shape)
+    return NoisySums(question, counts, NoiseLaw.from_dict(values["noise"]))

@@ -1,4 +1,4 @@
-"""Answer `LinearStatistics`: exact integer sums plus exact integer noise. Proof: ``linear_statistics.proof.md``."""
+"""Answer `LinearStatistics`: exact integer sums plus exact integer noise. Proof: ``proof.md``."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,11 +6,9 @@ from dataclasses import replace
 import numpy as np
 
 from lapwing.kernel.noise.bits import BitSource
+from lapwing.kernel.questions.answering import PrivateRows, blocks, noise_of
 from lapwing.kernel.questions.cell_sums.question import NoisySums
-from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
-from lapwing.kernel.questions.linear_statistics.statistics import RowStatistic
-from lapwing.kernel.questions.marginal_counts.answer import noise_of
-from lapwing.kernel.questions.second_moment.answer import blocks
+from lapwing.kernel.questions.linear_statistics.question import LinearStatistics, RowStatistic
 from lapwing.kernel.terms import Terms
 from lapwing.rows.counting import Codes
 from lapwing.rows.out.decode import records
@@ -19,18 +17,15 @@ from lapwing.schema.schemas import Schema
 
 
 def answer_linear_statistics(
-    questions: Sequence[LinearStatistics], source: CodedSource, terms: Terms, bits: BitSource, *, schema: Schema
+    questions: Sequence[LinearStatistics], rows: PrivateRows, terms: Terms, bits: BitSource
 ) -> tuple[NoisySums, ...]:
     """Sum each statistic over all rows and add fresh noise to every sum.
-
-    source: the private rows, at most ``terms.max_rows`` of each unit; terms: give the relation that the noise is
-    calibrated for; schema: decodes the one record that a row function is called with.
 
     Guarantee: each answer is ε-DP (discrete Laplace) or ρ-zCDP (discrete Gaussian) at its question's cost, for
     add-remove and replace-one neighbours with ``terms.max_rows`` rows per unit; with row functions under the caller's
     claim that what they return for a record depends on that record alone.
     """
-    return tuple(_perturbed(question, source, terms, bits, schema) for question in questions)
+    return tuple(_perturbed(question, rows.source, terms, bits, rows.schema) for question in questions)
 
 
 def _perturbed(

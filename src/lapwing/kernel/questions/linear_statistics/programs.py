@@ -1,9 +1,7 @@
 """Postfix programs on the codes of one row, in whole numbers: what a statistic computes, and between which bounds.
 
-A program is a tuple of steps, each a plain tuple that starts with a word. Steps work on a stack of *truths* (0 or 1)
-and of *numbers*, which are whole multiples of ``2**-16`` and may be unknown. Every step is a function of two whole
-numbers at most that is monotone between the corners of its arguments, so the same function on the corners gives the
-bounds of its results.
+A program is a tuple of steps on a stack of truths (0 or 1) and of numbers, whole multiples of ``2**-16`` that may be
+unknown. Steps are monotone between the corners of their arguments, so the corners give the bounds of results.
 """
 
 import itertools

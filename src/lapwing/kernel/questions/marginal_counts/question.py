@@ -1,18 +1,32 @@
 """The question for a contingency table, and its answer."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, calibrated, row_sensitivity
-from lapwing.kernel.plain import MAX_CELLS, pack_counts
+from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, row_sensitivity
+from lapwing.kernel.plain import MAX_CELLS, pack_counts, read_list, unpack_counts
+from lapwing.kernel.questions.questions import (
+    NEVER,
+    TABLE,
+    answer_record,
+    check_cost,
+    checked_counts,
+    cost_to_dict,
+    groupings_to_dict,
+    noise_for_cost,
+    nothing_more,
+    one_table,
+    read_cost,
+    read_groupings,
+)
 from lapwing.kernel.terms import Relation
-from lapwing.maths.arrays import read_only
 from lapwing.schema.groupings.grouping import Grouping
 
 
@@ -25,7 +39,7 @@ class MarginalCounts:
 
     Guarantee: with discrete Laplace noise of scale ``l1 / ε`` on every cell the answer is ε-DP, with discrete
     Gaussian noise of ``sigma**2 = l2**2 / (2 ρ)`` ρ-zCDP, under the relation and ``max_rows`` that `sensitivity` is
-    given (proof: ``curator/marginal_counts.proof.md``).
+    given (proof: ``proof.md``).
 
     >>> rows = MarginalCounts(columns=(), groupings=(), cost=Budget.pure(1))
     >>> rows.shape, rows.sensitivity("replace-one", 3)
@@ -33,6 +47,9 @@ class MarginalCounts:
     """
 
     kind: ClassVar[str] = "MarginalCounts"
+    called: ClassVar[str] = TABLE
+    purpose: ClassVar[str] = ""
+    delta: ClassVar[Fraction] = NEVER
 
     columns: tuple[str, ...]
     groupings: tuple[Grouping, ...]
@@ -48,8 +65,7 @@ class MarginalCounts:
             raise ParameterError(
                 f"MarginalCounts names a column twice in {self.columns}; name each column once", code="LW641"
             )
-        if self.cost.amount <= 0:
-            raise ParameterError("a question must cost more than 0; give it a share of the budget", code="LW641")
+        check_cost(self.cost)
         cells = math.prod(self.shape)
         if cells > MAX_CELLS:
             raise CapacityError(
@@ -66,18 +82,27 @@ class MarginalCounts:
         """Bound the change of the table: a unit owns at most ``max_rows`` rows, and each row lies in one cell."""
         return row_sensitivity(relation, max_rows)
 
-    def noise(self, relation: Relation, max_rows: int) -> NoiseLaw:
-        """Return the noise on each cell."""
-        return calibrated(self.sensitivity(relation, max_rows), self.cost)
+    noise = noise_for_cost
+    parts = one_table
+    check = nothing_more
 
     def to_dict(self) -> dict[str, Any]:
         """Return the question as plain JSON values."""
         return {
             "kind": self.kind,
             "columns": list(self.columns),
-            "groupings": [grouping.to_dict() for grouping in self.groupings],
-            "cost": {"notion": self.cost.notion, "amount": str(self.cost.amount)},
+            "groupings": groupings_to_dict(self.groupings),
+            "cost": cost_to_dict(self.cost),
         }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Read back what `to_dict` wrote; a ParameterError where it is something else."""
+        return cls(columns=read_list(values, "columns", str), groupings=read_groupings(values), cost=read_cost(values))
+
+    def read_answer(self, values: Mapping[str, Any]) -> "NoisyCounts":
+        """Read back an answer that ``to_dict`` wrote; the size is checked before memory is taken."""
+        return NoisyCounts(self, unpack_counts(values["counts"], self.shape), NoiseLaw.from_dict(values["noise"]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,13 +118,8 @@ class NoisyCounts:
     noise: NoiseLaw
 
     def __post_init__(self) -> None:
-        if self.counts.dtype != np.int64 or self.counts.shape != self.question.shape:
-            raise ParameterError(
-                f"an answer over {self.question.columns} must be int64 of shape {self.question.shape}, "
-                f"got {self.counts.dtype} of shape {self.counts.shape}",
-                code="LW643",
-            )
-        object.__setattr__(self, "counts", read_only(self.counts))
+        counts = checked_counts(f"an answer over {self.question.columns}", self.counts, self.question.shape)
+        object.__setattr__(self, "counts", counts)
 
     @property
     def tables(self) -> tuple[NoisyTable, ...]:
@@ -112,7 +132,4 @@ class NoisyCounts:
 
     def to_dict(self) -> dict[str, Any]:
         """Return question and answer as plain JSON values."""
-        return {
-            "question": self.question.to_dict(),
-            "answer": {"counts": pack_counts(self.counts), "noise": self.noise.to_dict()},
-        }
+        return answer_record(self.question, counts=pack_counts(self.counts), noise=self.noise.to_dict())

@@ -1,4 +1,4 @@
-"""Answer `PrivateDraw`: rows drawn by exact integer weights. Proof: ``private_draw.proof.md``.
+"""Answer `PrivateDraw`: rows drawn by exact integer weights. Proof: ``proof.md``.
 
 The draw is the protection: no noise is added, so it happens here.
 """
@@ -9,6 +9,7 @@ import numpy as np
 
 from lapwing.kernel.noise.bits import BitSource
 from lapwing.kernel.noise.weighted import weighted_draws
+from lapwing.kernel.questions.answering import PrivateRows
 from lapwing.kernel.questions.private_draw.question import DrawnRows, PrivateDraw
 from lapwing.kernel.terms import Terms
 from lapwing.maths.reduced_density import (
@@ -23,7 +24,7 @@ from lapwing.rows.source import CodedSource
 
 
 def answer_private_draw(
-    questions: Sequence[PrivateDraw], source: CodedSource, terms: Terms, bits: BitSource
+    questions: Sequence[PrivateDraw], rows: PrivateRows, terms: Terms, bits: BitSource
 ) -> tuple[DrawnRows, ...]:
     """Draw rows by weights that have the table's marginals up to a degree.
 
@@ -33,7 +34,7 @@ def answer_private_draw(
     The privacy of the published variant is proved too; its accuracy theorem is not derived here.
     """
     del terms  # the room has compared them with each question
-    return tuple(_drawn(question, source, bits) for question in questions)
+    return tuple(_drawn(question, rows.source, bits) for question in questions)
 
 
 def _drawn(question: PrivateDraw, source: CodedSource, bits: BitSource) -> DrawnRows:

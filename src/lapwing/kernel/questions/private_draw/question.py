@@ -14,6 +14,7 @@ from lapwing.kernel.budget.budget import Budget, Notion
 from lapwing.kernel.budget.conversions import log_between, rounded_up
 from lapwing.kernel.noise_law import NoisyTable, Sensitivity
 from lapwing.kernel.plain import pack_counts, read_key, read_list, read_optional, read_rational, unpack_counts
+from lapwing.kernel.questions.questions import NEVER, Part, answer_record
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.arrays import integers
 from lapwing.maths.reduced_density import (
@@ -25,6 +26,7 @@ from lapwing.maths.reduced_density import (
     low_sets,
 )
 from lapwing.schema.groupings.grouping import Grouping
+from lapwing.schema.schemas import Schema
 
 MOST_DRAWS: Final = 2**20
 """Most rows of one answer."""
@@ -55,7 +57,7 @@ class PrivateDraw:
     points, at most 32; bit j of a point is the code of column j.
 
     Guarantee: ``draws * row_price`` of ε-DP or ρ-zCDP for replace-one neighbours with one row per unit (proof:
-    ``curator/private_draw.proof.md``). The cost follows from the other fields, so it cannot be too small.
+    ``proof.md``). The cost follows from the other fields, so it cannot be too small.
 
     >>> question = PrivateDraw(
     ...     columns=tuple("abcdefghij"), degree=1, floor=Fraction(1, 10), rows=10**6, draws=4847, notion="pure"
@@ -65,6 +67,9 @@ class PrivateDraw:
     """
 
     kind: ClassVar[str] = "PrivateDraw"
+    called: ClassVar[str] = "private draw"
+    purpose: ClassVar[str] = "rows drawn by chance"
+    delta: ClassVar[Fraction] = NEVER
 
     columns: tuple[str, ...]
     degree: int
@@ -131,8 +136,14 @@ class PrivateDraw:
         odd = largest_odd_family(len(self.columns), self.degree)
         return Sensitivity(2 * odd, 4 * odd)
 
-    def check_terms(self, terms: Terms) -> None:
+    def parts(self, relation: Relation, max_rows: int) -> tuple[Part, ...]:
+        """Return the one draw."""
+        del relation, max_rows
+        return (Part(None, self.cost),)
+
+    def check(self, terms: Terms, schema: Schema) -> None:
         """Refuse, before any row is read, what the price does not hold for."""
+        del schema
         if self.rows != terms.rows:
             raise ParameterError(
                 f"the private draw is for {self.rows} rows, which is not the public number of rows; take it from the "
@@ -159,6 +170,10 @@ class PrivateDraw:
             "points": None if self.points is None else self.points.tolist(),
             "ceiling": None if self.ceiling is None else str(self.ceiling),
         }
+
+    def read_answer(self, values: Mapping[str, Any]) -> "DrawnRows":
+        """Read back an answer that ``to_dict`` wrote; sizes are checked before memory is taken."""
+        return DrawnRows(self, unpack_counts(read_key(values, "rows", str), (self.draws,)))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "PrivateDraw":
@@ -219,7 +234,7 @@ def row_price(
 
     References
     ----------
-    ``curator/private_draw.proof.md``; the bound for m points is that of Boedihardjo, Strohmer and Vershynin as
+    ``proof.md``; the bound for m points is that of Boedihardjo, Strohmer and Vershynin as
     Pierquin, Zimmermann and Boussard (2312.07139) restate it, proved there anew.
 
     >>> float(1 / row_price(16, 2, Fraction(1, 10), 10**6, notion="pure"))  # rows at ε = 1
@@ -287,9 +302,4 @@ class DrawnRows:
 
     def to_dict(self) -> dict[str, Any]:
         """Return question and answer as plain JSON values."""
-        return {"question": self.question.to_dict(), "answer": {"rows": pack_counts(self.rows)}}
-
-    @classmethod
-    def from_dict(cls, question: PrivateDraw, values: Mapping[str, Any]) -> "DrawnRows":
-        """Read back the answer to a question."""
-        return cls(question, unpack_counts(read_key(values, "rows", str), (question.draws,)))
+        return answer_record(self.question, rows=pack_counts(self.rows))

@@ -1,35 +1,28 @@
-"""Answer `SecondMoment`: exact integer sums of products plus exact integer noise. Proof: ``second_moment.proof.md``."""
+"""Answer `SecondMoment`: exact integer sums of products plus exact integer noise. Proof: ``proof.md``."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
 import numpy as np
 
 from lapwing.kernel.noise.bits import BitSource
+from lapwing.kernel.questions.answering import PrivateRows, blocks, noise_of
 from lapwing.kernel.questions.cell_sums.question import NoisySums
-from lapwing.kernel.questions.marginal_counts.answer import noise_of
 from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.shared.coordinates import Coordinates
 from lapwing.kernel.terms import Terms
-from lapwing.rows.counting import Codes
 from lapwing.rows.source import CodedSource
-
-_ROWS: Final = 2**12  # of one block: sums of so many products of numbers up to 2**16 are exact in floats
 
 
 def answer_second_moment(
-    questions: Sequence[SecondMoment], source: CodedSource, terms: Terms, bits: BitSource
+    questions: Sequence[SecondMoment], rows: PrivateRows, terms: Terms, bits: BitSource
 ) -> tuple[NoisySums, ...]:
     """Sum the products of coordinates and add fresh noise to every one.
-
-    source: the private rows, at most ``terms.max_rows`` of each unit; terms: give the relation that the noise is
-    calibrated for.
 
     Guarantee: each answer is ε-DP (discrete Laplace) or ρ-zCDP (discrete Gaussian) at its question's cost, for
     add-remove and replace-one neighbours (the paper's bound: replace-one) with ``terms.max_rows`` rows per unit.
     """
-    return tuple(_perturbed(question, source, terms, bits) for question in questions)
+    return tuple(_perturbed(question, rows.source, terms, bits) for question in questions)
 
 
 def _perturbed(question: SecondMoment, source: CodedSource, terms: Terms, bits: BitSource) -> NoisySums:
@@ -50,14 +43,3 @@ def exact_products(coordinates: Coordinates, source: CodedSource) -> np.ndarray:
         vectors = coordinates.vectors(block)  # [vector]
         total += (vectors.T @ vectors).astype(np.int64)  # [sum] whole numbers below 2**53: exact in any order
     return total
-
-
-def blocks(source: CodedSource) -> Iterator[Codes]:
-    """Yield the rows in blocks whose sums of products are exact in floats.
-
-    Guarantee: none, these are the rows themselves; for use inside the room.
-    """
-    for chunk in source.chunks():
-        rows = len(next(iter(chunk.values())))
-        for start in range(0, rows, _ROWS):
-            yield {name: codes[start : start + _ROWS] for name, codes in chunk.items()}

@@ -2,14 +2,26 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar, Literal, Self, cast, get_args
 
 import numpy as np
 
 from lapwing.errors import ParameterError
-from lapwing.kernel.budget.budget import Budget, Notion
-from lapwing.kernel.noise_law import NoiseLaw, Sensitivity, calibrated
-from lapwing.kernel.plain import read_key, read_rational
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise_law import Sensitivity
+from lapwing.kernel.plain import read_key
+from lapwing.kernel.questions.cell_sums.question import NoisySums, read_sums
+from lapwing.kernel.questions.questions import (
+    NEVER,
+    TABLE,
+    check_cost,
+    cost_to_dict,
+    noise_for_cost,
+    nothing_more,
+    one_table,
+    read_cost,
+)
 from lapwing.kernel.questions.shared.coordinates import Coordinates
 from lapwing.kernel.terms import Relation
 from lapwing.schema.groupings.grouping import Grouping
@@ -26,10 +38,13 @@ class SecondMoment:
     units of L1, as in Theorem 5.8, which is more than the true one; replace-one, unit lines in a box, and pure ε only.
 
     Guarantee: ε-DP with discrete Laplace, ρ-zCDP with discrete Gaussian noise of one law on every product, under the
-    relation and ``max_rows`` that `sensitivity` is given (proof: ``curator/second_moment.proof.md``).
+    relation and ``max_rows`` that `sensitivity` is given (proof: ``proof.md``).
     """
 
     kind: ClassVar[str] = "SecondMoment"
+    called: ClassVar[str] = TABLE
+    purpose: ClassVar[str] = "how columns vary together"
+    delta: ClassVar[Fraction] = NEVER
 
     coordinates: Coordinates
     diagonal: bool
@@ -43,8 +58,7 @@ class SecondMoment:
             raise ParameterError(
                 "a second moment of one column has no products between columns; ask for its totals", code="LW641"
             )
-        if self.cost.amount <= 0:
-            raise ParameterError("a question must cost more than 0; give it a share of the budget", code="LW641")
+        check_cost(self.cost)
         lines = self.coordinates.coding == "unit" and self.coordinates.convex_set == "box"
         if self.bound == "paper" and (not lines or self.cost.notion != "pure"):
             raise ParameterError(
@@ -97,9 +111,9 @@ class SecondMoment:
             change = product_change(self.coordinates, relation, self.diagonal)
         return Sensitivity(max_rows * change.l1, max_rows**2 * change.l2_squared)
 
-    def noise(self, relation: Relation, max_rows: int) -> NoiseLaw:
-        """Return the noise on each product."""
-        return calibrated(self.sensitivity(relation, max_rows), self.cost)
+    noise = noise_for_cost
+    parts = one_table
+    check = nothing_more
 
     def to_dict(self) -> dict[str, Any]:
         """Return the question as plain JSON values."""
@@ -108,18 +122,21 @@ class SecondMoment:
             "coordinates": self.coordinates.to_dict(),
             "diagonal": self.diagonal,
             "bound": self.bound,
-            "cost": {"notion": self.cost.notion, "amount": str(self.cost.amount)},
+            "cost": cost_to_dict(self.cost),
         }
+
+    def read_answer(self, values: Mapping[str, Any]) -> NoisySums:
+        """Read back an answer that ``to_dict`` wrote; sizes are checked before memory is taken."""
+        return read_sums(self, values)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Read back what `to_dict` wrote; a ParameterError where it is something else."""
-        cost = read_key(values, "cost", dict)
         return cls(
             coordinates=Coordinates.from_dict(read_key(values, "coordinates", dict)),
             diagonal=read_key(values, "diagonal", bool),
             bound=cast("Bound", read_key(values, "bound", str)),
-            cost=Budget(cast("Notion", read_key(cost, "notion", str)), read_rational(cost.get("amount"))),
+            cost=read_cost(values),
         )
 
 
@@ -129,7 +146,7 @@ def product_change(coordinates: Coordinates, relation: Relation, diagonal: bool)
     Returns never exceeded; without diagonal attained by lines of one coordinate, and by centred mixes of them with
     lists of two coordinates and more.
 
-    Proof: ``curator/second_moment.proof.md``.
+    Proof: ``proof.md``.
 
     >>> from lapwing.schema.groupings.domains import Domain
     >>> from lapwing.schema.groupings.grouping import identity

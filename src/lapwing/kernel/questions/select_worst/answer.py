@@ -1,6 +1,6 @@
 """Answer `SelectWorst`: exact integer scores, one exact draw, only the index leaves.
 
-Proof: ``select_worst.proof.md``.
+Proof: ``proof.md``.
 """
 
 from collections.abc import Sequence
@@ -9,24 +9,22 @@ import numpy as np
 
 from lapwing.kernel.noise.bits import BitSource
 from lapwing.kernel.noise.selection import exponential_mechanism
+from lapwing.kernel.questions.answering import PrivateRows
 from lapwing.kernel.questions.select_worst.question import Selected, SelectWorst
 from lapwing.kernel.terms import Terms
 from lapwing.rows.counting import ExactTables
 
 
 def answer_select_worst(
-    questions: Sequence[SelectWorst], tables: ExactTables, terms: Terms, bits: BitSource
+    questions: Sequence[SelectWorst], rows: PrivateRows, terms: Terms, bits: BitSource
 ) -> tuple[Selected, ...]:
     """Score all candidates on exact counts and draw one of them by the exponential mechanism.
-
-    tables: of the private rows, at most ``terms.max_rows`` of each unit; what is counted anew is kept there; terms:
-    give the relation that the draw is calibrated for.
 
     Guarantee: each answer is ε-DP, and ε-bounded range, so (ε²/8)-zCDP, at its question's cost, for add-remove and
     replace-one neighbours with ``terms.max_rows`` rows per unit. At most one pass over the rows: none where all tables
     were counted before.
     """
-    exact = exact_cells(questions, tables)
+    exact = exact_cells(questions, rows.tables)
     return tuple(_selected(question, cells, terms, bits) for question, cells in zip(questions, exact, strict=True))
 
 

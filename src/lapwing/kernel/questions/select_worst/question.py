@@ -16,10 +16,12 @@ from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoisyTable, Sensitivity, row_sensitivity
 from lapwing.kernel.plain import MAX_CELLS, read_key, read_list, read_rational
-from lapwing.kernel.terms import Relation
+from lapwing.kernel.questions.questions import NEVER, Part, answer_record
+from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.arrays import read_only
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.groupings.hierarchies import merged_groups
+from lapwing.schema.schemas import Schema
 
 Levels = tuple[tuple[Grouping, ...], ...]
 """Per column, its resolutions, finest first."""
@@ -51,11 +53,14 @@ class SelectWorst:
     computed where there are estimates.
 
     Guarantee: the choice is ε-DP, and (ε²/8)-zCDP, under the relation and ``max_rows`` that `sensitivity` is given
-    (proof: ``curator/select_worst.proof.md``). Layouts of the last few lists of candidates are kept, so that asking
+    (proof: ``proof.md``). Layouts of the last few lists of candidates are kept, so that asking
     again with other estimates takes about 50 ms for 2 million cells.
     """
 
     kind: ClassVar[str] = "SelectWorst"
+    called: ClassVar[str] = "selection"
+    purpose: ClassVar[str] = "choosing what to count next"
+    delta: ClassVar[Fraction] = NEVER
 
     columns: tuple[str, ...]
     levels: Levels = field(repr=False)
@@ -152,6 +157,19 @@ class SelectWorst:
         """Bound the change of each candidate's table; no score changes by more than its ``l1``."""
         return row_sensitivity(relation, max_rows)
 
+    def parts(self, relation: Relation, max_rows: int) -> tuple[Part, ...]:
+        """Return the one choice."""
+        del relation, max_rows
+        return (Part(None, self.cost, candidates=self.candidate_count),)
+
+    def check(self, terms: Terms, schema: Schema) -> None:
+        """Refuse a question that was read back from a record, or is only planned."""
+        del terms, schema
+        if self.estimates is None:
+            raise ParameterError(
+                "a SelectWorst without estimates is only a record or a plan; ask one that has them", code="LW641"
+            )
+
     def to_dict(self) -> dict[str, Any]:
         """Return what tells this question from others as plain JSON values."""
         return {
@@ -162,6 +180,11 @@ class SelectWorst:
             "candidates": self.candidate_count,
             "digest": self.digest,
         }
+
+    def read_answer(self, values: Mapping[str, Any]) -> "Selected":
+        """Read back an answer that ``to_dict`` wrote; sizes are checked before memory is taken."""
+        choice, sensitivity = (read_key(values, key, int) for key in ("choice", "sensitivity"))
+        return Selected(self, choice, sensitivity, read_list(values, "columns", str))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "SelectWorst":
@@ -226,13 +249,7 @@ class Selected:
     def to_dict(self) -> dict[str, Any]:
         """Return question and answer as plain JSON values."""
         answer = {"choice": self.choice, "columns": list(self.chosen), "sensitivity": self.sensitivity}
-        return {"question": self.question.to_dict(), "answer": answer}
-
-    @classmethod
-    def from_dict(cls, question: SelectWorst, answer: Mapping[str, Any]) -> "Selected":
-        """Read back the answer to a question that ``to_dict`` wrote; a ParameterError where it is something else."""
-        choice, sensitivity = (read_key(answer, key, int) for key in ("choice", "sensitivity"))
-        return cls(question, choice, sensitivity, read_list(answer, "columns", str))
+        return answer_record(self.question, **answer)
 
 
 # -------------------------------------------------------------------------------------------------------- layouts

@@ -178,7 +178,7 @@ class Coordinates:
     def sum_change(self, relation: Relation) -> Sensitivity:
         """Bound how far the sums of vectors over cells move when one row is added, or replaced in any cell.
 
-        Proof: ``curator/cell_sums.proof.md``.
+        Proof: ``cell_sums/proof.md``.
         """
         norm, square = self.row_norm, self.unit**2
         lines = self.kinds.count("line")

@@ -1,6 +1,6 @@
 """Answer `SparseCounts`: noisy counts of all leaves that reach a threshold, the empty ones without listing the others.
 
-Proof: ``sparse_counts.proof.md``.
+Proof: ``proof.md``.
 """
 
 from collections.abc import Sequence
@@ -12,25 +12,22 @@ from lapwing.kernel.noise.enclosures import LaplaceTail
 from lapwing.kernel.noise.geometric import survivors
 from lapwing.kernel.noise.laplace import discrete_laplace, discrete_laplace_at_least
 from lapwing.kernel.noise_law import NoiseLaw
+from lapwing.kernel.questions.answering import PrivateRows
 from lapwing.kernel.questions.shared.cell_rows import CellRows, complement
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells, SparseCounts
 from lapwing.kernel.terms import Terms
-from lapwing.rows.source import CodedSource
 
 
 def answer_sparse_counts(
-    questions: Sequence[SparseCounts], source: CodedSource, terms: Terms, bits: BitSource
+    questions: Sequence[SparseCounts], rows: PrivateRows, terms: Terms, bits: BitSource
 ) -> tuple[NoisyCells, ...]:
     """Count the leaves of each tree and add fresh noise to every one, empty or not.
-
-    source: the private rows, at most ``terms.max_rows`` of each unit; terms: give the relation that the noise is
-    calibrated for.
 
     Guarantee: each answer is ε-DP at its question's ε, for add-remove and replace-one neighbours with
     ``terms.max_rows`` rows per unit: it has the law of one noise value on each leaf, of which those below the
     threshold are left out.
     """
-    return tuple(_counted(question, CellRows.of(question.tree, source), terms, bits) for question in questions)
+    return tuple(_counted(question, CellRows.of(question.tree, rows.source), terms, bits) for question in questions)
 
 
 def _counted(question: SparseCounts, rows: CellRows, terms: Terms, bits: BitSource) -> NoisyCells:

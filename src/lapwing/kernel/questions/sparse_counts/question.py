@@ -10,14 +10,23 @@ import numpy as np
 
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget, Notion
-from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, row_sensitivity
+from lapwing.kernel.noise_law import (
+    NoiseLaw,
+    NoisyTable,
+    Sensitivity,
+    log_tail,
+    row_sensitivity,
+    tail_ratio,
+    value_ratio,
+)
 from lapwing.kernel.plain import MAX_CELLS, pack_counts, read_key, read_rational, unpack_counts
+from lapwing.kernel.questions.questions import NEVER, TABLE, answer_record, one_table
 from lapwing.kernel.questions.shared.cells import CellTree, check_listed
-from lapwing.kernel.questions.shared.laplace_events import log_tail, tail_ratio, value_ratio
 from lapwing.kernel.questions.split_decisions.question import Cell, check_epsilon, laplace_cost, laplace_noise
-from lapwing.kernel.terms import Relation
+from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.arrays import read_only
 from lapwing.schema.groupings.grouping import Grouping
+from lapwing.schema.schemas import Schema
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -29,7 +38,7 @@ class SparseCounts:
 
     Guarantee: every leaf gets its own noise, empty or not (the empty ones that reach the threshold are drawn without
     going through the others, by the exact law), so the answer is ε-DP under the relation and ``max_rows`` that `noise`
-    is given (proof: ``curator/sparse_counts.proof.md``).
+    is given (proof: ``proof.md``).
 
     >>> from lapwing.schema.groupings.domains import Domain
     >>> from lapwing.schema.groupings.hierarchies import hierarchy
@@ -40,6 +49,9 @@ class SparseCounts:
     """
 
     kind: ClassVar[str] = "SparseCounts"
+    called: ClassVar[str] = TABLE
+    purpose: ClassVar[str] = "counts of the cells of a grid"
+    delta: ClassVar[Fraction] = NEVER
 
     tree: CellTree
     threshold: int | None
@@ -84,11 +96,14 @@ class SparseCounts:
         """Return the noise of each leaf."""
         return laplace_noise(self.sensitivity(relation, max_rows), self.epsilon)
 
-    def check_capacity(self, relation: Relation, max_rows: int) -> None:
+    parts = one_table
+
+    def check(self, terms: Terms, schema: Schema) -> None:
         """Refuse a grid of which more than ``2**26`` empty cells are expected to reach the threshold by noise alone."""
+        del schema
         log_kept = math.log(self.tree.cells)
         if self.threshold is not None:
-            log_kept += log_tail(self.noise(relation, max_rows).parameter, self.threshold)
+            log_kept += log_tail(self.noise(terms.relation, terms.max_rows).parameter, self.threshold)
         if log_kept + math.log(len(self.columns)) > math.log(MAX_CELLS):
             raise CapacityError(
                 f"of 2**{math.log2(self.tree.cells):.1f} cells about 2**{log_kept / math.log(2):.1f} would be released "
@@ -105,6 +120,20 @@ class SparseCounts:
             "epsilon": str(self.epsilon),
             "notion": self.notion,
         }
+
+    def read_answer(self, values: Mapping[str, Any]) -> "NoisyCells":
+        """Read back an answer that ``to_dict`` wrote; sizes are checked before memory is taken."""
+        firsts, places = read_key(values, "firsts", int), read_key(values, "places", int)
+        if min(firsts, places) < 0:
+            raise ParameterError("an answer must hold 0 cells or more; the record is damaged", code="LW643")
+        check_listed(firsts * len(self.columns) + places)
+        return NoisyCells(
+            self,
+            unpack_counts(read_key(values, "first_cells", str), (firsts, len(self.columns))),
+            unpack_counts(read_key(values, "listed_places", str), (places,)),
+            unpack_counts(read_key(values, "counts", str), (firsts + places,)),
+            NoiseLaw.from_dict(read_key(values, "noise", dict)),
+        )
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "SparseCounts":
@@ -209,29 +238,12 @@ class NoisyCells:
 
     def to_dict(self) -> dict[str, Any]:
         """Return question and answer as plain JSON values."""
-        return {
-            "question": self.question.to_dict(),
-            "answer": {
-                "firsts": len(self.firsts),
-                "places": len(self.places),
-                "first_cells": pack_counts(self.firsts),
-                "listed_places": pack_counts(self.places),
-                "counts": pack_counts(self.counts),
-                "noise": self.noise.to_dict(),
-            },
-        }
-
-    @classmethod
-    def from_dict(cls, question: SparseCounts, answer: Mapping[str, Any]) -> "NoisyCells":
-        """Read back the answer to a question that ``to_dict`` wrote; sizes are checked before memory is taken."""
-        firsts, places = read_key(answer, "firsts", int), read_key(answer, "places", int)
-        if min(firsts, places) < 0:
-            raise ParameterError("an answer must hold 0 cells or more; the record is damaged", code="LW643")
-        check_listed(firsts * len(question.columns) + places)
-        return cls(
-            question,
-            unpack_counts(read_key(answer, "first_cells", str), (firsts, len(question.columns))),
-            unpack_counts(read_key(answer, "listed_places", str), (places,)),
-            unpack_counts(read_key(answer, "counts", str), (firsts + places,)),
-            NoiseLaw.from_dict(read_key(answer, "noise", dict)),
+        return answer_record(
+            self.question,
+            firsts=len(self.firsts),
+            places=len(self.places),
+            first_cells=pack_counts(self.firsts),
+            listed_places=pack_counts(self.places),
+            counts=pack_counts(self.counts),
+            noise=self.noise.to_dict(),
         )

@@ -1,6 +1,6 @@
 """Answer `SplitDecisions`: level by level, with a fresh noise value for each decision.
 
-Proof: ``split_decisions.proof.md``.
+Proof: ``proof.md``.
 """
 
 from collections.abc import Sequence
@@ -12,25 +12,22 @@ from lapwing.kernel.noise.enclosures import LaplaceTail
 from lapwing.kernel.noise.geometric import survivors
 from lapwing.kernel.noise.laplace import discrete_laplace
 from lapwing.kernel.noise_law import NoiseLaw
+from lapwing.kernel.questions.answering import PrivateRows
 from lapwing.kernel.questions.shared.cell_rows import CellRows, complement
 from lapwing.kernel.questions.shared.cells import check_listed
 from lapwing.kernel.questions.split_decisions.question import SplitDecisions, Splits
 from lapwing.kernel.terms import Terms
-from lapwing.rows.source import CodedSource
 
 
 def answer_split_decisions(
-    questions: Sequence[SplitDecisions], source: CodedSource, terms: Terms, bits: BitSource
+    questions: Sequence[SplitDecisions], rows: PrivateRows, terms: Terms, bits: BitSource
 ) -> tuple[Splits, ...]:
     """Decide which cells of each tree are split.
-
-    source: the private rows, at most ``terms.max_rows`` of each unit; terms: give the relation that the noise is
-    calibrated for.
 
     Guarantee: each answer is ε-DP at its question's ε, for add-remove and replace-one neighbours with
     ``terms.max_rows`` rows per unit; every existing cell decides with its own noise, empty or not.
     """
-    return tuple(_decided(question, CellRows.of(question.tree, source), terms, bits) for question in questions)
+    return tuple(_decided(question, CellRows.of(question.tree, rows.source), terms, bits) for question in questions)
 
 
 def _decided(question: SplitDecisions, rows: CellRows, terms: Terms, bits: BitSource) -> Splits:

@@ -10,12 +10,13 @@ import numpy as np
 
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget, Notion
-from lapwing.kernel.noise_law import MAX_SD, NoiseLaw, NoisyTable, Sensitivity, row_sensitivity
+from lapwing.kernel.noise_law import MAX_SD, NoiseLaw, NoisyTable, Sensitivity, log_tail, row_sensitivity, tail_ratio
 from lapwing.kernel.plain import read_key, read_rational
+from lapwing.kernel.questions.questions import NEVER, answer_record, one_table
 from lapwing.kernel.questions.shared.cells import CellTree
-from lapwing.kernel.questions.shared.laplace_events import log_tail, tail_ratio
-from lapwing.kernel.terms import Relation
+from lapwing.kernel.terms import Relation, Terms
 from lapwing.schema.groupings.grouping import Grouping
+from lapwing.schema.schemas import Schema
 
 SplitRule = Literal["paper", "privtree"]
 
@@ -44,10 +45,13 @@ class SplitDecisions:
     can be divided; notion: how the ε is charged: as it is, or as ε²/2.
 
     Guarantee: the answer is ε-DP under the relation and ``max_rows`` that `noise` is given (proof:
-    ``curator/split_decisions.proof.md``).
+    ``proof.md``).
     """
 
     kind: ClassVar[str] = "SplitDecisions"
+    called: ClassVar[str] = "noisily split tree"
+    purpose: ClassVar[str] = "deciding where cells are split"
+    delta: ClassVar[Fraction] = NEVER
 
     tree: CellTree
     rule: SplitRule
@@ -100,9 +104,12 @@ class SplitDecisions:
         """Return the noise of each decision."""
         return laplace_noise(self.sensitivity(relation, max_rows), self.epsilon)
 
-    def check_capacity(self, relation: Relation, max_rows: int) -> None:
+    parts = one_table
+
+    def check(self, terms: Terms, schema: Schema) -> None:
         """Refuse a tree whose empty cells alone, expected over the noise, split more than ``2**22 / columns`` times."""
-        splits = self._log_empty_splits(self.noise(relation, max_rows))
+        del schema
+        splits = self._log_empty_splits(self.noise(terms.relation, terms.max_rows))
         if splits + math.log(len(self.columns)) > math.log(MOST_SPLITS):
             raise CapacityError(
                 f"a tree of 2**{math.log2(self.tree.cells):.1f} first cells and {self.deciding} levels below splits "
@@ -147,6 +154,11 @@ class SplitDecisions:
             "epsilon": str(self.epsilon),
             "notion": self.notion,
         }
+
+    def read_answer(self, values: Mapping[str, Any]) -> "Splits":
+        """Read back an answer that ``to_dict`` wrote; sizes are checked before memory is taken."""
+        noise = NoiseLaw.from_dict(read_key(values, "noise", dict))
+        return Splits(self, self.tree.with_splits(read_key(values, "splits", dict)), noise)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "SplitDecisions":
@@ -218,16 +230,7 @@ class Splits:
 
     def to_dict(self) -> dict[str, Any]:
         """Return question and answer as plain JSON values."""
-        return {
-            "question": self.question.to_dict(),
-            "answer": {"splits": self.tree.splits_to_dict(), "noise": self.noise.to_dict()},
-        }
-
-    @classmethod
-    def from_dict(cls, question: SplitDecisions, answer: Mapping[str, Any]) -> "Splits":
-        """Read back the answer to a question that ``to_dict`` wrote."""
-        noise = NoiseLaw.from_dict(read_key(answer, "noise", dict))
-        return cls(question, question.tree.with_splits(read_key(answer, "splits", dict)), noise)
+        return answer_record(self.question, splits=self.tree.splits_to_dict(), noise=self.noise.to_dict())
 
 
 def check_epsilon(epsilon: Fraction, notion: Notion) -> None:

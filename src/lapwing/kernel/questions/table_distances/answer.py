@@ -1,4 +1,4 @@
-"""Answer `TableDistances`: one exact integer sum plus exact integer noise. Proof: ``table_distances.proof.md``."""
+"""Answer `TableDistances`: one exact integer sum plus exact integer noise. Proof: ``proof.md``."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 
 from lapwing.kernel.noise.bits import BitSource
+from lapwing.kernel.questions.answering import PrivateRows, noise_of
 from lapwing.kernel.questions.cell_sums.question import NoisySums
-from lapwing.kernel.questions.marginal_counts.answer import noise_of
 from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.kernel.terms import Terms
 from lapwing.rows.counting import Codes
@@ -19,18 +19,15 @@ _DENSE: Final = 4  # listed cells for each row of a block up to which adding all
 
 
 def answer_table_distances(
-    questions: Sequence[TableDistances], source: CodedSource, terms: Terms, bits: BitSource
+    questions: Sequence[TableDistances], rows: PrivateRows, terms: Terms, bits: BitSource
 ) -> tuple[NoisySums, ...]:
     """Sum the distances of the tables from the public ones, and add noise to each sum.
-
-    source: the private rows, at most ``terms.max_rows`` of each unit; terms: give the relation that the noise is
-    calibrated for. Returns in the order of the questions; one number each.
 
     Guarantee: each answer is ε-DP (discrete Laplace) or ρ-zCDP (discrete Gaussian) at its question's cost, for
     add-remove and replace-one neighbours with ``terms.max_rows`` rows per unit. One pass over the rows for all.
     """
     anew = [replace(question) for question in questions]  # [anew]
-    exact = exact_distances(anew, source)
+    exact = exact_distances(anew, rows.source)
     return tuple(_perturbed(question, total, terms, bits) for question, total in zip(anew, exact, strict=True))
 
 

@@ -5,17 +5,30 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, Self, cast
+from fractions import Fraction
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.kernel.budget.budget import Budget, Notion
-from lapwing.kernel.noise_law import NoiseLaw, Sensitivity, calibrated
-from lapwing.kernel.plain import MAX_CELLS, read_key, read_list, read_rational
-from lapwing.kernel.terms import Relation
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise_law import Sensitivity
+from lapwing.kernel.plain import MAX_CELLS, read_key, read_list
+from lapwing.kernel.questions.cell_sums.question import NoisySums, read_sums
+from lapwing.kernel.questions.questions import (
+    NEVER,
+    check_cost,
+    cost_to_dict,
+    groupings_to_dict,
+    noise_for_cost,
+    one_table,
+    read_cost,
+    read_groupings,
+)
+from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.arrays import read_only
 from lapwing.schema.groupings.grouping import Grouping
+from lapwing.schema.schemas import Schema
 
 MOST_TABLES: Final = 2**12
 """Most tables of one question: with it, sums stay inside int64."""
@@ -44,11 +57,14 @@ class TableDistances:
     they are given.
 
     Guarantee: ε-DP with discrete Laplace, ρ-zCDP with discrete Gaussian noise on the one sum, under the relation and
-    ``max_rows`` that `sensitivity` is given (proof: ``curator/table_distances.proof.md``). A record keeps the digest in
+    ``max_rows`` that `sensitivity` is given (proof: ``proof.md``). A record keeps the digest in
     place of cells and expected counts, which are many megabytes.
     """
 
     kind: ClassVar[str] = "TableDistances"
+    called: ClassVar[str] = "noisy mean distance"
+    purpose: ClassVar[str] = "checking the released rows against the private ones"
+    delta: ClassVar[Fraction] = NEVER
 
     columns: tuple[str, ...]
     groupings: tuple[Grouping, ...] = field(repr=False)
@@ -64,8 +80,7 @@ class TableDistances:
             raise ParameterError(
                 "TableDistances needs distinct columns with one grouping each; name each once", code="LW641"
             )
-        if self.cost.amount <= 0:
-            raise ParameterError("a question must cost more than 0; give it a share of the budget", code="LW641")
+        check_cost(self.cost)
         if isinstance(self.bits, bool) or not 0 <= self.bits <= MOST_BITS:
             raise ParameterError(
                 f"the scale of distances must be 2**0 to 2**{MOST_BITS}, got {self.bits} bits", code="LW641"
@@ -142,35 +157,43 @@ class TableDistances:
         change = max_rows * self.scale * (1 if relation == "add-remove" else 2)
         return Sensitivity(change, change**2)
 
-    def noise(self, relation: Relation, max_rows: int) -> NoiseLaw:
-        """Return the noise on the sum."""
-        return calibrated(self.sensitivity(relation, max_rows), self.cost)
+    noise = noise_for_cost
+    parts = one_table
+
+    def check(self, terms: Terms, schema: Schema) -> None:
+        """Refuse a question that was read back from a record."""
+        del terms, schema
+        if self.cells is None:
+            raise ParameterError("a TableDistances without cells is only a record; ask one that has them", code="LW641")
 
     def to_dict(self) -> dict[str, Any]:
         """Return what tells this question from others as plain JSON values."""
         return {
             "kind": self.kind,
             "columns": list(self.columns),
-            "groupings": [grouping.to_dict() for grouping in self.groupings],
+            "groupings": groupings_to_dict(self.groupings),
             "tables": [list(table) for table in self.tables],
             "bits": self.bits,
             "digest": self.digest,
-            "cost": {"notion": self.cost.notion, "amount": str(self.cost.amount)},
+            "cost": cost_to_dict(self.cost),
         }
+
+    def read_answer(self, values: Mapping[str, Any]) -> NoisySums:
+        """Read back an answer that ``to_dict`` wrote; sizes are checked before memory is taken."""
+        return read_sums(self, values)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Read back what `to_dict` wrote; a ParameterError where it is something else."""
-        cost = read_key(values, "cost", dict)
         return cls(
             columns=read_list(values, "columns", str),
-            groupings=tuple(Grouping.from_dict(each) for each in read_list(values, "groupings", dict)),
+            groupings=read_groupings(values),
             tables=tuple(map(tuple, read_list(values, "tables", list))),
             cells=None,
             expected=None,
             bits=read_key(values, "bits", int),
             digest=read_key(values, "digest", str),
-            cost=Budget(cast("Notion", read_key(cost, "notion", str)), read_rational(cost.get("amount"))),
+            cost=read_cost(values),
         )
 
 

@@ -1,6 +1,6 @@
 """Answer `TreeCounts`: one exact count at the deepest level, summed upwards, plus noise on every level.
 
-Proof: ``tree_counts.proof.md``.
+Proof: ``proof.md``.
 """
 
 from collections.abc import Sequence
@@ -9,26 +9,22 @@ import numpy as np
 
 from lapwing.kernel.noise.bits import BitSource
 from lapwing.kernel.noise_law import NoiseLaw
-from lapwing.kernel.questions.marginal_counts.answer import noise_of
+from lapwing.kernel.questions.answering import PrivateRows, noise_of
 from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
 from lapwing.kernel.terms import Terms
-from lapwing.rows.source import CodedSource
 
 
 def answer_tree_counts(
-    questions: Sequence[TreeCounts], source: CodedSource, terms: Terms, bits: BitSource
+    questions: Sequence[TreeCounts], rows: PrivateRows, terms: Terms, bits: BitSource
 ) -> tuple[NoisyTree, ...]:
     """Count all trees in one pass over the rows and add fresh noise to every cell of every released level.
-
-    source: the private rows, at most ``terms.max_rows`` of each unit; terms: give the relation that the noise is
-    calibrated for.
 
     Guarantee: each answer is ε-DP (discrete Laplace) or ρ-zCDP (discrete Gaussian) at its question's cost, the sum
     over its levels, for add-remove and replace-one neighbours with ``terms.max_rows`` rows per unit; every cell of
     every released level gets noise, empty or not.
     """
     tables = [tuple(zip(question.columns, question.groupings, strict=True)) for question in questions]  # [count]
-    exact = source.count(tables)
+    exact = rows.source.count(tables)
     return tuple(_perturbed(question, counts, terms, bits) for question, counts in zip(questions, exact, strict=True))
 
 

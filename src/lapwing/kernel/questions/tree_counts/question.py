@@ -12,8 +12,8 @@ from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget, Notion
 from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, calibrated, row_sensitivity
 from lapwing.kernel.plain import MAX_CELLS, pack_counts, read_key, read_list, read_rational, unpack_counts
+from lapwing.kernel.questions.questions import NEVER, TABLE, Part, answer_record, checked_counts, nothing_more
 from lapwing.kernel.terms import Relation
-from lapwing.maths.arrays import read_only
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.groupings.hierarchies import Hierarchy
 
@@ -30,10 +30,13 @@ class TreeCounts:
 
     Guarantee: with noise on every cell of every released level, calibrated to the level's cost, the answer is ε-DP or
     ρ-zCDP at the sum of the costs, under the relation and ``max_rows`` that `sensitivity` is given (proof:
-    ``curator/tree_counts.proof.md``).
+    ``proof.md``).
     """
 
     kind: ClassVar[str] = "TreeCounts"
+    called: ClassVar[str] = TABLE
+    purpose: ClassVar[str] = "counts of nested cells"
+    delta: ClassVar[Fraction] = NEVER
 
     columns: tuple[str, ...]
     hierarchies: tuple[Hierarchy, ...]
@@ -133,6 +136,13 @@ class TreeCounts:
         bound = self.sensitivity(relation, max_rows)
         return tuple(None if cost is None else calibrated(bound, cost) for cost in self.costs)
 
+    def parts(self, relation: Relation, max_rows: int) -> tuple[Part, ...]:
+        """Return the levels that are released."""
+        laws = enumerate(zip(self.noises(relation, max_rows), self.costs, strict=True))
+        return tuple(Part(law, cost, level) for level, (law, cost) in laws if cost is not None)
+
+    check = nothing_more
+
     def to_dict(self) -> dict[str, Any]:
         """Return the question as plain JSON values."""
         return {
@@ -143,6 +153,13 @@ class TreeCounts:
             "notion": self.cost.notion,
             "costs": [None if cost is None else str(cost.amount) for cost in self.costs],
         }
+
+    def read_answer(self, values: Mapping[str, Any]) -> "NoisyTree":
+        """Read back an answer that ``to_dict`` wrote; sizes are checked before memory is taken."""
+        tables = read_list(values, "tables", dict)
+        released = [shape for shape, cost in zip(self.shapes, self.costs, strict=True) if cost is not None]
+        counts = [unpack_counts(table["counts"], shape) for table, shape in zip(tables, released, strict=True)]
+        return NoisyTree.of(self, counts, [NoiseLaw.from_dict(table["noise"]) for table in tables])
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "TreeCounts":
@@ -180,15 +197,10 @@ class NoisyTree:
                 raise ParameterError(
                     f"level {place} of a tree must have counts and noise exactly where it has a cost", code="LW643"
                 )
-            if counts is None:
-                continue
-            if counts.dtype != np.int64 or counts.shape != shapes[place]:
-                raise ParameterError(
-                    f"level {place} of a tree must be int64 of shape {shapes[place]}, got {counts.dtype} of shape "
-                    f"{counts.shape}",
-                    code="LW643",
-                )
-        levels = tuple(None if counts is None else read_only(counts) for counts in self.levels)
+        levels = tuple(
+            None if counts is None else checked_counts(f"level {place} of a tree", counts, shape)
+            for place, (counts, shape) in enumerate(zip(self.levels, shapes, strict=True))
+        )
         object.__setattr__(self, "levels", levels)
 
     @classmethod
@@ -226,12 +238,4 @@ class NoisyTree:
     def to_dict(self) -> dict[str, Any]:
         """Return question and answer as plain JSON values."""
         tables = [{"counts": pack_counts(table.counts), "noise": table.noise.to_dict()} for table in self.tables]
-        return {"question": self.question.to_dict(), "answer": {"tables": tables}}
-
-    @classmethod
-    def from_dict(cls, question: TreeCounts, answer: Mapping[str, Any]) -> "NoisyTree":
-        """Read back the answer to a question that ``to_dict`` wrote; sizes are checked before memory is taken."""
-        tables = read_list(answer, "tables", dict)
-        released = [shape for shape, cost in zip(question.shapes, question.costs, strict=True) if cost is not None]
-        counts = [unpack_counts(table["counts"], shape) for table, shape in zip(tables, released, strict=True)]
-        return cls.of(question, counts, [NoiseLaw.from_dict(table["noise"]) for table in tables])
+        return answer_record(self.question, tables=tables)

@@ -1,0 +1,161 @@
+"""A question is registered once: what is registered has all of its parts, and what lacks one is refused."""
+
+import ast
+import inspect
+from pathlib import Path
+
+import pytest
+
+from helpers.source_tree import PACKAGE, syntax
+from lapwing.audit.checks.rechecks import RECHECKS
+from lapwing.audit.run import question_cases
+from lapwing.kernel.questions.questions import Answer, Question
+from lapwing.kernel.questions.registered import KINDS, REGISTERED
+from lapwing.kernel.room.room import ANSWERS
+
+FOLDERS = PACKAGE / "kernel" / "questions"
+OF_A_QUESTION = {name for name in vars(Question) if not name.startswith("_")} | set(Question.__annotations__)
+CASES = {case.question for case in question_cases()}
+
+
+def lacking(question, folder, *, answers=ANSWERS, rechecks=RECHECKS, cases=CASES):
+    """Return the parts that a registered question does not have."""
+    files = [name for name in ("question.py", "answer.py", "proof.md") if not (folder / name).is_file()]
+    says = [name for name in sorted(OF_A_QUESTION) if name not in {*dir(question), *question.__annotations__}]
+    tables = {"an answer": answers, "a recount": rechecks, "a black-box case": cases}
+    return files + says + [part for part, kinds in tables.items() if question.kind not in kinds]
+
+
+def folder_of(question):
+    return Path(inspect.getfile(question)).parent
+
+
+@pytest.mark.parametrize("question", REGISTERED, ids=KINDS)
+def test_a_registered_question_has_every_part(question):
+    assert lacking(question, folder_of(question)) == []
+    assert question.kind == question.__name__
+
+
+def test_every_folder_of_a_question_is_registered_and_nothing_else_is_answered_or_recounted():
+    folders = {path.parent for path in FOLDERS.glob("*/question.py")}
+
+    assert {folder_of(each) for each in REGISTERED} == folders
+    assert set(KINDS) == set(ANSWERS) == set(RECHECKS) == CASES
+
+
+@pytest.mark.parametrize("part", ["sensitivity", "parts", "check", "from_dict", "read_answer", "called", "cost"])
+def test_a_question_without_a_part_is_refused(part):
+    names = {name: getattr(REGISTERED[0], name, None) for name in OF_A_QUESTION - {part}}
+    planted = type("Planted", (), {**names, "kind": "MarginalCounts", "__annotations__": {}})
+
+    assert lacking(planted, folder_of(REGISTERED[0])) == [part]
+
+
+@pytest.mark.parametrize("name", ["question.py", "answer.py", "proof.md"])
+def test_a_question_without_a_file_is_refused(tmp_path, name):
+    for path in folder_of(REGISTERED[0]).iterdir():
+        if path.is_file() and path.name != name:
+            (tmp_path / path.name).touch()
+
+    assert lacking(REGISTERED[0], tmp_path) == [name]
+
+
+@pytest.mark.parametrize(
+    ("part", "name"), [("an answer", "answers"), ("a recount", "rechecks"), ("a black-box case", "cases")]
+)
+def test_a_question_that_is_nowhere_answered_recounted_or_tried_is_refused(part, name):
+    assert lacking(REGISTERED[0], folder_of(REGISTERED[0]), **{name: {}}) == [part]
+
+
+def test_the_closed_set_is_spelt_out_in_the_registration_and_where_it_is_answered_and_recounted_alone():
+    listing = {
+        str(path.relative_to(PACKAGE))
+        for path in PACKAGE.rglob("*.py")
+        if sum(f'"{kind}"' in (text := path.read_text(encoding="utf-8")) or f" {kind},\n" in text for kind in KINDS) > 8
+    }
+
+    assert listing == {"kernel/questions/registered.py", "kernel/room/room.py", "audit/checks/rechecks.py"}
+
+
+def test_an_answer_says_what_was_asked():
+    assert {"question", "tables", "to_dict"} <= set(vars(Answer))
+
+
+@pytest.mark.parametrize("question", REGISTERED, ids=KINDS)
+def test_a_proof_note_names_every_engine_that_counts(question):
+    text = (folder_of(question) / "proof.md").read_text(encoding="utf-8")
+    files = {path.name for path in (PACKAGE / "rows").rglob("*.py") if defines_counting(path)}
+
+    assert files <= set(ENGINES)
+    assert [engine for engine in ENGINES.values() if engine not in text] == []
+
+
+ENGINES = {
+    "source.py": "NumPy",
+    "linked.py": "NumPy",
+    "duckdb_relations.py": "DuckDB",
+    "dask_frames.py": "Dask",
+    "spark_source.py": "Spark",
+}
+
+
+def defines_counting(path):
+    """Tell whether a file has a class that counts tables of a source."""
+    classes = (node for node in ast.walk(syntax(path)) if isinstance(node, ast.ClassDef))
+    methods = [{each.name for each in node.body if isinstance(each, ast.FunctionDef)} for node in classes]
+    return path.name != "coded_source.py" and any({"count", "count_keys", "texts"} <= each for each in methods)
+
+
+# --------------------------------------------------------------------------------------------------- the trusted base
+
+
+def code_lines(path):
+    """Return how many lines of a file are no docstring, blank, import or comment."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    kept = {place for place, line in enumerate(lines, 1) if line.strip() and line.strip()[0] != "#"}
+    for node in ast.walk(syntax(path)):
+        is_text = (
+            isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        )
+        if is_text or isinstance(node, ast.Import | ast.ImportFrom):
+            kept -= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    return len(kept)
+
+
+def reached(start):
+    """Return the files of the package that some files import, themselves included."""
+    found, waiting = set(), list(start)
+    while waiting:
+        path = waiting.pop()
+        if path in found or not path.is_file():
+            continue
+        found.add(path)
+        imports = (node for node in ast.walk(syntax(path)) if isinstance(node, ast.ImportFrom))
+        names = [(node.module or "").split(".") for node in imports]
+        waiting += [PACKAGE.joinpath(*name[1:]).with_suffix(".py") for name in names if name[0] == "lapwing"]
+    return found
+
+
+def test_the_kernel_imports_of_the_rows_what_counts_guards_decodes_and_flushes_and_nothing_else():
+    rows = {
+        str(path.relative_to(PACKAGE / "rows"))
+        for path in reached((PACKAGE / "kernel").rglob("*.py"))
+        if "rows" in path.parts
+    }
+
+    assert rows == OF_ROWS
+
+
+def test_the_trusted_base_is_at_most_6000_lines_of_code():
+    trusted = [*(PACKAGE / "kernel").rglob("*.py"), *(PACKAGE / "rows" / name for name in OF_ROWS)]
+
+    assert 3000 < sum(map(code_lines, trusted)) <= 6000
+
+
+OF_ROWS = {
+    "coded_source.py",
+    "counting.py",
+    "guard.py",
+    "threads.py",
+    *(f"out/{name}.py" for name in ("decode", "outputs", "row_files", "staging")),
+}
