@@ -22,7 +22,8 @@ from lapwing.mechanisms.shared.trees.simulation import NoiseTree, certificate_qu
 from lapwing.mechanisms.shared.trees.trees import node_variances, pooled_estimates
 from lapwing.model.model import ReleasedModel
 from lapwing.model.rows import sample_codes
-from lapwing.rows.source import CodedSource, code_table
+from lapwing.rows.counting import CodedSource
+from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
 
 FALSE_ALARMS = 1e-9

@@ -7,8 +7,7 @@ import numpy as np
 import polars as pl
 
 from lapwing.kernel.noise.bits import BitSource
-from lapwing.rows.counting import Codes
-from lapwing.rows.source import CodedSource
+from lapwing.rows.counting import CodedSource, Codes
 
 
 class RecordingBits:

@@ -40,7 +40,8 @@ from lapwing.kernel.room.opening import public_terms
 from lapwing.kernel.terms import Terms
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.release.release import Release
-from lapwing.rows.source import CodedSource, code_table
+from lapwing.rows.counting import CodedSource
+from lapwing.rows.source import code_table
 from lapwing.runs.bought import BoughtEvaluation, BoughtSettings, run_evaluation
 from lapwing.runs.learned.running import run_learning
 from lapwing.runs.learned.settings import LearnSettings

@@ -15,7 +15,8 @@ from lapwing.kernel.questions.answering import PrivateRows
 from lapwing.kernel.questions.questions import Question
 from lapwing.kernel.room.room import ANSWERS
 from lapwing.kernel.terms import Relation, Terms
-from lapwing.rows.source import CodedSource, code_table
+from lapwing.rows.counting import CodedSource
+from lapwing.rows.source import code_table
 from lapwing.schema.groupings.grouping import Grouping, identity
 from lapwing.schema.schemas import Schema
 

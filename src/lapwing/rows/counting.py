@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final, NoReturn, Protocol
 
 import numpy as np
+import polars as pl
 
 from lapwing.errors import ParameterError
 from lapwing.rows.threads import each_done, in_order
@@ -30,6 +31,48 @@ class KeyedColumn:
     name: str
     grouping: Grouping
     keys: np.ndarray
+
+
+class CodedSource(Protocol):
+    """Rows of a private table as codes, after truncation to the privacy unit's rows."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The modelled columns, in the schema's order."""
+        ...
+
+    @property
+    def rows(self) -> int:
+        """Number of rows after truncation. Private."""
+        ...
+
+    @property
+    def units(self) -> int:
+        """Number of privacy units. Private."""
+        ...
+
+    def chunks(self) -> Iterator[Codes]:
+        """Yield the codes of all rows, chunk by chunk, each in the dtype of its domain."""
+        ...
+
+    def count(self, tables: Sequence[Table]) -> list[np.ndarray]:
+        """Return the contingency tables, all counted in one pass.
+
+        Each in C order over the groups of its columns; for the table () the one number of rows. Callers see to it that
+        they fit in memory.
+        """
+        ...
+
+    def count_keys(self, columns: Sequence[KeyedColumn]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the distinct keys of the rows and how many rows have each, as `lapwing.rows.counting.count_keys`."""
+        ...
+
+    def texts(self, column: str) -> Iterator[pl.Series]:
+        """Yield the texts of an opened string column, chunk by chunk, by another pass over the table.
+
+        The rows of `chunks` in the same order, cut in any way; null where a cell is missing or no text.
+        """
+        ...
 
 
 _COMPACT_ROWS: Final = 2**22  # keys that wait to be merged with those before

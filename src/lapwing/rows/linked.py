@@ -13,10 +13,10 @@ import polars as pl
 
 from lapwing.errors import DataError, ParameterError
 from lapwing.rows.codec import encoder
-from lapwing.rows.counting import Codes, KeyedColumn, Table, count_keys, count_tables
+from lapwing.rows.counting import CodedSource, Codes, KeyedColumn, Table, count_keys, count_tables
 from lapwing.rows.engines.frames import on_column
 from lapwing.rows.readers import Kind, open_table
-from lapwing.rows.source import MAX_CHUNK_ROWS, CodedSource
+from lapwing.rows.source import MAX_CHUNK_ROWS
 from lapwing.rows.units import UnitNumbers, kept_rows, mixed, row_hashes
 from lapwing.schema.linked import LinkedSchema
 from lapwing.schema.scalars import quote

@@ -8,14 +8,14 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 import polars as pl
 
 from lapwing.rows.cells import RawColumn
 from lapwing.rows.codec import Encoder, encoder, open_texts
-from lapwing.rows.counting import Codes, KeyedColumn, Table, count_keys, count_tables
+from lapwing.rows.counting import CodedSource, Codes, KeyedColumn, Table, count_keys, count_tables
 from lapwing.rows.engines.dask_frames import DaskReader, DaskSource
 from lapwing.rows.engines.frames import LazyReader, on_column
 from lapwing.rows.engines.spark_frames import SparkReader
@@ -38,48 +38,6 @@ from lapwing.schema.schemas import Schema
 
 PACKED: Final = np.dtype(np.uint32)
 """The type of wide codes in memory, where all of a chunk fit."""
-
-
-class CodedSource(Protocol):
-    """Rows of a private table as codes, after truncation to the privacy unit's rows."""
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The modelled columns, in the schema's order."""
-        ...
-
-    @property
-    def rows(self) -> int:
-        """Number of rows after truncation. Private."""
-        ...
-
-    @property
-    def units(self) -> int:
-        """Number of privacy units. Private."""
-        ...
-
-    def chunks(self) -> Iterator[Codes]:
-        """Yield the codes of all rows, chunk by chunk, each in the dtype of its domain."""
-        ...
-
-    def count(self, tables: Sequence[Table]) -> list[np.ndarray]:
-        """Return the contingency tables, all counted in one pass.
-
-        Each in C order over the groups of its columns; for the table () the one number of rows. Callers see to it that
-        they fit in memory.
-        """
-        ...
-
-    def count_keys(self, columns: Sequence[KeyedColumn]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the distinct keys of the rows and how many rows have each, as `lapwing.rows.counting.count_keys`."""
-        ...
-
-    def texts(self, column: str) -> Iterator[pl.Series]:
-        """Yield the texts of an opened string column, chunk by chunk, by another pass over the table.
-
-        The rows of `chunks` in the same order, cut in any way; null where a cell is missing or no text.
-        """
-        ...
 
 
 class _CodeCache:

@@ -33,8 +33,9 @@ from lapwing.model.certificate.promise import (
     uncovered_warnings,
     untold_warnings,
 )
+from lapwing.rows.counting import CodedSource
 from lapwing.rows.out.outputs import write_whole
-from lapwing.rows.source import CodedSource, coded_table
+from lapwing.rows.source import coded_table
 from lapwing.runs.certify import Paid, promise_warnings
 from lapwing.runs.generators import chosen_seed, generator
 from lapwing.runs.records import Records

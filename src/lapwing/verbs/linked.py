@@ -17,9 +17,9 @@ from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import check_mechanism
 from lapwing.model.linked_files import ONE_OF_TWO, LinkedCertificate
 from lapwing.release.release import Release
+from lapwing.rows.counting import CodedSource
 from lapwing.rows.guard import private_boundary
 from lapwing.rows.linked import code_linked
-from lapwing.rows.source import CodedSource
 from lapwing.runs.certify import promised_epsilons
 from lapwing.runs.generators import generator
 from lapwing.runs.public_points import refuse_private_points

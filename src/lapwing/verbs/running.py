@@ -19,7 +19,7 @@ from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import check_mechanism
 from lapwing.model.certificate.certificate import DOMAIN, EVALUATION
 from lapwing.release.release import Release
-from lapwing.rows.source import CodedSource
+from lapwing.rows.counting import CodedSource
 from lapwing.runs.certify import certify
 from lapwing.runs.finishing import finished_model
 from lapwing.runs.generators import checked_seed, generator

@@ -16,9 +16,10 @@ from lapwing.kernel.room.opening import public_terms
 from lapwing.kernel.room.transcript import continue_transcript
 from lapwing.kernel.terms import Terms
 from lapwing.release.release import Release
+from lapwing.rows.counting import CodedSource
 from lapwing.rows.guard import private_boundary
 from lapwing.rows.readers import open_table
-from lapwing.rows.source import CodedSource, coded_table
+from lapwing.rows.source import coded_table
 from lapwing.runs.plan.memory import Memory, caches_within
 from lapwing.runs.public_points import refuse_private_points
 from lapwing.runs.public_tables import refuse_private_tables

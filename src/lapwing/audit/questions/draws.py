@@ -19,7 +19,8 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.category_selection.question import CategorySelection, SelectedTexts
 from lapwing.kernel.questions.private_draw.question import PrivateDraw
 from lapwing.kernel.terms import Terms
-from lapwing.rows.source import CodedSource, code_table
+from lapwing.rows.counting import CodedSource
+from lapwing.rows.source import code_table
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import PrivacyUnit, Schema
 

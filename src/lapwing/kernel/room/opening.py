@@ -12,7 +12,7 @@ from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.room.transcript import AnswerSink
 from lapwing.kernel.terms import Relation, Terms
-from lapwing.rows.source import CodedSource
+from lapwing.rows.counting import CodedSource
 from lapwing.schema.schemas import Schema
 
 

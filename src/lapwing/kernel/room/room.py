@@ -34,7 +34,7 @@ from lapwing.kernel.room.curator import check_same
 from lapwing.kernel.room.drawing import Drawing
 from lapwing.kernel.room.transcript import AnswerSink
 from lapwing.kernel.terms import Terms
-from lapwing.rows.source import CodedSource
+from lapwing.rows.counting import CodedSource
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.groupings.hierarchies import Hierarchy
 from lapwing.schema.schemas import Schema

@@ -16,7 +16,7 @@ from lapwing.kernel.room.opening import open_room
 from lapwing.kernel.room.transcript import AnswerSink, Watched
 from lapwing.kernel.terms import Terms
 from lapwing.model.certificate.certificate import Certificate
-from lapwing.rows.source import CodedSource
+from lapwing.rows.counting import CodedSource
 from lapwing.runs.certify import Paid, promise_warnings
 from lapwing.runs.learned.domains import BOUNDS, CATEGORIES, Learned, learned_fields
 from lapwing.runs.learned.settings import LearnSettings

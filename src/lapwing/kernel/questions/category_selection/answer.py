@@ -12,7 +12,7 @@ from lapwing.kernel.noise.bits import BitSource
 from lapwing.kernel.questions.answering import PrivateRows, noise_of
 from lapwing.kernel.questions.category_selection.question import CategorySelection, SelectedTexts, can_be_listed
 from lapwing.kernel.terms import Terms
-from lapwing.rows.source import CodedSource
+from lapwing.rows.counting import CodedSource
 
 
 def answer_category_selection(

@@ -9,7 +9,7 @@ from lapwing.kernel.noise.bits import BitSource
 from lapwing.kernel.questions.answering import PrivateRows, blocks, noise_of
 from lapwing.kernel.questions.cell_sums.question import MEAN_BITS, CellSums, NoisySums
 from lapwing.kernel.terms import Terms
-from lapwing.rows.source import CodedSource
+from lapwing.rows.counting import CodedSource
 
 # -- Sums divided by damped counts, rounded down to multiples of a power of two: whole numbers, exact.
 

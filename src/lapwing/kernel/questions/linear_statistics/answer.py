@@ -10,9 +10,8 @@ from lapwing.kernel.questions.answering import PrivateRows, blocks, noise_of
 from lapwing.kernel.questions.cell_sums.question import NoisySums
 from lapwing.kernel.questions.linear_statistics.question import LinearStatistics, RowStatistic
 from lapwing.kernel.terms import Terms
-from lapwing.rows.counting import Codes
+from lapwing.rows.counting import CodedSource, Codes
 from lapwing.rows.out.decode import records
-from lapwing.rows.source import CodedSource
 from lapwing.schema.schemas import Schema
 
 

@@ -20,7 +20,7 @@ from lapwing.maths.reduced_density import (
     walsh_transform,
     whole_weights,
 )
-from lapwing.rows.source import CodedSource
+from lapwing.rows.counting import CodedSource
 
 
 def answer_private_draw(

@@ -11,7 +11,7 @@ from lapwing.kernel.questions.cell_sums.question import NoisySums
 from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.shared.coordinates import Coordinates
 from lapwing.kernel.terms import Terms
-from lapwing.rows.source import CodedSource
+from lapwing.rows.counting import CodedSource
 
 
 def answer_second_moment(

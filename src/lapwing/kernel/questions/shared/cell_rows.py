@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lapwing.kernel.questions.shared.cells import CellTree
-from lapwing.rows.counting import KeyedColumn
-from lapwing.rows.source import CodedSource
+from lapwing.rows.counting import CodedSource, KeyedColumn
 
 WORD = 64
 

@@ -11,8 +11,7 @@ from lapwing.kernel.questions.answering import PrivateRows, noise_of
 from lapwing.kernel.questions.cell_sums.question import NoisySums
 from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.kernel.terms import Terms
-from lapwing.rows.counting import Codes
-from lapwing.rows.source import CodedSource
+from lapwing.rows.counting import CodedSource, Codes
 
 _ROWS: Final = 2**15  # of one block: its groups and cells stay in the processor's cache
 _DENSE: Final = 4  # listed cells for each row of a block up to which adding all of them is faster
