@@ -80,7 +80,11 @@ def folders(modules: dict[str, Module]) -> list[str]:
     lines = ["| " + " | ".join(heads) + " |", "|---|" + "---:|" * 8]
     for folder, members in sorted(inside.items()):
         below = {name.removeprefix(folder + "/").split("/")[0] for name in inside if name.startswith(folder + "/")}
-        sums = [sum(getattr(each, key) for each in members) for key in ("lines", "code", "docstrings")]
+        sums = [
+            sum(each.lines for each in members),
+            sum(each.code for each in members),
+            sum(each.docstrings for each in members),
+        ]
         largest = max(each.lines for each in members)
         ends = sum(one == folder for one, _ in arrows), sum(two == folder for _, two in arrows)
         figures = [len(members) + len(below if folder else {}), len(members), *sums, largest, *ends]
