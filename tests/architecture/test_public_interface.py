@@ -26,8 +26,9 @@ ADDED = [
     "Adaptive(*, one_way_share=None, selection_share=None, resolutions=None, particles=None, rounds=None, workload=(), "
     "target=None)",
     "Plan(*, mechanism, settings, reason, request, lines, relation, privacy_unit, max_rows, has_public_rows, "
-    "expected_rows, accuracy, effort, delta_gain, max_rows_effects, assumed_fields, dp_fields)",
+    "expected_rows, accuracy, effort, delta_gain, max_rows_effects, assumed_fields, dp_fields, notes=())",
     "Plan.has_public_rows",
+    "Plan.notes",
     "Schema.names_every_unit",
     "Trusted(mechanism)",
     "Trusted.mechanism",
@@ -47,10 +48,11 @@ def interface() -> list[str]:
         if not inspect.isclass(value):
             continue
         fields = {each.name for each in dataclasses.fields(value)} if dataclasses.is_dataclass(value) else set()
-        is_mechanism = hasattr(value, "run")  # its methods are the package's own
-        for attribute in sorted({*fields, *dir(value)}):
-            held = inspect.getattr_static(value, attribute, None)
-            if not attribute.startswith("_") and not (is_mechanism and callable(getattr(held, "__func__", held))):
+        # What else a mechanism has is the package's own: users give settings.
+        shown = {*fields, "name"} if hasattr(value, "run") else {*fields, *dir(value)}
+        for attribute in sorted(shown):
+            if not attribute.startswith("_"):
+                held = inspect.getattr_static(value, attribute, None)
                 lines.append(f"{name}.{attribute}{parameters(held)}")
     return lines
 
