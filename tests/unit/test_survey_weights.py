@@ -14,6 +14,7 @@ from lapwing.judge.report.tables import weighted_lines, weighted_section
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
+from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.model.intervals import CoveringView
 from lapwing.model.laws import laws_from_probabilities, point_laws
@@ -193,8 +194,11 @@ def test_adaptive_prefers_tables_with_the_weight_as_its_workload_does() -> None:
     schema = schema_of()
     plain = dataclasses.replace(schema, weight=None)
 
-    assert Adaptive()._wanted(schema) == Adaptive(workload=("w",))._wanted(plain)
-    assert Adaptive()._wanted(plain) == (frozenset(), ())
+    def wanted(mechanism: Adaptive, of: Schema) -> object:
+        return mechanism.check(of, Budget.pure(1), Terms(relation="add-remove"))
+
+    assert wanted(Adaptive(), schema) == wanted(Adaptive(workload=("w",)), plain)
+    assert wanted(Adaptive(), plain) == (frozenset(), ())
 
 
 def coded(rows, seed=0):

@@ -14,7 +14,7 @@ import typer
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-from lapwing.kernel.room.transcript import Begun, followed_runs
+from lapwing.kernel.room.begun import Begun, followed_runs
 
 Say = Callable[[str], None]
 

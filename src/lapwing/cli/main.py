@@ -34,7 +34,7 @@ from lapwing.cli.console import (
     note,
 )
 from lapwing.errors import LapwingError, LapwingWarning
-from lapwing.kernel.room.transcript import followed_runs
+from lapwing.kernel.room.begun import followed_runs
 from lapwing.version import VERSION, code_fingerprint
 
 _PACKAGE = Path(__file__).resolve().parents[1]

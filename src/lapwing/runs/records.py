@@ -18,16 +18,10 @@ from lapwing.kernel.budget.budget import BudgetRequest
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.questions.questions import Answer
+from lapwing.kernel.room.begun import Begun
 from lapwing.kernel.room.holds import transcripts_of
 from lapwing.kernel.room.opening import public_terms
-from lapwing.kernel.room.transcript import (
-    Begun,
-    NoTranscript,
-    TranscriptFile,
-    continue_transcript,
-    create_transcript,
-    is_over,
-)
+from lapwing.kernel.room.transcript import NoTranscript, TranscriptFile, continue_transcript, create_transcript, is_over
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.rows.source import coded_table
 from lapwing.runs.settings import Settings

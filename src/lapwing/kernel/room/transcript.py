@@ -7,16 +7,14 @@ release is finished it is its owner's only. `lapwing resume` replays it free of 
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 from lapwing.errors import DataError
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.registered import answer_from_dict
+from lapwing.kernel.room.begun import Begun, tell_begun
 from lapwing.kernel.room.container import MALFORMED
 from lapwing.kernel.room.holds import OWNER_ONLY, at_home, connect, hold_of, lock_of
 from lapwing.rows.out.outputs import flush_folder
@@ -268,50 +266,3 @@ def _append(path: Path, text: str, mode: str) -> None:
 def _owned(path: str, flags: int) -> int:
     """Open a file that only its owner may read, if it is made here: it may hold half of a release."""
     return os.open(path, flags, OWNER_ONLY)
-
-
-# -- Which runs began to be recorded in this command, so that one that is interrupted can say how it is finished.
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Begun:
-    """Name a run whose transcript was made or taken up."""
-
-    transcript: Path
-    lock: Path
-    ledger: str | None
-    dataset: str | None
-    release_id: str | None
-    is_new: bool
-
-
-_FOLLOWED: ContextVar[list[Begun] | None] = ContextVar("_FOLLOWED", default=None)
-
-
-@contextmanager
-def followed_runs() -> Iterator[list[Begun]]:
-    """Collect the runs that begin inside; a block inside of another one adds to the same list.
-
-    Returns in order; each is there before its transcript is made, and so before anything is paid.
-
-    >>> with followed_runs() as begun:
-    ...     len(begun)
-    0
-    """
-    outer = _FOLLOWED.get()
-    if outer is not None:
-        yield outer
-        return
-    begun: list[Begun] = []
-    token = _FOLLOWED.set(begun)
-    try:
-        yield begun
-    finally:
-        _FOLLOWED.reset(token)
-
-
-def tell_begun(run: Begun) -> None:
-    """Tell whoever follows that a run begins."""
-    followed = _FOLLOWED.get()
-    if followed is not None:
-        followed.append(run)
