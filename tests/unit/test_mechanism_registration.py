@@ -129,7 +129,7 @@ import polars as pl
 import lapwing as lw
 from lapwing.audit.mechanism_pairs import targets
 from lapwing.kernel.budget.ledger import Ledger
-from lapwing.release.report import release_sections
+from lapwing.release.shown import release_sections
 from lapwing.runs.progress import watched
 
 def schema_of(name):

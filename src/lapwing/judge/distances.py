@@ -59,12 +59,12 @@ def table_points(
     """
     names = [column.name for column in columns]
     values = np.array([column.domain.values for column in columns])
-    found = []
+    found: list[Floats] = []
     for codes in tables:
         some = some_rows(codes, names, rows, rng)
         cells = np.column_stack([some[name] for name in names])
         is_apart = cells >= values
-        found.append(np.column_stack((np.where(is_apart, 0.5, cells / (values - 1)), is_apart)))
+        found.append(np.column_stack((np.where(is_apart, 0.5, cells / (values - 1)), is_apart.astype(np.float64))))
     # A coordinate that is 0 everywhere costs time and changes no distance.
     is_used = np.any([points.any(axis=0) for points in found], axis=0)
     is_used[0] |= not is_used.any()  # a point has a coordinate

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, ClassVar, Final, cast
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -60,8 +60,16 @@ class BoughtSettings:
     expected_rows: int | None
     seed: int
     compared: tuple[PublicTables, ...]
-    name: ClassVar[str] = EVALUATION
-    selection_delta: ClassVar[Fraction] = Fraction(0)  # the tables compared are public
+
+    @property
+    def name(self) -> str:
+        """What the budget is spent on."""
+        return EVALUATION
+
+    @property
+    def selection_delta(self) -> Fraction:
+        """The tables compared are public."""
+        return Fraction(0)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain JSON values, for the transcript."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 from lapwing.errors import ParameterError, SchemaError
 from lapwing.kernel.budget.budget import Budget, BudgetRequest, Number, exact_number, read_request
@@ -42,7 +42,11 @@ class Settings:
     expected_rows: int | None
     seed: int
     is_seeded: bool
-    selection_delta: ClassVar[Fraction] = Fraction(0)  # a release selects nothing from its rows
+
+    @property
+    def selection_delta(self) -> Fraction:
+        """No text is selected."""
+        return Fraction(0)
 
     @property
     def name(self) -> str:
@@ -210,9 +214,21 @@ class LinkedSettings:
     parent: Settings
     child: Settings
     request: BudgetRequest
-    selection_delta: ClassVar[Fraction] = Fraction(0)
-    relation: ClassVar[Relation] = _RELATION
-    expected_rows: ClassVar[None] = None  # each part has its own
+
+    @property
+    def selection_delta(self) -> Fraction:
+        """No text is selected."""
+        return Fraction(0)
+
+    @property
+    def relation(self) -> Relation:
+        """The neighbour relation."""
+        return _RELATION
+
+    @property
+    def expected_rows(self) -> None:
+        """Each part has its own."""
+        return None
 
     @property
     def name(self) -> str:

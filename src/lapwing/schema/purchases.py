@@ -83,7 +83,9 @@ class Purchase:
         found = {name: value.get(key, "") for name, key in _KEYS.items()}
         fields = found["fields"]
         exact = {key: _exact(key, value.get(key, usual)) for key, usual in (("amount", None), ("delta", "0"))}
-        return cls(**{**found, "fields": tuple(fields) if isinstance(fields, list | tuple) else (), **exact})
+        named = tuple(fields) if isinstance(fields, list | tuple) else ()
+        given: dict[str, Any] = {**found, "fields": named, **exact}
+        return cls(**given)
 
 
 def purchases_from(value: object) -> tuple[Purchase, ...]:

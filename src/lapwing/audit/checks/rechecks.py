@@ -198,14 +198,14 @@ RECHECKS: Final[Mapping[str, Recheck]] = {
     "TreeCounts": Recheck(lambda answer, source, _: recounted_levels(answer.question, source)),
     "SecondMoment": Recheck(lambda answer, source, _: [resummed(answer.question, source)]),
     "CellSums": Recheck(lambda answer, source, _: [resummed(answer.question, source)]),
-    "LinearStatistics": Recheck(lambda answer, *rows: [resummed_statistics(answer.question, *rows)]),
+    "LinearStatistics": Recheck(lambda answer, source, schema: [resummed_statistics(answer.question, source, schema)]),
     "TableDistances": Recheck(lambda answer, source, _: [remeasured(answer.question, source)]),
     "SelectWorst": Recheck(lambda answer, source, _: [rescored(answer.question, source)], _selection_flags, _loss_told),
     "SplitDecisions": _CELLS,
     "SparseCounts": _CELLS,
     "PrivateDraw": Recheck(lambda answer, source, _: [reweighed(answer.question, source)], draw_flags, _loss_told),
     "CategorySelection": Recheck(
-        lambda answer, *rows: [recounted_texts(answer.question, *rows)], category_flags, category_loss
+        lambda answer, source, schema: [recounted_texts(answer.question, source, schema)], category_flags, category_loss
     ),
 }
 """By kind of question. One that is registered and is not here is refused by a test."""

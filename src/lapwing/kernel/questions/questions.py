@@ -20,9 +20,6 @@ from lapwing.maths.arrays import read_only
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.schemas import Schema
 
-NEVER: Final = Fraction(0)
-"""The delta of a question whose answers cannot fail."""
-
 TABLE: Final = "noisy table"
 """What most answers are called where costs are counted."""
 
@@ -39,6 +36,17 @@ class Part:
     cost: Budget
     level: int | None = None
     candidates: int | None = None
+
+
+class WithoutDelta:
+    """What questions share whose answers show nothing but what their cost pays for."""
+
+    __slots__ = ()
+
+    @property
+    def delta(self) -> Fraction:
+        """It is 0: there is no chance of more."""
+        return Fraction(0)
 
 
 class Question(Protocol):

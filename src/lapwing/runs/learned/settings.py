@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, ClassVar, Final, cast
+from typing import Any, Final, cast
 
 from lapwing.errors import ParameterError, SchemaError
 from lapwing.kernel.budget.budget import BudgetRequest, Number, exact_number, read_request
@@ -47,8 +47,16 @@ class LearnSettings:
     request: BudgetRequest
     selection_delta: Fraction
     relation: Relation
-    name: ClassVar[str] = DOMAIN
-    expected_rows: ClassVar[None] = None  # no guess of the number of rows is of use here
+
+    @property
+    def name(self) -> str:
+        """What the budget is spent on."""
+        return DOMAIN
+
+    @property
+    def expected_rows(self) -> None:
+        """No guess of the number of rows is of use here."""
+        return None
 
     @property
     def public(self) -> dict[str, Any]:

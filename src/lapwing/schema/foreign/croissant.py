@@ -38,9 +38,12 @@ OWN_KEYS: Final = (
 """Settings of a field that Croissant has no word for, which `Release.to_croissant` writes as a value of its own."""
 
 _TYPES: Final[dict[str, FieldType]] = {
-    **dict.fromkeys(("Text", "URL"), "string"),
-    **dict.fromkeys(("Boolean", "Bool"), "boolean"),
-    **dict.fromkeys(("Number", "Float"), "number"),
+    "Text": "string",
+    "URL": "string",
+    "Boolean": "boolean",
+    "Bool": "boolean",
+    "Number": "number",
+    "Float": "number",
     "Date": "date",
     "DateTime": "datetime",
     "Integer": "integer",

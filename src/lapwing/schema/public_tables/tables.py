@@ -150,7 +150,8 @@ class PublicTable:
             if key not in _KEYS:
                 said = f"a public table has the unknown key {quote(key)}; known: {', '.join(_KEYS)}"
                 raise SchemaError(said, code="LW205")
-        return cls(**{"columns": (), "cells": (), "source": "", "provenance": "", **value})
+        given: dict[str, Any] = {"columns": (), "cells": (), "source": "", "provenance": "", **value}
+        return cls(**given)
 
 
 def public_tables_from(value: object) -> tuple[PublicTable, ...]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, ClassVar, Final, Literal, Protocol, Self, cast, get_args
 
 import numpy as np
@@ -12,9 +11,9 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, row_sensitivity
 from lapwing.kernel.plain import MAX_CELLS, pack_counts, read_key, read_optional, unpack_counts
 from lapwing.kernel.questions.questions import (
-    NEVER,
     TABLE,
     Question,
+    WithoutDelta,
     answer_record,
     check_cost,
     checked_counts,
@@ -42,7 +41,7 @@ MOST_DAMPING: Final = 2**31
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class CellSums:
+class CellSums(WithoutDelta):
     """Ask, for every cell of a public partition, empty or not, how many rows it has or what their vectors sum to.
 
     projection: the cells; None for one cell of all rows. Projections of the vectors stay below ``2**40``; summed:
@@ -56,7 +55,6 @@ class CellSums:
     kind: ClassVar[str] = "CellSums"
     called: ClassVar[str] = TABLE
     purpose: ClassVar[str] = "sums over the rows of cells"
-    delta: ClassVar[Fraction] = NEVER
 
     coordinates: Coordinates
     projection: Projection | None

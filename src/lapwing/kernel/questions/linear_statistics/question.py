@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
@@ -23,8 +22,8 @@ from lapwing.kernel.questions.linear_statistics.programs import (
     values_of,
 )
 from lapwing.kernel.questions.questions import (
-    NEVER,
     TABLE,
+    WithoutDelta,
     check_cost,
     cost_to_dict,
     groupings_to_dict,
@@ -223,7 +222,7 @@ MOST_STATISTICS: Final = 4096
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class LinearStatistics:
+class LinearStatistics(WithoutDelta):
     """Ask what each of some statistics sums to over all rows.
 
     groupings: one per column, every code on its own: statistics are functions of codes; statistics: 1 to 4096 functions
@@ -242,7 +241,6 @@ class LinearStatistics:
     kind: ClassVar[str] = "LinearStatistics"
     called: ClassVar[str] = TABLE
     purpose: ClassVar[str] = "chosen statistics"
-    delta: ClassVar[Fraction] = NEVER
 
     columns: tuple[str, ...]
     groupings: tuple[Grouping, ...]

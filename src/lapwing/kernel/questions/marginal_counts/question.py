@@ -13,8 +13,8 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, row_sensitivity
 from lapwing.kernel.plain import MAX_CELLS, pack_counts, read_list, unpack_counts
 from lapwing.kernel.questions.questions import (
-    NEVER,
     TABLE,
+    WithoutDelta,
     answer_record,
     check_cost,
     checked_counts,
@@ -31,7 +31,7 @@ from lapwing.schema.groupings.grouping import Grouping
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class MarginalCounts:
+class MarginalCounts(WithoutDelta):
     """Ask for the contingency table of some columns, each seen through a public grouping.
 
     columns: distinct modelled columns; the empty tuple asks for the number of rows; groupings: one per column, in the
@@ -49,7 +49,6 @@ class MarginalCounts:
     kind: ClassVar[str] = "MarginalCounts"
     called: ClassVar[str] = TABLE
     purpose: ClassVar[str] = ""
-    delta: ClassVar[Fraction] = NEVER
 
     columns: tuple[str, ...]
     groupings: tuple[Grouping, ...]

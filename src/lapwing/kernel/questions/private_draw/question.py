@@ -14,7 +14,7 @@ from lapwing.kernel.budget.budget import Budget, Notion
 from lapwing.kernel.budget.conversions import log_between, rounded_up
 from lapwing.kernel.noise_law import NoisyTable, Sensitivity
 from lapwing.kernel.plain import pack_counts, read_key, read_list, read_optional, read_rational, unpack_counts
-from lapwing.kernel.questions.questions import NEVER, Part, answer_record
+from lapwing.kernel.questions.questions import Part, WithoutDelta, answer_record
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.arrays import integers
 from lapwing.maths.reduced_density import (
@@ -47,7 +47,7 @@ _DIGITS: Final = 12
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class PrivateDraw:
+class PrivateDraw(WithoutDelta):
     """Ask for rows drawn from a density that has the table's marginals up to a degree, as far as its floor lets it.
 
     columns: 1 to 20 distinct columns, each with two values and never missing: the cube; floor: the paper's δ: no point
@@ -69,7 +69,6 @@ class PrivateDraw:
     kind: ClassVar[str] = "PrivateDraw"
     called: ClassVar[str] = "private draw"
     purpose: ClassVar[str] = "rows drawn by chance"
-    delta: ClassVar[Fraction] = NEVER
 
     columns: tuple[str, ...]
     degree: int

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, ClassVar, Literal, Self, cast, get_args
 
 import numpy as np
@@ -13,8 +12,8 @@ from lapwing.kernel.noise_law import Sensitivity
 from lapwing.kernel.plain import read_key
 from lapwing.kernel.questions.cell_sums.question import NoisySums, read_sums
 from lapwing.kernel.questions.questions import (
-    NEVER,
     TABLE,
+    WithoutDelta,
     check_cost,
     cost_to_dict,
     noise_for_cost,
@@ -30,7 +29,7 @@ Bound = Literal["tight", "paper"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class SecondMoment:
+class SecondMoment(WithoutDelta):
     """Ask for the sums over rows of the products of two coordinates, each unordered pair once.
 
     diagonal: whether squares and products inside one column's block are asked for as well. Of centred lines and of
@@ -44,7 +43,6 @@ class SecondMoment:
     kind: ClassVar[str] = "SecondMoment"
     called: ClassVar[str] = TABLE
     purpose: ClassVar[str] = "how columns vary together"
-    delta: ClassVar[Fraction] = NEVER
 
     coordinates: Coordinates
     diagonal: bool

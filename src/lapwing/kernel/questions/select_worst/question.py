@@ -16,7 +16,7 @@ from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoisyTable, Sensitivity, row_sensitivity
 from lapwing.kernel.plain import MAX_CELLS, read_key, read_list, read_rational
-from lapwing.kernel.questions.questions import NEVER, Part, answer_record
+from lapwing.kernel.questions.questions import Part, WithoutDelta, answer_record
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.arrays import read_only
 from lapwing.schema.groupings.grouping import Grouping
@@ -37,7 +37,7 @@ _LAYOUTS = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class SelectWorst:
+class SelectWorst(WithoutDelta):
     """Ask which of some tables a model fits worst.
 
     The score of a candidate is the sum over the cells looked at of |exact count - estimate|, minus its penalty; one
@@ -60,7 +60,6 @@ class SelectWorst:
     kind: ClassVar[str] = "SelectWorst"
     called: ClassVar[str] = "selection"
     purpose: ClassVar[str] = "choosing what to count next"
-    delta: ClassVar[Fraction] = NEVER
 
     columns: tuple[str, ...]
     levels: Levels = field(repr=False)

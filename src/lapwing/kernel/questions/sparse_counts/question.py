@@ -20,7 +20,7 @@ from lapwing.kernel.noise_law import (
     value_ratio,
 )
 from lapwing.kernel.plain import MAX_CELLS, pack_counts, read_key, read_rational, unpack_counts
-from lapwing.kernel.questions.questions import NEVER, TABLE, answer_record, one_table
+from lapwing.kernel.questions.questions import TABLE, WithoutDelta, answer_record, one_table
 from lapwing.kernel.questions.shared.cells import CellTree, check_listed
 from lapwing.kernel.questions.split_decisions.question import Cell, check_epsilon, laplace_cost, laplace_noise
 from lapwing.kernel.terms import Relation, Terms
@@ -30,7 +30,7 @@ from lapwing.schema.schemas import Schema
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class SparseCounts:
+class SparseCounts(WithoutDelta):
     """Ask for the noisy count of every leaf of a tree where it reaches a threshold; the others are left out.
 
     tree: the leaves; a flat grid is a tree without split cells; threshold: from -2**60 to 2**60; None for the counts of
@@ -51,7 +51,6 @@ class SparseCounts:
     kind: ClassVar[str] = "SparseCounts"
     called: ClassVar[str] = TABLE
     purpose: ClassVar[str] = "counts of the cells of a grid"
-    delta: ClassVar[Fraction] = NEVER
 
     tree: CellTree
     threshold: int | None

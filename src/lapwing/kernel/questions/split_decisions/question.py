@@ -12,7 +12,7 @@ from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget, Notion
 from lapwing.kernel.noise_law import MAX_SD, NoiseLaw, NoisyTable, Sensitivity, log_tail, row_sensitivity, tail_ratio
 from lapwing.kernel.plain import read_key, read_rational
-from lapwing.kernel.questions.questions import NEVER, answer_record, one_table
+from lapwing.kernel.questions.questions import WithoutDelta, answer_record, one_table
 from lapwing.kernel.questions.shared.cells import CellTree
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.schema.groupings.grouping import Grouping
@@ -34,7 +34,7 @@ Cell = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class SplitDecisions:
+class SplitDecisions(WithoutDelta):
     """Ask which cells of a tree hold many rows: each is split, its children decide in turn, down to the last level.
 
     A cell with c rows, after k decisions on its path, is split if ``b + Z > threshold`` for fresh noise Z. By the rule
@@ -51,7 +51,6 @@ class SplitDecisions:
     kind: ClassVar[str] = "SplitDecisions"
     called: ClassVar[str] = "noisily split tree"
     purpose: ClassVar[str] = "deciding where cells are split"
-    delta: ClassVar[Fraction] = NEVER
 
     tree: CellTree
     rule: SplitRule

@@ -5,7 +5,6 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
@@ -16,7 +15,7 @@ from lapwing.kernel.noise_law import Sensitivity
 from lapwing.kernel.plain import MAX_CELLS, read_key, read_list
 from lapwing.kernel.questions.cell_sums.question import NoisySums, read_sums
 from lapwing.kernel.questions.questions import (
-    NEVER,
+    WithoutDelta,
     check_cost,
     cost_to_dict,
     groupings_to_dict,
@@ -44,7 +43,7 @@ _DIGEST = re.compile(r"([0-9a-f]{64})?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class TableDistances:
+class TableDistances(WithoutDelta):
     """Ask how far some tables of the rows are from public ones: ``sum over tables of |s * counts - expected|_1``.
 
     tables: 1 to 4096 tables, each the positions of its columns, increasing. A table over groups G_1 .. G_w has their
@@ -64,7 +63,6 @@ class TableDistances:
     kind: ClassVar[str] = "TableDistances"
     called: ClassVar[str] = "noisy mean distance"
     purpose: ClassVar[str] = "checking the released rows against the private ones"
-    delta: ClassVar[Fraction] = NEVER
 
     columns: tuple[str, ...]
     groupings: tuple[Grouping, ...] = field(repr=False)

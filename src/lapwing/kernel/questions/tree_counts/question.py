@@ -12,14 +12,14 @@ from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget, Notion
 from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, calibrated, row_sensitivity
 from lapwing.kernel.plain import MAX_CELLS, pack_counts, read_key, read_list, read_rational, unpack_counts
-from lapwing.kernel.questions.questions import NEVER, TABLE, Part, answer_record, checked_counts, nothing_more
+from lapwing.kernel.questions.questions import TABLE, Part, WithoutDelta, answer_record, checked_counts, nothing_more
 from lapwing.kernel.terms import Relation
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.groupings.hierarchies import Hierarchy
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class TreeCounts:
+class TreeCounts(WithoutDelta):
     """Ask for nested contingency tables: on each level one column is seen one level deeper than on the level above.
 
     Level 0 has one cell. Rows with a code that a hierarchy does not cover are in no cell of any level.
@@ -36,7 +36,6 @@ class TreeCounts:
     kind: ClassVar[str] = "TreeCounts"
     called: ClassVar[str] = TABLE
     purpose: ClassVar[str] = "counts of nested cells"
-    delta: ClassVar[Fraction] = NEVER
 
     columns: tuple[str, ...]
     hierarchies: tuple[Hierarchy, ...]
