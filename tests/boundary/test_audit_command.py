@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-import lapwing.kernel.questions.marginal_counts.answer as answering
 from helpers.command import lapwing
 from lapwing.audit import replay as replaying
 from lapwing.audit.mechanism_pairs import targets
 from lapwing.audit.run import audit
 from lapwing.kernel.noise.gaussian import discrete_gaussian
 from lapwing.kernel.noise.laplace import discrete_laplace
+from lapwing.kernel.questions import answering
 from lapwing.kernel.questions.registered import KINDS
 from lapwing.mechanisms.registry import MECHANISMS
 from lapwing.rows.source import code_table

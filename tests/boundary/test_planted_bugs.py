@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import lapwing.audit.replay
+import lapwing.kernel.questions.answering as drawing
 import lapwing.kernel.questions.marginal_counts.answer as answering
 from helpers.audits import flags_of
 from helpers.changed_source import Changed
@@ -25,9 +26,9 @@ from lapwing.rows.source import code_table
 
 def with_samplers(patch, change):
     """Let the room call changed samplers; the audit keeps the true ones."""
-    patch.setattr(answering, "discrete_laplace", lambda scale, size, bits: change(discrete_laplace, scale, size, bits))
+    patch.setattr(drawing, "discrete_laplace", lambda scale, size, bits: change(discrete_laplace, scale, size, bits))
     patch.setattr(
-        answering, "discrete_gaussian", lambda scale, size, bits: change(discrete_gaussian, scale, size, bits)
+        drawing, "discrete_gaussian", lambda scale, size, bits: change(discrete_gaussian, scale, size, bits)
     )
 
 

@@ -7,7 +7,7 @@ noise. The bounds are above the truth at most one time in a million.
 import numpy as np
 import pytest
 
-import lapwing.kernel.questions.marginal_counts.answer as counting
+import lapwing.kernel.questions.answering as counting
 from helpers.tight_audits import Attacked, certified_mu
 from lapwing.audit.worst_case import MISTAKE
 from lapwing.kernel.budget.budget import Budget

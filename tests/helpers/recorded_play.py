@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-import lapwing.kernel.questions.marginal_counts.answer as counting
+import lapwing.kernel.questions.answering as counting
 import lapwing.kernel.questions.select_worst.answer as choosing
 import lapwing.kernel.questions.sparse_counts.answer as counting_cells
 import lapwing.kernel.questions.split_decisions.answer as splitting
