@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-import lapwing.kernel.questions.second_moment.answer
+import lapwing.kernel.questions.answering
 import lapwing.kernel.questions.table_distances.answer
 import lapwing.rows.counting
 import lapwing.rows.source
@@ -96,7 +96,7 @@ CUTS = {
     (lapwing.rows.source, "CACHE_BYTES"): (0, 2**28),
     (lapwing.rows.counting, "_COUNT_ROWS"): (17, 2**16),
     (lapwing.rows.counting, "_COMPACT_ROWS"): (20, 2**22),
-    (lapwing.kernel.questions.second_moment.answer, "_ROWS"): (19, 2**12),
+    (lapwing.kernel.questions.answering, "_ROWS"): (19, 2**12),
     (lapwing.kernel.questions.table_distances.answer, "_ROWS"): (13, 2**15),
     (lapwing.kernel.questions.table_distances.answer, "_DENSE"): (0, 100),
 }
