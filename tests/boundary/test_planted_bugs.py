@@ -27,9 +27,7 @@ from lapwing.rows.source import code_table
 def with_samplers(patch, change):
     """Let the room call changed samplers; the audit keeps the true ones."""
     patch.setattr(drawing, "discrete_laplace", lambda scale, size, bits: change(discrete_laplace, scale, size, bits))
-    patch.setattr(
-        drawing, "discrete_gaussian", lambda scale, size, bits: change(discrete_gaussian, scale, size, bits)
-    )
+    patch.setattr(drawing, "discrete_gaussian", lambda scale, size, bits: change(discrete_gaussian, scale, size, bits))
 
 
 def half_noise(patch):

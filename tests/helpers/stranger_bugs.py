@@ -9,9 +9,11 @@ import numpy as np
 from lapwing.errors import CapacityError
 from lapwing.kernel.noise import laplace
 from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.questions import answering
 from lapwing.kernel.questions.marginal_counts import answer as marginal_counts
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.rows import codec, source, units
+from lapwing.schema.values import bounds
 
 
 def patched(plant, owner, name, make):
@@ -143,16 +145,22 @@ def range_of_the_data(plant):
     diffprivlib warns of it (PrivacyLeakWarning) where its callers give no bounds.
     """
 
-    def make(code_reals):
-        def scaled(x, rule):
-            known = x[np.isfinite(x) & (x >= rule.lo) & (x <= rule.hi)]
-            if rule.values > 1 and len(known) and known.min() < known.max():
-                rule = replace(rule, lo=float(known.min()), hi=float(known.max()))
-            return code_reals(x, rule)
+    def make(real_coder):
+        def built(field):
+            code, (lo, hi) = real_coder(field), map(float, bounds(field))
 
-        return scaled
+            def scaled(x):
+                is_known = (x >= lo) & (x <= hi)
+                least, most = x[is_known].min(initial=hi), x[is_known].max(initial=lo)
+                if least < most:
+                    x = np.where(is_known, lo + (x - least) / (most - least) * (hi - lo), x)
+                return code(x)
 
-    patched(plant, codec, "_code_reals", make)
+            return scaled
+
+        return built
+
+    patched(plant, codec, "_real_coder", make)
 
 
 def rare_values_suppressed(plant):
@@ -261,7 +269,7 @@ def noise_never_absurd(plant):
 
         return clipped
 
-    patched(plant, marginal_counts, "discrete_laplace", make)
+    patched(plant, answering, "discrete_laplace", make)
 
 
 def failed_noise_is_none(plant):
