@@ -111,6 +111,7 @@ def test_a_rare_class_stays_rare():
     columns["class"] = is_fraud.astype(int)
     fields = [*(number(name, -10, 10, "number") for name in columns if name != "class"), number("class", 0, 1)]
 
-    found = released(columns, fields, 1)[0]["class"].mean()
+    found = released(columns, fields, 3)[0]["class"].mean()
 
-    assert 0.0006 < found < 0.003
+    # 88 rows, whose count has noise of 20: at an epsilon of 1 it has 60, and one release in ten has none of them.
+    assert 0.0002 < found < 0.0032
