@@ -124,7 +124,7 @@ def paper_plan(shape: TreeShape, terms: Terms, budget: Budget, depth: int | None
 
 
 def default_plan(shapes: Sequence[TreeShape], terms: Terms, budget: Budget, depth: int | None, rows: float) -> TreePlan:
-    """Return the better plan of spec 01: cuts, depth and shares by the bound of weighted least squares.
+    """Return the better plan: cuts, depth and shares by the bound of weighted least squares.
 
     rows: a public or noisy number of rows, at least 1.
     """

@@ -194,7 +194,7 @@ def paper_shares(deltas: Sequence[float], notion: Notion, root: Root = "noisy") 
 
 
 def optimal_shares(deltas: Sequence[float], notion: Notion, root: Root = "noisy") -> tuple[Fraction, ...]:
-    """Return the shares that minimise the error bound of weighted least squares (spec 01).
+    """Return the shares that minimise the error bound of weighted least squares.
 
     Returns one per level, multiples of 2^-20 that sum to 1; 0 on levels that are better not asked for. The deepest
     level always has a share.

@@ -24,7 +24,7 @@ def fair_rounding(levels: Sequence[Floats], splits: Sequence[Split], rng: np.ran
 
     The two children of a node and the node itself go up or down together such that, whatever integers the true counts
     are, the expected transport between children is that of the given counts: rounding costs nothing in expectation.
-    The root is rounded fairly too, where spec 01 rounds it to the nearest.
+    The root is rounded fairly too, and not to the nearest.
 
     >>> rounded = fair_rounding([np.array([3.0]), np.array([1.5, 1.5])], [Split(0, np.array([0, 0]))],
     ...                         np.random.default_rng(1))

@@ -1,4 +1,4 @@
-"""The transport that a tree's noise causes, simulated: the expected bound and the certificate's quantile of spec 01.
+"""The transport that a tree's noise causes, simulated: the expected bound and the certificate's quantile.
 
 Nothing here looks at an answer: every function needs only the tree and its noise.
 """
@@ -86,7 +86,7 @@ def noise_variance(kind: Kind, parameter: float) -> float:
 
 
 def simulated_bound(tree: NoiseTree, *, rows: float, simulations: int, rng: np.random.Generator) -> float:
-    """Return the expected-distance bound of spec 01, with the noise simulated instead of bounded.
+    """Return the expected-distance bound, with the noise simulated instead of bounded.
 
     simulations: draws of the whole tree's noise, at least 1; few are enough for large trees. Returns the mean of ``(1 /
     rows) [|ζ_∅| Δ_0 + Σ_θ diam(Ω_θ) |ζ_θ0 - ζ_θ1| / 2] + resolution``, ζ the pooled noise.
@@ -259,8 +259,7 @@ def tree_deltas(splits: Sequence[Split], diameters: Sequence[Floats]) -> list[fl
     """Return Δ_{j-1} of every level ``j``: the diameters of the cells that it divides in two, summed.
 
     diameters: sequence of float64, of the cells of levels 0 to at least ``L - 1`` (level 0 also for ``L = 0``); they
-    broadcast against the levels. Returns ``L + 1`` numbers, the first the diameter of the whole domain (Δ_{-1} := Δ_0
-    in spec 01).
+    broadcast against the levels. Returns ``L + 1`` numbers, the first the diameter of the whole domain (Δ_{-1} := Δ_0).
 
     Cells with a single child cost no transport, so they are left out; with none of them this is the paper's Δ.
 
@@ -313,7 +312,7 @@ def theorem_4_3(
 def least_squares_bound(
     deltas: Sequence[float], variances: Sequence[float], *, rows: float, resolution: float
 ) -> float:
-    """Return the bound on the expected distance for weighted least squares and fair rounding (spec 01).
+    """Return the bound on the expected distance for weighted least squares and fair rounding.
 
     variances: noise variance of each level: inf without budget, 0 for an exact root; the last one finite. Returns ``(1
     / rows) [sqrt(s_0) Δ_0 + Σ_j Δ_{j-1} sqrt(s_j / 2)] + resolution``.
