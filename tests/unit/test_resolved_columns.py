@@ -196,6 +196,19 @@ def test_masses_that_are_given_are_taken_as_they_are() -> None:
     assert column.sd == pytest.approx(200.0 * (masses.size / column.axis.base.size) ** 0.5)
 
 
+def test_a_state_within_the_noise_of_its_own_count_has_no_rows() -> None:
+    field = FIELDS["date"]
+    answer = answer_of(field, sd=1.0)
+    masses = np.zeros(answer.counts.size)
+    masses[3], masses[-1] = 4990.0, 9.0
+    table = OneWayTable(answer.question.groupings[0], answer.counts.astype(np.float64), 1.0, masses, state_sd=5.0)
+
+    absent, present = (resolved_column(each, field, 5000.0, SIZES) for each in (table, replace(table, state_sd=4.0)))
+
+    assert absent.axis.base[-1] == 0
+    assert present.axis.base[-1] == pytest.approx(9.0)
+
+
 @pytest.mark.parametrize(("name", "is_smoother"), [("date", True), ("integer categories", False)])
 def test_noise_between_neighbours_is_taken_out_of_ordered_columns_only(name, is_smoother) -> None:
     column = column_of(FIELDS[name], rows=20_000, total=20_000.0, sd=30.0, shape=1e6)

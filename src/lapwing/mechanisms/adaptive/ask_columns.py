@@ -144,11 +144,15 @@ class _Column:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Settled:
-    """The masses of a column's finest cells, of its reserved codes without misfits, and its stages."""
+    """The masses of a column's finest cells, of its reserved codes without misfits, and its stages.
+
+    reserved_sd: the noise in what all answers say of one reserved code.
+    """
 
     stages: tuple[Counted, ...]
     regular: np.ndarray
     reserved: np.ndarray
+    reserved_sd: float
 
 
 def _question(field: Field, grouping: Grouping, cost: Budget) -> MarginalCounts:
@@ -239,6 +243,7 @@ def _table(state: _Column, total: float) -> OneWayTable:
         counts=np.pad(masses, (0, grouping.groups - masses.size)),
         sd=cell_deviation(found.stages),
         masses=masses,
+        state_sd=found.reserved_sd,
     )
 
 
@@ -259,7 +264,7 @@ def _settled(state: _Column, total: float) -> _Settled:
     masses = project_to_simplex(estimates + (total - estimates.sum()) * spread / spread.sum(), total)
     mass = float(masses[0])
     inside = settled_masses(stages, domain.values, mass) if domain.ordered else branch_masses(stages, mass)
-    return _Settled(stages, inside, masses[1:])
+    return _Settled(stages, inside, masses[1:], float(precisions.sum() ** -0.5))
 
 
 def _counted(answer: NoisyCounts) -> Counted:

@@ -31,14 +31,16 @@ MOST_VALUES = 512  # most groups of the finest level of categories, where there 
 class OneWayTable:
     """What is known of one column.
 
-    counts: float64 (cells,), noisy counts; masses: float64 (cells without misfits,), rows in each cell with the noise
-    taken out already; by default `resolved_column` takes it out.
+    counts: float64 (cells,), noisy counts; sd: the noise in a cell of regular values; masses: float64 (cells without
+    misfits,), rows in each cell with the noise taken out already; by default `resolved_column` takes it out; state_sd:
+    the noise in the count of a missing or special state, where that is another one: every stage counts it anew.
     """
 
     grouping: Grouping
     counts: np.ndarray
     sd: float
     masses: np.ndarray | None = None
+    state_sd: float | None = None
 
 
 def one_way_table(answers: Sequence[NoisyCounts]) -> OneWayTable:
@@ -108,11 +110,12 @@ def resolved_column(
     domain, floor = field.domain, min(_FLOOR_RECORDS, _FLOOR_SHARE * total / table.grouping.groups)
     states = slice(table.grouping.regular, table.grouping.groups - int(not domain.missing))
     told = (table.counts if table.masses is None else table.masses)[states]
+    no_state = told < _PRESENT * (table.sd if table.state_sd is None else table.state_sd)
     if table.masses is None:
-        table = replace(table, masses=_masses(table, field, total, floor, told < _PRESENT * table.sd))
+        table = replace(table, masses=_masses(table, field, total, floor, no_state))
     table, masses = _cut_further(table, domain, refining)
     counted, regular = table.grouping, table.grouping.regular
-    is_absent = np.append(np.zeros(regular, dtype=bool), told < _PRESENT * table.sd)
+    is_absent = np.append(np.zeros(regular, dtype=bool), no_state)
     # Values without rows keep a trace, so that rows can be asked for under any condition.
     masses = np.where(is_absent, 0.0, np.maximum(masses, _TINY * floor))
     levels = _levels(table, field, masses[:regular], sizes)
