@@ -108,9 +108,7 @@ def resolved_column(
     rows. A missing or special state that does not reach two standard deviations of its noise has no mass.
     """
     domain, floor = field.domain, min(_FLOOR_RECORDS, _FLOOR_SHARE * total / table.grouping.groups)
-    states = slice(table.grouping.regular, table.grouping.groups - int(not domain.missing))
-    told = (table.counts if table.masses is None else table.masses)[states]
-    no_state = told < _PRESENT * (table.sd if table.state_sd is None else table.state_sd)
+    no_state = _no_states(table, domain)
     if table.masses is None:
         table = replace(table, masses=_masses(table, field, total, floor, no_state))
     table, masses = _cut_further(table, domain, refining)
@@ -162,6 +160,13 @@ def with_masses(column: ResolvedColumn, masses: np.ndarray) -> ResolvedColumn:
     order = np.argsort(inside.starts, kind="stable")
     base = laws_from_probabilities(inside.starts[order], inside.stops[order], shares[order])
     return replace(column, axis=replace(column.axis, base=masses), base=base)
+
+
+def _no_states(table: OneWayTable, domain: Domain) -> np.ndarray:
+    """Return which missing or special states noise explains."""
+    states = slice(table.grouping.regular, table.grouping.groups - int(not domain.missing))
+    told = (table.counts if table.masses is None else table.masses)[states]
+    return np.asarray(told < _PRESENT * (table.sd if table.state_sd is None else table.state_sd))
 
 
 def _masses(table: OneWayTable, field: Field, total: float, floor: float, is_absent: np.ndarray) -> np.ndarray:
