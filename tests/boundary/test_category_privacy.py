@@ -5,6 +5,7 @@ from fractions import Fraction
 import polars as pl
 import pytest
 
+import lapwing as lw
 from helpers.category_runs import TINY, flags_of_lists, open_schema
 from lapwing.errors import BudgetError, ParameterError
 from lapwing.kernel.budget.budget import Budget
@@ -28,6 +29,19 @@ def test_no_pair_is_flagged_for_other_lists(prefixes, most):
     changes = {"prefixes": prefixes, "most": most, "selection_delta": len(prefixes) * TINY}
 
     assert flags_of_lists(pairs=4, **changes) == ()
+
+
+def test_whether_any_text_was_weighed_does_not_show_in_the_transcript(tmp_path):
+    schema = {"draft": True, "fields": [{"name": "town", "type": "string", "provenance": "dp"}]}
+    kept = {}
+    for name, town in (("none", None), ("one", "York")):
+        table = pl.DataFrame({"town": [None] * 49 + [town]}, schema={"town": pl.String})
+        with pytest.warns(lw.LapwingWarning, match="no text of"):
+            lw.Schema.learn(table, schema, epsilon=1, delta=1e-6, transcript=tmp_path / name)
+        kept[name] = (tmp_path / name).read_bytes().splitlines()[1:]
+
+    assert kept["none"] == kept["one"]
+    assert kept["none"][0].startswith(b" {")
 
 
 class Unreadable:

@@ -50,6 +50,15 @@ def bought(real=REAL, synthetic=SYNTHETIC, schema=SCHEMA, **settings):
     return lw.evaluate(real, synthetic, schema, **({"epsilon": 10**6} | settings))
 
 
+def test_the_private_table_itself_is_no_synthetic_table(tmp_path):
+    REAL.write_csv(tmp_path / "real.csv")
+
+    for real, synthetic in ((REAL, REAL), (tmp_path / "real.csv", str(tmp_path / "real.csv"))):
+        with pytest.raises(ParameterError, match="the private table itself") as raised:
+            bought(real, synthetic)
+        assert raised.value.code == "LW351"
+
+
 def exact(real, synthetic, found, schema=SCHEMA):
     """Return the means without noise, of all tables."""
     schema = Schema.load(schema)
@@ -120,12 +129,12 @@ def test_the_seed_chooses_the_tables_and_is_told():
     fields = [{"name": f"c{place}", "type": "boolean"} for place in range(13)]
     table = pl.DataFrame({field["name"]: [True, False] for field in fields})
 
-    one, same, other = (bought(table, table, {"fields": fields}, seed=seed) for seed in (1, 1, 2))
+    one, same, other = (bought(table, table.clone(), {"fields": fields}, seed=seed) for seed in (1, 1, 2))
 
     chosen = [found.noisy[-1].question.tables for found in (one, same, other)]
     assert chosen[0] == chosen[1] != chosen[2]
     assert [found.certificate.seed for found in (one, same, other)] == [1, 1, 2]
-    assert bought(table, table, {"fields": fields}, seed=None).certificate.seed is not None
+    assert bought(table, table.clone(), {"fields": fields}, seed=None).certificate.seed is not None
 
 
 @pytest.mark.parametrize("settings", [{"target": "flag"}, {"by": "flag"}, {"by": ["flag", "kind"]}, {"test": REAL}])

@@ -24,7 +24,10 @@ def refusal(path):
     return str(caught.value)
 
 
-SEPARATED = "has one column in its first line; is it comma-separated? Write it so"
+SEPARATED = (
+    'has one column in its first line and is read as comma-separated; give the schema its "dialect", '
+    'such as {"delimiter": ";"}'
+)
 
 
 @pytest.mark.parametrize(

@@ -169,7 +169,7 @@ def test_a_lone_column_whose_name_is_a_line_of_names_is_asked_for_the_separator(
     name = sign.join(["ID", "Age"])
     table = pl.DataFrame({name: [sign.join(["1", "30"]), sign.join(["2", "40"])]})
 
-    assert suggested(table)[name].advice == (f"is {named} the separator of the file? write it with commas",)
+    assert suggested(table)[name].advice == (f"is {named} the separator of the file? read the file with it",)
     assert "separator" not in said(table.with_columns(other=1), name)
 
 

@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+import threading
+import time
 from fractions import Fraction
 
 import numpy as np
@@ -105,6 +107,35 @@ def test_the_budget_is_used_up_over_several_calls():
 
     with pytest.raises(BudgetError):
         spent.ask(question(cost=Fraction(1, 10**9)))
+
+
+class SlowBudget(Budget):
+    """A budget whose sum takes time, so that another thread can look before it is kept."""
+
+    def __add__(self, other):
+        found = super().__add__(other)
+        time.sleep(0.01)
+        return found
+
+
+def test_threads_together_get_no_more_than_the_budget():
+    shared, answers, refused, barrier = room(), [], [], threading.Barrier(4)
+    shared._spent = SlowBudget("pure", Fraction(0))
+
+    def work():
+        barrier.wait()
+        try:
+            answers.append(shared.ask(question(cost=1)))
+        except BudgetError as error:
+            refused.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert (len(answers), len(refused)) == (1, 3)
 
 
 def test_costs_of_another_notion_are_refused():

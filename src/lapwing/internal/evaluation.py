@@ -145,7 +145,7 @@ def compare_with_real(
     step("reading the real table")
     rows = _codes("the real table", real, schema)
     step("reading the synthetic table")
-    others = _codes("the synthetic table", synthetic, schema)
+    others = _codes("the synthetic table", synthetic, schema.as_written_out)
     apart = None if test is None else _codes("the table of test rows", test, schema)
     drawn = step("predicting the target")
     train, tests = rows, apart

@@ -6,6 +6,7 @@ A CSV file has no types, so each of its columns gets the narrowest type that all
 import os
 from bisect import bisect_left
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -13,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from lapwing.errors import DataError, SchemaError
+from lapwing.internal.written import ColumnGuess, guess_dialect
 from lapwing.judge.declared import Declared, compare_declared
 from lapwing.judge.metrics import REAL, Internal
 from lapwing.rows.cells import (
@@ -21,74 +23,72 @@ from lapwing.rows.cells import (
     Texts,
     Times,
     missing_cells,
-    read_numbers,
     read_reals,
     read_times,
 )
 from lapwing.rows.codec import encoder
-from lapwing.rows.files import TableFile, find_files, open_file
+from lapwing.rows.files import find_files, open_file
 from lapwing.rows.guard import guarded, private_boundary
 from lapwing.rows.linked import code_linked
 from lapwing.rows.readers import open_table
 from lapwing.rows.source import all_codes, coded_table
+from lapwing.rows.spelling import spelled
 from lapwing.rows.units import UnitNumbers
 from lapwing.schema.fields import Field, FieldType
 from lapwing.schema.linked import LinkedSchema
+from lapwing.schema.reading import PLAIN_FILE, Dialect
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import PrivacyUnit, Schema
 
 _PARQUET = (".parquet", ".pq")
-_READ: tuple[FieldType, ...] = ("boolean", "integer", "number", "date", "datetime")
-_DATE_LENGTH = 10
 _CHUNK_ROWS = 2**18
 _TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Object)
 
 
 @private_boundary
 def draft_schema(data: object) -> Internal[Schema]:
-    """Return a draft of a schema: names and types of columns, read off the cells where a file has none; no domain."""
+    """Return a draft of a schema without domains: names and types of columns, and how a text file is written."""
+    what = "data is not a table whose columns can be read"
     if isinstance(data, str | os.PathLike | list | tuple):
         path = find_files(data)[0]
+        if path.suffix.lower() not in _PARQUET:
+            return Internal(_drafted_file(path))
         what = f"file {quote(str(path))} cannot be read as Parquet"
-        is_parquet = path.suffix.lower() in _PARQUET
-        types = (
-            guarded(what, lambda: _types_of_frame(pl.scan_parquet(path, glob=False)))
-            if is_parquet
-            else _types_of_texts(open_file(path))
-        )
+        types = guarded(what, lambda: _types_of_frame(pl.scan_parquet(path, glob=False)))
     else:
-        types = guarded("data is not a table whose columns can be read", lambda: _types_of_frame(data))
-    if not types:
-        raise DataError("the table has no column; give a table with at least one", code="LW110")
-    fields = tuple(Field(name=name, type=kind, provenance="drafted") for name, kind in types)
-    return Internal(Schema(fields=fields, is_draft=True))
+        types = guarded(what, lambda: _types_of_frame(data))
+    return Internal(_draft(tuple(Field(name=name, type=kind, provenance="drafted") for name, kind in types)))
 
 
-def _types_of_texts(file: TableFile) -> list[tuple[str, FieldType]]:
-    """Return names of columns, and the first type that all cells which are not empty can be read as, else string."""
-    possible = {name: np.ones(len(_READ), dtype=bool) for name in file.names}
-    filled = set()
+def _drafted_file(path: Path) -> Schema:
+    """Return the draft of a text file, with how it and its cells seem to be written."""
+    separator = getattr(open_file(path), "separator", ",")
+    dialect = guess_dialect(path, separator)
+    file = open_file(path, dialect)
+    guesses = {name: ColumnGuess() for name in file.names}
     for chunk in file.chunks(file.names, _CHUNK_ROWS):
         for name, cells in chunk.items():
             assert isinstance(cells, Texts)
-            texts = cells.values.str.strip_chars().replace("", None).drop_nulls()
-            if len(texts):
-                filled.add(name)
-                possible[name] &= _readable(texts)
-    return [
-        (name, _READ[int(possible[name].argmax())] if name in filled and possible[name].any() else "string")
-        for name in file.names
-    ]
+            guesses[name].add(cells)
+    has_comma = any(guess.has_comma for guess in guesses.values())
+    found = {name: guess.written(has_comma=has_comma) for name, guess in guesses.items()}
+    fields = tuple(
+        Field(
+            name=name,
+            type=each.type,
+            reading=each.reading,
+            missing_values=("", *each.markers),
+            provenance="drafted",
+        )
+        for name, each in found.items()
+    )
+    return _draft(fields, dialect)
 
 
-def _readable(texts: pl.Series) -> np.ndarray:
-    """Return, for each type, whether all texts can be read as it."""
-    is_flag = texts.str.to_lowercase().is_in(["true", "false"]).to_numpy()
-    numbers = read_numbers(texts)
-    is_number = (numbers.is_integer | ~np.isnan(numbers.reals)) & ~is_flag
-    _, is_time = read_times(texts)
-    is_date = is_time & (texts.str.len_chars() == _DATE_LENGTH).to_numpy()
-    return np.array([each.all() for each in (is_flag, numbers.is_integer, is_number, is_date, is_time)])
+def _draft(fields: tuple[Field, ...], dialect: Dialect = PLAIN_FILE) -> Schema:
+    if not fields:
+        raise DataError("the table has no column; give a table with at least one", code="LW110")
+    return Schema(fields=fields, is_draft=True, dialect=dialect)
 
 
 def _types_of_frame(frame: Any) -> list[tuple[str, FieldType]]:  # noqa: ANN401 - any frame that narwhals knows
@@ -170,7 +170,8 @@ def _counts(cells: RawColumn, field: Field, stages: list[np.ndarray]) -> tuple[i
     missing = int(np.count_nonzero(is_last & _is_missing(cells, field)))
     clamped = 0
     if not field.is_categorical:
-        clamped = int(np.count_nonzero((codes < field.domain.values) & _is_outside(cells, field)))
+        is_outside = _is_outside(spelled(cells, field), field)
+        clamped = int(np.count_nonzero((codes < field.domain.values) & is_outside))
     special = int(np.count_nonzero((codes >= field.domain.values) & ~is_last))
     left = [int(np.count_nonzero(each == field.domain.last)) for each in stages]
     folded, unlisted = (left[0] - left[1], left[1] - left[2]) if len(stages) > 1 else (0, 0)

@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from lapwing.internal.written import USUAL_MARKERS
 from lapwing.judge.metrics import Internal
 from lapwing.rows.cells import (
     DAY_MICROSECONDS,
@@ -26,6 +27,8 @@ from lapwing.rows.cells import (
 )
 from lapwing.rows.guard import private_boundary
 from lapwing.rows.readers import open_table
+from lapwing.rows.spelling import spelled
+from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 
 MOST_ROWS: Final = 2**20
@@ -77,19 +80,20 @@ def suggest(data: object, drafted: Schema) -> Internal[tuple[Suggestion, ...]]:
     chunks = open_table(data, drafted).chunks(list(kinds), _CHUNK_ROWS)
     for _, chunk in zip(range(0, MOST_ROWS, _CHUNK_ROWS), chunks, strict=False):
         for name, cells in chunk.items():
-            here = _values(cells, kinds[name]).alias("value").value_counts(name="count")
+            here = _values(cells, drafted.field(name)).alias("value").value_counts(name="count")
             both = pl.concat([tallies[name], here]) if name in tallies else here
             tallies[name] = both.group_by("value").agg(pl.col("count").sum())
     found = tuple(_suggestion(name, kind, tallies.get(name)) for name, kind in kinds.items())
     if len(drafted.fields) == len(found) == 1:
         # Where the one name looks like a whole line of names, the separator is asked for, and nothing else.
         for named in (named for sign, named in _SEPARATORS.items() if sign in found[0].name):
-            found = (replace(found[0], advice=(f"is {named} the separator of the file? write it with commas",)),)
+            found = (replace(found[0], advice=(f"is {named} the separator of the file? read the file with it",)),)
     return Internal(found)
 
 
-def _values(cells: RawColumn, kind: str) -> pl.Series:
+def _values(cells: RawColumn, field: Field) -> pl.Series:
     """Return cells as values of their type, moments in microseconds, null where they are empty or not of it."""
+    kind, cells = field.type, spelled(cells, field)
     if isinstance(cells, Texts) and kind in _DATES:
         moments, is_time = read_times(cells.values)
         return pl.Series(moments).set(pl.Series(~is_time), None)
@@ -278,16 +282,6 @@ _RULES: Final[tuple[Callable[[_Shape], str], ...]] = (
     _is_full,
 )
 
-
-_WORDS: Final = ("NA", "N/A", "NaN", "null", "None", "missing", "unknown", "n.a.")
-_SIGNS: Final = ("?", "-", ".", "*")
-
-USUAL_MARKERS: Final = tuple(
-    dict.fromkeys(
-        [*_SIGNS, *(text for word in _WORDS for text in (word, word.lower(), word.upper(), word.capitalize()))]
-    )
-)
-"""Texts that many tables have where a value is missing: public, and the only texts of cells that are ever shown."""
 
 _ISO_LENGTH: Final = 10
 _MOST_OTHERS: Final = 5

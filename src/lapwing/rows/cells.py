@@ -51,9 +51,10 @@ class Times:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Texts:
-    """Cells that are text, or were turned into text by `text_of`."""
+    """Cells that are text, or were turned into text by `text_of`; `typed` where their column is one of decimals."""
 
     values: pl.Series
+    typed: bool = False
 
     def __len__(self) -> int:
         return len(self.values)
@@ -86,7 +87,7 @@ def misfits(column: pl.Series) -> Texts:
 
 def decimals(column: pl.Series) -> Texts:
     """Return decimal numbers written as text, without zeros at their end: 2.50 is the number 2.5."""
-    return Texts(column.str.replace(_TRAILING_ZEROS, "$1"))
+    return Texts(column.str.replace(_TRAILING_ZEROS, "$1"), typed=True)
 
 
 def is_readable(cells: pl.Series) -> np.ndarray:

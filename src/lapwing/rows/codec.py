@@ -28,8 +28,10 @@ from lapwing.rows.cells import (
     read_reals,
     read_times,
 )
+from lapwing.rows.spelling import spelled
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.domains import MAX_VALUES, magnitude_codes
+from lapwing.schema.reading import PLAIN
 from lapwing.schema.values import bounds, special_codes, step
 
 Encoder = Callable[[RawColumn], np.ndarray]
@@ -71,8 +73,15 @@ def encoder(field: Field) -> Encoder:
     else:
         unit = DAY_MICROSECONDS if field.type == "date" else 1
         read = partial(_time_codes, _step_coder(field), domain.last, unit)
+    if field.reading != PLAIN:
+        read = partial(_spelled, read, field)
     markers = [text for text in field.missing_values if text]
     return partial(_finish, read, pl.Series(markers, dtype=pl.String), domain.last, domain.dtype)
+
+
+def _spelled(read: Encoder, field: Field, cells: RawColumn) -> np.ndarray:
+    """Encode cells that a field's own rules of writing put into plain form."""
+    return read(spelled(cells, field))
 
 
 def _finish(read: Encoder, markers: pl.Series, last: int, dtype: np.dtype, cells: RawColumn) -> np.ndarray:

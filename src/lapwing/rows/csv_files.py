@@ -19,6 +19,7 @@ import polars as pl
 from lapwing.rows.cells import RawColumn, Texts
 from lapwing.rows.guard import guarded
 from lapwing.rows.threads import in_order
+from lapwing.schema.reading import PLAIN_FILE, Dialect
 from lapwing.schema.scalars import quote
 
 _BLOCK: Final = 2**18  # characters read at a time
@@ -29,17 +30,24 @@ _Lines = str | list[list[str]]
 
 
 class CsvFile:
-    """A text file in UTF-8 or UTF-16 with one row per line and column names in the first; zipped if it ends in .gz."""
+    """A text file with one row per line, in a dialect; zipped if it ends in .gz.
+
+    separator: that of the file's name, where the dialect names none; names: those of the columns, in order, where the
+    file has no line of them.
+    """
 
     nested: frozenset[str] = frozenset()
     known_rows = None
 
-    def __init__(self, path: Path, separator: str) -> None:
+    def __init__(self, path: Path, separator: str, dialect: Dialect = PLAIN_FILE, names: Sequence[str] = ()) -> None:
         self.path = path
-        self.separator = separator
+        self.separator = dialect.delimiter or separator
+        self._dialect = dialect
         self._what = f"file {quote(str(path))} cannot be read as text"
-        with guarded(self._what, lambda: _open_text(path)) as stream:
-            self.names = guarded(self._what, lambda: self._header(stream))
+        self.names = list(names)
+        if dialect.header:
+            with guarded(self._what, self._open) as stream:
+                self.names = guarded(self._what, lambda: self._header(stream))
 
     def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
         """Yield the columns' cells, at most `rows` rows at a time."""
@@ -49,6 +57,13 @@ class CsvFile:
                 cells = (Texts(column.slice(start, rows)) for column in found)
                 yield dict(zip(columns, cells, strict=True))
 
+    def _open(self) -> io.TextIOBase:
+        """Open the file at its first row."""
+        stream = _open_text(self.path, self._dialect.encoding)
+        for _ in range(self._dialect.skip_rows):
+            stream.readline()
+        return stream
+
     def _header(self, stream: io.TextIOBase) -> list[str]:
         """Read on to the end of the first line that is not empty, and return its cells."""
         return next(filter(None, self._parser(stream)), [])
@@ -56,12 +71,16 @@ class CsvFile:
     def _parser(self, lines: Iterable[str]) -> Iterator[list[str]]:
         # The limit is one for the whole process: were it put back, it would change under another thread that reads.
         csv.field_size_limit(_LONGEST_CELL)
-        return csv.reader(lines, delimiter=self.separator)
+        quote_char = self._dialect.quote_char
+        if quote_char is None:
+            return csv.reader(lines, delimiter=self.separator, quoting=csv.QUOTE_NONE)
+        return csv.reader(lines, delimiter=self.separator, quotechar=quote_char)
 
     def _blocks(self) -> Iterator[_Lines]:
         """Yield the lines below the header."""
-        with guarded(self._what, lambda: _open_text(self.path)) as stream:
-            guarded(self._what, lambda: self._header(stream))
+        with guarded(self._what, self._open) as stream:
+            if self._dialect.header:
+                guarded(self._what, lambda: self._header(stream))
             while block := guarded(self._what, lambda: self._block(stream)):
                 yield block
 
@@ -70,7 +89,7 @@ class CsvFile:
         block = stream.read(_BLOCK)
         block += stream.readline()
         plain = block.replace("\r\n", "\n")
-        if not any(sign in plain for sign in '"\r\0'):
+        if not any(sign in plain for sign in (self._dialect.quote_char or "", "\r", "\0") if sign):
             return plain
         # A row that begins in this block may end below it.
         own = io.StringIO(block, newline="")
@@ -101,7 +120,7 @@ class CsvFile:
         return [pl.Series(column, dtype=pl.String) for column in cells]
 
 
-def _open_text(path: Path) -> io.TextIOBase:
+def _open_text(path: Path, encoding: str | None) -> io.TextIOBase:
     """Open a text file, zipped or not; bytes that are no text keep their numbers, so that no two names become one."""
     with contextlib.ExitStack() as opened:
         raw: gzip.GzipFile | io.BufferedReader
@@ -111,7 +130,8 @@ def _open_text(path: Path) -> io.TextIOBase:
             raw = opened.enter_context(path.open("rb"))
         start = raw.read(2)
         raw.seek(0)
-        encoding = "utf-16" if start in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig"
+        if encoding is None:
+            encoding = "utf-16" if start in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig"
         stream = io.TextIOWrapper(raw, encoding=encoding, errors="backslashreplace", newline="")
         opened.pop_all()
     return stream

@@ -14,6 +14,7 @@ from lapwing.rows.cells import RawColumn
 from lapwing.rows.csv_files import CsvFile
 from lapwing.rows.engines.frames import LazyReader, batch_chunks, is_nested_arrow
 from lapwing.rows.guard import guarded
+from lapwing.schema.reading import PLAIN_FILE, Dialect
 from lapwing.schema.scalars import quote
 
 if TYPE_CHECKING:
@@ -159,13 +160,16 @@ def find_files(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
     return [_known(path)]
 
 
-def open_file(path: Path) -> TableFile:
-    """Return a file ready to read; only its column names and types have been looked at."""
+def open_file(path: Path, dialect: Dialect = PLAIN_FILE, names: Sequence[str] = ()) -> TableFile:
+    """Return a file ready to read; only its column names and types have been looked at.
+
+    dialect: how it is written, if it is a text file; names: of its columns, where it has no line of them.
+    """
     suffix = _suffix(path)
     if suffix in _PARQUET:
         return _Parquet([path])
     assert suffix is not None
-    return CsvFile(path, _CSV_SEPARATORS[suffix])
+    return CsvFile(path, _CSV_SEPARATORS[suffix], dialect, names)
 
 
 def header_fault(file: TableFile) -> str | None:
@@ -180,9 +184,11 @@ def header_fault(file: TableFile) -> str | None:
         return "is empty; give a file whose first line has the column names"
     if "\0" in file.names[0]:
         return "begins with zero bytes, not with a line of column names; write it again as text"
-    way = _SEPARATION[file.separator]
+    way = _SEPARATION.get(file.separator, quote(file.separator))
     if any(sign in file.names[0] for sign in _SEPARATORS):
-        return f"has one column in its first line; is it {way}-separated? Write it so"
+        return f'has one column in its first line and is read as {way}-separated; give the schema its "dialect", ' + (
+            'such as {"delimiter": ";"}'
+        )
     return None
 
 

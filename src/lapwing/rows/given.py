@@ -53,7 +53,8 @@ def given_rows(
 ) -> GivenRows:
     """Return the condition rows of a table.
 
-    Null is missing, in a file also empty text and what the schema lists. `numbers` are what rows are called in an
+    Null is missing, in a file also empty text and what the schema lists. Values are written plainly, as in rows out,
+    whatever the private table's dialect. `numbers` are what rows are called in an
     error; 1, 2, ... by default.
 
     A value of a column with a resolution becomes the step that the codec counts it as, as rows out show it: what lies
@@ -64,7 +65,7 @@ def given_rows(
     >>> given_rows(pl.DataFrame({"sex": ["m", None]}), schema).codes["sex"].tolist()
     [1, 2]
     """
-    names = _names(data)
+    schema, names = schema.as_written_out, _names(data)
     known = {field.name: field for field in schema.columns}
     unknown = [name for name in names if name not in known]
     if unknown or not names:

@@ -166,14 +166,15 @@ def open_table(data: object, schema: Schema) -> RowReader:
         wanted.append(schema.privacy_unit.field)
     paths = data if isinstance(data, list | tuple) else [data]
     if paths and all(isinstance(part, str | os.PathLike) for part in paths):
-        return _open_files(data, wanted)
+        return _open_files(data, wanted, schema)
     return _open_frame(data, wanted)
 
 
-def _open_files(source: Any, wanted: list[str]) -> RowReader:  # noqa: ANN401 - checked by the caller
+def _open_files(source: Any, wanted: list[str], schema: Schema) -> RowReader:  # noqa: ANN401 - checked by the caller
     paths = find_files(source)
     stamps = FileStamps(paths)
-    files = [open_file(path) for path in paths]
+    names = [field.name for field in schema.fields]
+    files = [open_file(path, schema.dialect, names) for path in paths]
     for file in files:
         name = f"file {quote(str(file.path))}"
         fault = None if set(wanted) <= set(file.names) else header_fault(file)

@@ -101,7 +101,7 @@ def read_bought_settings(
     named = cast("Relation", neighbours)
     relation = Terms(relation=named, max_rows=schema.max_rows, expected_rows=expected_rows).relation
     used = chosen_seed(seed)
-    with coded_table(synthetic, replace(schema, privacy_unit=None)) as source:
+    with coded_table(synthetic, replace(schema.as_written_out, privacy_unit=None)) as source:
         parts = list(source.chunks())
     if not parts:
         raise DataError("the synthetic table has no row; there is nothing to compare", code="LW110")

@@ -16,6 +16,7 @@ from lapwing.mechanisms.shared.vectors.reduced_space import Mu, PublicPoints
 from lapwing.rows.guard import guarded
 from lapwing.rows.source import coded_table
 from lapwing.runs.generators import generator
+from lapwing.runs.public_tables import is_private_table
 from lapwing.schema.schemas import Schema
 
 T = TypeVar("T")
@@ -58,12 +59,9 @@ def with_public_points(mechanism: Mechanism, schema: Schema, seed: int) -> Mecha
 
 
 def refuse_private_points(mechanism: object, data: object) -> None:
-    """Refuse the private table itself as public points: the same object, or the same path."""
+    """Refuse the private table itself as public points."""
     own = own_points(mechanism)
-    mu = None if own is None else own.rows
-    private = data if isinstance(data, list | tuple) else [data]
-    paths = {Path(each).resolve() for each in private if isinstance(each, str | Path)}
-    if mu is not None and (mu is data or (isinstance(mu, str | Path) and Path(mu).resolve() in paths)):
+    if own is not None and is_private_table(own.rows, data):
         raise ParameterError(
             "mu is the private table itself, but must be public; name another table, or 'uniform'", code="LW351"
         )

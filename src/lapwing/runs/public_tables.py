@@ -41,16 +41,20 @@ def with_public_tables(schema: Schema, tables: object) -> Schema:
 
 
 def refuse_private_tables(tables: object, data: object) -> None:
-    """Refuse the private table itself as a public one: the same object, or the same path."""
+    """Refuse the private table itself as a public one."""
+    if any(is_private_table(given, data) for given in (tables if isinstance(tables, list | tuple) else [tables])):
+        raise ParameterError(
+            "a public table is the private table itself; counts of it are private, so name one that was published",
+            code="LW351",
+        )
+
+
+def is_private_table(given: object, data: object) -> bool:
+    """Tell whether something that is given as public is the private table: the same object, or the same path."""
     private = data if isinstance(data, list | tuple) else [data]
     paths = {Path(each).resolve() for each in private if isinstance(each, str | os.PathLike)}
-    for given in tables if isinstance(tables, list | tuple) else [tables]:
-        is_path = isinstance(given, str | os.PathLike) and Path(given).resolve() in paths
-        if given is not None and (is_path or any(given is each for each in private)):
-            raise ParameterError(
-                "a public table is the private table itself; counts of it are private, so name one that was published",
-                code="LW351",
-            )
+    is_path = isinstance(given, str | os.PathLike) and Path(given).resolve() in paths
+    return given is not None and (is_path or given is data or any(given is each for each in private))
 
 
 def check_priors(schema: Schema, mechanism: Mechanism) -> None:

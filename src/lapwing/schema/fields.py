@@ -28,6 +28,7 @@ from lapwing.schema.checks import (
 )
 from lapwing.schema.groupings.category_trees import CategoryTree, Prefixes, branches, check_tree, depth_first, tree_cuts
 from lapwing.schema.groupings.domains import MAGNITUDE_VALUES, MAX_VALUES, Domain, Range, octave_cuts, range_of
+from lapwing.schema.reading import PLAIN, Reading, check_reading
 from lapwing.schema.scalars import category_key, quote
 
 FieldType = Literal["integer", "number", "string", "boolean", "date", "datetime"]
@@ -77,6 +78,8 @@ class Field:
         Texts that are read as missing.
     unlisted : str or None
         The category of a string field into which every text goes that is not in the list and not missing.
+    reading : Reading
+        How its cells are written as text, such as 62,8 or 31.12.2010.
     open : bool, default False
         Whether any value fits: numbers by `lapwing.schema.groupings.domains`, texts by a public hash. So a table is
         read before its bounds or categories are known; never in files.
@@ -108,6 +111,7 @@ class Field:
     description: str = ""
     missing_values: tuple[str, ...] = ("",)
     unlisted: str | None = None
+    reading: Reading = PLAIN
     open: bool = False
     # Derived once, as a hierarchy may cut 10**6 codes; None where there is none or a draft leaves it blank.
     _domain: Domain | None = dataclasses.field(init=False, repr=False, compare=False, default=None)
@@ -117,6 +121,7 @@ class Field:
         check_type(name, kind)
         check_one_of(name, "provenance", self.provenance, PROVENANCES)
         check_one_of(name, "scale", self.scale, SCALES)
+        check_reading(name, kind, self.reading)
         for key, setting in (
             ("categoriesOrdered", "ordered"),
             ("required",) * 2,

@@ -15,6 +15,7 @@ from lapwing.errors import SchemaError
 from lapwing.schema.checks import RANGED_TYPES, check_list, check_name, field_error, is_encodable, repeated
 from lapwing.schema.fields import Field, FieldType
 from lapwing.schema.groupings.category_trees import tree_to_dict
+from lapwing.schema.reading import DIALECT_KEYS, READING_KEYS, Dialect, dialect_from, reading_from
 from lapwing.schema.scalars import category_key, quote
 
 MAX_BYTES: Final = 64 * 2**20
@@ -125,7 +126,7 @@ def write_whole(path: Path, text: str) -> None:
 _TABLE_KEYS: Final = frozenset(
     {
         *("fields", "name", "draft", "privacyUnit", "missingValues", "questions", "purchases", "weight", "rules"),
-        "publicTables",
+        *("publicTables", "dialect"),
     }
 )
 _SETTINGS: Final = {
@@ -137,7 +138,7 @@ _SETTINGS: Final = {
 _FIELD_KEYS: Final = frozenset(
     {
         *("name", "type", "constraints", "categories", "role", "missingValues", *_SETTINGS),
-        *("format", "trueValues", "falseValues", "decimalChar", "groupChar", "bareNumber"),
+        *READING_KEYS,
     }
 )
 _CONSTRAINT_KEYS: Final = frozenset({"minimum", "maximum", "enum", "required"})
@@ -163,6 +164,11 @@ _OTHER_WORDS: Final = {
     **dict.fromkeys(("ordered", "isordered"), "categoriesOrdered"),
     **dict.fromkeys(("category", "levels", "choices"), "categories"),
     **dict.fromkeys(("catchall", "othercategory"), "unlisted"),
+    **dict.fromkeys(("sep", "separator", "delim"), "delimiter"),
+    **dict.fromkeys(("decimal", "decimalseparator", "decimalpoint"), "decimalChar"),
+    **dict.fromkeys(("thousands", "thousandsseparator", "groupseparator"), "groupChar"),
+    **dict.fromkeys(("charset", "codepage"), "encoding"),
+    **dict.fromkeys(("dateformat", "datepattern"), "format"),
     **dict.fromkeys(("max", "upper", "high"), "maximum"),
     **dict.fromkeys(("min", "lower", "low"), "minimum"),
     **dict.fromkeys(("surveyweight", "sampleweight", "weightcolumn"), "weight"),
@@ -171,11 +177,6 @@ _OTHER_WORDS: Final = {
     **dict.fromkeys(("maxrows", "unit", "units", "group", "userid"), "privacyUnit"),
 }
 _MAX_UNKNOWN_KEYS: Final = 1000
-
-# Reading rules of Table Schema that Lapwing's codec does not follow, with the values that change nothing.
-_ONLY_DEFAULT: Final = {"decimalChar": (".",), "groupChar": ("",), "bareNumber": (True,)}
-_TRUE_TEXTS: Final = frozenset({"true", "True", "TRUE", "1"})
-_FALSE_TEXTS: Final = frozenset({"false", "False", "FALSE", "0"})
 
 
 def check_object(value: object, what: str) -> Mapping[str, Any]:
@@ -213,7 +214,6 @@ def field_from(value: object, table_missing_values: object = None) -> Field:
     name = check_name(source.get("name"))
     where = f"field {quote(name)}"
     _check_keys(source, _FIELD_KEYS, where, inner=_INNER_KEYS)
-    _check_reading_rules(name, source)
     given = source.get("constraints")
     constraints = check_object({} if given is None else given, f"{where}: constraints")
     _check_keys(constraints, _CONSTRAINT_KEYS, f"{where}: constraints")
@@ -230,6 +230,7 @@ def field_from(value: object, table_missing_values: object = None) -> Field:
         "categories": categories,
         "identifier": role and True,
         "missing_values": missing_values,
+        "reading": reading_from(name, source),
     }
     stated = {key: setting for key, setting in settings.items() if setting is not None}
     return Field(name=name, type=cast(FieldType, source.get("type")), **stated)
@@ -260,6 +261,7 @@ def field_to_dict(field: Field, table_missing_values: tuple[str, ...]) -> dict[s
         "missingValues": list(field.missing_values) if own_missing_values else None,
         "description": field.description or None,
         "provenance": field.provenance,
+        **field.reading.to_dict(),
     }
     blank = ("categories",) if is_open and field.type == "string" else ()
     return {key: value for key, value in found.items() if value is not None or key in blank}
@@ -276,6 +278,13 @@ def unit_from(value: object) -> tuple[str, int] | None:
             said = f'privacyUnit needs {key}; write it as {{"field": "person_id", "maxRows": 5}}'
             raise SchemaError(said, code="LW217")
     return source["field"], source["maxRows"]
+
+
+def table_dialect(value: object) -> Dialect:
+    """Return how the text files of a table are written, by the schema's ``dialect``."""
+    source = check_object({} if value is None else value, "dialect")
+    _check_keys(source, DIALECT_KEYS, "dialect")
+    return dialect_from(source)
 
 
 def text_from(table: Mapping[str, Any], key: str) -> str:
@@ -319,23 +328,6 @@ def _category_values(name: str, listed: tuple[Any, ...]) -> tuple[Any, ...]:
         if isinstance(value, float) and not math.isfinite(value):
             raise field_error(name, f"category {quote(value)} is not a finite number; remove it", "LW213")
     return values
-
-
-def _check_reading_rules(name: str, source: Mapping[str, Any]) -> None:
-    """Refuse Table Schema's rules of reading cells that would change what a cell means."""
-    form = source.get("format")
-    if source.get("type") in ("date", "datetime") and form not in (None, "default", "any"):
-        way_out = "write the dates in the data as 2010-12-31 or 2010-12-31T23:00:00 and remove format"
-        raise field_error(name, f"format {quote(form)} is not supported; {way_out}", "LW207")
-    for key, harmless in _ONLY_DEFAULT.items():
-        if source.get(key) is not None and source[key] not in harmless:
-            way_out = f"write numbers such as 1234.5 in the data and remove {key}"
-            raise field_error(name, f"{key} {quote(source[key])} is not supported; {way_out}", "LW207")
-    for key, known in (("trueValues", _TRUE_TEXTS), ("falseValues", _FALSE_TEXTS)):
-        for value in () if source.get(key) is None else check_list(name, key, source[key]):
-            if not isinstance(value, str) or value not in known:
-                said = f"{key} {quote(value)} is not supported; use type string with categories"
-                raise field_error(name, said, "LW207")
 
 
 def _check_keys(

@@ -19,6 +19,7 @@ from lapwing.schema.files import (
     file_text,
     flag_from,
     read_json,
+    table_dialect,
     table_from,
     text_from,
     unit_from,
@@ -27,6 +28,7 @@ from lapwing.schema.files import (
 from lapwing.schema.public_tables.cells import check_public_tables
 from lapwing.schema.public_tables.tables import PublicTable, public_tables_from
 from lapwing.schema.purchases import Purchase, purchases_from
+from lapwing.schema.reading import PLAIN, PLAIN_FILE, Dialect
 from lapwing.schema.rules.codes import CodedRule
 from lapwing.schema.rules.rules import Rule, rule_to_dict, rules_from
 from lapwing.schema.rules.search import checked_rules, named_columns
@@ -95,6 +97,8 @@ class Schema:
         Cross-tables of the population that are public, such as official totals.
     weight : str or None
         The column of survey weights: a modelled integer or number, at least 0, which says how many each row stands for.
+    dialect : Dialect
+        How the private table is written where it is a text file. Synthetic rows are written plainly.
 
     Raises
     ------
@@ -120,6 +124,7 @@ class Schema:
     weight: str | None = None
     public_tables: tuple[PublicTable, ...] = ()
     rules: tuple[Rule, ...] = ()
+    dialect: Dialect = PLAIN_FILE
     # Made when the schema is first found complete; None before.
     _coded_rules: tuple[CodedRule, ...] | None = dataclasses.field(init=False, repr=False, compare=False, default=None)
 
@@ -185,6 +190,14 @@ class Schema:
             self.check_complete()
         assert self._coded_rules is not None
         return self._coded_rules
+
+    @property
+    def as_written_out(self) -> "Schema":
+        """The schema of synthetic rows: what they hold is the same, and text is written plainly."""
+        if self.dialect == PLAIN_FILE and all(field.reading == PLAIN for field in self.fields):
+            return self
+        fields = tuple(dataclasses.replace(field, reading=PLAIN) for field in self.fields)
+        return dataclasses.replace(self, fields=fields, dialect=PLAIN_FILE)
 
     @property
     def fingerprint(self) -> str:
@@ -305,6 +318,7 @@ class Schema:
             rules=rules_from(table.get("rules")),
             weight=table.get("weight"),
             public_tables=public_tables_from(table.get("publicTables")),
+            dialect=table_dialect(table.get("dialect")),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -324,6 +338,7 @@ class Schema:
             "draft": self.is_draft,
             "privacyUnit": None if unit is None else {"field": unit.field, "maxRows": unit.max_rows},
             "weight": self.weight,
+            "dialect": self.dialect.to_dict(),
             "publicTables": [public.to_dict() for public in self.public_tables],
             # An empty list says that nothing is read as missing.
             "missingValues": None if missing_values == _PLAIN_MISSING else list(missing_values),
@@ -361,7 +376,7 @@ def _check_types(schema: Schema) -> None:
         listed = getattr(schema, key)
         if not isinstance(listed, list | tuple) or not all(isinstance(each, kind) for each in listed):
             raise SchemaError(f"{key} of a schema must be a list of {kind.__name__}, got {quote(listed)}", code="LW206")
-    for key, kinds in (("privacy_unit", PrivacyUnit | None), ("is_draft", bool), ("name", str)):
+    for key, kinds in (("privacy_unit", PrivacyUnit | None), ("is_draft", bool), ("name", str), ("dialect", Dialect)):
         if not isinstance(getattr(schema, key), kinds):
             raise SchemaError(f"{key} of a schema is of a wrong type, got {quote(getattr(schema, key))}", code="LW206")
 

@@ -17,6 +17,7 @@ from lapwing.rows.guard import private_boundary
 from lapwing.runs.bought import BoughtEvaluation, read_bought_settings, run_evaluation
 from lapwing.runs.generators import chosen_seed, generator
 from lapwing.runs.progress import told
+from lapwing.runs.public_tables import is_private_table
 from lapwing.runs.records import Book, run_paid
 from lapwing.runs.settings import usable_schema
 from lapwing.schema.scalars import is_among, quote
@@ -182,6 +183,12 @@ def evaluate(
         if given:
             raise ParameterError(
                 f"{' and '.join(given)}: for internal results only; leave them out, or the budget", code="LW317"
+            )
+        if is_private_table(synthetic, real):
+            raise ParameterError(
+                "the synthetic table is the private table itself; with a budget its counts are released as they are, "
+                "so give the rows of a release",
+                code="LW351",
             )
         settings = read_bought_settings(
             synthetic,

@@ -41,15 +41,20 @@ class Drawing:
 
     def words(self, count: int) -> NDArray[np.uint64]:
         """Return fresh secret words; the mark is made before the first ones."""
+        self._begin()
+        return self._bits.words(count)
+
+    def _begin(self) -> None:
+        """Make the mark, unless these answers have one."""
         if not self.is_unrecorded:
             self._held.hold()
             self._sink.begin()  # [mark]
             self.is_unrecorded = True
             self._is_answered = False
-        return self._bits.words(count)
 
     def record(self, answers: Sequence[Answer]) -> None:
-        """Make the answers durable."""
+        """Make the answers durable; marked too where no word was drawn, which may hang on the rows."""
+        self._begin()
         self._is_answered = True
         self._sink.record(answers)  # [record]
         self.is_unrecorded = False

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from fractions import Fraction
 from itertools import chain, groupby
+from threading import Lock
 from types import MappingProxyType, NoneType
 from typing import Any, Final, NoReturn, cast
 
@@ -75,7 +76,7 @@ class Room:
     pass either is refused whole. What was drawn is drawn once, however the run ends (`lapwing.kernel.room.drawing`).
     """
 
-    __slots__ = ("_bits", "_budget", "_delta", "_record", "_rows", "_spent", "_terms")
+    __slots__ = ("_bits", "_budget", "_delta", "_lock", "_record", "_rows", "_spent", "_terms")
 
     def __init__(
         self,
@@ -90,6 +91,7 @@ class Room:
         delta: Fraction = Fraction(0),
         most_cells: int | None = None,
     ) -> None:
+        self._lock = Lock()
         self._rows = PrivateRows.of(source, schema, most_cells)
         self._terms = terms
         self._budget = budget
@@ -105,12 +107,13 @@ class Room:
 
     def ask(self, *questions: Any) -> Any:  # noqa: ANN401 - `Curator.ask` says what is answered by what
         """Answer a batch of questions, in order."""
-        for question in questions:
-            self._check(question)
-        self._charge(questions)
-        answers = list(self._replayed(questions))
-        for kind, batch in groupby(questions[len(answers) :], type):
-            answers += self._drawn(kind, list(batch))
+        with self._lock:  # two threads must not both see the same budget left
+            for question in questions:
+                self._check(question)
+            self._charge(questions)
+            answers = list(self._replayed(questions))
+            for kind, batch in groupby(questions[len(answers) :], type):
+                answers += self._drawn(kind, list(batch))
         return tuple(answers)
 
     def _drawn(self, kind: type[Question], asked: list[Any]) -> Sequence[Answer]:

@@ -1,0 +1,241 @@
+"""How the text of files and cells is read: public, by the keys of Table Schema, Frictionless and CSVW."""
+
+import codecs
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from lapwing.errors import SchemaError
+from lapwing.schema.checks import check_list, field_error
+from lapwing.schema.scalars import quote, whole_number
+
+TRUE_TEXTS: Final = frozenset({"true", "True", "TRUE", "1"})
+FALSE_TEXTS: Final = frozenset({"false", "False", "FALSE", "0"})
+_NUMBERS: Final = ("integer", "number")
+_DATES: Final = ("date", "datetime")
+_SPACE: Final = " \u00a0\u202f"  # plain, no-break and narrow no-break: programs use all of them between groups
+
+DIRECTIVES: Final = {
+    **{"Y": "([0-9]{4})", "y": "([0-9]{2})", "B": "([A-Za-z]{3,9})", "b": "([A-Za-z]{3})", "p": "([AaPp][Mm])"},
+    **dict.fromkeys("mdHIMS", "([0-9]{1,2})"),
+}
+"""What each part of a date's format matches, by its letter after %."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """How the cells of one field are written as text; cells of typed tables are read by their type.
+
+    decimal_char, group_char: the signs before the fraction and between thousands; bare_number: whether a number stands
+    alone, without a unit or a currency; date_format: such as ``%d.%m.%Y``; true_values, false_values: further texts of
+    a boolean.
+    """
+
+    decimal_char: str = "."
+    group_char: str = ""
+    bare_number: bool = True
+    date_format: str | None = None
+    true_values: tuple[str, ...] = ()
+    false_values: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the keys of a field that say so, those that differ from the default."""
+        values = {key: getattr(self, name) for key, name in _KEYS.items()}
+        plain = {key: getattr(PLAIN, name) for key, name in _KEYS.items()}
+        return {
+            key: list(value) if isinstance(value, tuple) else value
+            for key, value in values.items()
+            if value != plain[key]
+        }
+
+
+_KEYS: Final = {
+    **{"decimalChar": "decimal_char", "groupChar": "group_char", "bareNumber": "bare_number", "format": "date_format"},
+    **{"trueValues": "true_values", "falseValues": "false_values"},
+}
+READING_KEYS: Final = tuple(_KEYS)
+PLAIN: Final = Reading()
+
+
+def reading_from(name: str, source: Mapping[str, Any]) -> Reading:
+    """Return how a field in the file format says that its cells are written."""
+    kind = source.get("type")
+    given = {key: source[key] for key in _KEYS if source.get(key) is not None}
+    if kind not in _DATES or given.get("format") in ("default", "any"):
+        given.pop("format", None)  # elsewhere it describes texts, such as an email
+    found: dict[str, Any] = {}
+    for key, value in given.items():
+        if key == "format":
+            found[key] = _date_format(name, kind == "datetime", value)
+        elif key == "bareNumber":
+            found[key] = _flag(name, key, value)
+        elif key.endswith("Char"):
+            found[key] = _sign(name, key, value)
+        else:
+            known = TRUE_TEXTS if key == "trueValues" else FALSE_TEXTS
+            found[key] = tuple(text for text in _texts(name, key, value) if text not in known)
+    made = Reading(**{_KEYS[key]: value for key, value in found.items()})
+    if made.group_char == made.decimal_char:
+        raise field_error(name, "decimalChar and groupChar must differ; change one of them", "LW207")
+    both = sorted(set(made.true_values) & set(made.false_values))
+    if both:
+        raise field_error(name, f"{quote(both[0])} is both true and false; remove it from one list", "LW207")
+    return made
+
+
+def check_reading(name: str, kind: str, reading: object) -> None:
+    """Refuse what is no `Reading`, and rules that do not apply to a type."""
+    if not isinstance(reading, Reading):
+        raise field_error(name, f"reading must be a Reading, got {quote(reading)}", "LW207")
+    for key in reading.to_dict():
+        types = ("boolean",) if key.endswith("Values") else _DATES if key == "format" else _NUMBERS
+        if kind not in types:
+            raise field_error(name, f"{key} applies to type {' and '.join(types)}; remove it", "LW207")
+
+
+def _flag(name: str, key: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise field_error(name, f"{key} must be true or false, got {quote(value)}", "LW207")
+    return value
+
+
+def _sign(name: str, key: str, value: object) -> str:
+    if value == "" and key == "groupChar":
+        return ""
+    if not isinstance(value, str) or len(value) != 1 or value.isalnum() or value in '+-"':
+        raise field_error(name, f'{key} must be one sign, such as ",", got {quote(value)}', "LW207")
+    return value
+
+
+def _texts(name: str, key: str, value: object) -> tuple[str, ...]:
+    listed = check_list(name, key, value)
+    for text in listed:
+        if not isinstance(text, str) or not text:
+            raise field_error(name, f"{key} must be texts that are not empty, got {quote(text)}", "LW207")
+    return listed
+
+
+def _date_format(name: str, has_time: bool, value: object) -> str:
+    """Refuse a format that does not fix a day, or, of moments, an hour."""
+    parts = re.findall(r"%(.?)", value) if isinstance(value, str) else []
+    said = ""
+    if not parts or any(part not in {*DIRECTIVES, "%"} for part in parts):
+        said = "must be made of %d %m %b %B %Y %y %H %I %p %M %S and other signs"
+    elif any(parts.count(part) > 1 for part in DIRECTIVES):
+        said = "names a part twice"
+    elif not all(sum(map(parts.count, group)) == 1 for group in ("Yy", "mbB", "d")):
+        said = "must name the year, the month and the day, each once"
+    elif parts.count("H") + parts.count("I") != int(has_time) or parts.count("I") != parts.count("p"):
+        said = "must name the hour, %H or %I with %p" if has_time else "must name no hour; use type datetime"
+    if said:
+        raise field_error(name, f"format {quote(value)} {said}; write for example %d.%m.%Y", "LW207")
+    assert isinstance(value, str)
+    return value
+
+
+def number_pattern(reading: Reading) -> str:
+    """Return the regular expression of the numbers that a reading allows.
+
+    >>> bool(re.search(number_pattern(Reading(decimal_char=",", group_char=".")), "1.234,5"))
+    True
+    """
+    group = f"[{_SPACE}]" if reading.group_char in tuple(_SPACE) else re.escape(reading.group_char)
+    point = re.escape(reading.decimal_char)
+    whole = f"[0-9]{{1,3}}(?:{group}[0-9]{{2,3}})*{group}[0-9]{{3}}|[0-9]+" if group else "[0-9]+"
+    return f"^[+-]?(?:(?:{whole})(?:{point}[0-9]*)?|{point}[0-9]+)(?:[eE][+-]?[0-9]+)?$"
+
+
+def group_signs(reading: Reading) -> tuple[str, ...]:
+    """Return the signs that may stand between thousands."""
+    return tuple(_SPACE) if reading.group_char in tuple(_SPACE) else (reading.group_char,) * bool(reading.group_char)
+
+
+def date_pattern(date_format: str) -> tuple[str, tuple[str, ...]]:
+    """Return the regular expression of a format, and the letter of each of its groups.
+
+    >>> date_pattern("%d.%m.%Y")[1]
+    ('d', 'm', 'Y')
+    """
+    parts = re.split(r"%(.)", date_format)
+    texts, letters = parts[::2], parts[1::2]
+    found = "".join(
+        re.escape(text) + ("" if letter is None else DIRECTIVES.get(letter, re.escape(letter)))
+        for text, letter in zip(texts, [*letters, None], strict=True)
+    )
+    return f"^{found}$", tuple(letter for letter in letters if letter in DIRECTIVES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """How a text file of rows is written.
+
+    Parameters
+    ----------
+    delimiter : str or None
+        The sign between cells; None for that of the file's name: a comma, or a tab in ``.tsv``.
+    quote_char : str or None, default '"'
+        The sign around cells; None where there is none.
+    encoding : str or None
+        Such as ``latin-1``; None for UTF-8, or UTF-16 where the file says so.
+    header : bool, default True
+        Whether the first row holds the names of the columns; else they are those of the schema's fields, in order.
+    skip_rows : int, default 0
+        Lines before the first row.
+
+    Examples
+    --------
+    >>> Dialect(delimiter=";", encoding="latin-1").to_dict()
+    {'delimiter': ';', 'encoding': 'latin-1'}
+    """
+
+    delimiter: str | None = None
+    quote_char: str | None = '"'
+    encoding: str | None = None
+    header: bool = True
+    skip_rows: int = 0
+
+    def __post_init__(self) -> None:
+        signs = (self.delimiter, self.quote_char)
+        for key, sign in zip(("delimiter", "quoteChar"), signs, strict=True):
+            if sign is not None and (not isinstance(sign, str) or len(sign) != 1 or sign in "\r\n\0"):
+                raise _dialect_error(key, 'must be one sign, such as ";"', sign)
+        if None not in signs and signs[0] == signs[1]:
+            raise _dialect_error("delimiter", "must not be the quoteChar", self.delimiter)
+        if self.encoding is not None and not _is_encoding(self.encoding):
+            raise _dialect_error("encoding", 'must be the name of a text encoding, such as "latin-1"', self.encoding)
+        if not isinstance(self.header, bool):
+            raise _dialect_error("header", "must be true or false", self.header)
+        if (whole_number(self.skip_rows) or 0) < 0 or whole_number(self.skip_rows) is None:
+            raise _dialect_error("skipRows", "must be a whole number from 0 up", self.skip_rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the keys of the file format that differ from the default."""
+        found = {key: getattr(self, name) for key, name in _DIALECT_KEYS.items()}
+        return {key: value for key, value in found.items() if value != getattr(PLAIN_FILE, _DIALECT_KEYS[key])}
+
+
+_DIALECT_KEYS: Final = {
+    **{"delimiter": "delimiter", "quoteChar": "quote_char", "encoding": "encoding", "header": "header"},
+    "skipRows": "skip_rows",
+}
+DIALECT_KEYS: Final = frozenset(_DIALECT_KEYS)
+PLAIN_FILE: Final = Dialect()
+
+
+def dialect_from(value: Mapping[str, Any] | None) -> Dialect:
+    """Return the dialect that an object in the file format describes; an absent key is the default."""
+    given = {} if value is None else value
+    return Dialect(**{name: given[key] for key, name in _DIALECT_KEYS.items() if key in given})
+
+
+def _dialect_error(key: str, rule: str, value: object) -> SchemaError:
+    return SchemaError(f"dialect: {key} {rule}, got {quote(value)}", code="LW207")
+
+
+def _is_encoding(name: object) -> bool:
+    try:
+        found = codecs.lookup(name) if isinstance(name, str) else None
+    except (LookupError, ValueError):
+        return False
+    return found is not None and bool(getattr(found, "_is_text_encoding", True))
