@@ -30,6 +30,14 @@ def no_words_of_a_session_of_spark(request: pytest.FixtureRequest) -> Iterator[N
     logger.setLevel(level)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def no_note_outside_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep the notes of which tables were looked at in a folder of the tests' own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """Return the folder of the shared data sets; skip where they were not delivered."""

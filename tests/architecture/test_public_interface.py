@@ -19,6 +19,8 @@ GONE = {
     "Adaptive.tree_share": "that setting",
     "Plan(*, mechanism, settings, reason, request, lines, relation, privacy_unit, max_rows, expected_rows, accuracy, "
     "effort, delta_gain, max_rows_effects, assumed_fields, dp_fields)": "users do not make plans themselves",
+    "Schema(*, fields, privacy_unit=None, is_draft=False, name='', questions=(), purchases=(), weight=None, "
+    "public_tables=(), rules=())": "it takes a dialect too",
 }
 """Lines of 6e9dd8a that are no longer so, and why."""
 
@@ -29,6 +31,11 @@ ADDED = [
     "expected_rows, accuracy, effort, delta_gain, max_rows_effects, assumed_fields, dp_fields, notes=())",
     "Plan.has_public_rows",
     "Plan.notes",
+    "Schema(*, fields, privacy_unit=None, is_draft=False, name='', questions=(), purchases=(), weight=None, "
+    "public_tables=(), rules=(), dialect=Dialect(delimiter=None, quote_char='\"', encoding=None, header=True, "
+    "skip_rows=0, names=()))",
+    "Schema.as_written_out",
+    "Schema.dialect",
     "Schema.names_every_unit",
     "Trusted(mechanism)",
     "Trusted.mechanism",

@@ -74,11 +74,11 @@ MORE = {
     "schema check": "--quiet",
     "schema convert": "--table --quiet",
     "schema learn": "--rho --dictionary --quantile --neighbours --ledger --dataset --transcript --certificate "
-    "--no-certificate --quiet",
+    "--no-certificate --check --misfits --quiet",
     "plan": "--rho --neighbours --set --public-table --public-source --memory",
-    "synthesize": "--croissant --quiet --public-table --public-source --memory",
+    "synthesize": "--check --misfits --croissant --quiet --public-table --public-source --memory",
     "link": "--rho --parent-share --parent-mechanism --child-mechanism --parents --expected-parents "
-    "--expected-children --transcript --seed --certificate --no-certificate --quiet",
+    "--expected-children --transcript --seed --certificate --no-certificate --check --misfits --quiet",
     "resume": "-o --rows --model --certificate --no-certificate --croissant --seed --quiet --memory",
     "answers": "--quiet",
     "sample": "--where-file --quiet",

@@ -107,10 +107,10 @@ def test_a_column_most_of_whose_cells_fit_nothing_is_remarked(schema_file, tmp_p
     lines = lapwing("schema", "check", schema_file, tmp_path / "people.csv").out.splitlines()
 
     assert lines[-4].split() == ["column", "cells", "missing", "special", "out", "of", "bounds", "misfit"]
-    assert lines[-1] == "age: 3 of 4 cells fit no integer (format?)"
+    assert lines[-1] == 'age: 3 of 4 cells are no integer; list "?" in missingValues'
     schema_file.write_text(schema_file.read_text().replace('"f", "m"', '"female", "male"'))
     again = lapwing("schema", "check", schema_file, tmp_path / "people.csv").out.splitlines()
-    assert again[-1] == "sex: 4 of 4 cells fit no category (spelling or case?)"
+    assert again[-1] == "sex: 4 of 4 cells are no category of its list; spelling or case?"
 
 
 def test_a_draft_is_blank_and_says_how_it_was_made(tmp_path, data):

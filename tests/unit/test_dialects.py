@@ -175,6 +175,18 @@ def test_a_release_of_such_a_file_is_written_plainly_and_can_be_evaluated_and_gi
     assert set(release.sample(20, where={"Größe": 1234.5})["Größe"]) == {1234.5}
 
 
+def test_bounds_are_learned_from_such_a_file_without_a_line_of_names(tmp_path):
+    (tmp_path / "rows.csv").write_bytes("\n".join(LINES[1:] * 200).encode("latin-1"))
+    draft = written_schema(header=False).to_dict() | {"draft": True}
+    draft["fields"][0]["constraints"] = {"minimum": None, "maximum": None}
+
+    learned = lw.Schema.learn(tmp_path / "rows.csv", draft, epsilon=100)
+
+    assert learned.dialect == written_schema(header=False).dialect
+    assert 0 <= learned.field("Größe").minimum <= 7
+    assert 1234.5 <= learned.field("Größe").maximum < 2500
+
+
 # -- Drafts.
 
 

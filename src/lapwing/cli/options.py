@@ -88,6 +88,12 @@ NoCertificate = Annotated[bool, flag("--no-certificate", "Write no certificate."
 MemoryLimit = Annotated[
     str | None, option("--memory", "SIZE", "Most memory, such as 4GB: changes no result, only what is kept.")
 ]
+Check = Annotated[
+    bool, flag("--check", "Internal: look at the table first, and stop before anything is spent if it does not parse.")
+]
+Misfits = Annotated[
+    str, option("--misfits", "SHARE", "With --check: the largest share of a column's cells that may fit nothing.")
+]
 Quiet = Annotated[bool, flag("--quiet", "Show only warnings and errors.")]
 Model = Annotated[Path, argument("M.lapwing", "A saved model.")]
 

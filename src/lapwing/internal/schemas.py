@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from lapwing.errors import DataError, SchemaError
-from lapwing.internal.written import ColumnGuess, guess_dialect
+from lapwing.internal.written import ColumnGuess, cure, guess_dialect, marker_cure
 from lapwing.judge.declared import Declared, compare_declared
 from lapwing.judge.metrics import REAL, Internal
 from lapwing.rows.cells import (
@@ -39,6 +39,7 @@ from lapwing.schema.linked import LinkedSchema
 from lapwing.schema.reading import PLAIN_FILE, Dialect
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import PrivacyUnit, Schema
+from lapwing.schema.values import any_value
 
 _PARQUET = (".parquet", ".pq")
 _CHUNK_ROWS = 2**18
@@ -127,7 +128,8 @@ class FieldFit:
     Missing: empty cells, NaN, and the schema's texts for it. Clamped: beyond the bounds; a release takes the nearest
     bound. Misfits: unknown categories, text that is no number or date, infinities; a release takes them as missing,
     where that is allowed. Folded: texts that are not listed and count under their longest listed prefix. Unlisted:
-    other such texts, which count under the category that the schema names.
+    other such texts, which count under the category that the schema names. Cure: what to write in the schema so that
+    the misfits can be read, if it can be told; it quotes no cell but usual markers for missing.
     """
 
     name: str
@@ -138,21 +140,42 @@ class FieldFit:
     misfit: int
     folded: int = 0
     unlisted: int = 0
+    cure: str = ""
+
+    @property
+    def share(self) -> float:
+        """The share of misfits among the cells that are not missing; 0 where there are none."""
+        return self.misfit / max(1, self.cells - self.missing)
 
 
 @private_boundary
 def check_table(data: object, schema: Schema) -> Internal[tuple[FieldFit, ...]]:
-    """Count, for every modelled field, the cells that do not fit it."""
-    schema.check_complete()
-    names = [field.name for field in schema.columns]
-    encoders = [[encoder(each) for each in _stages(field)] for field in schema.columns]
+    """Count, for every modelled field, the cells that do not fit it; any value of its type fits what a draft leaves."""
+    fields = [any_value(field) if field.blank else field for field in schema.columns]
+    names = [field.name for field in fields]
+    encoders = [[encoder(each) for each in _stages(field)] for field in fields]
+    guesses = [ColumnGuess() for _ in fields]
     counts = np.zeros((len(names), len(_COUNTS)), dtype=np.int64)
     for chunk in open_table(data, schema).chunks(names, _CHUNK_ROWS):
-        for row, (field, stages) in enumerate(zip(schema.columns, encoders, strict=True)):
+        for row, (field, stages) in enumerate(zip(fields, encoders, strict=True)):
             cells = chunk[field.name]
-            counts[row] += _counts(cells, field, [encode(cells) for encode in stages])
-    named = [dict(zip(_COUNTS, found, strict=True)) for found in counts.tolist()]
-    return Internal(tuple(FieldFit(name=name, **found) for name, found in zip(names, named, strict=True)))
+            codes = [encode(cells) for encode in stages]
+            counts[row] += _counts(cells, field, codes)
+            if isinstance(cells, Texts):
+                is_misfit = (codes[-1] == field.domain.last) & ~_is_missing(cells, field)
+                guesses[row].add(Texts(cells.values.filter(pl.Series(is_misfit))))
+    return Internal(
+        tuple(
+            FieldFit(name=field.name, cure=_cure(field, guess), **dict(zip(_COUNTS, found, strict=True)))
+            for field, guess, found in zip(fields, guesses, counts.tolist(), strict=True)
+        )
+    )
+
+
+def _cure(field: Field, guess: ColumnGuess) -> str:
+    """Return what to write in the schema so that misfits can be read."""
+    reading = "" if field.is_categorical else cure(field, guess)
+    return "; ".join(filter(None, (reading, marker_cure(guess.markers))))
 
 
 def _stages(field: Field) -> list[Field]:
@@ -169,7 +192,7 @@ def _counts(cells: RawColumn, field: Field, stages: list[np.ndarray]) -> tuple[i
     is_last = codes == field.domain.last
     missing = int(np.count_nonzero(is_last & _is_missing(cells, field)))
     clamped = 0
-    if not field.is_categorical:
+    if not (field.is_categorical or field.open):
         is_outside = _is_outside(spelled(cells, field), field)
         clamped = int(np.count_nonzero((codes < field.domain.values) & is_outside))
     special = int(np.count_nonzero((codes >= field.domain.values) & ~is_last))

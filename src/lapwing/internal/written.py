@@ -4,6 +4,7 @@ import codecs
 import csv
 import gzip
 import itertools
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ import polars as pl
 from lapwing.rows.cells import Texts, read_numbers, read_times
 from lapwing.rows.guard import guarded
 from lapwing.rows.spelling import speller
-from lapwing.schema.fields import FieldType
+from lapwing.schema.fields import Field, FieldType
 from lapwing.schema.reading import PLAIN, PLAIN_FILE, Dialect, Reading
 from lapwing.schema.scalars import quote
 
@@ -44,6 +45,7 @@ _DAYS: Final = (
     *("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y.%m.%d", "%d.%m.%y", "%d/%m/%y", "%m/%d/%y"),
     *("%d %b %Y", "%d-%b-%Y", "%d %B %Y", "%B %d, %Y"),
 )
+_ALIKE_TYPES: Final = {"number": ("integer", "number"), "datetime": ("date", "datetime")}
 _CLOCKS: Final = ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p")
 
 
@@ -98,6 +100,11 @@ class ColumnGuess:
             self._possible = [way for way in self._possible if _reads(texts, *way)]
 
     @property
+    def markers(self) -> tuple[str, ...]:
+        """The usual markers for missing that were seen."""
+        return tuple(marker for marker in USUAL_MARKERS if marker in self._markers)
+
+    @property
     def has_comma(self) -> bool:
         """Whether the column is one of numbers with a decimal comma, and can be nothing else."""
         return self._found(_WAYS) in _COMMAS
@@ -110,10 +117,30 @@ class ColumnGuess:
         found = self._found(_WAYS_WITH_COMMA if has_comma else _WAYS)
         if found is None:
             return Written("string")
-        return Written(*found, tuple(marker for marker in USUAL_MARKERS if marker in self._markers))
+        return Written(*found, self.markers)
 
     def _found(self, ways: Sequence[tuple[FieldType, Reading]]) -> tuple[FieldType, Reading] | None:
         return next((way for way in ways if way in self._possible), None) if self._is_filled else None
+
+
+def cure(field: Field, guess: ColumnGuess) -> str:
+    """Return what to write in the schema so that the misfits of a field can be read, if it can be told.
+
+    guess: has seen the misfits.
+    """
+    found = guess.written(has_comma=field.reading.decimal_char == ",")
+    if found.type == "string":
+        return ""
+    keys = found.reading.to_dict()
+    if found.type not in _ALIKE_TYPES.get(field.type, (field.type,)):
+        keys = {"type": found.type, **keys}
+    is_new = bool(keys) and keys != field.reading.to_dict()
+    return f"write {json.dumps(keys, ensure_ascii=False)[1:-1]} in its field" if is_new else ""
+
+
+def marker_cure(markers: Sequence[str]) -> str:
+    """Return what to write where cells hold usual markers for missing."""
+    return f"list {' and '.join(map(quote, markers))} in missingValues" if markers else ""
 
 
 def _reads(texts: pl.Series, kind: FieldType, reading: Reading) -> bool:

@@ -178,7 +178,11 @@ def header_fault(file: TableFile) -> str | None:
     Asked where a column is absent: a first line in another separator is one name by the rules of CSV, which a sentence
     that asks for each column of the schema would hide.
     """
-    if not isinstance(file, CsvFile) or len(file.names) > 1:
+    if not isinstance(file, CsvFile):
+        return None
+    if any(r"\x" in name for name in file.names):
+        return 'has a first line that is not UTF-8; give the schema its "dialect", such as {"encoding": "latin-1"}'
+    if len(file.names) > 1:
         return None
     if not file.names:
         return "is empty; give a file whose first line has the column names"

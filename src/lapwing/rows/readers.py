@@ -173,7 +173,7 @@ def open_table(data: object, schema: Schema) -> RowReader:
 def _open_files(source: Any, wanted: list[str], schema: Schema) -> RowReader:  # noqa: ANN401 - checked by the caller
     paths = find_files(source)
     stamps = FileStamps(paths)
-    names = [field.name for field in schema.fields]
+    names = schema.dialect.names or [field.name for field in schema.fields]
     files = [open_file(path, schema.dialect, names) for path in paths]
     for file in files:
         name = f"file {quote(str(file.path))}"

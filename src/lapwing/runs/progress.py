@@ -38,9 +38,16 @@ _WATCH: ContextVar[Watch | None] = ContextVar("watch", default=None)
 def watched(watch: Watch) -> Iterator[None]:
     """Tell ``watch`` of every step of the releases that are made inside; elsewhere nobody is told.
 
-    watch: gets a `Progress` before the first answer, and after each.
+    watch: gets a `Progress` before the first answer and its debit, and after each; after one that watches outside.
     """
-    token = _WATCH.set(watch)
+    outer = _WATCH.get()
+
+    def both(step: Progress) -> None:
+        for each in (outer, watch):
+            if each is not None:
+                each(step)
+
+    token = _WATCH.set(both)
     try:
         yield
     finally:

@@ -182,6 +182,8 @@ class Dialect:
         Whether the first row holds the names of the columns; else they are those of the schema's fields, in order.
     skip_rows : int, default 0
         Lines before the first row.
+    names : tuple of str
+        Those of the columns, where the file has no row of names and the schema's fields are not all of them.
 
     Examples
     --------
@@ -194,6 +196,7 @@ class Dialect:
     encoding: str | None = None
     header: bool = True
     skip_rows: int = 0
+    names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         signs = (self.delimiter, self.quote_char)

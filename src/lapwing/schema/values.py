@@ -23,6 +23,26 @@ from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.groupings.hierarchies import Hierarchy
 from lapwing.schema.scalars import MICROSECONDS, category_key, date_text, datetime_text, quote
 
+_FIRST_DAY: Final = "0001-01-01"
+_LAST_DAY: Final = "9999-12-31"
+
+
+def any_value(field: Field) -> Field:
+    """Return a field that any value of its type fits; what says which values there are is left out."""
+    is_time = field.type in ("date", "datetime")
+    return Field(
+        name=field.name,
+        type=field.type,
+        minimum=_FIRST_DAY if is_time else None,
+        maximum=_LAST_DAY if is_time else None,
+        resolution="day" if is_time else None,
+        required=field.required,
+        special=field.special,
+        missing_values=field.missing_values,
+        reading=field.reading,
+        open=not is_time,
+    )
+
 
 def bounds(field: Field) -> tuple[int | float, int | float]:
     """Return the first and last value of a numeric or date field without categories.

@@ -9,6 +9,7 @@ import typer
 
 from lapwing.cli import options
 from lapwing.cli.console import is_quiet, repeated_line, speaker
+from lapwing.cli.looking import recommendation, said_before_debit
 from lapwing.cli.options import (
     argument,
     number,
@@ -71,6 +72,8 @@ def link(
         Path | None, option("--certificate", "C.json", "Where the certificate goes. Default: PARENTS.certificate.json.")
     ] = None,
     no_certificate: options.NoCertificate = False,
+    check: options.Check = False,
+    misfits: options.Misfits = "0.05",
     quiet: options.Quiet = False,
 ) -> None:
     """Turn two linked private tables into synthetic parents, each with its children."""
@@ -82,13 +85,17 @@ def link(
     told = certificate_target(output[0], certificate, no_certificate=no_certificate)
     targets = [path for path in (model, *output, told) if path is not None]
 
+    from lapwing.schema.linked import LinkedSchema  # noqa: PLC0415
     from lapwing.verbs.linked import synthesize_linked  # noqa: PLC0415
+
+    linked = LinkedSchema.load(schema)
+    hint = recommendation([parent, child], linked, schema, check=check, misfits=misfits)
 
     def made() -> "LinkedRelease":
         return synthesize_linked(
             parent,
             child,
-            schema,
+            linked,
             epsilon=epsilon,
             delta=delta,
             rho=rho,
@@ -103,14 +110,15 @@ def link(
             seed=seed,
         )
 
-    release = produce(
-        made,
-        lambda release, place: _write(release, output, place, model, told, parents),
-        targets,
-        [parent, child, schema, ledger, transcript],
-        way_out=repeated_line,
-        quiet=is_quiet(context, quiet),
-    )
+    with said_before_debit(hint, say):
+        release = produce(
+            made,
+            lambda release, place: _write(release, output, place, model, told, parents),
+            targets,
+            [parent, child, schema, ledger, transcript],
+            way_out=repeated_line,
+            quiet=is_quiet(context, quiet),
+        )
     for line in release.certificate.text().splitlines():
         say(line)
     for what, path in (("parents", output[0]), ("children", output[1]), ("model", model), ("certificate", told)):

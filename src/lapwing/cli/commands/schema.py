@@ -89,17 +89,22 @@ def check(
         raise ParameterError(
             f"{schema} describes one table, got two; leave {child} out, or give a linked schema", code="LW252"
         )
-    checked = Schema.load(schema)
-    print("\n".join([_summary(checked), *declared_text(checked)]))
+    checked = Schema.load(schema) if data is None else Schema.load_draft(schema)
+    is_open = any(field.blank for field in checked.columns)
+    print("\n".join(_still_open(checked) if is_open else [_summary(checked), *declared_text(checked)]))
     if data is None:
         return
 
+    from lapwing.internal.looks import file_cure, remember  # noqa: PLC0415
     from lapwing.internal.schemas import check_declared, check_table  # noqa: PLC0415
     from lapwing.judge.report.page import NOTICE  # noqa: PLC0415
 
     fits = check_table(data, checked).value
     speaker(context, quiet)("internal: the counts are exact and were made by looking at private rows")
-    print("\n".join(["", NOTICE, "", _fits(fits, checked), *_remarks(fits, checked)]))
+    print("\n".join(["", NOTICE, "", _fits(fits, checked), *_remarks(fits, checked, file_cure(data, checked))]))
+    remember([data], checked)
+    if is_open:
+        return
     if checked.rules or checked.public_tables:
         print("\n".join(broken_text(check_declared(data, checked).value)))
     if checked.privacy_unit is None:
@@ -125,10 +130,12 @@ def _check_linked(schema: Path, parent: Path | None, child: Path | None, say: "C
     if parent is None or child is None:
         return
 
+    from lapwing.internal.looks import remember  # noqa: PLC0415
     from lapwing.internal.schemas import check_linked  # noqa: PLC0415
     from lapwing.judge.report.page import NOTICE  # noqa: PLC0415
 
     found = check_linked(parent, child, linked).value
+    remember([parent, child], linked)
     say("internal: the counts are exact and were made by looking at private rows")
     print("\n".join(["", NOTICE]))
     for what, fits, own in (("Parents", found.parent, linked.parent), ("Children", found.child, linked.child)):
@@ -281,20 +288,30 @@ def _units(found: "UnitFit") -> list[str]:
     return [aligned(facts), "", aligned([("maxRows", "rows kept", "rows dropped"), *lines], right=[1, 2]), *said]
 
 
-def _remarks(fits: "Sequence[FieldFit]", schema: "Schema") -> list[str]:
-    """Return one line for each column most of whose cells fit nothing."""
-    found = []
+def _remarks(fits: "Sequence[FieldFit]", schema: "Schema", file_cure: str = "") -> list[str]:
+    """Return one line for each column with misfits that can be cured, or most of whose cells fit nothing."""
+    from lapwing.internal.looks import misfit  # noqa: PLC0415
+
+    found = [f"{file_cure}"] if file_cure and any(fit.misfit for fit in fits) else []
     for fit in fits:
-        field = schema.field(fit.name)
-        wanted = "no category (spelling or case?)" if field.is_categorical else f"no {field.type} (format?)"
         there = fit.cells - fit.missing
-        if 2 * fit.misfit > there:
-            found.append(f"{fit.name}: {fit.misfit} of {there} cells fit {wanted}")
+        if fit.cure or 2 * fit.misfit > there:
+            hint = "spelling or case?" if schema.field(fit.name).is_categorical else "format?"
+            found.append(f"{fit.name}: {fit.misfit} of {there} cells {misfit(schema, fit)}; {fit.cure or hint}")
         if 2 * fit.unlisted > there:
-            found.append(
-                f"{fit.name}: {fit.unlisted} of {there} cells are not listed and go to {quote(field.unlisted)}"
-            )
+            unlisted = quote(schema.field(fit.name).unlisted)
+            found.append(f"{fit.name}: {fit.unlisted} of {there} cells are not listed and go to {unlisted}")
     return found
+
+
+def _still_open(schema: "Schema") -> list[str]:
+    """Return what a draft leaves open, one line for each field."""
+    lines = [(field.name, field.type, ", ".join(field.blank) or "nothing") for field in schema.columns]
+    return [
+        "a draft: any value of its type fits a field that is open",
+        "",
+        aligned([("column", "type", "open"), *lines]),
+    ]
 
 
 # -- What `lapwing schema check` says of rules and public tables.

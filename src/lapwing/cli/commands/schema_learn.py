@@ -8,6 +8,7 @@ import typer
 
 from lapwing.cli import options
 from lapwing.cli.console import Say, aligned, is_quiet, repeated_line, speaker
+from lapwing.cli.looking import look_first
 from lapwing.cli.options import option
 from lapwing.cli.outputs import certificate_target, produce
 from lapwing.errors import ParameterError
@@ -65,6 +66,8 @@ def learn(
     ] = None,
     certificate: options.CertificateOut = None,
     no_certificate: options.NoCertificate = False,
+    check: options.Check = False,
+    misfits: options.Misfits = "0.05",
     quiet: options.Quiet = False,
 ) -> None:
     """Fill in blank bounds and categories with budget."""
@@ -95,6 +98,7 @@ def learn(
     say = speaker(context, quiet)
     for line in outlook(settings, Terms(relation=settings.relation, max_rows=original.max_rows)):
         say(visible(f"At this budget {line}."))
+    look_first([data], original, schema, check=check, misfits=misfits, say=say)
     book = Book(ledger=ledger, dataset=dataset, transcript=transcript)
     targets = [path for path in (output, target) if path is not None]
     found = produce(

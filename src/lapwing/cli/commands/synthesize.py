@@ -9,6 +9,7 @@ import typer
 from lapwing.cli import options
 from lapwing.cli.commands.saved import table_text
 from lapwing.cli.console import Say, echo, is_quiet, note, speaker
+from lapwing.cli.looking import recommendation, said_before_debit
 from lapwing.cli.options import argument, option
 from lapwing.cli.outputs import check_rows, produce_release, read_targets, resume_line, summarize
 from lapwing.errors import DataError, ParameterError
@@ -50,6 +51,8 @@ def synthesize(
     no_certificate: options.NoCertificate = False,
     croissant: options.CroissantOut = None,
     memory: options.MemoryLimit = None,
+    check: options.Check = False,
+    misfits: options.Misfits = "0.05",
     quiet: options.Quiet = False,
 ) -> None:
     """Turn a private table into synthetic rows."""
@@ -67,30 +70,32 @@ def synthesize(
     chosen = mechanism_with(mechanism, settings, checked)
     refuse_private_tables(public_table, data)
     tables = [each for path in public_table for each in read_public_tables(path, public_source)]
-    release = produce_release(
-        lambda: release_of(
-            data,
-            checked,
-            epsilon=epsilon,
-            delta=delta,
-            rho=rho,
-            mechanism=chosen,
-            neighbours=neighbours,
-            expected_rows=expected_rows,
-            ledger=ledger,
-            dataset=dataset,
-            transcript=transcript,
-            seed=seed,
-            public_tables=tables,
-            memory=memory,
-        ),
-        targets,
-        [data, schema, ledger, transcript, *public_table],
-        rows=rows,
-        seed=None,
-        way_out=lambda kept: resume_line(kept, data, targets, rows=rows, seed=None, memory=memory),
-        quiet=silent,
-    )
+    hint = recommendation([data], checked, schema, check=check, misfits=misfits)
+    with said_before_debit(hint, say):
+        release = produce_release(
+            lambda: release_of(
+                data,
+                checked,
+                epsilon=epsilon,
+                delta=delta,
+                rho=rho,
+                mechanism=chosen,
+                neighbours=neighbours,
+                expected_rows=expected_rows,
+                ledger=ledger,
+                dataset=dataset,
+                transcript=transcript,
+                seed=seed,
+                public_tables=tables,
+                memory=memory,
+            ),
+            targets,
+            [data, schema, ledger, transcript, *public_table],
+            rows=rows,
+            seed=None,
+            way_out=lambda kept: resume_line(kept, data, targets, rows=rows, seed=None, memory=memory),
+            quiet=silent,
+        )
     summarize(release, targets, say)
     if epsilon is not None and delta is None:
         _say_what_delta_gains(say, release.certificate, epsilon)

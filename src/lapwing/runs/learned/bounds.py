@@ -4,8 +4,9 @@ Two rounds of one-way tables: the coarse groups (decades of magnitudes, decades 
 outermost groups that hold more than noise.
 """
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
 
@@ -49,6 +50,8 @@ TOLERANCE: Final = Fraction(1, 100)
 """The part of the rows that may lie beyond a bound for all that the fine cells say; a wider bound is better than
 losing more. Chosen by the errors of releases, see docs/learn.md."""
 
+_SURE: Final = 4  # standard deviations: what noise alone makes of nothing once in 30,000 fields
+
 Run = tuple[int, int]
 
 
@@ -57,20 +60,30 @@ class LearnedBounds:
     """Hold what noisy counts say about the bounds of one field.
 
     minimum, maximum: as the field's type wants them, dates as ISO text; None where nothing was found; unseen: with 95 %
-    confidence at most so many rows lie beyond each end; where nothing was found, have a value at all.
+    confidence at most so many rows lie beyond each end; where nothing was found, have a value at all; unread: at least
+    so many rows, by noisy counts less four standard deviations, are missing or cannot be read; values: the noisy number
+    of the others.
     """
 
     minimum: int | float | str | None
     maximum: int | float | str | None
     is_found: bool
     unseen: int
+    unread: int = 0
+    values: int = 0
+
+    @property
+    def is_mostly_unread(self) -> bool:
+        """Whether more cells are missing or cannot be read than have a value."""
+        return self.unread > max(self.values, 0 if self.is_found else self.unseen)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Cells:
     """Hold the noisy counts of neighbouring cells, their edges (one more), and the law of the noise.
 
-    `before` and `after` are the counts of all that lies beside them, none or one each.
+    `before` and `after` are the counts of all that lies beside them, none or one each; `last` is that of cells that are
+    missing or cannot be read.
     """
 
     edges: np.ndarray
@@ -78,6 +91,17 @@ class _Cells:
     noise: NoiseLaw
     before: np.ndarray
     after: np.ndarray
+    last: int
+
+    @property
+    def unread(self) -> int:
+        """At least so many cells are missing or cannot be read."""
+        return max(0, math.floor(self.last - _SURE * self.noise.sd))
+
+    @property
+    def values(self) -> int:
+        """The noisy number of cells that have a value."""
+        return max(0, int(self.before.sum() + self.counts.sum() + self.after.sum()))
 
     def place(self, code: int) -> int:
         """Return which cell begins at a code; the number of cells for the code after the last."""
@@ -133,7 +157,9 @@ def learn_bounds(
     )
     by_place = dict(zip(found, seconds, strict=True))
     return tuple(
-        _nothing(first) if end is None else _bounds(grid, end, by_place[place])
+        _nothing(first)
+        if end is None
+        else replace(_bounds(grid, end, by_place[place]), unread=first.unread, values=first.values)
         for place, (grid, first, end) in enumerate(zip(grids, firsts, ends, strict=True))
     )
 
@@ -168,6 +194,7 @@ def _cells(edges: np.ndarray, answer: NoisyCounts, place: slice, grid: SearchGri
         noise=answer.noise,
         before=regular[: place.start],
         after=regular[place.stop :],
+        last=int(answer.counts[-1]),
     )
 
 
@@ -251,4 +278,4 @@ def _left(allowed: int, beyond: int) -> int:
 def _nothing(cells: _Cells) -> LearnedBounds:
     """Return what is known where noise explains everything: how few values there are."""
     unseen = most_rows(cells.noise, np.concatenate((cells.before, cells.counts, cells.after)), GAMMA)
-    return LearnedBounds(minimum=None, maximum=None, is_found=False, unseen=unseen)
+    return LearnedBounds(minimum=None, maximum=None, is_found=False, unseen=unseen, unread=cells.unread)

@@ -102,8 +102,10 @@ def _made(
     name = quote(field.name)
     if isinstance(found, LearnedBounds):
         if found.is_found:
-            return with_bounds(field, found), _reached(field, found)
+            return with_bounds(field, found), (*_reached(field, found), *_unread(field, found))
         stays = "stays blank" if field.blank else "keeps its bounds"
+        if found.is_mostly_unread:
+            return field, _unread(field, found, f", so that it {stays}")
         way_out = "learn fewer fields at once, give a larger budget, or write bounds that are public knowledge"
         return field, (f"field {name}: the noise hides where its values lie, so that it {stays}; {way_out}",)
 
@@ -119,6 +121,14 @@ def _made(
     )
     way_out = "learn fewer fields at once, give a larger budget, or list them yourself"
     return with_categories(field, found, None), (f"field {name}: {note}; {way_out}",)
+
+
+def _unread(field: Field, found: LearnedBounds, so_that: str = "") -> tuple[str, ...]:
+    """Return what has to be said where most cells cannot be read; more budget changes nothing then."""
+    if not found.is_mostly_unread:
+        return ()
+    way_out = "`lapwing schema check` on the draft and the table shows why (internal, free)"
+    return (f"field {quote(field.name)}: most cells are missing or are no {field.type}{so_that}; {way_out}",)
 
 
 def _reached(field: Field, found: LearnedBounds) -> tuple[str, ...]:

@@ -21,10 +21,10 @@ from lapwing.schema.groupings.category_trees import Prefixes
 from lapwing.schema.purchases import MOST_PURCHASES
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
+from lapwing.schema.values import any_value
 
 _MOST_QUANTILE: Final = Fraction(1, 4)
 _MOST_BYTES: Final = 64 * 2**20
-_FIRST_DAY, _LAST_DAY = "0001-01-01", "9999-12-31"
 
 Dictionaries = Mapping[str, tuple[str, ...]]
 
@@ -303,18 +303,7 @@ def opened_field(field: Field) -> Field:
         )
     if field.type == "boolean":
         raise SchemaError(f"field {quote(field.name)}: the values of a boolean are known; leave it out", code="LW271")
-    is_time = field.type in ("date", "datetime")
-    return Field(
-        name=field.name,
-        type=field.type,
-        minimum=_FIRST_DAY if is_time else None,
-        maximum=_LAST_DAY if is_time else None,
-        resolution="day" if is_time else None,
-        required=field.required,
-        special=field.special,
-        missing_values=field.missing_values,
-        open=not is_time,
-    )
+    return any_value(field)
 
 
 def opened_schema(schema: Schema, fields: Sequence[str], dictionaries: Mapping[str, tuple[str, ...]]) -> Schema:
@@ -337,7 +326,8 @@ def opened_schema(schema: Schema, fields: Sequence[str], dictionaries: Mapping[s
             found.append(_readable(field, dictionaries.get(field.name)))
         elif unit is not None and field.name == unit.field:
             found.append(_naming(field))
-    return Schema(fields=tuple(found), privacy_unit=unit, name=schema.name)
+    dialect = replace(schema.dialect, names=tuple(field.name for field in schema.fields))
+    return Schema(fields=tuple(found), privacy_unit=unit, name=schema.name, dialect=dialect)
 
 
 def _readable(field: Field, dictionary: tuple[str, ...] | None) -> Field:
