@@ -16,6 +16,7 @@ from lapwing.verbs import front
 # Command, its line, and whether it is built. A command that is built offers the options of its line and those of MORE,
 # and --help; one that is not yet built is not shown.
 CONTRACT = {
+    "start": ("start DATA", True),
     "demo": ("demo", True),
     "mechanisms": ("mechanisms", True),
     "explain": ("explain CODE", True),
@@ -69,6 +70,7 @@ OF_SHELLS = {"--install-completion", "--show-completion"}
 
 # What the lines leave open. `-o` is also spelt `--output`.
 MORE = {
+    "start": "-o",
     "demo": "-o --quiet",
     "explain": "--list",
     "schema check": "--quiet",

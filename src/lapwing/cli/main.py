@@ -22,6 +22,7 @@ from lapwing.cli.commands.saved import answers, query, sample
 from lapwing.cli.commands.schema import schema_app
 from lapwing.cli.commands.schema_convert import convert
 from lapwing.cli.commands.schema_learn import learn
+from lapwing.cli.commands.start import start
 from lapwing.cli.commands.synthesize import demo, plan, resume, synthesize
 from lapwing.cli.console import (
     INTERRUPT_STATUS,
@@ -51,6 +52,7 @@ app = typer.Typer(
     invoke_without_command=True,
 )
 for command in (
+    start,
     demo,
     mechanisms,
     explain,

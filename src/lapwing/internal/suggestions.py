@@ -7,7 +7,7 @@ markers of a fixed public list: that a column of numbers has "NA" among them is 
 import datetime as dt
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Final
@@ -89,6 +89,17 @@ def suggest(data: object, drafted: Schema) -> Internal[tuple[Suggestion, ...]]:
         for named in (named for sign, named in _SEPARATORS.items() if sign in found[0].name):
             found = (replace(found[0], advice=(f"is {named} the separator of the file? read the file with it",)),)
     return Internal(found)
+
+
+@private_boundary
+def frequent_texts(data: object, drafted: Schema, name: str, most: int) -> Internal[tuple[tuple[str, int], ...]]:
+    """Return the most frequent texts of a column among the first rows, each with its count."""
+    chunk: Mapping[str, RawColumn] = next(iter(open_table(data, drafted).chunks([name], MOST_ROWS)), {})
+    cells = chunk.get(name)
+    if not isinstance(cells, Texts):
+        return Internal(())
+    found = cells.values.drop_nulls().value_counts(sort=True).head(most)
+    return Internal(tuple(found.iter_rows()))
 
 
 def _values(cells: RawColumn, field: Field) -> pl.Series:

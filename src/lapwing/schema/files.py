@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, Final, cast
 
 from lapwing.errors import SchemaError
+from lapwing.schema.catalogue import with_domain
 from lapwing.schema.checks import RANGED_TYPES, check_list, check_name, field_error, is_encodable, repeated
 from lapwing.schema.fields import Field, FieldType
 from lapwing.schema.groupings.category_trees import tree_to_dict
@@ -138,7 +139,7 @@ _SETTINGS: Final = {
 _FIELD_KEYS: Final = frozenset(
     {
         *("name", "type", "constraints", "categories", "role", "missingValues", *_SETTINGS),
-        *READING_KEYS,
+        *("domain", *READING_KEYS),
     }
 )
 _CONSTRAINT_KEYS: Final = frozenset({"minimum", "maximum", "enum", "required"})
@@ -214,6 +215,7 @@ def field_from(value: object, table_missing_values: object = None) -> Field:
     name = check_name(source.get("name"))
     where = f"field {quote(name)}"
     _check_keys(source, _FIELD_KEYS, where, inner=_INNER_KEYS)
+    source = with_domain(name, source)
     given = source.get("constraints")
     constraints = check_object({} if given is None else given, f"{where}: constraints")
     _check_keys(constraints, _CONSTRAINT_KEYS, f"{where}: constraints")

@@ -1,0 +1,78 @@
+"""A small catalogue of public domains, for fields to refer to: ``"domain": "human-age"``. Each entry has its source."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from lapwing.schema.checks import field_error
+from lapwing.schema.scalars import quote
+
+_FILE: Final = Path(__file__).with_name("catalogue.json")
+_NUMBERS: Final = ("integer", "number")  # an entry of one serves columns of the other too
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A public domain.
+
+    words: those that columns of this kind are often named by; keys: what it says of a field, in the file format.
+    """
+
+    name: str
+    title: str
+    words: tuple[str, ...]
+    keys: Mapping[str, Any]
+    source: str
+
+
+@cache
+def catalogue() -> dict[str, Entry]:
+    """Return the entries by their names."""
+    found = json.loads(_FILE.read_text(encoding="utf-8"))
+    return {
+        name: Entry(
+            name=name, title=each["title"], words=tuple(each["words"]), keys=each["field"], source=each["source"]
+        )
+        for name, each in found.items()
+    }
+
+
+def entries_for(column: str, kind: str) -> list[Entry]:
+    """Return the entries that the name of a column of some type speaks for.
+
+    >>> [entry.name for entry in entries_for("Age (years)", "integer")]
+    ['human-age']
+    """
+    words = {word.lower() for word in re.findall(r"[^\W\d_]+", column)}
+    return [entry for entry in catalogue().values() if words.intersection(entry.words) and _is_alike(kind, entry)]
+
+
+def with_domain(name: str, source: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a field in the file format with what its ``domain`` says; its own keys come first.
+
+    >>> with_domain("age", {"name": "age", "domain": "human-age"})["constraints"]
+    {'minimum': 0, 'maximum': 120}
+    """
+    named = source.get("domain")
+    if named is None:
+        return source
+    entry = catalogue().get(named) if isinstance(named, str) else None
+    if entry is None:
+        known = ", ".join(catalogue())
+        raise field_error(name, f"domain {quote(named)} is not in the catalogue; choose one of {known}", "LW207")
+    own = {key: value for key, value in source.items() if key != "domain" and value is not None}
+    kind = own.get("type", entry.keys["type"])
+    if not _is_alike(kind, entry):
+        raise field_error(name, f"domain {quote(named)} is for type {entry.keys['type']}, got {quote(kind)}", "LW207")
+    given, found = own.get("constraints", {}), {"provenance": "public", **entry.keys, **own}
+    if isinstance(given, Mapping):  # anything else is refused by name later
+        found["constraints"] = {**entry.keys.get("constraints", {}), **given}
+    return found
+
+
+def _is_alike(kind: object, entry: Entry) -> bool:
+    return kind == entry.keys["type"] or (kind in _NUMBERS and entry.keys["type"] in _NUMBERS)

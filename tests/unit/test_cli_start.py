@@ -1,0 +1,121 @@
+"""`lapwing start`: a stranger's file becomes an evaluated release by answers alone, and goes on where it stopped."""
+
+import io
+import json
+import random
+
+import polars as pl
+import pytest
+
+from helpers.command import lapwing
+from lapwing.schema.catalogue import catalogue
+from lapwing.schema.schemas import Schema
+
+HEADER = "Nr;Geschlecht;Alter;Größe;Kosten;Aufnahme;Ort;geheilt;Notiz"
+ANSWERS = ["y", "id", "w, m", "", "", "0..100000", "2010-01-01..2025-12-31", "buy", "ja, nein, k.A.", "drop", "y"]
+PAID = ["50", "1e-9", "100", "n"]  # far above noise
+
+
+def decimal(number, digits=1):
+    return f"{number:,.{digits}f}".translate(str.maketrans(",.", ".,"))
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """Write a file as offices do: semicolons, latin-1, decimal commas, thousands, German dates, NA, an id and notes."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    rng = random.Random(1)
+    lines = [HEADER]
+    for number in range(600):
+        age = "NA" if number % 30 == 0 else decimal(rng.uniform(20, 90))
+        costs, height = decimal(rng.lognormvariate(8, 1), 2), decimal(rng.gauss(1.7, 0.1), 2)
+        day = f"{rng.randint(1, 28):02d}.{rng.randint(1, 12):02d}.{rng.randint(2015, 2022)}"
+        town, cured = rng.choice(["Köln", "Straßburg"]), rng.choice(["ja", "nein", "k.A."])
+        cells = [str(1000 + number), rng.choice("mw"), age, height, costs, day, town, cured, f'"frei; text {number}"']
+        lines.append(";".join(cells))
+    (tmp_path / "patients.csv").write_bytes("\r\n".join(lines).encode("latin-1"))
+    return tmp_path
+
+
+def start(monkeypatch, *answers):
+    monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{answer}\n" for answer in answers)))
+    return lapwing("start", "patients.csv")
+
+
+def test_a_stranger_s_file_becomes_a_release_by_answers_alone(place, monkeypatch):
+    said = start(monkeypatch, *ANSWERS, *PAID)
+
+    assert said.status == 0, said.err
+    rows = pl.read_csv("patients.synthetic.csv")
+    assert rows.columns == ["Nr", "Geschlecht", "Alter", "Größe", "Kosten", "Aufnahme", "Ort", "geheilt"]
+    assert 0.25 < (rows["geheilt"] == "ja").mean() < 0.42
+    assert 50 < rows["Alter"].mean() < 60
+    assert rows["Aufnahme"].str.contains(r"^20[12][0-9]-[0-9]{2}-[0-9]{2}$").drop_nulls().all()
+    schema = Schema.load("patients.learned.json")
+    assert {name: schema.field(name).provenance for name in ("Alter", "Kosten", "Größe", "Ort")} == {
+        **{"Alter": "public", "Kosten": "public"},
+        **{"Größe": "dp", "Ort": "dp"},
+    }
+    assert schema.dialect.to_dict() == {"delimiter": ";", "encoding": "cp1252"}
+    assert json.loads((place / "patients.synthetic.csv.certificate.json").read_text())["ledger"] is not None
+    assert "spent         epsilon 0 " not in lapwing("ledger", "show", "--ledger", "patients.budget.db").out
+    assert (place / "patients.report.html").exists()
+
+    # Each step shows the plain command that does the same.
+    shown = [line.removeprefix("$ lapwing ").split()[:2] for line in said.err.splitlines() if line.startswith("$ ")]
+    assert [each[0] if each[0] not in ("schema", "ledger") else " ".join(each) for each in shown] == [
+        *("schema draft", "schema check", "ledger init", "schema learn", "synthesize", "report"),
+    ]
+
+
+def test_what_was_answered_is_kept_where_a_start_is_left(place, monkeypatch):
+    left = start(monkeypatch, *ANSWERS)  # the input ends where a budget is asked for
+
+    assert left.status == 130
+    assert not (place / "patients.budget.db").exists()
+    again = start(monkeypatch, "y", "50", "1e-9", "too much")
+    assert again.status == 1
+    assert "patients.schema.json is there from an earlier start, and is used." in again.err
+
+
+def test_no_text_of_a_cell_is_shown_unless_its_owner_asks_to_look(place, monkeypatch):
+    hidden = start(monkeypatch, *ANSWERS)
+    (place / "patients.schema.json").unlink()
+    shown = start(monkeypatch, *ANSWERS[:7], "look", *ANSWERS[7:])
+
+    assert "Straßburg" not in hidden.err + hidden.out
+    assert "Straßburg" in shown.err
+    assert "internal - do not publish" in shown.err
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ("0..x", "write a range such as 0..120"),
+        ("120..0", "minimum 120 is above"),
+        ("?", "LOW..HIGH from public knowledge"),
+        ("list", "ISO 3166-1 alpha-2"),
+        ("currency", 'domain "currency" is for type string'),
+    ],
+)
+def test_an_answer_that_is_none_is_told_so_and_asked_again(place, monkeypatch, answer, says):
+    said = start(monkeypatch, *ANSWERS[:3], answer, *ANSWERS[3:])
+
+    assert says in said.err
+    assert Schema.load_draft("patients.schema.json").field("Alter").maximum == 120
+
+
+def test_rows_of_one_person_are_protected_together(place, monkeypatch):
+    start(monkeypatch, "n", "Nr", "3", *ANSWERS[2:])
+
+    assert Schema.load_draft("patients.schema.json").unit_label == "Nr:3"
+
+
+def test_every_entry_of_the_catalogue_is_a_field_and_names_its_source():
+    for name, entry in catalogue().items():
+        (field,) = Schema.from_dict({"fields": [{"name": "x", "domain": name}]}).fields
+        assert (field.provenance, bool(entry.source)) == ("public", True)
+    assert len(catalogue()["country-2"].keys["categories"]) == 249
+    narrowed = Schema.from_dict({"fields": [{"name": "x", "domain": "human-age", "constraints": {"minimum": 18}}]})
+    assert (narrowed.field("x").minimum, narrowed.field("x").maximum) == (18, 120)
