@@ -157,3 +157,33 @@ def test_a_draft_can_be_checked_against_its_table(place):
 
     assert said.status == 0
     assert said.out.splitlines()[-1] == 'charges: 40 of 40 cells are no integer; write "groupChar": "," in its field'
+
+
+def test_manners_of_the_first_hour(place):
+    write(place, {})
+
+    missing = lapwing("synthesize", "rows.csv", "--epsilon", "1", "-o", "out.csv")
+    (place / "table.parquet").write_bytes(b"PAR1 and so on PAR1")
+    table = lapwing("synthesize", "rows.csv", "--schema", "table.parquet", "--epsilon", "1", "-o", "out.csv")
+    helped = lapwing("synthesize", "rows.csv", "--schema", "s.json", "--epsilon", "1", "-o", "out.csv", "--set", "help")
+    spelt = lapwing(
+        "plan", "--schema", "s.json", "--expected-rows", "40", "--epsilon", "1", "--neighbors", "replace-one"
+    )
+
+    assert (missing.status, missing.code) == (2, "LW903")
+    assert "`lapwing start DATA` asks for it, `lapwing schema draft DATA` drafts it" in missing.error
+    assert "is a table in Parquet; give the schema here and the table as DATA" in table.error
+    assert helped.status == 0
+    assert "rounds : int" in helped.out
+    assert not (place / "out.csv").exists()
+    assert "replace-one neighbours" in spelt.out
+
+
+def test_lists_are_written_with_commas_too(place):
+    write(place, {})
+    assert synthesize("--model", "m.lapwing").status == 0
+
+    said = lapwing("query", "m.lapwing", "--column", "town,smokes")
+
+    assert said.out.split()[:2] == ["town", "smokes"]
+    assert said.out == lapwing("query", "m.lapwing", "--column", "town", "--column", "smokes").out

@@ -171,6 +171,8 @@ def _verdict(error: Exception | KeyboardInterrupt) -> tuple[str, str, int]:
 def _usage(error: Exception) -> str:
     """Return what is wrong with the command line, and where help is."""
     said = " ".join(str(error.format_message()).split()).rstrip(".")  # type: ignore[attr-defined]
+    if said.startswith("Missing option '--schema'"):
+        said += ", which describes the table; `lapwing start DATA` asks for it, `lapwing schema draft DATA` drafts it"
     context = getattr(error, "ctx", None)
     path = "lapwing" if context is None else context.command_path
     return f"{said[:1].lower()}{said[1:]}; see '{path} --help'"

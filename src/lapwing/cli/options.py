@@ -98,6 +98,15 @@ Quiet = Annotated[bool, flag("--quiet", "Show only warnings and errors.")]
 Model = Annotated[Path, argument("M.lapwing", "A saved model.")]
 
 
+def listed(texts: Iterable[str], known: Iterable[str]) -> list[str]:
+    """Return the names that texts give; a text that is no known name is a list with commas."""
+    names = set(known)
+    found: list[str] = []
+    for text in texts:
+        found += [text] if text in names else [name.strip() for name in text.split(",") if name.strip()] or [text]
+    return found
+
+
 def refuse_existing(output: Path) -> None:
     """Refuse to replace a schema."""
     if output.exists():
@@ -178,7 +187,8 @@ _EXPECTED_ROWS = number("--expected-rows", "N", "Your public guess of the number
 ExpectedRows = Annotated[int | None, _EXPECTED_ROWS]
 ExpectedRowsNeeded = Annotated[int, _EXPECTED_ROWS]
 Neighbours = Annotated[
-    str, option("--neighbours", "R", "Neighbour relation: add-remove or replace-one.", autocompletion=relations)
+    str,
+    option("--neighbours --neighbors", "R", "Neighbour relation: add-remove or replace-one.", autocompletion=relations),
 ]
 LedgerFile = Annotated[
     Path | None, option("--ledger", "L", "Debit this ledger (see `lapwing ledger init`) before any noise is drawn.")
@@ -201,4 +211,4 @@ PublicTableFiles = Annotated[
 PublicSource = Annotated[
     str | None, option("--public-source", "TEXT", "Who published the CSV files of --public-table.")
 ]
-MechanismSettings = Annotated[list[str], option("--set", "KEY=VALUE", "A setting of the mechanism; repeat for more.")]
+MechanismSettings = Annotated[list[str], option("--set", "KEY=VALUE", "A setting of the mechanism, or `help`; repeat.")]

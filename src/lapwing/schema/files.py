@@ -19,6 +19,8 @@ from lapwing.schema.groupings.category_trees import tree_to_dict
 from lapwing.schema.reading import DIALECT_KEYS, READING_KEYS, Dialect, dialect_from, reading_from
 from lapwing.schema.scalars import category_key, quote
 
+_PARQUET: Final = b"PAR1"
+
 MAX_BYTES: Final = 64 * 2**20
 """Largest schema file that is read."""
 
@@ -46,6 +48,9 @@ def read_content(path: str | os.PathLike[str], kind: str) -> bytes:
 
 def parse_json(content: bytes, what: str) -> object:
     """Return the value that JSON bytes hold; `what` begins each error sentence."""
+    if content.startswith(_PARQUET):
+        way_out = "give the schema here and the table as DATA; `lapwing schema draft` makes a schema of a table"
+        raise SchemaError(f"{what} is a table in Parquet; {way_out}", code="LW202")
     try:
         return json.loads(
             content.decode("utf-8-sig"),

@@ -45,7 +45,8 @@ def evaluate(
         ),
     ] = None,
     by: Annotated[
-        list[str] | None, option("--by", "COLUMN", "Also judge each group of rows by this column; repeat to cross.")
+        list[str] | None,
+        option("--by", "COLUMN", "Also judge each group of rows by this column; repeat, or write commas, to cross."),
     ] = None,
     test: Annotated[
         Path | None,
@@ -68,12 +69,15 @@ def evaluate(
 ) -> None:
     """Compare a synthetic table with the real one (internal; with a budget, releasable)."""
     from lapwing.judge.report.page import check_installed  # noqa: PLC0415
+    from lapwing.runs.settings import usable_schema  # noqa: PLC0415
     from lapwing.verbs.evaluate import evaluate as evaluation_of  # noqa: PLC0415
 
     if report is not None:
         options.check_html(report)
         check_installed()
 
+    checked = usable_schema(schema)
+    groups = options.listed(by or (), [field.name for field in checked.fields])
     forms = [(path, form) for path, form in ((metrics, _json), (report, _html)) if path is not None]
     inputs = [path for path in (real, synthetic, schema, model, test, ledger, transcript) if path is not None]
     bought: dict[str, Any] = {
@@ -92,7 +96,7 @@ def evaluate(
         places = stack.enter_context(whole_files([path for path, _ in forms], inputs)) if forms else ()
         with shown_progress(quiet=is_quiet(context, quiet), first="reading", of="of the steps done"):
             found = evaluation_of(
-                real, synthetic, schema, target=target, by=by or (), test=test, model=model, seed=seed, **bought
+                real, synthetic, checked, target=target, by=groups, test=test, model=model, seed=seed, **bought
             )
         print(found.summary())  # first: what was bought is not lost with a file that cannot be written
         for place, (_, form) in zip(places, forms, strict=True):

@@ -212,7 +212,9 @@ def number_or_measured(text: str) -> int | Literal["measured"]:
 def query(
     context: typer.Context,
     model: options.Model,
-    column: Annotated[list[str], option("--column", "NAME", "A column of the table; repeat for more columns.")],
+    column: Annotated[
+        list[str], option("--column", "NAME", "A column of the table; repeat, or write commas, for more.")
+    ],
     groups: Annotated[
         str,
         option(
@@ -236,6 +238,7 @@ def query(
     from lapwing.release.loading import load  # noqa: PLC0415
 
     release = load(model)
+    column = options.listed(column, [field.name for field in release.schema.fields])
     table = release.query(column, wanted, confidence, weighted=weighted)
     print(table_text(table, len(column)))
     missing = table[table.columns[len(column) + LOWER]].null_count()

@@ -17,7 +17,6 @@ from lapwing.schema.scalars import visible
 if TYPE_CHECKING:
     from lapwing.runs.learned.running import LearnedDomain
     from lapwing.schema.fields import Field
-    from lapwing.schema.schemas import Schema
 
 
 _UNRECORDED = (
@@ -90,7 +89,7 @@ def learn(
         epsilon=epsilon,
         delta=delta,
         rho=rho,
-        fields=_names([*fields, *context.args], original) or None,
+        fields=options.listed([*fields, *context.args], [field.name for field in original.fields]) or None,
         dictionaries=_dictionaries(dictionary),
         quantile=quantile,
         neighbours=neighbours,
@@ -120,15 +119,6 @@ def _write(found: "LearnedDomain", place: Mapping[Path, Path]) -> None:
     found.schema.save(first)
     for each in more:
         each.write_text(found.certificate.to_json(), encoding="utf-8", newline="\n")
-
-
-def _names(texts: Sequence[str], schema: "Schema") -> list[str]:
-    """Return the fields that are named; a text that is no field's name is a list with commas."""
-    known = {field.name for field in schema.fields}
-    found: list[str] = []
-    for text in texts:
-        found += [text] if text in known else [name.strip() for name in text.split(",") if name.strip()] or [text]
-    return found
 
 
 def _dictionaries(texts: Sequence[str]) -> dict[str, Path]:

@@ -1,5 +1,6 @@
 """`lapwing synthesize`, its plan, its resumption and the demonstration of it."""
 
+import inspect
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -105,6 +106,10 @@ def mechanism_with(name: str | None, settings: Sequence[str], schema: "Schema") 
     """Return the mechanism with its settings as the command line gives them."""
     from lapwing.mechanisms.registry import default_mechanism, make_mechanism  # noqa: PLC0415
 
+    chosen = default_mechanism(schema).name if name is None else name
+    if "help" in settings:
+        print(_settings_text(type(make_mechanism(chosen, {}))))
+        raise typer.Exit
     values: dict[str, str] = {}
     for text in settings:
         key, equals, value = text.partition("=")
@@ -113,7 +118,13 @@ def mechanism_with(name: str | None, settings: Sequence[str], schema: "Schema") 
         if key in values:
             raise ParameterError(f"setting {key} is given twice; give it once", code="LW307")
         values[key] = value
-    return make_mechanism(default_mechanism(schema).name if name is None else name, values)
+    return make_mechanism(chosen, values)
+
+
+def _settings_text(kind: type) -> str:
+    """Return the settings of a mechanism as its docstring explains them."""
+    parts = (inspect.getdoc(kind) or "").split("Parameters\n----------\n")
+    return f"Settings of {kind.__name__}, each as --set KEY=VALUE:\n\n" + parts[-1].split("\n\n")[0]
 
 
 def _say_what_delta_gains(say: Say, certificate: "Certificate", epsilon: str) -> None:
