@@ -8,6 +8,7 @@ from typing import Any, Final
 from lapwing.errors import SchemaError
 from lapwing.schema.checks import is_encodable
 from lapwing.schema.fields import Field, FieldType
+from lapwing.schema.reading import PLAIN_FILE, Dialect, Reading, reading_from
 from lapwing.schema.scalars import category_key, finite_number, parse_date, parse_datetime, quote
 from lapwing.schema.schemas import PrivacyUnit, Schema
 
@@ -67,6 +68,7 @@ def converted(
     unit: PrivacyUnit | None = None,
     lacks: Iterable[Lack] = (),
     notes: Iterable[str] = (),
+    dialect: Dialect = PLAIN_FILE,
 ) -> Converted:
     """Return what a reader made, with a lack for each blank domain, as a draft where there is any lack.
 
@@ -81,7 +83,9 @@ def converted(
     in_order = tuple(sorted(missing, key=lambda lack: places.get(lack.field, -1)))
     title = name if is_encodable(name) else ""
     questions = tuple(lack.question for lack in in_order if not lack.is_blank)
-    schema = Schema(fields=listed, privacy_unit=unit, is_draft=bool(in_order), name=title, questions=questions)
+    schema = Schema(
+        fields=listed, privacy_unit=unit, is_draft=bool(in_order), name=title, questions=questions, dialect=dialect
+    )
     return Converted(schema, form, in_order, tuple(notes))
 
 
@@ -176,6 +180,14 @@ def bound_of(value: object, kind: FieldType) -> int | float | str | None:
         return number_of(value)
     parse = parse_date if kind == "date" else parse_datetime
     return value if isinstance(value, str) and parse(value) is not None else None
+
+
+def reading_of(kind: FieldType, **keys: object) -> Reading | None:
+    """Return how cells are written, by keys of a field in the file format; None where a schema cannot say so."""
+    try:
+        return reading_from("", {"type": kind, **keys})
+    except SchemaError:
+        return None
 
 
 def is_written_whole(value: object) -> bool:
