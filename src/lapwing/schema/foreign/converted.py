@@ -8,9 +8,14 @@ from typing import Any, Final
 from lapwing.errors import SchemaError
 from lapwing.schema.checks import is_encodable
 from lapwing.schema.fields import Field, FieldType
-from lapwing.schema.reading import PLAIN_FILE, Dialect, Reading, reading_from
+from lapwing.schema.reading import DIALECT_KEYS, PLAIN_FILE, Dialect, Reading, dialect_from, reading_from
 from lapwing.schema.scalars import category_key, finite_number, parse_date, parse_datetime, quote
 from lapwing.schema.schemas import PrivacyUnit, Schema
+
+WRITTEN_OTHERWISE: Final = (
+    "the file is not written as plain CSV; write it with commas, double quotes, and one line of names"
+)
+_USUAL: Final = {"delimiter": (",",), "encoding": ("utf-8", "UTF-8", "utf8", None)}
 
 UNIT_LACK: Final = "whose rows are protected together"
 
@@ -186,6 +191,20 @@ def reading_of(kind: FieldType, **keys: object) -> Reading | None:
     """Return how cells are written, by keys of a field in the file format; None where a schema cannot say so."""
     try:
         return reading_from("", {"type": kind, **keys})
+    except SchemaError:
+        return None
+
+
+def dialect_of(about: Mapping[str, Any], others: Mapping[str, Any]) -> Dialect | None:
+    """Return how a file is written, by keys of the file format; None where a schema cannot say so.
+
+    others: further keys of another tool, and the values at which they say nothing.
+    """
+    if any(about.get(key, usual) != usual for key, usual in others.items()):
+        return None
+    found = {key: about[key] for key in DIALECT_KEYS & about.keys() if about[key] not in _USUAL.get(key, ())}
+    try:
+        return dialect_from(found)
     except SchemaError:
         return None
 

@@ -12,22 +12,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
-from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field, FieldType
 from lapwing.schema.files import check_object
 from lapwing.schema.foreign.converted import (
+    WRITTEN_OTHERWISE,
     Converted,
     Remarks,
     bound_of,
     chosen_table,
     converted,
+    dialect_of,
     flag,
     missing_texts,
     reading_of,
     refusal,
     text_or_empty,
 )
-from lapwing.schema.reading import DIALECT_KEYS, PLAIN, PLAIN_FILE, Dialect, Reading, dialect_from
+from lapwing.schema.reading import PLAIN, PLAIN_FILE, Dialect, Reading
 from lapwing.schema.scalars import quote
 
 FORMAT: Final = "CSVW metadata"
@@ -64,11 +65,10 @@ _DATE_PARTS: Final = {
 }
 _NUMBER_PATTERN: Final = re.compile("[#0,.+;E-]*")
 _LONGEST_FORMAT: Final = 200
-_USUAL: Final = {"delimiter": (",",), "encoding": ("utf-8", "UTF-8")}
 # What a dialect may say that a schema cannot, where it is not this.
 _PLAIN_CSV: Final = {
     **{"doubleQuote": True, "skipColumns": 0, "skipBlankRows": False, "skipInitialSpace": False, "trim": False},
-    **{"commentPrefix": "#"},
+    **{"commentPrefix": "#", "headerRowCount": 1},
 }
 _FIELD_LIKE: Final = ("datatype", "null", "required", "separator")
 # A pattern that is a list of plain words says exactly what a list of categories says.
@@ -340,15 +340,10 @@ def _note_the_rest(schema: Mapping[str, Any], remarks: Remarks) -> None:
 
 def _dialect(about: object, remarks: Remarks) -> Dialect:
     """Return how the file is written; plain CSV, with a remark, where a schema cannot say so."""
-    if about is None:
-        return PLAIN_FILE
-    if isinstance(about, Mapping) and all(about.get(key, usual) == usual for key, usual in _PLAIN_CSV.items()):
-        found = {key: about[key] for key in DIALECT_KEYS & about.keys() if about[key] not in _USUAL.get(key, ())}
-        rows = about.get("headerRowCount", 1)
-        if rows in (0, 1):
-            try:
-                return dialect_from(found if rows else found | {"header": False})
-            except SchemaError:
-                pass
-    remarks.add("the file is not written as plain CSV; write it with commas, double quotes, and one line of names")
-    return PLAIN_FILE
+    stated = {} if about is None else about
+    if isinstance(stated, Mapping) and stated.get("headerRowCount") == 0:
+        stated = {**stated, "header": False, "headerRowCount": 1}
+    found = dialect_of(stated, _PLAIN_CSV) if isinstance(stated, Mapping) else None
+    if found is None:
+        remarks.add(WRITTEN_OTHERWISE)
+    return found or PLAIN_FILE
