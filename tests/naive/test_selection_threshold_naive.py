@@ -12,7 +12,7 @@ from scipy import stats
 
 from helpers.bits import ZeroNoiseBits
 from helpers.category_runs import failure, open_schema, tails, text_pair
-from lapwing.audit.checks.categories import is_least_threshold
+from lapwing.audit.questions.category_selection import is_least_threshold
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw

@@ -1,10 +1,15 @@
 """CSVW becomes schemas: types, bounds, null, required, titles, keys, and which of several tables."""
 
+import datetime as dt
+
+import numpy as np
+import polars as pl
 import pytest
 
 from helpers.cases import spread
 from helpers.foreign_files import FOREIGN
 from lapwing.errors import SchemaError
+from lapwing.rows.source import code_table
 from lapwing.schema.foreign.csvw import read_csvw
 from lapwing.schema.foreign.reading import read_foreign
 
@@ -122,9 +127,95 @@ def test_virtual_columns_are_left_out_and_suppressed_ones_stay():
     assert any("virtual" in note for note in found.notes)
 
 
-def test_a_file_that_is_no_plain_csv_is_told():
-    assert any("plain CSV" in note for note in read({"name": "a"}, dialect={"delimiter": ";"}).notes)
-    assert read({"name": "a"}, dialect={"delimiter": ",", "header": True}).notes == ()
+@pytest.mark.parametrize(
+    ("dialect", "read_as"),
+    [
+        ({"delimiter": ",", "header": True, "encoding": "utf-8", "commentPrefix": "#"}, {}),
+        ({"delimiter": ";", "encoding": "latin-1"}, {"delimiter": ";", "encoding": "latin-1"}),
+        ({"quoteChar": None, "skipRows": 2}, {"quoteChar": None, "skipRows": 2}),
+        ({"headerRowCount": 0}, {"header": False}),
+        ({"header": False}, {"header": False}),
+    ],
+    ids=range(5),
+)
+def test_how_a_file_is_written_comes_along(dialect, read_as):
+    found = read({"name": "a"}, dialect=dialect)
+
+    assert found.notes == ()
+    assert found.schema.dialect.to_dict() == read_as
+
+
+@pytest.mark.parametrize(
+    "dialect",
+    [
+        *({"delimiter": "||"}, {"delimiter": 1}, {"delimiter": [","]}, {"encoding": "klingon"}, {"header": "yes"}),
+        *({"headerRowCount": 2}, {"headerRowCount": []}, {"skipRows": -1}, {"trim": True}, {"doubleQuote": False}),
+        *({"delimiter": '"'}, "http://x.org/dialect.json"),
+    ],
+    ids=range(12),
+)
+def test_a_file_that_a_schema_cannot_describe_is_told(dialect):
+    found = read({"name": "a"}, dialect=dialect)
+
+    assert any("plain CSV" in note for note in found.notes)
+    assert found.schema.dialect.to_dict() == {}
+
+
+def test_the_dialect_of_a_group_is_that_of_its_tables():
+    group = {"dialect": {"delimiter": ";"}, "tables": [{"url": "a.csv", "tableSchema": {"columns": [{"name": "a"}]}}]}
+
+    assert read_csvw(group, "the file").schema.dialect.delimiter == ";"
+
+
+@pytest.mark.parametrize(
+    ("base", "form", "read_as"),
+    [
+        ("date", "yyyy-MM-dd", {}),
+        ("date", "dd.MM.yyyy", {"format": "%d.%m.%Y"}),
+        ("date", "M/d/yyyy", {"format": "%m/%d/%Y"}),
+        ("date", "yyyyMMdd", {"format": "%Y%m%d"}),
+        ("dateTime", "d MMM yy, hh:mm a", {"format": "%d %b %y, %I:%M %p"}),
+        ("dateTime", "dd.MM.yyyy'T'HH:mm:ss", {"format": "%d.%m.%YT%H:%M:%S"}),
+        ("decimal", {"decimalChar": ",", "groupChar": "."}, {"decimalChar": ",", "groupChar": "."}),
+        ("decimal", {"decimalChar": ",", "pattern": "0,0"}, None),
+        ("integer", {"groupChar": " "}, {"groupChar": " "}),
+        ("integer", "#,##0", {"groupChar": ","}),
+        ("decimal", "0.00", {}),
+        ("decimal", "0.00%", None),
+        ("decimal", {"decimalChar": "comma"}, None),
+        ("decimal", {"decimalChar": ",", "groupChar": ","}, None),
+        ("date", "dd.MM", None),
+        ("date", "dd.MM.yyyy X", None),
+        ("date", "dd.MM.yyyy HH:mm", None),
+        ("date", "dd 'de' MM yyyy", None),
+        ("date", "%d.MM.yyyy", None),
+        ("date", "any", None),
+        ("dateTime", "dd.MM.yyyy", None),
+        ("dateTime", "yyyy-MM-ddTHH:mm:ss.SSS", None),
+    ],
+    ids=range(22),
+)
+def test_how_cells_are_written_comes_along_or_is_told(base, form, read_as):
+    found = read({"name": "a", "datatype": {"base": base, "format": form}})
+
+    assert found.schema.fields[0].reading.to_dict() == (read_as or {})
+    assert [note for note in found.notes if "of their own" in note] == list(found.notes)
+    assert bool(found.notes) == (read_as is None)
+
+
+def test_a_file_is_read_as_its_metadata_say(tmp_path):
+    date = {"base": "date", "format": "dd.MM.yyyy", "minimum": "2020-01-01", "maximum": "2020-12-31"}
+    price = {"base": "decimal", "format": {"decimalChar": ",", "groupChar": "."}, "minimum": 0, "maximum": 5000}
+    columns = ({"name": "tag", "datatype": date}, {"name": "preis", "datatype": price})
+    schema = read(*columns, dialect={"delimiter": ";", "encoding": "latin-1"}).schema
+    path = tmp_path / "a.csv"
+    path.write_bytes("tag;preis\n24.12.2020;1.234,50\n01.02.2020;7,25\n".encode("latin-1"))
+    plain = pl.DataFrame({"tag": [dt.date(2020, 12, 24), dt.date(2020, 2, 1)], "preis": [1234.5, 7.25]})
+
+    found, same = (next(iter(code_table(data, schema).chunks())) for data in (path, plain))
+
+    assert all(np.array_equal(found[name], same[name]) for name in ("tag", "preis"))
+    assert len(set(found["tag"].tolist())) == len(set(found["preis"].tolist())) == 2
 
 
 @pytest.mark.parametrize(

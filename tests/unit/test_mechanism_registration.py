@@ -174,10 +174,9 @@ def test_one_folder_and_its_entry_in_the_registry_are_all_that_a_mechanism_needs
     (folder / "__init__.py").write_text('"""Invented."""\n')
     (folder / "mechanism.py").write_text(FOLDER.lstrip())
     line = "from lapwing.mechanisms.invented.mechanism import REGISTRATION as INVENTED\n"
-    before, end, after = registry.read_text().partition("    PRIVATE_SAMPLING,\n)\n")
-    assert end
-    registry.write_text(before.replace("from lapwing.mechanisms.grid", line + "from lapwing.mechanisms.grid", 1))
-    registry.write_text(registry.read_text() + "    PRIVATE_SAMPLING,\n    INVENTED,\n)\n" + after)
+    text, entry = registry.read_text(), "REGISTRATIONS: Final = registered(\n"
+    assert entry in text
+    registry.write_text(text.replace(entry, f"{line}\n{entry}    INVENTED,\n"))
 
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(PROGRAM)],

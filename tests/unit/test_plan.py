@@ -7,7 +7,9 @@ import polars as pl
 import pytest
 
 import lapwing as lw
+from lapwing.model.certificate.certificate import Statement
 from lapwing.model.certificate.cost_lines import CostLine
+from lapwing.model.planned import Planned
 from lapwing.schema.schemas import Schema
 
 ROWS = 300
@@ -203,3 +205,11 @@ def test_settings_that_no_release_takes_are_refused(settings, message):
 def test_a_tree_that_does_not_fit_is_refused_with_the_depth_that_fits():
     with pytest.raises(lw.CapacityError, match="depth=10 fits"):
         lw.plan(POINTS, expected_rows=10, epsilon=1, mechanism=lw.PMM(depth=20, max_nodes=2**11))
+
+
+@pytest.mark.parametrize("accuracy", [(), (Statement(kind="expected error", text="unknown", value=None),)])
+def test_a_mechanism_that_plans_no_figure_of_its_error_is_refused_when_it_plans(accuracy):
+    with pytest.raises(lw.ParameterError, match="must begin with a statement that has a value") as refused:
+        Planned(questions=(), accuracy=accuracy)
+
+    assert refused.value.code == "LW304"

@@ -2,16 +2,28 @@
 
 import ast
 import inspect
+from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
+from typing import ClassVar
 
+import numpy as np
 import pytest
 
 from helpers.source_tree import PACKAGE, syntax
-from lapwing.audit.checks.rechecks import RECHECKS
+from lapwing.audit.rechecks import RECHECKS
 from lapwing.audit.run import question_cases
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise_law import NoiseLaw, NoisyTable
+from lapwing.kernel.questions.cell_sums.question import NoisySums
 from lapwing.kernel.questions.questions import Answer, Question
 from lapwing.kernel.questions.registered import KINDS, REGISTERED
 from lapwing.kernel.room.room import ANSWERS
+from lapwing.release.shown import answers_in_one_frame
+from lapwing.runs.plan.memory import noisy_counts
+from lapwing.schema.groupings.grouping import Grouping
+from lapwing.schema.schemas import Schema
 
 FOLDERS = PACKAGE / "kernel" / "questions"
 OF_A_QUESTION = {name for name in vars(Question) if not name.startswith("_")} | set(Question.__annotations__)
@@ -40,6 +52,9 @@ def test_every_folder_of_a_question_is_registered_and_nothing_else_is_answered_o
     folders = {path.parent for path in FOLDERS.glob("*/question.py")}
 
     assert {folder_of(each) for each in REGISTERED} == folders
+    assert {path.stem for path in (PACKAGE / "audit" / "questions").glob("[a-z]*.py")} == {
+        path.name for path in folders
+    }
     assert set(KINDS) == set(ANSWERS) == set(RECHECKS) == CASES
 
 
@@ -74,11 +89,38 @@ def test_the_closed_set_is_spelt_out_in_the_registration_and_where_it_is_answere
         if sum(f'"{kind}"' in (text := path.read_text(encoding="utf-8")) or f" {kind},\n" in text for kind in KINDS) > 8
     }
 
-    assert listing == {"kernel/questions/registered.py", "kernel/room/room.py", "audit/checks/rechecks.py"}
+    assert listing == {"kernel/questions/registered.py", "kernel/room/room.py", "audit/rechecks.py"}
 
 
 def test_an_answer_says_what_was_asked():
     assert {"question", "tables", "to_dict"} <= set(vars(Answer))
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A question that no other file knows, with six numbers for its answer."""
+
+    kind: ClassVar[str] = "Unknown"
+    columns: tuple[str, ...] = ("a",)
+    groupings: tuple[Grouping, ...] = ()
+    shape: tuple[int, ...] = (2, 3)
+    scale: int = 1
+    cost: ClassVar[Budget] = Budget.pure(1)
+
+
+def test_a_question_that_no_other_file_knows_is_planned_and_its_answer_shown():
+    numbers, law = np.arange(6).reshape(2, 3), NoiseLaw("laplace", Fraction(2))
+    table = NoisyTable(counts=numbers, noise=law, cost=Unknown().cost)
+    of_tables = SimpleNamespace(question=Unknown(), tables=(table,))
+    of_sums = NoisySums(question=Unknown(), values=numbers, noise=law)
+    schema = Schema.from_dict({"fields": [{"name": "a", "type": "boolean"}]})
+
+    shown = [answers_in_one_frame([answer], schema) for answer in (of_tables, of_sums)]
+
+    assert noisy_counts(Unknown()) == 6
+    for frame in shown:
+        assert frame["cell"].to_list() == list("012345")
+        assert frame["noisy_count"].to_list() == [0, 1, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize("question", REGISTERED, ids=KINDS)

@@ -25,17 +25,12 @@ from typing import Any
 
 import numpy as np
 
-from lapwing.audit.checks.categories import category_loss_flags
-from lapwing.audit.checks.cells import loss_flags
-from lapwing.audit.checks.rechecks import loss_between, noise_flags, recounted
 from lapwing.audit.held import HeldRows, PlaybackBits, RecordingBits, UnlikelyBits
+from lapwing.audit.rechecks import loss_between, loss_flags_between, noise_flags, recounted
 from lapwing.audit.worst_case import USUAL, Mode
 from lapwing.errors import LapwingError
 from lapwing.kernel.noise.bits import SystemBits
-from lapwing.kernel.questions.category_selection.question import SelectedTexts
 from lapwing.kernel.questions.questions import Answer
-from lapwing.kernel.questions.sparse_counts.question import NoisyCells
-from lapwing.kernel.questions.split_decisions.question import Splits
 from lapwing.kernel.room.opening import public_terms
 from lapwing.kernel.terms import Terms
 from lapwing.model.certificate.certificate import Certificate
@@ -161,10 +156,7 @@ def examine_release(
     ]
     loss = sum((loss_between(*pair) for pair in pairs), Fraction(0))
     for answer, counts, others in pairs:
-        if isinstance(answer, Splits | NoisyCells):
-            flags += loss_flags(answer, counts[0], others[0])
-        if isinstance(answer, SelectedTexts):
-            flags += category_loss_flags(answer, counts[0], others[0])
+        flags += loss_flags_between(answer, counts, others)
     claim = settings.request.budget.amount
     if loss > claim:
         flags.append(f"the answers lose {loss} between the neighbours, the claim is {claim}")

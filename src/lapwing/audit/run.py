@@ -13,14 +13,12 @@ from typing import Final
 import numpy as np
 
 from lapwing.audit.mechanism_pairs import Target, targets
-from lapwing.audit.questions.counts import count_cases
-from lapwing.audit.questions.draws import draw_cases
-from lapwing.audit.questions.sums import sum_cases
-from lapwing.audit.questions.trees import tree_cases
+from lapwing.audit.rechecks import RECHECKS
 from lapwing.audit.report import AuditedQuestion, AuditedRelease, AuditReport, rows_text
 from lapwing.audit.worst_case import QuestionCase, mode_of
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.questions.registered import REGISTERED
 from lapwing.kernel.terms import Relation
 from lapwing.runs.generators import generator
 from lapwing.schema.scalars import nearest
@@ -179,4 +177,4 @@ def question_cases() -> tuple[QuestionCase, ...]:
     >>> case.certified(*case.run(300)) <= case.claim
     True
     """
-    return (*count_cases(), *tree_cases(), *sum_cases(), *draw_cases())
+    return tuple(case for question in REGISTERED for case in RECHECKS[question.kind].cases())

@@ -13,11 +13,14 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.questions.answering import PrivateRows
 from lapwing.kernel.questions.questions import Question
+from lapwing.kernel.questions.shared.cells import CellTree
+from lapwing.kernel.questions.shared.coordinates import Coding, Coordinates
 from lapwing.kernel.room.room import ANSWERS
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.rows.counting import CodedSource
 from lapwing.rows.source import code_table
 from lapwing.schema.groupings.grouping import Grouping, identity
+from lapwing.schema.groupings.hierarchies import hierarchy
 from lapwing.schema.schemas import Schema
 
 # -- Where record and replay looks: as releases usually run, where words are unlikely, and where tables are cramped.
@@ -323,3 +326,26 @@ def _coded(others: Sequence[Row], own: Sequence[Row], terms: Terms) -> CodedSour
         }
     )
     return code_table(frame, people_schema(terms.max_rows))
+
+
+def halved(depth: int, first: int) -> CellTree:
+    """Return the tree that halves x."""
+    nested = hierarchy(people_schema(1).field("x").domain, depth)
+    return CellTree(columns=("x",), hierarchies=(nested,), schedule=(0,) * depth, first=first)
+
+
+def line_coordinates(coding: Coding = "centred") -> Coordinates:
+    """Return a and b as a coordinate each: from -1 to 1, or from 0 to 1."""
+    return Coordinates(
+        columns=("a", "b"),
+        groupings=(grouping_of("a"), grouping_of("b")),
+        kinds=("line", "line"),
+        listed=(0, 0),
+        coding=coding,
+    )
+
+
+def all_values(answer: Any) -> list[int]:  # noqa: ANN401
+    """Return all numbers of an answer."""
+    found: list[int] = answer.values.reshape(-1).tolist()
+    return found

@@ -1,5 +1,6 @@
 """How options are declared, and those that several commands share."""
 
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, cast
@@ -123,33 +124,21 @@ def check_html(path: Path) -> None:
         )
 
 
-# -- What a shell is offered at TAB. Names are written out here, because a TAB must not wait for NumPy and Polars.
+# -- What a shell is offered at TAB. Names are read as text, because a TAB must not wait for NumPy and Polars.
 
 
-MECHANISMS = (
-    "Adaptive",
-    "Independent",
-    "PMM",
-    "PSMM",
-    "Grid",
-    "KDTree",
-    "Microaggregation",
-    "LinearStatistics",
-    "PrivateSampling",
-)
-AUDITED = (*MECHANISMS, "learn", "evaluate", "link")
 RELATIONS = ("add-remove", "replace-one")
 NOTIONS = ("pure", "zcdp")
 
 
 def mechanism_names(incomplete: str) -> list[str]:
     """Offer names of mechanisms, in lower case to those who type lower case."""
-    return _that_begin(incomplete, MECHANISMS)
+    return _that_begin(incomplete, _mechanisms())
 
 
 def audited_names(incomplete: str) -> list[str]:
     """Offer what `lapwing audit` takes."""
-    return _that_begin(incomplete, AUDITED)
+    return _that_begin(incomplete, (*_mechanisms(), "learn", "evaluate", "link"))
 
 
 def relations(incomplete: str) -> list[str]:
@@ -160,6 +149,15 @@ def relations(incomplete: str) -> list[str]:
 def notions(incomplete: str) -> list[str]:
     """Offer what a ledger counts in."""
     return _that_begin(incomplete, NOTIONS)
+
+
+def _mechanisms() -> list[str]:
+    """Return the names that the folders of the mechanisms state."""
+    files = sorted(Path(__file__).parents[1].glob("mechanisms/*/mechanism.py"))
+    return [name for file in files for name in _STATED_NAME.findall(file.read_text(encoding="utf-8"))]
+
+
+_STATED_NAME = re.compile(r'^    name: ClassVar\[str\] = "(\w+)"$', re.MULTILINE)
 
 
 def _that_begin(incomplete: str, names: Iterable[str]) -> list[str]:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -30,10 +29,6 @@ from lapwing.release.queries import free_name
 from lapwing.schema.schemas import Schema
 from lapwing.schema.values import labels, run_labels
 
-if TYPE_CHECKING:
-    pass
-
-
 LISTED_CELLS = 2**16
 """Larger tables are one line of the frame of all answers."""
 
@@ -57,12 +52,19 @@ def answer_table(answer: Answer, table: NoisyTable, schema: Schema) -> pl.DataFr
         return _sums_table(answer, schema)
     if isinstance(answer, SelectedTexts):
         return _counted({answer.question.column: pl.Series(answer.texts, dtype=pl.String)}, answer.counts, answer.noise)
+    if table.counts.ndim != len(answer.question.groupings):
+        return _counted(_numbered(table.counts), table.counts, table.noise)
     cells = np.indices(table.counts.shape).reshape(table.counts.ndim, table.counts.size)
     named = {
         name: pl.Series(texts, dtype=pl.String).gather(cell)
         for name, texts, cell in zip(answer.question.columns, _labels(answer, table, schema), cells, strict=True)
     }
     return _counted(named, table.counts, table.noise)
+
+
+def _numbered(counts: np.ndarray) -> dict[str, pl.Series]:
+    """Return numbers as labels, for a question that has no better ones."""
+    return {"number": pl.Series(range(counts.size), dtype=pl.Int64).cast(pl.String)}
 
 
 def _counted(named: dict[str, pl.Series], counts: np.ndarray, noise: NoiseLaw) -> pl.DataFrame:
@@ -100,14 +102,15 @@ def _sums_table(answer: NoisySums, schema: Schema) -> pl.DataFrame:
         names = coordinate_labels(question.coordinates, schema)
         first, second = (pl.Series([names[each] for each in axis.tolist()], dtype=pl.String) for axis in question.pairs)
         named = {"first": first, "second": second}
-    else:
-        assert isinstance(question, CellSums)
+    elif isinstance(question, CellSums):
         names = coordinate_labels(question.coordinates, schema)
         widths = names if question.summed != "rows" else [question.summed]
         named = {
             "cell": pl.Series(np.repeat(np.arange(question.cells), len(widths))).cast(pl.String),
             "coordinate": pl.Series(widths * question.cells, dtype=pl.String),
         }
+    else:
+        named = _numbered(answer.values)
     return _counted(named, answer.values, answer.noise)
 
 
@@ -170,21 +173,14 @@ def _lines(answer: Answer, table: NoisyTable, schema: Schema) -> pl.DataFrame:
         is_biased = isinstance(answer, SelectedTexts) or (isinstance(answer, NoisyCells) and answer.is_filtered)
         deviation = None if is_biased else table.noise.sd * math.sqrt(cells)
         return pl.DataFrame({**total, "noise_sd": deviation}, schema_overrides={"noise_sd": pl.Float64})
-    names = list(answer.question.columns) if not isinstance(answer, NoisySums) else _NAMES[answer.question.kind]
-    count = free_name("noisy_count", names)
-    return answer_table(answer, table, schema).select(
+    found = answer_table(answer, table, schema)
+    *names, count, _ = found.columns
+    return found.select(
         (pl.concat_str(names, separator=" | ") if names else pl.lit("all rows")).alias("cell"),
         pl.col(count).alias("noisy_count"),
         pl.lit(table.noise.sd).alias("noise_sd"),
     )
 
-
-_NAMES = {
-    SecondMoment.kind: ["first", "second"],
-    CellSums.kind: ["cell", "coordinate"],
-    LinearStatistics.kind: ["statistic"],
-    TableDistances.kind: ["distance"],
-}
 
 _LONG = {
     "table": pl.Int64,

@@ -1,1 +1,1 @@
-"""Answers checked against exact recounts."""
+"""Answers checked against exact recounts: what the files of several questions share."""

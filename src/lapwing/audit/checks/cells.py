@@ -6,14 +6,16 @@ hierarchies' cuts, empty cells are found by counting up, and tail probabilities 
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal, localcontext
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Final
 
+from lapwing.audit.checks.recheck import Recheck
 from lapwing.audit.held import Rows
+from lapwing.audit.worst_case import QuestionCase
 from lapwing.kernel.noise.bits import BitSource
 from lapwing.kernel.noise.enclosures import LaplaceTail
 from lapwing.kernel.noise.geometric import survivors
@@ -329,3 +331,14 @@ def _log_tail(scale: Fraction, least: int) -> Decimal:
         return -rate * least - (1 + q).ln()
     below = (-rate * (1 - least)).exp() / (1 + q)
     return (1 - below).ln()
+
+
+def cells_recheck(cases: Callable[[], Iterable[QuestionCase]]) -> Recheck:
+    """Return how a question about the cells of a tree is computed again."""
+    return Recheck(
+        cases=cases,
+        recount=lambda answer, source, _: [recounted_cells(answer, source)],
+        flags=cell_flags,
+        loss=cell_loss,
+        loss_flags=loss_flags,
+    )

@@ -11,11 +11,6 @@ from fractions import Fraction
 from typing import Final
 
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.kernel.questions.cell_sums.question import CellSums
-from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
-from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
-from lapwing.kernel.questions.second_moment.question import SecondMoment
-from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.kernel.questions.tree_counts.question import TreeCounts
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import registration_of
@@ -186,12 +181,10 @@ def own_work(settings: Settings, questions: Sequence[PlannedQuestion], terms: Te
 
 def noisy_counts(question: PlannedQuestion) -> int:
     """Return how many noisy counts the answer to a question has."""
-    if isinstance(question, MarginalCounts | CellSums | SecondMoment | LinearStatistics | TableDistances):
-        return math.prod(question.shape)
-    if not isinstance(question, TreeCounts):
-        return 0
-    released = zip(question.shapes, question.costs, strict=True)
-    return sum(math.prod(shape) for shape, cost in released if cost is not None)
+    if isinstance(question, TreeCounts):
+        released = zip(question.shapes, question.costs, strict=True)
+        return sum(math.prod(shape) for shape, cost in released if cost is not None)
+    return math.prod(getattr(question, "shape", (0,)))  # a choice, and what counts nothing unlisted, has no shape
 
 
 def _told(size: int) -> str:

@@ -8,8 +8,14 @@ from typing import Any, Final
 from lapwing.errors import SchemaError
 from lapwing.schema.checks import is_encodable
 from lapwing.schema.fields import Field, FieldType
+from lapwing.schema.reading import DIALECT_KEYS, PLAIN_FILE, Dialect, Reading, dialect_from, reading_from
 from lapwing.schema.scalars import category_key, finite_number, parse_date, parse_datetime, quote
 from lapwing.schema.schemas import PrivacyUnit, Schema
+
+WRITTEN_OTHERWISE: Final = (
+    "the file is not written as plain CSV; write it with commas, double quotes, and one line of names"
+)
+_USUAL: Final = {"delimiter": (",",), "encoding": ("utf-8", "UTF-8", "utf8", None)}
 
 UNIT_LACK: Final = "whose rows are protected together"
 
@@ -67,6 +73,7 @@ def converted(
     unit: PrivacyUnit | None = None,
     lacks: Iterable[Lack] = (),
     notes: Iterable[str] = (),
+    dialect: Dialect = PLAIN_FILE,
 ) -> Converted:
     """Return what a reader made, with a lack for each blank domain, as a draft where there is any lack.
 
@@ -81,7 +88,9 @@ def converted(
     in_order = tuple(sorted(missing, key=lambda lack: places.get(lack.field, -1)))
     title = name if is_encodable(name) else ""
     questions = tuple(lack.question for lack in in_order if not lack.is_blank)
-    schema = Schema(fields=listed, privacy_unit=unit, is_draft=bool(in_order), name=title, questions=questions)
+    schema = Schema(
+        fields=listed, privacy_unit=unit, is_draft=bool(in_order), name=title, questions=questions, dialect=dialect
+    )
     return Converted(schema, form, in_order, tuple(notes))
 
 
@@ -176,6 +185,28 @@ def bound_of(value: object, kind: FieldType) -> int | float | str | None:
         return number_of(value)
     parse = parse_date if kind == "date" else parse_datetime
     return value if isinstance(value, str) and parse(value) is not None else None
+
+
+def reading_of(kind: FieldType, **keys: object) -> Reading | None:
+    """Return how cells are written, by keys of a field in the file format; None where a schema cannot say so."""
+    try:
+        return reading_from("", {"type": kind, **keys})
+    except SchemaError:
+        return None
+
+
+def dialect_of(about: Mapping[str, Any], others: Mapping[str, Any]) -> Dialect | None:
+    """Return how a file is written, by keys of the file format; None where a schema cannot say so.
+
+    others: further keys of another tool, and the values at which they say nothing.
+    """
+    if any(about.get(key, usual) != usual for key, usual in others.items()):
+        return None
+    found = {key: about[key] for key in DIALECT_KEYS & about.keys() if about[key] not in _USUAL.get(key, ())}
+    try:
+        return dialect_from(found)
+    except SchemaError:
+        return None
 
 
 def is_written_whole(value: object) -> bool:

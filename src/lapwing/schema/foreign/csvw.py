@@ -15,16 +15,20 @@ from typing import Any, Final, cast
 from lapwing.schema.fields import Field, FieldType
 from lapwing.schema.files import check_object
 from lapwing.schema.foreign.converted import (
+    WRITTEN_OTHERWISE,
     Converted,
     Remarks,
     bound_of,
     chosen_table,
     converted,
+    dialect_of,
     flag,
     missing_texts,
+    reading_of,
     refusal,
     text_or_empty,
 )
+from lapwing.schema.reading import PLAIN, PLAIN_FILE, Dialect, Reading
 from lapwing.schema.scalars import quote
 
 FORMAT: Final = "CSVW metadata"
@@ -53,7 +57,19 @@ _TEXTS: Final = frozenset(
     {"string", "normalizedString", "token", "language", "Name", "NMTOKEN", "any", "anyAtomicType"}
 )
 _LIMITS: Final = ("minimum", "maximum", "minInclusive", "maxInclusive", "minExclusive", "maxExclusive")
-_DIALECT: Final = {"delimiter": ",", "quoteChar": '"', "header": True, "headerRowCount": 1, "skipRows": 0}
+# Parts of a date's format in UAX 35, and in ours; a number of one or two digits is read with either.
+_DATE_PARTS: Final = {
+    **{"yyyy": "%Y", "yy": "%y", "MMMM": "%B", "MMM": "%b", "MM": "%m", "M": "%m", "dd": "%d", "d": "%d"},
+    **{"HH": "%H", "H": "%H", "hh": "%I", "h": "%I", "a": "%p", "mm": "%M", "m": "%M", "ss": "%S", "s": "%S"},
+    **{"T": "T"},
+}
+_NUMBER_PATTERN: Final = re.compile("[#0,.+;E-]*")
+_LONGEST_FORMAT: Final = 200
+# What a dialect may say that a schema cannot, where it is not this.
+_PLAIN_CSV: Final = {
+    **{"doubleQuote": True, "skipColumns": 0, "skipBlankRows": False, "skipInitialSpace": False, "trim": False},
+    **{"commentPrefix": "#", "headerRowCount": 1},
+}
 _FIELD_LIKE: Final = ("datatype", "null", "required", "separator")
 # A pattern that is a list of plain words says exactly what a list of categories says.
 _WORDS: Final = re.compile(r"\^?(?:\((?:\?:)?([\w \-]+(?:\|[\w \-]+)*)\)|([\w \-]+(?:\|[\w \-]+)*))\$?")
@@ -101,8 +117,9 @@ def read_csvw(value: object, name: str, table: str | None = None) -> Converted:
         where = f"{name}: column {place}"
         found = _column(check_object(column, where), where, outer, keys, remarks)
         fields += [] if found is None else [found]
-    _note_the_rest(chosen, schema, remarks)
-    return converted(fields, FORMAT, name=title, notes=remarks.texts())
+    _note_the_rest(schema, remarks)
+    dialect = _dialect(chosen.get("dialect", group.get("dialect")), remarks)
+    return converted(fields, FORMAT, name=title, notes=remarks.texts(), dialect=dialect)
 
 
 def _table(group: Mapping[str, Any], name: str, wanted: str | None) -> tuple[Mapping[str, Any], str]:
@@ -157,7 +174,7 @@ def _column(
     if is_key:
         remarks.add("the primary key only names the rows: an identifier, which is not modelled", name)
     kind: FieldType = "string" if is_key and datatype.kind not in ("integer", "string") else datatype.kind
-    bounds = {} if kind != datatype.kind else datatype.bounds
+    bounds, reading = (datatype.bounds, datatype.reading) if kind == datatype.kind else ({}, PLAIN)
     categories = None if is_key else datatype.categories
     rule = f"{where}: null must be a text or a list of texts"
     about = column.get("dc:description", column.get("dcterms:description"))  # perhaps with its language
@@ -168,6 +185,7 @@ def _column(
         required=flag(stated, "required", where, default=False),
         identifier=is_key,
         missing_values=missing_texts(categories, _texts(stated.get("null"), [""], rule, "; correct it")),
+        reading=reading,
         description=text_or_empty(about.get("@value") if isinstance(about, Mapping) else about),
         **cast("dict[str, Any]", bounds),
     )
@@ -201,6 +219,7 @@ class _Datatype:
     bounds: Mapping[str, Any] = field(default_factory=dict)
     categories: tuple[str, ...] | None = None
     remarks: tuple[str, ...] = ()
+    reading: Reading = PLAIN
 
 
 def _datatype(value: object, where: str) -> _Datatype:
@@ -228,7 +247,11 @@ def _datatype(value: object, where: str) -> _Datatype:
 
 def _ranged(kind: FieldType, base: str, about: Mapping[str, Any], remarks: list[str]) -> _Datatype:
     """Return a datatype of numbers or dates, with the bounds that it states."""
-    remarks = [*remarks, *_format_remarks(kind, about.get("format"))]
+    reading = _reading(kind, about.get("format"))
+    if reading is None:
+        dates, numbers = ("dates", "2010-12-31 or 2010-12-31T23:00:00"), ("numbers", "1234.5")
+        what, plain = dates if kind in ("date", "datetime") else numbers
+        remarks.append(f"{what} are in a format of their own; write them in the data as {plain}")
     bounds = {"minimum": _limit(about, kind, is_low=True), "maximum": _limit(about, kind, is_low=False)}
     if base in _UNSIGNED and bounds["minimum"] is None:
         bounds["minimum"] = _UNSIGNED[base]
@@ -239,7 +262,8 @@ def _ranged(kind: FieldType, base: str, about: Mapping[str, Any], remarks: list[
         remarks.append("bounds that are not written as plain numbers or dates without time zone are left out")
     if kind != "integer" and any("Exclusive" in key for key in stated):
         remarks.append("bounds that are excluded are read as included")
-    return _Datatype(kind, {key: each for key, each in bounds.items() if each is not None}, remarks=tuple(remarks))
+    known = {key: each for key, each in bounds.items() if each is not None}
+    return _Datatype(kind, known, remarks=tuple(remarks), reading=reading or PLAIN)
 
 
 def _limit(about: Mapping[str, Any], kind: FieldType, *, is_low: bool) -> int | float | str | None:
@@ -268,14 +292,30 @@ def _boolean(form: object, remarks: list[str]) -> _Datatype:
     return _Datatype("string", categories=tuple(words), remarks=(*remarks, "truth values in words are read as texts"))
 
 
-def _format_remarks(kind: FieldType, form: object) -> list[str]:
-    """Return what to do where numbers or dates are not written as Lapwing reads them."""
+def _reading(kind: FieldType, form: object) -> Reading | None:
+    """Return how numbers or dates are written; None where a schema cannot say so."""
     if form is None or (isinstance(form, str) and form in _ISO):
-        return []
+        return PLAIN
     if kind in ("date", "datetime"):
-        return ["dates are in a format of their own; write them in the data as 2010-12-31 or 2010-12-31T23:00:00"]
-    is_plain = isinstance(form, Mapping) and form.get("decimalChar", ".") == "." and form.get("groupChar") is None
-    return [] if is_plain else ["numbers are in a format of their own; write them in the data as 1234.5"]
+        return reading_of(kind, format=_date_format(form))
+    about = form if isinstance(form, Mapping) else {"pattern": form}
+    pattern = about.get("pattern", "")
+    if not isinstance(pattern, str) or len(pattern) > _LONGEST_FORMAT or not _NUMBER_PATTERN.fullmatch(pattern):
+        return None
+    groups = about.get("groupChar", "," if "," in pattern else None)
+    return reading_of(kind, decimalChar=about.get("decimalChar"), groupChar=groups)
+
+
+def _date_format(form: object) -> str:
+    """Return a format of UAX 35 in ours; no format where one of its parts has no counterpart.
+
+    >>> _date_format("dd.MM.yyyy"), _date_format("d MMM yyyy'T'HH:mm"), _date_format("dd.MM.yyyy HH:mm:ss.SSS")
+    ('%d.%m.%Y', '%d %b %YT%H:%M', '')
+    """
+    text = form.replace("'T'", "T") if isinstance(form, str) and len(form) <= _LONGEST_FORMAT else ""
+    parts = re.findall(r"([A-Za-z])(\1*)|([^A-Za-z%'])|.", text, re.DOTALL)
+    signs = [_DATE_PARTS.get(letter + more) if letter else other or None for letter, more, other in parts]
+    return "" if None in signs else "".join(map(str, signs))
 
 
 def _words(form: object) -> tuple[str, ...] | None:
@@ -289,13 +329,21 @@ def _words(form: object) -> tuple[str, ...] | None:
     return words if len(set(words)) == len(words) else None
 
 
-def _note_the_rest(table: Mapping[str, Any], schema: Mapping[str, Any], remarks: Remarks) -> None:
+def _note_the_rest(schema: Mapping[str, Any], remarks: Remarks) -> None:
     """Note what a table says that a schema does not."""
     key = schema.get("primaryKey")
     if isinstance(key, list) and len(key) > 1:
         remarks.add("a primary key of several columns is left out")
     if schema.get("foreignKeys"):
         remarks.add("foreign keys are left out: a schema describes one table")
-    dialect = table.get("dialect")
-    if isinstance(dialect, Mapping) and any(dialect.get(key, usual) != usual for key, usual in _DIALECT.items()):
-        remarks.add("the file is not written as plain CSV; write it with commas, double quotes, and one line of names")
+
+
+def _dialect(about: object, remarks: Remarks) -> Dialect:
+    """Return how the file is written; plain CSV, with a remark, where a schema cannot say so."""
+    stated = {} if about is None else about
+    if isinstance(stated, Mapping) and stated.get("headerRowCount") == 0:
+        stated = {**stated, "header": False, "headerRowCount": 1}
+    found = dialect_of(stated, _PLAIN_CSV) if isinstance(stated, Mapping) else None
+    if found is None:
+        remarks.add(WRITTEN_OTHERWISE)
+    return found or PLAIN_FILE

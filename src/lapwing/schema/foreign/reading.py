@@ -14,6 +14,7 @@ from lapwing.schema.files import check_object, parse_json, read_content
 from lapwing.schema.foreign.converted import Converted, converted, number_of, refusal
 from lapwing.schema.foreign.croissant import is_croissant, read_croissant
 from lapwing.schema.foreign.csvw import is_csvw, read_csvw
+from lapwing.schema.foreign.frictionless import is_frictionless, read_frictionless
 from lapwing.schema.foreign.nist import is_nist, read_nist
 from lapwing.schema.foreign.sdv import is_sdv, read_sdv
 from lapwing.schema.foreign.smartnoise import is_smartnoise, read_smartnoise, smartnoise_misfit
@@ -162,6 +163,7 @@ _TABLES: Final = frozenset({".csv", ".tsv", ".parquet", ".pq", ".arrow", ".feath
 _FORMATS: Final = (
     _Format("Croissant", is_croissant, read_croissant),
     _Format("CSVW metadata", is_csvw, read_csvw),
+    _Format("Frictionless metadata", is_frictionless, read_frictionless),
     _Format("SDV metadata", is_sdv, read_sdv),
     _Format("SmartNoise SQL metadata", is_smartnoise, read_smartnoise, smartnoise_misfit),
     _Format("NIST data dictionary", is_nist, no_tables(read_nist)),

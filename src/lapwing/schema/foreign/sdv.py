@@ -17,9 +17,11 @@ from lapwing.schema.foreign.converted import (
     converted,
     flag,
     names_in_short,
+    reading_of,
     refusal,
     unit_lack,
 )
+from lapwing.schema.reading import PLAIN
 from lapwing.schema.scalars import finite_number, parse_date, parse_datetime, quote, whole_number
 
 _LISTS: Final = ("categorical", "ordinal")
@@ -126,10 +128,12 @@ class Columns:
         if form is not None and (not isinstance(form, str) or len(form) > _LONGEST_FORMAT):
             raise refusal(f"{where}: datetime_format must be a text of at most {_LONGEST_FORMAT} characters")
         kind: FieldType = "date" if form is not None and not _TIME_OF_DAY.search(form) else "datetime"
-        if form not in _ISO_FORMATS:
+        form = None if form is None else re.sub("%[-#]", "%", form)  # a day without its 0 is read as one with it
+        reading = PLAIN if form in _ISO_FORMATS else reading_of(kind, format=form) if "%" in (form or "") else None
+        if reading is None:
             wanted = "2010-12-31" if kind == "date" else "2010-12-31T23:00:00"
             self.remarks.add(f"moments must be written as {wanted} in the table, whatever datetime_format is", column)
-        found: dict[str, Any] = {"type": kind}
+        found: dict[str, Any] = {"type": kind, "reading": reading or PLAIN}
         for key, theirs in (("minimum", "range_min"), ("maximum", "range_max")):
             if source.get(theirs) is not None:
                 found[key] = _iso(source[theirs], form, kind, f"{where}: {theirs}")

@@ -12,7 +12,12 @@ from functools import lru_cache
 from itertools import islice
 from typing import Final
 
+import polars as pl
+
+from lapwing.audit.checks.recheck import Recheck
 from lapwing.audit.held import Rows
+from lapwing.audit.worst_case import PRICED, PURE, PURE_TERMS, QuestionCase, terms_of
+from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise.bits import BitSource
 from lapwing.kernel.noise.enclosures import exp_minus
 from lapwing.kernel.noise.gaussian import discrete_gaussian
@@ -20,11 +25,20 @@ from lapwing.kernel.noise.laplace import discrete_laplace
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.category_selection.question import CategorySelection, SelectedTexts
 from lapwing.kernel.terms import Terms
-from lapwing.schema.schemas import Schema
+from lapwing.rows.counting import CodedSource
+from lapwing.rows.source import code_table
+from lapwing.schema.fields import Field
+from lapwing.schema.schemas import PrivacyUnit, Schema
 
 _ENUMERATED: Final = 12  # rows of a unit up to which all ways to spread them over texts are tried
 _SUMMED: Final = 64**2
 _MARGIN: Final = 1e-9  # of tails in floats
+_TINY: Final = Fraction(1, 10**9)
+_PLAIN: Final = Fraction(1, 20)
+"""A delta so large that a text which is shown more often is soon found out."""
+
+_OFTEN: Final = 150
+_OWN: Final = "its own"
 
 
 def recounted_texts(question: CategorySelection, source: Rows, schema: Schema) -> dict[str, int]:
@@ -142,3 +156,61 @@ def _masses(sigma_squared: Fraction, precision: int) -> tuple[int, ...]:
     while masses[-1] > 1:
         masses.append(exp_minus(Fraction(len(masses) ** 2) / (2 * sigma_squared), precision)[1])
     return tuple(masses)
+
+
+def _popular_texts() -> Iterator[QuestionCase]:
+    """Ask for texts that many others have: a replaced person leaves one for another."""
+    for cost, relation, max_rows in PRICED:
+        yield _texts(cost, _TINY, "texts that many have", terms_of(relation, max_rows), own="x")
+
+
+def _own_texts() -> Iterator[QuestionCase]:
+    """Ask for a text that the person alone has: nothing but delta lets it be shown."""
+    for relation, max_rows in (PURE_TERMS[0], PURE_TERMS[-1]):
+        yield _texts(PURE, _PLAIN, "a text that one person alone has", terms_of(relation, max_rows), own=_OWN)
+
+
+def _texts(cost: Budget, delta: Fraction, label: str, terms: Terms, *, own: str) -> QuestionCase:
+    schema = _open_schema(terms.max_rows)
+    second = ["y"] * terms.max_rows if terms.relation == "replace-one" else []
+    return QuestionCase(
+        asked=CategorySelection(column="town", prefix=None, cost=cost, delta=delta),
+        label=label,
+        sources=(_towns([own] * terms.max_rows, schema), _towns(second, schema)),
+        terms=terms,
+        schema=schema,
+        seen=_shown,
+    )
+
+
+def _open_schema(max_rows: int) -> Schema:
+    """Return the schema of people's towns, whose names are not known."""
+    person, town = Field(name="person", type="string", identifier=True), Field(name="town", type="string", open=True)
+    return Schema(fields=(person, town), privacy_unit=PrivacyUnit("person", max_rows))
+
+
+def _towns(own: list[str], schema: Schema) -> CodedSource:
+    """Return a table: two towns of many people each, and those of the person."""
+    others = ["x", "y"] * _OFTEN
+    people = [*(f"other {place}" for place in range(len(others))), *["the person"] * len(own)]
+    return code_table(pl.DataFrame({"person": people, "town": [*others, *own]}), schema)
+
+
+def _shown(answer: SelectedTexts) -> list[int]:
+    """Return the counts of the three texts, 0 for one that is left out, and how many are shown."""
+    counts = dict(zip(answer.texts, answer.counts.tolist(), strict=True))
+    return [counts.get("x", 0), counts.get("y", 0), counts.get(_OWN, 0), len(counts)]
+
+
+def _cases() -> Iterator[QuestionCase]:
+    yield from _popular_texts()
+    yield from _own_texts()
+
+
+CHECK: Final = Recheck(
+    cases=_cases,
+    recount=lambda answer, source, schema: [recounted_texts(answer.question, source, schema)],
+    flags=category_flags,
+    loss=category_loss,
+    loss_flags=category_loss_flags,
+)

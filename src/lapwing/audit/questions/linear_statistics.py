@@ -1,0 +1,156 @@
+"""Sums of statistics, summed row by row in Python's own integers, and seen from outside."""
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from lapwing.audit.checks.recheck import Recheck
+from lapwing.audit.held import Rows
+from lapwing.audit.worst_case import (
+    PRICED,
+    PURE,
+    QuestionCase,
+    all_values,
+    grouping_of,
+    neighbours,
+    people_schema,
+    terms_of,
+)
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.questions.linear_statistics.question import LinearStatistics, RowStatistic, Statistic
+from lapwing.kernel.terms import Terms
+from lapwing.model.statistics.expressions import compiled, row_function
+from lapwing.rows.out.decode import records
+from lapwing.schema.schemas import Schema
+
+_ONE: Final = 2**16
+
+
+_BOTH, _NEITHER = (0, True, True), (0, False, False)
+
+
+def resummed_statistics(question: LinearStatistics, source: Rows, schema: Schema) -> np.ndarray:
+    """Return what a question asks, without noise.
+
+    Returns int64, shape ``question.shape``.
+    """
+    sums = [0] * len(question.statistics)
+    for chunk in source.chunks():
+        names = list(chunk)
+        for codes in zip(*(chunk[name].tolist() for name in names), strict=True):
+            row = dict(zip(names, codes, strict=True))
+            for place, each in enumerate(question.statistics):
+                value = _called(each, row, schema) if isinstance(each, RowStatistic) else _evaluated(each, row)
+                value = min(max(value, each.lower), each.upper)
+                sums[place] += value * 2 ** (question.bits - each.bits)
+    return np.array(sums, dtype=np.int64)
+
+
+def _called(each: RowStatistic, row: Mapping[str, int], schema: Schema) -> int:
+    """Return what a row function makes of one row, in units of ``2**-16``; its lower bound where it fails."""
+    (record,) = records({name: np.array([code]) for name, code in row.items()}, schema)
+    (value,) = each.values_of_records([record]).tolist()
+    return int(value)
+
+
+def _evaluated(each: Statistic, row: Mapping[str, int]) -> int:
+    """Return what a program makes of one row's codes; unknown is None on the way and 0 at the end."""
+    stack: list[Any] = []
+    for word, *settings in each.program:
+        stack = _after(word, settings, stack, row)
+    (found,) = stack
+    return 0 if found is None else int(found)
+
+
+def _after(word: str, settings: list[Any], stack: list[Any], row: Mapping[str, int]) -> list[Any]:
+    """Return the stack after one step."""
+    if word in ("in", "number", "lookup", "constant"):
+        return [*stack, _loaded(word, settings, row)]
+    if word in ("not", "indicator", "negate", "absolute", "scale"):
+        return [*stack[:-1], _of_one(word, settings, stack[-1])]
+    return [*stack[:-2], _of_two(word, stack[-2], stack[-1])]
+
+
+def _loaded(word: str, settings: list[Any], row: Mapping[str, int]) -> Any:  # noqa: ANN401
+    """Return a constant, or what a column's code stands for."""
+    if word == "constant":
+        return settings[0]
+    code = row[settings[0]]
+    if word == "in":
+        return bisect_right(list(settings[1]), code) % 2 == 1
+    if word == "lookup":
+        return settings[1][code] if code < len(settings[1]) else None
+    values, start, step, divisor = settings[1:]
+    return math.floor((start + step * code) // divisor) if code < values else None
+
+
+def _of_one(word: str, settings: list[Any], x: Any) -> Any:  # noqa: ANN401
+    """Return a function of one value."""
+    if word == "not":
+        return not x
+    if x is None:
+        return None
+    if word == "indicator":
+        return _ONE if x else 0
+    if word == "scale":
+        return (2 * settings[0] * x + settings[1]) // (2 * settings[1])
+    return -x if word == "negate" else abs(x)
+
+
+def _of_two(word: str, x: Any, y: Any) -> Any:  # noqa: ANN401
+    """Return a function of two values; a comparison with the unknown is false, everything else with it unknown."""
+    if word in ("and", "or"):
+        return (x and y) if word == "and" else (x or y)
+    compares = {"less": "<", "at_most": "<=", "equal": "==", "differs": "!="}
+    if x is None or y is None:
+        return False if word in compares else None
+    if word in compares:
+        return {"less": x < y, "at_most": x <= y, "equal": x == y, "differs": x != y}[word]
+    if word == "multiply":
+        return (2 * x * y + _ONE) // (2 * _ONE)
+    return {"add": x + y, "subtract": x - y, "minimum": min(x, y), "maximum": max(x, y)}[word]
+
+
+def _truths() -> Iterator[QuestionCase]:
+    """Ask for two truths: both hold of the person, and neither of another."""
+    for cost, relation, max_rows in PRICED:
+        yield _linear(("a", "b"), "two truths", cost, terms_of(relation, max_rows))
+
+
+def _row_functions() -> Iterator[QuestionCase]:
+    """Ask for a function of a record between -1 and 1: a replaced person changes its sign."""
+    yield _linear((row_function(_sign),), "a function of a record", PURE, terms_of("replace-one", 3))
+
+
+def _sign(record: Mapping[str, Any]) -> float:
+    return 1.0 if record["a"] else -1.0
+
+
+def _linear(statistics: tuple[Any, ...], label: str, cost: Budget, terms: Terms) -> QuestionCase:
+    schema = people_schema(terms.max_rows)
+    return QuestionCase(
+        asked=LinearStatistics(
+            columns=tuple(field.name for field in schema.columns),
+            groupings=tuple(grouping_of(field.name) for field in schema.columns),
+            statistics=tuple(compiled(each, schema) for each in statistics),
+            cost=cost,
+        ),
+        label=label,
+        sources=neighbours(terms, _BOTH, _NEITHER),
+        terms=terms,
+        schema=schema,
+        seen=all_values,
+    )
+
+
+def _cases() -> Iterator[QuestionCase]:
+    yield from _truths()
+    yield from _row_functions()
+
+
+CHECK: Final = Recheck(
+    cases=_cases, recount=lambda answer, source, schema: [resummed_statistics(answer.question, source, schema)]
+)
