@@ -44,7 +44,7 @@ def test_help_is_on_stdout_and_names_the_commands():
     ("arguments", "says"),
     [
         (["synthesise"], "no such command"),
-        (["synthesize"], "missing argument 'DATA'"),
+        (["synthesize", "--schema", "s", "-o", "b.csv", "--epsilon", "1"], "missing argument 'DATA'"),
         (["synthesize", "a.csv", "-o", "b.csv"], "missing option '--schema'"),
         (["synthesize", "a.csv", "--schema", "s", "-o", "b.csv"], "give a budget"),
         (["synthesize", "a.csv", "--epsilom", "1"], "no such option: --epsilom"),

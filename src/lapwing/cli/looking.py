@@ -6,16 +6,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lapwing.cli.console import Say
+from lapwing.cli.tables import words_of
 from lapwing.errors import ParameterError
 from lapwing.schema.scalars import quote
 
 if TYPE_CHECKING:
+    from lapwing.cli.tables import Table
     from lapwing.schema.linked import LinkedSchema
     from lapwing.schema.schemas import Schema
 
 
 def look_first(
-    data: Sequence[Path], schema: "Schema | LinkedSchema", named: Path, *, check: bool, misfits: str, say: Say
+    data: "Sequence[Table | Path]", schema: "Schema | LinkedSchema", named: Path, *, check: bool, misfits: str, say: Say
 ) -> None:
     """Look at private tables where it is asked for, or recommend it where nobody has looked at these.
 
@@ -27,7 +29,7 @@ def look_first(
 
 
 def recommendation(
-    data: Sequence[Path], schema: "Schema | LinkedSchema", named: Path, *, check: bool, misfits: str
+    data: "Sequence[Table | Path]", schema: "Schema | LinkedSchema", named: Path, *, check: bool, misfits: str
 ) -> str:
     """Look at private tables where it is asked for; return what recommends it where nobody has looked at these."""
     most = _share(misfits)
@@ -43,7 +45,7 @@ def recommendation(
         return ""
     if is_remembered(data, schema):
         return ""
-    command = " ".join(["lapwing schema check", str(named), *map(str, data)])
+    command = " ".join(["lapwing schema check", str(named), *(word for each in data for word in words_of(each))])
     return f"Not looked at yet: `{command}` shows which cells fit nothing, free and for your eyes; so does --check."
 
 

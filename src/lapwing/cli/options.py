@@ -51,9 +51,21 @@ def flag(name: str, said: str) -> OptionInfo:
     return option(name, None, said)
 
 
-def argument(metavar: str, said: str, *, autocompletion: Callable[[str], list[str]] | None = None) -> ArgumentInfo:
-    """Return an argument."""
-    made = typer.Argument(metavar=metavar, help=said, show_default=False, autocompletion=autocompletion)
+def argument(
+    metavar: str,
+    said: str,
+    *,
+    autocompletion: Callable[[str], list[str]] | None = None,
+    is_optional: bool = False,
+) -> ArgumentInfo:
+    """Return an argument; an optional one is None where it is left out, also before parameters without a default."""
+    made = typer.Argument(
+        metavar=metavar,
+        help=said,
+        show_default=False,
+        autocompletion=autocompletion,
+        default_factory=(lambda: None) if is_optional else None,
+    )
     return cast("ArgumentInfo", made)
 
 

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from lapwing.cli.console import Say, counting, interruptible, repeated_line, shown_progress
+from lapwing.cli.tables import words_of
 from lapwing.errors import DataError, LapwingError, ParameterError, UnwritableError
 from lapwing.rows.out.outputs import has_row_name, is_folder_name, rows_format, whole_files
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from lapwing.cli.tables import Table
     from lapwing.model.certificate.certificate import Certificate
     from lapwing.release.release import Release
     from lapwing.release.rows_out import RowsOut
@@ -236,7 +238,7 @@ def _croissant(schema: "Schema", certificate: "Certificate", targets: Targets, r
 
 
 def resume_line(
-    transcript: Path | None, data: Path, targets: Targets, *, rows: int | None, seed: int | None, memory: str | None
+    transcript: Path | None, table: "Table", targets: Targets, *, rows: int | None, seed: int | None, memory: str | None
 ) -> str:
     """Say how to go on, to the same files, when the budget is spent and the files could not be written.
 
@@ -246,7 +248,7 @@ def resume_line(
         return repeated_line(None)
     given = (("--rows", rows), ("--seed", seed), ("--memory", memory))
     numbers = [f"{name}={value}" for name, value in given if value is not None]
-    command = shlex.join(["lapwing", "resume", str(transcript), str(data), *targets.options, *numbers])
+    command = shlex.join(["lapwing", "resume", str(transcript), *words_of(table), *targets.options, *numbers])
     return f"the answers are kept: `{command}` finishes free of charge"
 
 

@@ -14,6 +14,7 @@ from typing import Final
 from lapwing.errors import DataError
 from lapwing.internal.schemas import FieldFit, check_table
 from lapwing.internal.written import guess_dialect
+from lapwing.rows.elsewhere import addresses
 from lapwing.rows.files import find_files, open_file
 from lapwing.rows.guard import private_boundary
 from lapwing.schema.linked import LinkedSchema
@@ -54,7 +55,7 @@ def misfit(schema: Schema, fit: FieldFit) -> str:
 
 def file_cure(data: object, schema: Schema) -> str:
     """Return what to write in the schema where a text file is not in the encoding that it is read in."""
-    if schema.dialect.encoding is not None or not isinstance(data, str | os.PathLike):
+    if schema.dialect.encoding is not None or not isinstance(data, str | os.PathLike) or addresses([data]):
         return ""
     path = find_files(data)[0]
     separator = getattr(open_file(path, schema.dialect), "separator", None)
@@ -96,7 +97,7 @@ def _place() -> Path:
 
 def _digest(data: Sequence[object], schema: Schema | LinkedSchema) -> str | None:
     """Return what names tables as they are now under a schema; None for tables that are no files."""
-    if not all(isinstance(each, str | os.PathLike) for each in data):
+    if not all(isinstance(each, str | os.PathLike) and not addresses([each]) for each in data):
         return None
     try:
         stamps = [

@@ -5,6 +5,7 @@ A CSV file has no types, so each of its columns gets the narrowest type that all
 
 import os
 from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,10 +28,11 @@ from lapwing.rows.cells import (
     read_times,
 )
 from lapwing.rows.codec import encoder
+from lapwing.rows.elsewhere import Query, addresses, empty_answer, query_rows, stored_rows
 from lapwing.rows.files import find_files, open_file
 from lapwing.rows.guard import guarded, private_boundary
 from lapwing.rows.linked import code_linked
-from lapwing.rows.readers import open_table
+from lapwing.rows.readers import at_hand, open_table
 from lapwing.rows.source import all_codes, coded_table
 from lapwing.rows.spelling import spelled
 from lapwing.rows.units import UnitNumbers
@@ -50,15 +52,28 @@ _TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Object)
 def draft_schema(data: object) -> Internal[Schema]:
     """Return a draft of a schema without domains: names and types of columns, and how a text file is written."""
     what = "data is not a table whose columns can be read"
-    if isinstance(data, str | os.PathLike | list | tuple):
+    if isinstance(data, Query):
+        rows = query_rows(data)
+        if isinstance(rows, pl.DataFrame):  # SQLite's columns have no types either
+            return Internal(_guessed(rows.columns, [{each.name: Texts(each) for each in rows}]))
+        types = guarded(what, lambda: _types_of_frame(empty_answer(data)))
+    elif isinstance(data, str | os.PathLike | list | tuple):
+        paths = data if isinstance(data, list | tuple) else [data]
+        if remote := addresses(paths):
+            query, what = stored_rows(remote)
+            return Internal(_typed(guarded(what, lambda: _types_of_frame(query))))
         path = find_files(data)[0]
         if path.suffix.lower() not in _PARQUET:
             return Internal(_drafted_file(path))
         what = f"file {quote(str(path))} cannot be read as Parquet"
         types = guarded(what, lambda: _types_of_frame(pl.scan_parquet(path, glob=False)))
     else:
-        types = guarded(what, lambda: _types_of_frame(data))
-    return Internal(_draft(tuple(Field(name=name, type=kind, provenance="drafted") for name, kind in types)))
+        types = guarded(what, lambda: _types_of_frame(at_hand(data)))
+    return Internal(_typed(types))
+
+
+def _typed(types: Sequence[tuple[str, FieldType]]) -> Schema:
+    return _draft(tuple(Field(name=name, type=kind, provenance="drafted") for name, kind in types))
 
 
 def _drafted_file(path: Path) -> Schema:
@@ -66,8 +81,13 @@ def _drafted_file(path: Path) -> Schema:
     separator = getattr(open_file(path), "separator", ",")
     dialect = guess_dialect(path, separator)
     file = open_file(path, dialect)
-    guesses = {name: ColumnGuess() for name in file.names}
-    for chunk in file.chunks(file.names, _CHUNK_ROWS):
+    return _guessed(file.names, file.chunks(file.names, _CHUNK_ROWS), dialect)
+
+
+def _guessed(names: Sequence[str], chunks: Iterable[Mapping[str, RawColumn]], dialect: Dialect = PLAIN_FILE) -> Schema:
+    """Return the draft of columns of text."""
+    guesses = {name: ColumnGuess() for name in names}
+    for chunk in chunks:
         for name, cells in chunk.items():
             assert isinstance(cells, Texts)
             guesses[name].add(cells)

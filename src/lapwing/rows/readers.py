@@ -13,6 +13,7 @@ import polars as pl
 
 from lapwing.errors import DataError, ParameterError
 from lapwing.rows.cells import RawColumn
+from lapwing.rows.elsewhere import Query, addresses, query_rows, stored_rows
 from lapwing.rows.engines.dask_frames import DaskReader
 from lapwing.rows.engines.frames import (
     FrameReader,
@@ -57,7 +58,7 @@ class RelationReader:
                 "DuckDB hands rows over by PyArrow, which is not installed; install lapwing[duckdb]", code="LW701"
             )
         self._relation = relation
-        self.kind: Literal["duckdb"] = "duckdb"
+        self.kind: Literal["duckdb", "polars"] = "duckdb"
         self.known_rows: int | None = None
         self.names: list[str] = guarded(_WHAT, lambda: list(relation.columns))
         self._types: dict[str, str] = dict(
@@ -164,10 +165,24 @@ def open_table(data: object, schema: Schema) -> RowReader:
     wanted = [field.name for field in schema.columns]
     if schema.privacy_unit is not None and schema.privacy_unit.field not in wanted:
         wanted.append(schema.privacy_unit.field)
+    if isinstance(data, Query):
+        reader = _open_frame(query_rows(data), wanted)
+        assert isinstance(reader, FrameReader | RelationReader)
+        reader.kind = "polars"
+        return reader
     paths = data if isinstance(data, list | tuple) else [data]
-    if paths and all(isinstance(part, str | os.PathLike) for part in paths):
-        return _open_files(data, wanted, schema)
-    return _open_frame(data, wanted)
+    if not paths or not all(isinstance(part, str | os.PathLike) for part in paths):
+        return _open_frame(data, wanted)
+    remote = addresses(paths)
+    return _open_remote(remote, wanted) if remote else _open_files(data, wanted, schema)
+
+
+def _open_remote(found: list[str], wanted: list[str]) -> RowReader:
+    query, what = stored_rows(found)
+    types = guarded(what, query.collect_schema)
+    _check_names(types.names(), wanted, "the table")
+    _check_nested({name for name, dtype in types.items() if dtype.is_nested()}, wanted)
+    return LazyReader(query, what)
 
 
 def _open_files(source: Any, wanted: list[str], schema: Schema) -> RowReader:  # noqa: ANN401 - checked by the caller
@@ -188,12 +203,30 @@ def _open_files(source: Any, wanted: list[str], schema: Schema) -> RowReader:  #
 def _open_frame(data: Any, wanted: list[str]) -> RowReader:  # noqa: ANN401 - that is what is found out here
     if type(data).__module__.startswith("narwhals."):
         data = guarded("the table cannot be unwrapped", data.to_native)
-    reader, names, nested = _opened(data)
+    reader, names, nested = _opened(at_hand(data))
     _check_names(names, wanted, "the table")
     _check_nested(nested, wanted)
     if isinstance(reader, RelationReader):
         reader.check_case(wanted)
     return reader
+
+
+_KNOWN: Final = frozenset({"pandas", "polars", "pyarrow", "duckdb", "_duckdb", "dask", "pyspark", "narwhals"})
+
+
+def at_hand(data: object) -> Any:  # noqa: ANN401 - the same, or a PyArrow table
+    """Return a table as it is; a stream of Arrow from a library that is not known is read into memory, once."""
+    packages = {kind.__module__.partition(".")[0] for kind in type(data).__mro__}
+    if isinstance(data, type) or not hasattr(data, "__arrow_c_stream__") or packages & _KNOWN:
+        return data
+    if not _has_arrow():
+        raise DataError(
+            'a stream of Arrow is read by PyArrow, which is not installed; run pip install "lapwing[databases]"',
+            code="LW701",
+        )
+    import pyarrow as pa  # noqa: PLC0415 - the user's own
+
+    return guarded("the stream of Arrow cannot be read", lambda: pa.table(data))
 
 
 def _opened(data: Any) -> tuple[RowReader, Sequence[Any], set[Any]]:  # noqa: ANN401 - that is what is found out here
@@ -247,7 +280,7 @@ def _no_table(data: object) -> str:
         )
     return (
         f"data of type {type(data).__name__} is not a table; give a pandas, Polars, PyArrow, DuckDB, Dask or Spark "
-        "table, or the path of a .parquet or .csv file"
+        "table, a lapwing.Query, or the path of a .parquet or .csv file"
     )
 
 

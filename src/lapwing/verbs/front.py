@@ -15,6 +15,7 @@ from lapwing.model.sampling.conditions import Between as between  # noqa: N813
 from lapwing.model.statistics.expressions import row_function, stat
 from lapwing.release.loading import load
 from lapwing.release.release import Release
+from lapwing.rows.elsewhere import Query
 from lapwing.runs.public_tables import PublicTable
 from lapwing.schema.linked import LinkedSchema
 from lapwing.verbs import learn as _learn  # noqa: F401 - attaches Schema.learn
@@ -41,6 +42,7 @@ __all__ = [
     "Plan",
     "PrivateSampling",
     "PublicTable",
+    "Query",
     "Release",
     "Schema",
     "Synthesizer",

@@ -18,7 +18,7 @@ from lapwing.kernel.terms import Terms
 from lapwing.release.release import Release
 from lapwing.rows.counting import CodedSource
 from lapwing.rows.guard import private_boundary
-from lapwing.rows.readers import open_table
+from lapwing.rows.readers import at_hand, open_table
 from lapwing.rows.source import coded_table
 from lapwing.runs.plan.memory import Memory, caches_within
 from lapwing.runs.public_points import refuse_private_points
@@ -51,7 +51,7 @@ def synthesize(
 
     Parameters
     ----------
-    data : path, list of paths, pandas, Polars (eager or lazy) or PyArrow table
+    data : path, list of paths, pandas, Polars (eager or lazy) or PyArrow table, or Query
         The private rows. Columns that the schema does not name are ignored.
     schema : Schema, path or mapping
         Everything public about the table.
@@ -120,6 +120,7 @@ def synthesize(
     )
     caches = caches_within(memory, settings)
     records = new_records(ledger, dataset, transcript)
+    data = at_hand(data)
     kind = open_table(data, settings.schema).kind
     with coded_table(data, settings.schema, memory=caches.codes) as source:
         terms = public_terms(source, settings.schema, settings.relation, settings.expected_rows)
@@ -178,6 +179,7 @@ def resumed(
         settings, terms, records = read_header(path, header)
         caches = caches_within(memory, settings)
         resumable(path, partial(tell, settings, records, len(recorded)))
+        data = at_hand(data)
         kind = open_table(data, settings.schema).kind
         with coded_table(data, settings.schema, memory=caches.codes) as source:
             if terms != public_terms(source, settings.schema, settings.relation, settings.expected_rows):

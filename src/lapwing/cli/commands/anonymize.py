@@ -10,6 +10,7 @@ from lapwing.cli import options
 from lapwing.cli.console import busy, is_quiet, speaker
 from lapwing.cli.options import flag, number
 from lapwing.cli.outputs import write_rows
+from lapwing.cli.tables import Data, Database, Sql, file_of, given_table
 from lapwing.rows.out.outputs import rows_format, whole_files
 
 _KEY = "lapwing"  # of the metadata in a Parquet file
@@ -17,12 +18,14 @@ _KEY = "lapwing"  # of the metadata in a Parquet file
 
 def anonymize(
     context: typer.Context,
-    data: options.Data,
+    data: Data,
     schema: options.SchemaFile,
     min_group_size: Annotated[
         int, number("--min-group-size", "K", "The k of k-anonymity: units of a group, at least 2.")
     ],
     output: options.RowsOut,
+    sql: Sql = None,
+    db: Database = None,
     partition: Annotated[Partition, flag("--partition", "How groups are found.")] = "practical",
     no_improve: Annotated[
         bool, flag("--no-improve", "Leave out the moves between groups that bring them closer together.")
@@ -39,14 +42,15 @@ def anonymize(
 ) -> None:
     """Make a k-anonymous table, which is not differentially private."""
     rows_format(output)
+    table = given_table(data, sql, db, context)
     about = output.with_name(output.name + ".anonymous.json")
 
     from lapwing.verbs.anonymize import anonymize as anonymous_of  # noqa: PLC0415
 
-    with whole_files([output, about], [data, schema]) as places:
+    with whole_files([output, about], [path for path in (file_of(table), schema) if path is not None]) as places:
         with busy("grouping", quiet=is_quiet(context, quiet)):
             made = anonymous_of(
-                data,
+                table,
                 schema,
                 min_group_size,
                 partition=partition,

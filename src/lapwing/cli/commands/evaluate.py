@@ -10,6 +10,7 @@ import typer
 from lapwing.cli import options
 from lapwing.cli.console import interruptible, is_quiet, repeated_line, shown_progress, speaker
 from lapwing.cli.options import argument, option
+from lapwing.cli.tables import Database, Sql, file_of, given_table
 from lapwing.rows.out.outputs import whole_files
 
 if TYPE_CHECKING:
@@ -24,9 +25,11 @@ _UNRECORDED = (
 
 def evaluate(
     context: typer.Context,
-    real: Annotated[Path, argument("REAL", "The private table: a Parquet or CSV file.")],
-    synthetic: Annotated[Path, argument("SYNTHETIC", "The synthetic table, likewise.")],
+    real: Annotated[str, argument("REAL", "The private table: a file, folder or address; leave it out with --sql.")],
+    synthetic: Annotated[str | None, argument("SYNTHETIC", "The synthetic table, likewise.", is_optional=True)],
     schema: options.SchemaFile,
+    sql: Sql = None,
+    db: Database = None,
     model: Annotated[
         Path | None,
         option("--model", "M.lapwing", "The release that SYNTHETIC was drawn from, to report about it too."),
@@ -75,11 +78,17 @@ def evaluate(
     if report is not None:
         options.check_html(report)
         check_installed()
+    if synthetic is None and sql is None:
+        raise options.misuse("missing argument 'SYNTHETIC'", context, code="LW903")
+    table = given_table(real if synthetic is not None else None, sql, db, context)
+    made = given_table(real if synthetic is None else synthetic, None, None, context)
 
     checked = usable_schema(schema)
     groups = options.listed(by or (), [field.name for field in checked.fields])
     forms = [(path, form) for path, form in ((metrics, _json), (report, _html)) if path is not None]
-    inputs = [path for path in (real, synthetic, schema, model, test, ledger, transcript) if path is not None]
+    inputs = [
+        path for path in (file_of(table), file_of(made), schema, model, test, ledger, transcript) if path is not None
+    ]
     bought: dict[str, Any] = {
         "epsilon": epsilon,
         "delta": delta,
@@ -96,7 +105,7 @@ def evaluate(
         places = stack.enter_context(whole_files([path for path, _ in forms], inputs)) if forms else ()
         with shown_progress(quiet=is_quiet(context, quiet), first="reading", of="of the steps done"):
             found = evaluation_of(
-                real, synthetic, checked, target=target, by=groups, test=test, model=model, seed=seed, **bought
+                table, made, checked, target=target, by=groups, test=test, model=model, seed=seed, **bought
             )
         print(found.summary())  # first: what was bought is not lost with a file that cannot be written
         for place, (_, form) in zip(places, forms, strict=True):

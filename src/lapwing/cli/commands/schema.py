@@ -10,12 +10,14 @@ import typer
 from lapwing.cli import options
 from lapwing.cli.console import aligned, note, speaker
 from lapwing.cli.options import argument, option
+from lapwing.cli.tables import Data, Database, Sql, given_table, optional_table, words_of
 from lapwing.errors import ParameterError
 from lapwing.schema.scalars import quote, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lapwing.cli.tables import Table
     from lapwing.internal.schemas import FieldFit, UnitFit
     from lapwing.internal.suggestions import Suggestion
     from lapwing.judge.declared import Declared
@@ -32,29 +34,34 @@ schema_app = typer.Typer(name="schema", help="Draft and check the description of
 
 @schema_app.command()
 def draft(
-    data: options.Data,
+    context: typer.Context,
+    data: Data,
     output: Annotated[Path, option("-o --output", "S.json", "A new file: the skeleton of a schema.")],
+    sql: Sql = None,
+    db: Database = None,
 ) -> None:
     """Write a skeleton to fill in (internal)."""
     options.refuse_existing(output)
+    table = given_table(data, sql, db, context)
 
     from lapwing.internal.suggestions import suggest  # noqa: PLC0415
     from lapwing.judge.report.page import NOTICE  # noqa: PLC0415
     from lapwing.verbs.schemas import draft as draft_of  # noqa: PLC0415
 
-    drafted = draft_of(data)
-    suggestions = suggest(data, drafted).value
+    drafted = draft_of(table)
+    suggestions = suggest(table, drafted).value
     drafted.save(output)
     note(
         f"internal: {output} was made by looking at the private table's column names and types "
-        "(of a CSV file: guessed from its cells; check each `type`); "
+        "(of a CSV file and of SQLite: guessed from its cells; check each `type`); "
         'fill in every null from public knowledge, replace each "drafted" by where it is from, and remove "draft"'
     )
+    given = " ".join(words_of(table))
     has_texts = any(field.type == "string" for field in drafted.columns)
     delta, why = (" --delta D", " (which texts occur can be bought with a delta only)") if has_texts else ("", "")
     note(
         'of what you do not know write "provenance": "dp" and leave the null: '
-        f"`lapwing schema learn {data} --schema {output} --epsilon E{delta} -o NEW.json` buys it{why}"
+        f"`lapwing schema learn {given} --schema {output} --epsilon E{delta} -o NEW.json` buys it{why}"
     )
     note(
         'if a person may own several rows, protect them together: give the column that names the person "role": '
@@ -68,7 +75,7 @@ def check(
     context: typer.Context,
     schema: Annotated[Path, argument("S.json", "The schema.")],
     data: Annotated[
-        Path | None,
+        str | None,
         argument(
             "[DATA]", "Internal: also count the cells of this private table that do not fit, and the rows of its units."
         ),
@@ -76,46 +83,50 @@ def check(
     child: Annotated[
         Path | None, argument("[CHILD]", "Of linked tables: DATA is the parents, and this the children.")
     ] = None,
+    sql: Sql = None,
+    db: Database = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Validate a schema, also of linked tables (internal with DATA)."""
+    table = optional_table(data, sql, db, context)
+
     from lapwing.schema.linked import is_linked  # noqa: PLC0415
     from lapwing.schema.schemas import Schema  # noqa: PLC0415
 
     if is_linked(schema):
-        _check_linked(schema, data, child, speaker(context, quiet))
+        _check_linked(schema, table, child, speaker(context, quiet))
         return
     if child is not None:
         raise ParameterError(
             f"{schema} describes one table, got two; leave {child} out, or give a linked schema", code="LW252"
         )
-    checked = Schema.load(schema) if data is None else Schema.load_draft(schema)
+    checked = Schema.load(schema) if table is None else Schema.load_draft(schema)
     is_open = any(field.blank for field in checked.columns)
     print("\n".join(_still_open(checked) if is_open else [_summary(checked), *declared_text(checked)]))
-    if data is None:
+    if table is None:
         return
 
     from lapwing.internal.looks import file_cure, remember  # noqa: PLC0415
     from lapwing.internal.schemas import check_declared, check_table  # noqa: PLC0415
     from lapwing.judge.report.page import NOTICE  # noqa: PLC0415
 
-    fits = check_table(data, checked).value
+    fits = check_table(table, checked).value
     speaker(context, quiet)("internal: the counts are exact and were made by looking at private rows")
-    print("\n".join(["", NOTICE, "", _fits(fits, checked), *_remarks(fits, checked, file_cure(data, checked))]))
-    remember([data], checked)
+    print("\n".join(["", NOTICE, "", _fits(fits, checked), *_remarks(fits, checked, file_cure(table, checked))]))
+    remember([table], checked)
     if is_open:
         return
     if checked.rules or checked.public_tables:
-        print("\n".join(broken_text(check_declared(data, checked).value)))
+        print("\n".join(broken_text(check_declared(table, checked).value)))
     if checked.privacy_unit is None:
         return
 
     from lapwing.internal.schemas import check_units  # noqa: PLC0415
 
-    print("\n".join(["", *_units(check_units(data, checked).value)]))
+    print("\n".join(["", *_units(check_units(table, checked).value)]))
 
 
-def _check_linked(schema: Path, parent: Path | None, child: Path | None, say: "Callable[[str], None]") -> None:
+def _check_linked(schema: Path, parent: "Table | None", child: Path | None, say: "Callable[[str], None]") -> None:
     """Validate the schema of linked tables; count what of both tables does not fit it."""
     from lapwing.schema.linked import LinkedSchema  # noqa: PLC0415
 

@@ -11,10 +11,12 @@ from lapwing.cli.console import Say, aligned, is_quiet, repeated_line, speaker
 from lapwing.cli.looking import look_first
 from lapwing.cli.options import option
 from lapwing.cli.outputs import certificate_target, produce
+from lapwing.cli.tables import Data, Database, Sql, file_of, given_table, words_of
 from lapwing.errors import ParameterError
 from lapwing.schema.scalars import visible
 
 if TYPE_CHECKING:
+    from lapwing.cli.tables import Table
     from lapwing.runs.learned.running import LearnedDomain
     from lapwing.schema.fields import Field
 
@@ -28,9 +30,11 @@ _SHOWN = 6
 
 def learn(
     context: typer.Context,
-    data: options.Data,
+    data: Data,
     schema: Annotated[Path, option("--schema", "S.json", "What is known already; a draft may have blanks.")],
     output: Annotated[Path, option("-o --output", "S2.json", "A new file: the schema with what was learned.")],
+    sql: Sql = None,
+    db: Database = None,
     fields: Annotated[
         list[str],
         option(
@@ -74,6 +78,7 @@ def learn(
     if context.args and not fields:
         raise options.misuse(f"got unexpected extra argument ({context.args[0]})", context, code="LW903")
     options.refuse_existing(output)
+    table = given_table(data, sql, db, context)
     target = certificate_target(output, certificate, no_certificate=no_certificate)
 
     from lapwing.kernel.terms import Terms  # noqa: PLC0415
@@ -97,19 +102,19 @@ def learn(
     say = speaker(context, quiet)
     for line in outlook(settings, Terms(relation=settings.relation, max_rows=original.max_rows)):
         say(visible(f"At this budget {line}."))
-    look_first([data], original, schema, check=check, misfits=misfits, say=say)
+    look_first([table], original, schema, check=check, misfits=misfits, say=say)
     book = Book(ledger=ledger, dataset=dataset, transcript=transcript)
     targets = [path for path in (output, target) if path is not None]
     found = produce(
-        lambda: learn_domain(data, settings, book).value,
+        lambda: learn_domain(table, settings, book).value,
         _write,
         targets,
-        [data, schema, ledger, transcript],
+        [file_of(table), schema, ledger, transcript],
         way_out=repeated_line,
         quiet=is_quiet(context, quiet),
     )
     account = [f"--ledger {ledger}"] * (ledger is not None) + [f"--dataset {dataset}"] * (dataset is not None)
-    print(visible("\n".join(_summary(found, data, output, account))))
+    print(visible("\n".join(_summary(found, table, output, account))))
     _tell(found, targets, say)
 
 
@@ -136,7 +141,7 @@ def _dictionaries(texts: Sequence[str]) -> dict[str, Path]:
     return found
 
 
-def _summary(found: "LearnedDomain", data: Path, output: Path, account: Sequence[str]) -> list[str]:
+def _summary(found: "LearnedDomain", table: "Table", output: Path, account: Sequence[str]) -> list[str]:
     """Return what was learned and what it cost, what was not found, and what comes next."""
     from lapwing.runs.bought import NOTICE  # noqa: PLC0415
 
@@ -150,7 +155,7 @@ def _summary(found: "LearnedDomain", data: Path, output: Path, account: Sequence
         "",
         cost,
         *found.notes,
-        f"Next: {_next(found, data, output, account)}",
+        f"Next: {_next(found, ' '.join(words_of(table)), output, account)}",
     ]
 
 
@@ -165,7 +170,7 @@ def _learned(field: "Field") -> str:
     return f"{count} categor{'y' if count == 1 else 'ies'}: {listed}"
 
 
-def _next(found: "LearnedDomain", data: Path, output: Path, account: Sequence[str]) -> str:
+def _next(found: "LearnedDomain", data: str, output: Path, account: Sequence[str]) -> str:
     """Return what to do now: a release in the same notion and terms, or what makes the schema complete."""
     learned = found.certificate
     if not found.schema.is_draft:

@@ -13,6 +13,7 @@ from lapwing.cli.console import Say, echo, is_quiet, note, speaker
 from lapwing.cli.looking import recommendation, said_before_debit
 from lapwing.cli.options import argument, option
 from lapwing.cli.outputs import check_rows, produce_release, read_targets, resume_line, summarize
+from lapwing.cli.tables import Data, Database, Sql, file_of, given_table
 from lapwing.errors import DataError, ParameterError
 from lapwing.kernel.budget.budget import requested_budget
 
@@ -30,9 +31,11 @@ _WORTH_SAYING = 0.95
 
 def synthesize(
     context: typer.Context,
-    data: options.Data,
+    data: Data,
     schema: options.SchemaFile,
     output: options.RowsPlace,
+    sql: Sql = None,
+    db: Database = None,
     epsilon: options.Epsilon = None,
     delta: options.Delta = None,
     rho: options.Rho = None,
@@ -58,6 +61,7 @@ def synthesize(
 ) -> None:
     """Turn a private table into synthetic rows."""
     options.check_budget(epsilon, rho, context)
+    table = given_table(data, sql, db, context)
     say = speaker(context, quiet)
     silent = is_quiet(context, quiet)
     check_rows(rows)
@@ -69,13 +73,13 @@ def synthesize(
 
     checked = usable_schema(schema)
     chosen = mechanism_with(mechanism, settings, checked)
-    refuse_private_tables(public_table, data)
+    refuse_private_tables(public_table, table)
     tables = [each for path in public_table for each in read_public_tables(path, public_source)]
-    hint = recommendation([data], checked, schema, check=check, misfits=misfits)
+    hint = recommendation([table], checked, schema, check=check, misfits=misfits)
     with said_before_debit(hint, say):
         release = produce_release(
             lambda: release_of(
-                data,
+                table,
                 checked,
                 epsilon=epsilon,
                 delta=delta,
@@ -91,10 +95,10 @@ def synthesize(
                 memory=memory,
             ),
             targets,
-            [data, schema, ledger, transcript, *public_table],
+            [file_of(table), schema, ledger, transcript, *public_table],
             rows=rows,
             seed=None,
-            way_out=lambda kept: resume_line(kept, data, targets, rows=rows, seed=None, memory=memory),
+            way_out=lambda kept: resume_line(kept, table, targets, rows=rows, seed=None, memory=memory),
             quiet=silent,
         )
     summarize(release, targets, say)
@@ -150,8 +154,10 @@ def _say_what_delta_gains(say: Say, certificate: "Certificate", epsilon: str) ->
 def resume(
     context: typer.Context,
     transcript: Annotated[Path, argument("T", "The transcript that `lapwing synthesize` wrote.")],
-    data: options.Data,
+    data: Data,
     output: options.RowsPlace,
+    sql: Sql = None,
+    db: Database = None,
     rows: options.Rows = None,
     model: options.ModelOut = None,
     certificate: options.CertificateOut = None,
@@ -162,6 +168,7 @@ def resume(
     quiet: options.Quiet = False,
 ) -> None:
     """Finish an interrupted release without paying twice."""
+    table = given_table(data, sql, db, context)
     check_rows(rows)
     targets = read_targets(output, model, certificate, no_certificate=no_certificate, croissant=croissant)
 
@@ -173,12 +180,12 @@ def resume(
             note(resumed_line(settings, records, answers))
 
     release = produce_release(
-        lambda: resumed(transcript, data, tell, memory=memory),
+        lambda: resumed(transcript, table, tell, memory=memory),
         targets,
-        [data, transcript],
+        [file_of(table), transcript],
         rows=rows,
         seed=seed,
-        way_out=lambda _: resume_line(transcript, data, targets, rows=rows, seed=seed, memory=memory),
+        way_out=lambda _: resume_line(transcript, table, targets, rows=rows, seed=seed, memory=memory),
         quiet=is_quiet(context, quiet),
     )
     summarize(release, targets, speaker(context, quiet))

@@ -1,0 +1,69 @@
+"""The private table of a command: a path, or a query of a database."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lapwing.cli.options import argument, misuse, option
+
+if TYPE_CHECKING:
+    from lapwing.rows.elsewhere import Query
+
+    Table = Query | str
+    """What the calls of Python take: an address or path, as text."""
+
+
+Data = Annotated[
+    str | None,
+    argument(
+        "DATA",
+        "The private table: a Parquet or CSV file, a folder of them, or s3://BUCKET/rows.parquet.",
+        is_optional=True,
+    ),
+]
+Sql = Annotated[str | None, option("--sql", "QUERY", "Instead of DATA: a query of --db.")]
+Database = Annotated[
+    str | None,
+    option("--db", "URL", "postgresql://USER@HOST/NAME, sqlite:///FILE or duckdb:///FILE."),
+]
+
+
+def given_table(data: str | None, sql: str | None, db: str | None, context: typer.Context) -> "Table":
+    """Return the private table that a command line gives; exactly one of DATA and --sql."""
+    found = optional_table(data, sql, db, context)
+    if found is None:
+        raise misuse("missing argument 'DATA', or --sql and --db", context, code="LW903")
+    return found
+
+
+def optional_table(data: str | None, sql: str | None, db: str | None, context: typer.Context) -> "Table | None":
+    """Return the private table that a command line gives, if it gives one; addresses of no use are refused at once."""
+    from lapwing.rows.elsewhere import Query, addresses  # noqa: PLC0415
+
+    if (sql is None) != (db is None):
+        raise misuse("--sql and --db go together; give both, or DATA alone", context, code="LW316")
+    if sql is None or db is None:
+        addresses([] if data is None else [data])
+        return data
+    if data is not None:
+        raise misuse("the private table is given twice; give DATA, or --sql and --db", context, code="LW316")
+    return Query(sql, db)
+
+
+def file_of(table: "Table | None") -> Path | None:
+    """Return the file or folder that a private table lies in, which no output may replace."""
+    from lapwing.rows.elsewhere import addresses, database_file  # noqa: PLC0415
+
+    if isinstance(table, str):
+        return None if addresses([table]) else Path(table)
+    return None if table is None else database_file(table)
+
+
+def words_of(table: "Table | Path") -> list[str]:
+    """Return the words of a command line that give a private table; what may hold a password is not told."""
+    from lapwing.rows.elsewhere import addresses  # noqa: PLC0415
+
+    if isinstance(table, str | Path):
+        return ["DATA"] if addresses([table]) else [str(table)]
+    return ["--sql", "QUERY", "--db", "URL"]

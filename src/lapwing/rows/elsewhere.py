@@ -1,0 +1,279 @@
+"""Tables that lie elsewhere: the answer of a database to a query, and Parquet files in an object store.
+
+A database is asked once and its answer stays in memory: every pass sees the same rows, and no lock is held. What the
+columns are is said by the database, never by a cell. An address may hold a password: no sentence repeats it.
+"""
+
+import os
+import re
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+import polars as pl
+
+from lapwing.errors import DataError, ParameterError
+from lapwing.rows.cells import texts
+from lapwing.rows.guard import guarded
+from lapwing.schema.scalars import quote
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+
+_CLOSED: Final = "the database cannot be opened; check address, user and password, and that it may be read"
+_FAILED: Final = "the query cannot be run; try it in the database's own shell, where its message may be seen"
+_ADDRESS: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+")  # pathlib makes one slash of two
+_STORES: Final = ("s3", "gs", "az", "https")
+_FETCHED: Final = 2**16
+
+
+@dataclass(frozen=True, repr=False)
+class Query:
+    """Name the rows that a database gives for a query: data wherever a call takes a table.
+
+    Parameters
+    ----------
+    sql : str
+        One ``select``. Name the columns that the schema models: all that it gives are kept in memory.
+    url : str
+        ``postgresql://user@host/name`` (``pip install "lapwing[databases]"``), ``sqlite:///file.db`` or
+        ``duckdb:///file.duckdb`` (``pip install "lapwing[duckdb]"``). Keep a password out of it: Postgres also takes
+        it from ``PGPASSWORD`` or ``~/.pgpass``.
+
+    Raises
+    ------
+    ParameterError
+        If there is no query, or the address is of no such database.
+
+    Notes
+    -----
+    The database is asked at the first use, read-only, and once: for newer rows make a new query. Rows out are Polars
+    frames.
+
+    Examples
+    --------
+    >>> Query("select age, town from people", "sqlite:///people.db")
+    Query of a sqlite database
+    """
+
+    sql: str
+    url: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.sql, str) or not self.sql.strip():
+            raise ParameterError("sql must be one query; write for example select age from people", code="LW304")
+        if not isinstance(self.url, str) or _scheme(self.url) not in _ASKED:
+            raise ParameterError(
+                "the address of a database must begin with postgresql://, sqlite:/// or duckdb:///, and is not shown "
+                "here; write for example sqlite:///people.db",
+                code="LW303",
+            )
+
+    def __repr__(self) -> str:
+        return f"Query of a {_scheme(self.url)} database"
+
+    @cached_property
+    def _rows(self) -> "pl.DataFrame | pa.Table | duckdb.DuckDBPyRelation":
+        return _ASKED[_scheme(self.url)](self.sql.strip().rstrip(";"), self.url)
+
+
+def query_rows(query: Query) -> Any:  # noqa: ANN401 - tables of three libraries
+    """Return the rows of a query, asked for once: a Polars frame of texts from SQLite, whose columns have no types."""
+    return query._rows
+
+
+def empty_answer(query: Query) -> Any:  # noqa: ANN401 - likewise
+    """Return a table without rows whose columns have the types of a query's; numbers sent as text are numbers."""
+    rows = query_rows(query)
+    if _scheme(query.url) == "duckdb":
+        return rows.limit(0)
+    import pyarrow as pa  # noqa: PLC0415 - it is there, as Postgres was read
+
+    kinds = [pa.decimal128(38, 9) if isinstance(each, pa.OpaqueType) else each for each in rows.schema.types]
+    return pa.schema(list(zip(rows.schema.names, kinds, strict=True))).empty_table()
+
+
+def database_file(query: Query) -> Path | None:
+    """Return the file of a database that is one."""
+    _, slashes, file = query.url.partition(":///")
+    return Path(file) if slashes and _scheme(query.url) in ("sqlite", "duckdb") else None
+
+
+def _scheme(url: str) -> str:
+    return url.partition(":")[0].lower() if ":" in url else ""
+
+
+def _file(query_url: str) -> Path:
+    """Return the file of an address such as sqlite:///people.db, which must be there: none is made."""
+    file = Path(query_url.partition(":///")[2])
+    if not file.is_file():
+        raise DataError(
+            f"the database file {quote(str(file))} does not exist; a fourth slash begins a path from the root, as in "
+            "sqlite:////data/people.db",
+            code="LW101",
+        )
+    return file
+
+
+def _missing(what: str, extra: str) -> DataError:
+    return DataError(f'{what}, which is not installed; run pip install "lapwing[{extra}]"', code="LW701")
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """Return the names of a query's columns, and refuse equal ones."""
+    if len(set(names)) < len(names):
+        raise DataError("the query gives several columns of one name; name them apart with AS", code="LW105")
+    return list(names)
+
+
+# -- SQLite: its cells have types, its columns have none. Every cell is read by itself, as a Python object is.
+
+
+def _sqlite_rows(sql: str, url: str) -> pl.DataFrame:
+    address = f"{_file(url).resolve().as_uri()}?mode=ro"
+    with closing(guarded(_CLOSED, lambda: sqlite3.connect(address, uri=True))) as connection:
+        return guarded(_FAILED, lambda: _fetched(connection, sql))
+
+
+def _fetched(connection: sqlite3.Connection, sql: str) -> pl.DataFrame:
+    connection.text_factory = _text
+    cursor = connection.execute(sql)
+    names = _distinct([each[0] for each in cursor.description or ()])
+    parts = [pl.DataFrame(schema=dict.fromkeys(names, pl.String))]
+    while rows := cursor.fetchmany(_FETCHED):
+        columns = zip(names, zip(*rows, strict=True), strict=True)
+        parts.append(pl.DataFrame({name: texts(cells).values for name, cells in columns}))
+    return pl.concat(parts)
+
+
+def _text(raw: bytes) -> str | bytes:
+    """Return text; bytes that are none stay bytes, and are read as those of a Parquet file."""
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw
+
+
+# -- DuckDB: a copy in memory, with its own types.
+
+
+def _duckdb_rows(sql: str, url: str) -> "duckdb.DuckDBPyRelation":
+    path = _file(url).resolve()
+    file, name = str(path).replace("'", "''"), path.stem.replace('"', '""')
+    try:
+        import duckdb  # noqa: PLC0415 - the user's own
+    except ImportError:
+        pass
+    else:
+        # Without a temporary folder nothing that does not fit in memory is written down.
+        connection = guarded(_CLOSED, lambda: duckdb.connect(config={"temp_directory": ""}))
+        guarded(_CLOSED, lambda: connection.execute(f'ATTACH \'{file}\' AS "{name}" (READ_ONLY); USE "{name}"'))
+        _distinct([each.lower() for each in guarded(_FAILED, lambda: connection.sql(sql).columns)])
+        kept = f"CREATE TEMP TABLE lapwing_rows AS SELECT * FROM ({sql}\n)"  # noqa: S608 - the user's own
+        guarded(_FAILED, lambda: connection.execute(kept))
+        guarded(_CLOSED, lambda: connection.execute(f'USE memory; DETACH "{name}"'))
+        return guarded(_FAILED, lambda: connection.table("temp.lapwing_rows"))
+    raise _missing("a DuckDB file is read by DuckDB", "duckdb")
+
+
+# -- Postgres, by ADBC. Of types that Arrow has not, Postgres sends its own text.
+
+
+_AS_IT_IS: Final = (
+    *("boolean", "smallint", "integer", "bigint", "real", "double precision", "numeric"),
+    *("text", "character varying", "bytea", "time without time zone", "interval"),
+)
+_FINITE: Final = "CASE WHEN isfinite({0}) THEN {0} END"  # Arrow has no infinite day: it means that there is none
+_SENT: Final = {
+    **dict.fromkeys(_AS_IT_IS, "{0}"),
+    **dict.fromkeys(("date", "timestamp without time zone", "timestamp with time zone"), _FINITE),
+    "money": "{0}::numeric",
+}
+
+
+def _postgres_rows(sql: str, url: str) -> "pa.Table":
+    try:
+        import pyarrow  # noqa: F401, PLC0415 - what ADBC hands rows over in
+        from adbc_driver_postgresql import dbapi  # noqa: PLC0415 - the user's own
+    except ImportError:
+        pass
+    else:
+        with closing(guarded(_CLOSED, lambda: dbapi.connect(url))) as connection:
+            return guarded(_FAILED, lambda: _answer(connection, sql))
+    raise _missing("Postgres is read by ADBC and PyArrow", "databases")
+
+
+def _answer(connection: Any, sql: str) -> "pa.Table":  # noqa: ANN401 - ADBC's
+    """Return all rows of a query, each column as its type in Postgres is sent, in one transaction that only reads."""
+    with closing(connection.cursor()) as cursor:
+        cursor.execute("SET TRANSACTION READ ONLY")
+        cursor.execute("SET LOCAL client_encoding TO 'UTF8'")
+        names = _distinct(cursor.adbc_execute_schema(sql).names)
+        columns = ['q."' + name.replace('"', '""') + '"' for name in names]
+        asked = ", ".join(f"pg_typeof({column})::text" for column in columns)
+        cursor.execute(f"SELECT {asked} FROM (SELECT 1) AS one LEFT JOIN ({sql}\n) AS q ON false")  # noqa: S608
+        kinds = cursor.fetchone()
+        sent = ", ".join(
+            f"{_sent(kind).format(column)} AS {column[2:]}" for kind, column in zip(kinds, columns, strict=True)
+        )
+        cursor.execute(f"SELECT {sent} FROM ({sql}\n) AS q")  # noqa: S608
+        return cursor.fetch_arrow_table()
+
+
+def _sent(kind: str) -> str:
+    """Return the expression in which a column of a type is sent; lists stay lists, which are refused."""
+    return "{0}" if kind.endswith("[]") else _SENT.get(kind, "{0}::text")
+
+
+_ASKED: Final[dict[str, Callable[[str, str], Any]]] = {
+    "postgresql": _postgres_rows,
+    "postgres": _postgres_rows,
+    "sqlite": _sqlite_rows,
+    "duckdb": _duckdb_rows,
+}
+
+
+# -- Object stores.
+
+
+def addresses(paths: Sequence[Any]) -> list[str]:
+    """Return paths that are addresses of Parquet files in object stores; none where all are on this machine."""
+    found = [_ADDRESS.sub(r"\1://", text) for text in map(os.fspath, paths) if _ADDRESS.match(text)]
+    if any(_scheme(text) not in _STORES for text in found):
+        raise ParameterError(
+            f"an address of rows must begin with {'://, '.join(_STORES)}://, and is not shown here; of a database give "
+            "a query: --sql and --db, or lapwing.Query",
+            code="LW102",
+        )
+    if found and len(found) < len(paths):
+        raise ParameterError("files on this machine and in a store were given together; give one kind", code="LW316")
+    for text in found:
+        if not urlsplit(text).path.lower().endswith((".parquet", ".pq", "/")):
+            raise DataError(
+                f"{told_address(text)} is of no known kind; it must end in .parquet or .pq, or in / as a folder",
+                code="LW102",
+            )
+    return found
+
+
+def told_address(text: str) -> str:
+    """Return what of an address may be told: no user, password or signature.
+
+    >>> told_address("https://me:secret@host/people.parquet?signature=secret")
+    '"https://host/people.parquet"'
+    """
+    parts = urlsplit(text)
+    return quote(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}")
+
+
+def stored_rows(found: Sequence[str]) -> tuple[pl.LazyFrame, str]:
+    """Return a query of the Parquet files at addresses, and the start of a sentence on its failure."""
+    what = f"the table at {told_address(found[0])} cannot be read; check the address and the keys of the store"
+    return guarded(what, lambda: pl.scan_parquet(list(found), hive_partitioning=False)), what
