@@ -3,7 +3,11 @@
 import csv
 import datetime as dt
 import io
+import json
+import math
+from decimal import Decimal
 
+import openpyxl
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -141,6 +145,59 @@ def _parquet(names, cells, kind, folder):
     return path
 
 
+def _arrow_file(names, cells, kind, folder):
+    if kind == "mixed":
+        return None
+    path = folder / "table.feather"
+    pl.DataFrame({name: _polars(cells, kind) for name in names}).write_ipc(path, record_batch_size=5)
+    return path
+
+
+def _as_json(cell):
+    if isinstance(cell, Decimal):
+        return str(cell)
+    if isinstance(cell, dt.date):
+        return json.dumps(as_csv_text(cell))
+    return json.dumps(cell)
+
+
+def _json_lines(names, cells, kind, folder):
+    path = folder / "table.jsonl"
+    keys = [json.dumps(name) for name in names]
+    lines = ["{" + ", ".join(f"{key}: {_as_json(cell)}" for key in keys) + "}" for cell in cells]
+    path.write_text("\n".join(lines), encoding="utf-8", newline="")
+    return path
+
+
+def _excel(names, cells, kind, folder):
+    book = openpyxl.Workbook()
+    book.active.append([*names, "row"])
+    for row, cell in enumerate(cells, start=2):
+        book.active.cell(row, len(names) + 1, 1)  # a row without any cell is none
+        for column in range(1, len(names) + 1 if cell is not None else 1):
+            here = book.active.cell(row, column, cell)
+            here.data_type = "s" if isinstance(cell, str) else here.data_type  # "=x" is no formula
+    path = folder / "table.xlsx"
+    book.save(path)
+    return path
+
+
+def _of_excel(cell):
+    """Return whether a workbook holds a cell as it is: 15 digits, seconds, days from March 1900 on."""
+    if isinstance(cell, str):
+        return cell.strip() and len(cell) < 2**15 and cell.isprintable()
+    if isinstance(cell, dt.datetime):
+        return cell.tzinfo is None and cell.year >= 1901 and not cell.microsecond
+    if isinstance(cell, dt.date):
+        return cell.year >= 1901
+    if cell is None or isinstance(cell, bool):
+        return True
+    return abs(cell) < 1e300 and math.isfinite(cell) and float(f"{cell:.15g}") == cell
+
+
+HOLDS = {"Excel": _of_excel}
+"""Which cells a kind of table can hold, where it is not all of a kind."""
+
 CONTAINERS = {
     "pandas with NumPy columns": _make(_pandas_numpy, lambda d, _: pd.DataFrame(d)),
     "pandas with nullable columns": _make(_pandas_nullable, lambda d, _: pd.DataFrame(d)),
@@ -156,5 +213,8 @@ CONTAINERS = {
     "PyArrow with dictionaries": _make(_arrow_dictionary, lambda d, _: pa.table(d)),
     "Parquet": _parquet,
     "CSV": _csv,
+    "Arrow": _arrow_file,
+    "JSON lines": _json_lines,
+    "Excel": _excel,
 }
 """Each makes a table whose columns all hold the same cells, or None where it cannot hold them."""

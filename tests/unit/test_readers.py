@@ -275,12 +275,13 @@ def test_a_missing_file_is_named(tmp_path):
 
 
 def test_an_unknown_suffix_is_refused(tmp_path):
-    path = tmp_path / "rows.xlsx"
+    path = tmp_path / "rows.docx"
     path.write_text("no table")
 
     assert refusal(path) == (
         f"file {quote(str(path))} is of no known kind; "
-        "its name must end in one of .parquet, .pq, .csv, .csv.gz, .tsv, .tsv.gz"
+        "its name must end in one of .parquet, .pq, .arrow, .feather, .ipc, .csv, .csv.gz, .tsv, .tsv.gz, .jsonl, "
+        ".jsonl.gz, .ndjson, .ndjson.gz, .xlsx, .xls, .xlsm, .xlsb, .ods, .sav, .zsav, .dta, .sas7bdat, .xpt"
     )
 
 

@@ -75,17 +75,21 @@ def check_budget(epsilon: str | None, rho: str | None, context: typer.Context) -
         raise misuse("give a budget: --epsilon E (with --delta D or alone), or --rho R", context, code="LW310")
 
 
-Data = Annotated[Path, argument("DATA", "The private table: a Parquet or CSV file, or a folder of them.")]
+Data = Annotated[
+    Path, argument("DATA", "The private table: a file, a folder of Parquet or CSV files, or - (CSV by standard input).")
+]
 SchemaFile = Annotated[Path, option("--schema", "S.json", "The schema: everything public about the table.")]
 RowsOut = Annotated[
-    Path, option("-o --output", "OUT", "Where the rows go: a .parquet or .csv file, replaced if it is there.")
+    Path,
+    option("-o --output", "OUT", "Where the rows go: a .parquet or .csv file (also .csv.gz), replaced if it is there."),
 ]
 RowsPlace = Annotated[
     str,
     option(
         "-o --output",
         "OUT",
-        "Where the rows go: a .parquet or .csv file, or a folder OUT/ of Parquet files; replaced if it is there.",
+        "Where the rows go: a .parquet or .csv file (also .csv.gz), or a folder OUT/ of Parquet files; replaced if it "
+        "is there. Or -: CSV to standard output.",
     ),
 ]
 Rows = Annotated[int | None, number("--rows", "N", "Rows to write, at least 1. Default: the released (noisy) number.")]

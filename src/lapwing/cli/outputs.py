@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shlex
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+
+STANDARD_OUTPUT = Path("-")
 
 _UNRECORDED = (
     "No --ledger: this release is recorded nowhere, and nothing adds up what is spent; see `lapwing ledger init`."
@@ -50,7 +53,7 @@ class Targets:
     @property
     def in_order(self) -> list[Path]:
         """The files in the order in which they appear: a set without certificate is incomplete."""
-        found = (self.model, self.rows, self.croissant, self.certificate)
+        found = (self.model, None if self.rows == STANDARD_OUTPUT else self.rows, self.croissant, self.certificate)
         return [path for path in found if path is not None]
 
     @property
@@ -62,7 +65,7 @@ class Targets:
     def options(self) -> list[str]:
         """The options of a command line that name the same files."""
         certified = ["--no-certificate"] if self.certificate is None else ["--certificate", str(self.certificate)]
-        if self.certificate == certificate_target(self.rows, None, no_certificate=False):
+        if self.certificate == _beside(self.rows):
             certified = []
         others = (("--model", self.model), ("--croissant", self.croissant))
         named = [text for name, path in others if path is not None for text in (name, str(path))]
@@ -78,9 +81,10 @@ def read_targets(
     if croissant is not None:
         from lapwing.release.croissant import check_beside  # noqa: PLC0415
 
-        if has_folder:
+        if has_folder or rows.suffix.lower() not in (".parquet", ".csv"):
+            what = "is a folder" if has_folder else "is none of these"
             raise ParameterError(
-                f"a Croissant file names one file of rows, and {rows} is a folder; leave --croissant out, or give a "
+                f"a Croissant file names one file of rows, and {rows} {what}; leave --croissant out, or give a "
                 ".parquet or .csv file",
                 code="LW316",
             )
@@ -91,14 +95,20 @@ def read_targets(
 def rows_place(output: str) -> tuple[Path, bool]:
     """Return where rows go, and whether it is a folder; refuse a name that asks for neither file nor folder."""
     place, has_folder = Path(output), is_folder_name(output)
-    if not has_folder:
+    if not has_folder and place != STANDARD_OUTPUT:
         rows_format(place)
     return place, has_folder
 
 
 def certificate_target(output: Path, certificate: Path | None, *, no_certificate: bool) -> Path | None:
     """Return where the certificate of an output goes, by default beside it; None where none is wanted."""
-    usual = output.with_name(f"{output.name}.certificate.json")
+    usual = _beside(output)
+    if output == STANDARD_OUTPUT and certificate is None and not no_certificate:
+        raise ParameterError(
+            "a certificate stands beside a file of rows, got -o -; name it with --certificate C.json, or give "
+            "--no-certificate",
+            code="LW316",
+        )
     if not no_certificate:
         return usual if certificate is None else certificate
     if certificate is not None:
@@ -111,6 +121,10 @@ def certificate_target(output: Path, certificate: Path | None, *, no_certificate
             code="LW113",
         )
     return None
+
+
+def _beside(output: Path) -> Path:
+    return output.with_name(f"{output.name}.certificate.json")
 
 
 def check_rows(rows: int | None) -> None:
@@ -143,10 +157,18 @@ def write_rows(
         writers.write_rows(frames, place, rows_format(target), metadata=metadata)
 
 
-def write_release_rows(rows: "RowsOut", total: int, target: Path, place: Path, *, quiet: bool) -> None:
-    """Write rows of a release out to the place that is kept for the target, and show how far it is."""
+def write_release_rows(rows: "RowsOut", total: int, target: Path, place: Path | None, *, quiet: bool) -> None:
+    """Write rows of a release out to the place that is kept for the target, and show how far it is.
+
+    place: None for standard output, which gets them as CSV.
+    """
     from lapwing.release.rows_out import write_to  # noqa: PLC0415
 
+    if place is None:
+        for number, frame in enumerate(rows.frames()):
+            sys.stdout.buffer.write(frame.write_csv(include_header=not number).encode())
+        sys.stdout.buffer.flush()
+        return
     with _named(target), counting(total, quiet=quiet) as written:
         write_to(rows, place, target, written=written)
 
@@ -172,7 +194,7 @@ def produce(
     try:
         with (
             interruptible(lambda: made is not None, way_out) as begun,
-            whole_files(targets, read, folders) as places,
+            whole_files(targets, read, folders) if targets else contextlib.nullcontext(()) as places,
         ):
             with shown_progress(quiet=quiet):
                 made = make()
@@ -214,7 +236,7 @@ def _write(
             release.save(place[targets.model])
     total = release.model.rows if rows is None else rows
     drawn = release.certificate.seed if seed is None else seed  # the certificate names the seed of the rows beside it
-    write_release_rows(release.rows(rows, seed=drawn), total, targets.rows, place[targets.rows], quiet=quiet)
+    write_release_rows(release.rows(rows, seed=drawn), total, targets.rows, place.get(targets.rows), quiet=quiet)
     certificate = replace(release.certificate, written_rows=total, seed=drawn)
     if targets.croissant is not None:
         described = _croissant(release.schema, certificate, targets, place[targets.rows])
@@ -256,7 +278,8 @@ def summarize(release: "Release", targets: Targets, say: Say) -> None:
     """Say what was spent and where the files are."""
     for line in release.certificate.text().splitlines():
         say(_UNRECORDED if release.certificate.ledger is None and line.startswith("Recorded in") else line)
-    say(f"rows: {targets.rows}{os.sep if targets.has_folder else ''}")
+    if targets.rows != STANDARD_OUTPUT:
+        say(f"rows: {targets.rows}{os.sep if targets.has_folder else ''}")
     if targets.model is not None:
         say(f"model: {targets.model}")
     if targets.croissant is not None:

@@ -1,13 +1,12 @@
 """Draft a schema from a table, and count without noise how well tables fit their schema.
 
-A CSV file has no types, so each of its columns gets the narrowest type that all its cells can be read as.
+Files but Parquet and Arrow have no types of columns, so each gets the narrowest one that all its cells can be read as.
 """
 
 import os
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -28,8 +27,9 @@ from lapwing.rows.cells import (
     read_times,
 )
 from lapwing.rows.codec import encoder
+from lapwing.rows.csv_files import CsvFile
 from lapwing.rows.elsewhere import Query, addresses, empty_answer, query_rows, stored_rows
-from lapwing.rows.files import find_files, open_file
+from lapwing.rows.files import TableFile, TypedFile, find_files, open_file
 from lapwing.rows.guard import guarded, private_boundary
 from lapwing.rows.linked import code_linked
 from lapwing.rows.readers import at_hand, open_table
@@ -43,7 +43,6 @@ from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import PrivacyUnit, Schema
 from lapwing.schema.values import any_value
 
-_PARQUET = (".parquet", ".pq")
 _CHUNK_ROWS = 2**18
 _TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Object)
 
@@ -63,10 +62,10 @@ def draft_schema(data: object) -> Internal[Schema]:
             query, what = stored_rows(remote)
             return Internal(_typed(guarded(what, lambda: _types_of_frame(query))))
         path = find_files(data)[0]
-        if path.suffix.lower() not in _PARQUET:
-            return Internal(_drafted_file(path))
-        what = f"file {quote(str(path))} cannot be read as Parquet"
-        types = guarded(what, lambda: _types_of_frame(pl.scan_parquet(path, glob=False)))
+        file = open_file(path)
+        if not isinstance(file, TypedFile):
+            return Internal(_drafted_file(file))
+        types = _types_of_frame(pl.DataFrame(schema=file.schema))
     else:
         types = guarded(what, lambda: _types_of_frame(at_hand(data)))
     return Internal(_typed(types))
@@ -76,20 +75,20 @@ def _typed(types: Sequence[tuple[str, FieldType]]) -> Schema:
     return _draft(tuple(Field(name=name, type=kind, provenance="drafted") for name, kind in types))
 
 
-def _drafted_file(path: Path) -> Schema:
-    """Return the draft of a text file, with how it and its cells seem to be written."""
-    separator = getattr(open_file(path), "separator", ",")
-    dialect = guess_dialect(path, separator)
-    file = open_file(path, dialect)
+def _drafted_file(file: TableFile) -> Schema:
+    """Return the draft of a file whose columns have no types, with how it and its cells seem to be written."""
+    dialect = PLAIN_FILE
+    if isinstance(file, CsvFile):
+        dialect = guess_dialect(file.path, file.separator)
+        file = open_file(file.path, dialect)
     return _guessed(file.names, file.chunks(file.names, _CHUNK_ROWS), dialect)
 
 
 def _guessed(names: Sequence[str], chunks: Iterable[Mapping[str, RawColumn]], dialect: Dialect = PLAIN_FILE) -> Schema:
-    """Return the draft of columns of text."""
+    """Return the draft of columns without types."""
     guesses = {name: ColumnGuess() for name in names}
     for chunk in chunks:
         for name, cells in chunk.items():
-            assert isinstance(cells, Texts)
             guesses[name].add(cells)
     has_comma = any(guess.has_comma for guess in guesses.values())
     found = {name: guess.written(has_comma=has_comma) for name, guess in guesses.items()}

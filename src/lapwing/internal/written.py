@@ -2,7 +2,6 @@
 
 import codecs
 import csv
-import gzip
 import itertools
 import json
 from collections.abc import Sequence
@@ -13,7 +12,17 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from lapwing.rows.cells import Texts, read_numbers, read_times
+from lapwing.rows.cells import (
+    Numbers,
+    RawColumn,
+    Texts,
+    missing_cells,
+    moment_texts,
+    number_texts,
+    read_numbers,
+    read_times,
+)
+from lapwing.rows.csv_files import open_bytes
 from lapwing.rows.guard import guarded
 from lapwing.rows.spelling import speller
 from lapwing.schema.fields import Field, FieldType
@@ -89,9 +98,9 @@ class ColumnGuess:
         self._markers: set[str] = set()
         self._is_filled = False
 
-    def add(self, cells: Texts) -> None:
+    def add(self, cells: RawColumn) -> None:
         """Look at further cells; empty ones and usual markers tell nothing."""
-        texts = cells.values.unique().str.strip_chars().replace("", None).drop_nulls()
+        texts = _texts(cells).unique().str.strip_chars().replace("", None).drop_nulls()
         is_marker = texts.is_in(USUAL_MARKERS)
         self._markers.update(texts.filter(is_marker))
         texts = texts.filter(~is_marker)
@@ -143,6 +152,13 @@ def marker_cure(markers: Sequence[str]) -> str:
     return f"list {' and '.join(map(quote, markers))} in missingValues" if markers else ""
 
 
+def _texts(cells: RawColumn) -> pl.Series:
+    if isinstance(cells, Texts):
+        return cells.values
+    present = cells.values[~missing_cells(cells)]
+    return number_texts(present) if isinstance(cells, Numbers) else moment_texts(present)
+
+
 def _reads(texts: pl.Series, kind: FieldType, reading: Reading) -> bool:
     """Tell whether all texts can be read as a type that is written in one way."""
     is_flag = texts.str.to_lowercase().is_in(["true", "false"])
@@ -183,7 +199,7 @@ def guess_dialect(path: Path, separator: str) -> Dialect:
 
 def _encoding(path: Path) -> tuple[str | None, bytes]:
     """Return the encoding in which all of a file can be read, and its beginning."""
-    with gzip.open(path) if path.name.lower().endswith(".gz") else path.open("rb") as file:
+    with open_bytes(path) as file:
         first = block = file.read(_BLOCK)
         if first[:2] in (b"\xff\xfe", b"\xfe\xff"):
             return "utf-16", first

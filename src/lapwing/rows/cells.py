@@ -51,10 +51,13 @@ class Times:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Texts:
-    """Cells that are text, or were turned into text by `text_of`; `typed` where their column is one of decimals."""
+    """Cells that are text, or were turned into text by `text_of`.
+
+    typed: which of them are no text where they come from, such as decimals: those are written in plain form.
+    """
 
     values: pl.Series
-    typed: bool = False
+    typed: pl.Series | bool = False
 
     def __len__(self) -> int:
         return len(self.values)
@@ -71,13 +74,15 @@ def missing_cells(cells: Numbers | Times) -> np.ndarray:
 
 def texts(cells: Iterable[object]) -> Texts:
     """Return Python objects as cells of text, each by `text_of`."""
-    values = [cell if type(cell) is str else text_of(cell) for cell in cells]
+    listed = list(cells)
+    values = [cell if type(cell) is str else text_of(cell) for cell in listed]
+    typed = pl.Series([not isinstance(cell, str | bytes) for cell in listed], dtype=pl.Boolean)
     try:
-        return Texts(pl.Series(values, dtype=pl.String))
+        return Texts(pl.Series(values, dtype=pl.String), typed)
     except UnicodeEncodeError:
         # Half surrogate pairs keep their numbers, so that two texts that differ name two privacy units.
         clean = [None if value is None else value.encode("utf-8", "backslashreplace").decode() for value in values]
-    return Texts(pl.Series(clean, dtype=pl.String))
+    return Texts(pl.Series(clean, dtype=pl.String), typed)
 
 
 def misfits(column: pl.Series) -> Texts:

@@ -6,13 +6,15 @@ an error. Lines without quotes are cells between separators, which Polars finds 
 
 import contextlib
 import csv
+import functools
 import gzip
 import io
 import itertools
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 import polars as pl
 
@@ -22,6 +24,10 @@ from lapwing.rows.threads import in_order
 from lapwing.schema.reading import PLAIN_FILE, Dialect
 from lapwing.schema.scalars import quote
 
+STANDARD_INPUT: Final = Path("-")
+"""Stands for standard input where the path of a CSV file is asked for."""
+
+_GZIP: Final = b"\x1f\x8b"
 _BLOCK: Final = 2**18  # characters read at a time
 _LONGEST_CELL: Final = 2**31 - 1  # the parser's own limit would make the length of a cell decide
 
@@ -59,7 +65,7 @@ class CsvFile:
 
     def _open(self) -> io.TextIOBase:
         """Open the file at its first row."""
-        stream = _open_text(self.path, self._dialect.encoding)
+        stream = open_text(self.path, self._dialect.encoding)
         for _ in range(self._dialect.skip_rows):
             stream.readline()
         return stream
@@ -120,18 +126,29 @@ class CsvFile:
         return [pl.Series(column, dtype=pl.String) for column in cells]
 
 
-def _open_text(path: Path, encoding: str | None) -> io.TextIOBase:
+def open_text(path: Path, encoding: str | None, errors: str = "backslashreplace") -> io.TextIOBase:
     """Open a text file, zipped or not; bytes that are no text keep their numbers, so that no two names become one."""
     with contextlib.ExitStack() as opened:
-        raw: gzip.GzipFile | io.BufferedReader
-        if path.name.lower().endswith(".gz"):
-            raw = opened.enter_context(gzip.GzipFile(path))
-        else:
-            raw = opened.enter_context(path.open("rb"))
+        raw = opened.enter_context(open_bytes(path))
         start = raw.read(2)
         raw.seek(0)
         if encoding is None:
             encoding = "utf-16" if start in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig"
-        stream = io.TextIOWrapper(raw, encoding=encoding, errors="backslashreplace", newline="")
+        stream = io.TextIOWrapper(raw, encoding=encoding, errors=errors, newline="")
         opened.pop_all()
     return stream
+
+
+def open_bytes(path: Path) -> BinaryIO:
+    """Open a file, zipped if its name ends in .gz, or what came by standard input, zipped if it begins so."""
+    if path == STANDARD_INPUT:
+        content = _standard_input()
+        raw = io.BytesIO(content)
+        return gzip.GzipFile(fileobj=raw) if content.startswith(_GZIP) else raw  # type: ignore[return-value]
+    return gzip.GzipFile(path) if path.name.lower().endswith(".gz") else path.open("rb")  # type: ignore[return-value]
+
+
+@functools.cache
+def _standard_input() -> bytes:
+    """Return all of standard input, which can be read once, and is needed by every pass over the rows."""
+    return sys.stdin.buffer.read()

@@ -1,4 +1,4 @@
-"""Read tables from files: Parquet through Polars, CSV, several files in order, and PyArrow datasets."""
+"""Read tables from files: Parquet and Arrow through Polars, others, several in order, and PyArrow datasets."""
 
 import glob
 import itertools
@@ -11,9 +11,11 @@ import polars as pl
 
 from lapwing.errors import DataError
 from lapwing.rows.cells import RawColumn
-from lapwing.rows.csv_files import CsvFile
+from lapwing.rows.csv_files import STANDARD_INPUT, CsvFile
 from lapwing.rows.engines.frames import LazyReader, batch_chunks, is_nested_arrow
 from lapwing.rows.guard import guarded
+from lapwing.rows.other_files import ExcelFile, JsonLinesFile, StatisticsFile
+from lapwing.schema.foreign.statistics import PROGRAMS
 from lapwing.schema.reading import PLAIN_FILE, Dialect
 from lapwing.schema.scalars import quote
 
@@ -25,24 +27,34 @@ if TYPE_CHECKING:
 _CSV_SEPARATORS: Final = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
 _SEPARATION: Final = {",": "comma", "\t": "tab"}
 _SEPARATORS: Final = (",", ";", "\t", "|")
-_PARQUET: Final = (".parquet", ".pq")
+_Form = Literal["Parquet", "Arrow"]
+_TYPED: Final[dict[str, _Form]] = {
+    **{".parquet": "Parquet", ".pq": "Parquet"},
+    **{".arrow": "Arrow", ".feather": "Arrow", ".ipc": "Arrow"},
+}
+_JSON_LINES: Final = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
+_EXCEL: Final = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods")
+_IN_FOLDERS: Final = (*_TYPED, *_CSV_SEPARATORS, *_JSON_LINES)  # others stand in folders beside rows, as code books do
+_KNOWN: Final = (*_IN_FOLDERS, *_EXCEL, *PROGRAMS)
 
 
-class _Parquet:
-    """Parquet files of one schema, one after the other: thousands of small ones are read as fast as a large one."""
+class TypedFile:
+    """Parquet or Arrow files of one schema, in order: thousands of small ones are read as fast as a large one."""
 
-    def __init__(self, paths: Sequence[Path]) -> None:
-        self.path, self._paths = paths[0], list(paths)
+    def __init__(self, paths: Sequence[Path], form: _Form) -> None:
+        self.path, self._paths, self.form = paths[0], list(paths), form
         name = quote(str(self.path))
         named = f"file {name}" if len(paths) == 1 else f"the {len(paths)} files from {name} on"
-        self._what = f"{named} cannot be read as Parquet"
-        self._query = guarded(self._what, lambda: pl.scan_parquet(self._paths, glob=False, hive_partitioning=False))
+        self._what = f"{named} cannot be read as {form}"
+        scan = pl.scan_parquet if form == "Parquet" else pl.scan_ipc
+        self._query = guarded(self._what, lambda: scan(self._paths, glob=False, hive_partitioning=False))
         self.schema = guarded(self._what, self._query.collect_schema)
         self.names = list(self.schema.names())
         self.nested = frozenset(name for name, dtype in self.schema.items() if dtype.is_nested())
 
     @property
     def known_rows(self) -> int:
+        """The number of rows, which is private."""
         return guarded(self._what, lambda: int(self._query.select(pl.len()).collect().item()))
 
     def chunks(self, columns: Sequence[str], rows: int, skip: int = 0) -> Iterator[dict[str, RawColumn]]:
@@ -64,7 +76,7 @@ class _Parquet:
             yield from self._by_pyarrow(columns, rows, skip, fault)
             return
         for path in self._paths:
-            file = _Parquet([path])
+            file = TypedFile([path], self.form)
             height = file.known_rows
             if skip < height:
                 yield from file.chunks(columns, rows, skip)
@@ -76,7 +88,7 @@ class _Parquet:
         """Yield the cells from a row on as PyArrow reads them: text that is no UTF-8, which Polars refuses, too."""
         height = 0
         try:
-            batches = guarded(self._what, lambda: _arrow_batches(self.path, columns, rows))
+            batches = guarded(self._what, lambda: _arrow_batches(self.path, self.form, columns, rows))
             while (batch := guarded(self._what, lambda: next(batches, None))) is not None:
                 yield from batch_chunks(batch.slice(skip), columns, rows)
                 skip, height = max(0, skip - batch.num_rows), height + batch.num_rows
@@ -86,14 +98,20 @@ class _Parquet:
             raise fault
 
 
-def _arrow_batches(path: Path, columns: Sequence[str], rows: int) -> "Iterator[pa.RecordBatch]":
+def _arrow_batches(path: Path, form: _Form, columns: Sequence[str], rows: int) -> "Iterator[pa.RecordBatch]":
+    import pyarrow as pa  # noqa: PLC0415 - the user's own
     import pyarrow.parquet as pq  # noqa: PLC0415 - the user's own
 
-    found: Iterator[pa.RecordBatch] = pq.ParquetFile(path).iter_batches(batch_size=rows, columns=list(columns))
+    found: Iterator[pa.RecordBatch]
+    if form == "Parquet":
+        found = pq.ParquetFile(path).iter_batches(batch_size=rows, columns=list(columns))
+    else:
+        file = pa.ipc.open_file(path)
+        found = (file.get_batch(number).select(columns) for number in range(file.num_record_batches))
     return found
 
 
-TableFile = CsvFile | _Parquet
+TableFile = CsvFile | TypedFile | ExcelFile | JsonLinesFile | StatisticsFile
 """One file, or several that are read as one: column names, which of them are nested, and cells."""
 
 
@@ -127,11 +145,11 @@ def _stamp(path: str | os.PathLike[str]) -> tuple[int, int, int] | None:
 
 
 class FilesReader:
-    """Read several files as one table, each by its own format; Parquet files of one schema by one query."""
+    """Read several files as one table, each by its own format; typed files of one schema by one query."""
 
     def __init__(self, files: Sequence[TableFile], stamps: FileStamps) -> None:
         self._stamps = stamps
-        self._files = _runs_of_parquet(files)
+        self._files = _runs_of_typed(files)
         self.kind: Literal["path"] = "path"
         counts = [file.known_rows for file in self._files]
         self.known_rows: int | None = None if None in counts else sum(filter(None, counts))
@@ -150,6 +168,8 @@ def find_files(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
         return [path for part in source for path in find_files(part)]
     text = os.fspath(source)
     path = Path(text)
+    if path == STANDARD_INPUT:
+        return [path]
     if path.is_dir():
         return _files_of_folder(path)
     if not path.exists() and glob.has_magic(text):
@@ -163,12 +183,17 @@ def find_files(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 def open_file(path: Path, dialect: Dialect = PLAIN_FILE, names: Sequence[str] = ()) -> TableFile:
     """Return a file ready to read; only its column names and types have been looked at.
 
-    dialect: how it is written, if it is a text file; names: of its columns, where it has no line of them.
+    dialect: how it is written, if it is no typed file; names: of its columns, where it has no line of them.
     """
-    suffix = _suffix(path)
-    if suffix in _PARQUET:
-        return _Parquet([path])
-    assert suffix is not None
+    suffix = _suffix(path) or ".csv"
+    if suffix in _TYPED:
+        return TypedFile([path], _TYPED[suffix])
+    if suffix in _JSON_LINES:
+        return JsonLinesFile(path, dialect, names)
+    if suffix in _EXCEL:
+        return ExcelFile(path, dialect, names)
+    if suffix in PROGRAMS:
+        return StatisticsFile(path, dialect)
     return CsvFile(path, _CSV_SEPARATORS[suffix], dialect, names)
 
 
@@ -197,7 +222,7 @@ def header_fault(file: TableFile) -> str | None:
 
 
 def _files_of_folder(folder: Path) -> list[Path]:
-    found = sorted(path for path in folder.rglob("*") if path.is_file() and _suffix(path) is not None)
+    found = sorted(path for path in folder.rglob("*") if path.is_file() and _suffix(path) in _IN_FOLDERS)
     # Other tools keep unfinished and bookkeeping files under such names.
     shown = [path for path in found if not any(part[0] in "._" for part in path.relative_to(folder).parts)]
     return shown or _no_file(f"folder {quote(str(folder))} holds no .parquet or .csv file")
@@ -210,25 +235,29 @@ def _no_file(what: str) -> list[Path]:
 def _suffix(path: Path) -> str | None:
     """Return the known suffix that a file name ends in."""
     name = path.name.lower()
-    return next((suffix for suffix in (*_CSV_SEPARATORS, *_PARQUET) if name.endswith(suffix)), None)
+    return next((suffix for suffix in _KNOWN if name.endswith(suffix)), None)
 
 
 def _known(path: Path) -> Path:
     if _suffix(path) is None:
-        known = ", ".join((*_PARQUET, *_CSV_SEPARATORS))
+        known = ", ".join(_KNOWN)
         raise DataError(
             f"file {quote(str(path))} is of no known kind; its name must end in one of {known}", code="LW102"
         )
     return path
 
 
-def _runs_of_parquet(files: Sequence[TableFile]) -> list[TableFile]:
-    """Return the files in their order, and for each run of Parquet files of equal schema one for all of them."""
+def _runs_of_typed(files: Sequence[TableFile]) -> list[TableFile]:
+    """Return the files in their order, and for each run of typed files of equal schema one for all of them."""
     merged: list[TableFile] = []
-    for schema, run in itertools.groupby(files, lambda file: file.schema if isinstance(file, _Parquet) else None):
+    for kind, run in itertools.groupby(files, _kind):
         same = list(run)
-        merged += same if schema is None or len(same) == 1 else [_Parquet([file.path for file in same])]
+        merged += same if kind is None or len(same) == 1 else [TypedFile([file.path for file in same], kind[0])]
     return merged
+
+
+def _kind(file: TableFile) -> tuple[_Form, pl.Schema] | None:
+    return (file.form, file.schema) if isinstance(file, TypedFile) else None
 
 
 _WHAT: Final = "the PyArrow dataset cannot be read"

@@ -154,7 +154,7 @@ def check_kind(kind: object) -> None:
 def open_table(data: object, schema: Schema) -> RowReader:
     """Return a reader of a table that has every column that the schema models; no other column is ever read.
 
-    A path may be a .parquet or .csv file, a folder of such files, or a pattern such as ``data/*.parquet``.
+    A path may be a file of a known kind, a folder of such files, or a pattern such as ``data/*.parquet``.
 
     >>> schema = Schema.from_dict({"fields": [{"name": "sex", "type": "string", "categories": ["f", "m"]}]})
     >>> open_table(pl.DataFrame({"age": [3]}), schema)

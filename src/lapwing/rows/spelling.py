@@ -41,9 +41,12 @@ def speller(kind: FieldType, reading: Reading) -> Callable[[pl.Series], pl.Serie
 
 
 def spelled(cells: RawColumn, field: Field) -> RawColumn:
-    """Return cells of a field with text in plain form; those of a typed column as they are."""
+    """Return cells of a field with text in plain form; those that are no text where they come from as they are."""
     spell = speller(field.type, field.reading)
-    return Texts(spell(cells.values)) if spell is not None and isinstance(cells, Texts) and not cells.typed else cells
+    if spell is None or not isinstance(cells, Texts) or cells.typed is True:
+        return cells
+    plain = spell(cells.values)
+    return Texts(plain if cells.typed is False else cells.values.zip_with(cells.typed, plain))
 
 
 def _plain_flags(reading: Reading, cells: pl.Series) -> pl.Series:

@@ -182,6 +182,8 @@ class Dialect:
         Whether the first row holds the names of the columns; else they are those of the schema's fields, in order.
     skip_rows : int, default 0
         Lines before the first row.
+    sheet : str or None
+        Of a workbook: the name of the sheet; None for the first.
     names : tuple of str
         Those of the columns, where the file has no row of names and the schema's fields are not all of them.
 
@@ -196,6 +198,7 @@ class Dialect:
     encoding: str | None = None
     header: bool = True
     skip_rows: int = 0
+    sheet: str | None = None
     names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -211,6 +214,8 @@ class Dialect:
             raise _dialect_error("header", "must be true or false", self.header)
         if (whole_number(self.skip_rows) or 0) < 0 or whole_number(self.skip_rows) is None:
             raise _dialect_error("skipRows", "must be a whole number from 0 up", self.skip_rows)
+        if self.sheet is not None and (not isinstance(self.sheet, str) or not self.sheet):
+            raise _dialect_error("sheet", "must be the name of a sheet", self.sheet)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the keys of the file format that differ from the default."""
@@ -220,7 +225,7 @@ class Dialect:
 
 _DIALECT_KEYS: Final = {
     **{"delimiter": "delimiter", "quoteChar": "quote_char", "encoding": "encoding", "header": "header"},
-    "skipRows": "skip_rows",
+    **{"skipRows": "skip_rows", "sheet": "sheet"},
 }
 DIALECT_KEYS: Final = frozenset(_DIALECT_KEYS)
 PLAIN_FILE: Final = Dialect()

@@ -11,7 +11,7 @@ import typer
 from lapwing.cli import options
 from lapwing.cli.console import aligned, is_quiet, speaker
 from lapwing.cli.options import flag, option, whole
-from lapwing.cli.outputs import check_rows, rows_place, write_release_rows
+from lapwing.cli.outputs import STANDARD_OUTPUT, check_rows, rows_place, write_release_rows
 from lapwing.errors import ParameterError
 from lapwing.rows.out.outputs import whole_files, whole_folder
 from lapwing.schema.scalars import category_key, is_finite_number, nearest, quote
@@ -65,6 +65,9 @@ def sample(
         say(support_text(release.support(table)))
     elif given is not None:
         say(f"support: {release.support(given).text}")
+    if target == STANDARD_OUTPUT:
+        write_release_rows(release.rows(count, seed=seed, where=given), count, target, None, quiet=True)
+        return
     with whole_files([target], sources, [target] if has_folder else []) as (place,):
         found = release.rows(count, seed=seed, where=given)
         write_release_rows(found, count, target, place, quiet=is_quiet(context, quiet))

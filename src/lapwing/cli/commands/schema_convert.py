@@ -21,7 +21,13 @@ _LEARNED = 10
 
 def convert(
     context: typer.Context,
-    foreign: Annotated[Path, argument("FOREIGN", "A description of the table that another tool wrote, JSON or YAML.")],
+    foreign: Annotated[
+        Path,
+        argument(
+            "FOREIGN",
+            "A description of the table that another tool wrote, JSON or YAML, or a file of SPSS, Stata or SAS.",
+        ),
+    ],
     output: Annotated[Path, option("-o --output", "S.json", "A new file: the schema.")],
     table: Annotated[str | None, option("--table", "T", "Which table, where the file describes several.")] = None,
     quiet: options.Quiet = False,

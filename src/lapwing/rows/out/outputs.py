@@ -19,15 +19,19 @@ from typing import Final, Literal
 from lapwing.errors import DataError, ParameterError
 from lapwing.rows.out.staging import alone_in, staged
 
-Format = Literal["parquet", "csv"]
+Format = Literal["parquet", "csv", "csv.gz"]
 
-_FORMATS: Final[dict[str, Format]] = {".parquet": "parquet", ".csv": "csv"}
+_FORMATS: Final[tuple[Format, ...]] = ("parquet", "csv", "csv.gz")
 _PART: Final = re.compile(r"part-\d{5,}\.parquet")
 
 
 def has_row_name(file: Path) -> bool:
     """Return whether a file's name says that it holds rows."""
-    return file.suffix.lower() in _FORMATS
+    return _format(file) is not None
+
+
+def _format(file: Path) -> Format | None:
+    return next((found for found in _FORMATS if "".join(file.suffixes).lower().endswith(f".{found}")), None)
 
 
 def rows_format(file: Path) -> Format:
@@ -36,10 +40,11 @@ def rows_format(file: Path) -> Format:
     >>> rows_format(Path("rows.CSV"))
     'csv'
     """
-    found = _FORMATS.get(file.suffix.lower())
+    found = _format(file)
     if found is None:
         raise ParameterError(
-            f"the name of the rows' file must end in .parquet or .csv, got {file.name!r}; rename it", code="LW114"
+            f"the name of the rows' file must end in .parquet or .csv (also .csv.gz), got {file.name!r}; rename it",
+            code="LW114",
         )
     return found
 

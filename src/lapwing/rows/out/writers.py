@@ -1,6 +1,7 @@
 """Rows out: in the kind of frame that came in, or streamed to a file or folder. Sees no private row."""
 
 import contextlib
+import gzip
 import os
 import re
 import threading
@@ -64,7 +65,7 @@ def write_rows(
     """Write frames, at least one, to one file, without holding them all; a CSV file has no place for metadata."""
     first = next(frames, None)
     assert first is not None, "there is at least one frame, without rows if need be"
-    write = partial(_write_parquet, metadata) if format == "parquet" else _write_csv
+    write = partial(_write_parquet, metadata) if format == "parquet" else partial(_write_csv, format == "csv.gz")
     try:
         path.open("wb").close()  # Polars would not say why it cannot
         write(first, frames, path)
@@ -107,8 +108,11 @@ def _reason(error: OSError | pl.exceptions.ComputeError) -> str:
     return os.strerror(int(number[1])) if number else type(error).__name__
 
 
-def _write_csv(first: pl.DataFrame, frames: Iterator[pl.DataFrame], path: Path) -> None:
-    with path.open("wb") as stream:
+def _write_csv(is_zipped: bool, first: pl.DataFrame, frames: Iterator[pl.DataFrame], path: Path) -> None:
+    with contextlib.ExitStack() as opened:
+        stream: Any = opened.enter_context(path.open("wb"))
+        if is_zipped:  # without name and time, so that equal rows are equal files
+            stream = opened.enter_context(gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0))
         first.write_csv(stream)
         for frame in frames:
             frame.write_csv(stream, include_header=False)

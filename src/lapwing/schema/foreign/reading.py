@@ -18,6 +18,7 @@ from lapwing.schema.foreign.frictionless import is_frictionless, read_frictionle
 from lapwing.schema.foreign.nist import is_nist, read_nist
 from lapwing.schema.foreign.sdv import is_sdv, read_sdv
 from lapwing.schema.foreign.smartnoise import is_smartnoise, read_smartnoise, smartnoise_misfit
+from lapwing.schema.foreign.statistics import PROGRAMS, read_statistics
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
 
@@ -146,7 +147,7 @@ class _Format:
     misfit: Callable[[object], str] | None = None
 
 
-def no_tables(read: Callable[[object, str], Converted]) -> Callable[[object, str, str | None], Converted]:
+def no_tables(read: Callable[[Any, str], Converted]) -> Callable[[Any, str, str | None], Converted]:
     """Return the reader of a format whose files describe one table, so that none can be asked for."""
 
     def read_one(value: object, name: str, table: str | None) -> Converted:
@@ -158,7 +159,7 @@ def no_tables(read: Callable[[object, str], Converted]) -> Callable[[object, str
     return read_one
 
 
-_TABLES: Final = frozenset({".csv", ".tsv", ".parquet", ".pq", ".arrow", ".feather", ".xlsx", ".xls"})
+_TABLES: Final = frozenset({".csv", ".tsv", ".parquet", ".pq", ".arrow", ".feather", ".xlsx", ".xls", ".ods", ".jsonl"})
 # The loosest recogniser stands last: a domain of mbi is any object of whole numbers.
 _FORMATS: Final = (
     _Format("Croissant", is_croissant, read_croissant),
@@ -178,6 +179,8 @@ def read_foreign(source: str | os.PathLike[str] | Mapping[str, Any], *, table: s
         value = _plain(source, name)
     elif isinstance(source, str | os.PathLike):
         name = f"metadata file {quote(Path(source).name)}"
+        if Path(source).suffix.lower() in PROGRAMS:
+            return no_tables(lambda path, name: read_statistics(Path(path), name))(source, name, table)
         value = _value_in(Path(source), name)
     else:
         raise SchemaError(f"metadata is a path or a mapping, got a {type(source).__name__}", code="LW260")

@@ -1,0 +1,186 @@
+"""Read the cells of Excel sheets, of JSON lines, and of files of SPSS, Stata and SAS, each cell by its own type.
+
+No cell decides whether there is an error, nor how another one is read: a line that is no JSON object is a row of
+unreadable cells. Excel and statistics files are read whole by every pass.
+"""
+
+import itertools
+import json
+import math
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+
+from lapwing.errors import DataError, LapwingError
+from lapwing.rows.cells import RawColumn, text_of, texts
+from lapwing.rows.csv_files import open_text
+from lapwing.rows.engines.frames import polars_reader
+from lapwing.rows.guard import guarded
+from lapwing.schema.foreign.statistics import PROGRAMS, statistics_reader, time_scale
+from lapwing.schema.reading import Dialect
+from lapwing.schema.scalars import quote
+
+_BROKEN: Final = object()  # of no type that a field can hold
+_BEYOND: Final = Decimal("1E+400")
+_MOST_DIGITS: Final = 300
+_EXACT: Final = 2**53
+
+
+class JsonLinesFile:
+    """A text file with one JSON object per line; zipped if it ends in .gz.
+
+    names: the columns that are asked for, as lines may leave out keys: a key that a line has not is a missing cell.
+    Without them all keys of the file are its columns.
+    """
+
+    nested: frozenset[str] = frozenset()
+    known_rows = None
+
+    def __init__(self, path: Path, dialect: Dialect, names: Sequence[str] = ()) -> None:
+        self.path = path
+        self._encoding = dialect.encoding
+        self._what = f"file {quote(str(path))} cannot be read as JSON lines"
+        self.names = list(names) or guarded(self._what, self._keys)
+
+    def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
+        """Yield the columns' cells, at most `rows` rows at a time."""
+        for records in self._records(rows):
+            yield {
+                name: texts(_BROKEN if record is None else record.get(name) for record in records) for name in columns
+            }
+
+    def _keys(self) -> list[str]:
+        return list(
+            dict.fromkeys(key for records in self._records(2**16) for record in records for key in record or ())
+        )
+
+    def _records(self, rows: int) -> Iterator[list[dict[str, object] | None]]:
+        """Yield the objects of the lines that are not empty, None for a line that is none."""
+        with guarded(self._what, lambda: open_text(self.path, self._encoding, "surrogateescape")) as stream:
+            while lines := guarded(self._what, lambda: list(itertools.islice(stream, rows))):
+                found = guarded(self._what, lambda: [_record(line) for line in lines if not line.isspace()])
+                if found:
+                    yield found
+
+
+def _record(line: str) -> dict[str, object] | None:
+    try:
+        found = json.loads(line, parse_int=_whole, parse_float=_real)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _whole(digits: str) -> int | Decimal:
+    # Python refuses thousands of digits; a number of hundreds is beyond every float, and thus every bound.
+    return int(digits) if len(digits) <= _MOST_DIGITS else _beyond(digits)
+
+
+def _real(digits: str) -> float | Decimal:
+    value = float(digits)
+    return _beyond(digits) if math.isinf(value) else value
+
+
+def _beyond(digits: str) -> Decimal:
+    return -_BEYOND if digits.startswith("-") else _BEYOND
+
+
+class ExcelFile:
+    """One sheet of a workbook: the first, or the one that the dialect names.
+
+    names: those of the columns, in order, where the sheet has no row of them. A row without any cell is none, unless
+    the sheet has one column.
+    """
+
+    nested: frozenset[str] = frozenset()
+    known_rows = None
+
+    def __init__(self, path: Path, dialect: Dialect, names: Sequence[str] = ()) -> None:
+        self.path = path
+        self._dialect = dialect
+        self._what = f"file {quote(str(path))} cannot be read as an Excel or OpenDocument workbook"
+        self._columns = list(names)
+        if dialect.header:
+            first = next(iter(guarded(self._what, self._rows)), [])
+            self._columns = [text_of(cell) or "" for cell in first]
+        self.names = [name for name in self._columns if name]
+
+    def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
+        """Yield the columns' cells, at most `rows` rows at a time."""
+        positions = {name: self._columns.index(name) for name in columns}
+        below = guarded(self._what, self._rows)[int(self._dialect.header) :]
+        for start in range(0, len(below), rows):
+            part = below[start : start + rows]
+            yield {name: texts(row[at] if at < len(row) else None for row in part) for name, at in positions.items()}
+
+    def _rows(self) -> list[list[object]]:
+        """Return the rows of the sheet that hold something, each cell by its own type."""
+        calamine = _calamine()
+        with calamine.load_workbook(self.path) as workbook:
+            sheets = [each.name for each in workbook.sheets_metadata if each.typ == calamine.SheetTypeEnum.WorkSheet]
+            wanted = self._dialect.sheet or next(iter(sheets), None)
+            if wanted not in sheets:
+                which = "no sheet" if wanted is None else f"no sheet {quote(wanted)}"
+                said = (
+                    f'file {quote(str(self.path))} has {which}; name one of its sheets in "dialect": {{"sheet": ...}}'
+                )
+                raise DataError(said, code="LW103")
+            found = workbook.get_sheet_by_name(wanted).to_python(skip_empty_area=False)
+        rows = [list(map(_excel_cell, row)) for row in found[self._dialect.skip_rows :]]
+        return [row for row in rows if len(row) == 1 or any(cell is not None for cell in row)]
+
+
+def _excel_cell(cell: object) -> object:
+    """Return a cell as an object of Python: Excel has no empty texts, and no other numbers than floats."""
+    if isinstance(cell, float) and cell.is_integer() and abs(cell) < _EXACT:
+        return int(cell)
+    return None if cell == "" else cell
+
+
+def _calamine() -> Any:  # noqa: ANN401 - a module
+    try:
+        import python_calamine  # noqa: PLC0415 - an extra
+    except ImportError:
+        pass
+    else:
+        return python_calamine
+    said = 'workbooks are read by python-calamine, which is not installed; run pip install "lapwing[files]"'
+    raise LapwingError(said, code="LW701")
+
+
+class StatisticsFile:
+    """A file of SPSS, Stata or SAS; what its author declared as missing is missing."""
+
+    nested: frozenset[str] = frozenset()
+    known_rows = None
+
+    def __init__(self, path: Path, dialect: Dialect) -> None:
+        self.path = path
+        self._program = PROGRAMS[path.suffix.lower()]
+        self._what = f"file {quote(str(path))} cannot be read as one of {self._program}"
+        self._read = statistics_reader(path)
+        # Dates stay numbers: as objects of Python some would raise.
+        self._settings = {"output_format": "dict", "disable_datetime_conversion": True, "encoding": dialect.encoding}
+        about = guarded(self._what, lambda: self._read(path, metadataonly=True, **self._settings)[1])
+        self.names: list[str] = list(about.column_names)
+        self._types: dict[str, str] = about.readstat_variable_types
+        self._formats: dict[str, str] = about.original_variable_types
+
+    def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
+        """Yield the columns' cells, at most `rows` rows at a time."""
+        found = guarded(self._what, lambda: self._read(self.path, usecols=list(columns), **self._settings)[0])
+        frame = guarded(self._what, lambda: pl.DataFrame([self._column(name, found.pop(name)) for name in columns]))
+        yield from polars_reader(frame).chunks(columns, rows)
+
+    def _column(self, name: str, cells: list[Any]) -> pl.Series:
+        if self._types[name] == "string":
+            return pl.Series(name, cells, dtype=pl.String)
+        numbers = pl.Series(name, cells, dtype=pl.Float64, strict=False)
+        scale = time_scale(self._program, self._formats[name])
+        if scale is None:
+            return numbers
+        microseconds = (numbers * scale.unit + scale.start).round().clip(-9e18, 9e18).cast(pl.Int64)
+        return microseconds.cast(pl.Duration("us") if scale.kind == "time" else pl.Datetime("us"))

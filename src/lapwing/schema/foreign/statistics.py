@@ -1,0 +1,216 @@
+"""What files of SPSS, Stata and SAS say beside their rows: names, labels, codes and missing values. No row is read.
+
+Written labels of codes stand in a field's description, as rows hold the codes.
+"""
+
+import datetime as dt
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from lapwing.errors import LapwingError, SchemaError
+from lapwing.schema.fields import Field, FieldType
+from lapwing.schema.foreign.converted import Converted, Lack, Remarks, converted, missing_texts, refusal, text_or_empty
+from lapwing.schema.scalars import category_key
+
+PROGRAMS: Final = {".sav": "SPSS", ".zsav": "SPSS", ".dta": "Stata", ".sas7bdat": "SAS", ".xpt": "SAS"}
+"""Which program's file it is, by its suffix."""
+
+_LABELS_SHOWN: Final = 100
+
+# -- Dates: numbers, whose format says that they are dates. Periods, such as quarters of Stata, are left numbers.
+
+_SECOND: Final = 10**6
+_DAY: Final = 86_400 * _SECOND
+_STARTS: Final = {"SPSS": dt.date(1582, 10, 14), "Stata": dt.date(1960, 1, 1), "SAS": dt.date(1960, 1, 1)}
+_Kind = Literal["date", "datetime", "time"]
+_FORMATS: Final[dict[str, tuple[tuple[_Kind, int, str], ...]]] = {
+    "SPSS": (
+        ("datetime", _SECOND, "(DATETIME|YMDHMS)"),
+        ("date", _SECOND, "([AEJS]?DATE|QYR|MOYR|WKYR)"),
+        ("time", _SECOND, "[DM]?TIME"),
+    ),
+    "Stata": (("datetime", 1000, "%-?t[cC].*"), ("date", _DAY, "%-?t?d.*")),
+    "SAS": (
+        ("datetime", _SECOND, "(DATETIME|DATEAMPM|DTDATE|DTMONYY|MDYAMPM|NLDATM|[BE]8601D[TZ]|IS8601D[TZ])"),
+        (
+            "date",
+            _DAY,
+            "(DATE|MMDDYY[A-Z]?|DDMMYY[A-Z]?|YYMMDD[A-Z]?|(WEEK|WORD)DAT[EX]|JULIAN|MONYY|[BE]8601DA|NLDATE)",
+        ),
+        ("time", _SECOND, "(TIME|TIMEAMPM|HHMM|MMSS|TOD|[BE]8601TM)"),
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TimeScale:
+    """What numbers of a column stand for: so many units, of so many microseconds, after a start, itself since 1970."""
+
+    kind: _Kind
+    unit: int
+    start: int
+
+
+def time_scale(program: str, written: str) -> TimeScale | None:
+    """Return what numbers of a format are as times; None where they are numbers.
+
+    >>> time_scale("Stata", "%td").kind, time_scale("SPSS", "F8.2")
+    ('date', None)
+    """
+    for kind, unit, pattern in _FORMATS[program]:
+        if re.fullmatch(rf"{pattern}[0-9.]*", written or ""):
+            days = 0 if kind == "time" else (_STARTS[program] - dt.date(1970, 1, 1)).days
+            return TimeScale(kind, unit, days * _DAY)
+    return None
+
+
+def statistics_reader(path: Path) -> Callable[..., Any]:
+    """Return the function of pyreadstat, imported when first needed, that reads a file of this suffix."""
+    suffix = path.suffix.lower()
+    try:
+        import pyreadstat  # noqa: PLC0415 - an extra
+    except ImportError:
+        pass
+    else:
+        readers = {".dta": pyreadstat.read_dta, ".sas7bdat": pyreadstat.read_sas7bdat, ".xpt": pyreadstat.read_xport}
+        found: Callable[..., Any] = readers.get(suffix, pyreadstat.read_sav)
+        return found
+    said = (
+        f'files of {PROGRAMS[suffix]} are read by pyreadstat, which is not installed; run pip install "lapwing[files]"'
+    )
+    raise LapwingError(said, code="LW701")
+
+
+# -- Schemas.
+
+
+def read_statistics(path: Path, name: str) -> Converted:
+    """Return the schema that the head of a file describes; no row is read."""
+    program = PROGRAMS[path.suffix.lower()]
+    about = _head(path, name, program)
+    remarks, lacks, fields = Remarks(), list[Lack](), list[Field]()
+    for column in about.column_names:
+        found = _variable(column, about, program)
+        if found.time == "time":
+            remarks.add("times of day are left out, as no field holds them", column)
+            continue
+        fields.append(_field(found, remarks, lacks))
+    if program == "SAS":
+        remarks.add("labels of codes stand in a catalog of SAS, not in this file, and are left out")
+    if not fields:
+        raise SchemaError(f"{name} describes no column that a field can hold; give a file with columns", code="LW262")
+    title = text_or_empty(about.file_label) or text_or_empty(about.table_name)
+    return converted(fields, f"{program} file", name=title, lacks=lacks, notes=remarks.texts())
+
+
+def _head(path: Path, name: str, program: str) -> Any:  # noqa: ANN401 - pyreadstat's container
+    if not path.is_file():
+        raise SchemaError(f"{name} does not exist; give the path of a file", code="LW201")
+    read = statistics_reader(path)
+    import pyreadstat  # noqa: PLC0415 - an extra
+
+    declared = {} if path.suffix.lower() == ".xpt" else {"user_missing": True}
+    try:
+        return read(path, metadataonly=True, output_format="dict", **declared)[1]
+    except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, UnicodeDecodeError, OSError):
+        pass
+    raise refusal(f"{name} cannot be read as a file of {program}; save it again there")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Variable:
+    """What a file says of one column.
+
+    labels: of codes that are not missing; missing: codes that are, and the ranges of such codes.
+    """
+
+    name: str
+    label: str
+    is_text: bool
+    is_whole: bool
+    measure: str
+    time: str
+    labels: Mapping[Any, str]
+    missing: tuple[str, ...]
+    ranges: tuple[tuple[float, float], ...]
+
+
+def _variable(name: str, about: Any, program: str) -> _Variable:  # noqa: ANN401 - pyreadstat's container
+    kind, written = about.readstat_variable_types[name], about.original_variable_types[name] or ""
+    is_text = kind == "string"
+    scale = None if is_text else time_scale(program, written)
+    declared = [(each["lo"], each["hi"]) for each in about.missing_ranges.get(name, [])]
+    labels = about.variable_value_labels.get(name, {})
+
+    def is_missing(code: Any) -> bool:  # noqa: ANN401 - a number or a text
+        # The letters of Stata and SAS stand for kinds of missing among numbers.
+        if isinstance(code, str) != is_text:
+            return True
+        return any(low <= code <= high for low, high in declared)
+
+    listed = [low for low, high in declared if low == high] + [code for code in labels if is_missing(code)]
+    listed += about.missing_user_values.get(name, [])
+    return _Variable(
+        name=name,
+        label=text_or_empty(about.column_names_to_labels.get(name)),
+        is_text=is_text,
+        is_whole=kind.startswith("int") or bool(re.fullmatch(r"F[0-9]+(\.0)?", written)),
+        measure=about.variable_measure.get(name) or "unknown",
+        time="" if scale is None else scale.kind,
+        labels={_plain(code): text_or_empty(said) for code, said in labels.items() if not is_missing(code)},
+        missing=tuple(dict.fromkeys(_as_text(code, is_text=is_text) for code in listed)),
+        ranges=tuple((low, high) for low, high in declared if low != high),
+    )
+
+
+def _plain(code: Any) -> Any:  # noqa: ANN401 - a number or a text
+    return int(code) if isinstance(code, float) and code.is_integer() else code
+
+
+def _as_text(code: Any, *, is_text: bool) -> str:  # noqa: ANN401 - a number or a text
+    """Return how a code for missing is written in text files; Stata writes its letters with a point."""
+    return f".{code}" if isinstance(code, str) and not is_text else category_key(_plain(code))
+
+
+def _field(found: _Variable, remarks: Remarks, lacks: list[Lack]) -> Field:
+    """Return the field of a column: a list of its labelled codes, or numbers, texts and dates without a domain."""
+    for low, high in found.ranges:
+        remarks.add(f"values from {_plain(low)} to {_plain(high)} are missing; in text files list them", found.name)
+    codes = tuple(found.labels)
+    if found.time:
+        kind: FieldType = "datetime" if found.time == "datetime" else "date"
+        return Field(name=found.name, type=kind, description=found.label)
+    is_list = len(codes) > 1 and found.measure != "scale"
+    is_whole = found.is_whole or is_list
+    kind = "string" if found.is_text else "integer" if is_whole and _all_whole(codes) else "number"
+    if is_list and found.measure == "unknown":
+        way_out = "remove this question if so; else write bounds, and codes with a meaning of their own as special"
+        lacks.append(Lack(found.name, "whether the labelled codes are all that occur", way_out))
+    if kind == "string" and codes and not is_list:
+        remarks.add("labels of single texts are left out", found.name)
+    if kind == "integer" and not is_list and not found.labels:
+        remarks.add("numbers that are shown without decimals are read as integers", found.name)
+    return Field(
+        name=found.name,
+        type=kind,
+        categories=codes if is_list else None,
+        ordered=is_list and found.measure == "ordinal",
+        special=() if is_list or kind == "string" else codes,
+        missing_values=missing_texts(codes if is_list else None, ["", *found.missing]),
+        description=_described(found),
+    )
+
+
+def _all_whole(codes: Sequence[Any]) -> bool:
+    return all(isinstance(code, int) for code in codes)
+
+
+def _described(found: _Variable) -> str:
+    """Return the label of a column, and what its codes mean."""
+    meant = [f"{code} = {said}" for code, said in found.labels.items()]
+    more = [f"and {len(meant) - _LABELS_SHOWN} more"] if len(meant) > _LABELS_SHOWN else []
+    codes = "; ".join([*meant[:_LABELS_SHOWN], *more])
+    return f"{found.label} ({codes})" if found.label and codes else found.label or codes

@@ -1,0 +1,233 @@
+"""Files of other programs: the same codes as from typed tables, whatever a cell is, and code books as schemas."""
+
+import datetime as dt
+import gzip
+import json
+import sys
+
+import openpyxl
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyreadstat
+import pytest
+from pyarrow import feather
+
+from lapwing.errors import DataError, LapwingError, SchemaError
+from lapwing.internal.schemas import check_table, draft_schema
+from lapwing.rows.source import all_codes, code_table
+from lapwing.schema.schemas import Schema
+
+FRAME = pl.DataFrame(
+    {
+        "age": [31, 45, None, 7],
+        "sex": ["f", "m", "m", None],
+        "day": [dt.date(2010, 12, 31), None, dt.date(2001, 2, 3), dt.date(2020, 2, 29)],
+        "income": [1234.5, 0.0, None, 62.8],
+    }
+)
+SCHEMA = Schema.from_dict(
+    {
+        "fields": [
+            {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 120}},
+            {"name": "sex", "type": "string", "categories": ["f", "m"]},
+            {"name": "day", "type": "date", "constraints": {"minimum": "2000-01-01", "maximum": "2029-12-31"}},
+            {"name": "income", "type": "number", "constraints": {"minimum": 0, "maximum": 10**4}},
+        ]
+    }
+)
+
+
+def codes(data, schema=SCHEMA):
+    return {name: found.tolist() for name, found in all_codes(code_table(data, schema), schema).items()}
+
+
+def write_excel(frame, path, sheet="Sheet", before=()):
+    book = openpyxl.Workbook()
+    book.active.title = "first"
+    page = book.active if sheet is None else book.create_sheet(sheet, 0)
+    for row in [*before, frame.columns, *frame.rows()]:
+        page.append(row)
+    book.save(path)
+
+
+def write_json(frame, path):
+    lines = [
+        json.dumps({key: cell for key, cell in row.items() if cell is not None}, default=str)
+        for row in frame.rows(named=True)
+    ]
+    content = "\n\n".join(lines).encode()
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+
+
+def pandas_of(frame):
+    return pd.DataFrame(
+        {
+            name: pd.Series(frame[name].to_list(), dtype=object if frame[name].dtype == pl.Date else None)
+            for name in frame.columns
+        }
+    )
+
+
+WRITERS = {
+    "rows.arrow": FRAME.write_ipc,
+    "rows.feather": lambda path: feather.write_feather(FRAME.to_arrow(), path, compression="lz4"),
+    "rows.jsonl": lambda path: write_json(FRAME, path),
+    "rows.ndjson.gz": lambda path: write_json(FRAME, path),
+    "rows.xlsx": lambda path: write_excel(FRAME, path),
+    "rows.sav": lambda path: pyreadstat.write_sav(pandas_of(FRAME), path),
+    "rows.zsav": lambda path: pyreadstat.write_sav(pandas_of(FRAME), path, compress=True),
+    "rows.dta": lambda path: pyreadstat.write_dta(pandas_of(FRAME), path),
+    "rows.xpt": lambda path: pyreadstat.write_xport(pandas_of(FRAME), path),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_file_has_the_codes_of_the_frame_in_it_and_a_draft_finds_its_types(tmp_path, name):
+    WRITERS[name](tmp_path / name)
+
+    drafted = draft_schema(tmp_path / name).value
+
+    assert codes(tmp_path / name) == codes(FRAME)
+    assert [field.type for field in drafted.fields] == ["integer", "string", "date", "number"]
+    assert [fit.misfit for fit in check_table(tmp_path / name, SCHEMA).value] == [0] * 4
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_file_that_is_none_is_told_by_name_and_kind_alone(tmp_path, name):
+    (tmp_path / name).write_bytes(b"secret" * 99)
+    if "json" in name and not name.endswith(".gz"):
+        assert codes(tmp_path / name) == {"age": [121], "sex": [2], "day": [10958], "income": [2**32]}
+        return
+
+    with pytest.raises(DataError, match=f'^file ".*{name}" cannot be read as ') as raised:
+        code_table(tmp_path / name, SCHEMA)
+
+    assert "secret" not in str(raised.value)
+    assert raised.value.__context__ is None
+
+
+# -- JSON lines.
+
+
+def test_no_line_of_json_makes_an_error_and_what_is_no_object_is_unreadable(tmp_path):
+    field = {"name": "x", "type": "number", "constraints": {"minimum": 0, "maximum": 4}, "resolution": 1}
+    schema = Schema.from_dict({"fields": [field, {"name": "y", "type": "boolean"}]})
+    lines = {
+        '{"x": 1, "y": true}': (1, 1),
+        '{"x": "1", "y": "yes"}': (1, 1),
+        "{}": (5, 2),
+        '{"x": [1], "y": {"a": 1}}': (5, 2),
+        "[1]": (5, 2),
+        '{"x": 1': (5, 2),
+        "[" * 10**5: (5, 2),
+        '{"x": ' + "9" * 10**4 + "}": (4, 2),
+        '{"x": -1e999, "y": NaN}': (0, 2),
+        '{"x": 1e99999999999999999999}': (4, 2),
+        '{"x": Infinity, "x": 2}': (2, 2),
+        '{"x": "\\ud800", "y": false}': (5, 0),
+        '{"x": 3, "y": "\udcff"}': (3, 2),
+    }
+    (tmp_path / "rows.jsonl").write_bytes("\r\n".join(lines).encode("utf-8", "surrogateescape"))
+
+    found = codes(tmp_path / "rows.jsonl", schema)
+
+    assert list(zip(found["x"], found["y"], strict=True)) == list(lines.values())
+
+
+def test_the_columns_of_json_lines_are_those_asked_for_and_of_a_draft_all_keys(tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"b": 1}\n{"a": "x", "b": 2}\n')
+
+    assert [field.name for field in draft_schema(tmp_path / "rows.jsonl").value.fields] == ["b", "a"]
+    assert codes(tmp_path / "rows.jsonl")["age"] == [121, 121]
+
+
+# -- Workbooks.
+
+
+def test_the_dialect_names_the_sheet_and_the_rows_before_the_names(tmp_path):
+    write_excel(FRAME, tmp_path / "rows.xlsx", "Daten", [["Bericht"], []])
+    written = SCHEMA.to_dict()
+    schema = Schema.from_dict(written | {"dialect": {"sheet": "Daten", "skipRows": 1}})
+
+    assert codes(tmp_path / "rows.xlsx", schema) == codes(FRAME)
+    with pytest.raises(DataError, match='has no sheet "none"; name one of its sheets in "dialect"'):
+        codes(tmp_path / "rows.xlsx", Schema.from_dict(written | {"dialect": {"sheet": "none"}}))
+    with pytest.raises(DataError, match='has no column "age"'):
+        codes(tmp_path / "rows.xlsx", Schema.from_dict(written | {"dialect": {"sheet": "first"}}))
+    with pytest.raises(SchemaError, match="dialect: sheet must be the name of a sheet, got 1"):
+        Schema.from_dict(written | {"dialect": {"sheet": 1}})
+
+
+def test_a_number_of_a_workbook_is_one_however_texts_beside_it_are_written(tmp_path):
+    frame = pl.DataFrame({"x": [62.8, 1234.5, "62,8", "62.8", True, None]}, strict=False, schema={"x": pl.Object})
+    write_excel(frame.with_columns(row=pl.Series(range(6))), tmp_path / "rows.xlsx")
+    field = {"name": "x", "type": "number", "constraints": {"minimum": 0, "maximum": 2000}, "resolution": 0.1}
+    schema = Schema.from_dict({"fields": [field | {"decimalChar": ",", "groupChar": "."}]})
+
+    wanted = [628, 12345, 628, 20001, 10, 20001]
+    assert codes(tmp_path / "rows.xlsx", schema)["x"] == wanted
+    assert codes(frame.to_pandas(), schema)["x"] == wanted
+
+
+ODS = """<?xml version="1.0"?><office:document-content
+ xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0"
+ xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0"
+ xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"><office:body><office:spreadsheet>
+<table:table table:name="A">
+<table:table-row><table:table-cell office:value-type="string"><text:p>x</text:p></table:table-cell></table:table-row>
+<table:table-row><table:table-cell office:value-type="float" office:value="3"><text:p>3</text:p></table:table-cell>
+</table:table-row></table:table></office:spreadsheet></office:body></office:document-content>"""
+
+
+ODS_MANIFEST = """<?xml version="1.0"?><manifest:manifest
+ xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"></manifest:manifest>"""
+
+
+def test_a_sheet_of_libreoffice_is_read(tmp_path):
+    import zipfile
+
+    with zipfile.ZipFile(tmp_path / "rows.ods", "w") as file:
+        file.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        file.writestr("content.xml", ODS.replace("\n", ""))
+        file.writestr("META-INF/manifest.xml", ODS_MANIFEST)
+    field = {"name": "x", "type": "integer", "constraints": {"minimum": 0, "maximum": 9}}
+
+    assert codes(tmp_path / "rows.ods", Schema.from_dict({"fields": [field]})) == {"x": [3]}
+
+
+# -- Arrow.
+
+
+def test_text_of_an_arrow_file_that_is_no_utf_8_has_the_codes_of_other_files(tmp_path):
+    data = pa.array([b"f", b"\xff", b"m"]).buffers()
+    texts = pa.Array.from_buffers(pa.string(), 3, data)
+    feather.write_feather(pa.table({"sex": texts}), tmp_path / "rows.feather")
+    schema = Schema(fields=(SCHEMA.field("sex"),))
+
+    assert codes(tmp_path / "rows.feather", schema) == {"sex": [0, 2, 1]}
+
+
+def test_files_of_a_folder_are_read_in_order_each_by_its_own_format_and_code_books_beside_them_are_not(tmp_path):
+    for number, name in enumerate(["a.arrow", "b.arrow", "c.parquet", "d.jsonl", "e.csv", "f.feather"]):
+        part = FRAME.slice(number % 4, 1)
+        write = {
+            "parquet": part.write_parquet,
+            "csv": part.write_csv,
+            "jsonl": lambda path, part=part: write_json(part, path),
+        }
+        write.get(name.partition(".")[2], part.write_ipc)(tmp_path / name)
+    pyreadstat.write_sav(pandas_of(FRAME), tmp_path / "g.sav")
+
+    assert codes(tmp_path) == codes(pl.concat([FRAME, FRAME.slice(0, 2)]))
+
+
+@pytest.mark.parametrize(("name", "module"), [("rows.xlsx", "python_calamine"), ("rows.sav", "pyreadstat")])
+def test_a_package_that_is_not_installed_is_named_with_the_way_to_install_it(tmp_path, monkeypatch, name, module):
+    WRITERS[name](tmp_path / name)
+    monkeypatch.setitem(sys.modules, module, None)
+
+    with pytest.raises(LapwingError, match=r'not installed; run pip install "lapwing\[files\]"') as raised:
+        code_table(tmp_path / name, SCHEMA)
+
+    assert raised.value.code == "LW701"

@@ -1,0 +1,180 @@
+"""Files of SPSS, Stata and SAS: the codes of their cells, and their code books as schemas."""
+
+import dataclasses
+import datetime as dt
+
+import numpy as np
+import pandas as pd
+import pyreadstat
+import pytest
+
+import lapwing as lw
+from helpers.naive_codes import naive_code
+from helpers.nasty_cells import CELLS, FIELDS
+from lapwing.errors import SchemaError
+from lapwing.internal.schemas import check_table
+from lapwing.rows.source import all_codes, code_table
+from lapwing.schema.foreign.reading import read_foreign
+from lapwing.schema.foreign.statistics import time_scale
+from lapwing.schema.schemas import Schema
+
+STATISTICS = {"sav": pyreadstat.write_sav, "dta": pyreadstat.write_dta, "xpt": pyreadstat.write_xport}
+
+
+def _is_held(cell, suffix):
+    """Return whether a file holds a cell as it is: no end of blanks, no zero byte, days of the calendar of 1582."""
+    if isinstance(cell, str):
+        return cell == cell.rstrip(" ") and "\0" not in cell and len(cell.encode()) <= 200
+    if isinstance(cell, dt.date):
+        return not isinstance(cell, dt.datetime) or not cell.microsecond
+    if suffix == "xpt" and cell is not None:  # numbers of IBM: 56 bits, up to 10^75
+        return np.isfinite(cell) and (cell == 0 or 1e-70 < abs(cell) < 1e70) and float(cell) == cell
+    if suffix == "dta" and cell is not None:
+        return np.isfinite(cell) and abs(cell) < 1e307
+    return cell is None or np.isfinite(cell)
+
+
+@pytest.mark.parametrize("kind", ["floats", "integers", "texts", "dates", "moments"])
+@pytest.mark.parametrize("suffix", STATISTICS)
+def test_nasty_cells_have_the_same_codes_in_files_of_statistics(suffix, kind, tmp_path):
+    cells = [cell for cell in CELLS[kind] if _is_held(cell, suffix)]
+    if kind in {"floats", "integers"}:
+        cells = [cell if cell is None else float(cell) for cell in cells]
+    column = pd.Series(cells, dtype="float64" if kind in {"floats", "integers"} else object)
+    STATISTICS[suffix](pd.DataFrame({"x": column}), tmp_path / f"rows.{suffix}")
+
+    for field in (dataclasses.replace(field, name="x") for field in FIELDS):
+        schema = Schema(fields=(field,))
+        found = all_codes(code_table(tmp_path / f"rows.{suffix}", schema), schema)["x"].tolist()
+        assert found == [naive_code(cell, field) for cell in cells], field
+
+
+STUDY = pd.DataFrame(
+    {
+        "age": [31.0, 99.0, -3.0, 45.5],
+        "sex": [1.0, 2.0, 9.0, None],
+        "town": ["Ulm", "REF", "Bonn", ""],
+        "grade": [1.0, 3.0, 2.0, 1.0],
+        "at": pd.to_datetime(["2020-01-01 10:30:00", "1600-02-29", None, "2021-12-31 23:59:59"], format="mixed").astype(
+            "datetime64[us]"
+        ),
+        "hour": [dt.time(1, 2)] * 4,
+    }
+)
+GRADES = {1: "good", 2: "fair", 3: "bad"}
+
+
+def write_study(path):
+    pyreadstat.write_sav(
+        STUDY,
+        path,
+        file_label="A study",
+        column_labels={"age": "Age in years", "sex": "Sex of the person"},
+        variable_value_labels={
+            "age": {99: "99 or older"},
+            "sex": {1: "male", 2: "female", 9: "refused"},
+            "grade": GRADES,
+        },
+        missing_ranges={"age": [{"lo": -9, "hi": -1}], "sex": [9], "town": ["REF"]},
+        variable_measure={"age": "scale", "sex": "nominal", "grade": "ordinal"},
+        variable_format={"sex": "F1.0", "grade": "F1.0"},
+    )
+
+
+def test_the_code_book_of_spss_becomes_a_schema_and_what_it_calls_missing_is(tmp_path):
+    write_study(tmp_path / "study.sav")
+
+    found = read_foreign(tmp_path / "study.sav")
+    schema = found.schema
+
+    assert (found.format, schema.name, schema.is_draft) == ("SPSS file", "A study", True)
+    age, sex, town, grade, at = schema.fields
+    assert (age.type, age.special, age.description) == ("number", (99,), "Age in years (99 = 99 or older)")
+    assert (sex.type, sex.categories, sex.missing_values) == ("integer", (1, 2), ("", "9"))
+    assert sex.description == "Sex of the person (1 = male; 2 = female)"
+    assert (town.type, town.missing_values, town.blank) == ("string", ("", "REF"), ("categories",))
+    assert (grade.categories, grade.ordered) == ((1, 2, 3), True)
+    assert (at.type, at.blank) == ("datetime", ("minimum", "maximum"))
+    assert any("from -9 to -1" in note for note in found.notes)
+    assert any("times of day" in note and "hour" in note for note in found.notes)
+
+
+def test_rows_of_spss_fit_the_schema_of_their_code_book_once_it_is_filled_in(tmp_path):
+    write_study(tmp_path / "study.sav")
+    written = read_foreign(tmp_path / "study.sav").schema.to_dict()
+    del written["draft"]
+    written["fields"][0]["constraints"] |= {"minimum": 0, "maximum": 100}
+    written["fields"][2]["categories"] = ["Bonn", "Ulm"]
+    written["fields"][4]["constraints"] |= {"minimum": "2000-01-01", "maximum": "2030-12-31"}
+    schema = Schema.from_dict(written)
+
+    fits = {fit.name: fit for fit in check_table(tmp_path / "study.sav", schema).value}
+
+    assert [fits[name].missing for name in ("age", "sex", "town", "grade", "at")] == [1, 2, 2, 0, 1]
+    assert [fit.misfit for fit in fits.values()] == [0] * 5
+    assert (fits["age"].special, fits["at"].clamped) == (1, 1)
+    release = lw.synthesize(tmp_path / "study.sav", schema, epsilon=100, mechanism="independent", seed=1)
+    assert set(release.sample(50, seed=1)["sex"]) <= {1, 2, None}
+
+
+def test_the_code_book_of_stata_leaves_open_whether_labelled_codes_are_all(tmp_path):
+    frame = pd.DataFrame({"u": [1, "a", 2], "n": np.array([1, 2, 3], dtype="int8"), "x": [0.5, 1.5, None]})
+    labels = {"u": {1: "yes", 2: "no", "a": "refused"}}
+    pyreadstat.write_dta(frame, tmp_path / "a.dta", variable_value_labels=labels, missing_user_values={"u": ["a"]})
+
+    schema = read_foreign(tmp_path / "a.dta").schema
+
+    u, n, x = schema.fields
+    assert (u.categories, u.missing_values, u.description) == ((1, 2), ("", ".a"), "1 = yes; 2 = no")
+    assert (n.type, x.type) == ("integer", "number")
+    assert len(schema.questions) == 1
+    assert "whether the labelled codes are all" in schema.questions[0]
+    assert all_codes(code_table(tmp_path / "a.dta", Schema(fields=(u,))), Schema(fields=(u,)))["u"].tolist() == [
+        0,
+        2,
+        1,
+    ]
+
+
+def test_the_code_book_is_read_without_a_row(tmp_path, monkeypatch):
+    write_study(tmp_path / "study.sav")
+    calls = []
+    read = pyreadstat.read_sav
+    monkeypatch.setattr(
+        pyreadstat, "read_sav", lambda *a, **more: calls.append(more["metadataonly"]) or read(*a, **more)
+    )
+
+    read_foreign(tmp_path / "study.sav")
+
+    assert calls == [True]
+
+
+@pytest.mark.parametrize("content", [None, b"x" * 999])
+@pytest.mark.parametrize("name", ["a.sav", "a.dta", "a.sas7bdat", "a.xpt"])
+def test_what_is_no_code_book_is_refused_by_name(tmp_path, name, content):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    wanted = "does not exist" if content is None else "cannot be read as a file of"
+    with pytest.raises(SchemaError, match=wanted):
+        read_foreign(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("program", "written", "kind"),
+    [
+        *(("SPSS", each, "date") for each in ("DATE11", "ADATE10", "EDATE10", "SDATE10", "JDATE5", "MOYR8")),
+        *(("SPSS", each, "datetime") for each in ("DATETIME20", "YMDHMS19.0")),
+        *(("SPSS", each, "time") for each in ("TIME8", "DTIME10")),
+        *(("SPSS", each, None) for each in ("F8.2", "A10", "WKDAY3", "MONTH9", "DOLLAR8")),
+        *(("Stata", each, "date") for each in ("%td", "%d", "%tdD_m_Y", "%-td", "%dDmCY")),
+        *(("Stata", each, None) for each in ("%9.0g", "%tm", "%tq", "%ty", "%12s")),
+        *(("SAS", each, "date") for each in ("DATE9", "MMDDYY10", "YYMMDDN8", "WEEKDATE", "E8601DA10", "MONYY7")),
+        *(("SAS", each, "datetime") for each in ("DATETIME20", "DATETIME22.3", "E8601DT", "DTDATE9")),
+        *(("SAS", each, None) for each in ("BEST12", "F8.2", "$20", "DOLLAR10.2", "")),
+        ("SAS", "TIME8", "time"),
+        ("Stata", "%tcDDmonCCYY_HH:MM:SS", "datetime"),
+    ],
+)
+def test_formats_of_dates_are_known_by_name(program, written, kind):
+    found = time_scale(program, written)
+    assert (None if found is None else found.kind) == kind
