@@ -281,6 +281,7 @@ def _captured():  # type: ignore[no-untyped-def]  # noqa: ANN202
     """Collect standard output and error, warnings and log records."""
     text = io.StringIO()
     handler = logging.StreamHandler(text)
+    handler.addFilter(lambda line: not line.name.startswith("numba"))  # of the engine's compilation, once
     messages: list[str] = []
     root = logging.getLogger()
     level = root.level

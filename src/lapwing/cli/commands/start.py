@@ -35,10 +35,14 @@ _HELP = {
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """The files of one guided start, beside each other, named after the table."""
+    """The files of one guided start, beside each other, named after the table.
+
+    run: runs a command line of `lapwing`.
+    """
 
     data: Path
     folder: Path
+    run: Callable[[list[str]], object]
 
     def __getitem__(self, ending: str) -> Path:
         name = self.data.name
@@ -48,11 +52,13 @@ class _Files:
 
 
 def start(
+    context: typer.Context,
     data: options.Data,
     output: Annotated[Path, option("-o --output", "DIR", "Folder for the files that are made.")] = Path(),
 ) -> None:
     """Go from a file to a release by questions, without editing anything."""
-    files = _Files(data, output)
+    app = context.find_root().command
+    files = _Files(data, output, lambda command: app.main(command, "lapwing", standalone_mode=False))
     if not output.is_dir():
         raise ParameterError(
             f"the folder {output} does not exist; make it first, or give another with -o", code="LW115"
@@ -62,7 +68,7 @@ def start(
         "What is marked internal looks at the rows, costs nothing, and is for your eyes only."
     )
     schema = _schema(files)
-    _step("Check: which cells do not fit? (internal)", "schema", "check", files["schema.json"], data)
+    _step(files, "Check: which cells do not fit? (internal)", "schema", "check", files["schema.json"], data)
     if not typer.confirm("Does this look right? Misfits count as missing", default=True):
         _tell(f"Correct {files['schema.json']}, or remove it, and start again.")
         raise typer.Exit
@@ -258,7 +264,7 @@ def _budget(schema: "Schema", files: _Files) -> _Budget:
     if not any(field.blank for field in schema.columns):
         rows = _asked("About how many rows are there? A public guess; nothing is read", "1000", _positive)
         planned = ["plan", "--schema", files["schema.json"], "--expected-rows", rows, *budget.options()]
-        _step("Plan: what this budget buys (no row is read)", *planned)
+        _step(files, "Plan: what this budget buys (no row is read)", *planned)
         if not typer.confirm("Go on with this budget?", default=True):
             return _budget(schema, files)
     return budget
@@ -276,6 +282,7 @@ def _open_ledger(schema: "Schema", files: _Files, budget: _Budget) -> None:
         ["--selection-delta", f"{float(budget.delta) / 2:g}"] if budget.delta is not None and schema.is_draft else []
     )
     _step(
+        files,
         "Ledger: it adds up what is spent",
         "ledger",
         "init",
@@ -300,6 +307,7 @@ def _learned(schema: "Schema", files: _Files, budget: _Budget) -> Path:
         return place
     named = ["--ledger", files["budget.db"], "--dataset", files.data.stem]
     _step(
+        files,
         f"Buy bounds and lists with {_BOUGHT_SHARE:.0%} of ε",
         *("schema", "learn", files.data, "--schema", files["schema.json"], *budget.options(_BOUGHT_SHARE), *named),
         *("-o", place),
@@ -330,6 +338,7 @@ def _released(schema: Path, files: _Files, budget: _Budget) -> None:
         return
     named = ["--ledger", files["budget.db"], "--dataset", files.data.stem]
     _step(
+        files,
         "Release: synthetic rows, model and certificate",
         *("synthesize", files.data, "--schema", schema, *budget.options(share), *named),
         *("-o", rows, "--model", model),
@@ -340,10 +349,10 @@ def _released(schema: Path, files: _Files, budget: _Budget) -> None:
     except ImportError:
         _tell('No report: install it with pip install "lapwing[report]", then lapwing report ' + str(model))
         return
-    _step("Report: for anybody", "report", model, "-o", files["report.html"])
+    _step(files, "Report: for anybody", "report", model, "-o", files["report.html"])
     if typer.confirm("Compare with the real rows? (internal)", default=True):
         compared = ["evaluate", files.data, rows, "--schema", schema, "--model", model]
-        _step("Evaluation (internal)", *compared, "-o", files["evaluation.html"])
+        _step(files, "Evaluation (internal)", *compared, "-o", files["evaluation.html"])
 
 
 # -- Asking and doing.
@@ -386,13 +395,12 @@ def _tell(text: str) -> None:
     print(text, file=sys.stderr)
 
 
-def _step(title: str, *arguments: object) -> None:
-    """Show a command, run it, and end with its status if it fails."""
-    from lapwing.cli.main import execute  # noqa: PLC0415 - this command is one of its own
-
+def _step(files: _Files, title: str, *arguments: object) -> None:
+    """Show a command and run it; if it is refused, so is the start, with the same line."""
     command = [str(each) for each in arguments]
     _tell(f"\n{title}\n$ lapwing {shlex.join(command)}")
-    status = execute(command)
-    if status:
+    try:
+        files.run(command)
+    except LapwingError:
         _tell("Mended, `lapwing start` goes on from the files that are there.")
-        raise typer.Exit(status)
+        raise
