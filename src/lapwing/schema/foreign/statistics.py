@@ -75,8 +75,12 @@ def statistics_reader(path: Path) -> Callable[..., Any]:
     except ImportError:
         pass
     else:
-        readers = {".dta": pyreadstat.read_dta, ".sas7bdat": pyreadstat.read_sas7bdat, ".xpt": pyreadstat.read_xport}
-        found: Callable[..., Any] = readers.get(suffix, pyreadstat.read_sav)
+        readers: dict[str, Any] = {
+            ".dta": pyreadstat.read_dta,
+            ".sas7bdat": pyreadstat.read_sas7bdat,
+            ".xpt": pyreadstat.read_xport,
+        }
+        found: Callable[..., Any] = readers.get(suffix) or pyreadstat.read_sav
         return found
     said = (
         f'files of {PROGRAMS[suffix]} are read by pyreadstat, which is not installed; run pip install "lapwing[files]"'
