@@ -38,6 +38,8 @@ class WheelhouseError(Exception):
 
 def applies(marker: str, python: str, system: str) -> bool:
     """Return whether a marker of the exported requirements holds; another kind than those that occur is refused."""
+    if " or " in marker:
+        return any(applies(each, python, system) for each in marker.split(" or "))
     found = re.fullmatch(r"(python_full_version|sys_platform) (<|>=|==|!=) '([\w.]+)'", marker.strip())
     if found is None:
         raise WheelhouseError(f"a marker of this kind is not known: {marker.strip()}")

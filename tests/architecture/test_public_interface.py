@@ -36,7 +36,7 @@ ADDED = [
     "Query.url",
     "Schema(*, fields, privacy_unit=None, is_draft=False, name='', questions=(), purchases=(), weight=None, "
     "public_tables=(), rules=(), dialect=Dialect(delimiter=None, quote_char='\"', encoding=None, header=True, "
-    "skip_rows=0, names=()))",
+    "skip_rows=0, sheet=None, names=()))",
     "Schema.as_written_out",
     "Schema.dialect",
     "Schema.names_every_unit",

@@ -1,7 +1,10 @@
 """The look at private tables before anything is spent: asked for by `--check`, else recommended by name."""
 
+import hashlib
+import json
+import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +17,9 @@ if TYPE_CHECKING:
     from lapwing.cli.tables import Table
     from lapwing.schema.linked import LinkedSchema
     from lapwing.schema.schemas import Schema
+
+
+_MOST_KEPT = 1000
 
 
 def look_first(
@@ -34,7 +40,7 @@ def recommendation(
     """Look at private tables where it is asked for; return what recommends it where nobody has looked at these."""
     most = _share(misfits)
 
-    from lapwing.internal.looks import is_remembered, refuse_misfits, remember  # noqa: PLC0415
+    from lapwing.internal.looks import refuse_misfits  # noqa: PLC0415
     from lapwing.schema.linked import LinkedSchema  # noqa: PLC0415
 
     parts = [schema.parent, schema.child] if isinstance(schema, LinkedSchema) else [schema]
@@ -75,3 +81,54 @@ def _share(text: str) -> float:
             f"misfits must be a share from 0 to 1, got {quote(text)}; write for example 0.05", code="LW304"
         )
     return found
+
+
+# -- Which tables were looked at. Digests of public things: the schema, paths and the times of their last change.
+
+
+def remember(data: Sequence[object], schema: "Schema | LinkedSchema") -> None:
+    """Note that tables were looked at under a schema; where no note can be kept, none is."""
+    place, found = _place(), _digest(data, schema)
+    if found is None:
+        return
+    with suppress(OSError):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        kept = _kept(place)
+        place.write_text("\n".join([*kept[-_MOST_KEPT:], found]) + "\n")
+
+
+def is_remembered(data: Sequence[object], schema: "Schema | LinkedSchema") -> bool:
+    """Tell whether tables, as they are now, were looked at under a schema."""
+    found = _digest(data, schema)
+    return found is not None and found in _kept(_place())
+
+
+def _kept(place: Path) -> list[str]:
+    try:
+        return place.read_text().split()
+    except OSError:
+        return []
+
+
+def _place() -> Path:
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "lapwing" / "looked-at"
+
+
+def _digest(data: Sequence[object], schema: "Schema | LinkedSchema") -> str | None:
+    """Return what names tables as they are now under a schema; None for tables that are no files."""
+    from lapwing.rows.elsewhere import addresses  # noqa: PLC0415
+    from lapwing.rows.files import find_files  # noqa: PLC0415
+
+    if not all(isinstance(each, str | os.PathLike) and not addresses([each]) for each in data):
+        return None
+    try:
+        stamps = [
+            (str(path.resolve()), path.stat().st_mtime_ns)
+            for each in data
+            for path in find_files(each)  # type: ignore[arg-type]
+        ]
+    except OSError:
+        return None
+    described = json.dumps(schema.to_dict(), sort_keys=True)
+    return hashlib.sha256(repr((described, stamps)).encode()).hexdigest()

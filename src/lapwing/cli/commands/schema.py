@@ -9,6 +9,7 @@ import typer
 
 from lapwing.cli import options
 from lapwing.cli.console import aligned, note, speaker
+from lapwing.cli.looking import remember
 from lapwing.cli.options import argument, option
 from lapwing.cli.tables import Data, Database, Sql, given_table, optional_table, words_of
 from lapwing.errors import ParameterError
@@ -106,7 +107,7 @@ def check(
     if table is None:
         return
 
-    from lapwing.internal.looks import file_cure, remember  # noqa: PLC0415
+    from lapwing.internal.looks import file_cure  # noqa: PLC0415
     from lapwing.internal.schemas import check_declared, check_table  # noqa: PLC0415
     from lapwing.judge.report.page import NOTICE  # noqa: PLC0415
 
@@ -141,7 +142,6 @@ def _check_linked(schema: Path, parent: "Table | None", child: Path | None, say:
     if parent is None or child is None:
         return
 
-    from lapwing.internal.looks import remember  # noqa: PLC0415
     from lapwing.internal.schemas import check_linked  # noqa: PLC0415
     from lapwing.judge.report.page import NOTICE  # noqa: PLC0415
 

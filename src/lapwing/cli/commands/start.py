@@ -1,16 +1,17 @@
 """`lapwing start`: from a file to an evaluated release by questions, each step by a command that is shown first."""
 
 import shlex
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from lapwing.cli import options
+from lapwing.cli.asking import asked, number, positive, tell, wrong
 from lapwing.cli.console import aligned
+from lapwing.cli.looking import remember
 from lapwing.cli.options import option
 from lapwing.errors import LapwingError, ParameterError
 from lapwing.schema.scalars import visible
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from lapwing.internal.suggestions import Suggestion
     from lapwing.schema.fields import Field
     from lapwing.schema.schemas import Schema
-
-T = TypeVar("T")
 
 _MOST_ROWS = 5
 _BOUGHT_SHARE = 0.2
@@ -63,14 +62,14 @@ def start(
         raise ParameterError(
             f"the folder {output} does not exist; make it first, or give another with -o", code="LW115"
         )
-    _tell(
+    tell(
         "Each question has its answer in brackets where Enter will do. Ctrl-C ends; the same command goes on later. "
         "What is marked internal looks at the rows, costs nothing, and is for your eyes only."
     )
     schema = _schema(files)
     _step(files, "Check: which cells do not fit? (internal)", "schema", "check", files["schema.json"], data)
     if not typer.confirm("Does this look right? Misfits count as missing", default=True):
-        _tell(f"Correct {files['schema.json']}, or remove it, and start again.")
+        tell(f"Correct {files['schema.json']}, or remove it, and start again.")
         raise typer.Exit
     budget = _budget(schema, files)
     _open_ledger(schema, files, budget)
@@ -87,23 +86,21 @@ def _schema(files: _Files) -> "Schema":
 
     place = files["schema.json"]
     if place.exists():
-        _tell(f"{place} is there from an earlier start, and is used.")
+        tell(f"{place} is there from an earlier start, and is used.")
         return Schema.load_draft(place)
 
     from lapwing.internal.suggestions import suggest  # noqa: PLC0415
     from lapwing.verbs.schemas import draft  # noqa: PLC0415
 
-    _tell(
-        f"\n$ lapwing schema draft {shlex.quote(str(files.data))}   (internal: names, types, how the file is written)"
-    )
+    tell(f"\n$ lapwing schema draft {shlex.quote(str(files.data))}   (internal: names, types, how the file is written)")
     drafted = draft(files.data)
     seen = {each.name: each for each in suggest(files.data, drafted).value}
     if drafted.dialect.to_dict():
-        _tell(f"The file is written so: {_keys(drafted.dialect.to_dict())}")
+        tell(f"The file is written so: {_keys(drafted.dialect.to_dict())}")
     unit = _unit([field.name for field in drafted.fields])
     fields = []
-    for number, field in enumerate(drafted.fields, start=1):
-        _tell(f"\nColumn {number} of {len(drafted.fields)}: {field.name} ({_written(field)})")
+    for place_of, field in enumerate(drafted.fields, start=1):
+        tell(f"\nColumn {place_of} of {len(drafted.fields)}: {field.name} ({_written(field)})")
         found = {"name": field.name, "type": "string", "role": "identifier"} if unit and field.name == unit[0] else None
         found = found or _field(files, drafted, field, seen.get(field.name))
         if found is not None:
@@ -116,7 +113,7 @@ def _schema(files: _Files) -> "Schema":
     has_blank = any(each.get("provenance") == "dp" for each in fields)
     schema = Schema.load_draft({**described, "draft": has_blank})
     schema.save(place)
-    _tell(f"\nWritten: {place}")
+    tell(f"\nWritten: {place}")
     return schema
 
 
@@ -133,10 +130,10 @@ def _unit(names: Sequence[str]) -> tuple[str, int] | None:
     """Ask whose rows are protected together."""
     if typer.confirm("Is every row another person (or firm, or whatever is to be protected)?", default=True):
         return None
-    column = _asked(
-        "Which column says whose row it is?", None, lambda text: text if text in names else _wrong(", ".join(names))
+    column = asked(
+        "Which column says whose row it is?", None, lambda text: text if text in names else wrong(", ".join(names))
     )
-    most = _asked("How many rows of one person are used at most?", str(_MOST_ROWS), _positive)
+    most = asked("How many rows of one person are used at most?", str(_MOST_ROWS), positive)
     return column, most
 
 
@@ -154,7 +151,7 @@ def _field(files: _Files, drafted: "Schema", field: "Field", seen: "Suggestion |
         return {**kept, "provenance": "public"}
     known = entries_for(field.name, field.type)
     for entry in known:
-        _tell(f"  catalogue: {entry.name}, {entry.title} ({entry.source})")
+        tell(f"  catalogue: {entry.name}, {entry.title} ({entry.source})")
     default = known[0].name if len(known) == 1 else "buy"
     if seen is not None and any('role "identifier"' in advice for advice in seen.advice):
         default = "id"
@@ -163,10 +160,10 @@ def _field(files: _Files, drafted: "Schema", field: "Field", seen: "Suggestion |
     def read(text: str) -> dict[str, Any] | None:
         if text == "look":
             _look(files, drafted, field, seen)
-            _wrong(_HELP[kind])
+            wrong(_HELP[kind])
         return _described(text, field, kept)
 
-    return _asked("  What can it hold? (? for help)", default, read, help_text=_HELP[kind])
+    return asked("  What can it hold? (? for help)", default, read, help_text=_HELP[kind])
 
 
 def _described(text: str, field: "Field", kept: dict[str, Any]) -> dict[str, Any] | None:
@@ -186,7 +183,7 @@ def _described(text: str, field: "Field", kept: dict[str, Any]) -> dict[str, Any
         said = str(error)
     else:
         return found
-    _wrong(said)
+    wrong(said)
 
 
 def _domain(text: str, field: "Field") -> dict[str, Any]:
@@ -195,7 +192,7 @@ def _domain(text: str, field: "Field") -> dict[str, Any]:
 
     if text == "list":
         lines = [(each.name, each.title, each.source) for each in catalogue().values()]
-        _wrong(aligned([("name", "what", "source"), *lines]))
+        wrong(aligned([("name", "what", "source"), *lines]))
     if text in catalogue():
         return {"domain": text}
     low, dots, high = text.partition("..")
@@ -206,7 +203,7 @@ def _domain(text: str, field: "Field") -> dict[str, Any]:
             return {"categories": [_cell(part, field) for part in text.split(",") if part.strip()]}
     except ValueError:
         pass
-    _wrong("write a range such as 0..120" if field.type != "string" else "write texts with commas between")
+    wrong("write a range such as 0..120" if field.type != "string" else "write texts with commas between")
 
 
 def _cell(text: str, field: "Field") -> int | float | str:
@@ -222,16 +219,16 @@ def _look(files: _Files, drafted: "Schema", field: "Field", seen: "Suggestion | 
     from lapwing.internal.suggestions import frequent_texts  # noqa: PLC0415
     from lapwing.judge.report.page import NOTICE  # noqa: PLC0415
 
-    _tell(f"  {NOTICE}")
+    tell(f"  {NOTICE}")
     if seen is not None:
         within = f", within {seen.within}" if seen.within else ""
-        _tell(f"  {seen.cells} cells, {seen.missing} empty, {seen.distinct} values{within}")
+        tell(f"  {seen.cells} cells, {seen.missing} empty, {seen.distinct} values{within}")
         for advice in seen.advice:
-            _tell(f"  {advice}")
+            tell(f"  {advice}")
     if field.type == "string":
         for text, count in frequent_texts(files.data, drafted, field.name, _TEXTS_SHOWN).value:
-            _tell(f"  {count:>8}  {visible(text)}")
-        _tell("  A list that is copied from here tells of the rows: take it from a code book where you can.")
+            tell(f"  {count:>8}  {visible(text)}")
+        tell("  A list that is copied from here tells of the rows: take it from a code book where you can.")
 
 
 # -- Budget, ledger, purchase, release.
@@ -252,17 +249,17 @@ def _budget(schema: "Schema", files: _Files) -> _Budget:
     """Ask for the budget, show what it buys before any row is read, and open a ledger."""
     from lapwing.runs.learned.domains import needs_selection  # noqa: PLC0415
 
-    _tell(
+    tell(
         "\nThe budget: ε bounds what anybody can learn about one person, whatever else they know. 0.1 is strict, 1 "
         "usual, above 10 weak. A δ makes it more accurate at the price of a tiny chance."
     )
-    epsilon = _asked("ε", "1", _number)
+    epsilon = asked("ε", "1", number)
     needs_delta = any(field.blank and needs_selection(field, {}) for field in schema.columns)
-    asked = "δ (needed, as lists of texts are bought)" if needs_delta else "δ (0: none)"
-    delta = _asked(asked, "1e-9", _number)
+    question = "δ (needed, as lists of texts are bought)" if needs_delta else "δ (0: none)"
+    delta = asked(question, "1e-9", number)
     budget = _Budget(epsilon, None if delta == 0 else f"{delta:g}")
     if not any(field.blank for field in schema.columns):
-        rows = _asked("About how many rows are there? A public guess; nothing is read", "1000", _positive)
+        rows = asked("About how many rows are there? A public guess; nothing is read", "1000", positive)
         planned = ["plan", "--schema", files["schema.json"], "--expected-rows", rows, *budget.options()]
         _step(files, "Plan: what this budget buys (no row is read)", *planned)
         if not typer.confirm("Go on with this budget?", default=True):
@@ -275,7 +272,7 @@ def _open_ledger(schema: "Schema", files: _Files, budget: _Budget) -> None:
     ledger = files["budget.db"]
     if ledger.exists():
         return
-    limit = _asked("How much ε may ever be spent on this table, by all releases together?", "10", str)
+    limit = asked("How much ε may ever be spent on this table, by all releases together?", "10", str)
     notion = ["--unit", "pure"] if budget.delta is None else ["--unit", "zcdp", "--delta", budget.delta]
     unit = ["--neighbours", "add-remove", "--privacy-unit", schema.unit_label]
     chosen = (
@@ -303,7 +300,7 @@ def _learned(schema: "Schema", files: _Files, budget: _Budget) -> Path:
         return files["schema.json"]
     place = files["learned.json"]
     if place.exists():
-        _tell(f"{place} is there from an earlier start, and is used.")
+        tell(f"{place} is there from an earlier start, and is used.")
         return place
     named = ["--ledger", files["budget.db"], "--dataset", files.data.stem]
     _step(
@@ -318,13 +315,12 @@ def _learned(schema: "Schema", files: _Files, budget: _Budget) -> Path:
 
 def _settled(data: Path, place: Path) -> None:
     """Leave out what was not found, so that a release can be made; the owner is told."""
-    from lapwing.internal.looks import remember  # noqa: PLC0415
     from lapwing.schema.schemas import Schema  # noqa: PLC0415
 
     found = Schema.load_draft(place)
     blank = [field.name for field in found.columns if field.blank]
     if blank:
-        _tell(f"Left out, as nothing was found: {', '.join(blank)}")
+        tell(f"Left out, as nothing was found: {', '.join(blank)}")
     kept = replace(found, fields=tuple(each for each in found.fields if each.name not in blank), is_draft=False)
     kept.save(place)
     remember([data], kept)  # the look at the draft was one at these columns
@@ -347,7 +343,7 @@ def _released(schema: Path, files: _Files, budget: _Budget) -> None:
         import altair  # noqa: F401, PLC0415 - the extra `report`
         import sklearn  # noqa: F401, PLC0415
     except ImportError:
-        _tell('No report: install it with pip install "lapwing[report]", then lapwing report ' + str(model))
+        tell('No report: install it with pip install "lapwing[report]", then lapwing report ' + str(model))
         return
     _step(files, "Report: for anybody", "report", model, "-o", files["report.html"])
     if typer.confirm("Compare with the real rows? (internal)", default=True):
@@ -355,52 +351,15 @@ def _released(schema: Path, files: _Files, budget: _Budget) -> None:
         _step(files, "Evaluation (internal)", *compared, "-o", files["evaluation.html"])
 
 
-# -- Asking and doing.
-
-
-class _Wrong(Exception):
-    """An answer that is none; its text says what would be one."""
-
-
-def _wrong(said: str) -> NoReturn:
-    raise _Wrong(said)
-
-
-def _asked(question: str, default: str | None, read: Callable[[str], T], help_text: str = "") -> T:
-    """Ask until there is an answer."""
-    while True:
-        text = str(typer.prompt(question, default=default)).strip()
-        if text == "?" and help_text:
-            _tell(f"  {help_text}")
-            continue
-        try:
-            return read(text)
-        except _Wrong as error:
-            _tell(f"  {error}")
-
-
-def _number(text: str) -> float:
-    try:
-        found = float(text)
-    except ValueError:
-        found = -1.0
-    return found if found >= 0 else _wrong("write a number from 0 up, such as 1")
-
-
-def _positive(text: str) -> int:
-    return int(text) if text.isdecimal() and int(text) > 0 else _wrong("write a whole number from 1 up")
-
-
-def _tell(text: str) -> None:
-    print(text, file=sys.stderr)
+# -- Doing.
 
 
 def _step(files: _Files, title: str, *arguments: object) -> None:
     """Show a command and run it; if it is refused, so is the start, with the same line."""
     command = [str(each) for each in arguments]
-    _tell(f"\n{title}\n$ lapwing {shlex.join(command)}")
+    tell(f"\n{title}\n$ lapwing {shlex.join(command)}")
     try:
         files.run(command)
     except LapwingError:
-        _tell("Mended, `lapwing start` goes on from the files that are there.")
+        tell("Mended, `lapwing start` goes on from the files that are there.")
         raise

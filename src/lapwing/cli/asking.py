@@ -1,0 +1,50 @@
+"""Questions in a terminal, asked until there is an answer."""
+
+import sys
+from collections.abc import Callable
+from typing import NoReturn, TypeVar
+
+import typer
+
+T = TypeVar("T")
+
+
+class _Wrong(Exception):
+    """An answer that is none; its text says what would be one."""
+
+
+def wrong(said: str) -> NoReturn:
+    """Say that an answer is none, and what would be one."""
+    raise _Wrong(said)
+
+
+def asked(question: str, default: str | None, read: Callable[[str], T], help_text: str = "") -> T:
+    """Ask until there is an answer."""
+    while True:
+        text = str(typer.prompt(question, default=default)).strip()
+        if text == "?" and help_text:
+            tell(f"  {help_text}")
+            continue
+        try:
+            return read(text)
+        except _Wrong as error:
+            tell(f"  {error}")
+
+
+def number(text: str) -> float:
+    """Return a number from 0 up."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    return found if found >= 0 else wrong("write a number from 0 up, such as 1")
+
+
+def positive(text: str) -> int:
+    """Return a whole number from 1 up."""
+    return int(text) if text.isdecimal() and int(text) > 0 else wrong("write a whole number from 1 up")
+
+
+def tell(text: str) -> None:
+    """Print a line beside the answers, on stderr."""
+    print(text, file=sys.stderr)
