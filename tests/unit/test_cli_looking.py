@@ -31,7 +31,7 @@ def place(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     (tmp_path / "s.json").write_text(json.dumps({"fields": FIELDS}))
-    terms = ["--unit", "pure", "--limit", "10", "--neighbours", "add-remove", "--privacy-unit", "row"]
+    terms = ["--unit", "pure", "--limit", "1000", "--neighbours", "add-remove", "--privacy-unit", "row"]
     assert lapwing("ledger", "init", "people", *terms).status == 0
     return tmp_path
 
@@ -133,7 +133,7 @@ def test_learn_looks_first_too(place):
         "--schema",
         "d.json",
         "--epsilon",
-        "1",
+        "100",
         "-o",
         "new.json",
         "--ledger",
@@ -187,3 +187,23 @@ def test_lists_are_written_with_commas_too(place):
 
     assert said.out.split()[:2] == ["town", "smokes"]
     assert said.out == lapwing("query", "m.lapwing", "--column", "town", "--column", "smokes").out
+
+
+def test_files_have_names_of_their_own_where_none_is_given_and_none_is_replaced(place):
+    write(place, {})
+    (place / "d.json").write_text(json.dumps({"draft": True, "fields": [{"name": "charges", "type": "integer"}]}))
+    paid = ["--epsilon", "1", "--mechanism", "independent", "--ledger", "budget.db"]
+
+    assert lapwing("schema", "draft", "rows.csv").status == 0
+    assert lapwing("schema", "learn", "rows.csv", "--schema", "d.json", *paid[:2]).status == 0
+    made = lapwing("synthesize", "rows.csv", "--schema", "s.json", *paid, "--model", "m.lapwing")
+    again = lapwing("synthesize", "rows.csv", "--schema", "s.json", *paid)
+    assert lapwing("report", "m.lapwing").status == 0
+
+    assert made.status == 0, made.err
+    assert (
+        again.error == "rows.synthetic.csv is there already and holds an earlier release; give a new file, or remove it"
+    )
+    for name in ("rows.schema.json", "rows.learned.json", "rows.synthetic.csv", "m.report.html"):
+        assert (place / name).exists(), name
+    assert "spent         epsilon 1" in lapwing("ledger", "show").out

@@ -92,6 +92,15 @@ RowsPlace = Annotated[
         "is there. Or -: CSV to standard output.",
     ),
 ]
+RowsPlaceOrDefault = Annotated[
+    str | None,
+    option(
+        "-o --output",
+        "OUT",
+        "Where the rows go: a .parquet or .csv file (also .csv.gz), or a folder OUT/ of Parquet files; replaced if it "
+        "is there. Or -: CSV to standard output. Default: DATA.synthetic.csv or .parquet here, if new.",
+    ),
+]
 Rows = Annotated[int | None, number("--rows", "N", "Rows to write, at least 1. Default: the released (noisy) number.")]
 Seed = Annotated[int | None, number("--seed", "K", "Seed of the rows drawn, 0 to 2^128 - 1. The noise has no seed.")]
 ModelOut = Annotated[Path | None, option("--model", "M.lapwing", "Also save the model here, to draw more rows later.")]
@@ -124,12 +133,10 @@ def listed(texts: Iterable[str], known: Iterable[str]) -> list[str]:
     return found
 
 
-def refuse_existing(output: Path) -> None:
-    """Refuse to replace a schema."""
+def refuse_existing(output: Path, what: str = "may have been edited") -> None:
+    """Refuse to replace a schema, or another file that nobody has named."""
     if output.exists():
-        raise ParameterError(
-            f"{output} is there already and may have been edited; give a new file, or remove it", code="LW113"
-        )
+        raise ParameterError(f"{output} is there already and {what}; give a new file, or remove it", code="LW113")
 
 
 def check_html(path: Path) -> None:

@@ -60,6 +60,28 @@ def file_of(table: "Table | None") -> Path | None:
     return None if table is None else database_file(table)
 
 
+def stem_of(file: Path) -> str:
+    """Return the name of a file without what tells its kind.
+
+    >>> stem_of(Path("a/patients.csv.gz"))
+    'patients'
+    """
+    name = file.name.removesuffix(".gz")
+    return name.removesuffix(Path(name).suffix)
+
+
+def default_rows(table: "Table") -> str:
+    """Return where synthetic rows go where nothing is said: beside nobody's file, in this folder."""
+    is_text = isinstance(table, str) and not table.lower().endswith((".parquet", ".pq"))
+    return str(default_file(table, f"synthetic.{'csv' if is_text else 'parquet'}"))
+
+
+def default_file(table: "Table", ending: str) -> Path:
+    """Return a file in this folder that is named after a private table, if that lies in a file or folder."""
+    file = file_of(table) if isinstance(table, str) and table != "-" else None
+    return Path(f"{'table' if file is None else stem_of(file)}.{ending}")
+
+
 def words_of(table: "Table | Path") -> list[str]:
     """Return the words of a command line that give a private table; what may hold a password is not told."""
     from lapwing.rows.elsewhere import addresses  # noqa: PLC0415

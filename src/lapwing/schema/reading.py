@@ -234,7 +234,8 @@ PLAIN_FILE: Final = Dialect()
 def dialect_from(value: Mapping[str, Any] | None) -> Dialect:
     """Return the dialect that an object in the file format describes; an absent key is the default."""
     given = {} if value is None else value
-    return Dialect(**{name: given[key] for key, name in _DIALECT_KEYS.items() if key in given})
+    settings: dict[str, Any] = {name: given[key] for key, name in _DIALECT_KEYS.items() if key in given}
+    return Dialect(**settings)
 
 
 def _dialect_error(key: str, rule: str, value: object) -> SchemaError:

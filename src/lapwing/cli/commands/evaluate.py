@@ -10,7 +10,7 @@ import typer
 from lapwing.cli import options
 from lapwing.cli.console import interruptible, is_quiet, repeated_line, shown_progress, speaker
 from lapwing.cli.options import argument, option
-from lapwing.cli.tables import Database, Sql, file_of, given_table
+from lapwing.cli.tables import Database, Sql, file_of, given_table, stem_of
 from lapwing.rows.out.outputs import whole_files
 
 if TYPE_CHECKING:
@@ -134,13 +134,19 @@ def report(
     context: typer.Context,
     model: options.Model,
     output: Annotated[
-        Path, option("-o --output", "report.html", "The report: one HTML file, replaced if it is there.")
-    ],
+        Path | None,
+        option(
+            "-o --output",
+            "report.html",
+            "The report: one HTML file, replaced if it is there. Default: M.report.html here.",
+        ),
+    ] = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Write a publishable report about a saved model (needs lapwing[report])."""
     from lapwing.release.loading import load  # noqa: PLC0415
 
+    output = Path(f"{stem_of(model)}.report.html") if output is None else output
     options.check_html(output)
     with whole_files([output], [model]) as (place,):
         load(model).to_html(place)

@@ -11,7 +11,7 @@ from lapwing.cli import options
 from lapwing.cli.console import aligned, note, speaker
 from lapwing.cli.looking import remember
 from lapwing.cli.options import argument, option
-from lapwing.cli.tables import Data, Database, Sql, given_table, optional_table, words_of
+from lapwing.cli.tables import Data, Database, Sql, default_file, given_table, optional_table, words_of
 from lapwing.errors import ParameterError
 from lapwing.schema.scalars import quote, visible
 
@@ -37,13 +37,17 @@ schema_app = typer.Typer(name="schema", help="Draft and check the description of
 def draft(
     context: typer.Context,
     data: Data,
-    output: Annotated[Path, option("-o --output", "S.json", "A new file: the skeleton of a schema.")],
+    output: Annotated[
+        Path | None,
+        option("-o --output", "S.json", "A new file: the skeleton of a schema. Default: DATA.schema.json here."),
+    ] = None,
     sql: Sql = None,
     db: Database = None,
 ) -> None:
     """Write a skeleton to fill in (internal)."""
-    options.refuse_existing(output)
     table = given_table(data, sql, db, context)
+    output = default_file(table, "schema.json") if output is None else output
+    options.refuse_existing(output)
 
     from lapwing.internal.suggestions import suggest  # noqa: PLC0415
     from lapwing.judge.report.page import NOTICE  # noqa: PLC0415

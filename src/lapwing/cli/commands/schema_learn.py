@@ -11,7 +11,7 @@ from lapwing.cli.console import Say, aligned, is_quiet, repeated_line, speaker
 from lapwing.cli.looking import look_first
 from lapwing.cli.options import option
 from lapwing.cli.outputs import certificate_target, produce
-from lapwing.cli.tables import Data, Database, Sql, file_of, given_table, words_of
+from lapwing.cli.tables import Data, Database, Sql, default_file, file_of, given_table, words_of
 from lapwing.errors import ParameterError
 from lapwing.schema.scalars import visible
 
@@ -32,7 +32,14 @@ def learn(
     context: typer.Context,
     data: Data,
     schema: Annotated[Path, option("--schema", "S.json", "What is known already; a draft may have blanks.")],
-    output: Annotated[Path, option("-o --output", "S2.json", "A new file: the schema with what was learned.")],
+    output: Annotated[
+        Path | None,
+        option(
+            "-o --output",
+            "S2.json",
+            "A new file: the schema with what was learned. Default: DATA.learned.json here.",
+        ),
+    ] = None,
     sql: Sql = None,
     db: Database = None,
     fields: Annotated[
@@ -77,8 +84,9 @@ def learn(
     options.check_budget(epsilon, rho, context)
     if context.args and not fields:
         raise options.misuse(f"got unexpected extra argument ({context.args[0]})", context, code="LW903")
-    options.refuse_existing(output)
     table = given_table(data, sql, db, context)
+    output = default_file(table, "learned.json") if output is None else output
+    options.refuse_existing(output)
     target = certificate_target(output, certificate, no_certificate=no_certificate)
 
     from lapwing.kernel.terms import Terms  # noqa: PLC0415

@@ -13,6 +13,7 @@ from lapwing.cli.asking import asked, number, positive, tell, wrong
 from lapwing.cli.console import aligned
 from lapwing.cli.looking import remember
 from lapwing.cli.options import option
+from lapwing.cli.tables import stem_of
 from lapwing.errors import LapwingError, ParameterError
 from lapwing.schema.scalars import visible
 
@@ -44,10 +45,7 @@ class _Files:
     run: Callable[[list[str]], object]
 
     def __getitem__(self, ending: str) -> Path:
-        name = self.data.name
-        for suffix in (".gz", self.data.with_name(name.removesuffix(".gz")).suffix):
-            name = name.removesuffix(suffix) if suffix else name
-        return self.folder / f"{name}.{ending}"
+        return self.folder / f"{stem_of(self.data)}.{ending}"
 
 
 def start(

@@ -13,7 +13,7 @@ from lapwing.cli.console import Say, echo, is_quiet, note, speaker
 from lapwing.cli.looking import recommendation, said_before_debit
 from lapwing.cli.options import argument, option
 from lapwing.cli.outputs import check_rows, produce_release, read_targets, resume_line, summarize
-from lapwing.cli.tables import Data, Database, Sql, file_of, given_table
+from lapwing.cli.tables import Data, Database, Sql, default_rows, file_of, given_table
 from lapwing.errors import DataError, ParameterError
 from lapwing.kernel.budget.budget import requested_budget
 
@@ -33,7 +33,7 @@ def synthesize(
     context: typer.Context,
     data: Data,
     schema: options.SchemaFile,
-    output: options.RowsPlace,
+    output: options.RowsPlaceOrDefault = None,
     sql: Sql = None,
     db: Database = None,
     epsilon: options.Epsilon = None,
@@ -65,7 +65,10 @@ def synthesize(
     say = speaker(context, quiet)
     silent = is_quiet(context, quiet)
     check_rows(rows)
-    targets = read_targets(output, model, certificate, no_certificate=no_certificate, croissant=croissant)
+    place = default_rows(table) if output is None else output
+    if output is None:
+        options.refuse_existing(Path(place), "holds an earlier release")
+    targets = read_targets(place, model, certificate, no_certificate=no_certificate, croissant=croissant)
 
     from lapwing.runs.public_tables import read_public_tables, refuse_private_tables  # noqa: PLC0415
     from lapwing.runs.settings import usable_schema  # noqa: PLC0415
