@@ -122,7 +122,7 @@ def test_every_certificate_of_such_a_schema_tells_what_it_cost(kind, tmp_path):
     if kind == "release":
         written = lw.synthesize(TABLE, schema, epsilon=1).certificate
     elif kind == "evaluation":
-        written = lw.evaluate(TABLE, TABLE, schema, epsilon=1).certificate
+        written = lw.evaluate(TABLE, TABLE.clone(), schema, epsilon=1).certificate
     else:
         more = {"name": "age", "type": "integer", "constraints": {"minimum": None, "maximum": 9}}
         draft = {**schema.to_dict(), "draft": True, "fields": [FLAG, more]}
@@ -301,7 +301,7 @@ def test_a_field_that_is_said_to_be_bought_and_that_no_purchase_names_is_warned_
     if is_release:
         written = lw.synthesize(table, schema, epsilon=1, mechanism="Independent").certificate
     else:
-        written = lw.evaluate(table, table, schema, epsilon=1).certificate
+        written = lw.evaluate(table, table.clone(), schema, epsilon=1).certificate
 
     (warning,) = (each for each in written.warnings if "provenance" in each)
     assert warning == (
