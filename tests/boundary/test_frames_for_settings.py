@@ -36,7 +36,9 @@ CALLS = {
     "synthesize": lambda **given: lw.synthesize(ROWS, **{"schema": SCHEMA, **SIMPLE, **given}),
     "resume": lambda **given: lw.resume(**{"data": ROWS, **given}),
     "evaluate": lambda **given: lw.evaluate(ROWS, ROWS, **{"schema": SCHEMA, **given}),
-    "evaluate with a budget": lambda **given: lw.evaluate(ROWS, ROWS.clone(), **{"schema": SCHEMA, "epsilon": 1, **given}),
+    "evaluate with a budget": lambda **given: lw.evaluate(
+        ROWS, ROWS.clone(), **{"schema": SCHEMA, "epsilon": 1, **given}
+    ),
     "anonymize": lambda **given: lw.anonymize(ROWS, **{"schema": SCHEMA, "min_group_size": 3, **given}),
     "plan": lambda **given: lw.plan(**{"schema": SCHEMA, "expected_rows": 9, **SIMPLE, **given}),
     "load": lw.load,

@@ -292,6 +292,8 @@ def test_the_demo_writes_its_files_and_says_what_was_spent(place):
     assert (said.status, said.out) == (0, "")
     assert names(Path("lapwing-demo")) == ["adult.lapwing", "adult.parquet", "adult.parquet.certificate.json"]
     assert "Female" in said.err
+    assert "lapwing: age  sex" in said.err
+    assert said.err.splitlines()[-1].startswith("lapwing: Now your own file: `lapwing start FILE`")
     echoed = [line for line in said.err.splitlines() if not line.startswith("lapwing: ")]
     assert [line.split()[:3] for line in echoed] == [["$", "lapwing", "synthesize"], ["$", "lapwing", "query"]]
     assert lapwing("demo", "-o", "lapwing-demo", "--quiet").err == ""

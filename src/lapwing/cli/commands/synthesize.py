@@ -9,7 +9,7 @@ import typer
 
 from lapwing.cli import options
 from lapwing.cli.commands.saved import table_text
-from lapwing.cli.console import Say, echo, is_quiet, note, speaker
+from lapwing.cli.console import Say, aligned, echo, is_quiet, note, speaker
 from lapwing.cli.looking import recommendation, said_before_debit
 from lapwing.cli.options import argument, option
 from lapwing.cli.outputs import check_rows, produce_release, read_targets, resume_line, summarize
@@ -231,6 +231,8 @@ def plan(
     print(planned.text(), end="")
 
 
+_DEMO_ROWS = 3
+_DEMO_COLUMNS = ["age", "sex", "education", "occupation", "hours_per_week", "income"]
 _EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
@@ -260,9 +262,14 @@ def demo(
         quiet=is_quiet(context, quiet),
     )
     summarize(release, targets, say)
+    shown = release.sample(_DEMO_ROWS, seed=1).select(_DEMO_COLUMNS).cast(str)
+    say(f"{_DEMO_ROWS} more synthetic rows, of {len(release.schema.columns)} columns these:")
+    for line in aligned([_DEMO_COLUMNS, *(list(map(str, row)) for row in shown.iter_rows())]).splitlines():
+        say(line)
     show(f"lapwing query {targets.model} --column sex")
     for line in table_text(release.query(["sex"]), 1).splitlines():
         say(line)
+    say("Now your own file: `lapwing start FILE` asks for what it needs, and goes on to the release.")
 
 
 def _make_folder(folder: Path) -> None:
