@@ -104,7 +104,7 @@ def test_a_delta_and_a_ledger_leave_nothing_to_note(place):
     said = synthesize("--delta", "1e-9", "--ledger", "budget.db")
     paid = synthesize("--ledger", "budget.db", "--dataset", "people")
 
-    assert "kept in pure epsilon" in said.err.splitlines()[-1]
+    assert "kept in pure epsilon" in said.error
     assert paid.status == 0, paid.err
     assert "recorded nowhere" not in paid.err
     assert "noise per count would" not in lapwing(*_rho_arguments()).err
@@ -201,7 +201,7 @@ def test_overspending_is_refused_and_nothing_is_written(place):
     Path("out.csv").unlink()
     Path("out.csv.certificate.json").unlink()
 
-    said = synthesize("--ledger", "budget.db", "--quiet")
+    said = synthesize("--ledger", "budget.db")
 
     assert said.status == 1
     assert "epsilon 1" in said.error
@@ -324,7 +324,7 @@ def test_a_full_disk_is_one_line_and_leaves_the_earlier_files(place, out):
     )
 
     assert said.returncode == 1
-    assert said.stderr.count("\n") == 2, said.stderr  # the look that is recommended, and what failed
+    assert said.stderr.count("\n") == 1, said.stderr
     assert f"{out} cannot be written (File too large)" in said.stderr
     assert "running again spends again" in said.stderr
     assert {path: path.read_bytes() for path in place.iterdir()} == before
@@ -338,6 +338,6 @@ def test_a_recorded_release_that_met_a_full_disk_says_how_to_finish_it(place):
     command = said.stderr.split("`lapwing ")[-1].split("`")[0]
     finished = lapwing(*command.split())
 
-    assert said.stderr.count("\n") == 2
+    assert said.stderr.count("\n") == 1
     assert finished.status == 0, finished.err
     assert Path("out.csv").exists()

@@ -24,7 +24,7 @@ LINKED = f'{{"key": "home", "maxChildren": 2, "parent": {PART}, "child": {PART}}
 NOTHING = "interrupted; nothing was spent"
 COMMANDS = {
     "learn": "schema learn ages.csv --schema draft.json -o learned.json --epsilon 1",
-    "evaluate": "evaluate data.csv data.csv --schema schema.json --epsilon 1 -o found.html",
+    "evaluate": "evaluate data.csv made.csv --schema schema.json --epsilon 1 -o found.html",
     "link": "link homes.csv people.csv --schema linked.json --epsilon 1 -o parents.csv children.csv",
 }
 
@@ -33,6 +33,7 @@ COMMANDS = {
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data.csv").write_text("flag\n" + "true\nfalse\n" * 50)
+    (tmp_path / "made.csv").write_text("flag\n" + "true\nfalse\n" * 50)
     (tmp_path / "schema.json").write_text(SCHEMA)
     (tmp_path / "ages.csv").write_text("age\n" + "20\n60\n" * 500)
     (tmp_path / "draft.json").write_text(DRAFT)

@@ -82,7 +82,7 @@ def test_a_subclass_of_a_data_frame_is_a_data_frame():
 def test_what_is_no_table_is_refused(data):
     assert refusal(data) == (
         f"data of type {type(data).__name__} is not a table; give a pandas, Polars, PyArrow, DuckDB, Dask or Spark "
-        "table, or the path of a .parquet or .csv file"
+        "table, a lapwing.Query, or the path of a .parquet or .csv file"
     )
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -56,18 +57,20 @@ def recommendation(
 
 
 @contextmanager
-def said_before_debit(said: str, say: Say) -> Iterator[None]:
-    """Say something once all settings are checked, before anything is spent; a refusal is one line alone."""
+def said_in_time(said: str, say: Say) -> Iterator[None]:
+    """Say something on a terminal before anything is spent; to programs at the end: a failure is one line."""
     from lapwing.runs.progress import Progress, watched  # noqa: PLC0415
 
     left = [said] if said else []
 
     def tell(_: Progress) -> None:
-        while left:
+        while left and sys.stderr.isatty():
             say(left.pop())
 
     with watched(tell):
         yield
+    for each in left:
+        say(each)
 
 
 def _share(text: str) -> float:

@@ -9,7 +9,7 @@ import typer
 
 from lapwing.cli import options
 from lapwing.cli.console import is_quiet, repeated_line, speaker
-from lapwing.cli.looking import recommendation, said_before_debit
+from lapwing.cli.looking import recommendation, said_in_time
 from lapwing.cli.options import (
     argument,
     number,
@@ -88,10 +88,13 @@ def link(
     from lapwing.schema.linked import LinkedSchema  # noqa: PLC0415
     from lapwing.verbs.linked import synthesize_linked  # noqa: PLC0415
 
-    linked = LinkedSchema.load(schema)
-    hint = recommendation([parent, child], linked, schema, check=check, misfits=misfits)
-
     def made() -> "LinkedRelease":
+        linked = LinkedSchema.load(schema)
+        hint = recommendation([parent, child], linked, schema, check=check, misfits=misfits)
+        with said_in_time(hint, say):
+            return of_linked(linked)
+
+    def of_linked(linked: LinkedSchema) -> "LinkedRelease":
         return synthesize_linked(
             parent,
             child,
@@ -110,15 +113,14 @@ def link(
             seed=seed,
         )
 
-    with said_before_debit(hint, say):
-        release = produce(
-            made,
-            lambda release, place: _write(release, output, place, model, told, parents),
-            targets,
-            [parent, child, schema, ledger, transcript],
-            way_out=repeated_line,
-            quiet=is_quiet(context, quiet),
-        )
+    release = produce(
+        made,
+        lambda release, place: _write(release, output, place, model, told, parents),
+        targets,
+        [parent, child, schema, ledger, transcript],
+        way_out=repeated_line,
+        quiet=is_quiet(context, quiet),
+    )
     for line in release.certificate.text().splitlines():
         say(line)
     for what, path in (("parents", output[0]), ("children", output[1]), ("model", model), ("certificate", told)):

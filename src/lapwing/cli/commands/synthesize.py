@@ -10,7 +10,7 @@ import typer
 from lapwing.cli import options
 from lapwing.cli.commands.saved import table_text
 from lapwing.cli.console import Say, aligned, echo, is_quiet, note, speaker
-from lapwing.cli.looking import recommendation, said_before_debit
+from lapwing.cli.looking import recommendation, said_in_time
 from lapwing.cli.options import argument, option
 from lapwing.cli.outputs import check_rows, produce_release, read_targets, resume_line, summarize
 from lapwing.cli.tables import Data, Database, Sql, default_rows, file_of, given_table
@@ -79,7 +79,7 @@ def synthesize(
     refuse_private_tables(public_table, table)
     tables = [each for path in public_table for each in read_public_tables(path, public_source)]
     hint = recommendation([table], checked, schema, check=check, misfits=misfits)
-    with said_before_debit(hint, say):
+    with said_in_time(hint, say):
         release = produce_release(
             lambda: release_of(
                 table,
