@@ -189,7 +189,7 @@ def test_no_other_command_takes_the_transcript_up(tmp_path):
         lw.resume(tmp_path / "t.jsonl", DATA)
     with pytest.raises(DataError, match="is of another run"):
         lw.evaluate(
-            DATA, DATA, {"fields": [{"name": "age", "type": "boolean"}]}, rho=1, transcript=tmp_path / "t.jsonl"
+            DATA, DATA.clone(), {"fields": [{"name": "age", "type": "boolean"}]}, rho=1, transcript=tmp_path / "t.jsonl"
         )
 
 
