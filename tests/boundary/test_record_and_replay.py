@@ -16,8 +16,9 @@ from lapwing.mechanisms.private_sampling.mechanism import PrivateSampling
 from lapwing.mechanisms.registry import MECHANISMS
 from mechanism_checks import settings_for
 
-PAIRS = 75
-"""In CI, for each relation and number of rows; all planted bugs are found among twice as many (see `flags_of`)."""
+PAIRS = 38
+"""In CI, for each relation and number of rows: 152 of each mechanism, and all planted bugs are found among 150 (see
+`flags_of`)."""
 
 MANY_PAIRS = 400
 PAIRS_OF_EACH_FORM = 40
