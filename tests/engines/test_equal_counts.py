@@ -11,7 +11,7 @@ from helpers.asked_questions import asked, exact_parts, shown
 from helpers.canary_engines import arrow
 from helpers.containers import arrow_type
 from helpers.engines import ENGINES, holds
-from helpers.naive_codes import naive_code, naive_text
+from helpers.naive_codes import naive_apart, naive_code, naive_text
 from helpers.nasty_cells import CELLS, FIELDS
 from helpers.planted_values import SCHEMA as PLANTED
 from helpers.same_rows import real_columns
@@ -70,6 +70,9 @@ def test_nasty_cells_have_the_codes_of_the_slow_rules_on_every_engine(engine, tm
     by_column = dict(zip(fields, zip(*found["codes"].elements(), strict=True), strict=True))
     assert [name for name in fields if Counter(by_column[name]) != Counter(expected[name])] == []
     assert found["codes"] == Counter(zip(*expected.values(), strict=True))
+    assert found["apart"] == Counter(
+        zip(*([naive_apart(cell, fields[name]) for cell in cells[name]] for name in fields), strict=True)
+    )
     assert found["dtypes"] == {(name, field.domain.dtype.str) for name, field in fields.items()}
     for name in opened:
         assert found["texts", name] == Counter(naive_text(cell, fields[name]) for cell in cells[name])

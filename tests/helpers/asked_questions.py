@@ -24,6 +24,7 @@ from lapwing.kernel.questions.cell_sums.answer import exact_sums
 from lapwing.kernel.questions.cell_sums.question import CellSums
 from lapwing.kernel.questions.linear_statistics.answer import exact_statistics
 from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
+from lapwing.kernel.questions.marginal_counts.answer import counted_table
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.questions.private_draw.answer import exact_weights
 from lapwing.kernel.questions.private_draw.question import PrivateDraw
@@ -117,7 +118,9 @@ def _bytes(part):
 
 
 def _exact(question, source, schema):
-    if type(question) in _BY_TABLES:
+    if type(question) is MarginalCounts:
+        return source.count([counted_table(question)])
+    if type(question) is TreeCounts:
         return source.count([tuple(zip(question.columns, question.groupings, strict=True))])
     return _OTHERS[type(question)](question, source, schema)
 
@@ -132,7 +135,6 @@ def _of_texts(question, source, schema):
     return [listable_counts(question, exact_texts(question.column, source), missing)]
 
 
-_BY_TABLES = {MarginalCounts, TreeCounts}
 _OTHERS = {
     SelectWorst: lambda asked, source, _: [misfit_scores(asked, exact_cells([asked], ExactTables(source))[0])],
     SparseCounts: _of_cells,

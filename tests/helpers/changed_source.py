@@ -12,18 +12,18 @@ class Changed:
         self.source, self.change = source, change
         self.columns, self.rows, self.units = source.columns, source.rows, source.units
 
-    def chunks(self):
-        return iter([self.change({name: np.concatenate(parts) for name, parts in self._whole().items()})])
+    def chunks(self, *, apart=False):
+        return iter([self.change({name: np.concatenate(parts) for name, parts in self._whole(apart).items()})])
 
-    def _whole(self):
-        chunks = list(self.source.chunks())
+    def _whole(self, apart):
+        chunks = list(self.source.chunks(apart=apart))
         return {name: [np.empty(0, dtype=np.int64), *(chunk[name] for chunk in chunks)] for name in self.columns}
 
     def count_keys(self, columns):
-        return count_keys(self.chunks(), columns)
+        return count_keys(self.chunks(apart=True), columns)
 
     def count(self, tables):
-        codes = next(self.chunks())
+        codes = next(self.chunks(apart=True))
         rows = len(next(iter(codes.values())))
         counts = []
         for table in tables:

@@ -48,6 +48,15 @@ def naive_code(cell, field):
     return _stepped(x, step[field.resolution or default], field)
 
 
+def naive_apart(cell, field):
+    """Return the code of one Python object where misfits are told from missing cells."""
+    code = naive_code(cell, field)
+    if code != field.domain.last or field.required:
+        return code
+    is_nan = isinstance(cell, float | decimal.Decimal) and math.isnan(cell)
+    return code if cell is None or is_nan or cell in ("", *field.missing_values) else code + 1
+
+
 def _number(cell):
     """Return a cell as an int or a finite float, or None."""
     if isinstance(cell, bool | int):

@@ -22,15 +22,16 @@ def answers(source, schema):
 
 
 def code_answers(source):
-    """Return the codes of all rows, as a multiset, and their dtypes."""
-    rows: Counter = Counter()
+    """Return the codes of all rows, as multisets with misfits as missing and apart, and their dtypes."""
+    found = {"codes": Counter(), "apart": Counter()}
     dtypes = set()
-    for chunk in source.chunks():
-        assert tuple(chunk) == source.columns
-        assert len({len(codes) for codes in chunk.values()}) == 1
-        dtypes |= {(name, codes.dtype.str) for name, codes in chunk.items()}
-        rows.update(zip(*(codes.tolist() for codes in chunk.values()), strict=True))
-    return {"codes": rows, "dtypes": dtypes if rows else None}
+    for kind, rows in found.items():
+        for chunk in source.chunks(apart=kind == "apart"):
+            assert tuple(chunk) == source.columns
+            assert len({len(codes) for codes in chunk.values()}) == 1
+            dtypes |= {(name, codes.dtype.str) for name, codes in chunk.items()}
+            rows.update(zip(*(codes.tolist() for codes in chunk.values()), strict=True))
+    return found | {"dtypes": dtypes if found["codes"] else None}
 
 
 def count_answers(source, schema):

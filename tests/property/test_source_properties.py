@@ -61,7 +61,7 @@ def counts(source):
 
 
 def rows_of(source):
-    chunks = list(source.chunks())
+    chunks = list(source.chunks(apart=True))
     return [row for chunk in chunks for row in zip(*(chunk[name].tolist() for name in source.columns), strict=True)]
 
 

@@ -100,7 +100,7 @@ class PlaybackBits:
 class Rows(Protocol):
     """What a recount sees of a `CodedSource`."""
 
-    def chunks(self) -> Iterator[Codes]:
+    def chunks(self, *, apart: bool = False) -> Iterator[Codes]:
         """Yield the codes of all rows, chunk by chunk."""
 
     def texts(self, column: str) -> Iterator[pl.Series]:
@@ -118,13 +118,13 @@ class HeldRows:
 
     def __init__(self, source: CodedSource) -> None:
         self._source = source
-        self._chunks: list[Codes] | None = None
+        self._chunks: dict[bool, list[Codes]] = {}
 
-    def chunks(self) -> Iterator[Codes]:
+    def chunks(self, *, apart: bool = False) -> Iterator[Codes]:
         """Yield the codes of all rows, chunk by chunk."""
-        if self._chunks is None:
-            self._chunks = list(self._source.chunks())
-        return iter(self._chunks)
+        if apart not in self._chunks:
+            self._chunks[apart] = list(self._source.chunks(apart=apart))
+        return iter(self._chunks[apart])
 
     def texts(self, column: str) -> Iterator[pl.Series]:
         """Yield the texts of an opened string column, chunk by chunk."""

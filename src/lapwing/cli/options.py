@@ -118,7 +118,15 @@ Check = Annotated[
     bool, flag("--check", "Internal: look at the table first, and stop before anything is spent if it does not parse.")
 ]
 Misfits = Annotated[
+    str,
+    option("--misfits", "SHARE", "Most cells of a column that may fit nothing: by --check, and by noisy counts alone."),
+]
+CheckedMisfits = Annotated[
     str, option("--misfits", "SHARE", "With --check: the largest share of a column's cells that may fit nothing.")
+]
+MendedSchema = Annotated[
+    Path | None,
+    option("--schema", "S", "A mended schema, for a release that ended because too many cells fit nothing."),
 ]
 Quiet = Annotated[bool, flag("--quiet", "Show only warnings and errors.")]
 Model = Annotated[Path, argument("M.lapwing", "A saved model.")]

@@ -251,7 +251,7 @@ def noisy_totals(noisy: Sequence[Answer]) -> Iterator[tuple[float, NoiseLaw, int
     for answer in noisy:
         match answer:
             case NoisyCounts():
-                yield float(answer.counts.sum()), answer.noise, answer.counts.size, True
+                yield float(answer.whole.sum()), answer.noise, answer.whole.size, True
             case NoisyTree():
                 nested, first = answer.question.hierarchies, answer.tables[0]
                 is_whole = all(each.covered == each.values + each.reserved for each in nested)

@@ -12,7 +12,7 @@ an earlier one, so that an interval is kept just when it is bad. With J candidat
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
 
@@ -163,7 +163,8 @@ def covering_views(answer: Answer, columns: Sequence[str], groupings: Sequence[G
         case NoisyCounts():
             own = answer.question.groupings
             axes = [_axis(*own[place].pieces(), asked) for place, asked in zip(places, groupings, strict=True)]
-            yield _table_view(answer.counts, answer.noise, places, axes, misfits_out=False)
+            view = _table_view(answer.counts, answer.noise, places, axes, misfits_out=False)
+            yield view if answer.misfits is None else _with_misfits(view, answer.misfits, axes)
         case NoisyTree():
             yield from _tree_views(answer, places, groupings)
         case NoisyCells() if not answer.is_filtered:
@@ -204,6 +205,22 @@ def _table_view(
         return total
 
     return CoveringView(terms, sums, noise, misfits_out)
+
+
+def _with_misfits(view: CoveringView, misfits: int, axes: Sequence[_Axis]) -> CoveringView:
+    """Return the view of a table with its misfits, which count as missing, among the missing cells of its column."""
+    place = [int(axis.targets[-1]) for axis in axes]
+    if -1 in place:
+        return view
+    terms = view.terms.copy()
+    terms[tuple(place)] += 1
+
+    def sums() -> np.ndarray:
+        found = view.sums()
+        found[tuple(place)] += misfits
+        return found
+
+    return replace(view, terms=terms, sums=sums)
 
 
 def _gathered(counts: np.ndarray, axis: int, targets: np.ndarray, size: int) -> np.ndarray:

@@ -15,6 +15,7 @@ from lapwing.kernel.noise_law import NoiseLaw, NoisyTable
 from lapwing.kernel.questions.category_selection.question import SelectedTexts
 from lapwing.kernel.questions.cell_sums.question import CellSums, NoisySums
 from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
+from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.shared.coordinates import Coordinates
@@ -52,6 +53,9 @@ def answer_table(answer: Answer, table: NoisyTable, schema: Schema) -> pl.DataFr
         return _sums_table(answer, schema)
     if isinstance(answer, SelectedTexts):
         return _counted({answer.question.column: pl.Series(answer.texts, dtype=pl.String)}, answer.counts, answer.noise)
+    if isinstance(answer, NoisyCounts) and answer.misfits is not None:
+        texts = [*_labels(answer, table, schema)[0], "misfit"]
+        return _counted({answer.question.columns[0]: pl.Series(texts, dtype=pl.String)}, table.counts, table.noise)
     if table.counts.ndim != len(answer.question.groupings):
         return _counted(_numbered(table.counts), table.counts, table.noise)
     cells = np.indices(table.counts.shape).reshape(table.counts.ndim, table.counts.size)

@@ -1,10 +1,11 @@
 """Cells to codes: the one place where private values meet the schema.
 
 No value raises and no row is dropped. A number or date outside its bounds is clamped; what is missing, unreadable or
-unknown gets the domain's last code. A code depends on its cell and the schema alone, whatever table the cell is in.
+unknown gets the domain's last code, or a code of misfits behind it where these are told apart. A code depends on its
+cell and the schema alone, whatever table the cell is in.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from hashlib import blake2b
 from typing import Final
@@ -30,7 +31,7 @@ from lapwing.rows.cells import (
 )
 from lapwing.rows.spelling import spelled
 from lapwing.schema.fields import Field
-from lapwing.schema.groupings.domains import MAX_VALUES, magnitude_codes
+from lapwing.schema.groupings.domains import MAX_VALUES, Domain, magnitude_codes
 from lapwing.schema.reading import PLAIN
 from lapwing.schema.values import bounds, special_codes, step
 
@@ -56,8 +57,11 @@ def encode(cells: RawColumn, field: Field) -> np.ndarray:
     return encoder(field)(cells)
 
 
-def encoder(field: Field) -> Encoder:
-    """Return the function that encodes cells of one field; built once, used for every chunk."""
+def encoder(field: Field, *, apart: bool = False) -> Encoder:
+    """Return the function that encodes cells of one field; built once, used for every chunk.
+
+    apart: whether misfits get ``field.domain.misfit``, also where they may count as missing.
+    """
     domain = field.domain
     read: Encoder
     if field.open and field.type == "string":
@@ -76,7 +80,17 @@ def encoder(field: Field) -> Encoder:
     if field.reading != PLAIN:
         read = partial(_spelled, read, field)
     markers = [text for text in field.missing_values if text]
-    return partial(_finish, read, pl.Series(markers, dtype=pl.String), domain.last, domain.dtype)
+    misfit = domain.misfit if apart else domain.last
+    return partial(_finish, read, pl.Series(markers, dtype=pl.String), domain, misfit)
+
+
+def without_misfits(
+    chunks: Iterable[Mapping[str, np.ndarray]], fields: Iterable[Field]
+) -> Iterator[dict[str, np.ndarray]]:
+    """Yield chunks of codes that have misfits apart as they are where these count as missing."""
+    last = {field.name: field.domain.dtype.type(field.domain.last) for field in fields}
+    for chunk in chunks:
+        yield {name: np.minimum(codes, last[name]) for name, codes in chunk.items()}
 
 
 def _spelled(read: Encoder, field: Field, cells: RawColumn) -> np.ndarray:
@@ -84,16 +98,24 @@ def _spelled(read: Encoder, field: Field, cells: RawColumn) -> np.ndarray:
     return read(spelled(cells, field))
 
 
-def _finish(read: Encoder, markers: pl.Series, last: int, dtype: np.dtype, cells: RawColumn) -> np.ndarray:
+def _finish(read: Encoder, markers: pl.Series, domain: Domain, misfit: int, cells: RawColumn) -> np.ndarray:
     """Encode, put missing cells and the schema's texts for missing at the last code, and narrow the result."""
-    codes = read(cells)
+    codes, last = read(cells), domain.last
+    if misfit > last:
+        # What could not be read is a misfit, unless it is nothing: an empty text or NaN.
+        codes[(codes == last) & ~_is_nothing(cells)] = misfit
     if isinstance(cells, Texts):
         # Empty text is no number and no date, and a category only where the schema says that it is not missing.
         if len(markers):
             codes[cells.values.is_in(markers).fill_null(value=False).to_numpy()] = last
     elif cells.nulls is not None:
         codes[cells.nulls] = last
-    return codes.astype(dtype, copy=False)
+    return codes.astype(domain.dtype, copy=False)
+
+
+def _is_nothing(cells: RawColumn) -> np.ndarray:
+    """Return where a cell is empty."""
+    return (cells.values == "").fill_null(value=True).to_numpy() if isinstance(cells, Texts) else missing_cells(cells)
 
 
 def _real_codes(coder: _Coder, last: int, cells: RawColumn) -> np.ndarray:

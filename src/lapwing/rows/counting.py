@@ -51,8 +51,11 @@ class CodedSource(Protocol):
         """Number of privacy units. Private."""
         ...
 
-    def chunks(self) -> Iterator[Codes]:
-        """Yield the codes of all rows, chunk by chunk, each in the dtype of its domain."""
+    def chunks(self, *, apart: bool = False) -> Iterator[Codes]:
+        """Yield the codes of all rows, chunk by chunk, each in the dtype of its domain.
+
+        apart: whether misfits have the code ``domain.misfit``; else they are missing where a cell may be.
+        """
         ...
 
     def count(self, tables: Sequence[Table]) -> list[np.ndarray]:

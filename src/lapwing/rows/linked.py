@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from lapwing.errors import DataError, ParameterError
-from lapwing.rows.codec import encoder
+from lapwing.rows.codec import encoder, without_misfits
 from lapwing.rows.counting import CodedSource, Codes, KeyedColumn, Table, count_keys, count_tables
 from lapwing.rows.engines.frames import on_column
 from lapwing.rows.readers import Kind, open_table
@@ -82,7 +82,7 @@ class CodedRows:
         """Read a table once, and hand the key of every row to `units`, if rows have one."""
         key = () if units is None else (units.column,)
         reader = open_table(data, replace(schema, privacy_unit=PrivacyUnit(key[0], 1)) if key else schema)
-        encoders = {field.name: encoder(field) for field in schema.columns}
+        encoders = {field.name: encoder(field, apart=True) for field in schema.columns}
         names = tuple(encoders)
         parts: list[Codes] = [{field.name: np.empty(0, dtype=field.domain.dtype) for field in schema.columns}]
         hashes = [np.empty(0, dtype=np.uint64)]
@@ -120,17 +120,22 @@ def _told(what: str, data: object, schema: Schema, units: UnitNumbers) -> CodedR
 class _Joined:
     """Codes in memory: those of rows, and those of the parents that rows belong to."""
 
-    __slots__ = ("_given", "_own", "_parent_of", "columns", "rows", "units")
+    __slots__ = ("_fields", "_given", "_own", "_parent_of", "columns", "rows", "units")
 
     def __init__(self, schema: Schema, own: Codes, given: Codes, parent_of: np.ndarray) -> None:
         self._own = own
         self._given = given
         self._parent_of = parent_of
+        self._fields = schema.columns
         self.columns = tuple(field.name for field in schema.columns)
         self.rows = len(next(iter(own.values())))
         self.units = len(np.unique(parent_of)) if given else self.rows
 
-    def chunks(self) -> Iterator[Codes]:
+    def chunks(self, *, apart: bool = False) -> Iterator[Codes]:
+        chunks = self._apart()
+        return chunks if apart else without_misfits(chunks, self._fields)
+
+    def _apart(self) -> Iterator[Codes]:
         for start in range(0, self.rows, MAX_CHUNK_ROWS):
             part = slice(start, start + MAX_CHUNK_ROWS)
             parents = self._parent_of[part]
@@ -138,10 +143,10 @@ class _Joined:
             yield own | {name: codes[parents] for name, codes in self._given.items()}
 
     def count(self, tables: Sequence[Table]) -> list[np.ndarray]:
-        return count_tables(self.chunks(), tables)
+        return count_tables(self._apart(), tables)
 
     def count_keys(self, columns: Sequence[KeyedColumn]) -> tuple[np.ndarray, np.ndarray]:
-        return count_keys(self.chunks(), columns)
+        return count_keys(self._apart(), columns)
 
     def texts(self, column: str) -> Iterator[pl.Series]:
         """Refuse: the lists of linked tables are known."""

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from lapwing.rows.cells import RawColumn
-from lapwing.rows.codec import Encoder, encoder, open_texts
+from lapwing.rows.codec import Encoder, encoder, open_texts, without_misfits
 from lapwing.rows.counting import CodedSource, Codes, KeyedColumn, Table, count_keys, count_tables
 from lapwing.rows.engines.dask_frames import DaskReader, DaskSource
 from lapwing.rows.engines.frames import LazyReader, on_column
@@ -127,13 +127,13 @@ def all_codes(source: CodedSource, schema: Schema) -> Codes:
 class _Cached:
     """Codes in memory, of rows that are all kept; texts, which are not, are read again."""
 
-    __slots__ = ("_again", "_dtypes", "_parts", "_units", "columns", "rows")
+    __slots__ = ("_again", "_fields", "_parts", "_units", "columns", "rows")
 
     def __init__(self, rows: "_Rows", parts: list[Codes], units: int | None = None, *, again: "_Again") -> None:
         # Of a table that has no texts to give, nothing but codes is held.
         self._again = again if rows.open_texts else None
         self.columns = rows.columns
-        self._dtypes = rows.dtypes
+        self._fields = rows.fields
         self._parts = parts
         self.rows = sum(_height(part) for part in parts)
         self._units = units
@@ -142,9 +142,10 @@ class _Cached:
     def units(self) -> int:
         return self.rows if self._units is None else self._units
 
-    def chunks(self) -> Iterator[Codes]:
-        for part in self._parts:
-            yield {name: codes.astype(self._dtypes[name]) for name, codes in part.items()}
+    def chunks(self, *, apart: bool = False) -> Iterator[Codes]:
+        dtypes = {field.name: field.domain.dtype for field in self._fields}
+        chunks = ({name: codes.astype(dtypes[name]) for name, codes in part.items()} for part in self._parts)
+        return chunks if apart else without_misfits(chunks, self._fields)
 
     def count(self, tables: Sequence[Table]) -> list[np.ndarray]:
         return count_tables(self._parts, tables)
@@ -178,29 +179,30 @@ class _Streamed:
     def units(self) -> int:
         return self.rows if self._units is None else self._units
 
-    def chunks(self) -> Iterator[Codes]:
-        return self._again.chunks()
+    def chunks(self, *, apart: bool = False) -> Iterator[Codes]:
+        chunks = self._again.chunks()
+        return chunks if apart else without_misfits(chunks, self._again.rows.fields)
 
     def count(self, tables: Sequence[Table]) -> list[np.ndarray]:
-        return count_tables(self.chunks(), tables)
+        return count_tables(self._again.chunks(), tables)
 
     def count_keys(self, columns: Sequence[KeyedColumn]) -> tuple[np.ndarray, np.ndarray]:
-        return count_keys(self.chunks(), columns)
+        return count_keys(self._again.chunks(), columns)
 
     def texts(self, column: str) -> Iterator[pl.Series]:
         return self._again.texts(column)
 
 
 class _Rows:
-    """All rows of a table in code, read anew by every pass."""
+    """All rows of a table in code, misfits apart, read anew by every pass."""
 
-    __slots__ = ("_encoders", "_reader", "chunk_rows", "columns", "dtypes", "is_query", "open_texts")
+    __slots__ = ("_encoders", "_reader", "chunk_rows", "columns", "fields", "is_query", "open_texts")
 
     def __init__(self, reader: RowReader, schema: Schema, chunk_rows: int | None) -> None:
         self.chunk_rows = chunk_rows
         self._reader = reader
-        self._encoders: dict[str, Encoder] = {field.name: encoder(field) for field in schema.columns}
-        self.dtypes = {field.name: field.domain.dtype for field in schema.columns}
+        self._encoders: dict[str, Encoder] = {field.name: encoder(field, apart=True) for field in schema.columns}
+        self.fields = schema.columns
         self.columns = tuple(self._encoders)
         self.is_query = isinstance(reader, LazyReader | RelationReader)
         self.open_texts = {field.name: field for field in schema.columns if field.open and field.type == "string"}
@@ -257,7 +259,7 @@ def _cached_parts(rows: _Rows, limit: int) -> list[Codes] | None:
 
 def _may_fit(rows: _Rows, limit: int) -> bool:
     """Return False where it is known without reading that the codes exceed the cache, or are to be read each time."""
-    width = sum(min(dtype.itemsize, PACKED.itemsize) for dtype in rows.dtypes.values())
+    width = sum(min(field.domain.dtype.itemsize, PACKED.itemsize) for field in rows.fields)
     return rows.chunk_rows is None and (rows.known_rows is None or rows.known_rows * width <= limit)
 
 

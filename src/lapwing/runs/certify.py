@@ -9,7 +9,6 @@ from typing import Any
 from lapwing.kernel.budget.budget import Budget, BudgetRequest
 from lapwing.kernel.plain import at_least
 from lapwing.kernel.questions.linear_statistics.question import LinearStatistics, RowStatistic
-from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells
 from lapwing.kernel.terms import Terms
@@ -23,7 +22,7 @@ from lapwing.mechanisms.registry import (
 )
 from lapwing.model.bounds import rows_statements
 from lapwing.model.certificate.certificate import Certificate, CostLine, LedgerEntry, Statement
-from lapwing.model.certificate.declared import FALSE_WARNING, broken_at_least, sum_reach
+from lapwing.model.certificate.declared import broken_at_least
 from lapwing.model.certificate.promise import (
     fields_of_origin,
     other_terms_warnings,
@@ -34,11 +33,11 @@ from lapwing.model.certificate.promise import (
 from lapwing.model.model import ReleasedModel
 from lapwing.runs.finishing import Finished
 from lapwing.runs.generators import generator
+from lapwing.runs.misfits import misfit_warnings
 from lapwing.runs.records import PaidSettings, Records
 from lapwing.runs.settings import Settings
 from lapwing.version import VERSION, code_fingerprint
 
-_MISFIT_SHARE, _MISSING_SHARE = 0.05, 0.95
 _BROKEN_SHARE = 0.03
 _WEAK_EPSILON = 10
 _WEAK_DELTA = Fraction(1, 1000)
@@ -106,14 +105,16 @@ def certify(
     model: ReleasedModel,
     *,
     finished: Finished,
+    earlier: Sequence[Answer] = (),
 ) -> Certificate:
     """Return the certificate of a release.
 
-    answers: every answer that was given; their costs sum to the certificate's total; finished: what rules and public
-    tables made of it, which is released. Returns a function of public settings and released numbers alone.
+    answers: all that were given under the schema; earlier: those before it was mended; their costs sum to the
+    certificate's total; finished: what rules and public tables made of the model, which is released. Returns a function
+    of public settings and released numbers alone.
     """
     schema, mechanism = settings.schema, settings.mechanism
-    paid = Paid.of(answers, terms, settings.request)
+    paid = Paid.of((*earlier, *answers), terms, settings.request)
     bought = fields_of_origin(schema, "dp")
     modelled = [field.name for field in schema.columns]
     rng = generator(settings.seed, "certificate")
@@ -138,7 +139,8 @@ def certify(
         warnings=(
             *uncovered_warnings(schema),
             *_noise_warnings(answers, model, terms),
-            *_misfit_warnings(settings, answers),
+            *misfit_warnings(schema, answers),
+            *_mended(earlier),
             *_contrary_warnings(settings, answers),
             *promise_warnings(paid.total, paid.epsilons),
             *untold_warnings(bought, schema.purchases),
@@ -248,27 +250,14 @@ def _claims(answers: Sequence[Answer]) -> tuple[str, ...]:
     )
 
 
-def _misfit_warnings(settings: Settings, answers: Sequence[Answer]) -> tuple[str, ...]:
-    """Say where the noisy counts show that cells do not fit the schema, or that nearly none are there."""
-    fields = {field.name: field for field in settings.schema.columns}
-    tables = [answer for answer in answers if isinstance(answer, NoisyCounts) and len(answer.question.columns) == 1]
-    failure = FALSE_WARNING / (2 * max(len(tables), 1))
-    rows = min((_surely_all(answer, failure) for answer in tables), default=1.0)
-    found = {}
-    for answer in tables:
-        field = fields[answer.question.columns[0]]
-        share = (float(answer.counts[-1]) - sum_reach(((answer.noise, 1),), failure)) / max(rows, 1.0)
-        if field.required and share > _MISFIT_SHARE:
-            found[field.name] = (
-                f"column {field.name!r}: at least about {share:.0%} of its cells do not fit the schema, by the noisy "
-                "counts, and rows out stand for the others only; look with `lapwing schema check`"
-            )
-        elif not field.required and share > _MISSING_SHARE:
-            found[field.name] = (
-                f"column {field.name!r}: at least about {share:.0%} of its cells are missing or do not fit the schema, "
-                "by the noisy counts; look with `lapwing schema check`"
-            )
-    return tuple(found.values())
+def _mended(earlier: Sequence[Answer]) -> tuple[str, ...]:
+    """Say that the release began under another schema."""
+    if not earlier:
+        return ()
+    return (
+        f"the schema was mended after {len(earlier)} answers, which showed that cells did not fit it: they are paid "
+        "for, and nothing else is made of them",
+    )
 
 
 def _contrary_warnings(settings: Settings, answers: Sequence[Answer]) -> tuple[str, ...]:
@@ -279,8 +268,3 @@ def _contrary_warnings(settings: Settings, answers: Sequence[Answer]) -> tuple[s
         for text, share in broken_at_least(settings.schema, answers).items()
         if share > _BROKEN_SHARE
     )
-
-
-def _surely_all(answer: NoisyCounts, failure: float) -> float:
-    """Return a number of rows that is too small with at most a given probability."""
-    return float(answer.counts.sum()) + sum_reach(((answer.noise, answer.counts.size),), failure)

@@ -24,6 +24,7 @@ from lapwing.kernel.room.opening import public_terms
 from lapwing.kernel.room.transcript import NoTranscript, TranscriptFile, continue_transcript, create_transcript, is_over
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.rows.source import coded_table
+from lapwing.runs.misfits import ENDED
 from lapwing.runs.settings import Settings
 from lapwing.schema.scalars import path_text, told, visible
 from lapwing.schema.schemas import Schema
@@ -308,7 +309,8 @@ def resumable(transcript: Path | None, work: Callable[[], T]) -> T:
         return work()
     except (BudgetError, CapacityError, DataError) as error:
         failure = error
-    if transcript is None or not transcript.exists() or isinstance(failure, ReleaseMismatchError):
+    is_told = isinstance(failure, ReleaseMismatchError) or failure.code == ENDED
+    if transcript is None or not transcript.exists() or is_told:
         raise failure
     way_out = "noise was drawn before that, so the budget of this release is spent, and a new one is debited anew"
     if not is_over(transcript):

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, cast
@@ -32,7 +32,8 @@ from lapwing.schema.schemas import Schema
 class Settings:
     """Everything public that fixes a release, apart from where it is recorded.
 
-    schema: not a draft, with at least one modelled column; request: what was asked for, and the budget it grants.
+    schema: not a draft, with at least one modelled column; request: what was asked for, and the budget it grants;
+    most_misfits: share of a column's cells above which noisy counts end the release, 0 to 1: never.
     """
 
     schema: Schema
@@ -42,6 +43,7 @@ class Settings:
     expected_rows: int | None
     seed: int
     is_seeded: bool
+    most_misfits: Fraction = Fraction(1)
 
     @property
     def selection_delta(self) -> Fraction:
@@ -64,6 +66,7 @@ class Settings:
             "expected_rows": self.expected_rows,
             "seed": self.seed,
             "is_seeded": self.is_seeded,
+            **({} if self.most_misfits == 1 else {"most_misfits": str(self.most_misfits)}),
             # Whoever resumes must find the same public rows: the name of a file alone could come to stand for others.
             **({} if points is None else {"points": points}),
         }
@@ -82,6 +85,7 @@ class Settings:
             expected_rows=values["expected_rows"],
             seed=values["seed"],
             is_seeded=values["is_seeded"],
+            most_misfits=Fraction(values.get("most_misfits", 1)),
         )
 
 
@@ -96,14 +100,22 @@ def read_settings(
     expected_rows: int | None,
     seed: int | None,
     public_tables: object = None,
+    misfits: Number = 1,
 ) -> Settings:
     """Check the settings of `lapwing.synthesize`; see there for their meaning."""
+    most = exact_number("misfits", misfits)
+    if not 0 <= most <= 1:
+        raise ParameterError(
+            f"misfits must be a share from 0 to 1, got {told(misfits)}; write for example 0.1, or 1 for any number",
+            code="LW304",
+        )
     request = read_request(epsilon=epsilon, delta=delta, rho=rho)
     checked = with_public_tables(usable_schema(schema), public_tables)
     rule = "expected_rows must be a whole number"
-    return _settings(
+    found = _settings(
         checked, mechanism, request, neighbours, (expected_rows, rule), seed=seed, is_seeded=seed is not None
     )
+    return replace(found, most_misfits=most)
 
 
 def _settings(

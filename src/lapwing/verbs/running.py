@@ -13,6 +13,7 @@ from lapwing.kernel.plain import read_key, read_optional
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.registered import answer_from_dict
 from lapwing.kernel.questions.select_worst.question import Selected
+from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.room.opening import open_room
 from lapwing.kernel.room.transcript import AnswerSink, Watched
 from lapwing.kernel.terms import Terms
@@ -23,6 +24,7 @@ from lapwing.rows.counting import CodedSource
 from lapwing.runs.certify import certify
 from lapwing.runs.finishing import finished_model
 from lapwing.runs.generators import checked_seed, generator
+from lapwing.runs.misfits import Stopping, left_of, way_out_of
 from lapwing.runs.progress import ReleaseProgress
 from lapwing.runs.public_points import points_digest
 from lapwing.runs.records import Records
@@ -41,15 +43,18 @@ def run_release(
     sink: AnswerSink,
     secret_bits: Callable[[], BitSource],
     recorded: Sequence[Answer] = (),
+    earlier: Sequence[Answer] = (),
     most_cells: int | None = None,
 ) -> Release:
     """Check, debit, ask, solve, finish, certify.
 
     source: the private rows; only the room looks at them; debit: commits the ledger entry; raises when the ledger
     refuses; secret_bits: makes the source of secret randomness, after the debit; recorded: answers of an interrupted
-    run, given again without a draw. Returns a function of the answers, the settings and the seed alone.
+    run, given again without a draw; earlier: answers under a schema that was mended since, which are paid for. Returns
+    a function of the answers, the settings and the seed alone.
     """
-    check_mechanism(settings.mechanism, settings.schema, settings.request.budget, terms)
+    budget = left_of(settings.request.budget, earlier)
+    check_mechanism(settings.mechanism, settings.schema, budget, terms)
     answers, progress = list(recorded), ReleaseProgress(settings, recorded)
 
     def keep(new: Sequence[Answer]) -> None:
@@ -60,20 +65,23 @@ def run_release(
         source,
         settings.schema,
         terms,
-        settings.request.budget,
+        budget,
         debit=debit,
         secret_bits=secret_bits,
         sink=Watched(sink, keep),
         recorded=recorded,
         most_cells=most_cells,
     )
-    model = settings.mechanism.run(room, settings.schema, settings.request.budget, generator(settings.seed, "fit"))
+    curator: Curator = room
+    if settings.most_misfits < 1:
+        curator = Stopping(room, settings.schema, settings.most_misfits, way_out_of(records.transcript))
+    model = settings.mechanism.run(curator, settings.schema, budget, generator(settings.seed, "fit"))
     model.validate(settings.schema)
     finished = finished_model(model, settings.schema, settings.seed)
     return Release(
         schema=settings.schema,
         model=finished.model,
-        certificate=certify(settings, terms, records, tuple(answers), model, finished=finished),
+        certificate=certify(settings, terms, records, tuple(answers), model, finished=finished, earlier=earlier),
         noisy=tuple(answers),
         seed=settings.seed if settings.is_seeded else None,
     )

@@ -12,14 +12,17 @@ from typing import Any
 from lapwing.errors import DataError, ParameterError
 from lapwing.kernel.budget.budget import Number
 from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.opening import public_terms
 from lapwing.kernel.room.transcript import continue_transcript
 from lapwing.kernel.terms import Terms
+from lapwing.mechanisms.registry import check_mechanism
 from lapwing.release.release import Release
 from lapwing.rows.counting import CodedSource
 from lapwing.rows.guard import private_boundary
 from lapwing.rows.readers import at_hand, open_table
 from lapwing.rows.source import coded_table
+from lapwing.runs.misfits import left_of, mended
 from lapwing.runs.plan.memory import Memory, caches_within
 from lapwing.runs.public_points import refuse_private_points
 from lapwing.runs.public_tables import refuse_private_tables
@@ -46,6 +49,7 @@ def synthesize(
     seed: int | None = None,
     public_tables: object = None,
     memory: Memory = None,
+    misfits: Number = 0.1,
 ) -> Release:
     """Turn a private table into a differentially private release.
 
@@ -81,6 +85,10 @@ def synthesize(
     memory : int or str, optional
         Most memory of the process while it makes the release: bytes, or text such as "4 GB". Changes no result, only
         what is kept between passes over the rows. Beside it: a table that is given in memory.
+    misfits : number in [0, 1], default 0.1
+        Most cells of a column that may fit nothing in the schema. Once noisy one-way tables show more, the release ends
+        with LW118, and `resume` goes on with the rest of its budget under a mended schema; 1 never ends it. Mechanisms
+        that ask for no such tables do not see misfits.
 
     Returns
     -------
@@ -117,6 +125,7 @@ def synthesize(
         expected_rows=expected_rows,
         seed=seed,
         public_tables=public_tables,
+        misfits=misfits,
     )
     caches = caches_within(memory, settings)
     records = new_records(ledger, dataset, transcript)
@@ -130,7 +139,9 @@ def synthesize(
 
 
 @private_boundary
-def resume(transcript: str | os.PathLike[str], data: object, *, memory: Memory = None) -> Release:
+def resume(
+    transcript: str | os.PathLike[str], data: object, *, schema: object = None, memory: Memory = None
+) -> Release:
     """Finish an interrupted release: recorded answers are reused free of charge, the rest is asked.
 
     Parameters
@@ -139,13 +150,16 @@ def resume(transcript: str | os.PathLike[str], data: object, *, memory: Memory =
         Written by `synthesize`; its settings, budget and ledger entry are used again.
     data : path, list of paths, pandas, Polars or PyArrow table
         The same private rows.
+    schema : Schema, path or mapping, optional
+        A mended schema, for a release that ended because too many cells fit nothing: it goes on under this one with
+        the budget that is left. The privacy unit stays what it was.
     memory : int or str, optional
         As for `synthesize`; need not be what it was.
 
     Returns
     -------
     Release
-        What the interrupted run would have returned.
+        What the interrupted run would have returned; under a mended schema, what is made of the rest of the budget.
 
     Raises
     ------
@@ -158,7 +172,7 @@ def resume(transcript: str | os.PathLike[str], data: object, *, memory: Memory =
     -----
     Resume transcripts of your own only: a transcript chooses schema, mechanism, budget and ledger.
     """
-    return resumed(transcript, data, lambda *_: None, memory=memory)
+    return resumed(transcript, data, lambda *_: None, schema=schema, memory=memory)
 
 
 @private_boundary
@@ -167,6 +181,7 @@ def resumed(
     data: object,
     tell: Callable[[Settings, Records, int], None],
     *,
+    schema: object = None,
     memory: Memory = None,
 ) -> Release:
     """Do what `resume` does, and tell what will be finished before a row is read or anything asked or debited.
@@ -177,8 +192,14 @@ def resumed(
     sink, header, recorded = continue_transcript(path)
     with closing(sink):
         settings, terms, records = read_header(path, header)
+        paid = Settings.from_dict(header["paid"]) if "paid" in header else settings
+        earlier: tuple[Answer, ...] = header["earlier"]
+        given = (*earlier, *recorded)
+        if schema is not None:
+            settings = mended(settings, schema, recorded)
+            earlier, recorded = given, ()
         caches = caches_within(memory, settings)
-        resumable(path, partial(tell, settings, records, len(recorded)))
+        resumable(path, partial(tell, settings, records, len(given)))
         data = at_hand(data)
         kind = open_table(data, settings.schema).kind
         with coded_table(data, settings.schema, memory=caches.codes) as source:
@@ -186,9 +207,19 @@ def resumed(
                 raise DataError(
                     "the table has another public number of rows than the transcript; give the same table", code="LW611"
                 )
-            accounted = AccountedSink(sink, records, recorded)
+            if schema is not None:
+                check_mechanism(settings.mechanism, settings.schema, left_of(settings.request.budget, earlier), terms)
+                sink.mend(settings.to_dict())
             release = _released(
-                source, settings, terms, records, sink=accounted, recorded=recorded, most_cells=caches.table_cells
+                source,
+                settings,
+                terms,
+                records,
+                sink=AccountedSink(sink, records, given),
+                paid=paid,
+                recorded=recorded,
+                earlier=earlier,
+                most_cells=caches.table_cells,
             )
     return replace(release, kind=kind)
 
@@ -200,10 +231,14 @@ def _released(
     records: Records,
     *,
     sink: AccountedSink,
+    paid: Settings | None = None,
     **more: Any,  # noqa: ANN401
 ) -> Release:
-    """Run a release with its debit; a failure half-way says how it is finished."""
-    debit = partial(sink.debit, settings)
+    """Run a release with its debit; a failure half-way says how it is finished.
+
+    paid: the settings that were debited, where they were mended since.
+    """
+    debit = partial(sink.debit, settings if paid is None else paid)
     run = partial(run_release, source, settings, terms, records, debit=debit, sink=sink, secret_bits=SystemBits, **more)
     return resumable(records.transcript, run)
 

@@ -13,12 +13,16 @@ from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 
 def recounted_table(question: MarginalCounts, source: Rows) -> list[np.ndarray]:
     """Count the one table of a question: a list of int64."""
-    counts = np.zeros(tuple(grouping.groups for grouping in question.groupings), dtype=np.int64)
-    for chunk in source.chunks():
+    counts = np.zeros(question.cells, dtype=np.int64)
+    for chunk in source.chunks(apart=question.apart):
         if not question.columns:
             counts += len(next(iter(chunk.values())))
             continue
         groups = [g.apply(chunk[name]) for name, g in zip(question.columns, question.groupings, strict=True)]
+        if question.apart:
+            (grouping,) = question.groupings
+            is_misfit = chunk[question.columns[0]] == grouping.values + grouping.reserved
+            groups = [np.where(is_misfit, grouping.groups, groups[0])]
         for cell in zip(*(each.tolist() for each in groups), strict=True):
             counts[cell] += 1
     return [counts]

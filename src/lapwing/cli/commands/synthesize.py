@@ -56,7 +56,7 @@ def synthesize(
     croissant: options.CroissantOut = None,
     memory: options.MemoryLimit = None,
     check: options.Check = False,
-    misfits: options.Misfits = "0.05",
+    misfits: options.Misfits = "0.1",
     quiet: options.Quiet = False,
 ) -> None:
     """Turn a private table into synthetic rows."""
@@ -96,6 +96,7 @@ def synthesize(
                 seed=seed,
                 public_tables=tables,
                 memory=memory,
+                misfits=misfits,
             ),
             targets,
             [file_of(table), schema, ledger, transcript, *public_table],
@@ -161,6 +162,7 @@ def resume(
     output: options.RowsPlace,
     sql: Sql = None,
     db: Database = None,
+    schema: options.MendedSchema = None,
     rows: options.Rows = None,
     model: options.ModelOut = None,
     certificate: options.CertificateOut = None,
@@ -183,9 +185,9 @@ def resume(
             note(resumed_line(settings, records, answers))
 
     release = produce_release(
-        lambda: resumed(transcript, table, tell, memory=memory),
+        lambda: resumed(transcript, table, tell, schema=schema, memory=memory),
         targets,
-        [file_of(table), transcript],
+        [file_of(table), transcript, schema],
         rows=rows,
         seed=seed,
         way_out=lambda _: resume_line(transcript, table, targets, rows=rows, seed=seed, memory=memory),

@@ -37,6 +37,7 @@ from lapwing.mechanisms.shared.one_way import (
     is_refined,
     is_staged,
     pooled_total,
+    told_counts,
 )
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.model import Indexed, ReleasedModel
@@ -66,11 +67,14 @@ def first_questions(field: Field, cost: Budget) -> tuple[MarginalCounts, ...]:
     """Return what is asked of a column before anything is known: its values, branches, or first cells."""
     if is_staged(field):
         share = WIDE_STAGE_SHARE if is_refined(field) else STAGE_SHARE
-        return (_question(field, first_cells(field), cost * share),)
+        return (_question(field, first_cells(field), cost * share, apart=field.domain.missing),)
     branches = branch_groupings(field)
     shares = [*[BRANCH_SHARE] * len(branches), 1 - BRANCH_SHARE * len(branches)]
-    groupings = (*branches, identity(field.domain))
-    return tuple(_question(field, each, part) for each, part in zip(groupings, cost.split(shares), strict=True))
+    *coarse, own = cost.split(shares)
+    return (
+        *(_question(field, each, part) for each, part in zip(branches, coarse, strict=True)),
+        _question(field, identity(field.domain), own, apart=field.domain.missing),
+    )
 
 
 def one_way_tables(schema: Schema) -> int:
@@ -90,7 +94,7 @@ def stage_questions(schema: Schema, costs: Sequence[Budget]) -> tuple[MarginalCo
         for field, cost, (question, *_) in zip(schema.columns, costs, first, strict=True):
             if is_staged(field):
                 rest = Budget(cost.notion, cost.amount - question.cost.amount * (STAGES - 1))
-                found.append(question if left > 1 else replace(question, cost=rest))
+                found.append(replace(question, apart=False, cost=question.cost if left > 1 else rest))
     return tuple(found)
 
 
@@ -155,9 +159,9 @@ class _Settled:
     reserved_sd: float
 
 
-def _question(field: Field, grouping: Grouping, cost: Budget) -> MarginalCounts:
+def _question(field: Field, grouping: Grouping, cost: Budget, *, apart: bool = False) -> MarginalCounts:
     """Return the question for one column's counts in some cells."""
-    return MarginalCounts(columns=(field.name,), groupings=(grouping,), cost=cost)
+    return MarginalCounts(columns=(field.name,), groupings=(grouping,), cost=cost, apart=apart)
 
 
 def _next(state: _Column, total: float, terms: Terms) -> _Column:
@@ -253,7 +257,7 @@ def _settled(state: _Column, total: float) -> _Settled:
     every = [_counted(answer) for answer in state.answers]
     kept = domain.reserved if domain.missing else domain.reserved - 1
     precisions = np.array([1.0 / max(each.sd, 1e-6) ** 2 for each in every])
-    tails = [answer.counts[answer.question.groupings[0].regular :][:kept] for answer in state.answers]
+    tails = [told_counts(answer)[answer.question.groupings[0].regular :][:kept] for answer in state.answers]
     reserved = np.average(tails, axis=0, weights=precisions)
     # One known total: what the estimates lack of it is theirs in proportion to their variances.
     precise = precisions / [each.starts.size for each in every]

@@ -10,7 +10,7 @@ from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.maths.arrays import project_to_simplex
 from lapwing.mechanisms.adaptive.cells import branch_runs, even_runs, leading_values, nested
 from lapwing.mechanisms.adaptive.ordered_law import Counted, settled_masses, tail_places
-from lapwing.mechanisms.shared.one_way import is_staged
+from lapwing.mechanisms.shared.one_way import is_staged, told_counts
 from lapwing.model.laws import Laws, laws_from_probabilities
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.domains import Domain
@@ -49,7 +49,7 @@ def one_way_table(answers: Sequence[NoisyCounts]) -> OneWayTable:
     sds = np.array([answer.noise.sd for answer in answers])
     precisions = np.where(sds > 0, 1 / np.maximum(sds, 1e-6) ** 2, 1e12)
     weights = precisions / precisions.sum()
-    counts = np.tensordot(weights, np.stack([answer.counts for answer in answers]).astype(np.float64), axes=1)
+    counts = np.tensordot(weights, np.stack([told_counts(answer) for answer in answers]), axes=1)
     return OneWayTable(first.question.groupings[0], counts, float(np.sqrt(np.square(weights * sds).sum())))
 
 

@@ -18,6 +18,7 @@ from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.grouping import Grouping, cut, evenly, identity
 from lapwing.schema.schemas import Schema
 
+_SEEN_DEVIATIONS = 4.0
 COUNT_SHARE = Fraction(1, 50)
 """Part of the budget that buys a noisy number of rows where nobody gives a public one; it only steers what follows."""
 
@@ -73,11 +74,11 @@ def one_way_questions(
     schema: Schema, groupings: Mapping[str, Grouping], budget: Budget, shares: Sequence[Fraction] | None = None
 ) -> tuple[MarginalCounts, ...]:
     """Return the questions of `ask_one_way`, which a plan states without any curator; parameters as there."""
-    names = tuple(column.name for column in schema.columns)
-    costs = budget.split([Fraction(1)] * len(names) if shares is None else shares)
+    fields = schema.columns
+    costs = budget.split([Fraction(1)] * len(fields) if shares is None else shares)
     return tuple(
-        MarginalCounts(columns=(name,), groupings=(groupings[name],), cost=cost)
-        for name, cost in zip(names, costs, strict=True)
+        MarginalCounts(columns=(each.name,), groupings=(groupings[each.name],), cost=cost, apart=each.domain.missing)
+        for each, cost in zip(fields, costs, strict=True)
     )
 
 
@@ -85,11 +86,20 @@ def pooled_total(tables: Sequence[NoisyCounts], public_rows: int | None) -> floa
     """Return the number of rows: the public one, else the inverse-variance mean of the noisy totals, at least 0."""
     if public_rows is not None:
         return float(public_rows)
-    precision = np.array(
-        [1.0 / (table.counts.size * table.noise.sd**2) if table.noise.sd else 1e12 for table in tables]
-    )
-    totals = np.array([float(table.counts.sum()) for table in tables])
+    precision = np.array([1.0 / (table.whole.size * table.noise.sd**2) if table.noise.sd else 1e12 for table in tables])
+    totals = np.array([float(table.whole.sum()) for table in tables])
     return max(0.0, float(precision @ totals / precision.sum()))
+
+
+def told_counts(answer: NoisyCounts) -> np.ndarray:
+    """Return the noisy counts of a table, with misfits among missing cells where noise does not explain them.
+
+    Returns float64, shape ``question.shape``: added always, the noise on their count would make missing cells of none.
+    """
+    counts = answer.counts.astype(np.float64)
+    if answer.misfits is not None and answer.misfits > _SEEN_DEVIATIONS * answer.noise.sd:
+        counts[-1] += answer.misfits
+    return counts
 
 
 def fitted_law(table: NoisyCounts, domain: Domain, total: float) -> Laws:
@@ -98,7 +108,7 @@ def fitted_law(table: NoisyCounts, domain: Domain, total: float) -> Laws:
     Returns one law, uniform inside each group. Uniform on the regular codes when nothing is left.
     """
     grouping = table.question.groupings[0]
-    mass = project_to_simplex(table.counts.astype(np.float64), total)
+    mass = project_to_simplex(told_counts(table), total)
     if not domain.missing:
         mass[-1] = 0.0
     if mass.sum() <= 0.0:

@@ -286,8 +286,10 @@ def _between_one_way_tables(rule: CodedRule, tables: Sequence[NoisyCounts]) -> I
         if alive is None:
             continue
         for inside, reached in _sets(alive):
-            excess = float(one.counts[inside].sum() - two.counts[reached].sum())
-            noises = (one.noise, int(inside.sum())), (two.noise, int(reached.sum()))
+            # Misfits count as missing: rows of the one that may be among them are reached by the other's.
+            more = two.misfits if two.misfits is not None and reached[-1] else None
+            excess = float(one.counts[inside].sum() - two.counts[reached].sum() - (more or 0))
+            noises = (one.noise, int(inside.sum())), (two.noise, int(reached.sum()) + (more is not None))
             yield _Test(excess, noises, (one, two))
 
 

@@ -16,7 +16,7 @@ import polars as pl
 
 from lapwing.errors import DataError
 from lapwing.rows.cells import RawColumn
-from lapwing.rows.codec import open_texts
+from lapwing.rows.codec import open_texts, without_misfits
 from lapwing.rows.counting import Codes, KeyedColumn, Table, count_keys, keys_of_parts
 from lapwing.rows.engines.distributed import (
     STOPPED,
@@ -201,8 +201,11 @@ class DaskSource:
     def _sizes(self) -> tuple[int, int]:
         return merged(summed, worked(sized, self._parts, self._schema))
 
-    def chunks(self) -> Iterator[Codes]:
+    def chunks(self, *, apart: bool = False) -> Iterator[Codes]:
         """Yield the codes of all rows, which leave the workers."""
+        return self._apart() if apart else without_misfits(self._apart(), self._schema.columns)
+
+    def _apart(self) -> Iterator[Codes]:
         parts = worked(coded, self._parts, self._schema, self._rows)
         if self._schema.privacy_unit is not None and not self._is_held:
             parts = held(parts)  # so that rows are brought together once, not for each partition

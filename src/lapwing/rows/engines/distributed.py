@@ -77,7 +77,7 @@ class RowCoder:
     __slots__ = ("_encoders", "_unit", "columns", "read")
 
     def __init__(self, schema: Schema) -> None:
-        self._encoders = {field.name: encoder(field) for field in schema.columns}
+        self._encoders = {field.name: encoder(field, apart=True) for field in schema.columns}
         unit = schema.privacy_unit
         self._unit = None if unit is None else schema.field(unit.field)
         self.columns = tuple(self._encoders)

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from lapwing.errors import DataError
-from lapwing.rows.codec import open_texts
+from lapwing.rows.codec import open_texts, without_misfits
 from lapwing.rows.counting import Codes, KeyedColumn, Table, count_keys, keys_of_parts
 from lapwing.rows.engines.distributed import (
     RowCoder,
@@ -69,8 +69,11 @@ class SparkSource:
         with contextlib.suppress(DataError):  # the session may have ended before
             guarded("Spark cannot drop the codes", self._coded.unpersist)
 
-    def chunks(self) -> Iterator[Codes]:
+    def chunks(self, *, apart: bool = False) -> Iterator[Codes]:
         """Yield the codes of all rows, which leave the executors."""
+        return self._apart() if apart else without_misfits(self._apart(), self._schema.columns)
+
+    def _apart(self) -> Iterator[Codes]:
         record = record_type(self._schema)
         for row in self._reader.jobs.streamed(self._coded):
             if row.rows:

@@ -26,6 +26,7 @@ class Domain:
 
     Codes ``0 .. values-1`` are regular, ``values .. values+specials-1`` are the declared special values, and the one
     last code is *missing* where the field allows it, else *misfit* (a cell outside the schema; never in rows out).
+    Where it is missing, misfits count as missing, but for the tables that tell them apart under the code behind it.
 
     continuous: whether a regular code is an interval of real numbers; cuts: where a tree of the regular codes is cut
     before it is halved: first codes of runs, each tier increasing within 1 to ``values - 1``, coarse tiers before fine
@@ -68,10 +69,15 @@ class Domain:
         return self.size - 1
 
     @property
+    def misfit(self) -> int:
+        """The code of misfits where they are told from missing cells: behind the last code, if that is missing."""
+        return self.last + self.missing
+
+    @property
     def dtype(self) -> np.dtype[Any]:
-        """The smallest of uint8, uint16, uint32 and int64 that holds every code."""
+        """The smallest of uint8, uint16, uint32 and int64 that holds every code, and that of misfits."""
         for kind in (np.uint8, np.uint16, np.uint32):
-            if self.last <= np.iinfo(kind).max:
+            if self.misfit <= np.iinfo(kind).max:
                 return np.dtype(kind)
         return np.dtype(np.int64)
 

@@ -1,6 +1,7 @@
 """Answer `MarginalCounts`: exact integer counts plus exact integer noise. Proof: ``proof.md``."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from lapwing.kernel.noise.bits import BitSource
 from lapwing.kernel.questions.answering import PrivateRows, noise_of
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
 from lapwing.kernel.terms import Terms
+from lapwing.rows.counting import Table
 
 
 def answer_marginal_counts(
@@ -18,13 +20,21 @@ def answer_marginal_counts(
     Guarantee: each answer is ε-DP (discrete Laplace) or ρ-zCDP (discrete Gaussian) at its question's cost, for
     add-remove and replace-one neighbours with ``terms.max_rows`` rows per unit; every cell gets noise, empty or not.
     """
-    tables = [tuple(zip(question.columns, question.groupings, strict=True)) for question in questions]  # [count]
+    tables = [counted_table(question) for question in questions]  # [count]
     exact = rows.tables.count(tables)
     return tuple(_perturbed(question, counts, terms, bits) for question, counts in zip(questions, exact, strict=True))
+
+
+def counted_table(question: MarginalCounts) -> Table:
+    """Return the table to count: where misfits are apart, they are one more code, which no other grouping tells."""
+    (*others,) = question.groupings
+    if question.apart:
+        others = [replace(each, reserved=each.reserved + 1) for each in others]
+    return tuple(zip(question.columns, others, strict=True))
 
 
 def _perturbed(question: MarginalCounts, counts: np.ndarray, terms: Terms, bits: BitSource) -> NoisyCounts:
     """Add one independent noise value to each cell."""
     law = question.noise(terms.relation, terms.max_rows)  # [law]
     noisy = counts.reshape(-1) + noise_of(law, counts.size, bits)  # [noise]
-    return NoisyCounts(question, noisy.reshape(question.shape), law)
+    return NoisyCounts(question, noisy.reshape(question.cells), law)

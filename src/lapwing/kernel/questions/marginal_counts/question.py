@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
@@ -11,7 +11,7 @@ import numpy as np
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, row_sensitivity
-from lapwing.kernel.plain import MAX_CELLS, pack_counts, read_list, unpack_counts
+from lapwing.kernel.plain import MAX_CELLS, pack_counts, read_key, read_list, unpack_counts
 from lapwing.kernel.questions.questions import (
     TABLE,
     WithoutDelta,
@@ -21,13 +21,13 @@ from lapwing.kernel.questions.questions import (
     cost_to_dict,
     groupings_to_dict,
     noise_for_cost,
-    nothing_more,
     one_table,
     read_cost,
     read_groupings,
 )
-from lapwing.kernel.terms import Relation
+from lapwing.kernel.terms import Relation, Terms
 from lapwing.schema.groupings.grouping import Grouping
+from lapwing.schema.schemas import Schema
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -35,7 +35,8 @@ class MarginalCounts(WithoutDelta):
     """Ask for the contingency table of some columns, each seen through a public grouping.
 
     columns: distinct modelled columns; the empty tuple asks for the number of rows; groupings: one per column, in the
-    same order. Cells of the table: the product of their groups, at most ``2**26``.
+    same order. Cells of the table: the product of their groups, at most ``2**26``; apart: of one column that may be
+    missing, whether misfits have a cell of their own, behind that of missing.
 
     Guarantee: with discrete Laplace noise of scale ``l1 / ε`` on every cell the answer is ε-DP, with discrete
     Gaussian noise of ``sigma**2 = l2**2 / (2 ρ)`` ρ-zCDP, under the relation and ``max_rows`` that `sensitivity` is
@@ -53,9 +54,10 @@ class MarginalCounts(WithoutDelta):
     columns: tuple[str, ...]
     groupings: tuple[Grouping, ...]
     cost: Budget
+    apart: bool = False
 
     def __post_init__(self) -> None:
-        if len(self.columns) != len(self.groupings):
+        if len(self.columns) != (1 if self.apart else len(self.groupings)):
             raise ParameterError(
                 f"MarginalCounts has {len(self.columns)} columns and {len(self.groupings)} groupings; give one each",
                 code="LW641",
@@ -65,7 +67,7 @@ class MarginalCounts(WithoutDelta):
                 f"MarginalCounts names a column twice in {self.columns}; name each column once", code="LW641"
             )
         check_cost(self.cost)
-        cells = math.prod(self.shape)
+        cells = math.prod(self.cells)
         if cells > MAX_CELLS:
             raise CapacityError(
                 f"a table over {', '.join(self.columns)} has {cells} cells, above {MAX_CELLS}; use coarser groupings",
@@ -77,13 +79,27 @@ class MarginalCounts(WithoutDelta):
         """Groups of each column."""
         return tuple(grouping.groups for grouping in self.groupings)
 
+    @property
+    def cells(self) -> tuple[int, ...]:
+        """Shape of what is counted: that of the table, and the cell of misfits where it has one."""
+        return (self.shape[0] + 1,) if self.apart else self.shape
+
     def sensitivity(self, relation: Relation, max_rows: int) -> Sensitivity:
         """Bound the change of the table: a unit owns at most ``max_rows`` rows, and each row lies in one cell."""
         return row_sensitivity(relation, max_rows)
 
     noise = noise_for_cost
     parts = one_table
-    check = nothing_more
+
+    def check(self, terms: Terms, schema: Schema) -> None:
+        """Refuse to tell misfits from missing cells where none may be missing: there every misfit is apart already."""
+        del terms
+        if self.apart and not schema.field(self.columns[0]).domain.missing:
+            raise ParameterError(
+                f"MarginalCounts tells misfits apart of columns that may be missing, and {self.columns[0]!r} may not; "
+                "leave apart out",
+                code="LW641",
+            )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the question as plain JSON values."""
@@ -92,38 +108,54 @@ class MarginalCounts(WithoutDelta):
             "columns": list(self.columns),
             "groupings": groupings_to_dict(self.groupings),
             "cost": cost_to_dict(self.cost),
+            **({"apart": True} if self.apart else {}),
         }
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Read back what `to_dict` wrote; a ParameterError where it is something else."""
-        return cls(columns=read_list(values, "columns", str), groupings=read_groupings(values), cost=read_cost(values))
+        return cls(
+            columns=read_list(values, "columns", str),
+            groupings=read_groupings(values),
+            cost=read_cost(values),
+            apart="apart" in values and read_key(values, "apart", bool),
+        )
 
     def read_answer(self, values: Mapping[str, Any]) -> "NoisyCounts":
         """Read back an answer that ``to_dict`` wrote; the size is checked before memory is taken."""
-        return NoisyCounts(self, unpack_counts(values["counts"], self.shape), NoiseLaw.from_dict(values["noise"]))
+        return NoisyCounts(self, unpack_counts(values["counts"], self.cells), NoiseLaw.from_dict(values["noise"]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NoisyCounts:
     """Hold the noisy answer to a counting question.
 
-    counts: int64, shape ``question.shape``, exact count plus noise, cell by cell; may be negative; noise: the law of
-    the noise, independent from cell to cell.
+    counts: int64, shape ``question.shape``, exact count plus noise, cell by cell; may be negative; given with the cell
+    of misfits, where the question has one; noise: the law of the noise, independent from cell to cell; misfits: the
+    noisy number of cells that fit nothing, where they were told apart: then no other cell counts them.
     """
 
     question: MarginalCounts
     counts: np.ndarray
     noise: NoiseLaw
+    misfits: int | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        counts = checked_counts(f"an answer over {self.question.columns}", self.counts, self.question.shape)
+        counts = checked_counts(f"an answer over {self.question.columns}", self.counts, self.question.cells)
+        if self.question.apart:
+            object.__setattr__(self, "misfits", int(counts[-1]))
+            counts = counts[:-1]
         object.__setattr__(self, "counts", counts)
+
+    @property
+    def whole(self) -> np.ndarray:
+        """All noisy counts, that of misfits with them: int64, shape ``question.cells``."""
+        return self.counts if self.misfits is None else np.append(self.counts, np.int64(self.misfits))
 
     @property
     def tables(self) -> tuple[NoisyTable, ...]:
         """The one noisy table."""
-        return (NoisyTable(self.counts, self.noise, self.question.cost),)
+        return (NoisyTable(self.whole, self.noise, self.question.cost),)
 
     def privacy_loss(self, exact: np.ndarray, other: np.ndarray) -> Fraction:
         """Return the exact loss of this answer between two tables with these exact counts (ε or ρ, by the noise)."""
@@ -131,4 +163,4 @@ class NoisyCounts:
 
     def to_dict(self) -> dict[str, Any]:
         """Return question and answer as plain JSON values."""
-        return answer_record(self.question, counts=pack_counts(self.counts), noise=self.noise.to_dict())
+        return answer_record(self.question, counts=pack_counts(self.whole), noise=self.noise.to_dict())

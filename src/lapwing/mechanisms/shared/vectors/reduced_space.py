@@ -29,6 +29,7 @@ from lapwing.mechanisms.shared.one_way import (
     pooled_total,
     product_model,
     public_cells,
+    told_counts,
 )
 from lapwing.mechanisms.shared.vectors.model import box_cells, details_and_rest, microaggregated_model, planned_cells
 from lapwing.model.model import ReleasedModel, Spans
@@ -203,7 +204,7 @@ def _axis(field: Field, answer: NoisyCounts, total: float) -> Axis:
     """Return a column as the tree sees it: positive masses of its fine groups, and the group of each in pairs."""
     (fine,) = answer.question.groupings
     seen = fine.groups if field.domain.missing else fine.groups - 1  # no point has the misfit code
-    masses = np.maximum(project_to_simplex(answer.counts[:seen].astype(np.float64), total), FLOOR)
+    masses = np.maximum(project_to_simplex(told_counts(answer)[:seen], total), FLOOR)
     coarse = one_way_grouping(field, PAIR_GROUPS).apply(fine.pieces()[0][:seen])
     return Axis(masses, (np.arange(seen), np.asarray(coarse)))
 
