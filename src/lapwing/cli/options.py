@@ -119,10 +119,11 @@ Check = Annotated[
 ]
 Misfits = Annotated[
     str,
-    option("--misfits", "SHARE", "Most cells of a column that may fit nothing: by --check, and by noisy counts alone."),
-]
-CheckedMisfits = Annotated[
-    str, option("--misfits", "SHARE", "With --check: the largest share of a column's cells that may fit nothing.")
+    option(
+        "--misfits",
+        "SHARE",
+        "Most cells of a column that may fit nothing, by --check; in synthesize also by noisy counts.",
+    ),
 ]
 MendedSchema = Annotated[
     Path | None,

@@ -73,7 +73,7 @@ def link(
     ] = None,
     no_certificate: options.NoCertificate = False,
     check: options.Check = False,
-    misfits: options.CheckedMisfits = "0.1",
+    misfits: options.Misfits = "0.1",
     quiet: options.Quiet = False,
 ) -> None:
     """Turn two linked private tables into synthetic parents, each with its children."""

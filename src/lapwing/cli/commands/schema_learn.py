@@ -77,7 +77,7 @@ def learn(
     certificate: options.CertificateOut = None,
     no_certificate: options.NoCertificate = False,
     check: options.Check = False,
-    misfits: options.CheckedMisfits = "0.1",
+    misfits: options.Misfits = "0.1",
     quiet: options.Quiet = False,
 ) -> None:
     """Fill in blank bounds and categories with budget."""
