@@ -12,7 +12,7 @@ Output = Literal["systematic", "iid", "shuffle"]
 Categories = Literal["random", "mode"]
 
 MOST_ROWS: Final = 10**8
-"""Rows out at most."""
+"""Synthetic rows at most."""
 
 _WORDS = {"partition": get_args(Partition), "output": get_args(Output), "categories": get_args(Categories)}
 

@@ -208,7 +208,7 @@ class Grouped:
 
 
 def draw_codes(grouped: Grouped, schema: Schema, settings: Settings, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Return the codes of rows out, in random order, for every modelled column; never the misfit code."""
+    """Return the codes of synthetic rows, in random order, for every modelled column; never the misfit code."""
     out = _groups_of_rows_out(grouped, settings, rng)
     place = rng.permutation(out.size)
     return {
@@ -218,7 +218,7 @@ def draw_codes(grouped: Grouped, schema: Schema, settings: Settings, rng: np.ran
 
 
 def _groups_of_rows_out(grouped: Grouped, settings: Settings, rng: np.random.Generator) -> np.ndarray:
-    """Return the group that each row out is drawn from, in increasing order."""
+    """Return the group that each synthetic row is drawn from, in increasing order."""
     sizes = np.bincount(grouped.groups)
     rows = grouped.rows.rows if settings.rows is None else settings.rows
     if settings.output == "iid":

@@ -2,7 +2,7 @@
 
 A number, date or Boolean is one coordinate on 0 to 1, as is the place of an ordered category; other categories, missing
 and special values are corners of a simplex. A number that is none lies at the mean of its column, a unit with several
-rows at the mean of its rows. Misfits, and numbers of fewer units than a group, have no coordinate: rows out show none.
+rows at the mean of its rows. Misfits, and numbers of fewer units than a group, have no coordinate, and are never shown.
 """
 
 from dataclasses import dataclass

@@ -150,7 +150,7 @@ def _named(target: Path) -> Iterator[None]:
 def write_rows(
     frames: Iterator["pl.DataFrame"], target: Path, place: Path, metadata: Mapping[str, str] | None = None
 ) -> None:
-    """Write rows out to the place that is kept for the target, a Parquet file with key-value metadata if need be."""
+    """Write synthetic rows to the place kept for the target, a Parquet file with key-value metadata if need be."""
     from lapwing.rows.out import writers  # noqa: PLC0415
 
     with _named(target):

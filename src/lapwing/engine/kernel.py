@@ -1,4 +1,4 @@
-"""The one compiled loop: sweeps over particles that feel, and change, the residual of every table."""
+"""The one compiled loop: sweeps that move particles by the residuals of all tables, and update these."""
 
 from typing import NamedTuple
 

@@ -1,7 +1,8 @@
 """How strongly pairs of columns depend on each other, and how far a table's dependences are from the real ones.
 
 One measure serves columns of every type, so that figures can be compared across a matrix: the information correlation
-(`strength`). All is computed from sums over blocks of rows, so that leaving a block out costs no second look. What is
+(`strength`). All is computed from sums over blocks of rows, so that leaving a block out
+(for standard errors) costs no second pass. What is
 computed from private rows is private.
 """
 

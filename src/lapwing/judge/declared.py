@@ -1,7 +1,7 @@
-"""What a schema declares of its rows, held against tables: rules, public totals, and figures by survey weight.
+"""Whether tables keep what their schema declares: rules and public totals; and figures by survey weight.
 
-A release of a schema with rules breaks none of them. A table of another tool may, and real rows may where a rule is no
-rule; so each count stands beside those of the other tables. Weighted totals, shares and means are as users of a survey
+A release of a schema with rules breaks none of them. Tables of other tools and real rows may;
+so each count stands beside those of the other tables. Weighted totals, shares and means are as users of a survey
 compute them: a row counts as often as its weight says. What is computed from private rows is private.
 """
 

@@ -1,8 +1,8 @@
 """How good a table is, in a few words: where each figure lies between a resample and independent columns.
 
 A figure alone says little, because tables with many cells are far from anything but themselves. So each is placed
-between the same figure of two references: as many real rows drawn with replacement (a *resample*: the sampling floor),
-and the real rows with every column shuffled by itself (*independent columns*: the lazy baseline). Fixed thresholds turn
+between the same figure of two references: as many real rows drawn with replacement (a *resample*: chance alone),
+and the real rows with every column shuffled by itself (*independent columns*: no relation kept). Fixed thresholds turn
 the place into words; an estimate is judged by its less favourable end, two standard errors away.
 """
 
@@ -32,7 +32,7 @@ CLOSER: Final = 2.0  # times smaller than that of a resample: closer than one
 SAME: Final = 1.5  # times that of a resample: as close as one, wherever independent columns are
 SPARSE: Final = math.e  # times, in tables of few rows a cell: too few rows to tell from a resample
 SEVERAL: Final = 5.0  # times: several times as far; more: much farther
-APART: Final = 3.0  # times a resample's distance that independent columns need for a figure to have a place
+APART: Final = 3.0  # independent columns must be so many times as far as a resample for a figure to be placed
 
 _ERRORS: Final = 2.0  # standard errors by which an estimate may be better than the truth
 _FARTHEST: Final = 2.0  # larger places are shown as "> 200 %"

@@ -1,4 +1,4 @@
-"""Marginals and moments of coded tables, as the papers on microaggregation judge by: in the mean square, and in norm.
+"""Errors of marginals and moments of coded tables, in mean square and in norm: those of the papers on microaggregation.
 
 The d-marginal of d columns is the share of rows in which all are true: the mean of their product, of mixtures too. What
 is computed from private rows is private: no noise is added.

@@ -79,8 +79,8 @@ class Trusted:
 
     Notes
     -----
-    It is handed a curator that answers questions, and no row; its budget is charged by the room as ever. But code in
-    the same process can look anywhere: so the certificate says whose code it was, and that it was trusted.
+    It is handed a curator that answers questions, and no row; its budget is charged as always. But code in the same
+    process can look anywhere: so the certificate says whose code it was, and that it was trusted.
 
     Examples
     --------

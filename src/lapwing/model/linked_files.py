@@ -1,4 +1,4 @@
-"""The certificate of two linked tables: both parts, what they cost together, and what rows out do not keep."""
+"""The certificate of two linked tables: both parts, what they cost together, and what synthetic rows do not keep."""
 
 import json
 from collections.abc import Mapping
@@ -90,7 +90,7 @@ class LinkedCertificate:
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """What rows out keep by construction."""
+        """What synthetic rows keep by construction."""
         return (
             f"every child has a parent, and every parent has exactly as many children as its {self.count} says, 0 to "
             f"{self.max_children}",
@@ -99,7 +99,7 @@ class LinkedCertificate:
 
     @property
     def not_kept(self) -> tuple[str, ...]:
-        """What rows out do not keep: whole sentences."""
+        """What synthetic rows do not keep: whole sentences."""
         prior = (
             "public tables of the child schema are where the child model starts; rows follow their parents, and come "
             "only near them"

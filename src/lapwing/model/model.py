@@ -1,4 +1,4 @@
-"""The released model: a mixture of products, the one type that every mechanism ends in.
+"""The released model: a mixture of products, the one type that every mechanism returns.
 
 Weighted atoms; each atom is a product over columns of a simple law. Per column the laws of all atoms are kept as
 indices into a table of laws, as one interval per atom, or as one probability per atom. Verbs on models (rows,

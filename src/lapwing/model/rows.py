@@ -1,4 +1,4 @@
-"""Rows out of a released model, with as little sampling error as rows can have.
+"""Synthetic rows of a released model, with as little sampling error as rows can have.
 
 Which atoms: one systematic sample. Positions ``(i + u) / n`` with a single uniform u fall on the atoms in proportion to
 their weights, so every atom is drawn floor or ceil of its expected number of times. Chunk c of C takes the positions

@@ -1,4 +1,4 @@
-"""How accurate a table or a count will be, told before it is asked for."""
+"""How accurate a table or a count is, said before it is queried."""
 
 import math
 from collections.abc import Mapping, Sequence

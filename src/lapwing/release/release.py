@@ -74,7 +74,7 @@ class Release:
         """All noisy answers, one line per cell, with the standard deviation of the noise on it.
 
         A table of more than 65536 cells, such as a deep level of a tree, is one line with its total;
-        `answer_tables` lists it. A selection among tables has no counts; the certificate's cost lines tell of it.
+        `answer_tables` lists it. A selection among tables has no counts; the certificate's cost lines list it.
         """
         return answers_in_one_frame(self.noisy, self.schema)
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 Where = Any
-"""A mapping of column to value, list of values or `lw.between`; or a table or list of mappings, one row out of each."""
+"""A mapping of column to value, list of values or `lw.between`; or a table or list of mappings, one row for each."""
 
 Drawn = Literal["atoms", "sweeps", "nearest", "nothing"]
 
@@ -64,7 +64,7 @@ class Support:
 
 
 def with_index_of(where: Where, frame: Any) -> Any:  # noqa: ANN401 - a frame of any kind
-    """Return rows out with the index of the conditions that they stand for, where both are pandas frames.
+    """Return synthetic rows with the index of the conditions that they stand for, where both are pandas frames.
 
     Returns as it is where one of the two has no index.
     """

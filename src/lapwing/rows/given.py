@@ -40,7 +40,7 @@ _WAY_OUT: Final = "name a value in its domain"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GivenRows:
-    """Condition rows: codes of each given column, inside its domain, and what rows out show for them."""
+    """Condition rows: codes of each given column, inside its domain, and what synthetic rows show for them."""
 
     codes: Mapping[str, np.ndarray]
     values: pl.DataFrame
@@ -53,11 +53,11 @@ def given_rows(
 ) -> GivenRows:
     """Return the condition rows of a table.
 
-    Null is missing, in a file also empty text and what the schema lists. Values are written plainly, as in rows out,
+    Null is missing, in a file also empty text and what the schema lists. Values are written as in synthetic rows,
     whatever the private table's dialect. `numbers` are what rows are called in an
     error; 1, 2, ... by default.
 
-    A value of a column with a resolution becomes the step that the codec counts it as, as rows out show it: what lies
+    A value of a column with a resolution becomes the step that the codec counts it as, as in synthetic rows: what lies
     between two steps would be on no side of a rule that the steps keep. Numbers without resolution stay as given to the
     last digit, unless a rule determines them: then equal codes must show equal numbers, the middle of their cell.
 

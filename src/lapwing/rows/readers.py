@@ -130,7 +130,7 @@ def _interruptible(work: Callable[[], T]) -> T:
 
 
 Kind = Literal["pandas", "polars", "pyarrow", "path", "duckdb", "dask", "spark"]
-"""What the user's table is; rows out come back in the same kind."""
+"""What the user's table is; synthetic rows come back in the same kind."""
 
 _MOST_NAMED = 5
 

@@ -261,7 +261,7 @@ def _mended(earlier: Sequence[Answer]) -> tuple[str, ...]:
 
 
 def _contrary_warnings(settings: Settings, answers: Sequence[Answer]) -> tuple[str, ...]:
-    """Say which rules the noisy counts show to be broken: rows out keep them, and do not stand for the rows then."""
+    """Say which rules the noisy counts show to be broken: synthetic rows keep them, and are wrong there."""
     return tuple(
         f"rule {text!r}: at least about {share:.0%} of the rows break it, by the noisy counts, and rows out, which all "
         "keep it, misstate them; look with `lapwing schema check` and leave the rule out or mend it"

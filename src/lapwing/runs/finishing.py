@@ -1,4 +1,4 @@
-"""Finish a released model: what is public about the table and was no mechanism's to keep."""
+"""Finish a released model: make it keep the rules and public totals that its mechanism did not."""
 
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,7 @@
-"""Say which columns do not fit the schema, from paid answers alone, and end a release of which one is mostly misfits.
+"""Say from paid answers alone which columns do not fit the schema, and end a release where one is mostly misfits.
 
-The rule is public and reads answers: under either neighbour relation a release that ends here is a function of what was
-paid for, as one that goes on is. What is left of its budget stays with it, for a mended schema. ``misfits.proof.md``.
+The rule is public and reads noisy answers only, so whether a release ends here reveals nothing that was not paid for.
+The rest of its budget stays with it, for a mended schema. ``misfits.proof.md``.
 """
 
 from collections.abc import Mapping, Sequence

@@ -288,7 +288,7 @@ def _number(field: Field, value: object) -> int | float | None:
 
 
 def _cells(axis: _Axis, ends: tuple[float, float], positions: tuple[Fraction, Fraction]) -> tuple[int, int]:
-    """Return the run of cells that lie inside a range, or show exactly a number that does, so that rows out do."""
+    """Return the run of cells inside a range, or that show exactly a number in it, so that synthetic rows are in it."""
     start, stop = math.ceil(positions[0]), math.floor(positions[1])
     for code, number in exact_cells(axis.field).items():
         if ends[0] <= number <= ends[1]:

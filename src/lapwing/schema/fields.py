@@ -61,7 +61,7 @@ class Field:
         How the domain is known: ``public``, ``assumed`` (the owner's decision) or ``dp`` (bought with budget, or to
         be bought); ``drafted``, by a program that looked at the table, until its owner has edited the field.
     identifier : bool, default False
-        Whether the column only names rows or people: it is not modelled, rows out get fresh numbers.
+        Whether the column only names rows or people: it is not modelled, synthetic rows get fresh numbers.
     special : tuple of int, float or str
         Values of a numeric or date field with a meaning of their own, such as -1; they may lie outside the bounds.
     resolution : str, int, float or None

@@ -1,4 +1,4 @@
-"""Codes of a field as numbers, as what rows out show, and as human labels. Pure; no row comes here.
+"""Codes of a field as numbers, as what synthetic rows show, and as human labels. Pure; no row comes here.
 
 Code space: integers as they are; dates as days since 1970-01-01; datetimes as microseconds since then; numbers as
 floats.
@@ -48,7 +48,7 @@ def bounds(field: Field) -> tuple[int | float, int | float]:
     """Return the first and last value of a numeric or date field without categories.
 
     Returns lo, hi: both ints (integer; date in days; datetime in microseconds) or both floats (number). Of ints, `hi`
-    is the last value that rows out show: where the last step, month or year begins.
+    is the last value that synthetic rows show: where the last step, month or year begins.
     """
     found = field.range
     return found.lo, found.hi
@@ -104,7 +104,7 @@ def exact_cells(field: Field) -> dict[int, float]:
     return {found.cell(x): x for x in numbers if found.lo <= x <= found.hi and x not in special}
 
 
-# -- Which numbers rows out show for codes.
+# -- Which numbers synthetic rows show for codes.
 
 
 Numbers = npt.NDArray[Any]
@@ -116,7 +116,7 @@ _EXACT: Final = 2**53  # integers up to here are exact as floats
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shown:
-    """The numbers that rows out show for the regular codes of a field.
+    """The numbers that synthetic rows show for the regular codes of a field.
 
     Integers stay integers, dates are days, moments microseconds, numbers floats; made by `shown`.
 
@@ -138,7 +138,7 @@ class Shown:
         return self.listed is None or bool((np.diff(self.listed) > 0).all())
 
     def ends(self, codes: Codes) -> tuple[Numbers, Numbers]:
-        """Return the least and the most that rows out may show for each regular code; equal but for cells."""
+        """Return the least and the most that synthetic rows may show for each regular code; equal but for cells."""
         field, grid = self.field, self.grid
         if self.listed is not None:
             found = self.listed[codes]
@@ -169,7 +169,7 @@ class Shown:
 
 
 def shown(field: Field) -> Shown:
-    """Return the numbers that rows out show for the regular codes of a modelled field."""
+    """Return the numbers that synthetic rows show for the regular codes of a modelled field."""
     listed: Numbers | None = None
     if field.categories is not None and field.type not in ("string", "boolean"):
         numbers = [code_number(field.type, value) for value in field.categories]

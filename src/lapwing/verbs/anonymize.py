@@ -22,7 +22,7 @@ def anonymize(
 ) -> AnonymousTable:
     """Make a k-anonymous table by microaggregation. Not differential privacy.
 
-    Rows that are alike are put into groups, and rows out show what a group has in common: the mean of a number or
+    Rows that are alike are put into groups, and synthetic rows show what a group has in common: the mean of a number or
     date, and categories, Booleans, missing cells and special values as often as the group has them.
 
     Parameters
@@ -80,7 +80,7 @@ def anonymize(
 
     Notes
     -----
-    Guarantee: with the groups fixed, rows out are a random function of means and shares over at least `min_group_size`
+    Guarantee: given the groups, synthetic rows are a random function of means and shares over at least `min_group_size`
     units each, and of the seed. A number that fewer units of a group have is averaged together with that of other
     groups, and shown as missing (in a required column: as a random value of its domain) where the whole table has
     fewer. Cells that fit nothing are never shown. Which units are alike is not protected: a group all of whose units

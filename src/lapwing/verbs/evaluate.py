@@ -113,14 +113,14 @@ def evaluate(
         disclosure checks against. Without them a fifth of the real rows is held back to test predictions, and the
         ceiling is trained on the others.
     model : path or Release, optional
-        The release that the synthetic table was drawn from: the report then tells of it too.
+        The release that the synthetic table was drawn from: the report then shows it too.
     epsilon, delta, rho : number, optional
         The budget, as for `lapwing.synthesize`: it is spent in equal parts on the mean total variation of 1-way, 2-way
         and 3-way tables, and on the number of rows where that is neither public nor expected.
     neighbours : add-remove or replace-one, default "add-remove"
         The neighbour relation of the promise.
     expected_rows : int, optional
-        A public number of rows to compare the table as, such as the noisy one that a release told. A wrong one makes
+        A public number of rows to compare the table as, such as the noisy one of a release. A wrong one makes
         the intervals wider, and they hold all the same.
     ledger : path, optional
         Debited before anything is counted, with a line of its own.

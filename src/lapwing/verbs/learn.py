@@ -71,7 +71,7 @@ def learn(
     -------
     Schema
         With the learned bounds and lists, of provenance ``dp`` (``assumed`` where they lie inside ones that were), and
-        with one more purchase, which every later certificate tells. A draft no more, unless anything is still open:
+        with one more purchase, which every later certificate shows. A draft no more, unless anything is still open:
         what noise drowned stays blank.
 
     Raises

@@ -80,8 +80,8 @@ def synthesize(
     seed : int, optional
         Of the public generator that draws rows from the released model. Noise has no seed.
     public_tables : PublicTable, mapping or path, or list of those, optional
-        Cross-tables that are public besides those of the schema, such as official totals: rows out hold them exactly,
-        or the model leans on them. They cost no budget. The total of an exact one is the number of rows out.
+        Cross-tables that are public besides those of the schema, such as official totals: synthetic rows meet them,
+        or the model starts from them. They cost no budget. The total of an exact one is the number of synthetic rows.
     memory : int or str, optional
         Most memory of the process while it makes the release: bytes, or text such as "4 GB". Changes no result, only
         what is kept between passes over the rows. Beside it: a table that is given in memory.

@@ -1,4 +1,4 @@
-"""Tables of public rows as the public side of a question about private ones, and the total variation its answer tells.
+"""Marginals of public rows, for a question to compare with private ones, and the total variation by its answer.
 
 A synthetic table that has been released may be looked at freely. Here its contingency tables are chosen and counted,
 scaled to another number of rows in whole numbers, and compared with what chance alone would make of them.

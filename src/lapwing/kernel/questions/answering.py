@@ -1,4 +1,4 @@
-"""What answers have in common: the private rows that they are made of, and noise of a law."""
+"""What the answers of all questions need: access to private rows, and noise of a given law."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

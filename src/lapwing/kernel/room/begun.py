@@ -1,6 +1,6 @@
-"""Which runs began to be recorded in this command, so that one that is interrupted can say how it is finished.
+"""The runs that this command began to record, so that an interrupted one can say how to finish it.
 
-Apart from the transcript because every command loads it, and must not wait for NumPy.
+Not in `transcript.py`: every command loads this, and must not wait for NumPy.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """The time between the first secret word of a batch and its record: marked on the disk before, and never interrupted.
 
-Whatever ends a run in this time may depend on the noise, and noise drawn anew for the same debit would be chosen by its
-outcome. So a run whose transcript ends with a mark is over. Proof: ``drawing.proof.md``.
+If a run ends in this time, that may depend on its noise; to draw again for the same debit would be to go on until the
+noise suits. So a run whose transcript ends with a mark is over. Proof: ``drawing.proof.md``.
 """
 
 import signal

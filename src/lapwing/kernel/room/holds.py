@@ -1,4 +1,4 @@
-"""Who holds a release: one process at a time, and all copies of a transcript share one hold."""
+"""A lock on each release: one process at a time may work on it, by whichever copy of its transcript."""
 
 import os
 import re

@@ -62,7 +62,7 @@ PRESENCE_SHARE = Fraction(1, 4)  # most of the budget for tables of what is miss
 PRESENCE_SELECTION = Fraction(2, 5)
 
 PRESENCE_NOISE, PRESENCE_DROWNING = 0.03, 0.1
-"""Part of the rows that the noise of such a table need not stay below, and that it must."""
+"""Noise of such a table, as part of the rows: it is made no smaller than the first, and not asked above the second."""
 
 PRESENCE_GROUPS = (3, 2)
 """Most groups of a column in such a table: all regular values, those missing (or misfits), and a special value."""

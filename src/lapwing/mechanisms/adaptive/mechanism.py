@@ -1,6 +1,6 @@
 """Adaptive: tables at several resolutions, chosen in rounds, and particles moved towards all of them.
 
-ask -> solve -> model, a few times: one-way tables; then rounds that choose the tables which the model fits worst,
+ask -> fit -> model, a few times: one-way tables; then rounds that choose the tables which the model fits worst,
 measure them, and fit again. The default for three columns or more.
 """
 
@@ -48,7 +48,7 @@ class Adaptive:
     one_way_share : float or None, default None
         Least part of the budget for the one-way tables, 0.001 to 0.999: by default 0.25, or 0.3 under pure ε. Where the
         number of rows (public, expected, or bought with 2 % of the budget) shows that tables of two columns would drown
-        in noise, they get more, up to all of it; then up to a quarter buys tables which tell only what is missing or
+        in noise, they get more, up to all of it; then up to a quarter buys tables which show only what is missing or
         special in two columns, if these would not drown.
     selection_share : float or None, default None
         Part of each later step that pays for choosing the table, 0.001 to 0.999; the rest measures it. By default 0.05,
@@ -64,7 +64,7 @@ class Adaptive:
     rounds : int or None, default None
         How often tables are chosen and the model is fitted, 1 to 1000: 5, or 4 under pure ε; 3 for more than 200
         columns. The first round asks for all pairs where their noise is small; otherwise it chooses about as many
-        tables as there are columns. Later ones choose more where the last tables told much beside their noise.
+        tables as there are columns. Later ones choose more where the last tables changed the model by more than noise.
     workload : tuple of str or of tuples of str, default ()
         Columns, or tables given by their columns, that matter more: for two tables of three only those that contain
         such a column, or lie within such a table, compete; where all pairs are asked for at once these get four times
@@ -92,7 +92,7 @@ class Adaptive:
     References
     ----------
     Boedihardjo, Strohmer, Vershynin, "Privacy of Synthetic Data: A Statistical Framework", linear statistics on a
-    reduced space; McKenna, Mullins, Sheldon, Miklau (2022), AIM, for selecting by misfit. What we changed: the
+    reduced space; McKenna, Mullins, Sheldon, Miklau (2022), AIM, for selecting what fits worst. What we changed: the
     density of most entropy; the reduced space is particles that move towards all tables at once
     (`lapwing.engine`); tables at several resolutions compete with unweighted scores; many are chosen between two fits.
 

@@ -1,6 +1,6 @@
 """Independent columns.
 
-ask -> solve -> model: one noisy one-way table per column, each projected on the simplex, one product atom. The
+ask -> fit -> model: one noisy one-way table per column, each projected on the simplex, one product atom. The
 baseline of every comparison: it keeps every column's own law and no relation between columns.
 """
 
@@ -92,7 +92,7 @@ class Independent:
     def statements(
         self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
     ) -> tuple[Statement, ...]:
-        """Return nothing: the certificate tells the noise of every table, and no more is proved."""
+        """Return nothing: the certificate states the noise of every table, and no more is proved."""
         del schema, terms, answers, model, rng
         return ()
 

@@ -1,6 +1,6 @@
 """KD-tree: cells are split where there are many rows, then the leaves are counted afresh.
 
-ask -> solve -> model: noisy decisions from the root down, noisy counts of the leaves, one atom per leaf.
+ask -> fit -> model: noisy decisions from the root down, noisy counts of the leaves, one atom per leaf.
 """
 
 import math

@@ -1,6 +1,6 @@
 """Linear statistics on a reduced space.
 
-ask -> solve -> model: points of a known distribution; noisy statistics; the density on the points that fits them best.
+ask -> fit -> model: points of a known distribution; noisy statistics; the density on the points that fits them best.
 """
 
 from collections.abc import Callable, Sequence

@@ -223,7 +223,7 @@ def points_as_model(
     """Return one atom per point with a positive weight.
 
     points: mapping of str to int64 (m,), codes; weights: float64 (m,), the density, of sum 1. Returns points; in wide
-    ordered columns that the workload sees through groups only, small cells inside those groups, so that rows out are
+    ordered columns which the workload sees in groups only, small cells inside those groups, so that synthetic rows are
     not all alike. No statistic of the workload changes by that.
     """
     kept = np.flatnonzero(weights > 0)

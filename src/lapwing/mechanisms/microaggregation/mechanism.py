@@ -1,6 +1,6 @@
 """Microaggregation: means of similar rows, in cells along the leading directions.
 
-ask -> solve -> model: totals and second moment, counts and sums of cells, one product of Bernoullis (and other simple
+ask -> fit -> model: totals and second moment, counts and sums of cells, one product of Bernoullis (and other simple
 laws) per cell.
 """
 

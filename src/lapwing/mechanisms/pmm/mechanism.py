@@ -1,6 +1,6 @@
 """The private measure mechanism.
 
-ask -> solve -> model: noisy counts of a tree of nested cells, made consistent, and rows placed in the leaf cells.
+ask -> fit -> model: noisy counts of a tree of nested cells, made consistent, and rows placed in the leaf cells.
 """
 
 import math
@@ -204,7 +204,7 @@ class PMM:
 
     Expected error: with n rows, in 1-Wasserstein distance where each column has length 1 (the largest coordinate
     counts), ``O(log(ε n)**2 / (ε n))`` for one column and ``O((ε n)**(-1/d))`` for d > 1. Rows with a misfit are
-    outside the tree and not stood for. Time ``O(n d + k)``, memory ``O(k)`` beside the coded rows, for k nodes.
+    in no cell, and not in the model. Time ``O(n d + k)``, memory ``O(k)`` beside the coded rows, for k nodes.
 
     References
     ----------

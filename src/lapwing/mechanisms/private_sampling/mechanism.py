@@ -89,8 +89,8 @@ class PrivateSampling:
     Boedihardjo, Strohmer and Vershynin, "Private sampling: a noiseless approach for generating differentially private
     synthetic data" (2109.14839). Changed in ``exact``: the whole cube in place of m points, a floor in place of
     shrinking and projecting, so that all is whole numbers and far more rows are allowed. Changed in ``published``: both
-    programs are solved in rational numbers, points are drawn again (64 times at most) until they tell the marginals
-    apart, and the rounding of the density to ``2**-40`` is charged.
+    programs are solved in rational numbers, points are drawn again (64 times at most) until they distinguish
+    the marginals, and the rounding of the density to ``2**-40`` is charged.
 
     Examples
     --------

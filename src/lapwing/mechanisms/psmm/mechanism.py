@@ -1,6 +1,6 @@
 """The private signed measure mechanism.
 
-ask -> solve -> model: noisy counts of equal cells, the nearest measure without negative counts, and rows in the cells.
+ask -> fit -> model: noisy counts of equal cells, the nearest measure without negative counts, and rows in the cells.
 """
 
 import heapq
@@ -223,8 +223,8 @@ class PSMM:
 
     Expected error: with n rows, in 1-Wasserstein distance where each column has length 1 (the largest coordinate
     counts), ``O((ε n)**(-1/2))`` for one column, ``O(log(ε n) (ε n)**(-1/2))`` for two and ``O((ε n)**(-1/3))`` for
-    three. Rows with a misfit are in no cell and not stood for. At most three columns may be ordered with more than two
-    values. Time ``O(n d + m log m)`` for m cells of one column; a min-cost flow for more.
+    three. Rows with a misfit are in no cell, and not in the model. At most three columns may be ordered with more than
+    two values. Time ``O(n d + m log m)`` for m cells of one column; a min-cost flow for more.
 
     References
     ----------

@@ -125,7 +125,7 @@ class Certificate:
     purchases : tuple of Purchase
         What bounds and lists of the schema cost that were bought before; no part of ``total``.
     rules : tuple of KeptRule
-        The rules of the schema, which every row out keeps.
+        The rules of the schema, which every synthetic row keeps.
     public_tables : tuple of KeptTable
         The public tables of the schema, and how they are held.
     weight : str or None
@@ -248,7 +248,7 @@ class Certificate:
         return "\n".join(visible(line).replace("\n", " ") for line in lines) + "\n"
 
     def _protected(self) -> list[str]:
-        """Say what is protected; of rows out only where there are any."""
+        """Say what is protected; of synthetic rows only where there are any."""
         lines = protection_lines(self.relation, self.privacy_unit)
         return lines[:2] if self.mechanism == DOMAIN else lines
 

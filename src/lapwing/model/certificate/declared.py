@@ -1,7 +1,7 @@
-"""Which rules real rows break, as far as noisy counts tell: released numbers only, whatever a mechanism fitted to them.
+"""Which rules real rows break, as far as noisy counts show: released numbers only, whatever a mechanism fitted to them.
 
-A table that holds all columns of a rule has cells that no row may be in. Two one-way tables tell too: when each husband
-is male, there are at least as many men as husbands.
+A table that holds all columns of a rule has cells that no row may be in. Two one-way tables can show it, too: when each
+husband is male, there are at least as many men as husbands.
 """
 
 import math
@@ -22,7 +22,7 @@ from lapwing.schema.groupings.hierarchies import group_ends, told_apart
 from lapwing.schema.rules.codes import CodedRule, CombinationRule, DependencyRule, coded_rules
 from lapwing.schema.schemas import Schema
 
-# -- What a certificate says of the rules that every row out keeps.
+# -- What a certificate says of the rules that every synthetic row keeps.
 
 
 MOVED: Final = "moved by the rules"
@@ -34,7 +34,7 @@ _KEPT: Final = ("in the model", "in the rows")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptRule:
-    """A rule of the schema that no row out breaks.
+    """A rule of the schema that no synthetic row breaks.
 
     provenance: whether the rule is public knowledge or its owner's decision; kept: whether the mechanism's model kept
     it already, or rows were changed to keep it; broke: share of the weight of the mechanism's model that broke it
@@ -105,7 +105,7 @@ _HOLDS: Final = ("exact", "prior")
 class KeptTable:
     """A public table of the schema.
 
-    hold: whether rows out are to reproduce it, or it only steered the mechanism; before: of an exact one: share of the
+    hold: whether synthetic rows meet it, or it only steered the mechanism; before: of an exact one: share of the
     weight of the mechanism's model that had to move between its cells, 0 to 1; missed: of an exact one that could not
     be held: the share by which the released model is off, above 0.
     """

@@ -1,4 +1,4 @@
-"""What the bounds and lists of a schema cost that were bought before, and what that is together with a release."""
+"""What the bounds and lists of a schema cost when they were bought, and what that is together with a release."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,7 +35,7 @@ def unit_field(privacy_unit: str) -> str | None:
 
 
 def protection_lines(relation: Relation, privacy_unit: str) -> list[str]:
-    """Say what is protected, under which relation, and what this means for rows without identifier and for rows out.
+    """Say what is protected, under which relation, and what this means for rows without identifier and synthetic ones.
 
     Returns two sentences where a row is protected; three where a unit is.
     """

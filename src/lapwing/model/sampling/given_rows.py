@@ -1,4 +1,4 @@
-"""Rules in rows some of whose columns are given: the others give way, and what cannot be kept is refused."""
+"""Rules in rows of which some columns are given: the other columns are changed, and what cannot be kept is refused."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

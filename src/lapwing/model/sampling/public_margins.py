@@ -66,7 +66,7 @@ class Raked:
 
     tables: one for each exact public table, in the order of the schema; changed: share of the weight that was moved
     from atoms to others, from 0 to 1: the total variation distance from the model before, once each of its atoms lies
-    in one cell of each table, is at most this. No share of `HeldTable` is larger; off: of as many rows out as the
+    in one cell of each table, is at most this. No share of `HeldTable` is larger; off: of as many synthetic rows as the
     tables count, how many would have to be elsewhere for the worst table; is_nearing: whether raking still came nearer
     to the tables when it ended.
     """
@@ -126,7 +126,7 @@ def raked_to_public(model: ReleasedModel, schema: Schema, rng: np.random.Generat
 
 
 def _rows_off(model: ReleasedModel, tables: Sequence[CodedTable], gap: float, rng: np.random.Generator) -> int:
-    """Return how many of the rows out miss the table that they miss most, by this share in the model."""
+    """Return how many of the synthetic rows miss the table that they miss most, by this share in the model."""
     strata = strata_of([atom_cells(model, table) for table in tables], tables)
     if (strata.cells < 0).any():  # rows come from strata only where all lie in cells
         return max(1, round(gap * model.rows))

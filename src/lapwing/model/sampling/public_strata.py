@@ -1,4 +1,4 @@
-"""The cells of public tables that atoms lie in, and rows that hold the tables' counts.
+"""In which cells of public tables atoms lie, and rows that meet the tables' counts.
 
 Atoms that lie in the same cell of every table are a *stratum*. Each stratum gets a whole number of rows such that all
 tables come out with their counts, and its rows are a systematic sample of its atoms.

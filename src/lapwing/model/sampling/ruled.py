@@ -1,10 +1,10 @@
 """Hold a released model to the rules of its schema: afterwards no atom, and so no row, breaks one.
 
 The columns that rules name are pinned: each atom holds one code of each of them (`pinned`). Codes that are forbidden by
-themselves move inside the cells in which they were counted (`moved_in_cells`). Atoms that break a rule then exchange
-codes with copies of the same atom (`swapped`), which changes no one-way law; what is left draws effects, and then all
-columns, again from its own laws; what is left then is changed in as few columns as can be (`repaired`).
-Last, what a dependency without a public map leaves open is fixed (`fixed_map`).
+themselves move inside the cells in which they were counted (`moved_in_cells`). Then, each step for the rows that
+still break a rule: copies of one atom exchange codes (`swapped`), which changes no one-way law; the columns that rules
+determine, and then all tied columns, are drawn again from the atom's own laws; as few columns as can be are changed
+(`repaired`). Last, what a dependency without a public map leaves open is fixed (`fixed_map`).
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Codes back to values: rows out from codes that a released model drew, and records for the room's row functions."""
+"""Codes back to values: synthetic rows from codes that a model drew, and records for the room's row functions."""
 
 import math
 from collections.abc import Iterator, Mapping

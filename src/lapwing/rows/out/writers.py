@@ -1,4 +1,4 @@
-"""Rows out: in the kind of frame that came in, or streamed to a file or folder. Sees no private row."""
+"""Synthetic rows: in the kind of frame that came in, or streamed to a file or folder. Sees no private row."""
 
 import contextlib
 import gzip

@@ -1,4 +1,4 @@
-"""Learn a domain in the room, certify what came out, and foretell it from noise laws alone."""
+"""Learn a domain from noisy answers, write its certificate, and say beforehand, by the noise, what can be found."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -25,7 +25,7 @@ class Domain:
     """The codes of one field: everything that a row can be in that column.
 
     Codes ``0 .. values-1`` are regular, ``values .. values+specials-1`` are the declared special values, and the one
-    last code is *missing* where the field allows it, else *misfit* (a cell outside the schema; never in rows out).
+    last code is *missing* where the field allows it, else *misfit* (a cell outside the schema; in no synthetic row).
     Where it is missing, misfits count as missing, but for the tables that tell them apart under the code behind it.
 
     continuous: whether a regular code is an interval of real numbers; cuts: where a tree of the regular codes is cut

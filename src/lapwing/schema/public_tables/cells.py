@@ -266,7 +266,7 @@ def _read(field: Field, text: str) -> object:
 
 
 def _check_covered(coded: CodedTable, fields: Sequence[Field]) -> None:
-    """Refuse cells that leave something out; a misfit is nothing that a row out can be."""
+    """Refuse cells that leave something out; a misfit is nothing that a synthetic row can be."""
     real = np.ix_(
         *(
             np.arange(grouping.groups - (not field.domain.missing))

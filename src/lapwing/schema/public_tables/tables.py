@@ -55,7 +55,7 @@ class PublicTable:
     provenance : "public"
         The owner's declaration that the table was public before, or besides, this release.
     hold : {"exact", "prior"}, default "exact"
-        ``exact``: it is of this very table, and rows out reproduce it. ``prior``: it is of a similar population, such
+        ``exact``: it is of this very table, and synthetic rows meet it. ``prior``: it is of a similar population, such
         as an earlier census, and only steers the model.
     sd : float or None
         Of a prior: standard deviation of each count, in rows of the public table: how far this table's counts may be

@@ -28,10 +28,10 @@ Boxes = Mapping[str, tuple[Codes, Codes]]
 class OrderPair:
     """One column is at most, or less than, another; rows where either is missing or special keep it.
 
-    It compares what rows out show: a number without resolution may be anywhere in its cell, so two such cells must lie
+    It compares what synthetic rows show: a number without resolution may be anywhere in its cell, so two cells must lie
     apart, or show one number each. A date compared with a moment is its midnight.
 
-    sides: what rows out show, of the lower and the upper column.
+    sides: what synthetic rows show, of the lower and the upper column.
     """
 
     rule: Order

@@ -155,7 +155,7 @@ def _cells(parts: Sequence[Parts], where: str) -> npt.NDArray[np.bool_]:
 
 
 def _on_codes(rule: Rule, parts: Sequence[Parts], alive: npt.NDArray[np.bool_]) -> CombinationRule:
-    """Return a rule on codes; combinations with a misfit are alive, as rows out never hold one."""
+    """Return a rule on codes; combinations with a misfit are alive, as synthetic rows never hold one."""
     for axis, part in enumerate(parts):
         if not part.field.domain.missing:
             alive[(slice(None),) * axis + (-1,)] = True

@@ -252,7 +252,7 @@ def dead_values(schema: RuledSchema) -> dict[str, list[str]]:
 def _alike(schema: RuledSchema, name: str) -> Iterator[list[int]]:
     """Yield the codes of a column that rows may hold, those together that no rule tells apart."""
     domain = schema.field(name).domain
-    # The last code is missing, where that is allowed, else the misfit: rows out never show one.
+    # The last code is missing, where that is allowed, else the misfit: synthetic rows never show one.
     codes = np.arange(domain.size if domain.missing else domain.last)
     kinds = []
     for rule in schema.coded_rules:

@@ -1,4 +1,4 @@
-"""Public cells of projected vectors: which cell of a partition of a few directions a row lies in."""
+"""In which public cell a row lies when its vector is projected on a few directions, each cut into intervals."""
 
 import math
 from collections.abc import Mapping

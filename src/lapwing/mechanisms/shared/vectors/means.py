@@ -1,6 +1,6 @@
 """Private microaggregation: noisy means of the rows' vectors over cells along the leading directions.
 
-ask -> solve: totals, second moment, counts and sums of cells; then weights and means inside their convex set.
+ask -> fit: totals, second moment, counts and sums of cells; then weights and means inside their convex set.
 """
 
 from collections.abc import Callable, Sequence
