@@ -25,8 +25,8 @@ class Findings:
     """Hold all that a comparison found; where the real table is private, so is this.
 
     tables: total variation of the 1-way, 2-way and 3-way tables, by the name of the table compared: ``synthetic``,
-    ``bootstrap`` (as many real rows drawn with replacement: the sampling floor) and ``independent`` (the real rows with
-    every column shuffled by itself: the lazy baseline); columns: of the first two; together, given: missing cells by
+    ``bootstrap`` (as many real rows drawn with replacement: chance alone) and ``independent`` (the real rows with
+    every column shuffled by itself: no relation kept); columns: of the first two; together, given: missing cells by
     pairs of columns, None without such a pair; notes: what was left out or looks wrong, one sentence each; seed: chose
     tables, rows and pairs, and drew the reference rows. None stands for what was not asked for or does not apply.
     """

@@ -1,4 +1,4 @@
-"""A bought evaluation: its settings, its run in the room, its certificate and what may be published of it."""
+"""A bought evaluation: its settings, its run, its certificate and what may be published of it."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -169,12 +169,12 @@ def most_tables(columns: int, rounds: int) -> int:
 
 
 def next_tables(tables: int, gain: float, most: int) -> int:
-    """Return how many tables the next round chooses: more, each with more noise, where the last ones told much.
+    """Return how many tables the next round chooses: more, each with more noise, where the last ones changed much.
 
     Where k tables share a budget, noise grows like the root of k, so that their error together is least where the last
     one brings a fixed multiple of its noise; signals are taken to fall off like 1 / k.
 
-    gain: what they told, typically, over the noise that is left of it.
+    gain: how much they changed the model, typically, over the noise that a fit leaves of them.
 
     >>> next_tables(14, 5.0, 150), next_tables(14, 80.0, 150), next_tables(14, 1.0, 150)
     (14, 42, 5)
@@ -247,8 +247,8 @@ def one_way_share(share: float | None, total: float, costs: Costs, terms: Terms,
 
     share: the part that is spent already, as for `costs_of`. Returns at least ``share``: just that while the noise of a
     coarse table moves at most 5 % of the rows (pure ε: 1 %); 1 from 50 % on (10 %), where tables of two columns would
-    tell little; in between in proportion to the logarithm, rounded to hundredths, and 1 where the noise that the rest
-    of the budget buys moves more than that.
+    be mostly noise; in between in proportion to the logarithm, rounded to hundredths, and 1 where the noise that the
+    rest of the budget buys moves more than that.
     """
     if not costs.table.amount:
         return 1.0

@@ -99,7 +99,7 @@ def measured(fit: Fit, table: Cells, answer: NoisyCounts) -> Measured:
 
 
 def gain(fit: Fit, new: Sequence[Measured]) -> float:
-    """Return what new tables tell beyond the model, typically, over the noise that a fit leaves of them; at least 0.
+    """Return how far new tables are from the model, typically, over the noise that a fit leaves of them; at least 0.
 
     Both are roots of sums of squares; a fit leaves about the noise of ``r + c`` cells of a table of r rows and c
     columns.

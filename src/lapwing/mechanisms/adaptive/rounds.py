@@ -67,7 +67,7 @@ _FREE = 3  # every third table of a round is chosen among all, also where some m
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Asking:
-    """Whom a round asks, about which columns, at which costs, and what matters more."""
+    """What the rounds need: the curator, the columns, the costs, and what matters more."""
 
     curator: Curator
     columns: tuple[ResolvedColumn, ...]
@@ -142,9 +142,9 @@ def _every_pair(asking: Asking, fit: Fit, left: Budget) -> list[_Chosen]:
 
 
 def _dealt(fit: Fit, tables: Sequence[Cells], rng: np.random.Generator) -> list[Candidates]:
-    """Return the candidates of a round; of many columns, dealt at random, those of the same columns together.
+    """Return the candidates of a round: of many columns, in random parts ("hands"), those of the same columns together.
 
-    A choice looks at one hand: the best of all tables are spread over the hands, and looking at all costs time.
+    A choice compares the tables of one part only, as to compare all takes time; the best are spread over the parts.
     """
     if len(fit.columns) <= MOST_TRIPLE_COLUMNS:
         return [candidates_of(fit.columns, tables, fit.zeros)]

@@ -41,7 +41,7 @@ def _selected(question: SelectWorst, exact: np.ndarray, terms: Terms, bits: BitS
 
 
 def misfit_scores(question: SelectWorst, exact: np.ndarray) -> np.ndarray:
-    """Return the score of each candidate: the misfit over the cells looked at, less the penalty.
+    """Return the score of each candidate: how far the model is off over the cells compared, less the penalty.
 
     exact: int64 (k,), exact counts of all candidates' cells. Returns int64 (candidates,).
     """

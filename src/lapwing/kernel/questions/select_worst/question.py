@@ -48,7 +48,7 @@ class SelectWorst(WithoutDelta):
     increasing. All tables together have at most ``2**26`` cells. Empty for a question read back from a record;
     estimates: int64 (k,), what the model says of each cell, at least 0, all tables one after another, each in C order;
     -1 for a cell that is not looked at. None for a question that is only planned, or was read back: such a question has
-    a cost and can be compared, but is not answered; penalties: int64 (candidates,), subtracted from the misfit of each
+    a cost and can be compared, but is not answered; penalties: int64 (candidates,), subtracted from the error of each
     candidate; from ``-2**60`` to ``2**60``. None exactly where estimates are; digest: SHA-256 of everything above,
     computed where there are estimates.
 
