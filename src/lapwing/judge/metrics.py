@@ -142,7 +142,7 @@ class Metric:
 class Compared:
     """Hold a metric of several tables, each against the real one.
 
-    values: by the name of the table: ``synthetic``, ``bootstrap`` (a resample: chance alone) and ``independent`` (columns
+    values: by the name of the table: ``synthetic``, ``bootstrap`` (a resample) and ``independent`` (columns
     shuffled by themselves); rows: rows of each table that were used, where not all were.
     """
 
@@ -269,7 +269,7 @@ def some_columns(columns: Sequence[S], most: int, rng: np.random.Generator) -> l
 
 
 def bootstrap_rows(codes: Codes, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Return as many rows, drawn with replacement: how far a table is from itself by chance (a resample: chance alone)."""
+    """Return as many rows, drawn with replacement: how far a table is from itself by chance."""
     rows = height(codes)
     drawn = rng.integers(rows, size=rows)
     return {name: column[drawn] for name, column in codes.items()}
