@@ -109,14 +109,14 @@ def evaluate(
     by : str or sequence of str, default ()
         Columns whose crossing makes groups of rows: how good is the table within each?
     test : as real, optional
-        Real rows that the synthetic table was not made from, to test the prediction on, and to hold the attacks of the
-        disclosure checks against. Without them a fifth of the real rows is held back to test predictions, and the
+        Real rows that the synthetic table was not made from, to test the prediction on, and to compare the attacks of
+        the disclosure checks with. Without them a fifth of the real rows is held back to test predictions, and the
         ceiling is trained on the others.
     model : path or Release, optional
         The release that the synthetic table was drawn from: the report then shows it too.
     epsilon, delta, rho : number, optional
         The budget, as for `lapwing.synthesize`: it is spent in equal parts on the mean total variation of 1-way, 2-way
-        and 3-way tables, and on the number of rows where that is neither public nor expected.
+        and 3-way marginals, and on the number of rows where that is neither public nor expected.
     neighbours : add-remove or replace-one, default "add-remove"
         The neighbour relation of the promise.
     expected_rows : int, optional
@@ -127,7 +127,8 @@ def evaluate(
     dataset : str, optional
         The data set's name in the ledger.
     transcript : path, optional
-        Where each answer is made durable. The same evaluation with the same transcript spends nothing again.
+        Where each answer is written before it is used. The same evaluation with the same transcript spends nothing
+        again.
     seed : int or None, default 0
         Chooses 3-way tables and pairs, draws reference rows and random features; None for a fresh one. The result
         holds it.
@@ -135,12 +136,12 @@ def evaluate(
     Returns
     -------
     Evaluation or BoughtEvaluation
-        `summary` is its text, `to_dict` gives plain JSON values. Bought: mean total variation of the tables of one, two
-        and three columns with intervals that all hold at once with 95 %, the sampling floor, and a certificate.
-        Internal, with `to_html` for a report: total variation distances, errors of single columns and of what is
-        missing, distances of all columns at once, correlations, prediction, groups, and sanity checks of disclosure,
-        each beside the same figure of a bootstrap of the real rows (the sampling floor) and of their independently
-        shuffled columns (the lazy baseline).
+        `summary` is its text, `to_dict` gives plain JSON values. Bought: mean total variation of the marginals of one,
+        two and three columns with intervals that all hold at once with 95 %, what chance alone makes, and a
+        certificate. Internal, with `to_html` for a report: total variation distances, errors of single columns and of
+        what is missing, distances of all columns at once, correlations, prediction, groups, and sanity checks of
+        disclosure, each beside the same figure of a bootstrap of the real rows (what chance alone makes) and of their
+        independently shuffled columns (no relation kept).
 
     Raises
     ------

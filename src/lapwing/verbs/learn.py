@@ -63,7 +63,8 @@ def learn(
     dataset : str, optional
         The data set's name in the ledger.
     transcript : path, optional
-        Where each answer is made durable. The same run with the same transcript goes on, and spends nothing again.
+        Where each answer is written before it is used. The same run with the same transcript goes on, and spends
+        nothing again.
     certificate : path, optional
         Where to write the certificate, as JSON; the file appears whole.
 

@@ -75,7 +75,8 @@ def synthesize_linked(
     dataset : str, optional
         The data set's name in the ledger.
     transcript : path, optional
-        Where each answer is made durable. The same call with the same transcript goes on, and spends nothing again.
+        Where each answer is written before it is used. The same call with the same transcript goes on, and spends
+        nothing again.
     seed : int, optional
         Of the public generator. Noise has no seed.
 

@@ -76,7 +76,8 @@ def synthesize(
     dataset : str, optional
         The data set's name in the ledger.
     transcript : path, optional
-        Where each answer is made durable; `resume` continues from it. With a ledger it is kept in any case.
+        Where each answer is written before it is used; `resume` continues from it. With a ledger it is kept in any
+        case.
     seed : int, optional
         Of the public generator that draws rows from the released model. Noise has no seed.
     public_tables : PublicTable, mapping or path, or list of those, optional
@@ -86,9 +87,9 @@ def synthesize(
         Most memory of the process while it makes the release: bytes, or text such as "4 GB". Changes no result, only
         what is kept between passes over the rows. Beside it: a table that is given in memory.
     misfits : number in [0, 1], default 0.1
-        Most cells of a column that may fit nothing in the schema. Once noisy one-way tables show more, the release ends
-        with LW118, and `resume` goes on with the rest of its budget under a mended schema; 1 never ends it. Mechanisms
-        that ask for no such tables do not see misfits.
+        Largest share of a column's cells that may be misfits, which fit nothing in the schema. Once noisy one-way
+        tables show more, the release ends with LW118, and `resume` goes on with the rest of its budget under a mended
+        schema; 1 never ends it. Mechanisms that ask for no such tables do not see misfits.
 
     Returns
     -------
@@ -151,7 +152,7 @@ def resume(
     data : path, list of paths, pandas, Polars or PyArrow table
         The same private rows.
     schema : Schema, path or mapping, optional
-        A mended schema, for a release that ended because too many cells fit nothing: it goes on under this one with
+        A mended schema, for a release that ended because too many cells did not fit: it goes on under this one with
         the budget that is left. The privacy unit stays what it was.
     memory : int or str, optional
         As for `synthesize`; need not be what it was.
