@@ -1,4 +1,4 @@
-"""Look at private cells before a release: refuse a table that does not parse, and say what may cure it.
+"""Check private cells before a release (`--check`): refuse a table that does not parse, and say what may cure it.
 
 Internal: whether a table is refused depends on its cells, exactly. Nothing of it leaves the owner's machine.
 """

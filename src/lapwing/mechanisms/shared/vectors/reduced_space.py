@@ -1,7 +1,7 @@
 """The reduced space of linear statistics: points of the domain, drawn from a known distribution.
 
-Known means bought with a part of the budget, uniform, or public; a part of the points is always uniform, so that no
-cell is out of reach.
+That distribution is bought with a part of the budget, uniform, or public; a part of the points is always uniform, so
+that each cell has some.
 """
 
 import itertools
