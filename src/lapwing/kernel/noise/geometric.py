@@ -1,4 +1,4 @@
-"""Geometric variables, exactly, by independent digits to base 256; and which of many rare trials succeed, by their gaps.
+"""Geometric variables, exactly, by independent digits to base 256; and which of many trials succeed, by their gaps.
 
 See `geometric.proof.md`.
 """
