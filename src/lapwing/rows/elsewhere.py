@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import polars as pl
 
@@ -32,6 +32,7 @@ _FAILED: Final = "the query cannot be run; try it in the database's own shell, w
 _ADDRESS: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+")  # pathlib makes one slash of two
 _STORES: Final = ("s3", "gs", "az", "https")
 _FETCHED: Final = 2**16
+_PLACES: Final = ("host", "hostaddr", "port", "dbname", "service")
 
 
 @dataclass(frozen=True, repr=False)
@@ -104,6 +105,17 @@ def database_file(query: Query) -> Path | None:
     """Return the file of a database that is one."""
     _, slashes, file = query.url.partition(":///")
     return Path(file) if slashes and _scheme(query.url) in ("sqlite", "duckdb") else None
+
+
+def place_of(query: Query) -> str:
+    """Return the host and the name of a query's database: no user, password or other setting.
+
+    >>> place_of(Query("select 1", "postgresql://me:secret@host:1/people?password=secret&port=2"))
+    'host:1/people?port=2'
+    """
+    parts = urlsplit(query.url)
+    kept = [(key, value) for key, value in parse_qsl(parts.query) if key in _PLACES]
+    return f"{parts.netloc.rpartition('@')[2]}{parts.path}?{urlencode(kept)}"
 
 
 def _scheme(url: str) -> str:

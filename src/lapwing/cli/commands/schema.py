@@ -11,7 +11,7 @@ from lapwing.cli import options
 from lapwing.cli.console import aligned, note, speaker
 from lapwing.cli.looking import remember
 from lapwing.cli.options import argument, option
-from lapwing.cli.tables import Data, Database, Sql, default_file, given_table, optional_table, words_of
+from lapwing.cli.tables import Data, Database, Sql, default_file, given_table, optional_tables, words_of
 from lapwing.errors import ParameterError
 from lapwing.schema.scalars import quote, visible
 
@@ -86,25 +86,26 @@ def check(
         ),
     ] = None,
     child: Annotated[
-        Path | None, argument("[CHILD]", "Of linked tables: DATA is the parents, and this the children.")
+        str | None, argument("[CHILD]", "Of linked tables: DATA is the parents, and this the children.")
     ] = None,
-    sql: Sql = None,
+    sql: Annotated[list[str], option("--sql", "QUERY", "Instead of DATA: a query of --db; another for CHILD.")] = [],  # noqa: B006
     db: Database = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Validate a schema, also of linked tables (internal with DATA)."""
-    table = optional_table(data, sql, db, context)
+    tables = optional_tables((data, child), sql, db, context)
 
     from lapwing.schema.linked import is_linked  # noqa: PLC0415
     from lapwing.schema.schemas import Schema  # noqa: PLC0415
 
     if is_linked(schema):
-        _check_linked(schema, table, child, speaker(context, quiet))
+        _check_linked(schema, tables, speaker(context, quiet))
         return
-    if child is not None:
+    if len(tables) > 1:
         raise ParameterError(
-            f"{schema} describes one table, got two; leave {child} out, or give a linked schema", code="LW252"
+            f"{schema} describes one table, got two; leave one out, or give a linked schema", code="LW252"
         )
+    table = next(iter(tables), None)
     checked = Schema.load(schema) if table is None else Schema.load_draft(schema)
     is_open = any(field.blank for field in checked.columns)
     print("\n".join(_still_open(checked) if is_open else [_summary(checked), *declared_text(checked)]))
@@ -131,26 +132,30 @@ def check(
     print("\n".join(["", *_units(check_units(table, checked).value)]))
 
 
-def _check_linked(schema: Path, parent: "Table | None", child: Path | None, say: "Callable[[str], None]") -> None:
+def _check_linked(schema: Path, tables: "Sequence[Table]", say: "Callable[[str], None]") -> None:
     """Validate the schema of linked tables; count what of both tables does not fit it."""
     from lapwing.schema.linked import LinkedSchema  # noqa: PLC0415
 
-    if parent is not None and child is None:
-        raise ParameterError(f"{schema} describes two tables, got one; give PARENT and CHILD, or neither", code="LW252")
+    if len(tables) not in (0, 2):
+        raise ParameterError(
+            f"{schema} describes two tables, got {'one' if len(tables) == 1 else 'more'}; give DATA and CHILD",
+            code="LW252",
+        )
     linked = LinkedSchema.load(schema)
     parts = (
         (f"Parents, with their number of {linked.count}", linked.counted),
         ("Children, with the columns of their parent", linked.joined),
     )
     print("\n\n".join("\n".join([f"{what}:", _summary(each), *declared_text(each)]) for what, each in parts))
-    if parent is None or child is None:
+    if not tables:
         return
 
     from lapwing.internal.schemas import check_linked  # noqa: PLC0415
     from lapwing.judge.report.page import NOTICE  # noqa: PLC0415
 
+    parent, child = tables
     found = check_linked(parent, child, linked).value
-    remember([parent, child], linked)
+    remember(tables, linked)
     say("internal: the counts are exact and were made by looking at private rows")
     print("\n".join(["", NOTICE]))
     for what, fits, own in (("Parents", found.parent, linked.parent), ("Children", found.child, linked.child)):
