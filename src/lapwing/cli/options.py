@@ -120,6 +120,7 @@ Check = Annotated[
 Misfits = Annotated[
     str, option("--misfits", "SHARE", "With --check: the largest share of a column's cells that may fit nothing.")
 ]
+Details = Annotated[bool, flag("--details", "Say all that the certificate says, and what a delta would gain.")]
 Quiet = Annotated[bool, flag("--quiet", "Show only warnings and errors.")]
 Model = Annotated[Path, argument("M.lapwing", "A saved model.")]
 

@@ -9,6 +9,7 @@ import typer
 
 from lapwing.cli import options
 from lapwing.cli.console import aligned, note, speaker
+from lapwing.cli.examples import examples
 from lapwing.cli.looking import remember
 from lapwing.cli.options import argument, option
 from lapwing.cli.tables import Data, Database, Sql, default_file, given_table, optional_tables, words_of
@@ -33,7 +34,7 @@ _SPECIAL_SHOWN = 4
 schema_app = typer.Typer(name="schema", help="Draft and check the description of a table.", rich_markup_mode=None)
 
 
-@schema_app.command()
+@schema_app.command(epilog=examples("schema draft"))
 def draft(
     context: typer.Context,
     data: Data,
@@ -75,7 +76,7 @@ def draft(
     print("\n".join(["", NOTICE, "", *_suggested(suggestions)]))
 
 
-@schema_app.command()
+@schema_app.command(epilog=examples("schema check"))
 def check(
     context: typer.Context,
     schema: Annotated[Path, argument("S.json", "The schema.")],
@@ -137,10 +138,8 @@ def _check_linked(schema: Path, tables: "Sequence[Table]", say: "Callable[[str],
     from lapwing.schema.linked import LinkedSchema  # noqa: PLC0415
 
     if len(tables) not in (0, 2):
-        raise ParameterError(
-            f"{schema} describes two tables, got {'one' if len(tables) == 1 else 'more'}; give DATA and CHILD",
-            code="LW252",
-        )
+        found = "one" if len(tables) == 1 else "more"
+        raise ParameterError(f"{schema} describes two tables, got {found}; give DATA and CHILD", code="LW252")
     linked = LinkedSchema.load(schema)
     parts = (
         (f"Parents, with their number of {linked.count}", linked.counted),
@@ -312,7 +311,7 @@ def _remarks(fits: "Sequence[FieldFit]", schema: "Schema", file_cure: str = "") 
     """Return one line for each column with misfits that can be cured, or most of whose cells fit nothing."""
     from lapwing.internal.looks import misfit  # noqa: PLC0415
 
-    found = [f"{file_cure}"] if file_cure and any(fit.misfit for fit in fits) else []
+    found = [file_cure] if file_cure and any(fit.misfit for fit in fits) else []
     for fit in fits:
         there = fit.cells - fit.missing
         if fit.cure or 2 * fit.misfit > there:
@@ -337,6 +336,10 @@ def _still_open(schema: "Schema") -> list[str]:
 # -- What `lapwing schema check` says of rules and public tables.
 
 
+_NO_RULE = (
+    "What a row breaks is no rule: correct it from public knowledge, or the data. A rule that is dropped or changed "
+    "because of these counts tells of the rows."
+)
 _RULES_SHOWN = 40
 _LETTERS = 80
 
@@ -373,12 +376,7 @@ def broken_text(found: "Declared | None") -> list[str]:
             for fit in found.totals
         ]
         said += ["", _table(("public table", "its rows", "rows", "rows elsewhere", "held"), totals, (1, 2, 3))]
-    if found.broken["real"]:
-        said.append(
-            "What a row breaks is no rule: correct it from public knowledge, or the data. A rule that is dropped or "
-            "changed because of these counts tells of the rows."
-        )
-    return said
+    return [*said, _NO_RULE] if found.broken["real"] else said
 
 
 def _dead(schema: "Schema") -> list[str]:

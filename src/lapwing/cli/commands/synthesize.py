@@ -57,6 +57,7 @@ def synthesize(
     memory: options.MemoryLimit = None,
     check: options.Check = False,
     misfits: options.Misfits = "0.05",
+    details: options.Details = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Turn a private table into synthetic rows."""
@@ -104,8 +105,8 @@ def synthesize(
             way_out=lambda kept: resume_line(kept, table, targets, rows=rows, seed=None, memory=memory),
             quiet=silent,
         )
-    summarize(release, targets, say)
-    if epsilon is not None and delta is None:
+    summarize(release, targets, say, details=details)
+    if details and epsilon is not None and delta is None:
         _say_what_delta_gains(say, release.certificate, epsilon)
 
 
@@ -168,6 +169,7 @@ def resume(
     croissant: options.CroissantOut = None,
     seed: options.Seed = None,
     memory: options.MemoryLimit = None,
+    details: options.Details = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Finish an interrupted release without paying twice."""
@@ -191,7 +193,7 @@ def resume(
         way_out=lambda _: resume_line(transcript, table, targets, rows=rows, seed=seed, memory=memory),
         quiet=is_quiet(context, quiet),
     )
-    summarize(release, targets, speaker(context, quiet))
+    summarize(release, targets, speaker(context, quiet), details=details)
 
 
 def plan(
@@ -261,7 +263,7 @@ def demo(
         way_out=lambda _: "run `lapwing demo` again",
         quiet=is_quiet(context, quiet),
     )
-    summarize(release, targets, say)
+    summarize(release, targets, say, details=False)
     shown = release.sample(_DEMO_ROWS, seed=1).select(_DEMO_COLUMNS).cast(str)
     say(f"{_DEMO_ROWS} more synthetic rows, of {len(release.schema.columns)} columns these:")
     for line in aligned([_DEMO_COLUMNS, *(list(map(str, row)) for row in shown.iter_rows())]).splitlines():
