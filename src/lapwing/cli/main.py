@@ -185,6 +185,11 @@ def _verdict(error: Exception | KeyboardInterrupt) -> tuple[str, str, int]:
 def _usage(error: Exception) -> str:
     """Return what is wrong with the command line, and where help is."""
     said = " ".join(str(error.format_message()).split()).rstrip(".")  # type: ignore[attr-defined]
+    said = said.removeprefix("Invalid value: ").replace(": Value error, ", ": ")
+    wrong = getattr(error, "option_name", None)
+    if wrong is not None and " (Possible options: " in said:
+        near = [each for each in error.possibilities or () if each.startswith(wrong)]  # type: ignore[attr-defined]
+        said = said.partition(" (Possible options: ")[0] + (f"; did you mean {' or '.join(near)}?" if near else "")
     if said.startswith("Missing option '--schema'"):
         said += ", which describes the table; `lapwing start DATA` asks for it, `lapwing schema draft DATA` drafts it"
     context = getattr(error, "ctx", None)

@@ -21,6 +21,7 @@ from lapwing.errors import DataError, ParameterError
 from lapwing.rows.cells import texts
 from lapwing.rows.guard import guarded
 from lapwing.schema.scalars import quote
+from lapwing.version import install_command
 
 if TYPE_CHECKING:
     import duckdb
@@ -135,7 +136,7 @@ def _file(query_url: str) -> Path:
 
 
 def _missing(what: str, extra: str) -> DataError:
-    return DataError(f'{what}, which is not installed; run pip install "lapwing[{extra}]"', code="LW701")
+    return DataError(f"{what}, which is not installed; run {install_command(extra)}", code="LW701")
 
 
 def _distinct(names: Sequence[str]) -> list[str]:

@@ -153,14 +153,14 @@ def _check_linked(schema: Path, tables: "Sequence[Table]", say: "Callable[[str],
     from lapwing.judge.report.page import NOTICE  # noqa: PLC0415
 
     parent, child = tables
-    found = check_linked(parent, child, linked).value
+    fitted = check_linked(parent, child, linked).value
     remember(tables, linked)
     say("internal: the counts are exact and were made by looking at private rows")
     print("\n".join(["", NOTICE]))
-    for what, fits, own in (("Parents", found.parent, linked.parent), ("Children", found.child, linked.child)):
+    for what, fits, own in (("Parents", fitted.parent, linked.parent), ("Children", fitted.child, linked.child)):
         print("\n".join(["", f"{what}:", _fits(fits, own), *_remarks(fits, own)]))
-    print("\n".join(["", "Children of each key (maxRows is maxChildren):", *_units(found.children)]))
-    for (what, _), rows, declared in zip(parts, found.used, found.declared, strict=True):
+    print("\n".join(["", "Children of each key (maxRows is maxChildren):", *_units(fitted.children)]))
+    for (what, _), rows, declared in zip(parts, fitted.used, fitted.declared, strict=True):
         print("\n".join(["", f"{what}: {rows} rows are used", *broken_text(declared)]))
 
 

@@ -13,6 +13,7 @@ from lapwing.cli.looking import remember
 from lapwing.cli.options import misuse, option
 from lapwing.cli.tables import Data, Database, Sql, given_table, given_words, words_of
 from lapwing.errors import LapwingError, ParameterError
+from lapwing.version import install_command
 
 if TYPE_CHECKING:
     from lapwing.schema.schemas import Schema
@@ -164,7 +165,7 @@ def _released(schema: Path, files: Files, budget: _Budget) -> None:
         import altair  # noqa: F401, PLC0415 - the extra `report`
         import sklearn  # noqa: F401, PLC0415
     except ImportError:
-        tell('No report: install it with pip install "lapwing[report]", then lapwing report ' + str(model))
+        tell(f"No report: run {install_command('report')}, then lapwing report {model}")
         return
     _step(files, "Report: for anybody", "report", model, "-o", files["report.html"])
     if typer.confirm("Compare with the real rows? (internal)", default=True):

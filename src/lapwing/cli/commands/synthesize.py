@@ -2,8 +2,9 @@
 
 import inspect
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -16,6 +17,7 @@ from lapwing.cli.outputs import check_rows, produce_release, read_targets, resum
 from lapwing.cli.tables import Data, Database, Sql, default_rows, file_of, given_table
 from lapwing.errors import DataError, ParameterError
 from lapwing.kernel.budget.budget import requested_budget
+from lapwing.schema.scalars import nearest
 
 if TYPE_CHECKING:
     from lapwing.mechanisms.shared.registration import Mechanism
@@ -112,9 +114,12 @@ def synthesize(
 
 def mechanism_with(name: str | None, settings: Sequence[str], schema: "Schema") -> "Mechanism":
     """Return the mechanism with its settings as the command line gives them."""
-    from lapwing.mechanisms.registry import default_mechanism, make_mechanism  # noqa: PLC0415
+    from lapwing.mechanisms.registry import MECHANISMS, default_mechanism, make_mechanism  # noqa: PLC0415
 
     chosen = default_mechanism(schema).name if name is None else name
+    kind = MECHANISMS.get(chosen.lower())
+    if kind is None:
+        _guess(f"there is no mechanism {chosen!r}", chosen, [each.name for each in MECHANISMS.values()], "LW305")
     if "help" in settings:
         print(_settings_text(type(make_mechanism(chosen, {}))))
         raise typer.Exit
@@ -122,11 +127,21 @@ def mechanism_with(name: str | None, settings: Sequence[str], schema: "Schema") 
     for text in settings:
         key, equals, value = text.partition("=")
         if not equals or not key:
-            raise ParameterError(f"set must be key=value, got {text!r}; write for example groups=64", code="LW307")
+            raise ParameterError(f"set must be key=value, got {text!r}; `--set help` lists the keys", code="LW307")
         if key in values:
             raise ParameterError(f"setting {key} is given twice; give it once", code="LW307")
         values[key] = value
+        keys = [] if kind is None else [each.name for each in fields(cast("Any", kind))]
+        if key not in keys:
+            _guess(f"{chosen} has no setting {key!r}", key, keys, "LW306")
     return make_mechanism(chosen, values)
+
+
+def _guess(said: str, text: str, known: Sequence[str], code: str) -> None:
+    """Refuse a text that is nearly a known one, and name that; others are refused where all are listed."""
+    near = nearest(text, known)
+    if near:
+        raise ParameterError(f"{said}; did you mean {' or '.join(near)}?", code=code)
 
 
 def _settings_text(kind: type) -> str:
