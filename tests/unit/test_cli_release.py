@@ -307,13 +307,24 @@ def test_the_demo_writes_its_files_and_says_what_was_spent(place):
     said = lapwing("demo")
 
     assert (said.status, said.out) == (0, "")
-    assert names(Path("lapwing-demo")) == ["adult.lapwing", "adult.parquet", "adult.parquet.certificate.json"]
+    files = ["adult.lapwing", "adult.parquet", "adult.parquet.certificate.json", "adult.report.html"]
+    assert names(Path("lapwing-demo")) == files
     assert "Female" in said.err
     assert "lapwing: age  sex" in said.err
     assert said.err.splitlines()[-1].startswith("lapwing: Now your own file: `lapwing start FILE`")
     echoed = [line for line in said.err.splitlines() if not line.startswith("lapwing: ")]
-    assert [line.split()[:3] for line in echoed] == [["$", "lapwing", "synthesize"], ["$", "lapwing", "query"]]
+    assert [line.split()[2] for line in echoed] == ["synthesize", "query", "report"]
     assert lapwing("demo", "-o", "lapwing-demo", "--quiet").err == ""
+
+
+def test_the_demo_does_without_a_report_where_the_extra_is_missing(place, monkeypatch):
+    monkeypatch.setitem(sys.modules, "altair", None)
+
+    said = lapwing("demo")
+
+    assert said.status == 0
+    assert "No report: a report needs altair; run " in said.err
+    assert not Path("lapwing-demo/adult.report.html").exists()
 
 
 LIMITED = """

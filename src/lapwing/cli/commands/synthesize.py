@@ -15,13 +15,15 @@ from lapwing.cli.looking import recommendation, said_in_time
 from lapwing.cli.options import argument, option
 from lapwing.cli.outputs import check_rows, produce_release, read_targets, resume_line, summarize
 from lapwing.cli.tables import Data, Database, Sql, default_rows, file_of, given_table
-from lapwing.errors import DataError, ParameterError
+from lapwing.errors import DataError, LapwingError, ParameterError
 from lapwing.kernel.budget.budget import requested_budget
+from lapwing.rows.out.outputs import whole_files
 from lapwing.schema.scalars import nearest
 
 if TYPE_CHECKING:
     from lapwing.mechanisms.shared.registration import Mechanism
     from lapwing.model.certificate.certificate import Certificate
+    from lapwing.release.release import Release
     from lapwing.runs.records import Records
     from lapwing.runs.settings import Settings
     from lapwing.schema.schemas import Schema
@@ -286,7 +288,23 @@ def demo(
     show(f"lapwing query {targets.model} --column sex")
     for line in table_text(release.query(["sex"]), 1).splitlines():
         say(line)
+    _report(release, output / "adult.report.html", str(targets.model), say, show)
     say("Now your own file: `lapwing start FILE` asks for what it needs, and goes on to the release.")
+
+
+def _report(release: "Release", place: Path, model: str, say: Say, show: Say) -> None:
+    """Write a report where the extra for it is installed, and say how to install it where it is not."""
+    from lapwing.judge.report.page import check_installed  # noqa: PLC0415
+
+    try:
+        check_installed()
+    except LapwingError as error:
+        say(f"No report: {error}.")
+        return
+    show(f"lapwing report {model} -o {place}")
+    with whole_files([place]) as (temporary,):
+        release.to_html(temporary)
+    say(f"report: {place}")
 
 
 def _make_folder(folder: Path) -> None:
