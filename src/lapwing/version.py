@@ -59,14 +59,13 @@ def install_command(extra: str) -> str:
 def _source(extra: str) -> str:
     """Return what to install: the package by its name, or from the folder or address that it came from."""
     import json  # noqa: PLC0415
-    from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415, TID251 - no import is made by it
     from urllib.parse import urlsplit  # noqa: PLC0415
     from urllib.request import url2pathname  # noqa: PLC0415
 
-    try:
-        origin = json.loads(distribution("lapwing").read_text("direct_url.json") or "{}")
-    except (PackageNotFoundError, ValueError):
-        origin = {}
+    # What importlib.metadata reads: installers write where a package came from unless it was an index.
+    abouts = (each for place in sys.path for each in Path(place).glob("lapwing-*.dist-info"))
+    about = next(abouts, _PACKAGE) / "direct_url.json"
+    origin = json.loads(about.read_text(encoding="utf-8")) if about.is_file() else {}
     url, vcs = origin.get("url", ""), origin.get("vcs_info", {}).get("vcs")
     if not url:
         return f'"lapwing[{extra}]"'

@@ -35,8 +35,8 @@ def loaded(model: Path) -> "Release":
     except DataError as error:
         if error.code != _NO_MODEL:
             raise
-        said = f"{error}; give the file that `lapwing synthesize --model M.lapwing` wrote"
-    raise DataError(said, code=_NO_MODEL)
+        failure = error
+    raise DataError(f"{failure}; give the file that `lapwing synthesize --model M.lapwing` wrote", code=failure.code)
 
 
 def sample(
