@@ -18,7 +18,7 @@ from lapwing.schema.schemas import Schema
 
 HEADER = "Nr;Geschlecht;Alter;Größe;Kosten;Aufnahme;Ort;geheilt;Notiz"
 ANSWERS = ["y", "id", "w, m", "", "", "0..100000", "2010-01-01..2025-12-31", "buy", "ja, nein, k.A.", "drop", "y"]
-PAID = ["50", "1e-9", "100", "n"]  # far above noise
+PAID = ["50", "1e-9", "100", "y"]  # far above noise
 
 
 def decimal(number, digits=1):
@@ -66,11 +66,12 @@ def test_a_stranger_s_file_becomes_a_release_by_answers_alone(place, monkeypatch
     assert json.loads((place / "patients.synthetic.csv.certificate.json").read_text())["ledger"] is not None
     assert "spent         epsilon 0 " not in lapwing("ledger", "show", "--ledger", "patients.budget.db").out
     assert (place / "patients.report.html").exists()
+    assert (place / "patients.evaluation.html").exists()
 
     # Each step shows the plain command that does the same.
     shown = [line.removeprefix("$ lapwing ").split()[:2] for line in said.err.splitlines() if line.startswith("$ ")]
     assert [each[0] if each[0] not in ("schema", "ledger") else " ".join(each) for each in shown] == [
-        *("schema draft", "schema check", "ledger init", "schema learn", "synthesize", "report"),
+        *("schema draft", "schema check", "ledger init", "schema learn", "synthesize", "report", "evaluate"),
     ]
 
 
@@ -150,6 +151,9 @@ def test_workbooks_and_databases_are_started_with_too(place, monkeypatch, kept):
     assert said.status == 0, said.err
     assert pl.read_csv(f"{name}.synthetic.csv").columns == ["id", "sex", "edu", "age"]
     assert databases.PASSWORD not in said.out + said.err
+    assert not [
+        each for each in place.rglob("*") if each.is_file() and databases.PASSWORD.encode() in each.read_bytes()
+    ]
     for made in ("schema.json", "budget.db", "lapwing", "report.html", "evaluation.html"):
         assert (place / f"{name}.{made}").exists()
     assert "Not looked at yet" not in said.err
