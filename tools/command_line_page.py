@@ -43,7 +43,7 @@ def _command(shown: command_tree.Shown, shared: tuple[tuple[str, str], ...]) -> 
         yield f"{_plain(paragraph)}\n"
     yield from _listed("Arguments", shown.arguments)
     yield from _listed("Options", tuple(each for each in shown.options if each not in shared and each[0] != "--help"))
-    named = [f"`{name}`" for name, text in shown.options if (name, text) in shared]
+    named = [f"`{re.sub(' [A-Z].*', '', name)}`" for name, text in shown.options if (name, text) in shared]
     if named:
         yield f"As above: {', '.join(named)}.\n"
 

@@ -70,7 +70,7 @@ OF_SHELLS = {"--install-completion", "--show-completion"}
 
 # What the lines leave open. `-o` is also spelt `--output`.
 MORE = {
-    "start": "-o",
+    "start": "-o --sql --db",
     "demo": "-o --quiet",
     "explain": "--list",
     "schema check": "--sql --db --quiet",
@@ -79,10 +79,11 @@ MORE = {
     "schema learn": "--sql --db --rho --dictionary --quantile --neighbours --ledger --dataset --transcript "
     "--certificate --no-certificate --check --misfits --quiet",
     "plan": "--rho --neighbours --set --public-table --public-source --memory",
-    "synthesize": "--sql --db --check --misfits --croissant --quiet --public-table --public-source --memory",
-    "link": "--rho --parent-share --parent-mechanism --child-mechanism --parents --expected-parents "
+    "synthesize": "--sql --db --check --misfits --croissant --details --quiet --public-table --public-source --memory",
+    "link": "--sql --db --rho --parent-share --parent-mechanism --child-mechanism --parents --expected-parents "
     "--expected-children --transcript --seed --certificate --no-certificate --check --misfits --quiet",
-    "resume": "--sql --db -o --rows --model --certificate --no-certificate --croissant --seed --quiet --memory",
+    "resume": "--sql --db -o --rows --model --certificate --no-certificate --croissant --seed --details --quiet "
+    "--memory",
     "answers": "--quiet",
     "sample": "--where-file --quiet",
     "report": "--quiet",
@@ -167,8 +168,8 @@ def options_offered(command: str) -> set[str]:
 
 
 def commands_shown(*group: str) -> set[str]:
-    listed = lapwing(*group, "--help").out.partition("Commands:\n")[2].partition("\n\n")[0]
-    return {line.split()[0] for line in listed.splitlines()}
+    listed = lapwing(*group, "--help").out.partition("Options:\n")[2].partition("\n\n")[2]
+    return set(re.findall(r"^  ([a-z]+)  ", listed, re.MULTILINE))
 
 
 @pytest.mark.parametrize("command", [command for command, (_, built) in CONTRACT.items() if built])

@@ -6,6 +6,9 @@ import os
 import pytest
 
 from helpers.command import lapwing
+from lapwing.cli.looking import is_remembered, remember
+from lapwing.rows.elsewhere import Query
+from lapwing.schema.schemas import Schema
 
 HEADER = ["id", "charges", "age", "share", "seen", "town", "smokes"]
 ROW = ["1", "9715", "62.8", "0.5", "2020-12-31", "Köln", "true"]
@@ -121,6 +124,22 @@ def test_a_look_is_recommended_by_name_until_one_was_taken_and_the_file_is_chang
     assert command in synthesize().err
     assert synthesize("--check").status == 0
     assert command not in synthesize().err
+
+
+def test_a_look_at_an_address_counts_with_any_user_and_password_and_for_that_schema_and_table_alone(place):
+    schema, other = Schema.from_dict({"fields": FIELDS}), Schema.from_dict({"fields": FIELDS[1:]})
+    query, url = "select * from people", "postgresql://{}@host:1/people?sslmode=require&password=abc"
+
+    remember([Query(query, url.format("me:secret"))], schema)
+    remember(["s3://bucket/people.parquet"], schema)
+
+    assert is_remembered([Query(query, url.format("you"))], schema)
+    assert is_remembered(["s3://bucket/people.parquet"], schema)
+    assert not is_remembered([Query(query, url.format("you"))], other)
+    assert not is_remembered([Query(query + " where age > 1", url.format("you"))], schema)
+    assert not is_remembered([Query(query, url.format("you").replace("host:1", "host:2"))], schema)
+    assert not is_remembered(["s3://bucket/others.parquet"], schema)
+    assert not is_remembered(["-"], schema)
 
 
 def test_learn_looks_first_too(place):

@@ -57,6 +57,23 @@ def test_the_summary_says_what_was_spent_where_the_files_are_and_what_is_missing
         assert said.err.count(part) == 1, part
 
 
+def test_four_lines_say_what_matters_and_details_say_the_rest(place):
+    init_ledger()
+    lapwing("schema", "check", "s.json", "data.parquet")
+    command = ["--mechanism", "independent", "--ledger", "budget.db", "--model", "m.lapwing"]
+
+    short, long = synthesize(*command, epsilon="1"), synthesize(*command, "--details", epsilon="1")
+
+    lines = [line.removeprefix("lapwing: ") for line in short.err.splitlines()]
+    warnings = [line for line in lines if line.startswith("Warning: ")]
+    assert [line.split()[0] for line in lines if line not in warnings] == ["Protected:", "Cost:", "Recorded", "rows:"]
+    assert lines[-1] == "rows: out.csv, model: m.lapwing, certificate: out.csv.certificate.json"
+    assert "The model stands for" not in short.err
+    told = json.loads(Path("out.csv.certificate.json").read_text())
+    assert f"The model stands for {told['released_rows']} rows" in long.err
+    assert [f"Warning: {each}" for each in told["warnings"]] == warnings
+
+
 @pytest.mark.parametrize(
     ("columns", "rows", "epsilon", "mechanism", "hints"),
     [
@@ -77,7 +94,7 @@ def test_a_delta_is_suggested_only_where_it_would_help_and_with_the_noise_of_the
     )
     pl.DataFrame({"person": [1, 2]} | {field["name"]: [True, False] for field in fields}).write_parquet("data.parquet")
 
-    said = synthesize("--rows", "1", "--mechanism", mechanism, epsilon=str(epsilon))
+    said = synthesize("--rows", "1", "--mechanism", mechanism, "--details", epsilon=str(epsilon))
     noise = json.loads(Path("out.csv.certificate.json").read_text())["costs"][0]["noise"]
     gaussian = rows * (columns / (2 * float(requested_budget(epsilon=1, delta="1e-9").rho))) ** 0.5
 
@@ -92,7 +109,7 @@ def test_the_default_says_once_what_a_delta_gains(place, more, hints):
     Path("s.json").write_text(json.dumps({"fields": fields}))
     pl.DataFrame({field["name"]: [True, False] * 2000 for field in fields}).write_parquet("data.parquet")
 
-    said = synthesize("--rows", "1", "--set", "particles=64", *more)
+    said = synthesize("--rows", "1", "--set", "particles=64", "--details", *more)
 
     assert said.status == 0, said.err
     assert said.err.count("noise per count of the first table would fall from sd ") == hints
@@ -102,7 +119,7 @@ def test_a_delta_and_a_ledger_leave_nothing_to_note(place):
     init_ledger()
 
     said = synthesize("--delta", "1e-9", "--ledger", "budget.db")
-    paid = synthesize("--ledger", "budget.db", "--dataset", "people")
+    paid = synthesize("--details", "--ledger", "budget.db", "--dataset", "people")
 
     assert "kept in pure epsilon" in said.error
     assert paid.status == 0, paid.err
@@ -111,7 +128,7 @@ def test_a_delta_and_a_ledger_leave_nothing_to_note(place):
 
 
 def _rho_arguments():
-    return ["synthesize", "data.parquet", "--schema", "s.json", "--rho", "0.1", "-o", "r.csv"]
+    return ["synthesize", "data.parquet", "--schema", "s.json", "--rho", "0.1", "-o", "r.csv", "--details"]
 
 
 def test_quiet_says_nothing(place):
@@ -290,13 +307,24 @@ def test_the_demo_writes_its_files_and_says_what_was_spent(place):
     said = lapwing("demo")
 
     assert (said.status, said.out) == (0, "")
-    assert names(Path("lapwing-demo")) == ["adult.lapwing", "adult.parquet", "adult.parquet.certificate.json"]
+    files = ["adult.lapwing", "adult.parquet", "adult.parquet.certificate.json", "adult.report.html"]
+    assert names(Path("lapwing-demo")) == files
     assert "Female" in said.err
     assert "lapwing: age  sex" in said.err
     assert said.err.splitlines()[-1].startswith("lapwing: Now your own file: `lapwing start FILE`")
     echoed = [line for line in said.err.splitlines() if not line.startswith("lapwing: ")]
-    assert [line.split()[:3] for line in echoed] == [["$", "lapwing", "synthesize"], ["$", "lapwing", "query"]]
+    assert [line.split()[2] for line in echoed] == ["synthesize", "query", "report"]
     assert lapwing("demo", "-o", "lapwing-demo", "--quiet").err == ""
+
+
+def test_the_demo_does_without_a_report_where_the_extra_is_missing(place, monkeypatch):
+    monkeypatch.setitem(sys.modules, "altair", None)
+
+    said = lapwing("demo")
+
+    assert said.status == 0
+    assert "No report: a report needs altair; run " in said.err
+    assert not Path("lapwing-demo/adult.report.html").exists()
 
 
 LIMITED = """

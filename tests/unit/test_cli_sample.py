@@ -84,7 +84,7 @@ def test_files_of_conditions_that_do_not_fit_are_refused(model, more, says):
         (["-o", "a.txt"], "must end in"),
         (["--where", "sex"], "col=value"),
         (["--where", "sex=x"], "no category of column 'sex'"),
-        (["--where", "sex=FF"], "did you mean f?"),
+        (["--where", "sex=FF"], 'choose one of "f", "m"'),
         (["--where", "height=3"], 'no column "height"; columns: age, sex, day'),
         (["--where", "age=30.."], "a range needs both ends, got age=30..;"),
         (["--where", "day=..2020-05-01"], "a range needs both ends"),

@@ -129,7 +129,7 @@ def test_a_schema_that_cannot_be_written_is_told_with_the_transcript_that_has_th
     [
         (["--epsilon", "1"], "needs a delta"),
         (["--epsilon", "1", "--rho", "1"], "exactly one of epsilon and rho"),
-        (["--epsilon", "1", "--fields", "agee"], 'close matches or first names are "age"'),
+        (["--epsilon", "1", "--fields", "agee"], 'did you mean "age"?'),
         (["--epsilon", "1", "--fields", ","], 'no field is called ","'),
         (["--epsilon", "1", "--fields", "flag"], "a boolean is true or false"),
         (["--epsilon", "1", "--dictionary", "town"], "must be FIELD=FILE"),

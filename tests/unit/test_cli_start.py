@@ -1,19 +1,24 @@
 """`lapwing start`: a stranger's file becomes an evaluated release by answers alone, and goes on where it stopped."""
 
+import contextlib
 import io
 import json
 import random
 
+import openpyxl
+import pandas as pd
 import polars as pl
+import pyreadstat
 import pytest
 
+from helpers import databases
 from helpers.command import lapwing
 from lapwing.schema.catalogue import catalogue
 from lapwing.schema.schemas import Schema
 
 HEADER = "Nr;Geschlecht;Alter;Größe;Kosten;Aufnahme;Ort;geheilt;Notiz"
 ANSWERS = ["y", "id", "w, m", "", "", "0..100000", "2010-01-01..2025-12-31", "buy", "ja, nein, k.A.", "drop", "y"]
-PAID = ["50", "1e-9", "100", "n"]  # far above noise
+PAID = ["50", "1e-9", "100", "y"]  # far above noise
 
 
 def decimal(number, digits=1):
@@ -38,9 +43,9 @@ def place(tmp_path, monkeypatch):
     return tmp_path
 
 
-def start(monkeypatch, *answers):
+def start(monkeypatch, *answers, table=("patients.csv",)):
     monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{answer}\n" for answer in answers)))
-    return lapwing("start", "patients.csv")
+    return lapwing("start", *table)
 
 
 def test_a_stranger_s_file_becomes_a_release_by_answers_alone(place, monkeypatch):
@@ -61,12 +66,97 @@ def test_a_stranger_s_file_becomes_a_release_by_answers_alone(place, monkeypatch
     assert json.loads((place / "patients.synthetic.csv.certificate.json").read_text())["ledger"] is not None
     assert "spent         epsilon 0 " not in lapwing("ledger", "show", "--ledger", "patients.budget.db").out
     assert (place / "patients.report.html").exists()
+    assert (place / "patients.evaluation.html").exists()
 
     # Each step shows the plain command that does the same.
     shown = [line.removeprefix("$ lapwing ").split()[:2] for line in said.err.splitlines() if line.startswith("$ ")]
     assert [each[0] if each[0] not in ("schema", "ledger") else " ".join(each) for each in shown] == [
-        *("schema draft", "schema check", "ledger init", "schema learn", "synthesize", "report"),
+        *("schema draft", "schema check", "ledger init", "schema learn", "synthesize", "report", "evaluate"),
     ]
+
+
+STUDY = {"id": "F8.0", "sex": "F8.0", "edu": "F8.0", "age": "F8.0"}
+
+
+def study(rows=300):
+    rng = random.Random(1)
+    draw = {"sex": (1, 2), "edu": (1, 2, 3, 9), "age": range(18, 90)}
+    return pd.DataFrame({"id": range(rows), **{name: rng.choices(each, k=rows) for name, each in draw.items()}})
+
+
+def test_a_code_book_is_taken_by_name_and_its_columns_are_not_asked_for(place, monkeypatch):
+    labels = {"sex": {1: "male", 2: "female"}, "edu": {1: "low", 2: "mid", 3: "high", 9: "refused"}}
+    pyreadstat.write_sav(
+        study(),
+        place / "study.sav",
+        variable_value_labels=labels,
+        missing_ranges={"edu": [9]},
+        variable_measure={"sex": "nominal"},  # of edu it is not known whether its codes are all that occur
+        variable_format=STUDY,
+    )
+
+    said = start(
+        monkeypatch, "y", "y", "id", "codes", "18..99", "y", *PAID[:2], "300", "y", "100", "y", table=["study.sav"]
+    )
+
+    assert said.status == 0, said.err
+    assert "Is the code book in study.sav public" in said.out
+    assert "code book: 1 = male; 2 = female" in said.err
+    assert "code book: 1 = low; 2 = mid; 3 = high; missing: 9" in said.err
+    schema = Schema.load("study.schema.json")
+    found = [(each.name, each.categories, each.missing_values, each.provenance) for each in schema.columns]
+    assert found == [
+        ("sex", (1, 2), ("",), "public"),
+        ("edu", (1, 2, 3), ("", "9"), "public"),
+        ("age", None, ("",), "public"),
+    ]
+    assert (place / "study.evaluation.html").exists()
+
+
+def test_a_code_book_that_is_not_public_is_not_taken(place, monkeypatch):
+    pyreadstat.write_sav(study(), place / "study.sav", variable_value_labels={"sex": {1: "male", 2: "female"}})
+
+    start(monkeypatch, "n", "y", "id", "1, 2", "1, 2, 3, 9", "18..99", table=["study.sav"])
+
+    described = Schema.load("study.schema.json")
+    assert [each.description for each in described.fields] == [""] * 4
+    assert described.field("sex").categories == (1, 2)
+
+
+@contextlib.contextmanager
+def in_workbook(place):
+    book = openpyxl.Workbook()
+    for row in [["id", "sex", "edu", "age"], *study().to_numpy().tolist()]:
+        book.active.append(row)
+    book.save(place / "study.xlsx")
+    yield ["study.xlsx"], "study"
+
+
+@contextlib.contextmanager
+def in_postgres(_):
+    with databases.postgres() as url:
+        values = ", ".join(str(tuple(row)) for row in study().to_numpy().tolist())
+        databases.run(
+            url, "CREATE TABLE study (id int, sex int, edu int, age int)", f"INSERT INTO study VALUES {values}"
+        )
+        yield ["--sql", "select * from study", "--db", url], "table"
+
+
+@pytest.mark.parametrize("kept", [in_workbook, in_postgres])
+def test_workbooks_and_databases_are_started_with_too(place, monkeypatch, kept):
+    answers = ["y", "id", "1, 2", "1, 2, 3", "18..99", "y", *PAID[:2], "300", "y", "100", "y"]
+    with kept(place) as (table, name):
+        said = start(monkeypatch, *answers, table=table)
+
+    assert said.status == 0, said.err
+    assert pl.read_csv(f"{name}.synthetic.csv").columns == ["id", "sex", "edu", "age"]
+    assert databases.PASSWORD not in said.out + said.err
+    assert not [
+        each for each in place.rglob("*") if each.is_file() and databases.PASSWORD.encode() in each.read_bytes()
+    ]
+    for made in ("schema.json", "budget.db", "lapwing", "report.html", "evaluation.html"):
+        assert (place / f"{name}.{made}").exists()
+    assert "Not looked at yet" not in said.err
 
 
 def test_what_was_answered_is_kept_where_a_start_is_left(place, monkeypatch):

@@ -283,7 +283,7 @@ def test_the_command_writes_it_before_the_certificate_that_it_names(tmp_path, mo
     )
 
     assert done.status == 0, done.err
-    assert "It has no license, url or creator, which Croissant asks for" in done.err + done.out
+    assert "The Croissant file has no license, url or creator, which Croissant asks for" in done.err + done.out
     assert [name for name in order if not name.startswith(".")] == [
         "m.lapwing",
         "rows.csv",

@@ -179,7 +179,7 @@ def test_a_table_without_rows_is_refused(which):
 def test_without_scikit_learn_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.neighbors", None)
 
-    with pytest.raises(LapwingError, match=r'pip install "lapwing\[report\]"'):
+    with pytest.raises(LapwingError, match=r'pip install .*\[report\]"'):
         compare(drawn(1), drawn(4))
 
 

@@ -1,7 +1,9 @@
 """Files of linked tables: saved releases, which strangers may have written, and those of `lapwing link`."""
 
+import contextlib
 import json
 import re
+import sqlite3
 import zipfile
 
 import polars as pl
@@ -84,6 +86,30 @@ def test_link_writes_both_tables_model_and_certificate(tmp_path):
     assert "Not kept: what siblings have to do with each other" in said.err
     assert told["written_rows"] == [drawn.height, people.height] == [40, people.height]
     assert drawn.equals(lw.load_linked(tmp_path / "M.lapwing").sample(40, seed=3)[0])
+
+
+def test_link_takes_a_query_for_each_table_and_remembers_the_look_at_both(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with contextlib.closing(sqlite3.connect(tmp_path / "homes.db")) as connection, connection:
+        for name, table in zip(("homes", "people"), tables(60), strict=True):
+            names = ", ".join(table.columns)
+            connection.execute(f"CREATE TABLE {name} ({names})")
+            marks = ", ".join("?" * table.width)
+            connection.executemany(f"INSERT INTO {name} VALUES ({marks})", table.rows())
+    (tmp_path / "L.json").write_text(json.dumps(SCHEMA))
+    given = ["--sql", "select * from homes", "--sql", "select * from people", "--db", f"sqlite:///{tmp_path}/homes.db"]
+    output = ["-o", tmp_path / "P.csv", tmp_path / "C.csv"]
+    link = ["link", *given, "--schema", tmp_path / "L.json", "--epsilon", "9", *output]
+
+    before, look = lapwing(*link), lapwing("schema", "check", tmp_path / "L.json", *given)
+    after = lapwing(*link)
+
+    assert (before.status, look.status, after.status) == (0, 0, 0), before.err + look.err + after.err
+    assert "L.json --sql QUERY --sql QUERY --db URL` shows which cells fit nothing" in before.err
+    assert "Not looked at yet" not in after.err
+    assert pl.read_csv(tmp_path / "P.csv").height > 0
+    one = lapwing("link", *given[:2], *given[4:], *link[7:])
+    assert "link takes two tables, got 1; give PARENT and CHILD, or --sql twice and --db" in one.error
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from lapwing.version import install_command
+
 # One process tries all, each library blocked as Python blocks a module: by None in its place.
 PROGRAM = """
 import json, sys
@@ -53,6 +55,46 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
 def test_the_error_is_one_line_that_names_the_extra(library, said):
     message, code = said[library]
 
-    assert f"lapwing[{EXTRAS[library]}]" in message
+    assert message.endswith(f" run {install_command(EXTRAS[library])}")
     assert code == "LW701"
     assert "\n" not in message
+
+
+PIPX, UV = "pipx_metadata.json", "uv-receipt.toml"
+SOURCES = {
+    "an index": ({}, '"lapwing[report]"'),
+    "a folder": ({"url": "file:///a/b", "dir_info": {}}, '"/a/b[report]"'),
+    "a folder that is worked on": ({"url": "file:///a/b%20c", "dir_info": {"editable": True}}, '-e "/a/b c[report]"'),
+    "a wheel": ({"url": "file:///a/lapwing.whl", "archive_info": {}}, '"/a/lapwing.whl[report]"'),
+    "git": ({"url": "https://h/l", "vcs_info": {"vcs": "git"}}, '"lapwing[report] @ git+https://h/l"'),
+}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize(
+    ("mark", "tool"), [(PIPX, "pipx install --force"), (UV, "uv tool install"), ("", "bin/python -m pip install")]
+)
+def test_the_hint_is_by_the_tool_and_the_source_of_the_installation(source, mark, tool, tmp_path, monkeypatch):
+    origin, target = SOURCES[source]
+    about = tmp_path / "site" / "lapwing-0.1.0.dist-info"
+    about.mkdir(parents=True)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: lapwing\nVersion: 0.1.0\n")
+    if origin:
+        (about / "direct_url.json").write_text(json.dumps(origin))
+    if mark:
+        (tmp_path / mark).write_text("")
+    monkeypatch.syspath_prepend(about.parent)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "bin" / "python"))
+
+    assert install_command("report").endswith(f"{tool} {target}")
+
+
+def test_pip_is_called_so_where_it_is_that_of_the_environment(tmp_path, monkeypatch):
+    for name in ("pip", "python"):
+        (tmp_path / name).write_text("")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+
+    assert install_command("yaml").startswith("pip install ")

@@ -18,6 +18,7 @@ from lapwing.mechanisms.registry import registration_named
 from lapwing.model.accuracy import Accuracy
 from lapwing.release.release import Release
 from lapwing.schema.schemas import Schema
+from lapwing.version import install_command
 
 HOSTILE = "</script><script>alert(1)</script>"
 NOTHING = Accuracy(statements=(), marginals=(), effective_rows=1.0, kappa=None)
@@ -99,7 +100,7 @@ def test_the_command_names_the_extra_that_is_missing(tmp_path, monkeypatch):
 
     said = lapwing("report", tmp_path / "m.lapwing", "-o", tmp_path / "r.html")
 
-    assert said.error == 'a report needs altair; install it with: pip install "lapwing[report]"'
+    assert said.error == f"a report needs altair; run {install_command('report')}"
     assert not (tmp_path / "r.html").exists()
 
 

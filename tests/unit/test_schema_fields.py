@@ -113,7 +113,7 @@ def listed(kind: str, *categories: object, **more: Any) -> dict[str, Any]:
         (age(categoriesOrdered=True), "categoriesOrdered needs categories"),
         (listed("string", "a", categoriesOrdered=1), "categoriesOrdered must be true or false, got 1"),
         (listed("string", "a", constraints={"enum": ["a", "b"]}), "categories and enum list different values"),
-        (age(description=5), "the description must be a text"),
+        (age(description=5), "description must be a text, got 5"),
         (bounded("date", "2010-01-01", "2010-01-02", format="%d/%m"), "must name the year, the month and the day"),
         (bounded("date", "2010-01-01", "2010-01-02", format="%Y-%m-%d %H"), "must name no hour; use type datetime"),
         (bounded("datetime", "2010-01-01", "2010-01-02", format="%Y-%m-%d"), "must name the hour"),

@@ -65,7 +65,7 @@ def test_the_privacy_unit_is_read() -> None:
 def test_an_unknown_field_is_answered_with_close_matches() -> None:
     schema = Schema.load(table())
 
-    with pytest.raises(SchemaError, match='no field is called "agge"; close matches or first names are "age"'):
+    with pytest.raises(SchemaError, match=r'no field is called "agge"; did you mean "age"\?'):
         schema.field("agge")
 
 
@@ -102,7 +102,7 @@ def test_a_broken_rule_of_the_table_is_named(source: Any, rule: str, tmp_path: P
 @pytest.mark.parametrize(
     ("content", "rule"),
     [
-        (b"", "is not JSON: expecting value at line 1 column 1; correct it there"),
+        (b"", "is not JSON: expecting value at line 1 column 1; a schema begins with {"),
         (b'{"name": "\xff"}', "is not UTF-8 text"),
         (b'{"fields": [], "fields": []}', 'has the key "fields" twice in one object'),
         (b'{"fields": NaN}', "holds NaN"),
@@ -110,6 +110,11 @@ def test_a_broken_rule_of_the_table_is_named(source: Any, rule: str, tmp_path: P
         (b'{"fields": ' + b"9" * 5000 + b"}", "thousands of digits"),
         (b"[" * 10**5, "nested too deeply"),
         (b"null", "must be an object with keys, got null"),
+        (b"age,sex\n", "a table is given as DATA, and `lapwing schema draft` makes a schema of one"),
+        (b'{"fields": [\n {"name": "age",}]}', "; remove the comma before the closing bracket"),
+        (b"{'fields': []}", "at line 1 column 2; write \" in place of '"),
+        (b'{"fields": [', "the file ends too early: close what is open there"),
+        (b'{"fields": [] "name": 1}', "at line 1 column 15; correct it there"),
     ],
 )
 def test_a_broken_file_is_one_clear_sentence(content: bytes, rule: str, tmp_path: Path) -> None:

@@ -191,7 +191,7 @@ def test_backticks_and_words_inside_quotes_are_left_alone():
     [
         ("age", "a statistic lies in [-1, 1], but this one can go from 0 to 120; divide it by 120"),
         ("age / 120 - 2", "a statistic lies in [-1, 1], but this one can go from -2 to 0; divide it by 2"),
-        ("ag > 3", 'the schema: no field is called "ag"; close matches or first names are "age"'),
+        ("ag > 3", 'the schema: no field is called "ag"; did you mean "age"'),
         ("id > 3", 'column "id" is an identifier, which is not modelled; name another'),
         ("sex == 'female'", 'column "sex" must be one of its categories, got "female"; did you mean "Female"'),
         ("sex / 2", 'column "sex" holds string values, no numbers; compare it with a constant'),

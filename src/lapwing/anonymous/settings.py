@@ -56,5 +56,7 @@ class Settings:
 
 def _whole(name: str, value: object, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ParameterError(f"{name} must be a whole number of at least {least}, got {told(value)}", code="LW302")
+        raise ParameterError(
+            f"{name} must be a whole number of at least {least}, got {told(value)}; give one such as 10", code="LW302"
+        )
     return int(value)

@@ -52,7 +52,7 @@ def recommendation(
         return ""
     if is_remembered(data, schema):
         return ""
-    command = " ".join(["lapwing schema check", str(named), *(word for each in data for word in words_of(each))])
+    command = " ".join(["lapwing schema check", str(named), *words_of(*data)])
     return f"Not looked at yet: `{command}` shows which cells fit nothing, free and for your eyes; so does --check."
 
 
@@ -86,7 +86,8 @@ def _share(text: str) -> float:
     return found
 
 
-# -- Which tables were looked at. Digests of public things: the schema, paths and the times of their last change.
+# -- Which tables were looked at. Digests of public things: the schema, and paths with the times of their last change,
+# or, where no time is known, queries and addresses: without user and password, as a digest may be guessed.
 
 
 def remember(data: Sequence[object], schema: "Schema | LinkedSchema") -> None:
@@ -119,19 +120,32 @@ def _place() -> Path:
 
 
 def _digest(data: Sequence[object], schema: "Schema | LinkedSchema") -> str | None:
-    """Return what names tables as they are now under a schema; None for tables that are no files."""
-    from lapwing.rows.elsewhere import addresses  # noqa: PLC0415
-    from lapwing.rows.files import find_files  # noqa: PLC0415
-
-    if not all(isinstance(each, str | os.PathLike) and not addresses([each]) for each in data):
-        return None
-    try:
-        stamps = [
-            (str(path.resolve()), path.stat().st_mtime_ns)
-            for each in data
-            for path in find_files(each)  # type: ignore[arg-type]
-        ]
-    except OSError:
+    """Return what names tables as they are now under a schema; None for tables that have no name."""
+    stamps = [_stamp(each) for each in data]
+    if None in stamps:
         return None
     described = json.dumps(schema.to_dict(), sort_keys=True)
     return hashlib.sha256(repr((described, stamps)).encode()).hexdigest()
+
+
+def _stamp(table: object) -> tuple[object, ...] | None:
+    """Return what names one table: files with the times of their last change, or a query or address."""
+    from lapwing.rows.elsewhere import Query, addresses, database_file, place_of, told_address  # noqa: PLC0415
+    from lapwing.rows.files import find_files  # noqa: PLC0415
+
+    query: tuple[str, ...] = ()
+    if isinstance(table, Query):
+        query, file = (table.sql,), database_file(table)
+        if file is None:
+            return (*query, place_of(table))
+        paths = [file]
+    elif not isinstance(table, str | os.PathLike) or table == "-":
+        return None
+    elif found := addresses([table]):
+        return ("address", told_address(found[0]))
+    else:
+        paths = find_files(table)
+    try:
+        return (*query, *((str(path.resolve()), path.stat().st_mtime_ns) for path in paths))
+    except OSError:
+        return None

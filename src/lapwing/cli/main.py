@@ -8,9 +8,10 @@ import traceback
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from lapwing.cli.commands.anonymize import anonymize
 from lapwing.cli.commands.audit import audit
@@ -34,15 +35,30 @@ from lapwing.cli.console import (
     interrupt_at_termination,
     note,
 )
+from lapwing.cli.examples import examples
 from lapwing.errors import LapwingError, LapwingWarning
 from lapwing.kernel.room.begun import followed_runs
 from lapwing.version import VERSION, code_fingerprint
 
 _PACKAGE = Path(__file__).resolve().parents[1]
+_SHORT = 90
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
+
+
+class _Panels(TyperGroup):
+    """Lists commands by what they are for, in plain text, as typer does in colours alone."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002 - typer has its own click
+        """Write a section for each panel."""
+        for panel in _PANELS:
+            with formatter.section(panel):
+                inside = [each for each in self.commands.values() if getattr(each, "rich_help_panel", None) == panel]
+                formatter.write_dl([(each.name, each.get_short_help_str(_SHORT)) for each in inside])
+
 
 app = typer.Typer(
     name="lapwing",
+    cls=_Panels,
     help="Make differentially private synthetic data from a private table.",
     epilog="Exit status: 0 done, 1 refused or failed (one line on stderr), 2 wrong usage, 130 interrupted (Ctrl-C), "
     "143 terminated.",
@@ -51,28 +67,26 @@ app = typer.Typer(
     context_settings={"max_content_width": 120},
     invoke_without_command=True,
 )
-for command in (
-    start,
-    demo,
-    mechanisms,
-    explain,
-    plan,
-    synthesize,
-    link,
-    resume,
-    sample,
-    query,
-    answers,
-    report,
-    evaluate,
-    anonymize,
-):
-    app.command()(command)
-app.command()(audit)
-schema_app.command()(convert)
-schema_app.command(context_settings={"allow_extra_args": True})(learn)  # names after --fields
-app.add_typer(schema_app)
-app.add_typer(ledger_app)
+_PANELS = {
+    "Start": (start, demo, mechanisms, explain),
+    "Schemas": (schema_app,),
+    "Budget": (ledger_app,),
+    "Release": (plan, synthesize, link, resume),
+    "Use a release": (sample, query, answers, report),
+    "Internal, never publish": (evaluate,),
+    "Beside releases": (anonymize, audit),
+}
+schema_app.command(epilog=examples("schema convert"))(convert)
+schema_app.command(
+    epilog=examples("schema learn"),
+    context_settings={"allow_extra_args": True},  # names after --fields
+)(learn)
+for panel, commands in _PANELS.items():
+    for command in commands:
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, rich_help_panel=panel)
+        else:
+            app.command(epilog=examples(command.__name__), rich_help_panel=panel)(command)
 
 
 @app.callback()
@@ -171,6 +185,11 @@ def _verdict(error: Exception | KeyboardInterrupt) -> tuple[str, str, int]:
 def _usage(error: Exception) -> str:
     """Return what is wrong with the command line, and where help is."""
     said = " ".join(str(error.format_message()).split()).rstrip(".")  # type: ignore[attr-defined]
+    said = said.removeprefix("Invalid value: ").replace(": Value error, ", ": ")
+    wrong = getattr(error, "option_name", None)
+    if wrong is not None and " (Possible options: " in said:
+        near = [each for each in error.possibilities or () if each.startswith(wrong)]  # type: ignore[attr-defined]
+        said = said.partition(" (Possible options: ")[0] + (f"; did you mean {' or '.join(near)}?" if near else "")
     if said.startswith("Missing option '--schema'"):
         said += ", which describes the table; `lapwing start DATA` asks for it, `lapwing schema draft DATA` drafts it"
     context = getattr(error, "ctx", None)

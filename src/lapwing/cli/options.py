@@ -129,6 +129,7 @@ MendedSchema = Annotated[
     Path | None,
     option("--schema", "S", "A mended schema, for a release that ended because too many cells fit nothing."),
 ]
+Details = Annotated[bool, flag("--details", "Say all that the certificate says, and what a delta would gain.")]
 Quiet = Annotated[bool, flag("--quiet", "Show only warnings and errors.")]
 Model = Annotated[Path, argument("M.lapwing", "A saved model.")]
 

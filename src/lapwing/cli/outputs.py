@@ -32,8 +32,8 @@ _UNRECORDED = (
     "No --ledger: this release is recorded nowhere, and nothing adds up what is spent; see `lapwing ledger init`."
 )
 _ASKED_FOR = (
-    "It has no license, url or creator, which Croissant asks for: write them in, or give them in Python, "
-    "release.to_croissant(..., about={...})."
+    "The Croissant file has no license, url or creator, which Croissant asks for: write them in, or give them in "
+    "Python, release.to_croissant(..., about={...})."
 )
 
 
@@ -274,16 +274,27 @@ def resume_line(
     return f"the answers are kept: `{command}` finishes free of charge"
 
 
-def summarize(release: "Release", targets: Targets, say: Say) -> None:
-    """Say what was spent and where the files are."""
-    for line in release.certificate.text().splitlines():
+def summarize(release: "Release", targets: Targets, say: Say, *, details: bool) -> None:
+    """Say what is protected, what was spent, where that is recorded, and where the files are; warnings in any case.
+
+    details: whether to say all that the certificate says.
+    """
+    lines = release.certificate.text().splitlines()
+    if not details:
+        cost = next(place for place, line in enumerate(lines) if line.startswith("Cost: "))
+        told = [line for line in lines if line.startswith(("Recorded in", "Warning: "))]
+        lines = [" ".join(lines[:cost]), lines[cost], *told]
+    for line in lines:
         say(_UNRECORDED if release.certificate.ledger is None and line.startswith("Recorded in") else line)
-    if targets.rows != STANDARD_OUTPUT:
-        say(f"rows: {targets.rows}{os.sep if targets.has_folder else ''}")
-    if targets.model is not None:
-        say(f"model: {targets.model}")
     if targets.croissant is not None:
-        say(f"Croissant: {targets.croissant}")
         say(_ASKED_FOR)
-    if targets.certificate is not None:
-        say(f"certificate: {targets.certificate}")
+    rows = None if targets.rows == STANDARD_OUTPUT else f"{targets.rows}{os.sep if targets.has_folder else ''}"
+    named = {
+        "rows": rows,
+        "model": targets.model,
+        "Croissant": targets.croissant,
+        "certificate": targets.certificate,
+    }
+    files = [f"{what}: {file}" for what, file in named.items() if file is not None]
+    if files:
+        say(", ".join(files))

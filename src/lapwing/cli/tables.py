@@ -1,5 +1,6 @@
 """The private table of a command: a path, or a query of a database."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,6 +24,9 @@ Data = Annotated[
     ),
 ]
 Sql = Annotated[str | None, option("--sql", "QUERY", "Instead of DATA: a query of --db.")]
+Sqls = Annotated[
+    list[str], option("--sql", "QUERY", "Instead of PARENT and CHILD: a query of --db for each, in this order.")
+]
 Database = Annotated[
     str | None,
     option("--db", "URL", "postgresql://USER@HOST/NAME, sqlite:///FILE or duckdb:///FILE."),
@@ -39,16 +43,25 @@ def given_table(data: str | None, sql: str | None, db: str | None, context: type
 
 def optional_table(data: str | None, sql: str | None, db: str | None, context: typer.Context) -> "Table | None":
     """Return the private table that a command line gives, if it gives one; addresses of no use are refused at once."""
+    return next(iter(optional_tables((data,), [] if sql is None else [sql], db, context)), None)
+
+
+def optional_tables(
+    paths: Sequence[str | None], sql: Sequence[str], db: str | None, context: typer.Context
+) -> "list[Table]":
+    """Return the private tables that a command line gives, by paths or by queries of one database."""
     from lapwing.rows.elsewhere import Query, addresses  # noqa: PLC0415
 
-    if (sql is None) != (db is None):
+    given = [path for path in paths if path is not None]
+    if bool(sql) != (db is not None):
         raise misuse("--sql and --db go together; give both, or DATA alone", context, code="LW316")
-    if sql is None or db is None:
-        addresses([] if data is None else [data])
-        return data
-    if data is not None:
+    if db is None:
+        for path in given:
+            addresses([path])
+        return list(given)
+    if given:
         raise misuse("the private table is given twice; give DATA, or --sql and --db", context, code="LW316")
-    return Query(sql, db)
+    return [Query(each, db) for each in sql]
 
 
 def file_of(table: "Table | None") -> Path | None:
@@ -82,10 +95,15 @@ def default_file(table: "Table", ending: str) -> Path:
     return Path(f"{'table' if file is None else stem_of(file)}.{ending}")
 
 
-def words_of(table: "Table | Path") -> list[str]:
-    """Return the words of a command line that give a private table; what may hold a password is not told."""
+def given_words(table: "Table") -> list[str]:
+    """Return the words of a command line that give a private table, for a command that runs in this process."""
+    return [table] if isinstance(table, str) else ["--sql", table.sql, "--db", table.url]
+
+
+def words_of(*tables: "Table | Path") -> list[str]:
+    """Return the words of a command line that give private tables; what may hold a password is not told."""
     from lapwing.rows.elsewhere import addresses  # noqa: PLC0415
 
-    if isinstance(table, str | Path):
-        return ["DATA"] if addresses([table]) else [str(table)]
-    return ["--sql", "QUERY", "--db", "URL"]
+    if all(isinstance(table, str | Path) for table in tables):
+        return ["DATA" if addresses([table]) else str(table) for table in tables]
+    return [*(word for _ in tables for word in ("--sql", "QUERY")), "--db", "URL"]

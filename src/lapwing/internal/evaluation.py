@@ -41,6 +41,7 @@ from lapwing.rows.out.outputs import write_whole
 from lapwing.rows.source import all_codes, coded_table
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
+from lapwing.version import install_command
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -251,7 +252,7 @@ def _disclosure(
 ) -> tuple[Disclosure | None, list[str]]:
     """Return the sanity checks of disclosure, or why there are none."""
     if not _can_learn():
-        return None, ['disclosure and detection_auc need scikit-learn; install it with: pip install "lapwing[report]"']
+        return None, [f"disclosure and detection_auc need scikit-learn; run {install_command('report')}"]
     return compare_disclosure(rows, others, schema, holdout_codes=apart, rng=rng), []
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import polars as pl
 
@@ -21,6 +21,7 @@ from lapwing.errors import DataError, ParameterError
 from lapwing.rows.cells import texts
 from lapwing.rows.guard import guarded
 from lapwing.schema.scalars import quote
+from lapwing.version import install_command
 
 if TYPE_CHECKING:
     import duckdb
@@ -32,6 +33,7 @@ _FAILED: Final = "the query cannot be run; try it in the database's own shell, w
 _ADDRESS: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+")  # pathlib makes one slash of two
 _STORES: Final = ("s3", "gs", "az", "https")
 _FETCHED: Final = 2**16
+_PLACES: Final = ("host", "hostaddr", "port", "dbname", "service")
 
 
 @dataclass(frozen=True, repr=False)
@@ -106,6 +108,17 @@ def database_file(query: Query) -> Path | None:
     return Path(file) if slashes and _scheme(query.url) in ("sqlite", "duckdb") else None
 
 
+def place_of(query: Query) -> str:
+    """Return the host and the name of a query's database: no user, password or other setting.
+
+    >>> place_of(Query("select 1", "postgresql://me:secret@host:1/people?password=secret&port=2"))
+    'host:1/people?port=2'
+    """
+    parts = urlsplit(query.url)
+    kept = [(key, value) for key, value in parse_qsl(parts.query) if key in _PLACES]
+    return f"{parts.netloc.rpartition('@')[2]}{parts.path}?{urlencode(kept)}"
+
+
 def _scheme(url: str) -> str:
     return url.partition(":")[0].lower() if ":" in url else ""
 
@@ -123,7 +136,7 @@ def _file(query_url: str) -> Path:
 
 
 def _missing(what: str, extra: str) -> DataError:
-    return DataError(f'{what}, which is not installed; run pip install "lapwing[{extra}]"', code="LW701")
+    return DataError(f"{what}, which is not installed; run {install_command(extra)}", code="LW701")
 
 
 def _distinct(names: Sequence[str]) -> list[str]:

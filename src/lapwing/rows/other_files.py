@@ -22,6 +22,7 @@ from lapwing.rows.guard import guarded
 from lapwing.schema.foreign.statistics import PROGRAMS, statistics_reader, time_scale
 from lapwing.schema.reading import Dialect
 from lapwing.schema.scalars import quote
+from lapwing.version import install_command
 
 _BROKEN: Final = object()  # of no type that a field can hold
 _BEYOND: Final = Decimal("1E+400")
@@ -147,7 +148,7 @@ def _calamine() -> Any:  # noqa: ANN401 - a module
         pass
     else:
         return python_calamine
-    said = 'workbooks are read by python-calamine, which is not installed; run pip install "lapwing[files]"'
+    said = f"workbooks are read by python-calamine, which is not installed; run {install_command('files')}"
     raise LapwingError(said, code="LW701")
 
 

@@ -31,6 +31,7 @@ from lapwing.rows.files import DatasetReader, FilesReader, FileStamps, find_file
 from lapwing.rows.guard import guarded
 from lapwing.schema.scalars import quote, told
 from lapwing.schema.schemas import Schema
+from lapwing.version import install_command
 
 if TYPE_CHECKING:
     import duckdb
@@ -54,9 +55,8 @@ class RelationReader:
 
     def __init__(self, relation: "duckdb.DuckDBPyRelation") -> None:
         if not _has_arrow():
-            raise DataError(
-                "DuckDB hands rows over by PyArrow, which is not installed; install lapwing[duckdb]", code="LW701"
-            )
+            said = f"DuckDB hands rows over by PyArrow, which is not installed; run {install_command('duckdb')}"
+            raise DataError(said, code="LW701")
         self._relation = relation
         self.kind: Literal["duckdb", "polars"] = "duckdb"
         self.known_rows: int | None = None
@@ -220,10 +220,8 @@ def at_hand(data: object) -> Any:  # noqa: ANN401 - the same, or a PyArrow table
     if isinstance(data, type) or not hasattr(data, "__arrow_c_stream__") or packages & _KNOWN:
         return data
     if not _has_arrow():
-        raise DataError(
-            'a stream of Arrow is read by PyArrow, which is not installed; run pip install "lapwing[databases]"',
-            code="LW701",
-        )
+        said = f"a stream of Arrow is read by PyArrow, which is not installed; run {install_command('databases')}"
+        raise DataError(said, code="LW701")
     import pyarrow as pa  # noqa: PLC0415 - the user's own
 
     return guarded("the stream of Arrow cannot be read", lambda: pa.table(data))

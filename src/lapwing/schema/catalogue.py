@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from lapwing.schema.checks import field_error
-from lapwing.schema.scalars import quote
+from lapwing.schema.scalars import nearest, quote
 
 _FILE: Final = Path(__file__).with_name("catalogue.json")
 _NUMBERS: Final = ("integer", "number")  # an entry of one serves columns of the other too
@@ -62,8 +62,9 @@ def with_domain(name: str, source: Mapping[str, Any]) -> Mapping[str, Any]:
         return source
     entry = catalogue().get(named) if isinstance(named, str) else None
     if entry is None:
-        known = ", ".join(catalogue())
-        raise field_error(name, f"domain {quote(named)} is not in the catalogue; choose one of {known}", "LW207")
+        near = nearest(named, catalogue()) if isinstance(named, str) else []
+        way_out = f"did you mean {' or '.join(near)}?" if near else f"choose one of {', '.join(catalogue())}"
+        raise field_error(name, f"domain {quote(named)} is not in the catalogue; {way_out}", "LW207")
     own = {key: value for key, value in source.items() if key != "domain" and value is not None}
     kind = own.get("type", entry.keys["type"])
     if not _is_alike(kind, entry):

@@ -16,6 +16,7 @@ _UNITS: Final = {
     "datetime": ("second", "minute", "hour", "day", "month", "year"),
 }
 
+_PARTS: Final = 3
 _TYPE_HINTS: Final = {
     **dict.fromkeys(("int", "year"), "integer"),
     **dict.fromkeys(("float", "double", "decimal", "numeric"), "number"),
@@ -98,7 +99,9 @@ def check_value(name: str, kind: str, key: str, value: object) -> int | float | 
     read, rule = _RANGED[kind]
     number = read(value)
     if number is None:
-        raise field_error(name, f"{key} {quote(value)} is not {rule}", "LW211")
+        is_marker = key == "special value" and isinstance(value, str) and kind in ("integer", "number")
+        way_out = "; a text for missing belongs in missingValues" if is_marker else ""
+        raise field_error(name, f"{key} {quote(value)} is not {rule}{way_out}", "LW211")
     return number if kind in ("integer", "number") else str(value).replace(" ", "T")
 
 
@@ -205,8 +208,17 @@ def check_missing_values(name: str, values: object, categories: tuple[Any, ...] 
 def check_list(name: str, key: str, values: object) -> tuple[Any, ...]:
     """Return a list or tuple as a tuple."""
     if not isinstance(values, list | tuple):
-        raise field_error(name, f"{key} must be a list, got {quote(values)}", "LW206")
+        raise field_error(name, f"{key} must be a list, got {quote(values)}; write {_as_list(values)}", "LW206")
     return tuple(values)
+
+
+def _as_list(value: object) -> str:
+    """Return how a value that is no list is written as one; texts with commas are taken apart."""
+    if isinstance(value, str):
+        parts = [part.strip() for part in value.split(",")]
+        return f"[{', '.join(map(quote, parts[:_PARTS]))}{', ...' if len(parts) > _PARTS else ''}]"
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return f"[{quote(value)}]" if is_number else 'for example ["a", "b"]'
 
 
 def check_questions(values: object) -> tuple[str, ...]:

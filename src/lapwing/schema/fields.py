@@ -130,7 +130,9 @@ class Field:
         ):
             check_flag(name, key, getattr(self, setting))
         if not isinstance(self.description, str) or not is_encodable(self.description):
-            raise field_error(name, "the description must be a text", "LW206")
+            raise field_error(
+                name, f"description must be a text, got {quote(self.description)}; write it in quotes", "LW206"
+            )
 
         categories = check_categories(name, kind, self.categories)
         normal = {

@@ -17,7 +17,7 @@ from lapwing.schema.checks import RANGED_TYPES, check_list, check_name, field_er
 from lapwing.schema.fields import Field, FieldType
 from lapwing.schema.groupings.category_trees import tree_to_dict
 from lapwing.schema.reading import DIALECT_KEYS, READING_KEYS, Dialect, dialect_from, reading_from
-from lapwing.schema.scalars import category_key, quote
+from lapwing.schema.scalars import category_key, json_cure, quote
 
 _PARQUET: Final = b"PAR1"
 
@@ -61,8 +61,8 @@ def parse_json(content: bytes, what: str) -> object:
     except UnicodeDecodeError:
         raise SchemaError(f"{what} is not UTF-8 text; save it in that encoding", code="LW202") from None
     except json.JSONDecodeError as error:
-        said = f"{what} is not JSON: {error.msg.lower()} at line {error.lineno} column {error.colno}; correct it there"
-        raise SchemaError(said, code="LW202") from None
+        said = f"{what} is not JSON: {error.msg.lower()} at line {error.lineno} column {error.colno}"
+        raise SchemaError(f"{said}; {json_cure(error.doc, error.pos)}", code="LW202") from None
     except RecursionError:
         raise SchemaError(f"{what} is nested too deeply; a schema needs five levels", code="LW202") from None
     except ValueError:
@@ -162,7 +162,7 @@ _KNOWN_ELSEWHERE: Final = frozenset(
 )
 _SIMILAR: Final = 0.8
 
-# Words that people use for our keys; read past, they would change in silence what cells mean or who is protected.
+# Words that people use for our keys; read past, they would change in silence what cells mean.
 _OTHER_WORDS: Final = {
     **dict.fromkeys(("specialvalues", "specials", "sentinel", "sentinels", "sentinelvalues"), "special"),
     **dict.fromkeys(("nullvalues", "navalues", "nulls", "missing"), "missingValues"),
@@ -179,16 +179,29 @@ _OTHER_WORDS: Final = {
     **dict.fromkeys(("min", "lower", "low"), "minimum"),
     **dict.fromkeys(("surveyweight", "sampleweight", "weightcolumn"), "weight"),
     **dict.fromkeys(("publictable", "publictotals", "totals", "margins", "marginals"), "publicTables"),
+    **dict.fromkeys(("columns", "variables", "attributes"), "fields"),
+    "if": "when",
     **dict.fromkeys(("rule", "constraints", "dependencies", "edits"), "rules"),
     **dict.fromkeys(("maxrows", "unit", "units", "group", "userid"), "privacyUnit"),
 }
 _MAX_UNKNOWN_KEYS: Final = 1000
+EXAMPLES: Final = {
+    "the schema": '{"fields": [{"name": "age", "type": "integer"}]}',
+    "a field": '{"name": "age", "type": "integer"}',
+    "constraints": '{"minimum": 0, "maximum": 120}',
+    "privacyUnit": '{"field": "person_id", "maxRows": 5}',
+    "dialect": '{"delimiter": ";"}',
+    "rule": '{"when": {"smokes": true}, "then": {"age": {"minimum": 10}}}',
+}
+"""How objects are written, for those who wrote something else."""
 
 
 def check_object(value: object, what: str) -> Mapping[str, Any]:
     """Return a value that must be a JSON object with text keys."""
     if not isinstance(value, Mapping):
-        raise SchemaError(f"{what} must be an object with keys, got {quote(value)}", code="LW206")
+        example = EXAMPLES.get(what.rpartition(": ")[2].rstrip(" 0123456789"), "")
+        way_out = example and f"; write for example {example}"
+        raise SchemaError(f"{what} must be an object with keys, got {quote(value)}{way_out}", code="LW206")
     for key in value:
         if not isinstance(key, str):
             raise SchemaError(f"{what} has the key {quote(key)}, which is not a text; put it in quotes", code="LW206")
@@ -209,7 +222,8 @@ def fields_from(table: Mapping[str, Any]) -> tuple[Field, ...]:
         way_out = "`lapwing link`, lapwing.synthesize_linked and `lapwing schema check` take it"
         raise SchemaError(f"the schema describes two linked tables, not one; {way_out}", code="LW252")
     if not isinstance(listed, list | tuple):
-        raise SchemaError('the schema needs a list "fields" with one object per column', code="LW206")
+        said = f'the schema needs a list "fields" with one object per column, got {quote(listed)}; write for example '
+        raise SchemaError(said + EXAMPLES["the schema"], code="LW206")
     missing_values = table.get("missingValues")
     return tuple(field_from(value, missing_values) for value in listed)
 
@@ -354,6 +368,11 @@ def _check_keys(
         close = similar_key(key, known)
         if close is not None:
             raise SchemaError(f"{where}: unknown key {quote(key)}; did you mean {quote(close)}?", code="LW205")
+        for place, inside in inner.items():
+            close = similar_key(key, inside)
+            if close is not None:
+                said = f"{where}: unknown key {quote(key)}; did you mean {quote(close)}, inside {quote(place)}?"
+                raise SchemaError(said, code="LW205")
 
 
 def similar_key(key: str, known: frozenset[str]) -> str | None:

@@ -240,6 +240,11 @@ class LinkedSchema:
             return source
         value = read_json(source) if isinstance(source, str | os.PathLike) else source
         found = check_object(value, "the schema of linked tables")
+        if "fields" in found:
+            said = (
+                f"the schema describes one table, not two; `lapwing synthesize` takes it, and linked ones say {_LISTED}"
+            )
+            raise SchemaError(said, code="LW252")
         for key in found:
             if key not in _KEYS:
                 said = f"the schema of linked tables has the unknown key {quote(key)}; keys are {_LISTED}"

@@ -28,6 +28,7 @@ _EPOCH_TIME: Final = datetime(1970, 1, 1)
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _DATETIME: Final = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?", re.ASCII)
 _QUOTED_CHARACTERS: Final = 80
+_NEAR: Final = 0.7
 _SHOWN_PARTS: Final = 10
 _SINGLE: Final = frozenset({str, bytes, date, datetime})
 _UNSHOWN: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -171,4 +172,17 @@ _COMPARED = 10_000  # of a longer list, to answer at once
 def nearest(text: str, known: Iterable[str]) -> list[str]:
     """Return the known texts nearest to another one, whatever their case: at most three, the nearest first."""
     folded = {name.casefold(): name for name in itertools.islice(known, _COMPARED)}
-    return [folded[name] for name in difflib.get_close_matches(text.casefold(), folded)]
+    return [folded[name] for name in difflib.get_close_matches(text.casefold(), folded, cutoff=_NEAR)]
+
+
+def json_cure(text: str, place: int) -> str:
+    """Return what may be wrong at a place of a text that is no JSON."""
+    before, rest = text[:place].rstrip()[-1:], text[place:].lstrip()
+    if not before and rest[:1] not in ("{", "["):
+        return "a schema begins with {; a table is given as DATA, and `lapwing schema draft` makes a schema of one"
+    if rest[:1] == "'":
+        return "write \" in place of '"
+    if not rest:
+        return "the file ends too early: close what is open there"
+    is_comma = before + rest[:1] in (",}", ",]") or "".join(rest.split())[:2] in (",}", ",]")
+    return "remove the comma before the closing bracket" if is_comma else "correct it there"

@@ -1,7 +1,6 @@
 """The public description of a table."""
 
 import dataclasses
-import difflib
 import hashlib
 import json
 import os
@@ -32,7 +31,7 @@ from lapwing.schema.reading import PLAIN, PLAIN_FILE, Dialect
 from lapwing.schema.rules.codes import CodedRule
 from lapwing.schema.rules.rules import Rule, rule_to_dict, rules_from
 from lapwing.schema.rules.search import checked_rules, named_columns
-from lapwing.schema.scalars import path_text, quote, visible, whole_number
+from lapwing.schema.scalars import nearest, path_text, quote, visible, whole_number
 
 _MAX_FIELDS: Final = 100_000
 _MAX_ROWS: Final = 2**31 - 1
@@ -382,13 +381,13 @@ def _check_types(schema: Schema) -> None:
 
 
 def _find(fields: tuple[Field, ...], name: str, where: str) -> Field:
-    """Return the field of a name, or raise naming close matches."""
+    """Return the field of a name, or raise naming close matches, or else the first."""
     if type(name) is str:
         for field in fields:
             if field.name == name:
                 return field
     names = [field.name for field in fields]
-    close = (isinstance(name, str) and difflib.get_close_matches(name, names, n=3)) or names[:3]
-    listed = ", ".join(map(quote, close))
-    said = f"{where}: no field is called {quote(name)}; close matches or first names are {listed}"
-    raise SchemaError(said, code="LW219")
+    near = nearest(name, names) if isinstance(name, str) else []
+    listed = ", ".join(map(quote, names[:_LISTED])) + (", ..." if len(names) > _LISTED else "")
+    way_out = f"did you mean {' or '.join(map(quote, near))}?" if near else f"choose one of {listed}"
+    raise SchemaError(f"{where}: no field is called {quote(name)}; {way_out}", code="LW219")

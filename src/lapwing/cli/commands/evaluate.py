@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lapwing.cli import options
+from lapwing.cli.commands.saved import loaded
 from lapwing.cli.console import interruptible, is_quiet, repeated_line, shown_progress, speaker
 from lapwing.cli.options import argument, option
 from lapwing.cli.tables import Database, Sql, file_of, given_table, stem_of
@@ -144,10 +145,8 @@ def report(
     quiet: options.Quiet = False,
 ) -> None:
     """Write a publishable report about a saved model (needs lapwing[report])."""
-    from lapwing.release.loading import load  # noqa: PLC0415
-
     output = Path(f"{stem_of(model)}.report.html") if output is None else output
     options.check_html(output)
     with whole_files([output], [model]) as (place,):
-        load(model).to_html(place)
+        loaded(model).to_html(place)
     speaker(context, quiet)(f"report: {output}")

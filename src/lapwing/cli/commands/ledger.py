@@ -9,6 +9,7 @@ import typer
 
 from lapwing.cli import options
 from lapwing.cli.console import aligned, speaker
+from lapwing.cli.examples import examples
 from lapwing.cli.options import argument, option
 from lapwing.kernel.budget import accounts as ledger_accounts
 from lapwing.kernel.budget.accounts import Balance, delta_text
@@ -29,7 +30,7 @@ _BOOK = Path("budget.db")
 _LAST = ("release", "details")
 
 
-@ledger_app.command()
+@ledger_app.command(epilog=examples("ledger init"))
 def init(
     context: typer.Context,
     name: Name,
@@ -82,7 +83,7 @@ def init(
     say(protection_lines(cast("Relation", balance.relation), balance.privacy_unit)[0])
 
 
-@ledger_app.command()
+@ledger_app.command(epilog=examples("ledger show"))
 def show(name: AnyName = None, ledger: LedgerFile = _BOOK) -> None:
     """Print limit, spent and left of one data set, or of all."""
     book = Ledger.open(ledger)
@@ -90,7 +91,7 @@ def show(name: AnyName = None, ledger: LedgerFile = _BOOK) -> None:
     print("\n\n".join(_balance_text(book.balance(each)) for each in names))
 
 
-@ledger_app.command()
+@ledger_app.command(epilog=examples("ledger history"))
 def history(
     name: AnyName = None,
     ledger: LedgerFile = _BOOK,
@@ -116,7 +117,7 @@ def history(
     print(aligned(lines, right=[0, 3]))
 
 
-@ledger_app.command()
+@ledger_app.command(epilog=examples("ledger verify"))
 def verify(
     kept: Annotated[
         str | None, option("--hash", "H", "A hash that this command said earlier: it must still be there.")
@@ -135,7 +136,7 @@ def verify(
         print(f"\nThe hash that you kept is that of entry {head.kept}: up to there nothing was changed.")
 
 
-@ledger_app.command()
+@ledger_app.command(epilog=examples("ledger limit"))
 def limit(
     context: typer.Context,
     name: Name,

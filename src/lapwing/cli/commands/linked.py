@@ -16,14 +16,18 @@ from lapwing.cli.options import (
     option,
 )
 from lapwing.cli.outputs import certificate_target, check_rows, produce, write_rows
+from lapwing.cli.tables import Database, Sqls, file_of, optional_tables
 from lapwing.rows.out.outputs import rows_format
 
 if TYPE_CHECKING:
     from lapwing.verbs.linked_release import LinkedRelease
 
 
-Parent = Annotated[Path, argument("PARENT", "The private table of parents: Parquet or CSV.")]
-Child = Annotated[Path, argument("CHILD", "The private table of children: Parquet or CSV.")]
+_TWO = 2
+_WAY_OUT = "give PARENT and CHILD, or --sql twice and --db"
+
+Parent = Annotated[str | None, argument("PARENT", "The private table of parents, as DATA.", is_optional=True)]
+Child = Annotated[str | None, argument("CHILD", "The private table of children, likewise.", is_optional=True)]
 LinkedSchemaFile = Annotated[Path, option("--schema", "L.json", "Schemas of both tables, their key, and maxChildren.")]
 BothOut = Annotated[
     tuple[Path, Path],
@@ -37,6 +41,8 @@ def link(
     child: Child,
     schema: LinkedSchemaFile,
     output: BothOut,
+    sql: Sqls = [],  # noqa: B006 - typer reads the default and passes a new list
+    db: Database = None,
     epsilon: options.Epsilon = None,
     delta: options.Delta = None,
     rho: options.Rho = None,
@@ -78,6 +84,10 @@ def link(
 ) -> None:
     """Turn two linked private tables into synthetic parents, each with its children."""
     options.check_budget(epsilon, rho, context)
+    tables = optional_tables((parent, child), sql, db, context)
+    if len(tables) != _TWO:
+        raise options.misuse(f"link takes two tables, got {len(tables)}; {_WAY_OUT}", context, code="LW903")
+    first, second = tables
     say = speaker(context, quiet)
     check_rows(parents)
     for rows in output:
@@ -90,14 +100,14 @@ def link(
 
     def made() -> "LinkedRelease":
         linked = LinkedSchema.load(schema)
-        hint = recommendation([parent, child], linked, schema, check=check, misfits=misfits)
+        hint = recommendation(tables, linked, schema, check=check, misfits=misfits)
         with said_in_time(hint, say):
             return of_linked(linked)
 
     def of_linked(linked: LinkedSchema) -> "LinkedRelease":
         return synthesize_linked(
-            parent,
-            child,
+            first,
+            second,
             linked,
             epsilon=epsilon,
             delta=delta,
@@ -117,7 +127,7 @@ def link(
         made,
         lambda release, place: _write(release, output, place, model, told, parents),
         targets,
-        [parent, child, schema, ledger, transcript],
+        [*map(file_of, tables), schema, ledger, transcript],
         way_out=repeated_line,
         quiet=is_quiet(context, quiet),
     )

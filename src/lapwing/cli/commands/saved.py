@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -12,7 +12,7 @@ from lapwing.cli import options
 from lapwing.cli.console import aligned, is_quiet, speaker
 from lapwing.cli.options import flag, option, whole
 from lapwing.cli.outputs import STANDARD_OUTPUT, check_rows, rows_place, write_release_rows
-from lapwing.errors import ParameterError
+from lapwing.errors import DataError, ParameterError
 from lapwing.rows.out.outputs import whole_files, whole_folder
 from lapwing.schema.scalars import category_key, is_finite_number, nearest, quote
 
@@ -22,6 +22,21 @@ if TYPE_CHECKING:
     from lapwing.release.release import Release
     from lapwing.schema.fields import Field, Scalar
     from lapwing.schema.schemas import Schema
+
+_NO_MODEL = "LW601"
+
+
+def loaded(model: Path) -> "Release":
+    """Return the release in a model file."""
+    from lapwing.release.loading import load  # noqa: PLC0415
+
+    try:
+        return load(model)
+    except DataError as error:
+        if error.code != _NO_MODEL:
+            raise
+        failure = error
+    raise DataError(f"{failure}; give the file that `lapwing synthesize --model M.lapwing` wrote", code=failure.code)
 
 
 def sample(
@@ -53,9 +68,7 @@ def sample(
     target, has_folder = rows_place(output)
     _check(rows, where, where_file)
 
-    from lapwing.release.loading import load  # noqa: PLC0415
-
-    release = load(model)
+    release = loaded(model)
     say = speaker(context, quiet)
     sources, count = [model], rows or 0
     given: object = read_conditions(where, release.schema)
@@ -89,6 +102,7 @@ def _check(rows: int | None, where: list[str], where_file: Path | None) -> None:
 
 _DRAWN = {"atoms": "atoms that match", "sweeps": "Gibbs sweeps", "nearest": "atoms that match in some columns"}
 _LISTED = 40
+_FEW = 10
 
 
 def read_conditions(texts: Sequence[str], schema: "Schema") -> dict[str, object] | None:
@@ -140,9 +154,9 @@ def _column(schema: "Schema", name: str) -> "Field":
     what = f"column {quote(name)} is an identifier and cannot be conditioned on"
     listed = ", ".join(itertools.islice(columns, _LISTED))
     more = f" and {len(columns) - _LISTED} more" if len(columns) > _LISTED else ""
-    raise ParameterError(
-        f"{what if is_identifier else f'no column {quote(name)}'}; columns: {listed}{more}", code="LW330"
-    )
+    near = [] if is_identifier else nearest(name, columns)
+    way_out = f"did you mean {' or '.join(map(quote, near))}?" if near else f"columns: {listed}{more}"
+    raise ParameterError(f"{what if is_identifier else f'no column {quote(name)}'}; {way_out}", code="LW330")
 
 
 def _listed(field: "Field", text: str) -> object:
@@ -197,10 +211,11 @@ def _value(field: "Field", text: str) -> "Scalar":
     return number
 
 
-def _nearest(text: str, known: Iterable[str]) -> str:
-    """Return a question about the nearest categories, or where to find them."""
+def _nearest(text: str, known: Collection[str]) -> str:
+    """Return a question about the nearest categories, or the first ones."""
     near = nearest(text, known)
-    return f"did you mean {' or '.join(near)}?" if near else "see the schema for its categories"
+    listed = ", ".join(map(quote, itertools.islice(known, _FEW))) + (", ..." if len(known) > _FEW else "")
+    return f"did you mean {' or '.join(near)}?" if near else f"choose one of {listed}"
 
 
 LOWER = 2
@@ -238,9 +253,8 @@ def query(
     wanted = number_or_measured(groups)
 
     from lapwing.model.intervals import measured_groupings  # noqa: PLC0415
-    from lapwing.release.loading import load  # noqa: PLC0415
 
-    release = load(model)
+    release = loaded(model)
     column = options.listed(column, [field.name for field in release.schema.fields])
     table = release.query(column, wanted, confidence, weighted=weighted)
     print(table_text(table, len(column)))
@@ -279,9 +293,7 @@ def answers(
     quiet: options.Quiet = False,
 ) -> None:
     """Write the noisy tables behind a saved model."""
-    from lapwing.release.loading import load  # noqa: PLC0415
-
-    release = load(model)
+    release = loaded(model)
     with whole_folder(output) as folder:
         _write_tables(release, folder)
     speaker(context, quiet)(f"noisy tables: {output}")

@@ -9,9 +9,10 @@ import typer
 
 from lapwing.cli import options
 from lapwing.cli.console import aligned, note, speaker
+from lapwing.cli.examples import examples
 from lapwing.cli.looking import remember
 from lapwing.cli.options import argument, option
-from lapwing.cli.tables import Data, Database, Sql, default_file, given_table, optional_table, words_of
+from lapwing.cli.tables import Data, Database, Sql, default_file, given_table, optional_tables, words_of
 from lapwing.errors import ParameterError
 from lapwing.schema.scalars import quote, visible
 
@@ -33,7 +34,7 @@ _SPECIAL_SHOWN = 4
 schema_app = typer.Typer(name="schema", help="Draft and check the description of a table.", rich_markup_mode=None)
 
 
-@schema_app.command()
+@schema_app.command(epilog=examples("schema draft"))
 def draft(
     context: typer.Context,
     data: Data,
@@ -75,7 +76,7 @@ def draft(
     print("\n".join(["", NOTICE, "", *_suggested(suggestions)]))
 
 
-@schema_app.command()
+@schema_app.command(epilog=examples("schema check"))
 def check(
     context: typer.Context,
     schema: Annotated[Path, argument("S.json", "The schema.")],
@@ -86,25 +87,26 @@ def check(
         ),
     ] = None,
     child: Annotated[
-        Path | None, argument("[CHILD]", "Of linked tables: DATA is the parents, and this the children.")
+        str | None, argument("[CHILD]", "Of linked tables: DATA is the parents, and this the children.")
     ] = None,
-    sql: Sql = None,
+    sql: Annotated[list[str], option("--sql", "QUERY", "Instead of DATA: a query of --db; another for CHILD.")] = [],  # noqa: B006
     db: Database = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Validate a schema, also of linked tables (internal with DATA)."""
-    table = optional_table(data, sql, db, context)
+    tables = optional_tables((data, child), sql, db, context)
 
     from lapwing.schema.linked import is_linked  # noqa: PLC0415
     from lapwing.schema.schemas import Schema  # noqa: PLC0415
 
     if is_linked(schema):
-        _check_linked(schema, table, child, speaker(context, quiet))
+        _check_linked(schema, tables, speaker(context, quiet))
         return
-    if child is not None:
+    if len(tables) > 1:
         raise ParameterError(
-            f"{schema} describes one table, got two; leave {child} out, or give a linked schema", code="LW252"
+            f"{schema} describes one table, got two; leave one out, or give a linked schema", code="LW252"
         )
+    table = next(iter(tables), None)
     checked = Schema.load(schema) if table is None else Schema.load_draft(schema)
     is_open = any(field.blank for field in checked.columns)
     print("\n".join(_still_open(checked) if is_open else [_summary(checked), *declared_text(checked)]))
@@ -131,32 +133,34 @@ def check(
     print("\n".join(["", *_units(check_units(table, checked).value)]))
 
 
-def _check_linked(schema: Path, parent: "Table | None", child: Path | None, say: "Callable[[str], None]") -> None:
+def _check_linked(schema: Path, tables: "Sequence[Table]", say: "Callable[[str], None]") -> None:
     """Validate the schema of linked tables; count what of both tables does not fit it."""
     from lapwing.schema.linked import LinkedSchema  # noqa: PLC0415
 
-    if parent is not None and child is None:
-        raise ParameterError(f"{schema} describes two tables, got one; give PARENT and CHILD, or neither", code="LW252")
+    if len(tables) not in (0, 2):
+        found = "one" if len(tables) == 1 else "more"
+        raise ParameterError(f"{schema} describes two tables, got {found}; give DATA and CHILD", code="LW252")
     linked = LinkedSchema.load(schema)
     parts = (
         (f"Parents, with their number of {linked.count}", linked.counted),
         ("Children, with the columns of their parent", linked.joined),
     )
     print("\n\n".join("\n".join([f"{what}:", _summary(each), *declared_text(each)]) for what, each in parts))
-    if parent is None or child is None:
+    if not tables:
         return
 
     from lapwing.internal.schemas import check_linked  # noqa: PLC0415
     from lapwing.judge.report.page import NOTICE  # noqa: PLC0415
 
-    found = check_linked(parent, child, linked).value
-    remember([parent, child], linked)
+    parent, child = tables
+    fitted = check_linked(parent, child, linked).value
+    remember(tables, linked)
     say("internal: the counts are exact and were made by looking at private rows")
     print("\n".join(["", NOTICE]))
-    for what, fits, own in (("Parents", found.parent, linked.parent), ("Children", found.child, linked.child)):
+    for what, fits, own in (("Parents", fitted.parent, linked.parent), ("Children", fitted.child, linked.child)):
         print("\n".join(["", f"{what}:", _fits(fits, own), *_remarks(fits, own)]))
-    print("\n".join(["", "Children of each key (maxRows is maxChildren):", *_units(found.children)]))
-    for (what, _), rows, declared in zip(parts, found.used, found.declared, strict=True):
+    print("\n".join(["", "Children of each key (maxRows is maxChildren):", *_units(fitted.children)]))
+    for (what, _), rows, declared in zip(parts, fitted.used, fitted.declared, strict=True):
         print("\n".join(["", f"{what}: {rows} rows are used", *broken_text(declared)]))
 
 
@@ -307,7 +311,7 @@ def _remarks(fits: "Sequence[FieldFit]", schema: "Schema", file_cure: str = "") 
     """Return one line for each column with misfits that can be cured, or most of whose cells fit nothing."""
     from lapwing.internal.looks import misfit  # noqa: PLC0415
 
-    found = [f"{file_cure}"] if file_cure and any(fit.misfit for fit in fits) else []
+    found = [file_cure] if file_cure and any(fit.misfit for fit in fits) else []
     for fit in fits:
         there = fit.cells - fit.missing
         if fit.cure or 2 * fit.misfit > there:
@@ -332,6 +336,10 @@ def _still_open(schema: "Schema") -> list[str]:
 # -- What `lapwing schema check` says of rules and public tables.
 
 
+_NO_RULE = (
+    "What a row breaks is no rule: correct it from public knowledge, or the data. A rule that is dropped or changed "
+    "because of these counts tells of the rows."
+)
 _RULES_SHOWN = 40
 _LETTERS = 80
 
@@ -368,12 +376,7 @@ def broken_text(found: "Declared | None") -> list[str]:
             for fit in found.totals
         ]
         said += ["", _table(("public table", "its rows", "rows", "rows elsewhere", "held"), totals, (1, 2, 3))]
-    if found.broken["real"]:
-        said.append(
-            "What a row breaks is no rule: correct it from public knowledge, or the data. A rule that is dropped or "
-            "changed because of these counts tells of the rows."
-        )
-    return said
+    return [*said, _NO_RULE] if found.broken["real"] else said
 
 
 def _dead(schema: "Schema") -> list[str]:

@@ -2,8 +2,9 @@
 
 import inspect
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -14,12 +15,15 @@ from lapwing.cli.looking import recommendation, said_in_time
 from lapwing.cli.options import argument, option
 from lapwing.cli.outputs import check_rows, produce_release, read_targets, resume_line, summarize
 from lapwing.cli.tables import Data, Database, Sql, default_rows, file_of, given_table
-from lapwing.errors import DataError, ParameterError
+from lapwing.errors import DataError, LapwingError, ParameterError
 from lapwing.kernel.budget.budget import requested_budget
+from lapwing.rows.out.outputs import whole_files
+from lapwing.schema.scalars import nearest
 
 if TYPE_CHECKING:
     from lapwing.mechanisms.shared.registration import Mechanism
     from lapwing.model.certificate.certificate import Certificate
+    from lapwing.release.release import Release
     from lapwing.runs.records import Records
     from lapwing.runs.settings import Settings
     from lapwing.schema.schemas import Schema
@@ -57,6 +61,7 @@ def synthesize(
     memory: options.MemoryLimit = None,
     check: options.Check = False,
     misfits: options.Misfits = "0.1",
+    details: options.Details = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Turn a private table into synthetic rows."""
@@ -105,16 +110,19 @@ def synthesize(
             way_out=lambda kept: resume_line(kept, table, targets, rows=rows, seed=None, memory=memory),
             quiet=silent,
         )
-    summarize(release, targets, say)
-    if epsilon is not None and delta is None:
+    summarize(release, targets, say, details=details)
+    if details and epsilon is not None and delta is None:
         _say_what_delta_gains(say, release.certificate, epsilon)
 
 
 def mechanism_with(name: str | None, settings: Sequence[str], schema: "Schema") -> "Mechanism":
     """Return the mechanism with its settings as the command line gives them."""
-    from lapwing.mechanisms.registry import default_mechanism, make_mechanism  # noqa: PLC0415
+    from lapwing.mechanisms.registry import MECHANISMS, default_mechanism, make_mechanism  # noqa: PLC0415
 
     chosen = default_mechanism(schema).name if name is None else name
+    kind = MECHANISMS.get(chosen.lower())
+    if kind is None:
+        _guess(f"there is no mechanism {chosen!r}", chosen, [each.name for each in MECHANISMS.values()], "LW305")
     if "help" in settings:
         print(_settings_text(type(make_mechanism(chosen, {}))))
         raise typer.Exit
@@ -122,11 +130,21 @@ def mechanism_with(name: str | None, settings: Sequence[str], schema: "Schema") 
     for text in settings:
         key, equals, value = text.partition("=")
         if not equals or not key:
-            raise ParameterError(f"set must be key=value, got {text!r}; write for example groups=64", code="LW307")
+            raise ParameterError(f"set must be key=value, got {text!r}; `--set help` lists the keys", code="LW307")
         if key in values:
             raise ParameterError(f"setting {key} is given twice; give it once", code="LW307")
         values[key] = value
+        keys = [] if kind is None else [each.name for each in fields(cast("Any", kind))]
+        if key not in keys:
+            _guess(f"{chosen} has no setting {key!r}", key, keys, "LW306")
     return make_mechanism(chosen, values)
+
+
+def _guess(said: str, text: str, known: Sequence[str], code: str) -> None:
+    """Refuse a text that is nearly a known one, and name that; others are refused where all are listed."""
+    near = nearest(text, known)
+    if near:
+        raise ParameterError(f"{said}; did you mean {' or '.join(near)}?", code=code)
 
 
 def _settings_text(kind: type) -> str:
@@ -170,6 +188,7 @@ def resume(
     croissant: options.CroissantOut = None,
     seed: options.Seed = None,
     memory: options.MemoryLimit = None,
+    details: options.Details = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Finish an interrupted release without paying twice."""
@@ -193,7 +212,7 @@ def resume(
         way_out=lambda _: resume_line(transcript, table, targets, rows=rows, seed=seed, memory=memory),
         quiet=is_quiet(context, quiet),
     )
-    summarize(release, targets, speaker(context, quiet))
+    summarize(release, targets, speaker(context, quiet), details=details)
 
 
 def plan(
@@ -263,7 +282,7 @@ def demo(
         way_out=lambda _: "run `lapwing demo` again",
         quiet=is_quiet(context, quiet),
     )
-    summarize(release, targets, say)
+    summarize(release, targets, say, details=False)
     shown = release.sample(_DEMO_ROWS, seed=1).select(_DEMO_COLUMNS).cast(str)
     say(f"{_DEMO_ROWS} more synthetic rows, of {len(release.schema.columns)} columns these:")
     for line in aligned([_DEMO_COLUMNS, *(list(map(str, row)) for row in shown.iter_rows())]).splitlines():
@@ -271,7 +290,23 @@ def demo(
     show(f"lapwing query {targets.model} --column sex")
     for line in table_text(release.query(["sex"]), 1).splitlines():
         say(line)
+    _report(release, output / "adult.report.html", str(targets.model), say, show)
     say("Now your own file: `lapwing start FILE` asks for what it needs, and goes on to the release.")
+
+
+def _report(release: "Release", place: Path, model: str, say: Say, show: Say) -> None:
+    """Write a report where the extra for it is installed, and say how to install it where it is not."""
+    from lapwing.judge.report.page import check_installed  # noqa: PLC0415
+
+    try:
+        check_installed()
+    except LapwingError as error:
+        say(f"No report: {error}.")
+        return
+    show(f"lapwing report {model} -o {place}")
+    with whole_files([place]) as (temporary,):
+        release.to_html(temporary)
+    say(f"report: {place}")
 
 
 def _make_folder(folder: Path) -> None:

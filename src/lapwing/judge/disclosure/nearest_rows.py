@@ -15,6 +15,7 @@ from scipy.sparse import csr_matrix
 from lapwing.errors import LapwingError
 from lapwing.judge.metrics import Cells, Codes, Floats, Ints, Outcome, wilson
 from lapwing.schema.fields import Field
+from lapwing.version import install_command
 
 EXACT: Final = 500_000_000  # pairs of rows, times columns, up to which all pairs are compared: about three seconds
 CANDIDATES: Final = 64  # beyond, rows to which a row is compared: those closest to it in `DIRECTIONS` random directions
@@ -181,7 +182,7 @@ def _neighbours() -> tuple[Any, Any, Any, Any]:
         from threadpoolctl import threadpool_limits  # noqa: PLC0415 - scikit-learn needs it
     except ImportError:
         raise LapwingError(
-            'the closest rows need scikit-learn; install it with: pip install "lapwing[report]"', code="LW701"
+            f"the closest rows need scikit-learn; run {install_command('report')}", code="LW701"
         ) from None
     return NearestNeighbors, KDTree, config_context, threadpool_limits
 

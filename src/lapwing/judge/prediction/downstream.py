@@ -19,6 +19,7 @@ from lapwing.schema.fields import Field
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.scalars import is_among, quote
 from lapwing.schema.schemas import Schema
+from lapwing.version import install_command
 
 FLOOR: Final = 0.5  # AUC of scores that know nothing, such as the majority class for every row
 FEATURES: Final = 256  # features for which the limits of rows are meant; with more, there are fewer rows
@@ -345,7 +346,7 @@ def _scores(train: Floats, labels: Ints, test: Floats, is_listed: list[bool], se
         from sklearn.ensemble import HistGradientBoostingClassifier  # noqa: PLC0415
         from threadpoolctl import threadpool_limits  # noqa: PLC0415 - scikit-learn needs it
     except ImportError:
-        message = 'the AUC of a target needs scikit-learn; install it with: pip install "lapwing[report]"'
+        message = f"the AUC of a target needs scikit-learn; run {install_command('report')}"
         raise LapwingError(message, code="LW701") from None
     listed = [is_listed[place] for place in used.tolist()]
     classifier = HistGradientBoostingClassifier(early_stopping=False, categorical_features=listed, random_state=seed)

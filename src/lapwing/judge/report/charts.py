@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from lapwing.errors import LapwingError
 from lapwing.judge.report.page import Chart, Table
+from lapwing.version import install_command
 
 Figures = Sequence[float | None]
 """Numbers of a chart; None and NaN where there is none."""
@@ -108,9 +109,7 @@ def altair() -> Any:  # noqa: ANN401 - a module
     try:
         import altair as found  # noqa: PLC0415
     except ImportError:
-        raise LapwingError(
-            'a report needs altair; install it with: pip install "lapwing[report]"', code="LW701"
-        ) from None
+        raise LapwingError(f"a report needs altair; run {install_command('report')}", code="LW701") from None
     return found
 
 

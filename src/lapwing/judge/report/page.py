@@ -18,6 +18,7 @@ from typing import Any, Final, Literal
 from lapwing.errors import LapwingError
 from lapwing.judge.metrics import Internal, Releasable
 from lapwing.schema.scalars import visible
+from lapwing.version import install_command
 
 # -- Tables as aligned text.
 
@@ -114,8 +115,11 @@ class Page:
 NOTICE: Final = "internal - do not publish"  # on every screen and every printed page of an internal report
 Kind = Literal["releasable", "internal"]
 
-_MISSING: Final = 'a report needs {}; install it with: pip install "lapwing[report]"'
 _BUNDLED: Final = "globalThis.lapwingEmbed = vegaEmbed;"
+
+
+def _missing(library: str | None) -> str:
+    return f"a report needs {library}; run {install_command('report')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +166,7 @@ def check_installed() -> None:
         import jinja2  # noqa: F401, PLC0415
         import vl_convert  # noqa: F401, PLC0415
     except ImportError as error:
-        raise LapwingError(_MISSING.format(error.name), code="LW701") from None
+        raise LapwingError(_missing(error.name), code="LW701") from None
 
 
 def _arranged(page: Page) -> list[dict[str, Any]]:
@@ -212,7 +216,7 @@ def _environment() -> Any:  # noqa: ANN401
     try:
         import jinja2  # noqa: PLC0415
     except ImportError:
-        raise LapwingError(_MISSING.format("jinja2"), code="LW701") from None
+        raise LapwingError(_missing("jinja2"), code="LW701") from None
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("lapwing.judge.report", "templates"),
         autoescape=True,
@@ -249,7 +253,7 @@ def _vega() -> str:
     try:
         import vl_convert  # noqa: PLC0415
     except ImportError:
-        raise LapwingError(_MISSING.format("vl-convert-python"), code="LW701") from None
+        raise LapwingError(_missing("vl-convert-python"), code="LW701") from None
     return _escaped_script(str(vl_convert.javascript_bundle(_BUNDLED)))
 
 

@@ -21,6 +21,7 @@ from lapwing.schema.foreign.smartnoise import is_smartnoise, read_smartnoise, sm
 from lapwing.schema.foreign.statistics import PROGRAMS, read_statistics
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
+from lapwing.version import install_command
 
 # -- The domain of private-pgm (mbi): ``{"age": 85, "sex": 2}``, names of columns and their numbers of codes.
 
@@ -74,7 +75,7 @@ def parse_yaml(content: bytes, what: str) -> Any:  # noqa: ANN401
     try:
         import yaml  # noqa: PLC0415
     except ImportError:
-        raise SchemaError(f"{what} is not JSON; to read YAML, run pip install 'lapwing[yaml]'", code="LW701") from None
+        raise SchemaError(f"{what} is not JSON; to read YAML, run {install_command('yaml')}", code="LW701") from None
     if len(content) > MAX_YAML_BYTES:
         raise SchemaError(f"{what} is larger than 8 MiB, the most that is read of YAML; write it as JSON", code="LW202")
     try:

@@ -14,6 +14,7 @@ from lapwing.errors import LapwingError, SchemaError
 from lapwing.schema.fields import Field, FieldType
 from lapwing.schema.foreign.converted import Converted, Lack, Remarks, converted, missing_texts, refusal, text_or_empty
 from lapwing.schema.scalars import category_key
+from lapwing.version import install_command
 
 PROGRAMS: Final = {".sav": "SPSS", ".zsav": "SPSS", ".dta": "Stata", ".sas7bdat": "SAS", ".xpt": "SAS"}
 """Which program's file it is, by its suffix."""
@@ -82,9 +83,7 @@ def statistics_reader(path: Path) -> Callable[..., Any]:
         }
         found: Callable[..., Any] = readers.get(suffix) or pyreadstat.read_sav
         return found
-    said = (
-        f'files of {PROGRAMS[suffix]} are read by pyreadstat, which is not installed; run pip install "lapwing[files]"'
-    )
+    said = f"files of {PROGRAMS[suffix]} are read by pyreadstat, which is not installed; run {install_command('files')}"
     raise LapwingError(said, code="LW701")
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from lapwing.errors import SchemaError
 from lapwing.schema.checks import is_encodable, repeated
-from lapwing.schema.files import check_object, similar_key
+from lapwing.schema.files import EXAMPLES, check_object, similar_key
 from lapwing.schema.scalars import finite_number, quote, visible, whole_number
 
 _LONGEST: Final = 240
@@ -227,7 +227,8 @@ def rules_from(value: object) -> tuple[Rule, ...]:
     if value is None:
         return ()
     if not isinstance(value, list | tuple) or len(value) > MOST_RULES:
-        raise _refusal(f'"rules" must be a list of at most {MOST_RULES} objects, got {quote(value)}')
+        said = f'"rules" must be a list of at most {MOST_RULES} objects, got {quote(value)}'
+        raise _refusal(f"{said}; write for example [{EXAMPLES['rule']}]")
     return tuple(
         item if isinstance(item, Rule) else _rule_from(item, f"rule {number}") for number, item in enumerate(value, 1)
     )
