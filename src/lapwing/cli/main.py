@@ -14,6 +14,7 @@ import typer
 
 from lapwing.cli.commands.anonymize import anonymize
 from lapwing.cli.commands.audit import audit
+from lapwing.cli.commands.certificate import certificate_app
 from lapwing.cli.commands.evaluate import evaluate, report
 from lapwing.cli.commands.explain import explain, mechanisms
 from lapwing.cli.commands.ledger import ledger_app
@@ -73,6 +74,7 @@ schema_app.command()(convert)
 schema_app.command(context_settings={"allow_extra_args": True})(learn)  # names after --fields
 app.add_typer(schema_app)
 app.add_typer(ledger_app)
+app.add_typer(certificate_app)
 
 
 @app.callback()
