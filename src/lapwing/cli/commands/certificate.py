@@ -19,7 +19,11 @@ File = Annotated[Path, argument("C.json", "The certificate that was written besi
 @certificate_app.command()
 def show(file: File) -> None:
     """Print what a certificate says, in plain sentences."""
-    print(_read(file).text(), end="")
+    from lapwing.model.certificate.attack import attack_line  # noqa: PLC0415
+
+    found = _read(file)
+    print(found.text(), end="")
+    print(attack_line(found.total, found.delta, found.relation, found.privacy_unit))
 
 
 @certificate_app.command()
