@@ -31,6 +31,8 @@ _EXAMPLES = {
     ),
     "link": ("link homes.csv people.csv --schema homes.json --epsilon 1 -o homes.synthetic.csv people.synthetic.csv",),
     "resume": ("resume patients.jsonl patients.csv -o release.csv",),
+    "certificate show": ("certificate show release.csv.certificate.json",),
+    "certificate verify": ("certificate verify release.csv.certificate.json release.csv",),
     "sample": (
         "sample patients.lapwing --rows 1000 -o more.csv",
         "sample patients.lapwing --rows 1000 --where age=30..40 --where sex=f -o some.csv",

@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 
 from lapwing.cli.commands.anonymize import anonymize
 from lapwing.cli.commands.audit import audit
+from lapwing.cli.commands.certificate import certificate_app
 from lapwing.cli.commands.evaluate import evaluate, report
 from lapwing.cli.commands.explain import explain, mechanisms
 from lapwing.cli.commands.ledger import ledger_app
@@ -72,7 +73,7 @@ _PANELS = {
     "Schemas": (schema_app,),
     "Budget": (ledger_app,),
     "Release": (plan, synthesize, link, resume),
-    "Use a release": (sample, query, answers, report),
+    "Use a release": (sample, query, answers, report, certificate_app),
     "Internal, never publish": (evaluate,),
     "Beside releases": (anonymize, audit),
 }

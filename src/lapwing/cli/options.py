@@ -114,6 +114,8 @@ NoCertificate = Annotated[bool, flag("--no-certificate", "Write no certificate."
 MemoryLimit = Annotated[
     str | None, option("--memory", "SIZE", "Most memory, such as 4GB: changes no result, only what is kept.")
 ]
+PreparedBy = Annotated[str | None, option("--prepared-by", "NAME", "Who prepared the release, for its certificate.")]
+ApprovedBy = Annotated[str | None, option("--approved-by", "NAME", "Who approved the release, for its certificate.")]
 Check = Annotated[
     bool, flag("--check", "Internal: look at the table first, and stop before anything is spent if it does not parse.")
 ]

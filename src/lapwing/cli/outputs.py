@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from lapwing.cli.tables import Table
     from lapwing.model.certificate.certificate import Certificate
+    from lapwing.model.certificate.issued import Issued
     from lapwing.release.release import Release
     from lapwing.release.rows_out import RowsOut
     from lapwing.schema.schemas import Schema
@@ -41,7 +42,7 @@ _ASKED_FOR = (
 class Targets:
     """Name the files of one release.
 
-    has_folder: whether the rows go to a folder of Parquet files.
+    has_folder: whether the rows go to a folder of Parquet files; prepared_by, approved_by: for the certificate.
     """
 
     rows: Path
@@ -49,6 +50,8 @@ class Targets:
     certificate: Path | None
     croissant: Path | None = None
     has_folder: bool = False
+    prepared_by: str = ""
+    approved_by: str = ""
 
     @property
     def in_order(self) -> list[Path]:
@@ -69,13 +72,21 @@ class Targets:
             certified = []
         others = (("--model", self.model), ("--croissant", self.croissant))
         named = [text for name, path in others if path is not None for text in (name, str(path))]
-        return ["-o", f"{self.rows}{os.sep if self.has_folder else ''}", *named, *certified]
+        people = (("--prepared-by", self.prepared_by), ("--approved-by", self.approved_by))
+        signed = [text for name, who in people if who for text in (name, who)]
+        return ["-o", f"{self.rows}{os.sep if self.has_folder else ''}", *named, *certified, *signed]
 
 
 def read_targets(
-    output: str, model: Path | None, certificate: Path | None, *, no_certificate: bool, croissant: Path | None = None
+    output: str,
+    model: Path | None,
+    certificate: Path | None,
+    *,
+    no_certificate: bool,
+    croissant: Path | None = None,
+    people: tuple[str | None, str | None] = (None, None),
 ) -> Targets:
-    """Return the files that the options name."""
+    """Return the files that the options name; people: who prepared and who approved the release."""
     rows, has_folder = rows_place(output)
     target = certificate_target(rows, certificate, no_certificate=no_certificate)
     if croissant is not None:
@@ -89,7 +100,16 @@ def read_targets(
                 code="LW316",
             )
         check_beside(croissant, [rows, target])
-    return Targets(rows=rows, model=model, certificate=target, croissant=croissant, has_folder=has_folder)
+    prepared_by, approved_by = (who or "" for who in people)
+    return Targets(
+        rows=rows,
+        model=model,
+        certificate=target,
+        croissant=croissant,
+        has_folder=has_folder,
+        prepared_by=prepared_by,
+        approved_by=approved_by,
+    )
 
 
 def rows_place(output: str) -> tuple[Path, bool]:
@@ -237,7 +257,7 @@ def _write(
     total = release.model.rows if rows is None else rows
     drawn = release.certificate.seed if seed is None else seed  # the certificate names the seed of the rows beside it
     write_release_rows(release.rows(rows, seed=drawn), total, targets.rows, place.get(targets.rows), quiet=quiet)
-    certificate = replace(release.certificate, written_rows=total, seed=drawn)
+    certificate = replace(release.certificate, written_rows=total, seed=drawn, issued=_issued(release, targets, place))
     if targets.croissant is not None:
         described = _croissant(release.schema, certificate, targets, place[targets.rows])
         place[targets.croissant].write_text(described, encoding="utf-8", newline="\n")
@@ -246,9 +266,26 @@ def _write(
         place[targets.certificate].write_bytes(certificate.to_json().encode())
 
 
+def _issued(release: "Release", targets: Targets, place: Mapping[Path, Path]) -> "Issued":
+    """Return what stands on the certificate of files in their temporary places; not of the one that names it."""
+    from lapwing.model.certificate.issued import Beside, Issued, inside  # noqa: PLC0415
+
+    written = [path for path in (targets.rows, targets.model) if path is not None and path in place]
+    named = [each for target in written for each in inside(target, place[target])]
+    ledger = release.certificate.ledger
+    return Issued.now(
+        [Beside.read(Path(name), file) for name, file in named],
+        table=release.schema.name if ledger is None else ledger.dataset,
+        schema=release.schema.fingerprint,
+        prepared_by=targets.prepared_by,
+        approved_by=targets.approved_by,
+    )
+
+
 def _croissant(schema: "Schema", certificate: "Certificate", targets: Targets, rows: Path) -> str:
     """Return the Croissant file about rows in their temporary place, and a certificate that is still to come."""
-    from lapwing.release.croissant import Beside, croissant_text  # noqa: PLC0415
+    from lapwing.model.certificate.issued import Beside  # noqa: PLC0415
+    from lapwing.release.croissant import croissant_text  # noqa: PLC0415
 
     assert targets.croissant is not None
     certified = None

@@ -8,22 +8,22 @@ W3C Data Privacy Vocabularies and Controls Community Group, Data Privacy Vocabul
 differential privacy as a technical measure, and has no property for its parameters.
 """
 
-import hashlib
 import json
 import math
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from lapwing.errors import DataError, ParameterError
+from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
-from lapwing.model.certificate.certificate import Certificate
+from lapwing.model.certificate.certificate import Certificate, certificate_in
+from lapwing.model.certificate.issued import Beside
 from lapwing.model.certificate.promise import Pairs, protection_lines
 from lapwing.rows.out.outputs import whole_files
 from lapwing.schema.fields import Field
@@ -83,33 +83,6 @@ _CONTEXT: Final[dict[str, Any]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Beside:
-    """A file that the Croissant file names."""
-
-    target: Path
-    size: int
-    sha256: str
-
-    @classmethod
-    def read(cls, target: Path, place: Path | None = None) -> "Beside":
-        """Return what is in a file, which may yet stand in another place."""
-        try:
-            with open(target if place is None else place, "rb") as file:
-                digest = hashlib.file_digest(file, "sha256")
-                return cls(target, file.tell(), digest.hexdigest())
-        except OSError as error:
-            reason = error.strerror or type(error).__name__
-        raise DataError(
-            f"{target} cannot be read ({reason}); write it before the Croissant file that names it", code="LW602"
-        )
-
-    @classmethod
-    def of(cls, target: Path, content: bytes) -> "Beside":
-        """Return what a file of this content will be."""
-        return cls(target, len(content), hashlib.sha256(content).hexdigest())
-
-
 def content_url(file: Path, target: Path) -> str:
     """Return the address of a file as a Croissant file at `target` writes it: relative to its own folder."""
     found = os.path.relpath(os.path.abspath(file), os.path.abspath(target.parent))
@@ -136,19 +109,12 @@ def path_of(what: str, value: object) -> Path:
 
 def same_release(certificate: Certificate, file: Path) -> Certificate:
     """Return the certificate in a file, which also knows how many rows were written, if it is of the same release."""
-    try:
-        found = Certificate.from_dict(json.loads(file.read_bytes()))
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-    except (ValueError, RecursionError, ParameterError):
-        reason = "it is no certificate"
-    else:
-        if replace(found, written_rows=certificate.written_rows, seed=certificate.seed) == certificate:
-            return found
-        raise ParameterError(
-            f"{file} is the certificate of another release; give the one that lies beside the rows", code="LW620"
-        )
-    raise DataError(f"{file} cannot be read ({reason}); give the certificate that lies beside the rows", code="LW602")
+    found = certificate_in(file)
+    if replace(found, written_rows=certificate.written_rows, seed=certificate.seed, issued=None) == certificate:
+        return found
+    raise ParameterError(
+        f"{file} is the certificate of another release; give the one that lies beside the rows", code="LW620"
+    )
 
 
 def croissant_text(

@@ -58,6 +58,8 @@ def synthesize(
     certificate: options.CertificateOut = None,
     no_certificate: options.NoCertificate = False,
     croissant: options.CroissantOut = None,
+    prepared_by: options.PreparedBy = None,
+    approved_by: options.ApprovedBy = None,
     memory: options.MemoryLimit = None,
     check: options.Check = False,
     misfits: options.Misfits = "0.1",
@@ -73,7 +75,8 @@ def synthesize(
     place = default_rows(table) if output is None else output
     if output is None:
         options.refuse_existing(Path(place), "holds an earlier release")
-    targets = read_targets(place, model, certificate, no_certificate=no_certificate, croissant=croissant)
+    people = (prepared_by, approved_by)
+    targets = read_targets(place, model, certificate, no_certificate=no_certificate, croissant=croissant, people=people)
 
     from lapwing.runs.public_tables import read_public_tables, refuse_private_tables  # noqa: PLC0415
     from lapwing.runs.settings import usable_schema  # noqa: PLC0415
@@ -186,6 +189,8 @@ def resume(
     certificate: options.CertificateOut = None,
     no_certificate: options.NoCertificate = False,
     croissant: options.CroissantOut = None,
+    prepared_by: options.PreparedBy = None,
+    approved_by: options.ApprovedBy = None,
     seed: options.Seed = None,
     memory: options.MemoryLimit = None,
     details: options.Details = False,
@@ -194,7 +199,10 @@ def resume(
     """Finish an interrupted release without paying twice."""
     table = given_table(data, sql, db, context)
     check_rows(rows)
-    targets = read_targets(output, model, certificate, no_certificate=no_certificate, croissant=croissant)
+    people = (prepared_by, approved_by)
+    targets = read_targets(
+        output, model, certificate, no_certificate=no_certificate, croissant=croissant, people=people
+    )
 
     from lapwing.runs.records import resumed_line  # noqa: PLC0415
     from lapwing.verbs.synthesize import resumed  # noqa: PLC0415

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import partial
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self, cast
 
-from lapwing.errors import ParameterError
+from lapwing.errors import DataError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.plain import at_least, rational_text, read_key, read_list, read_optional, read_rational
 from lapwing.kernel.terms import Relation, Terms
@@ -32,6 +33,7 @@ from lapwing.model.certificate.declared import (
     rule_lines,
     table_lines,
 )
+from lapwing.model.certificate.issued import Issued, read_issued
 from lapwing.model.certificate.promise import (
     ROW,
     Together,
@@ -130,6 +132,8 @@ class Certificate:
         The public tables of the schema, and how they are held.
     weight : str or None
         The column of survey weights.
+    issued : Issued or None
+        When and with which files it was written, and by whom.
 
     Raises
     ------
@@ -166,6 +170,7 @@ class Certificate:
     rules: tuple[KeptRule, ...] = ()
     public_tables: tuple[KeptTable, ...] = ()
     weight: str | None = None
+    issued: Issued | None = None
 
     def __post_init__(self) -> None:
         Terms(
@@ -244,6 +249,7 @@ class Certificate:
             lines.append("Recorded in no ledger.")
         else:
             lines.append(f"Recorded in the ledger under {self.ledger.dataset}, release {self.ledger.release_id}.")
+        lines += [] if self.issued is None else self.issued.lines()
         lines += [f"Warning: {warning}" for warning in self.warnings]
         return "\n".join(visible(line).replace("\n", " ") for line in lines) + "\n"
 
@@ -285,6 +291,7 @@ class Certificate:
         ledger = self.ledger and asdict(self.ledger)
         return {
             "format": FORMAT,
+            "issued": self.issued and self.issued.to_dict(),
             "lapwing": self.lapwing,
             "code": self.code,
             "mechanism": self.mechanism,
@@ -350,11 +357,23 @@ class Certificate:
             public_tables=kept_tables_from(values),
             code=read_optional(older, "code", str),
             weight=read_optional(older, "weight", str),
+            issued=read_issued(values),
             ledger=None if ledger is None else LedgerEntry(**{key: read_key(ledger, key, str) for key in _ENTRY}),
             assumed=assumed,
             accuracy=tuple(map(Statement.from_dict, read_list(values, "accuracy", dict))),
             **cast("Any", texts | counts | perhaps | lists),
         )
+
+
+def certificate_in(file: Path) -> Certificate:
+    """Read the certificate in a file; its costs are summed again on the way."""
+    try:
+        return Certificate.from_dict(json.loads(file.read_bytes()))
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+    except (ValueError, RecursionError, ParameterError):
+        reason = "it is no certificate, or its sums are wrong"
+    raise DataError(f"{file} cannot be read ({reason}); give the certificate that lies beside the rows", code="LW602")
 
 
 def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
