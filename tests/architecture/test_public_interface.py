@@ -21,6 +21,10 @@ GONE = {
     "effort, delta_gain, max_rows_effects, assumed_fields, dp_fields)": "users do not make plans themselves",
     "Schema(*, fields, privacy_unit=None, is_draft=False, name='', questions=(), purchases=(), weight=None, "
     "public_tables=(), rules=())": "it takes a dialect too",
+    "resume(transcript, data, *, memory=None)": "it takes a mended schema too",
+    "synthesize(data, schema, *, epsilon=None, delta=None, rho=None, mechanism=None, neighbours='add-remove', "
+    "expected_rows=None, ledger=None, dataset=None, transcript=None, seed=None, public_tables=None, "
+    "memory=None)": "it takes the share of misfits that ends a release too",
 }
 """Lines of 6e9dd8a that are no longer so, and why."""
 
@@ -41,6 +45,10 @@ ADDED = [
     "Schema.dialect",
     "Schema.names_every_unit",
     "Trusted(mechanism)",
+    "resume(transcript, data, *, schema=None, memory=None)",
+    "synthesize(data, schema, *, epsilon=None, delta=None, rho=None, mechanism=None, neighbours='add-remove', "
+    "expected_rows=None, ledger=None, dataset=None, transcript=None, seed=None, public_tables=None, memory=None, "
+    "misfits=0.1)",
     "Trusted.mechanism",
 ]
 """What came after."""

@@ -43,6 +43,8 @@ CONTRACT = {
         True,
     ),
     "resume": ("lapwing resume T ...", True),
+    "certificate show": ("certificate show C.json", True),
+    "certificate verify": ("certificate verify C.json FILES", True),
     "answers": ("answers M.lapwing -o DIR", True),
     "sample": ("sample M.lapwing --rows N [--seed K] [--where col=value ...] -o OUT", True),
     "query": ("query M.lapwing --column a --column b", True),
@@ -79,11 +81,12 @@ MORE = {
     "schema learn": "--sql --db --rho --dictionary --quantile --neighbours --ledger --dataset --transcript "
     "--certificate --no-certificate --check --misfits --quiet",
     "plan": "--rho --neighbours --set --public-table --public-source --memory",
-    "synthesize": "--sql --db --check --misfits --croissant --details --quiet --public-table --public-source --memory",
+    "synthesize": "--sql --db --check --misfits --croissant --details --quiet --public-table --public-source --memory "
+    "--prepared-by --approved-by",
     "link": "--sql --db --rho --parent-share --parent-mechanism --child-mechanism --parents --expected-parents "
     "--expected-children --transcript --seed --certificate --no-certificate --check --misfits --quiet",
     "resume": "--sql --db -o --rows --model --certificate --no-certificate --croissant --seed --details --quiet "
-    "--memory",
+    "--memory --schema --prepared-by --approved-by",
     "answers": "--quiet",
     "sample": "--where-file --quiet",
     "report": "--quiet",
@@ -253,7 +256,7 @@ def test_evaluate_takes_the_settings_of_the_contract():
 
 
 def test_synthesize_takes_the_settings_of_the_contract():
-    assert list(inspect.signature(lw.synthesize).parameters) == [*SYNTHESIZE, "public_tables", "memory"]
+    assert list(inspect.signature(lw.synthesize).parameters) == [*SYNTHESIZE, "public_tables", "memory", "misfits"]
 
 
 def test_linked_tables_take_the_settings_of_one_and_those_of_two():
