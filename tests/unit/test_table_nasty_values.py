@@ -35,7 +35,9 @@ def test_nasty_cells_have_the_same_codes_in_every_kind_of_table(container, kind,
             for cell, code, want in zip(cells, codes.tolist(), expected, strict=True)
             if code != want
             and not (field.name == "open texts" and cell in UNWRITTEN)
-            and not (apart and container == "CSV" and cell != cell)  # in a file without types NaN is a text
+            and not (
+                apart and container == "CSV" and isinstance(cell, float) and np.isnan(cell)
+            )  # in a file without types NaN is a text
         ]
         assert wrong == [], field.name
         assert codes.dtype == field.domain.dtype
