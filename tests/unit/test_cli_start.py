@@ -209,3 +209,13 @@ def test_every_entry_of_the_catalogue_is_a_field_and_names_its_source():
     assert len(catalogue()["country-2"].keys["categories"]) == 249
     narrowed = Schema.from_dict({"fields": [{"name": "x", "domain": "human-age", "constraints": {"minimum": 18}}]})
     assert (narrowed.field("x").minimum, narrowed.field("x").maximum) == (18, 120)
+
+
+def test_a_table_that_mostly_does_not_fit_is_not_released_by_pressing_enter(place, monkeypatch):
+    with in_workbook(place) as (table, _):
+        said = start(monkeypatch, "y", "id", "1, 2", "4, 5", "18..99", "", table=table)
+
+    assert said.status == 0
+    assert 'more than 10% of the cells of column "edu"' in said.err
+    assert "nothing was spent" in said.err
+    assert not (place / "study.budget.db").exists()

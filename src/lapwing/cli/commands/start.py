@@ -12,13 +12,14 @@ from lapwing.cli.describing import Files, described_schema
 from lapwing.cli.looking import remember
 from lapwing.cli.options import misuse, option
 from lapwing.cli.tables import Data, Database, Sql, given_table, given_words, words_of
-from lapwing.errors import LapwingError, ParameterError
+from lapwing.errors import DataError, LapwingError, ParameterError
 from lapwing.version import install_command
 
 if TYPE_CHECKING:
+    from lapwing.cli.tables import Table
     from lapwing.schema.schemas import Schema
 
-_BOUGHT_SHARE = 0.2
+_BOUGHT_SHARE, _MOST_MISFITS = 0.2, 0.1
 
 
 def start(
@@ -44,13 +45,25 @@ def start(
     )
     schema = described_schema(files)
     _step(files, "Check: which cells do not fit? (internal)", "schema", "check", files["schema.json"], table)
-    if not typer.confirm("Does this look right? Misfits count as missing", default=True):
+    if not typer.confirm("Does this look right? Misfits count as missing", default=_fits(schema, table)):
         tell(f"Correct {files['schema.json']}, or remove it, and start again.")
         raise typer.Exit
     budget = _budget(schema, files)
     _open_ledger(schema, files, budget)
     used = _learned(schema, files, budget)
     _released(used, files, budget)
+
+
+def _fits(schema: "Schema", table: "Table | Path") -> bool:
+    """Say what may cure many misfits, if there are any; internal, as the look before it."""
+    from lapwing.internal.looks import refuse_misfits  # noqa: PLC0415
+
+    try:
+        refuse_misfits(table, schema, _MOST_MISFITS)
+    except DataError as error:
+        tell(str(error))
+        return False
+    return True
 
 
 # -- Budget, ledger, purchase, release.
@@ -159,6 +172,7 @@ def _released(schema: Path, files: Files, budget: _Budget) -> None:
         files,
         "Release: synthetic rows, model and certificate",
         *("synthesize", files.table, "--schema", schema, *budget.options(share), *named),
+        *("--misfits", "1"),  # they were looked at, and found right
         *("-o", rows, "--model", model),
     )
     try:
