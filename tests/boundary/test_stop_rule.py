@@ -98,24 +98,108 @@ def test_a_mended_schema_goes_on_with_the_rest_of_one_debit(tmp_path):
     assert again.sample(50, seed=1).equals(release.sample(50, seed=1))
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"fields": [*MENDED["fields"], {"name": "who", "type": "integer", "role": "identifier"}],
-          "privacyUnit": {"field": "who", "maxRows": 2}}, "another privacy unit"),
-        ({"fields": MENDED["fields"][:1], "draft": True}, "draft"),
-    ],
-)  # fmt: skip
-def test_what_is_no_mended_schema_is_refused_and_changes_nothing(change, said, tmp_path):
+def with_unit(schema, **more):
+    who = {"name": "who", "type": "integer", "role": "identifier", **more}
+    return {**schema, "fields": [*schema["fields"], who], "privacyUnit": {"field": "who", "maxRows": 1}}
+
+
+OTHERS = {
+    "a unit where there was none": (SCHEMA, with_unit(MENDED), "other rows or units"),
+    "another type of the unit": (with_unit(SCHEMA), with_unit(MENDED, type="string"), "other rows or units"),
+    "another number of rows": (
+        with_unit(SCHEMA),
+        {**with_unit(MENDED), "privacyUnit": {"field": "who", "maxRows": 2}},
+        "other rows or units",
+    ),
+    "other texts for no unit": (
+        with_unit(SCHEMA),
+        {**with_unit(MENDED), "missingValues": ["7"]},
+        "other rows or units",
+    ),
+    "another quotation mark": (SCHEMA, {**MENDED, "dialect": {"quoteChar": "'"}}, "other rows or units"),
+    "an encoding of two bytes": (SCHEMA, {**MENDED, "dialect": {"encoding": "utf-16"}}, "other rows or units"),
+    "an encoding, of a unit": (with_unit(SCHEMA), {**with_unit(MENDED), "dialect": {"encoding": "latin-1"}}, "other"),
+    "a draft": (SCHEMA, {"fields": MENDED["fields"][:1], "draft": True}, "draft"),
+}
+
+
+@pytest.mark.parametrize(("first", "change", "said"), OTHERS.values(), ids=OTHERS)
+def test_what_is_no_mended_schema_is_refused_and_changes_nothing(first, change, said, tmp_path):
     table = rows(4000).with_columns(who=pl.int_range(4000))
     with pytest.raises(DataError):
-        lw.synthesize(table, SCHEMA, epsilon=1, transcript=tmp_path / "t.jsonl")
+        lw.synthesize(table, first, epsilon=1, transcript=tmp_path / "t.jsonl")
     before = (tmp_path / "t.jsonl").read_bytes()
 
     with pytest.raises(lw.LapwingError, match=said):
         lw.resume(tmp_path / "t.jsonl", table, schema=change)
 
     assert (tmp_path / "t.jsonl").read_bytes() == before
+
+
+def test_the_encoding_of_rows_may_be_mended(tmp_path):
+    table = rows(4000, written="{:,}\u00a0€")
+    table.write_csv(tmp_path / "t.csv")
+    (tmp_path / "l.csv").write_bytes((tmp_path / "t.csv").read_text().encode("cp1252"))
+    with pytest.raises(DataError, match="resume"):
+        lw.synthesize(tmp_path / "l.csv", SCHEMA, epsilon=1, transcript=tmp_path / "t.jsonl")
+
+    with pytest.raises(DataError, match="charges"):  # the cells still do not fit, and the release ends once more
+        lw.resume(tmp_path / "t.jsonl", tmp_path / "l.csv", schema={**SCHEMA, "dialect": {"encoding": "cp1252"}})
+
+
+FORGED = {
+    "a budget": {"request": {"epsilon": "100", "delta": None, "rho": None}},
+    "a schema of another unit": with_unit(MENDED),
+    "a path": "/etc/passwd",
+    "nothing": None,
+}
+
+
+@pytest.mark.parametrize("line", FORGED.values(), ids=FORGED)
+def test_a_line_by_another_hand_changes_neither_budget_nor_unit(line, tmp_path):
+    transcript = tmp_path / "t.jsonl"
+    table = rows(4000).with_columns(who=pl.int_range(4000))
+    with pytest.raises(DataError):
+        lw.synthesize(table, SCHEMA, epsilon=1, transcript=transcript)
+    with transcript.open("a") as file:
+        file.write(json.dumps({"mended": line}) + "\n")
+
+    with pytest.raises(lw.LapwingError) as refused:
+        lw.resume(transcript, table)
+
+    assert refused.value.code != "LW901"
+    assert "passwd" not in str(refused.value)
+
+
+def test_copies_that_are_mended_differently_do_not_both_go_on(tmp_path):
+    ledger, transcript = tmp_path / "l.db", tmp_path / "t.jsonl"
+    Ledger.create_or_open(ledger).init("d", unit="pure", limit=1, relation="add-remove", privacy_unit="row")
+    table = rows(4000)
+    with pytest.raises(DataError):
+        lw.synthesize(table, SCHEMA, epsilon=1, ledger=ledger, dataset="d", transcript=transcript)
+    (tmp_path / "copy.jsonl").write_bytes(transcript.read_bytes())
+    lw.resume(transcript, table, schema=MENDED)
+
+    with pytest.raises(lw.LapwingError):
+        lw.resume(tmp_path / "copy.jsonl", table, schema={**MENDED, "fields": MENDED["fields"][1:]})
+
+    assert Ledger.open(ledger).balance("d").spent == 1
+
+
+def test_nothing_is_noted_before_the_debit(tmp_path):
+    """A ledger that refuses leaves the transcript as it was."""
+    ledger, transcript = tmp_path / "l.db", tmp_path / "t.jsonl"
+    Ledger.create_or_open(ledger).init("d", unit="pure", limit=1, relation="add-remove", privacy_unit="row")
+    table = rows(4000)
+    with pytest.raises(DataError):
+        lw.synthesize(table, SCHEMA, epsilon=1, ledger=ledger, dataset="d", transcript=transcript)
+    before = transcript.read_bytes()
+    ledger.rename(tmp_path / "gone.db")
+
+    with pytest.raises(lw.LapwingError):
+        lw.resume(transcript, table, schema=MENDED)
+
+    assert transcript.read_bytes() == before
 
 
 def test_a_release_that_did_not_end_takes_no_other_schema(tmp_path):

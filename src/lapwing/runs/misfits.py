@@ -4,6 +4,7 @@ The rule is public and reads noisy answers only, so whether a release ends here 
 The rest of its budget stays with it, for a mended schema. ``misfits.proof.md``.
 """
 
+import codecs
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -86,15 +87,15 @@ def _surely(tables: Sequence[NoisyCounts], counts: Mapping[int, int]) -> dict[st
 class Stopping:
     """A curator that ends the release once answers show a column of which too many cells fit nothing.
 
-    most: of a column's cells, 0 to 1; ended: says how the release goes on, once it has ended.
+    earlier: answers under a schema that was mended since, whose cost is told; way_out: says how the release goes on.
     """
 
-    __slots__ = ("_answers", "_curator", "_most", "_schema", "_way_out")
+    __slots__ = ("_answers", "_curator", "_earlier", "_settings", "_way_out")
 
-    def __init__(self, curator: Curator, schema: Schema, most: Fraction, way_out: str) -> None:
+    def __init__(self, curator: Curator, settings: Settings, earlier: Sequence[Answer], way_out: str) -> None:
         self._curator = curator
-        self._schema = schema
-        self._most = most
+        self._settings = settings
+        self._earlier = earlier
         self._way_out = way_out
         self._answers: list[Answer] = []
 
@@ -107,26 +108,31 @@ class Stopping:
         """Answer a batch of questions, and look at what is known of misfits by now."""
         found = self._curator.ask(*questions)
         self._answers += found
-        refuse_misfits(self._schema, self._answers, self._most, self._way_out)
+        bad = misfit_columns(self._settings, self._answers)
+        if bad:
+            raise self._ended(bad)
         return found
 
+    def _ended(self, bad: Mapping[str, float]) -> DataError:
+        """Return the end of the release: its worst column, what it cost, and the way out."""
+        name = max(bad, key=lambda each: bad[each])
+        more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
+        budget = self._settings.request.budget
+        left = left_of(budget, [*self._earlier, *self._answers]).amount
+        unit = "epsilon" if budget.notion == "pure" else "rho"
+        rest = self._way_out if left > 0 else "nothing of its budget is left, and a new release pays anew"
+        return DataError(
+            f"column {quote(name)}{more}: at least about {bad[name]:.0%} of its cells fit nothing, by noisy counts, "
+            f"and misfits allows {float(self._settings.most_misfits):.0%}; the release ended with {unit} "
+            f"{at_least(budget.amount - left, 3)} spent: `lapwing schema check` says, free, what to mend; {rest}",
+            code="LW118",
+        )
 
-def refuse_misfits(schema: Schema, answers: Sequence[Answer], most: Fraction, way_out: str) -> None:
-    """Raise where the answers show more misfits in a column than there may be."""
-    shares = misfit_shares(schema, answers)
-    bad = {name: share for name, share in shares.items() if share > most}
-    if not bad:
-        return
-    name = max(bad, key=lambda each: bad[each])
-    more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
-    spent = sum((answer.question.cost.amount for answer in answers), Fraction(0))
-    unit = "epsilon" if answers[0].question.cost.notion == "pure" else "rho"
-    raise DataError(
-        f"column {quote(name)}{more}: at least about {bad[name]:.0%} of its cells fit nothing, by the noisy counts, "
-        f"and misfits allows {float(most):.0%}; the release ended with {unit} {at_least(spent, 3)} spent: "
-        f"`lapwing schema check` says, free, what to mend; {way_out}",
-        code="LW118",
-    )
+
+def misfit_columns(settings: Settings, answers: Sequence[Answer]) -> dict[str, float]:
+    """Return the columns of which answers show more misfits than there may be, with the least share."""
+    shares = misfit_shares(settings.schema, answers)
+    return {name: share for name, share in shares.items() if share > settings.most_misfits}
 
 
 def way_out_of(transcript: object) -> str:
@@ -136,27 +142,47 @@ def way_out_of(transcript: object) -> str:
     return f"then `lapwing resume {transcript} DATA -o OUT --schema SCHEMA` goes on with the rest of its budget"
 
 
-def mended(settings: Settings, schema: object, answers: Sequence[Answer]) -> Settings:
-    """Return the settings of a release that goes on under a mended schema, if it ended, or has not begun under its own.
+def mended(settings: Settings, schema: object) -> Settings:
+    """Return the settings of a release that goes on under a mended schema.
 
-    answers: those that were given under the schema of ``settings``.
+    settings: those that were debited. Units must stay what they were: a table is cut into rows by its dialect, and into
+    units by the cells of one field. So of the dialect only the encoding may change, where each row is a unit.
     """
     old, new = settings.schema, usable_schema(schema)
-    if answers and max(misfit_shares(old, answers).values(), default=0.0) <= settings.most_misfits:
+    if new.privacy_unit != old.privacy_unit or _cut(old) != _cut(new):
         raise ParameterError(
-            "a schema is mended where a release ended by the rule LW118, and this one did not; resume it without a "
-            "schema",
-            code="LW611",
-        )
-    if (old.unit_label, old.names_every_unit) != (new.unit_label, new.names_every_unit):
-        raise ParameterError(
-            f"the mended schema has another privacy unit than the release was debited for, which is {old.unit_label}; "
-            "keep privacyUnit as it was, or make a new release",
+            f"the mended schema cuts the table into other rows or units than the release was debited for, "
+            f"{old.unit_label}; keep privacyUnit, its field and the dialect as they were (but for the encoding, where "
+            "each row is a unit), or make a new release",
             code="LW611",
         )
     if not new.public_tables:
         new = replace(new, public_tables=old.public_tables)
     return Settings.from_dict({**settings.to_dict(), "schema": new.to_dict()})
+
+
+def _cut(schema: Schema) -> tuple[object, ...]:
+    """Return all that says where a row ends, and whose it is."""
+    unit = schema.privacy_unit
+    if unit is None and _keeps_ascii(schema.dialect.encoding):
+        return (replace(schema.dialect, encoding=None),)
+    return schema.dialect, None if unit is None else schema.field(unit.field)
+
+
+def _keeps_ascii(encoding: str | None) -> bool:
+    """Tell whether each byte below 128 is itself in an encoding, and is no part of another character."""
+    name = "utf-8" if encoding is None else codecs.lookup(encoding).name
+    return name in ("utf-8", "utf-8-sig", "ascii") or name.startswith(("iso8859-", "cp125", "koi8-"))
+
+
+def refuse_going_on(settings: Settings, answers: Sequence[Answer]) -> None:
+    """Refuse to mend the schema of a release that did not end; one that has no answers has nothing to go on from."""
+    if answers and not misfit_columns(settings, answers):
+        raise ParameterError(
+            "a schema is mended where a release ended by the rule LW118, and this one did not; resume it without a "
+            "schema",
+            code="LW611",
+        )
 
 
 def left_of(budget: Budget, answers: Sequence[Answer]) -> Budget:

@@ -74,7 +74,7 @@ def run_release(
     )
     curator: Curator = room
     if settings.most_misfits < 1:
-        curator = Stopping(room, settings.schema, settings.most_misfits, way_out_of(records.transcript))
+        curator = Stopping(room, settings, earlier, way_out_of(records.transcript))
     model = settings.mechanism.run(curator, settings.schema, budget, generator(settings.seed, "fit"))
     model.validate(settings.schema)
     finished = finished_model(model, settings.schema, settings.seed)

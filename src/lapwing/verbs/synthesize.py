@@ -12,17 +12,17 @@ from typing import Any
 from lapwing.errors import DataError, ParameterError
 from lapwing.kernel.budget.budget import Number
 from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.plain import read_key
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.opening import public_terms
 from lapwing.kernel.room.transcript import continue_transcript
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.registry import check_mechanism
 from lapwing.release.release import Release
 from lapwing.rows.counting import CodedSource
 from lapwing.rows.guard import private_boundary
 from lapwing.rows.readers import at_hand, open_table
 from lapwing.rows.source import coded_table
-from lapwing.runs.misfits import left_of, mended
+from lapwing.runs.misfits import mended, refuse_going_on
 from lapwing.runs.plan.memory import Memory, caches_within
 from lapwing.runs.public_points import refuse_private_points
 from lapwing.runs.public_tables import refuse_private_tables
@@ -135,7 +135,8 @@ def synthesize(
     with coded_table(data, settings.schema, memory=caches.codes) as source:
         terms = public_terms(source, settings.schema, settings.relation, settings.expected_rows)
         with closing(open_sink(records, settings, terms)) as sink:
-            release = _released(source, settings, terms, records, sink=sink, most_cells=caches.table_cells)
+            debit = partial(sink.debit, settings)
+            release = _released(source, settings, terms, records, sink=sink, debit=debit, most_cells=caches.table_cells)
     return replace(release, kind=kind)
 
 
@@ -192,12 +193,13 @@ def resumed(
     path = Path(path_text("transcript", transcript))
     sink, header, recorded = continue_transcript(path)
     with closing(sink):
-        settings, terms, records = read_header(path, header)
-        paid = Settings.from_dict(header["paid"]) if "paid" in header else settings
+        paid, terms, records = read_header(path, header)
+        settings = paid if header["mended"] is None else mended(paid, read_key(header, "mended", dict))
         earlier: tuple[Answer, ...] = header["earlier"]
         given = (*earlier, *recorded)
         if schema is not None:
-            settings = mended(settings, schema, recorded)
+            refuse_going_on(settings, recorded)
+            settings = mended(paid, schema)
             earlier, recorded = given, ()
         caches = caches_within(memory, settings)
         resumable(path, partial(tell, settings, records, len(given)))
@@ -208,16 +210,21 @@ def resumed(
                 raise DataError(
                     "the table has another public number of rows than the transcript; give the same table", code="LW611"
                 )
-            if schema is not None:
-                check_mechanism(settings.mechanism, settings.schema, left_of(settings.request.budget, earlier), terms)
-                sink.mend(settings.to_dict())
+            accounted = AccountedSink(sink, records, given)
+
+            def debit() -> None:
+                """Pay once, by the settings of the first time, and only then note the schema."""
+                accounted.debit(paid)
+                if schema is not None:
+                    sink.mend(settings.schema.to_dict())
+
             release = _released(
                 source,
                 settings,
                 terms,
                 records,
-                sink=AccountedSink(sink, records, given),
-                paid=paid,
+                sink=accounted,
+                debit=debit,
                 recorded=recorded,
                 earlier=earlier,
                 most_cells=caches.table_cells,
@@ -232,14 +239,10 @@ def _released(
     records: Records,
     *,
     sink: AccountedSink,
-    paid: Settings | None = None,
+    debit: Callable[[], None],
     **more: Any,  # noqa: ANN401
 ) -> Release:
-    """Run a release with its debit; a failure half-way says how it is finished.
-
-    paid: the settings that were debited, where they were mended since.
-    """
-    debit = partial(sink.debit, settings if paid is None else paid)
+    """Run a release with its debit; a failure half-way says how it is finished."""
     run = partial(run_release, source, settings, terms, records, debit=debit, sink=sink, secret_bits=SystemBits, **more)
     return resumable(records.transcript, run)
 

@@ -22,7 +22,7 @@ from lapwing.rows.out.outputs import flush_folder
 FORMAT = 1
 _REFUSED = re.compile(rb' \{"refused": "(LW[0-9]{3})"\}')
 _MENDED = "mended"
-"""Key of a line with the settings of all answers behind it: those before it were given under others, and are paid."""
+"""Key of a line with the schema of all answers behind it: those before it were given under another, and are paid."""
 
 _MARK = " "
 """Begins a line of answers before their noise is drawn, and ends each line of them but the last (see `_draw_left`)."""
@@ -114,9 +114,9 @@ class TranscriptFile:
         """Write the refusal in the place of answers and wait for the disk."""
         _append(self._path, json.dumps({"refused": code}) + "\n", "ab")
 
-    def mend(self, settings: Mapping[str, Any]) -> None:
-        """Append the public settings with which a release goes on, and wait for the disk."""
-        _append(self._path, json.dumps({_MENDED: settings}) + "\n", "ab")
+    def mend(self, schema: Mapping[str, Any]) -> None:
+        """Append the schema with which a release goes on, and wait for the disk."""
+        _append(self._path, json.dumps({_MENDED: schema}) + "\n", "ab")
 
     def close(self) -> None:
         """Let go of the transcript, for another process to continue."""
@@ -144,7 +144,7 @@ def continue_transcript(path: Path) -> tuple[TranscriptFile, dict[str, Any], tup
     """Take hold of a transcript, read it, and cut off a last line that a crash left incomplete.
 
     Returns header: the public settings of the release; where the ledger's folder was moved, with its ledger's new
-    place; where they were mended, the last ones, with the first as ``paid``; ``earlier``: the answers before that.
+    place; ``mended``: the last schema that was mended, or None; ``earlier``: the answers before it.
     """
     if not path.is_file():
         raise DataError(f"there is no transcript {path}; give the file that the release wrote", code="LW610")
@@ -207,9 +207,8 @@ def _parse(path: Path, text: bytes) -> tuple[dict[str, Any], tuple[Answer, ...]]
         mended = [place for place, line in enumerate(lines) if _MENDED in line]
         given = [answer_from_dict(line) for line in lines[1:] if _MENDED not in line]
         before = max(mended[-1] - len(mended), 0) if mended else 0
-        header = {**lines[0], "earlier": tuple(given[:before])}
-        if mended:
-            header |= {"paid": header["settings"], "settings": lines[mended[-1]][_MENDED]}
+        schema = lines[mended[-1]][_MENDED] if mended else None
+        header = {**lines[0], "mended": schema, "earlier": tuple(given[:before])}
         answers = tuple(given[before:])
         known = header.get("format") == FORMAT
     except MALFORMED:
