@@ -67,7 +67,7 @@ def empty_cells_without_noise(patch):
 
     def change(question, counts, terms, bits):
         answer = honest(question, counts, terms, bits)
-        noisy = np.where(counts.reshape(answer.counts.shape) == 0, 0, answer.counts)
+        noisy = np.where(counts.reshape(answer.whole.shape) == 0, 0, answer.whole)
         return NoisyCounts(question, noisy, answer.noise)
 
     patch.setattr(answering, "_perturbed", change)
@@ -78,7 +78,7 @@ def clipped_at_the_true_number_of_rows(patch):
 
     def change(question, counts, terms, bits):
         answer = honest(question, counts, terms, bits)
-        return NoisyCounts(question, np.clip(answer.counts, 0, int(counts.sum())), answer.noise)
+        return NoisyCounts(question, np.clip(answer.whole, 0, int(counts.sum())), answer.noise)
 
     patch.setattr(answering, "_perturbed", change)
 
@@ -90,7 +90,7 @@ def scale_from_the_number_of_rows(patch):
         law = question.noise(terms.relation, terms.max_rows)
         law = type(law)(law.kind, law.parameter / (1 + int(counts.sum())))
         answer = honest(question, counts, terms, bits)
-        return NoisyCounts(question, answer.counts, law)
+        return NoisyCounts(question, answer.whole, law)
 
     patch.setattr(answering, "_perturbed", change)
 

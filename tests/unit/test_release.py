@@ -176,9 +176,9 @@ def test_a_public_number_of_rows_bounds_the_intervals():
 def test_answers_show_every_noisy_count_with_its_noise(release):
     answers = release.answers
 
-    cells = sum(answer.counts.size for answer in release.noisy)
+    cells = sum(answer.whole.size for answer in release.noisy)
     assert answers.height == cells
-    assert answers["noisy_count"].sum() == sum(int(answer.counts.sum()) for answer in release.noisy)
+    assert answers["noisy_count"].sum() == sum(int(answer.whole.sum()) for answer in release.noisy)
     assert answers["noise"].unique().to_list() == ["laplace 3/20"]
     assert (answers["noise_sd"] == release.noisy[0].noise.sd).all()
 
