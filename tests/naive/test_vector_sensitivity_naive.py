@@ -263,7 +263,7 @@ def cells_for(coordinates):
         cut_cells(diagonal, [0]),
         cut_cells(np.eye(p, 2), [0], [-unit + 1, unit]),
         lattice_cells(diagonal, spacing=2, norm=4),
-        *(random_cells(rng, p, size=3 * unit) for _ in range(2)),
+        *(random_cells(rng, p, size=3 * unit) for _ in range(4)),
     ]
 
 
