@@ -12,8 +12,14 @@ SHARED_DATA = ROOT.parent / "shared" / "data"
 EXAMPLES = ROOT / "src" / "lapwing" / "examples"
 
 # Two cores are shared by everything that runs: a deadline would fail tests for their neighbours' sake.
-settings.register_profile("lapwing", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("lapwing")
+SHARED = {"deadline": None, "print_blob": True, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("lapwing", max_examples=50, **SHARED)
+settings.register_profile("full", max_examples=200, **SHARED)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Try more examples where the slow statistical suites run, too."""
+    settings.load_profile("lapwing" if config.option.markexpr == "not full" else "full")
 
 
 @pytest.fixture(autouse=True)

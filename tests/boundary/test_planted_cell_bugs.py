@@ -274,7 +274,7 @@ def test_a_bug_in_the_answers_is_flagged(mechanism, plant, monkeypatch):
 
 
 HONEST = [
-    *((mechanism, 24) for mechanism in (GRID, PAPER, PRIVTREE, EVERY_LEAF)),
+    *((mechanism, 8) for mechanism in (GRID, PAPER, PRIVTREE, EVERY_LEAF)),
     *(pytest.param(each, 400, marks=pytest.mark.full) for each in (GRID, PAPER, PRIVTREE, BOTH_LEVELS, EVERY_LEAF)),
 ]
 

@@ -190,7 +190,7 @@ def test_a_bug_in_a_selection_is_flagged(plant, monkeypatch):
 
 
 def test_honest_selections_are_not_flagged_on_the_same_pairs():
-    assert flags_of(Selecting(), pairs=48) == ()
+    assert flags_of(Selecting(), pairs=16) == ()
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,12 @@ def session(request):
     return SESSIONS[request.param]()
 
 
+def quickly(opened):
+    """Let CI use one kind of session: the executors do the same in both, and the full suite shows it."""
+    each = [pytest.param(name, marks=[] if name == opened else [pytest.mark.full]) for name in SESSIONS]
+    return pytest.mark.parametrize("session", each, indirect=True)
+
+
 def people(session):
     """Return two hundred rows, of ten persons and in four partitions."""
     return session.range(200, numPartitions=4).selectExpr(
@@ -56,6 +62,7 @@ def through(frame, step, *arguments):
         return frame.mapInArrow(partial(step, *map(str, arguments)), frame.schema)
 
 
+@quickly("classic")
 def test_a_killed_worker_changes_no_count(session, tmp_path):
     whole = code_table(people(session), SCHEMA)
     ages = [(each_code("age"), each_code("sex")), ()]
@@ -72,6 +79,7 @@ def each_code(name):
     return name, identity(SCHEMA.field(name).domain)
 
 
+@quickly("Connect")
 def test_workers_that_are_killed_again_and_again_end_in_one_sentence(session, tmp_path, caplog):
     hurt = through(people(session).coalesce(1), spark_steps.killed_always, tmp_path)
 
@@ -124,6 +132,7 @@ def test_what_spark_says_of_a_cell_goes_no_further(session, read, caplog, capfd)
     assert "Ada" not in f"{caught.getrepr(style='long', showlocals=True)}{caplog.text}{shown.out}{shown.err}"
 
 
+@quickly("classic")
 def test_a_cluster_of_another_version_is_refused(session, monkeypatch):
     monkeypatch.setattr(spark_frames, "installed", lambda: "an older one")
 
@@ -133,6 +142,7 @@ def test_a_cluster_of_another_version_is_refused(session, monkeypatch):
         next(open_table(people(session), SCHEMA).chunks(("age",), 9))
 
 
+@quickly("Connect")
 def test_a_cluster_without_lapwing_is_refused(session, monkeypatch):
     # Functions are found by the name of their module, and this is one that no worker has.
     monkeypatch.setattr(spark_frames.asked, "__module__", "lapwing_of_nobody")

@@ -30,39 +30,41 @@ def fields(*names):
     return Schema.from_dict({"fields": [{"name": name, "type": "string", "categories": ["a"]} for name in names]})
 
 
-def cells_of(data, name):
-    """Return the cells of a column, of one row."""
-    (found,) = list(open_table(data.coalesce(1), fields(name)).chunks((name,), 100))
-    return found[name]
+def cells_of(data, *names):
+    """Return the cells of columns, of few rows."""
+    (found,) = list(open_table(data.coalesce(1), fields(*names)).chunks(names, 100))
+    return found
 
 
-@pytest.mark.parametrize(
-    ("sql", "kind", "expected"),
-    [
-        ("timestamp'2020-01-01 00:00:00'", Times, [1577854800 * 10**6]),  # midnight in New York, where the session is
-        ("timestamp_ntz'2020-01-01 00:00:00'", Times, [1577836800 * 10**6]),
-        ("date'2020-01-01'", Times, [1577836800 * 10**6]),
-        ("cast(2.50 as decimal(20, 3))", Texts, ["2.5"]),
-        ("cast(1 as byte)", Numbers, [1]),
-        ("9223372036854775807", Numbers, [2**63 - 1]),
-        ("cast(0.5 as float)", Numbers, [0.5]),
-        ("cast('nan' as double)", Numbers, [np.nan]),
-        ("true", Numbers, [True]),
-        ("null", Texts, [None]),
-        ("'é'", Texts, ["é"]),
-        ("cast('abc' as varchar(9))", Texts, ["abc"]),
-        ("X'41'", Texts, ["A"]),
-        ("make_ym_interval(1, 2)", Texts, [UNREADABLE]),
-        ("cast(null as interval year to month)", Texts, [None]),
-        ("make_dt_interval(1)", Texts, [UNREADABLE]),
-    ],
-)
-def test_a_cell_is_what_it_is_in_arrow(session, sql, kind, expected):
-    cells = cells_of(session.sql(f"select {sql} as x"), "x")
+CELLS = [
+    ("timestamp'2020-01-01 00:00:00'", Times, [1577854800 * 10**6]),  # midnight in New York, where the session is
+    ("timestamp_ntz'2020-01-01 00:00:00'", Times, [1577836800 * 10**6]),
+    ("date'2020-01-01'", Times, [1577836800 * 10**6]),
+    ("cast(2.50 as decimal(20, 3))", Texts, ["2.5"]),
+    ("cast(1 as byte)", Numbers, [1]),
+    ("9223372036854775807", Numbers, [2**63 - 1]),
+    ("cast(0.5 as float)", Numbers, [0.5]),
+    ("cast('nan' as double)", Numbers, [np.nan]),
+    ("true", Numbers, [True]),
+    ("null", Texts, [None]),
+    ("'é'", Texts, ["é"]),
+    ("cast('abc' as varchar(9))", Texts, ["abc"]),
+    ("X'41'", Texts, ["A"]),
+    ("make_ym_interval(1, 2)", Texts, [UNREADABLE]),
+    ("cast(null as interval year to month)", Texts, [None]),
+    ("make_dt_interval(1)", Texts, [UNREADABLE]),
+]
 
-    values = cells.values.to_list() if isinstance(cells, Texts) else cells.values.tolist()
-    assert type(cells) is kind
-    np.testing.assert_equal(values, expected)
+
+def test_a_cell_is_what_it_is_in_arrow(session):
+    names = {f"x{place}": each for place, each in enumerate(CELLS)}
+
+    found = cells_of(session.sql("select " + ", ".join(f"{sql} as {x}" for x, (sql, _, _) in names.items())), *names)
+
+    for name, (sql, kind, expected) in names.items():
+        values = found[name].values.to_list() if kind is Texts else found[name].values.tolist()
+        assert type(found[name]) is kind, sql
+        np.testing.assert_equal(values, expected, sql)
 
 
 def test_names_are_taken_as_they_are(session):
@@ -70,8 +72,10 @@ def test_names_are_taken_as_they_are(session):
     table = pa.table({name: [name, "a", None] for name in names})
     shown = session.createDataFrame(table.rename_columns([str(place) for place in range(len(names))])).toDF(*names)
 
+    found = cells_of(shown, *names)
+
     for name in names:
-        assert sorted(cells_of(shown, name).values.drop_nulls()) == sorted([name, "a"])
+        assert sorted(found[name].values.drop_nulls()) == sorted([name, "a"])
 
 
 def test_large_cells_are_sent_in_small_pieces():

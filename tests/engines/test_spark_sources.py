@@ -1,6 +1,7 @@
 """Executors code, cut and count the rows of a Spark frame, and this process gets the counts it would have made."""
 
 import contextlib
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -44,18 +45,22 @@ def people(rows=300):
     )
 
 
-@pytest.fixture(params=SESSIONS)
-def session(request):
-    """Return each kind of session."""
-    return SESSIONS[request.param]()
+QUICK = (("classic", PLAIN, None), ("classic", SCHEMA, 20), ("Connect", PLAIN, 20), ("Connect", SCHEMA, None))
+"""Each pair of a session, of rows or units, and of codes that are kept or made anew; the full suite has all triples."""
 
 
-@pytest.mark.parametrize("schema", [PLAIN, SCHEMA], ids=["rows", "units"])
-@pytest.mark.parametrize("chunk_rows", [None, 20], ids=["kept", "made anew"])
-def test_all_answers_are_those_of_this_process(session, schema, chunk_rows):
+@pytest.mark.parametrize(
+    ("opened", "schema", "chunk_rows"),
+    [
+        pytest.param(*each, marks=[] if each in QUICK else [pytest.mark.full])
+        for each in itertools.product(SESSIONS, (PLAIN, SCHEMA), (None, 20))
+    ],
+    ids=lambda each: ("rows" if each is PLAIN else "units") if isinstance(each, Schema) else str(each),
+)
+def test_all_answers_are_those_of_this_process(opened, schema, chunk_rows):
     rows = people()
 
-    source = code_table(frame(session, rows.to_arrow()), schema, chunk_rows=chunk_rows)
+    source = code_table(frame(SESSIONS[opened](), rows.to_arrow()), schema, chunk_rows=chunk_rows)
 
     assert answers(source, schema) == answers(code_table(rows, schema), schema)
     assert source.rows < 300 or schema is PLAIN

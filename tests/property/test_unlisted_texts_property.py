@@ -3,7 +3,7 @@
 import dataclasses
 
 import polars as pl
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.naive_codes import naive_code
@@ -55,6 +55,8 @@ def test_with_a_category_for_all_no_readable_text_is_a_misfit(fields, cells):
     assert ruled.domain.last not in encode(texts(readable), ruled)
 
 
+# A check of a table takes a quarter of a second; the cells one by one are in the first test above.
+@settings(max_examples=20)
 @given(ruled_fields(), st.lists(TEXTS, min_size=1, max_size=12))
 def test_what_is_counted_as_folded_and_unlisted_is_what_the_rules_settle(fields, cells):
     table = pl.DataFrame({"x": cells})

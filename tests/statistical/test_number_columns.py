@@ -36,7 +36,7 @@ def released(columns, fields, epsilon):
     return release.sample(data.height), [each.kind for each in release.certificate.accuracy]
 
 
-@pytest.mark.parametrize("epsilon", [1, 10])
+@pytest.mark.parametrize("epsilon", [1, pytest.param(10, marks=pytest.mark.full)])
 def test_narrow_numbers_have_next_to_no_rows_beyond_the_real_ones(epsilon):
     rng = np.random.default_rng(1)
     columns, fields = others(rng, ROWS, 5)
@@ -59,7 +59,7 @@ def test_values_without_rows_get_next_to_none_where_noise_is_small():
     assert (rows["level"] > 5).sum() <= 6
 
 
-@pytest.mark.parametrize("seed", [3, 4])
+@pytest.mark.parametrize("seed", [3, pytest.param(4, marks=pytest.mark.full)])
 def test_few_rows_beside_many_zeros_stay_where_they_are(seed):
     rng = np.random.default_rng(seed)
     columns, fields = others(rng, ROWS, 5)
@@ -105,13 +105,13 @@ def test_a_single_value_that_noise_hides_is_warned_of():
 
 def test_a_rare_class_stays_rare():
     rng = np.random.default_rng(9)
-    rows = 60_000
-    is_fraud = rng.random(rows) < 0.0018
+    rows = 20_000
+    is_fraud = rng.random(rows) < 0.0054
     columns = {f"part{at}": rng.normal(is_fraud * 3.0, 1, rows).clip(-9, 9) for at in range(12)}
     columns["class"] = is_fraud.astype(int)
     fields = [*(number(name, -10, 10, "number") for name in columns if name != "class"), number("class", 0, 1)]
 
     found = released(columns, fields, 3)[0]["class"].mean()
 
-    # 88 rows, whose count has noise of 20: at an epsilon of 1 it has 60, and one release in ten has none of them.
-    assert 0.0002 < found < 0.0032
+    # 86 rows, whose count has noise of 20: at an epsilon of 1 it has 60, and one release in ten has none of them.
+    assert 0.0006 < found < 0.0096

@@ -78,7 +78,7 @@ def test_nothing_known_gives_the_uniform_law():
 
 
 def test_one_way_tables_of_adult_are_within_the_target(adult_path, adult_schema_path):
-    """The issue asks for a mean total variation of at most 0.02 at ε = 1; columns of up to 1,024 values as they are."""
+    """A mean total variation of at most 0.02 at ε = 1; columns of up to 1,024 values as they are."""
     schema = Schema.load(adult_schema_path)
     small = [(column.name, identity(column.domain)) for column in schema.columns if column.domain.values <= 1024]
     release = lw.synthesize(adult_path, schema, epsilon=1, seed=1)

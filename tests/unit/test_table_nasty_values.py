@@ -43,12 +43,14 @@ def test_nasty_cells_have_the_same_codes_in_every_kind_of_table(container, kind,
         assert codes.dtype == field.domain.dtype
 
 
-@pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.name)
-def test_a_text_has_the_same_code_whatever_most_cells_beside_it_say(field):
+@pytest.mark.parametrize("place", range(len(FIELDS)), ids=[field.name for field in FIELDS])
+def test_a_text_has_the_same_code_whatever_most_cells_beside_it_say(place):
+    field = FIELDS[place]
     cells = [cell for cell in CELLS["texts"] if cell is None or len(cell) < 100]
     alone = [encode(texts([cell]), field)[0] for cell in cells]
 
-    for most in cells:
+    # Each cell is what most say for every fourth field.
+    for most in cells[place % 4 :: 4]:
         beside = encode(texts([*cells, *[most] * (2 * len(cells))]), field)[: len(cells)]
 
         assert beside.tolist() == alone
