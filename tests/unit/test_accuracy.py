@@ -134,7 +134,9 @@ def test_missing_and_misfit_values_are_kept_apart():
     schema = {"fields": [whole("a", 4, required=False), letters]}
     data = pl.DataFrame({"a": [0, 1, None, 3] * 100, "b": ["x", "y", "z", "?"] * 100})
 
-    found = {each.columns: each for each in released(lw.Independent(), 10**6, schema, data).accuracy().marginals}
+    found = {
+        each.columns: each for each in released(lw.Independent(), 10**6, schema, data, misfits=1).accuracy().marginals
+    }
 
     assert found["a",].cells == 5
     assert found["b",].cells == 3
