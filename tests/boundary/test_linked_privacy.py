@@ -32,7 +32,8 @@ TIMES = (1, 100)
 def flags_of(code=code_linked, change=None, mechanism=None, pairs=PAIRS):
     """Return the flags of the first of some generated pairs that has any."""
     rng = np.random.default_rng(5)
-    for _, pure, times in zip(range(pairs), itertools.cycle((True, False)), itertools.cycle(TIMES), strict=False):
+    settled = itertools.cycle(itertools.product((True, False), TIMES))
+    for _, (pure, times) in zip(range(pairs), settled, strict=False):
         settings = linked_settings(mechanism, pure=pure, times=times)
         one, other = linked_pair(rng)
         flags = audit_linked(one, other, settings if change is None else change(settings), code)

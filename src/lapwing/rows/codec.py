@@ -88,9 +88,9 @@ def without_misfits(
     chunks: Iterable[Mapping[str, np.ndarray]], fields: Iterable[Field]
 ) -> Iterator[dict[str, np.ndarray]]:
     """Yield chunks of codes that have misfits apart as they are where these count as missing."""
-    last = {field.name: field.domain.dtype.type(field.domain.last) for field in fields}
+    last = {each.name: each.domain.dtype.type(each.domain.last) for each in fields if each.domain.missing}
     for chunk in chunks:
-        yield {name: np.minimum(codes, last[name]) for name, codes in chunk.items()}
+        yield {name: np.minimum(codes, last[name]) if name in last else codes for name, codes in chunk.items()}
 
 
 def _spelled(read: Encoder, field: Field, cells: RawColumn) -> np.ndarray:
