@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 
 from lapwing.errors import CapacityError
+from lapwing.rows.codec import without_misfits
 from lapwing.rows.counting import Codes
 from lapwing.rows.linked import CodedRows
 from lapwing.rows.readers import Kind
@@ -47,11 +48,10 @@ def read_rows(data: object, schema: Schema) -> UnitRows:
     unit = schema.privacy_unit
     numbers = None if unit is None else UnitNumbers(schema.field(unit.field))
     read = CodedRows.of(data, schema, numbers)
-    if numbers is None:
-        return UnitRows(read.codes, np.arange(read.rows), read.rows, read.kind)
-    units = numbers.numbers()
-    kept = read.kept(units, schema.max_rows)
-    return UnitRows(read.taken(kept), units[kept], int(units.max(initial=-1)) + 1, read.kind)
+    units = np.arange(read.rows) if numbers is None else numbers.numbers()
+    kept = np.ones(read.rows, dtype=bool) if numbers is None else read.kept(units, schema.max_rows)
+    (codes,) = without_misfits([read.taken(kept)], schema.columns)
+    return UnitRows(codes, units[kept], int(units.max(initial=-1)) + 1, read.kind)
 
 
 MOST_COORDINATES: Final = 2000
