@@ -69,7 +69,7 @@ def test_memory_is_bytes_or_a_number_with_its_unit(given, found):
 
 @pytest.mark.parametrize("given", [0, -1, True, 1.5, "", "GB", "4 PB", "-4 GB", "4,5 GB", "4 GB 2", "0", "1e9", b"4GB"])
 def test_what_is_no_amount_of_memory_is_refused(given):
-    with pytest.raises(ParameterError, match="memory must be bytes or text such as"):
+    with pytest.raises(ParameterError, match="memory must be at least 1 MB, in bytes or text such as"):
         lw.plan(SCHEMA, expected_rows=100, epsilon=1, memory=given)
 
 

@@ -43,7 +43,9 @@ def exact_number(setting: str, value: object) -> Fraction:
     text = str(value).strip()
     if _TEXT.fullmatch(text) is None:
         raise ParameterError(
-            f"{setting} must be a finite number, got {text[:60]!r}; give a number such as 0.5", code="LW301"
+            f"{setting} must be a finite number, got {text[:60]!r}; give a number such as "
+            f"{'1e-9' if setting == 'delta' else '0.5'}",
+            code="LW301",
         )
     return Fraction(text)
 

@@ -28,7 +28,7 @@ from lapwing.mechanisms.shared.settings import check_number, check_whole
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.model import ReleasedModel
 from lapwing.model.planned import Planned
-from lapwing.schema.scalars import told
+from lapwing.schema.scalars import nearest, told
 from lapwing.schema.schemas import Schema
 
 RESOLUTIONS = (32, 16, 8, 4)  # most groups of a column at each level
@@ -182,8 +182,11 @@ class Adaptive:
         named = [name for entry in entries for name in ([entry] if isinstance(entry, str) else entry)]
         unknown = [name for name in named if name not in places]
         if unknown:
+            near = nearest(unknown[0], places)
             raise SchemaError(
-                f"workload or target names {unknown[0]!r}, which is no modelled column; see the schema", code="LW219"
+                f"workload or target names {unknown[0]!r}, which is no modelled column; "
+                + (f"did you mean {near[0]}?" if near else "see the schema"),
+                code="LW219",
             )
         columns = frozenset(places[entry] for entry in entries if isinstance(entry, str))
         tables = tuple(frozenset(places[name] for name in entry) for entry in entries if not isinstance(entry, str))

@@ -35,6 +35,7 @@ _READ_CELL_BYTES: Final = 24
 _UNIT_BYTES: Final = 25
 _COUNT_BYTES: Final = 100
 _CELL_BYTES: Final = 8
+_LEAST = 10**6
 _MOST_ROWS: Final = 10**9
 
 _TEXT: Final = re.compile(r"\s*(\d{1,15}(?:\.\d{1,9})?)\s*(|[kmgt]i?)b?\s*", re.ASCII | re.IGNORECASE)
@@ -92,9 +93,10 @@ def read_memory(memory: Memory) -> int | None:
     if memory is None:
         return None
     found = _bytes_of(memory)
-    if found < 1:
+    if found < _LEAST:  # a number that lacks its unit
         raise ParameterError(
-            f'memory must be bytes or text such as "4 GB", got {told(memory)}; write one of them', code="LW304"
+            f'memory must be at least 1 MB, in bytes or text such as "4 GB", got {told(memory)}; write one of them',
+            code="LW304",
         )
     return found
 
