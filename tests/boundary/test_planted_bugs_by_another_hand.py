@@ -170,7 +170,7 @@ def with_answers(patch, change):
 
     def perturbed(question, counts, terms, bits):
         answer = honest(question, counts, terms, bits)
-        changed = change(answer.counts.copy(), counts.reshape(answer.counts.shape))
+        changed = change(answer.whole.copy(), counts.reshape(answer.whole.shape))
         return NoisyCounts(question, changed, answer.noise)
 
     patch.setattr(answering, "_perturbed", perturbed)
@@ -293,7 +293,7 @@ def the_transcript_is_tidier_than_the_answers(patch):
     """Negative counts are set to zero in the file, and the mechanism works on with the others."""
 
     def record(self, answers):
-        tidy = tuple(NoisyCounts(each.question, np.maximum(each.counts, 0), each.noise) for each in answers)
+        tidy = tuple(NoisyCounts(each.question, np.maximum(each.whole, 0), each.noise) for each in answers)
         self._sink.record(tidy)
         self._watch(tidy)
 

@@ -128,10 +128,10 @@ def most_frequent_imputed(plant):
     """Fill misfits with the most frequent value of the column, as `SimpleImputer(strategy="most_frequent")` does."""
 
     def make(finish):
-        def imputed(read, markers, last, dtype, cells):
-            codes = finish(read, markers, last, dtype, cells)
-            values, counts = np.unique(codes[codes != last], return_counts=True)
-            codes[codes == last] = values[counts.argmax()] if len(values) else last
+        def imputed(read, markers, domain, misfit, cells):
+            codes = finish(read, markers, domain, misfit, cells)
+            values, counts = np.unique(codes[codes < domain.last], return_counts=True)
+            codes[codes >= domain.last] = values[counts.argmax()] if len(values) else domain.last
             return codes
 
         return imputed
@@ -167,10 +167,10 @@ def rare_values_suppressed(plant):
     """Take values of fewer than three rows for misfits, as statistical disclosure control suppresses small cells."""
 
     def make(finish):
-        def suppressed(read, markers, last, dtype, cells):
-            codes = finish(read, markers, last, dtype, cells)
+        def suppressed(read, markers, domain, misfit, cells):
+            codes = finish(read, markers, domain, misfit, cells)
             _, place, counts = np.unique(codes, return_inverse=True, return_counts=True)
-            codes[counts[place] < 3] = last
+            codes[counts[place] < 3] = domain.last
             return codes
 
         return suppressed
@@ -187,7 +187,7 @@ def perturbed_by(plant, answered):
     def make(perturbed):
         def other(question, counts, terms, bits):
             honest = perturbed(question, counts, terms, bits)
-            found = answered(counts.reshape(question.shape), honest, lambda: perturbed(question, counts, terms, bits))
+            found = answered(counts.reshape(question.cells), honest, lambda: perturbed(question, counts, terms, bits))
             return NoisyCounts(question, np.asarray(found, dtype=np.int64), honest.noise)
 
         return other
@@ -235,28 +235,28 @@ def noise_kept_across_runs(plant):
 
 def empty_cells_stay_empty(plant):
     """Show zeros where nothing is, as tables that are kept sparse do."""
-    perturbed_by(plant, lambda counts, honest, _: np.where(counts == 0, 0, honest.counts))
+    perturbed_by(plant, lambda counts, honest, _: np.where(counts == 0, 0, honest.whole))
 
 
 def constants_need_no_noise(plant):
     """Leave a column alone that has one value only: "there is nothing to hide"."""
-    perturbed_by(plant, lambda counts, honest, _: counts if np.count_nonzero(counts) <= 1 else honest.counts)
+    perturbed_by(plant, lambda counts, honest, _: counts if np.count_nonzero(counts) <= 1 else honest.whole)
 
 
 def redrawn_until_pretty(plant):
     """Draw again while the noisy total is below zero."""
 
     def pretty(_, honest, again):
-        while honest.counts.sum() < 0:
+        while honest.whole.sum() < 0:
             honest = again()
-        return honest.counts
+        return honest.whole
 
     perturbed_by(plant, pretty)
 
 
 def no_more_than_all_rows(plant):
     """Clip noisy counts to what is possible, 0 to the exact number of rows."""
-    perturbed_by(plant, lambda counts, honest, _: np.clip(honest.counts, 0, counts.sum()))
+    perturbed_by(plant, lambda counts, honest, _: np.clip(honest.whole, 0, counts.sum()))
 
 
 def noise_never_absurd(plant):
