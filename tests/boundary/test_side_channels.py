@@ -192,7 +192,9 @@ def test_a_ledger_is_as_large_and_as_long_whatever_the_rows(tmp_path):
     for rows in (0, 300, 3000):
         ledger = new_ledger(tmp_path / f"{rows}.db")
         asked_for = {"epsilon": 1, "seed": 1, "mechanism": "independent", "dataset": "people"}
-        lw.synthesize(people(rows), SCHEMA, ledger=ledger, transcript=tmp_path / f"{rows}.jsonl", **asked_for)
+        lw.synthesize(
+            people(rows), SCHEMA, ledger=ledger, transcript=tmp_path / f"{rows}.jsonl", misfits=1, **asked_for
+        )
         with sqlite3.connect(ledger) as opened:
             lines = [len(line) for line in "\n".join(opened.iterdump()).replace(str(ledger), "").splitlines()]
         opened.close()
