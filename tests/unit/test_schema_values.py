@@ -149,19 +149,19 @@ def domain(**settings: Any) -> Domain:
 @pytest.mark.parametrize(
     ("values", "dtype"),
     [
-        (255, np.uint8),
-        (256, np.uint16),
-        (2**16 - 1, np.uint16),
-        (2**16, np.uint32),
-        (2**32 - 1, np.uint32),
-        (2**32, np.int64),
+        (254, np.uint8),
+        (255, np.uint16),
+        (2**16 - 2, np.uint16),
+        (2**16 - 1, np.uint32),
+        (2**32 - 2, np.uint32),
+        (2**32 - 1, np.int64),
     ],
 )
-def test_codes_have_the_smallest_width_that_holds_the_last_one(values: int, dtype: type) -> None:
+def test_codes_have_the_smallest_width_that_holds_that_of_misfits(values: int, dtype: type) -> None:
     codes = Domain(values, 0, missing=True, ordered=True, continuous=False)
 
     assert codes.dtype == np.dtype(dtype)
-    assert np.array([codes.last]).astype(codes.dtype)[0] == codes.last
+    assert np.array([codes.misfit]).astype(codes.dtype)[0] == codes.misfit == codes.last + 1
 
 
 @pytest.mark.parametrize(("values", "specials"), [(0, 0), (2**53 + 1, 0), (3, -1)])
