@@ -187,7 +187,7 @@ def perturbed_by(plant, answered):
     def make(perturbed):
         def other(question, counts, terms, bits):
             honest = perturbed(question, counts, terms, bits)
-            found = answered(counts.reshape(question.cells), honest, lambda: perturbed(question, counts, terms, bits))
+            found = answered(counts.reshape(question.counted), honest, lambda: perturbed(question, counts, terms, bits))
             return NoisyCounts(question, np.asarray(found, dtype=np.int64), honest.noise)
 
         return other

@@ -13,7 +13,7 @@ from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 
 def recounted_table(question: MarginalCounts, source: Rows) -> list[np.ndarray]:
     """Count the one table of a question: a list of int64."""
-    counts = np.zeros(question.cells, dtype=np.int64)
+    counts = np.zeros(question.counted, dtype=np.int64)
     for chunk in source.chunks(apart=question.apart):
         if not question.columns:
             counts += len(next(iter(chunk.values())))

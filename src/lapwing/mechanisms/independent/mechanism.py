@@ -135,7 +135,7 @@ def expected_variations(questions: Sequence[MarginalCounts], terms: Terms) -> tu
     """
     rows = terms.rows if terms.rows is not None else terms.expected_rows or 1
     deviations = [question.noise(terms.relation, terms.max_rows).sd for question in questions]
-    groups = [math.prod(question.cells) for question in questions]
+    groups = [math.prod(question.counted) for question in questions]
     bounds = [
         min(1.0, (size * deviation / 2 + _total_deviation(groups, deviations, terms)) / max(1, rows))
         for size, deviation in zip(groups, deviations, strict=True)

@@ -37,4 +37,4 @@ def _perturbed(question: MarginalCounts, counts: np.ndarray, terms: Terms, bits:
     """Add one independent noise value to each cell."""
     law = question.noise(terms.relation, terms.max_rows)  # [law]
     noisy = counts.reshape(-1) + noise_of(law, counts.size, bits)  # [noise]
-    return NoisyCounts(question, noisy.reshape(question.cells), law)
+    return NoisyCounts(question, noisy.reshape(question.counted), law)

@@ -67,7 +67,7 @@ class MarginalCounts(WithoutDelta):
                 f"MarginalCounts names a column twice in {self.columns}; name each column once", code="LW641"
             )
         check_cost(self.cost)
-        cells = math.prod(self.cells)
+        cells = math.prod(self.counted)
         if cells > MAX_CELLS:
             raise CapacityError(
                 f"a table over {', '.join(self.columns)} has {cells} cells, above {MAX_CELLS}; use coarser groupings",
@@ -80,7 +80,7 @@ class MarginalCounts(WithoutDelta):
         return tuple(grouping.groups for grouping in self.groupings)
 
     @property
-    def cells(self) -> tuple[int, ...]:
+    def counted(self) -> tuple[int, ...]:
         """Shape of what is counted: that of the table, and the cell of misfits where it has one."""
         return (self.shape[0] + 1,) if self.apart else self.shape
 
@@ -123,7 +123,7 @@ class MarginalCounts(WithoutDelta):
 
     def read_answer(self, values: Mapping[str, Any]) -> "NoisyCounts":
         """Read back an answer that ``to_dict`` wrote; the size is checked before memory is taken."""
-        return NoisyCounts(self, unpack_counts(values["counts"], self.cells), NoiseLaw.from_dict(values["noise"]))
+        return NoisyCounts(self, unpack_counts(values["counts"], self.counted), NoiseLaw.from_dict(values["noise"]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,7 +141,7 @@ class NoisyCounts:
     misfits: int | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        counts = checked_counts(f"an answer over {self.question.columns}", self.counts, self.question.cells)
+        counts = checked_counts(f"an answer over {self.question.columns}", self.counts, self.question.counted)
         if self.question.apart:
             object.__setattr__(self, "misfits", int(counts[-1]))
             counts = counts[:-1]
@@ -149,7 +149,7 @@ class NoisyCounts:
 
     @property
     def whole(self) -> np.ndarray:
-        """All noisy counts, that of misfits with them: int64, shape ``question.cells``."""
+        """All noisy counts, that of misfits with them: int64, shape ``question.counted``."""
         return self.counts if self.misfits is None else np.append(self.counts, np.int64(self.misfits))
 
     @property
