@@ -1,10 +1,13 @@
 """What a mechanism could do that reaches behind the desk, for planted bugs that must be flagged."""
 
 from lapwing.kernel.room import opening, room
+from lapwing.runs.misfits import Stopping
 
 
 def rows_behind(curator):
     """Return the private rows of whoever answers: the room's, or those of a curator of the tests."""
     answering = opening._ROOMS[curator] if isinstance(curator, opening.Desk) else curator.ask
     behind = answering.__self__
+    while isinstance(behind, Stopping):
+        behind = opening._ROOMS[behind._curator].__self__
     return behind._rows.source if isinstance(behind, room.Room) else behind._source

@@ -242,7 +242,7 @@ def test_tables_of_more_cells_than_rows_are_counted_whole_by_many_threads(monkey
 def test_an_error_in_a_thread_quotes_no_cell(monkeypatch):
     monkeypatch.setattr(sources, "MAX_CHUNK_ROWS", 7)
 
-    def broken(_: object):
+    def broken(_: object, **__: object):
         def encode(cells: object) -> None:
             raise ValueError(f"cell {cells}: canary")
 

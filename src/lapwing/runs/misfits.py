@@ -16,7 +16,6 @@ from lapwing.kernel.plain import at_least
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.curator import Curator
-from lapwing.kernel.terms import Terms
 from lapwing.model.certificate.declared import FALSE_WARNING, sum_reach
 from lapwing.runs.settings import Settings, usable_schema
 from lapwing.schema.scalars import quote
@@ -85,7 +84,7 @@ def _surely(tables: Sequence[NoisyCounts], counts: Mapping[int, int]) -> dict[st
 
 
 class Stopping:
-    """A curator that ends the release once answers show a column of which too many cells fit nothing.
+    """Asks at a desk, and ends the release once answers show a column of which too many cells fit nothing.
 
     earlier: answers under a schema that was mended since, whose cost is told; way_out: says how the release goes on.
     """
@@ -98,11 +97,6 @@ class Stopping:
         self._earlier = earlier
         self._way_out = way_out
         self._answers: list[Answer] = []
-
-    @property
-    def terms(self) -> Terms:
-        """The public terms of the release."""
-        return self._curator.terms
 
     def ask(self, *questions: Any) -> Any:  # noqa: ANN401 - `Curator.ask` says what is answered by what
         """Answer a batch of questions, and look at what is known of misfits by now."""

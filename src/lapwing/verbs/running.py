@@ -13,8 +13,7 @@ from lapwing.kernel.plain import read_key, read_optional
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.registered import answer_from_dict
 from lapwing.kernel.questions.select_worst.question import Selected
-from lapwing.kernel.room.curator import Curator
-from lapwing.kernel.room.opening import open_room
+from lapwing.kernel.room.opening import Desk, open_room
 from lapwing.kernel.room.transcript import AnswerSink, Watched
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import check_mechanism
@@ -72,10 +71,9 @@ def run_release(
         recorded=recorded,
         most_cells=most_cells,
     )
-    curator: Curator = room
     if settings.most_misfits < 1:
-        curator = Stopping(room, settings, earlier, way_out_of(records.transcript))
-    model = settings.mechanism.run(curator, settings.schema, budget, generator(settings.seed, "fit"))
+        room = Desk(terms, Stopping(room, settings, earlier, way_out_of(records.transcript)).ask)
+    model = settings.mechanism.run(room, settings.schema, budget, generator(settings.seed, "fit"))
     model.validate(settings.schema)
     finished = finished_model(model, settings.schema, settings.seed)
     return Release(
