@@ -43,24 +43,27 @@ def misfit_shares(schema: Schema, answers: Sequence[Answer]) -> dict[str, float]
 def misfit_warnings(schema: Schema, answers: Sequence[Answer]) -> tuple[str, ...]:
     """Say where the noisy counts show that cells do not fit the schema, or that nearly none are there."""
     tables = _one_way(answers)
+    told_apart = {answer.question.columns for answer in tables if answer.misfits is not None}
     may_lack = {
         place: answer.counts[-1]
         for place, answer in enumerate(tables)
         if not schema.field(answer.question.columns[0]).required
+        and (answer.misfits is not None or answer.question.columns not in told_apart)
     }
     found = {}
+    for name, share in _surely(tables, may_lack).items():
+        if share > _NEARLY_ALL:
+            what = "missing" if (name,) in told_apart else "missing or do not fit the schema"
+            found[name] = (
+                f"column {name!r}: at least about {share:.0%} of its cells are {what}, by the noisy counts; look with "
+                "`lapwing schema check`"
+            )
     for name, share in misfit_shares(schema, answers).items():
         if share > _SAID:
             stand = "stand for the others only" if schema.field(name).required else "have them as missing"
             found[name] = (
                 f"column {name!r}: at least about {share:.0%} of its cells do not fit the schema, by the noisy counts, "
-                f"and rows out {stand}; look with `lapwing schema check`"
-            )
-    for name, share in _surely(tables, may_lack).items():
-        if share > _NEARLY_ALL:
-            found[name] = (
-                f"column {name!r}: at least about {share:.0%} of its cells are missing, by the noisy counts; look with "
-                "`lapwing schema check`"
+                f"and synthetic rows {stand}; look with `lapwing schema check`"
             )
     return tuple(found.values())
 
