@@ -75,14 +75,14 @@ def account(folder):
 
 def a_whole_release(data, folder):
     ledger = {"ledger": account(folder), "dataset": "people", "transcript": folder / "t.jsonl"}
-    release = lw.synthesize(data, UNITS, **SIMPLE, **ledger)
+    release = lw.synthesize(data, UNITS, misfits=1, **SIMPLE, **ledger)
     release.save(folder / "m.lapwing")
     release.to_html(folder / "r.html")
     return release, str(release.sample(30)), release.answers, release.certificate.to_dict()
 
 
 def fitted(data, folder):
-    return str(lw.Synthesizer(SCHEMA, **SIMPLE).fit_sample(data))
+    return str(lw.Synthesizer(SCHEMA, misfits=1, **SIMPLE).fit_sample(data))
 
 
 def resumed(data, folder):
@@ -100,7 +100,7 @@ def by_a_function(data, folder):
         return int(record["age"]) / (len(record["sex"]) - 1)
 
     settings = lw.LinearStatistics(statistics=[lw.row_function(told, bounds=(0, 1))], points=64)
-    return lw.synthesize(data, SCHEMA, epsilon=1, mechanism=settings)
+    return lw.synthesize(data, SCHEMA, epsilon=1, mechanism=settings, misfits=1)
 
 
 def linked(parent, child, schema, folder):
@@ -111,9 +111,9 @@ def linked(parent, child, schema, folder):
 
 PYTHON = {
     "synthesize with all that it writes": a_whole_release,
-    "synthesize": lambda data, _: lw.synthesize(data, SCHEMA, rho=0.1, mechanism=lw.Adaptive.small()),
+    "synthesize": lambda data, _: lw.synthesize(data, SCHEMA, rho=0.1, mechanism=lw.Adaptive.small(), misfits=1),
     "synthesize by a function of rows": by_a_function,
-    "Synthesizer.fit": lambda data, _: vars(lw.Synthesizer(SCHEMA, **SIMPLE).fit(data))["release_"],
+    "Synthesizer.fit": lambda data, _: vars(lw.Synthesizer(SCHEMA, misfits=1, **SIMPLE).fit(data))["release_"],
     "Synthesizer.fit_sample": fitted,
     "resume": resumed,
     "evaluate the real": lambda data, folder: evaluated(data, ordinary(), folder),
