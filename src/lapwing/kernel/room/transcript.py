@@ -204,9 +204,9 @@ def _parse(path: Path, text: bytes) -> tuple[dict[str, Any], tuple[Answer, ...]]
     answers: tuple[Answer, ...] = ()
     try:
         lines = [json.loads(line) for line in text.splitlines() if _REFUSED.fullmatch(line) is None]
-        mended = [place for place, line in enumerate(lines) if _MENDED in line]
+        mended = [place for place, line in enumerate(lines) if place and _MENDED in line]
         given = [answer_from_dict(line) for line in lines[1:] if _MENDED not in line]
-        before = max(mended[-1] - len(mended), 0) if mended else 0
+        before = mended[-1] - len(mended) if mended else 0
         schema = lines[mended[-1]][_MENDED] if mended else None
         header = {**lines[0], "mended": schema, "earlier": tuple(given[:before])}
         answers = tuple(given[before:])

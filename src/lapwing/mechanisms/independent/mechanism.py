@@ -131,7 +131,8 @@ def expected_variations(questions: Sequence[MarginalCounts], terms: Terms) -> tu
     ``(k s / 2 + t) / n``: the projection on the simplex moves no further from the truth in Euclidean distance than z
     does, so that it errs by at most ``sqrt(k) E|z|_2 <= k s`` in absolute sum; T in place of n moves the law by at most
     ``|T - n| / n``, where ``t`` bounds the expectation of ``|T - n|``: 0 where n is public, else the standard deviation
-    of the pooled total. Leaving the misfit cell out brings the law no further from rows without misfits.
+    of the pooled total. Leaving the misfit cell out brings the law no further from rows without misfits; where misfits
+    pass four standard deviations they count as missing (`told_counts`), and the bound is of the rows with them.
     """
     rows = terms.rows if terms.rows is not None else terms.expected_rows or 1
     deviations = [question.noise(terms.relation, terms.max_rows).sd for question in questions]
