@@ -319,7 +319,9 @@ def summarize(release: "Release", targets: Targets, say: Say, *, details: bool) 
     lines = release.certificate.text().splitlines()
     if not details:
         cost = next(place for place, line in enumerate(lines) if line.startswith("Cost: "))
-        told = [line for line in lines if line.startswith(("Recorded in", "Warning: "))]
+        told = [
+            line for line in lines if line.startswith(("Recorded in", "Verdict: ", "Do not use for: ", "Warning: "))
+        ]
         lines = [" ".join(lines[:cost]), lines[cost], *told]
     for line in lines:
         say(_UNRECORDED if release.certificate.ledger is None and line.startswith("Recorded in") else line)
