@@ -5,6 +5,7 @@ The weights were fitted once on releases of 26 public tables by Adaptive, and ea
 """
 
 import math
+from collections.abc import Sequence
 from typing import Final
 
 from lapwing.judge.verdict.terms import Terms
@@ -46,19 +47,29 @@ def graded(terms: Terms, noise: float = 1.0, *, is_learnt: bool = True) -> Grade
     """
     error = expected_error(terms, noise)
     # Dependence that was not measured may be there: independent columns are further from the real ones by so much.
-    fresh, independent = terms.fresh, math.hypot(terms.independent, terms.unmeasured)
-    if terms.ways > 1 and (not is_learnt or error >= independent):
-        word: Word = "none"
-    elif terms.ways > 1 and independent > APART * fresh:
-        word = _word((error - fresh) / (independent - fresh), (GOOD_PLACE, FAIR_PLACE, WEAK_PLACE))
-        word = "good" if error <= GOOD_TIMES * fresh else word
-    else:
-        least = (GOOD_ERROR, FAIR_ERROR, WEAK_ERROR) if terms.ways == 1 else (0.0, 0.0, 0.0)
-        times = (GOOD_TIMES, FAIR_TIMES, WEAK_TIMES)
-        word = _word(error, tuple(max(each * fresh, floor) for each, floor in zip(times, least, strict=True)))
-    return Grade(ways=terms.ways, word=word, error=error, fresh=min(1.0, fresh), independent=min(1.0, independent))
+    fresh, independent = min(1.0, terms.fresh), min(1.0, math.hypot(terms.independent, terms.unmeasured))
+    word = placed(terms.ways, error, fresh, independent) if is_learnt or terms.ways == 1 else WORDS[-1]
+    return Grade(ways=terms.ways, word=word, error=error, fresh=fresh, independent=independent)
 
 
-def _word(value: float, limits: tuple[float, ...]) -> Word:
+def placed(ways: int, error: float, fresh: float, independent: float) -> Word:
+    """Return the grade of an error beside those of fresh rows and of independent columns.
+
+    >>> [placed(2, error, 0.01, 0.21) for error in (0.02, 0.05, 0.15, 0.3)]
+    ['good', 'fair', 'weak', 'none']
+    """
+    times = (GOOD_TIMES, FAIR_TIMES, WEAK_TIMES)
+    if ways == 1:
+        least = (GOOD_ERROR, FAIR_ERROR, WEAK_ERROR)
+        return _word(error, [max(each * fresh, floor) for each, floor in zip(times, least, strict=True)])
+    if error >= independent:
+        return WORDS[-1]
+    if independent <= APART * fresh:
+        return _word(error, [each * fresh for each in times])
+    word = _word((error - fresh) / (independent - fresh), (GOOD_PLACE, FAIR_PLACE, WEAK_PLACE))
+    return WORDS[0] if error <= GOOD_TIMES * fresh else word
+
+
+def _word(value: float, limits: Sequence[float]) -> Word:
     """Return the first word whose limit holds."""
     return next((word for word, limit in zip(WORDS, limits, strict=False) if value <= limit), WORDS[-1])
