@@ -82,7 +82,7 @@ def test_a_set_that_was_tampered_with_is_refused(tamper, place):
     ("files", "said"),
     [
         (["out.csv"], "m.lapwing: the certificate names it, and it was not given"),
-        (["out.csv", "m.lapwing", "people.csv"], "names no file people.csv"),
+        (["out.csv", "m.lapwing", "data.parquet"], "names no file data.parquet"),
         (["out.csv", "out.csv", "m.lapwing"], "or it was given twice"),
         (["out.csv", "gone.lapwing"], "gone.lapwing"),
     ],
