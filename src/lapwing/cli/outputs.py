@@ -257,7 +257,9 @@ def _write(
     total = release.model.rows if rows is None else rows
     drawn = release.certificate.seed if seed is None else seed  # the certificate names the seed of the rows beside it
     write_release_rows(release.rows(rows, seed=drawn), total, targets.rows, place.get(targets.rows), quiet=quiet)
-    certificate = replace(release.certificate, written_rows=total, seed=drawn, issued=_issued(release, targets, place, total))
+    certificate = replace(
+        release.certificate, written_rows=total, seed=drawn, issued=_issued(release, targets, place, total)
+    )
     if targets.croissant is not None:
         described = _croissant(release.schema, certificate, targets, place[targets.rows])
         place[targets.croissant].write_text(described, encoding="utf-8", newline="\n")

@@ -159,9 +159,7 @@ def _write(
         write_rows(iter(frames), path, place[path])
     if certificate is not None:
         heights = [sum(frame.height for frame in frames) for frames in zip(*drawn, strict=True)]
-        files = [
-            Beside.read(Path(path.name), place[path], rows) for path, rows in zip(output, heights, strict=True)
-        ]
+        files = [Beside.read(Path(path.name), place[path], rows) for path, rows in zip(output, heights, strict=True)]
         files += [] if model is None else [Beside.read(Path(model.name), place[model])]
         ledger = release.certificate.ledger
         issued = Issued.now(
