@@ -71,6 +71,8 @@ def made(table: Path, epsilon: str, delta: str, place: Path) -> tuple[lw.Release
 
 def true_errors(table: Path, schema: Schema, release: lw.Release) -> dict[str, float]:
     """Return the mean total variations of the rows, a bootstrap and independent columns from the real rows."""
+    if not release.model.rows:
+        return {}
     every = replace(schema, privacy_unit=None)
     rows, rng = codes(table / "data.parquet", every), np.random.default_rng(0)
     against = {
@@ -89,7 +91,9 @@ def codes(data: object, schema: Schema) -> dict[str, np.ndarray]:
 
 
 def compared(table: str, epsilon: str, release: lw.Release, true: dict[str, float]) -> Iterator[dict[str, object]]:
-    """Yield a line for single columns, pairs and triples."""
+    """Yield a line for single columns, pairs and triples; none where no row was released."""
+    if not release.model.rows:
+        return
     rng = generator(release.certificate.seed or 0, "verdict")
     learnt = learnt_pairs(release.noisy)
     for terms in terms_of(release.schema, release.noisy, release.model, rng):

@@ -59,13 +59,14 @@ def signed(*more):
     return verified("out.csv", "m.lapwing", "--key", "ada.pub", *more)
 
 
-def test_the_short_form_has_twelve_lines_at_most_and_says_what_a_signer_asks(place):
+def test_the_short_form_has_fourteen_lines_at_most_and_says_what_a_signer_asks(place):
     said = lapwing("certificate", "show", CERTIFICATE).out
     issued = Certificate.from_dict(json.loads(Path(CERTIFICATE).read_text())).issued
     rows = pl.read_csv("out.csv").height
 
-    assert said.count("\n") <= 11  # and one for the verdict
-    assert said.startswith(f"Release: {rows} synthetic rows by Independent, {issued.at[:10]} ")
+    assert said.count("\n") <= 14
+    assert said.startswith("Verdict: ")
+    assert f"\nRelease: {rows} synthetic rows by Independent, {issued.at[:10]} " in said
     assert f", Python {issued.python}.\n" in said
     assert "\nPromise: epsilon 2 protects whether any one row is in the table" in said
     assert "\nNot protected: what bounds and lists of age, sex, day say.\n" in said
@@ -80,6 +81,8 @@ def test_details_are_all_sentences(place):
     issued = Certificate.from_dict(json.loads(Path(CERTIFICATE).read_text())).issued
 
     assert said.startswith("Protected: ")
+    assert "\nEpsilon at every delta: 2.\n" in said
+    assert "\nSmall cells, " in said
     assert [(each.target.name, each.rows) for each in issued.files] == [
         ("out.csv", pl.read_csv("out.csv").height),
         ("m.lapwing", None),
@@ -303,11 +306,12 @@ def test_linked_releases_are_checked_alike(tmp_path, monkeypatch):
     heights = pl.read_csv("h.csv").height, pl.read_parquet("p.parquet").height
 
     said = lapwing("certificate", "show", certificate).out
-    assert said.startswith(f"Release: {heights[0]} synthetic parents and {heights[1]} children by Adaptive, ")
+    assert said.startswith("Parents. Verdict: ")
+    assert f"\nRelease: {heights[0]} synthetic parents and {heights[1]} children by Adaptive, " in said
     assert "\nPromise: epsilon 1 at delta 1e-06 protects all rows that share one value of home: " in said
     assert f"\nFile: p.parquet, {heights[1]} rows, " in said
     assert "\nPrepared by: Ada.\n" in said
-    assert said.count("\n") <= 11
+    assert said.count("\n") <= 16
     assert "File: m.lapwing, " in lapwing("certificate", "show", "--details", certificate).out
     assert verified(*files, "--schema", "homes.json", certificate=certificate).status == 0
     assert verified(*files[:2], certificate=certificate).error.startswith("m.lapwing: ")

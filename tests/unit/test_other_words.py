@@ -1,7 +1,6 @@
 """ε in other words: what stands there is what the laws of the noise say, and never better than the accounting."""
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -22,6 +21,10 @@ ROWS = pl.DataFrame({name: [True, False] * 200 for name in ("smoker", "insured",
 
 def certificate(**budget):
     return lw.synthesize(ROWS, SCHEMA, mechanism="Adaptive", seed=1, **budget).certificate
+
+
+def words_of(own):
+    return in_other_words(own.total, own.delta, own.relation, own.privacy_unit, own.lines)
 
 
 @pytest.mark.parametrize("least", [1, 2, 10])
@@ -74,7 +77,7 @@ def test_the_trade_off_rises_and_lists_of_texts_make_it_worse():
 
 def test_eight_deltas_are_those_of_the_conversion():
     own = certificate(epsilon=1, delta="1e-9")
-    line = next(each for each in in_other_words(own) if each.startswith("Epsilon at delta: "))
+    line = next(each for each in words_of(own) if each.startswith("Epsilon at delta: "))
     shown = dict(reversed(part.split(" at ")) for part in line.removeprefix("Epsilon at delta: ")[:-1].split(", "))
 
     assert len(shown) == len(DELTAS) == 8
@@ -84,19 +87,20 @@ def test_eight_deltas_are_those_of_the_conversion():
 
 
 def test_deltas_below_that_of_lists_promise_nothing():
-    own = replace(certificate(epsilon=1, delta="1e-3"), delta=Fraction(1, 10**5), epsilons=())
-    line = next(each for each in in_other_words(own) if each.startswith("Epsilon at delta: "))
+    own = certificate(epsilon=1, delta="1e-3")
+    said = in_other_words(own.total, Fraction(1, 10**5), own.relation, own.privacy_unit, own.lines)
+    line = next(each for each in said if each.startswith("Epsilon at delta: "))
 
     assert line.count(" at 0.") + line.count(" at 1e") == 2
 
 
 def test_pure_promises_hold_at_every_delta():
-    assert "Epsilon at every delta: 2." in in_other_words(certificate(epsilon=2))
+    assert "Epsilon at every delta: 2." in words_of(certificate(epsilon=2))
 
 
 def test_small_cells_are_told_by_kind_of_table():
     own = certificate(epsilon=1, delta="1e-9")
-    lines = small_cells(own)
+    lines = small_cells(own.lines)
     law = next(line.noise for line in own.lines if len(line.columns) == 1)
 
     assert "noisy tables of 1 column (noise sd" in lines[0]
@@ -106,7 +110,7 @@ def test_small_cells_are_told_by_kind_of_table():
 
 
 def test_the_sentences_stand_with_the_details_of_a_certificate():
-    said = in_other_words(certificate(epsilon=1))
+    said = words_of(certificate(epsilon=1))
     assert said[0].startswith("Attack: whoever has only this release")
     assert said[2].startswith("Gaussian: ")
     assert "1.233." in said[2]

@@ -66,8 +66,10 @@ def terms_of(
     """Return the terms of tables of one column, of two and of three, as far as there are so many.
 
     rng: public. Post-processing of released numbers: costs no budget. Returns none where some column is in no table of
-    noisy counts and no tree of them, so that nothing is known of its noise.
+    noisy counts and no tree of them, so that nothing is known of its noise, and where there are no rows.
     """
+    if not model.rows:
+        return ()
     released = _Released.of(schema, answers, model, rng)
     if not all(released.parts.values()):
         return ()

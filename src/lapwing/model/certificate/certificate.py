@@ -48,7 +48,7 @@ from lapwing.model.certificate.promise import (
     told_purchases,
     unit_field,
 )
-from lapwing.model.certificate.verdict import Verdict, read_verdict
+from lapwing.model.certificate.verdict import Verdict, read_verdict, verdict_lines
 from lapwing.schema.purchases import Purchase
 from lapwing.schema.scalars import visible
 
@@ -62,7 +62,6 @@ EVALUATION = "evaluation"
 DOMAIN = "domain"
 """In the place of a mechanism, where bounds and lists of a schema were learned."""
 
-_NO_VERDICT = "Verdict: none, because the noisy answers do not tell what error to expect; compare with the real rows."
 _refused = partial(ParameterError, code="LW621")
 _ENTRY = ("dataset", "release_id")
 
@@ -244,26 +243,20 @@ class Certificate:
         lines += origin_lines(self.assumed_fields, self.dp_fields, self.warnings)
         lines += self.bought_before()
         lines += [f"Assumed: {claim}." for claim in self.assumed]
-        counted = "The table was compared as one of" if self.mechanism == EVALUATION else "The model stands for"
         if self.mechanism != DOMAIN:
+            counted = "The table was compared as one of" if self.mechanism == EVALUATION else "The model stands for"
             lines.append(f"{counted} {self.released_rows} rows, {self._source_of_rows()}.")
-        lines += self._verdict_lines()
+        if self.mechanism not in (DOMAIN, EVALUATION):
+            lines += verdict_lines(self.verdict)
         lines += [f"Certified error: {each.value:.3g}; {each.text}." for each in self.accuracy if each.is_headline]
         lines += [*rule_lines(self.rules), *table_lines(self.public_tables)]
         lines += [f"Survey weight: {self.weight}."] * (self.weight is not None)
-        if self.ledger is None:
-            lines.append("Recorded in no ledger.")
-        else:
-            lines.append(f"Recorded in the ledger under {self.ledger.dataset}, release {self.ledger.release_id}.")
+        entry = self.ledger
+        where = "no ledger" if entry is None else f"the ledger under {entry.dataset}, release {entry.release_id}"
+        lines.append(f"Recorded in {where}.")
         lines += [] if self.issued is None else self.issued.lines()
         lines += [f"Warning: {warning}" for warning in self.warnings]
         return "\n".join(visible(line).replace("\n", " ") for line in lines) + "\n"
-
-    def _verdict_lines(self) -> list[str]:
-        """Say how good the rows are; of synthetic rows only where there are any."""
-        if self.mechanism in (DOMAIN, EVALUATION):
-            return []
-        return [_NO_VERDICT] if self.verdict is None else self.verdict.lines()
 
     def _protected(self) -> list[str]:
         """Say what is protected; of synthetic rows only where there are any."""

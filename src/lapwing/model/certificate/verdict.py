@@ -14,6 +14,10 @@ WORDS: Final = cast("tuple[Word, ...]", get_args(Word))
 WAYS: Final = {1: "single columns", 2: "pairs", 3: "triples"}
 """What tables of so many columns are called."""
 
+NO_VERDICT: Final = (
+    "Verdict: none, because the noisy answers do not tell what error to expect; compare with the real rows."
+)
+
 _refused = partial(ParameterError, code="LW621")
 
 
@@ -66,12 +70,15 @@ class Verdict:
     @property
     def line(self) -> str:
         """The verdict in one line."""
-        said = [
-            f"{WAYS[each.ways]} {each.word} (expected error {_percent(each.error)}, fresh rows {_percent(each.fresh)})"
-            for each in self.grades
-        ]
+        said = [f"{WAYS[each.ways]} {each.word} ({self._figures(each)})" for each in self.grades]
         learnt = f"; {self.learnt:,} of {self.pairs:,} pairs learnt" if self.pairs else ""
         return f"Verdict: {', '.join(said)}{learnt}.{f' {self.better}.' * bool(self.better)}"
+
+    def _figures(self, grade: Grade) -> str:
+        """Return what a grade rests on; of relations of which none was looked at, nothing is known."""
+        if grade.ways > 1 and not self.learnt:
+            return "none was counted"
+        return f"expected error {_percent(grade.error)}, fresh rows {_percent(grade.fresh)}"
 
     def lines(self) -> list[str]:
         """Return the verdict, and what follows from it, in sentences."""
@@ -106,6 +113,11 @@ class Verdict:
             better=read_key(values, "better", str),
             not_for=read_list(values, "not_for", str),
         )
+
+
+def verdict_lines(verdict: Verdict | None) -> list[str]:
+    """Return the sentences of a verdict, or the one that says that there is none."""
+    return [NO_VERDICT] if verdict is None else verdict.lines()
 
 
 def read_verdict(values: object) -> Verdict | None:

@@ -2,14 +2,17 @@
 
 import math
 from collections import Counter
+from collections.abc import Iterable
 from fractions import Fraction
 
+from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.conversions import epsilon_for
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.plain import at_least
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
+from lapwing.kernel.terms import Relation
 from lapwing.model.certificate.attack import RARE, attack_line, gaussian_bound, trade_off
-from lapwing.model.certificate.certificate import Certificate
+from lapwing.model.certificate.cost_lines import CostLine
 
 DELTAS = tuple(Fraction(1, 10**power) for power in (3, 4, 5, 6, 7, 8, 9, 12))
 MANY = 10
@@ -19,40 +22,43 @@ _WIDE = 10**8  # a variance from which on the sum over integers is the integral 
 _REACH = 12  # standard deviations
 
 
-def in_other_words(certificate: Certificate) -> list[str]:
-    """Return sentences on what a release gives away: post-processing of its accounting, which costs nothing."""
-    total, delta = certificate.total, certificate.delta
+def in_other_words(
+    total: Budget, delta: Fraction, relation: Relation, privacy_unit: str, lines: Iterable[CostLine]
+) -> list[str]:
+    """Return sentences on what a release gives away: post-processing of its accounting, which costs nothing.
+
+    delta: the part of every δ that lists of texts took; lines: of its certificate.
+    """
     curve = ", ".join(f"{found:.3g} at {alarms:g}" for alarms, found in trade_off(total, delta))
     where = "" if total.notion == "pure" and not delta else f", for false alarms and misses of {RARE:g} or more"
     return [
-        attack_line(total, delta, certificate.relation, certificate.privacy_unit),
+        attack_line(total, delta, relation, privacy_unit),
         f"Trade-off, the largest probability of a hit at each probability of a false alarm: {curve}.",
         f"Gaussian: no better than an attack on one number with Gaussian noise of sd 1 that this unit moves by "
         f"{_up(gaussian_bound(total, delta))}{where}.",
-        _every_delta(certificate),
-        *small_cells(certificate),
+        _every_delta(total, delta),
+        *small_cells(lines),
     ]
 
 
-def _every_delta(certificate: Certificate) -> str:
+def _every_delta(total: Budget, lists: Fraction) -> str:
     """Say which ε holds at each of eight δ."""
-    total, lists = certificate.total, certificate.delta
     if total.notion == "pure":
         return f"Epsilon at every delta{f' from {at_least(lists, 3)} on' * bool(lists)}: {at_least(total.amount, 4)}."
     pairs = [(each, epsilon_for(total.rho, each - lists)) for each in DELTAS if each > lists]
     return f"Epsilon at delta: {', '.join(f'{at_least(eps, 3)} at {at_least(each, 3)}' for each, eps in pairs)}."
 
 
-def small_cells(certificate: Certificate) -> list[str]:
+def small_cells(lines: Iterable[CostLine]) -> list[str]:
     """Say for each kind of table what the noise makes of a cell with one person, and of an empty one.
 
     Each row of a privacy unit counts as a person here. Of tables of one kind those with the most usual noise speak.
     """
     kinds: dict[int, Counter[NoiseLaw]] = {}
-    for line in certificate.lines:
-        if line.noise is not None and line.question == MarginalCounts.kind:
+    for line in lines:
+        if line.noise is not None and line.columns and line.question == MarginalCounts.kind:
             kinds.setdefault(len(line.columns), Counter())[line.noise] += 1
-    return [_cells_line(columns, laws) for columns, laws in sorted(kinds.items()) if columns]
+    return [_cells_line(columns, laws) for columns, laws in sorted(kinds.items())]
 
 
 def _cells_line(columns: int, laws: "Counter[NoiseLaw]") -> str:

@@ -56,7 +56,6 @@ def signing_page(sheet: Sheet, certificate: Beside, font: Path | None = None) ->
 def _facts(sheet: Sheet, certificate: Beside) -> Iterator[_Fact]:
     """Yield labels and what stands beside them; those of the last two are for signatures."""
     issued = sheet.issued
-    # The verdict will stand before these.
     yield "Release", _upper(sheet.title)
     yield "Made", sheet.made
     yield "Promise", _upper(f"{sheet.price} protects {sheet.protected}")
@@ -65,6 +64,7 @@ def _facts(sheet: Sheet, certificate: Beside) -> Iterator[_Fact]:
     yield "Cost", _upper(sheet.cost)
     if sheet.together is not None:
         yield "With earlier ones", sheet.together
+    yield from (("Verdict", said.replace("Verdict: ", "")) for said in sheet.verdicts)
     yield "Attack", _upper(sheet.attack.removeprefix("Attack: "))
     odds = (f"{most_found(sheet.total, each, sheet.delta):.1%} at {each:.1%}" for each in _FALSE_ALARMS)
     yield "Found at most", f"{', '.join(odds)} false alarms."

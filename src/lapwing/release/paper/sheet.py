@@ -13,6 +13,8 @@ from lapwing.model.certificate.attack import attack_line
 from lapwing.model.certificate.certificate import DOMAIN, EVALUATION, Certificate
 from lapwing.model.certificate.issued import SHOWN, Beside, Issued
 from lapwing.model.certificate.promise import Pairs, protection_lines
+from lapwing.model.certificate.verdict import verdict_lines
+from lapwing.model.certificate.words import in_other_words
 from lapwing.model.linked_files import ONE_OF_TWO, LinkedCertificate
 from lapwing.schema.scalars import visible
 
@@ -129,14 +131,26 @@ class Sheet:
         found = (line.removeprefix(start) for line in self.whole.text().splitlines() if line.startswith(start))
         return next(found, None)
 
+    @property
+    def verdicts(self) -> list[str]:
+        """The verdict on the rows, and what not to use them for, by part where there are two."""
+        if self.mechanism in _NO_ROWS:
+            return []
+        if len(self.parts) == 1:
+            return verdict_lines(self.parts[0].verdict)
+        named = zip(("Parents", "Children"), self.parts, strict=True)
+        return [f"{who}. {line}" for who, part in named for line in verdict_lines(part.verdict)]
+
     def details(self) -> str:
         """Return all sentences."""
-        return f"{self.whole.text()}{self.attack}\n"
+        lines = [line for part in self.parts for line in part.lines]
+        words = in_other_words(self.total, self.delta, self.parts[0].relation, self.whole.privacy_unit, lines)
+        return "\n".join([self.whole.text().rstrip("\n"), *words]) + "\n"
 
     def short(self) -> str:
-        """Return twelve lines at most."""
-        # The verdict, one line, will stand before these.
-        lines = [f"Release: {self.title}, {self.made}.", f"Promise: {self.price} protects {self.protected}"]
+        """Return fourteen lines at most, of one table."""
+        lines = [*self.verdicts, f"Release: {self.title}, {self.made}."]
+        lines.append(f"Promise: {self.price} protects {self.protected}")
         lines.append(f"{_COST}{self.cost}")
         lines += [] if self.together is None else [f"{_TOGETHER}{self.together}"]
         if self.assumed_fields:
