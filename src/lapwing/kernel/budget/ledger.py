@@ -81,6 +81,7 @@ class Ledger:
         selection_delta: Number | None = None,
         relation: str,
         privacy_unit: str,
+        policy: Mapping[str, object] | None = None,
     ) -> Balance:
         """Open the account of a data set and fix its terms for good.
 
@@ -105,6 +106,8 @@ class Ledger:
             The neighbour relation of every release.
         privacy_unit : str
             "row" or "FIELD:MAXROWS", of every release.
+        policy : Mapping, optional
+            Rules of its owner, as JSON can hold them, kept with the terms for whoever debits.
 
         Returns
         -------
@@ -127,6 +130,8 @@ class Ledger:
         if allowance:
             asked = as_text(exact_number("selection_delta", selection_delta))
             details |= {"selection_delta": asked, "selection_units": allowance}
+        if policy is not None:
+            details["policy"] = dict(policy)
 
         def work(connection: sqlite3.Connection) -> Balance:
             if dataset in accounts.names(connection):
@@ -158,6 +163,7 @@ class Ledger:
         privacy_unit: str,
         description: Mapping[str, object],
         delta: Fraction = Fraction(0),
+        check: Callable[[str, Sequence[Entry]], None] | None = None,
     ) -> Entry:
         """Pay for one release; the entry is on the disk when this returns.
 
@@ -176,6 +182,9 @@ class Ledger:
             Public settings worth keeping (mechanism, versions), as JSON can hold them; never anything from rows.
         delta : Fraction, default 0
             What the deltas of the release's selections sum to, from 0 to below 1; rounded up to a multiple of 10^-18.
+        check : callable, optional
+            Is called with the time and the data set's entries so far before the release is paid, and may refuse it.
+            No other process debits meanwhile.
 
         Returns
         -------
@@ -198,12 +207,15 @@ class Ledger:
             paid = accounts.read_debit(connection, account, release_id)
             if paid is not None:
                 return accounts.same_release(account, paid, details)
+            at = _now()
+            if check is not None:
+                check(at, accounts.read_entries(connection, account))
             if Fraction(units, UNITS[account.unit]) > account.left:
                 raise accounts.overspent(account, units)
             accounts.check_selections(account, delta)
             row = chain.append(
                 connection,
-                at=_now(),
+                at=at,
                 kind="debit",
                 dataset=account.dataset,
                 units=units,
@@ -292,9 +304,7 @@ class Ledger:
 
         def work(connection: sqlite3.Connection) -> tuple[Entry, ...]:
             chain.verify(connection)
-            account = accounts.read_balance(connection, dataset)
-            rows = connection.execute("SELECT * FROM entries WHERE dataset = ? ORDER BY number", (account.dataset,))
-            return tuple(Entry.from_row(row, account.unit) for row in rows)
+            return accounts.read_entries(connection, accounts.read_balance(connection, dataset))
 
         return transact(self.path, "BEGIN", work)
 
