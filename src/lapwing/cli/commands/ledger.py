@@ -64,7 +64,7 @@ def init(
     quiet: options.Quiet = False,
 ) -> None:
     """Open the account of a data set for good."""
-    from lapwing.runs.policy import check_limit, in_force, read_policy  # noqa: PLC0415
+    from lapwing.runs.policy import KEY, check_limit, in_force, read_policy  # noqa: PLC0415
 
     notion = cast("Notion", unit)
     # Checked here too, so that a refused account does not leave a new ledger file behind.
@@ -84,7 +84,7 @@ def init(
         selection_delta=selection_delta,
         relation=neighbours,
         privacy_unit=privacy_unit,
-        policy=None if kept is None else kept.to_dict(),
+        notes=None if kept is None else {KEY: kept.to_dict()},
     )
 
     from lapwing.model.certificate.promise import protection_lines  # noqa: PLC0415

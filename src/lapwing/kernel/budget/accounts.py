@@ -377,9 +377,8 @@ def _exact(text: str) -> Fraction:
 
 def read_debit(connection: sqlite3.Connection, account: Balance, release_id: str) -> Entry | None:
     """Return the entry that paid ``release_id``, or None."""
-    row = connection.execute(
-        "SELECT * FROM entries WHERE dataset = ? AND release_id = ?", (account.dataset, release_id)
-    ).fetchone()
+    asked = "SELECT * FROM entries WHERE dataset = ? AND release_id = ?"
+    row = connection.execute(asked, (account.dataset, release_id)).fetchone()
     return None if row is None else Entry.from_row(row, account.unit)
 
 

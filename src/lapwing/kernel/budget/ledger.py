@@ -81,7 +81,7 @@ class Ledger:
         selection_delta: Number | None = None,
         relation: str,
         privacy_unit: str,
-        policy: Mapping[str, object] | None = None,
+        notes: Mapping[str, object] | None = None,
     ) -> Balance:
         """Open the account of a data set and fix its terms for good.
 
@@ -106,8 +106,8 @@ class Ledger:
             The neighbour relation of every release.
         privacy_unit : str
             "row" or "FIELD:MAXROWS", of every release.
-        policy : Mapping, optional
-            Rules of its owner, as JSON can hold them, kept with the terms for whoever debits.
+        notes : Mapping, optional
+            What its owner wants to be kept with the terms, as JSON can hold it.
 
         Returns
         -------
@@ -126,12 +126,10 @@ class Ledger:
         allowance = accounts.allowance_units(selection_delta, unit, terms["delta"])
         stated = None if terms["delta"] is None else Fraction(terms["delta"]) - Fraction(allowance, SELECTION_UNITS)
         units = accounts.limit_units(limit, unit, stated)
-        details: dict[str, object] = {**terms, "limit": as_text(exact_number("limit", limit))}
+        details: dict[str, object] = {**(notes or {}), **terms, "limit": as_text(exact_number("limit", limit))}
         if allowance:
             asked = as_text(exact_number("selection_delta", selection_delta))
             details |= {"selection_delta": asked, "selection_units": allowance}
-        if policy is not None:
-            details["policy"] = dict(policy)
 
         def work(connection: sqlite3.Connection) -> Balance:
             if dataset in accounts.names(connection):
@@ -163,7 +161,7 @@ class Ledger:
         privacy_unit: str,
         description: Mapping[str, object],
         delta: Fraction = Fraction(0),
-        check: Callable[[str, Sequence[Entry]], None] | None = None,
+        check: Callable[[str, Sequence[Entry]], None] = lambda *_: None,
     ) -> Entry:
         """Pay for one release; the entry is on the disk when this returns.
 
@@ -207,9 +205,7 @@ class Ledger:
             paid = accounts.read_debit(connection, account, release_id)
             if paid is not None:
                 return accounts.same_release(account, paid, details)
-            at = _now()
-            if check is not None:
-                check(at, accounts.read_entries(connection, account))
+            check(at := _now(), accounts.read_entries(connection, account))
             if Fraction(units, UNITS[account.unit]) > account.left:
                 raise accounts.overspent(account, units)
             accounts.check_selections(account, delta)
@@ -344,11 +340,8 @@ class Ledger:
 
     def release_ids(self) -> frozenset[str]:
         """Return the ids of all releases that were debited, of every data set."""
-
-        def work(connection: sqlite3.Connection) -> frozenset[str]:
-            return frozenset(row[4] for row in chain.verify(connection) if row[4] is not None)
-
-        return transact(self.path, "BEGIN", work)
+        entries = transact(self.path, "BEGIN", chain.verify)
+        return frozenset(row[4] for row in entries if row[4] is not None)
 
     def export(self, dataset: str | None = None) -> dict[str, object]:
         """Return the entries as plain JSON values, with which anyone can check the chain without the file.
