@@ -64,7 +64,7 @@ def made(tmp_path_factory):
         patched.chdir(folder)
         patched.setenv("XDG_STATE_HOME", str(folder))
         patched.setenv(policies.VARIABLE, "policy.toml")
-        Path("policy.toml").write_text(POLICY)
+        Path("policy.toml").write_text(POLICY, encoding="utf-8-sig")
         Path("loose.toml").write_text(LOOSE)
         pl.read_parquet(EXAMPLES / "adult.parquet").head(1000).write_parquet("adult.parquet")
         schema = json.loads((EXAMPLES / "adult.schema.json").read_text())

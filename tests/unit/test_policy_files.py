@@ -66,6 +66,7 @@ BROKEN = {
     "a huge one": (b'ask = "a"\n[year]\nepsilon = 1e999999999', "year.epsilon of the policy"),
     "a delta of 1": (b'ask = "a"\n[year]\nepsilon = 1\ndelta = 1', "year of the policy"),
     "a word": (b'ask = "a"\nmechanisms = "PMM"', "mechanisms of the policy"),
+    "a line break": (b'ask = "a"\nmechanisms = ["PMM\\nand"]', "mechanisms of the policy"),
     "a truth": (b'ask = "a"\nneedsLedger = "no"', "needsLedger of the policy"),
     "a size": (b'ask = "a"\nleastGroup = true', "leastGroup of the policy"),
     "an unknown name": (b'ask = "a"\nneedsNames = ["prepared_by"]', "needsNames of the policy"),

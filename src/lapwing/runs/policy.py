@@ -129,7 +129,7 @@ def recorded(entries: Sequence[Entry]) -> tuple[Policy, ...]:
 def read_policy(path: Path) -> Policy:
     """Read a policy; one that cannot be read, or has a key that is not known, allows nothing."""
     try:
-        with path.open(encoding="utf-8") as file:
+        with path.open(encoding="utf-8-sig") as file:  # as some editors on Windows write it
             text = file.read(_MOST_LETTERS + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is no text in UTF-8"
@@ -140,7 +140,7 @@ def read_policy(path: Path) -> Policy:
 
 def parsed(text: str, file: str) -> Policy:
     """Return the policy that a text in TOML is; file: where it was read."""
-    file = quote(file)[1:-1]
+    file = visible(" ".join(file.split()))
     try:
         if len(text) > _MOST_LETTERS:
             raise ValueError("it is larger than a megabyte")
@@ -185,8 +185,8 @@ def _size(file: str, key: str, value: object) -> int:
 
 
 def _words(file: str, key: str, value: object) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise _misread(file, key, "is a list of texts")
+    if not isinstance(value, list) or not all(isinstance(each, str) and each.isprintable() for each in value):
+        raise _misread(file, key, "is a list of texts of one line")
     return tuple(value)
 
 
