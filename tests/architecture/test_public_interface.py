@@ -31,6 +31,7 @@ GONE = {
 ADDED = [
     "Adaptive(*, one_way_share=None, selection_share=None, resolutions=None, particles=None, rounds=None, workload=(), "
     "target=None)",
+    "LinkedSchema.fingerprint",
     "Plan(*, mechanism, settings, reason, request, lines, relation, privacy_unit, max_rows, has_public_rows, "
     "expected_rows, accuracy, effort, delta_gain, max_rows_effects, assumed_fields, dp_fields, notes=())",
     "Plan.has_public_rows",

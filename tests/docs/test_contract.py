@@ -43,8 +43,10 @@ CONTRACT = {
         True,
     ),
     "resume": ("lapwing resume T ...", True),
-    "certificate show": ("certificate show C.json", True),
-    "certificate verify": ("certificate verify C.json FILES", True),
+    "certificate show": ("certificate show C.json [--details]", True),
+    "certificate export": ("certificate export C.json [--registry] [--pdf C.pdf [--font F.ttf]]", True),
+    "certificate sign": ("certificate sign C.json --key KEY", True),
+    "certificate verify": ("certificate verify C.json FILES [--schema S.json] [--key K.pub [--signature C.sig]]", True),
     "answers": ("answers M.lapwing -o DIR", True),
     "sample": ("sample M.lapwing --rows N [--seed K] [--where col=value ...] -o OUT", True),
     "query": ("query M.lapwing --column a --column b", True),
@@ -84,7 +86,8 @@ MORE = {
     "synthesize": "--sql --db --check --misfits --croissant --details --quiet --public-table --public-source --memory "
     "--prepared-by --approved-by",
     "link": "--sql --db --rho --parent-share --parent-mechanism --child-mechanism --parents --expected-parents "
-    "--expected-children --transcript --seed --certificate --no-certificate --check --misfits --quiet",
+    "--expected-children --transcript --seed --certificate --no-certificate --check --misfits --quiet "
+    "--prepared-by --approved-by",
     "resume": "--sql --db -o --rows --model --certificate --no-certificate --croissant --seed --details --quiet "
     "--memory --schema --prepared-by --approved-by",
     "answers": "--quiet",

@@ -2,28 +2,44 @@
 
 import json
 import shutil
+import subprocess
+from fractions import Fraction
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from helpers.command import lapwing
+from helpers.linked_homes import SCHEMA as HOMES
+from helpers.linked_homes import tables
 from helpers.small_people import synthesize, write_people
 from lapwing.model.certificate.certificate import Certificate
 
 CERTIFICATE = "out.csv.certificate.json"
+SIGNATURE = f"{CERTIFICATE}.sig"
 FAST = ("--mechanism", "independent")
+
+pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs OpenSSH")
+
+
+def make_key(name):
+    """Make a key pair."""
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", name], check=True)
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """Return a folder with a release that says who made it."""
+    """Return a folder with a release that says who made it, signed by `ada`, and another release beside it."""
     folder = tmp_path_factory.mktemp("made")
     with pytest.MonkeyPatch.context() as patched:
         patched.chdir(folder)
         write_people()
         people = ("--prepared-by", "Ada", "--approved-by", "the board")
         assert synthesize("--model", "m.lapwing", *people, *FAST, out="out.csv").status == 0
+        assert synthesize("--model", "m2.lapwing", *FAST, out="other.csv").status == 0
+        make_key("ada")
+        make_key("eve")
+        assert lapwing("certificate", "sign", CERTIFICATE, "--key", "ada").status == 0
     return folder
 
 
@@ -39,59 +55,204 @@ def verified(*files, certificate=CERTIFICATE):
     return lapwing("certificate", "verify", certificate, *files)
 
 
-def test_a_certificate_says_when_of_what_by_whom_and_with_which_files(place):
+def signed(*more):
+    return verified("out.csv", "m.lapwing", "--key", "ada.pub", *more)
+
+
+def test_the_short_form_has_twelve_lines_at_most_and_says_what_a_signer_asks(place):
     said = lapwing("certificate", "show", CERTIFICATE).out
+    issued = Certificate.from_dict(json.loads(Path(CERTIFICATE).read_text())).issued
+    rows = pl.read_csv("out.csv").height
+
+    assert said.count("\n") <= 11  # and one for the verdict
+    assert said.startswith(f"Release: {rows} synthetic rows by Independent, {issued.at[:10]} ")
+    assert f", Python {issued.python}.\n" in said
+    assert "\nPromise: epsilon 2 protects whether any one row is in the table" in said
+    assert "\nNot protected: what bounds and lists of age, sex, day say.\n" in said
+    assert "\nAttack: whoever has only this release" in said
+    assert f"\nFile: out.csv, {rows} rows, SHA-256 {issued.files[0].sha256[:12]}.\n" in said
+    assert "\nPrepared by: Ada. Approved by: the board.\n" in said
+    assert said.endswith("\nRecorded in no ledger. 2 warnings; --details says all.\n")
+
+
+def test_details_are_all_sentences(place):
+    said = lapwing("certificate", "show", "--details", CERTIFICATE).out
     issued = Certificate.from_dict(json.loads(Path(CERTIFICATE).read_text())).issued
 
     assert said.startswith("Protected: ")
-    assert [each.target.name for each in issued.files] == ["out.csv", "m.lapwing"]
+    assert [(each.target.name, each.rows) for each in issued.files] == [
+        ("out.csv", pl.read_csv("out.csv").height),
+        ("m.lapwing", None),
+    ]
     for each in (issued.at[:10], issued.schema[:12], *(each.sha256 for each in issued.files)):
         assert each in said
     assert "Prepared by: Ada.\nApproved by: the board.\n" in said
-    assert verified("out.csv", "m.lapwing").out == f"2 of 2 files are those that were written with {CERTIFICATE}\n"
+    assert said.count("Warning: ") == 2
 
 
-def _edit(path, change):
+def test_files_schema_and_signature_are_checked(place):
+    said = signed("--schema", "s.json")
+
+    assert said.out.splitlines() == [
+        f"2 of 2 files are those that were written with {CERTIFICATE}",
+        "s.json is its schema",
+        "signed by ada.pub",
+    ]
+
+
+def edit(change, path=CERTIFICATE):
     values = json.loads(Path(path).read_text())
     change(values)
     Path(path).write_text(json.dumps(values))
 
 
+def halve(values):
+    """Let a certificate say half of its cost, and twice the noise: its sums agree."""
+    costs = [(line["cost"], line["noise"]) for line in values["costs"]]
+    amounts = [values["total"], values["requested"]["epsilon"], *(cost for cost, _ in costs)]
+    for amount, factor in [*((each, Fraction(1, 2)) for each in amounts), *((noise, 2) for _, noise in costs)]:
+        amount["exact"] = str(Fraction(amount["exact"]) * factor)
+
+
+def change_a_byte():
+    content = bytearray(Path("out.csv").read_bytes())
+    content[-2] ^= 1
+    Path("out.csv").write_bytes(content)
+
+
+def cut_rows():
+    lines = Path("out.csv").read_text().splitlines(keepends=True)
+    Path("out.csv").write_text("".join(lines[:-7]))
+
+
+OTHER = "it is not the file that was written with the certificate"
+ANOTHER = f"{SIGNATURE} is a signature of another file than this certificate; ask the signer for both"
+WRONG = f"{CERTIFICATE} cannot be read (it is no certificate, or its sums are wrong); give the certificate that lies "
+WRONG += "beside the rows"
+BOTH = ("out.csv", "m.lapwing")
 TAMPERED = {
-    "a row is changed": lambda: Path("out.csv").write_text(Path("out.csv").read_text().replace("\n", "\nx", 1)),
-    "a row is added": lambda: Path("out.csv").write_text(Path("out.csv").read_text() + "1\n"),
-    "rows are dropped": lambda: Path("out.csv").write_text("".join(Path("out.csv").read_text().splitlines(True)[:-1])),
-    "rows are sorted": lambda: pl.read_csv("out.csv").reverse().write_csv("out.csv"),
-    "the model is cut": lambda: Path("m.lapwing").write_bytes(Path("m.lapwing").read_bytes()[:-1]),
-    "the rows stand for the model": lambda: Path("m.lapwing").write_bytes(Path("out.csv").read_bytes()),
-    "a hash is no hash": lambda: _edit(CERTIFICATE, lambda all_: all_["issued"]["files"][0].update(sha256="0")),
-    "a hash is another": lambda: _edit(CERTIFICATE, lambda all_: all_["issued"]["files"][1].update(sha256="0" * 64)),
-    "a cost is lowered": lambda: _edit(CERTIFICATE, lambda all_: all_["costs"].pop()),
-    "the files are not named": lambda: _edit(CERTIFICATE, lambda all_: all_.update(issued=None)),
+    "a byte of a row": (change_a_byte, BOTH, f"out.csv: {OTHER}"),
+    "rows cut": (cut_rows, BOTH, f"out.csv: {OTHER} ("),
+    "rows sorted": (lambda: pl.read_csv("out.csv").reverse().write_csv("out.csv"), BOTH, f"out.csv: {OTHER}"),
+    "model swapped": (lambda: shutil.copy("m2.lapwing", "m.lapwing"), BOTH, f"m.lapwing: {OTHER}"),
+    "file missing": (lambda: None, ["out.csv"], "m.lapwing: the certificate names it, and it was not given"),
+    "one too many": (
+        lambda: None,
+        [*BOTH, "other.csv"],
+        "other.csv: the certificate names no file other.csv, or it was given twice",
+    ),
+    "given twice": (
+        lambda: None,
+        ["out.csv", *BOTH],
+        "out.csv: the certificate names no file out.csv, or it was given twice",
+    ),
+    "renamed": (
+        lambda: Path("out.csv").rename("new.csv"),
+        ["new.csv", "m.lapwing"],
+        "new.csv: the certificate calls this file out.csv",
+    ),
+    "total lowered": (lambda: edit(lambda all_: all_["total"].update(exact="1")), BOTH, WRONG),
+    "cost left out": (lambda: edit(lambda all_: all_["costs"].pop()), BOTH, WRONG),
+    "hash is none": (lambda: edit(lambda all_: all_["issued"]["files"][0].update(sha256="0")), BOTH, WRONG),
+    "rows below 0": (lambda: edit(lambda all_: all_["issued"]["files"][0].update(rows=-1)), BOTH, WRONG),
+    "hash changed": (
+        lambda: edit(lambda all_: all_["issued"]["files"][1].update(sha256="0" * 64)),
+        BOTH,
+        f"m.lapwing: {OTHER}",
+    ),
+    "other schema": (
+        lambda: Path("s.json").write_text(Path("s.json").read_text().replace('"maximum": 99', '"maximum": 98')),
+        [*BOTH, "--schema", "s.json"],
+        "s.json: it is not the schema of the release",
+    ),
+    "epsilon halved, signed": (lambda: edit(halve), [*BOTH, "--key", "ada.pub"], ANOTHER),
+    "date changed, signed": (
+        lambda: edit(lambda all_: all_["issued"].update(at="2020-01-01T00:00:00Z")),
+        [*BOTH, "--key", "ada.pub"],
+        ANOTHER,
+    ),
+    "signed by another": (
+        lambda: lapwing("certificate", "sign", CERTIFICATE, "--key", "eve"),
+        [*BOTH, "--key", "ada.pub"],
+        f"{SIGNATURE} is no signature by ada.pub; ask the signer for both",
+    ),
+    "signature of nothing": (
+        lambda: Path(SIGNATURE).write_text("-----BEGIN SSH SIGNATURE-----\nAAAA\n-----END SSH SIGNATURE-----\n"),
+        [*BOTH, "--key", "ada.pub"],
+        f"{SIGNATURE} is no signature by ada.pub; ask the signer for both",
+    ),
+    "no signature": (
+        lambda: Path(SIGNATURE).unlink(),
+        [*BOTH, "--key", "ada.pub"],
+        f"{SIGNATURE} cannot be read (there is no such file); give one that is there",
+    ),
 }
 
 
-@pytest.mark.parametrize("tamper", TAMPERED.values(), ids=TAMPERED)
-def test_a_set_that_was_tampered_with_is_refused(tamper, place):
+@pytest.mark.parametrize(("tamper", "files", "said"), TAMPERED.values(), ids=TAMPERED)
+def test_each_tampered_set_is_refused_in_a_sentence(tamper, files, said, place):
     tamper()
 
-    assert verified("out.csv", "m.lapwing").status == 1
+    found = verified(*files)
+
+    assert found.error.startswith(said), found.error
+    assert found.code == ("LW602" if "cannot be read" in said else "LW622")
+
+
+def test_a_forger_who_keeps_the_sums_is_found_by_the_signature_alone(place):
+    edit(halve)
+
+    assert "Promise: epsilon 1 protects" in lapwing("certificate", "show", CERTIFICATE).out
+    assert verified("out.csv", "m.lapwing").status == 0
+    assert signed().error == ANOTHER
+
+
+def test_a_signature_is_openssh_s_both_ways(place):
+    allowed = f"ada@example.org {Path('ada.pub').read_text()}"
+    Path("allowed").write_text(f"# who may sign\neve@example.org {Path('eve.pub').read_text()}{allowed}")
+    check = ["ssh-keygen", "-Y", "verify", "-f", "allowed", "-I", "ada@example.org", "-n", "file", "-s", SIGNATURE]
+
+    with open(CERTIFICATE, "rb") as file:
+        subprocess.run(check, stdin=file, check=True)
+    assert verified("out.csv", "m.lapwing", "--key", "allowed").out.endswith("signed by ada@example.org\n")
+
+    subprocess.run(["ssh-keygen", "-Y", "sign", "-f", "eve", "-n", "file", "other.csv.certificate.json"], check=True)
+    theirs = ("--signature", "other.csv.certificate.json.sig", "--key", "eve.pub")
+    assert verified("other.csv", "m2.lapwing", *theirs, certificate="other.csv.certificate.json").status == 0
+    assert signed(*theirs[:2]).error == f"{theirs[1]} is no signature by ada.pub; ask the signer for both"
+
+
+def test_a_signature_for_another_purpose_is_none(place):
+    Path(SIGNATURE).unlink()
+    subprocess.run(["ssh-keygen", "-Y", "sign", "-f", "ada", "-n", "git", CERTIFICATE], check=True)
+
+    assert signed().code == "LW622"
 
 
 @pytest.mark.parametrize(
-    ("files", "said"),
+    ("more", "code"),
     [
-        (["out.csv"], "m.lapwing: the certificate names it, and it was not given"),
-        (["out.csv", "m.lapwing", "people.csv"], "names no file people.csv"),
-        (["out.csv", "out.csv", "m.lapwing"], "or it was given twice"),
-        (["out.csv", "gone.lapwing"], "gone.lapwing"),
+        (("verify", CERTIFICATE, *BOTH, "--signature", SIGNATURE), "LW903"),
+        (("sign", CERTIFICATE, "--key", "ada.pub.gone"), "LW602"),
+        (("sign", CERTIFICATE, "--key", "s.json"), "LW602"),
+        (("sign", "s.json", "--key", "ada"), "LW602"),
+        (("verify", CERTIFICATE, *BOTH, "--key", "ada"), "LW622"),
+        (("export", CERTIFICATE), "LW903"),
     ],
 )
-def test_a_set_that_is_not_whole_is_refused(files, said, place):
-    found = verified(*files)
+def test_what_cannot_be_signed_checked_or_written_is_refused(more, code, place):
+    assert lapwing("certificate", *more).code == code
 
-    assert found.status == 1
-    assert said in found.err
+
+def test_without_openssh_one_sentence_says_so(place, monkeypatch):
+    monkeypatch.setenv("PATH", str(place))
+
+    found = signed()
+
+    assert (found.error, found.code) == (
+        "signatures are made by ssh-keygen, which is not installed; install OpenSSH",
+        "LW701",
+    )
 
 
 def test_a_folder_of_rows_is_named_file_by_file(place):
@@ -100,13 +261,55 @@ def test_a_folder_of_rows_is_named_file_by_file(place):
     issued = Certificate.from_dict(json.loads(Path("rows.certificate.json").read_text())).issued
 
     assert all(each.target.as_posix().startswith("rows/") for each in issued.files)
+    assert [each.rows for each in issued.files] == [pl.read_parquet(each.target).height for each in issued.files]
     assert verified("rows", certificate="rows.certificate.json").status == 0
     next(iter(Path("rows").iterdir())).unlink()
     assert verified("rows", certificate="rows.certificate.json").status == 1
 
 
-def test_a_certificate_of_before_is_read_and_names_no_files(place):
-    _edit(CERTIFICATE, lambda values: values.pop("issued"))
+def test_two_files_of_one_name_are_told_apart_by_what_is_in_them(place):
+    edit(lambda all_: [each.update(name="x") for each in all_["issued"]["files"]])
+    for folder, file in zip("ab", ("m.lapwing", "out.csv"), strict=True):
+        Path(folder).mkdir()
+        shutil.copy(file, f"{folder}/x")
+
+    assert verified("a/x", "b/x").status == 0
+    shutil.copy("s.json", "a/x")
+    assert verified("a/x", "b/x").status == 1
+
+
+@pytest.mark.parametrize("lacking", ["issued", "rows and python"])
+def test_a_certificate_of_before_is_read(lacking, place):
+    if lacking == "issued":
+        edit(lambda all_: all_.pop("issued"))
+    else:
+        edit(lambda all_: [each.pop("rows") for each in all_["issued"]["files"]] and all_["issued"].pop("python"))
 
     assert lapwing("certificate", "show", CERTIFICATE).status == 0
-    assert "names no files" in verified("out.csv").err
+    assert lapwing("certificate", "show", "--details", CERTIFICATE).status == 0
+    found = verified("out.csv", "m.lapwing")
+    assert "names no files" in found.err if lacking == "issued" else found.status == 0
+
+
+def test_linked_releases_are_checked_alike(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, table in zip(("homes.csv", "people.csv"), tables(60), strict=True):
+        table.write_csv(name)
+    Path("homes.json").write_text(json.dumps(HOMES))
+    what = ("--schema", "homes.json", "--epsilon", "1", "--delta", "1e-6", "--model", "m.lapwing")
+    outs = ("-o", "h.csv", "p.parquet", "--prepared-by", "Ada")
+    assert lapwing("link", "homes.csv", "people.csv", *what, *outs).status == 0
+    files, certificate = ("h.csv", "p.parquet", "m.lapwing"), "h.csv.certificate.json"
+    heights = pl.read_csv("h.csv").height, pl.read_parquet("p.parquet").height
+
+    said = lapwing("certificate", "show", certificate).out
+    assert said.startswith(f"Release: {heights[0]} synthetic parents and {heights[1]} children by Adaptive, ")
+    assert "\nPromise: epsilon 1 at delta 1e-06 protects all rows that share one value of home: " in said
+    assert f"\nFile: p.parquet, {heights[1]} rows, " in said
+    assert "\nPrepared by: Ada.\n" in said
+    assert said.count("\n") <= 11
+    assert "File: m.lapwing, " in lapwing("certificate", "show", "--details", certificate).out
+    assert verified(*files, "--schema", "homes.json", certificate=certificate).status == 0
+    assert verified(*files[:2], certificate=certificate).error.startswith("m.lapwing: ")
+    pl.read_parquet("p.parquet").reverse().write_parquet("p.parquet")
+    assert verified(*files, certificate=certificate).error.startswith(f"p.parquet: {OTHER}")

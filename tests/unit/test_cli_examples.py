@@ -6,6 +6,7 @@ import json
 import random
 import shlex
 import sqlite3
+import subprocess
 
 import polars as pl
 import pyreadstat
@@ -47,6 +48,7 @@ def place(tmp_path_factory):
     for name, table in zip(("homes.csv", "people.csv"), tables(60), strict=True):
         table.write_csv(folder / name)
     (folder / "homes.json").write_text(json.dumps(SCHEMA))
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / "id_ed25519"], check=True)
     return folder
 
 

@@ -32,7 +32,15 @@ _EXAMPLES = {
     "link": ("link homes.csv people.csv --schema homes.json --epsilon 1 -o homes.synthetic.csv people.synthetic.csv",),
     "resume": ("resume patients.jsonl patients.csv -o release.csv",),
     "certificate show": ("certificate show release.csv.certificate.json",),
-    "certificate verify": ("certificate verify release.csv.certificate.json release.csv",),
+    "certificate export": (
+        "certificate export --registry release.csv.certificate.json",
+        "certificate export --pdf release.pdf release.csv.certificate.json",
+    ),
+    "certificate sign": ("certificate sign release.csv.certificate.json --key id_ed25519",),
+    "certificate verify": (
+        "certificate verify release.csv.certificate.json release.csv",
+        "certificate verify release.csv.certificate.json release.csv --key id_ed25519.pub",
+    ),
     "sample": (
         "sample patients.lapwing --rows 1000 -o more.csv",
         "sample patients.lapwing --rows 1000 --where age=30..40 --where sex=f -o some.csv",

@@ -262,7 +262,9 @@ def _write(
     total = release.model.rows if rows is None else rows
     drawn = release.certificate.seed if seed is None else seed  # the certificate names the seed of the rows beside it
     write_release_rows(release.rows(rows, seed=drawn), total, targets.rows, place.get(targets.rows), quiet=quiet)
-    certificate = replace(release.certificate, written_rows=total, seed=drawn, issued=_issued(release, targets, place))
+    certificate = replace(
+        release.certificate, written_rows=total, seed=drawn, issued=_issued(release, targets, place, total)
+    )
     if targets.croissant is not None:
         described = _croissant(release.schema, certificate, targets, place[targets.rows])
         place[targets.croissant].write_text(described, encoding="utf-8", newline="\n")
@@ -271,20 +273,35 @@ def _write(
         place[targets.certificate].write_bytes(certificate.to_json().encode())
 
 
-def _issued(release: "Release", targets: Targets, place: Mapping[Path, Path]) -> "Issued":
-    """Return what stands on the certificate of files in their temporary places; not of the one that names it."""
+def _issued(release: "Release", targets: Targets, place: Mapping[Path, Path], total: int) -> "Issued":
+    """Return what stands on the certificate of files in their temporary places; not of the one that names it.
+
+    total: the number of rows that were written.
+    """
     from lapwing.model.certificate.issued import Beside, Issued, inside  # noqa: PLC0415
 
-    written = [path for path in (targets.rows, targets.model) if path is not None and path in place]
-    named = [each for target in written for each in inside(target, place[target])]
+    files = []
+    if targets.rows in place:
+        named = inside(targets.rows, place[targets.rows])
+        counts = [_rows_of(file) if targets.has_folder else total for _, file in named]
+        files += [Beside.read(Path(name), file, rows) for (name, file), rows in zip(named, counts, strict=True)]
+    if targets.model is not None:
+        files.append(Beside.read(Path(targets.model.name), place[targets.model]))
     ledger = release.certificate.ledger
     return Issued.now(
-        [Beside.read(Path(name), file) for name, file in named],
+        files,
         table=release.schema.name if ledger is None else ledger.dataset,
         schema=release.schema.fingerprint,
         prepared_by=targets.prepared_by,
         approved_by=targets.approved_by,
     )
+
+
+def _rows_of(file: Path) -> int:
+    """Return how many synthetic rows a Parquet file that was just written holds."""
+    import polars as pl  # noqa: PLC0415
+
+    return int(pl.scan_parquet(file).select(pl.len()).collect().item())
 
 
 def _croissant(schema: "Schema", certificate: "Certificate", targets: Targets, rows: Path) -> str:
@@ -324,7 +341,9 @@ def summarize(release: "Release", targets: Targets, say: Say, *, details: bool) 
     lines = release.certificate.text().splitlines()
     if not details:
         cost = next(place for place, line in enumerate(lines) if line.startswith("Cost: "))
-        told = [line for line in lines if line.startswith(("Recorded in", "Warning: "))]
+        told = [
+            line for line in lines if line.startswith(("Recorded in", "Verdict: ", "Do not use for: ", "Warning: "))
+        ]
         lines = [" ".join(lines[:cost]), lines[cost], *told]
     for line in lines:
         say(_UNRECORDED if release.certificate.ledger is None and line.startswith("Recorded in") else line)

@@ -12,6 +12,7 @@ from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.plain import at_least, rational_text, read_key, read_list, read_optional, read_rational
 from lapwing.model.certificate.certificate import Certificate, LedgerEntry
+from lapwing.model.certificate.issued import Issued, read_issued
 from lapwing.model.certificate.promise import check_pairs, pairs_from, pairs_to_dict, told_pairs
 from lapwing.model.files import SavedRelease, documents_of, read_documents, saved_of, write_documents
 from lapwing.schema.linked import LinkedSchema
@@ -34,7 +35,7 @@ class LinkedCertificate:
     max_children: children of one parent that are used at most: K; parent, child: of the two parts. Their costs are for
     the same people and add up; requested_epsilon, requested_delta, requested_rho: what the caller asked for, for both
     parts together; epsilons: for zCDP: what both parts together mean as (ε, δ). Empty for pure ε; written_rows: how
-    many parents and children were written with this certificate.
+    many parents and children were written with this certificate; issued: when and with which files, and by whom.
     """
 
     key: str
@@ -47,6 +48,7 @@ class LinkedCertificate:
     requested_rho: Fraction | None
     epsilons: tuple[tuple[Fraction, Fraction], ...] = ()
     written_rows: tuple[int, int] | None = None
+    issued: Issued | None = None
 
     def __post_init__(self) -> None:
         for part, rows in ((self.parent, 1), (self.child, self.max_children)):
@@ -154,6 +156,7 @@ class LinkedCertificate:
             lines.append("Recorded in no ledger.")
         else:
             lines.append(f"Recorded in the ledger under {self.ledger.dataset}, release {self.ledger.release_id}.")
+        lines += [] if self.issued is None else self.issued.lines()
         return "\n".join(visible(line).replace("\n", " ") for line in lines) + "\n"
 
     def _price(self) -> str:
@@ -172,6 +175,7 @@ class LinkedCertificate:
         ledger = self.ledger and asdict(self.ledger)
         return {
             "format": CERTIFICATE_FORMAT,
+            "issued": self.issued and self.issued.to_dict(),
             "key": self.key,
             "max_children": self.max_children,
             "count": self.count,
@@ -216,6 +220,7 @@ class LinkedCertificate:
             child=Certificate.from_dict(read_key(values, "child", dict)),
             epsilons=pairs_from(values),
             written_rows=None if rows is None else (rows[0], rows[1]),
+            issued=read_issued(values),
             **exact,
         )
 

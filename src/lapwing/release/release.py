@@ -67,7 +67,8 @@ class Release:
 
     def __repr__(self) -> str:
         paid = self.certificate
-        return f"Release({paid.mechanism}, {paid.total}, {paid.released_rows} rows)"
+        graded = "" if paid.verdict is None else f"; {paid.verdict.short}"
+        return f"Release({paid.mechanism}, {paid.total}, {paid.released_rows} rows{graded})"
 
     @property
     def answers(self) -> "pl.DataFrame":

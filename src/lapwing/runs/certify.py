@@ -36,6 +36,7 @@ from lapwing.runs.generators import generator
 from lapwing.runs.misfits import misfit_warnings
 from lapwing.runs.records import PaidSettings, Records
 from lapwing.runs.settings import Settings
+from lapwing.runs.verdict import verdict_of
 from lapwing.version import VERSION, code_fingerprint
 
 _BROKEN_SHARE = 0.03
@@ -149,6 +150,7 @@ def certify(
         ),
         purchases=schema.purchases,
         weight=schema.weight,
+        verdict=verdict_of(settings, terms, answers, finished.model),
     )
     return finished.on(certificate)
 

@@ -5,6 +5,11 @@ import numpy as np
 from lapwing.errors import ParameterError
 from lapwing.schema.scalars import told
 
+_PURPOSES = (
+    *("fit", "rows", "certificate", "plan", "evaluate", "anonymize", "mu", "replicates", "finish", "audit"),
+    "verdict",  # new ones at the end, so that the streams of the others stay as they are
+)
+
 
 def checked_seed(seed: object) -> int | None:
     """Return the seed, if it is one."""
@@ -30,7 +35,6 @@ def chosen_seed(seed: object) -> int:
 
 
 def generator(seed: int, purpose: str) -> np.random.Generator:
-    """Return the generator of one purpose (below); streams independent of each other."""
-    purposes = ("fit", "rows", "certificate", "plan", "evaluate", "anonymize", "mu", "replicates", "finish", "audit")
-    stream = purposes.index(purpose)
+    """Return the generator of one purpose (above); streams independent of each other."""
+    stream = _PURPOSES.index(purpose)
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(stream,)))

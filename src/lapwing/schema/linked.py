@@ -1,5 +1,7 @@
 """The public description of two linked tables: parents, and at most K children of each."""
 
+import hashlib
+import json
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -263,6 +265,12 @@ class LinkedSchema:
             count=found.get("count", _COUNT),
             rules=rules_from(found.get("rules")),
         )
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of both schemas and their link in normal form, as 64 hexadecimal digits."""
+        text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the linked schema in the file format: JSON values that `load` makes an equal one of."""

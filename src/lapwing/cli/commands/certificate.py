@@ -1,49 +1,126 @@
-"""`lapwing certificate`: read what stands on the certificate of a release, and check the files beside it."""
+"""`lapwing certificate`: what stands on the certificate of a release, as lines, paper and entry; files, signatures."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lapwing.cli.console import note
 from lapwing.cli.examples import examples
-from lapwing.cli.options import argument
+from lapwing.cli.options import argument, flag, misuse, option
 from lapwing.errors import DataError
 
 if TYPE_CHECKING:
-    from lapwing.model.certificate.certificate import Certificate
+    from lapwing.model.certificate.issued import Issued
 
-certificate_app = typer.Typer(name="certificate", help="Read and check certificates.", rich_markup_mode=None)
+certificate_app = typer.Typer(
+    name="certificate", help="Read, check, print and sign certificates.", rich_markup_mode=None
+)
 
 File = Annotated[Path, argument("C.json", "The certificate that was written beside the rows.")]
 
 
 @certificate_app.command(epilog=examples("certificate show"))
-def show(file: File) -> None:
+def show(file: File, details: Annotated[bool, flag("--details", "Print all sentences.")] = False) -> None:
     """Print what a certificate says, in plain sentences."""
-    from lapwing.model.certificate.attack import attack_line  # noqa: PLC0415
+    from lapwing.release.paper.sheet import sheet_in  # noqa: PLC0415
 
-    found = _read(file)
-    print(found.text(), end="")
-    print(attack_line(found.total, found.delta, found.relation, found.privacy_unit))
+    found, _ = sheet_in(file)
+    print(found.details() if details else found.short(), end="")
 
 
 @certificate_app.command(epilog=examples("certificate verify"))
 def verify(
+    context: typer.Context,
     file: File,
     files: Annotated[list[Path], argument("FILES", "All files that were written with it: rows and model.")],
+    schema: Annotated[Path | None, option("--schema", "S.json", "Also check that this is the schema.")] = None,
+    key: Annotated[
+        Path | None, option("--key", "K.pub", "Also check who signed: a public SSH key, or `allowed_signers`.")
+    ] = None,
+    signature: Annotated[Path | None, option("--signature", "C.sig", "The signature. Default: C.json.sig.")] = None,
 ) -> None:
     """Check that files are those that were written with a certificate."""
-    issued = _read(file).issued
+    from lapwing.release.paper.sheet import sheet_in  # noqa: PLC0415
+    from lapwing.release.paper.signature import signer_of  # noqa: PLC0415
+
+    if signature is not None and key is None:
+        raise misuse("anyone can sign; give --key K.pub, the signer's public key", context, code="LW903")
+    sheet, content = sheet_in(file)
+    signer = None if key is None else signer_of(content, signature or _signature(file), key)
+    issued = sheet.issued
     if issued is None:
         raise DataError(f"{file} names no files; those of `lapwing synthesize` and `resume` do", code="LW622")
-    faults = issued.faults(files)
+    faults = issued.faults(files) + _schema_faults(issued, schema)
     if faults:
         raise DataError("; ".join(faults), code="LW622")
     print(f"{len(issued.files)} of {len(issued.files)} files are those that were written with {file}")
+    if schema is not None:
+        print(f"{schema} is its schema")
+    if signer is not None:
+        print(f"signed by {signer}")
 
 
-def _read(file: Path) -> "Certificate":
-    """Read a certificate, whose own sums are checked on the way."""
-    from lapwing.model.certificate.certificate import certificate_in  # noqa: PLC0415
+@certificate_app.command(epilog=examples("certificate sign"))
+def sign(
+    file: File,
+    key: Annotated[Path, option("--key", "KEY", "Your private SSH key, such as ~/.ssh/id_ed25519.")],
+) -> None:
+    """Write C.json.sig beside a certificate; `ssh-keygen -Y verify -n file` checks it as well."""
+    from lapwing.release.paper.sheet import sheet_in  # noqa: PLC0415
+    from lapwing.release.paper.signature import sign as signed  # noqa: PLC0415
+    from lapwing.rows.out.outputs import write_whole  # noqa: PLC0415
 
-    return certificate_in(file)
+    _, content = sheet_in(file)
+    write_whole(_signature(file), signed(content, key))
+    note(f"signature: {_signature(file)}")
+
+
+@certificate_app.command(epilog=examples("certificate export"))
+def export(
+    context: typer.Context,
+    file: File,
+    registry: Annotated[
+        bool, flag("--registry", "Print an entry for the registry of DP deployments; says what is left to fill in.")
+    ] = False,
+    pdf: Annotated[
+        Path | None, option("--pdf", "C.pdf", "Write one page to print and sign (needs lapwing[paper]).")
+    ] = None,
+    font: Annotated[Path | None, option("--font", "F.ttf", "The page's font, for names in other scripts.")] = None,
+) -> None:
+    """Write a certificate as a page to sign, or as an entry for a registry."""
+    from lapwing.model.certificate.issued import Beside  # noqa: PLC0415
+    from lapwing.release.paper.page import signing_page  # noqa: PLC0415
+    from lapwing.release.paper.registry import registry_entry, registry_text, to_fill_in  # noqa: PLC0415
+    from lapwing.release.paper.sheet import sheet_in  # noqa: PLC0415
+    from lapwing.rows.out.outputs import whole_files  # noqa: PLC0415
+
+    if not registry and pdf is None:
+        raise misuse("say what to write: --pdf C.pdf, --registry or both", context, code="LW903")
+    sheet, content = sheet_in(file)
+    if pdf is not None:
+        with whole_files([pdf], [file]) as (place,):
+            page, lacking = signing_page(sheet, Beside.of(file, content), font)
+            place.write_bytes(page)
+        note(f"page: {pdf}")
+        if lacking:
+            note(f"the font lacks {lacking}, written as U+ and a number; give one that has them by --font F.ttf")
+    if registry:
+        entry = registry_entry(sheet)
+        print(registry_text(entry), end="")
+        note(f"to be filled in: {', '.join(to_fill_in(entry))}")
+
+
+def _signature(file: Path) -> Path:
+    return file.with_name(f"{file.name}.sig")
+
+
+def _schema_faults(issued: "Issued", schema: Path | None) -> list[str]:
+    """Return what is wrong with a schema that should be the release's."""
+    from lapwing.schema.linked import LinkedSchema, is_linked  # noqa: PLC0415
+    from lapwing.schema.schemas import Schema  # noqa: PLC0415
+
+    if schema is None:
+        return []
+    found = LinkedSchema.load(schema) if is_linked(schema) else Schema.load(schema)
+    return [] if found.fingerprint == issued.schema else [f"{schema}: it is not the schema of the release"]

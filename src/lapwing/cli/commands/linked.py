@@ -78,6 +78,8 @@ def link(
         Path | None, option("--certificate", "C.json", "Where the certificate goes. Default: PARENTS.certificate.json.")
     ] = None,
     no_certificate: options.NoCertificate = False,
+    prepared_by: options.PreparedBy = None,
+    approved_by: options.ApprovedBy = None,
     check: options.Check = False,
     misfits: options.Misfits = "0.1",
     quiet: options.Quiet = False,
@@ -125,7 +127,7 @@ def link(
 
     release = produce(
         made,
-        lambda release, place: _write(release, output, place, model, told, parents),
+        lambda release, place: _write(release, output, place, model, told, parents, (prepared_by, approved_by)),
         targets,
         [*map(file_of, tables), schema, ledger, transcript],
         way_out=repeated_line,
@@ -145,8 +147,11 @@ def _write(
     model: Path | None,
     certificate: Path | None,
     parents: int | None,
+    people: tuple[str | None, str | None],
 ) -> None:
     """Write model, rows and certificate to the places that are kept for the targets."""
+    from lapwing.model.certificate.issued import Beside, Issued  # noqa: PLC0415
+
     if model is not None:
         release.save(place[model])
     drawn = list(release.frames(parents, seed=release.certificate.parent.seed))
@@ -154,5 +159,15 @@ def _write(
         write_rows(iter(frames), path, place[path])
     if certificate is not None:
         heights = [sum(frame.height for frame in frames) for frames in zip(*drawn, strict=True)]
-        written = replace(release.certificate, written_rows=(heights[0], heights[1]))
+        files = [Beside.read(Path(path.name), place[path], rows) for path, rows in zip(output, heights, strict=True)]
+        files += [] if model is None else [Beside.read(Path(model.name), place[model])]
+        ledger = release.certificate.ledger
+        issued = Issued.now(
+            files,
+            table="" if ledger is None else ledger.dataset,
+            schema=release.schema.fingerprint,
+            prepared_by=people[0] or "",
+            approved_by=people[1] or "",
+        )
+        written = replace(release.certificate, written_rows=(heights[0], heights[1]), issued=issued)
         place[certificate].write_text(written.to_json(), encoding="utf-8", newline="\n")

@@ -1,24 +1,32 @@
 """What a promise means for an attacker who knows everything but one person: bounds that follow from the accounting.
 
-Whoever has to tell from a release whether a person is in the table makes two kinds of errors. Of all tests with false
-alarms at most f, none finds the person with a probability above ``e**ε f + δ``, nor above ``1 - e**-ε (1 - f - δ)``
-(Wasserman and Zhou 2010; Kairouz, Oh and Viswanath 2015). A promise in ρ holds at every δ with its own ε, so the least
-of these bounds holds.
+Whoever has to tell from a release whether a person is in the table makes two kinds of errors. Under ε and δ, of all
+tests with false alarms at most f, none finds the person with a probability above ``e**ε f + δ``, nor above
+``1 - e**-ε (1 - f - δ)`` (Wasserman and Zhou 2010; Kairouz, Oh and Viswanath 2015). Under ρ-zCDP finding with
+probability g and false alarms are two coins, which are no further apart than the releases: at every order λ > 1,
+``g**λ f**(1-λ) + (1-g)**λ (1-f)**(1-λ) <= exp(λ (λ-1) ρ)`` (data processing; Bun and Steinke 2016).
 """
 
 import math
 from fractions import Fraction
+from statistics import NormalDist
+
+import numpy as np
 
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.budget.conversions import epsilon_for
 from lapwing.kernel.terms import Relation
 from lapwing.model.certificate.promise import unit_field
 
 FALSE_ALARMS = (0.01, 0.1)
 """What attackers are usually allowed of them."""
 
-_DELTAS = tuple(Fraction(digit, 10**power) for power in range(1, 16) for digit in (5, 2, 1))
+RARE = 1e-6
+"""The fewest false alarms, and hits that are missed, for which the Gaussian bound of a promise in ρ is stated."""
+
+_ORDERS = 1 + np.geomspace(1e-2, 1e3, 48)
+_HALVINGS = 40
+_STEPS = (0.01, 0.05)  # of the list of false alarms, in deviations
 
 
 def most_found(total: Budget, false_alarms: float, delta: Fraction = Fraction(0)) -> float:
@@ -47,28 +55,72 @@ def most_found(total: Budget, false_alarms: float, delta: Fraction = Fraction(0)
     --------
     >>> round(most_found(Budget.pure(1), 0.01), 4)
     0.0272
-    >>> round(most_found(Budget.zcdp("0.015"), 0.1), 2)
-    0.14
+    >>> round(most_found(Budget.zcdp("0.015"), 0.1), 3)
+    0.136
     """
     if not 0.0 <= false_alarms <= 1.0:
         raise ParameterError(
             f"false_alarms must be a probability from 0 to 1, got {false_alarms}; give for example 0.01", code="LW301"
         )
-    return max(false_alarms, min(1.0, *(_bound(pair, false_alarms) for pair in _pairs(total, delta))))
-
-
-def _pairs(total: Budget, delta: Fraction) -> list[tuple[float, float]]:
-    """Return pairs of ε and δ at which the promise holds."""
+    lists = float(delta)
     if total.notion == "pure":
-        return [(float(total.amount), float(delta))]
-    return [(float(epsilon_for(total.rho, each)), float(each + delta)) for each in _DELTAS]
+        epsilon = float(total.amount)
+        steep = math.exp(min(epsilon, 700.0)) * false_alarms + lists
+        found = min(steep, 1.0 - math.exp(-epsilon) * max(0.0, 1.0 - false_alarms - lists))
+    else:
+        # Except with the probability of the lists the promise is one in ρ (Bun and Steinke 2016, section 8).
+        found = lists + _under_rho(float(total.rho), min(1.0, false_alarms / (1.0 - lists)))
+    return max(false_alarms, min(1.0, found))
 
 
-def _bound(pair: tuple[float, float], false_alarms: float) -> float:
-    """Return what one pair allows."""
-    epsilon, delta = pair
-    steep = math.exp(min(epsilon, 700.0)) * false_alarms + delta
-    return min(steep, 1.0 - math.exp(-epsilon) * max(0.0, 1.0 - false_alarms - delta))
+def _under_rho(rho: float, alarms: float) -> float:
+    """Return the largest probability that all orders allow: none of them is needed, so that a list of them will do."""
+    if alarms in (0.0, 1.0) or rho == 0.0:
+        return alarms
+    low, high = np.full(_ORDERS.size, alarms), np.ones(_ORDERS.size)
+    most = _ORDERS * (_ORDERS - 1) * rho
+    for _ in range(_HALVINGS):
+        found = (low + high) / 2
+        is_allowed = np.maximum(_divergence(found, alarms), _divergence(alarms, found)) <= most
+        low, high = np.where(is_allowed, found, low), np.where(is_allowed, high, found)
+    return float(high.min())
+
+
+def _divergence(one: np.ndarray | float, other: np.ndarray | float) -> np.ndarray:
+    """Return how far two coins are apart at each order, times the order less one."""
+    with np.errstate(divide="ignore"):  # the logarithm of 0, where a coin has come to one side
+        heads = _ORDERS * np.log(one) + (1 - _ORDERS) * np.log(other)
+        tails = _ORDERS * np.log1p(-np.asarray(one)) + (1 - _ORDERS) * np.log1p(-np.asarray(other))
+    return np.asarray(np.logaddexp(heads, tails))
+
+
+def gaussian_bound(total: Budget, delta: Fraction = Fraction(0)) -> float:
+    """Return a μ: no attack finds more than one on a number with Gaussian noise that a person moves by μ deviations.
+
+    Of a pure ε this is μ-GDP (Dong, Roth and Su 2022), at the point where both kinds of errors are equal. A promise in
+    ρ, or with a δ, bounds attacks with false alarms and missed hits of `RARE` or more, since no μ holds for all: it is
+    the largest distance over a fine list of false alarms up to a half, each taken with the next one's hits. Both curves
+    are the same where the two kinds of errors change places, so that a half is enough.
+
+    >>> round(gaussian_bound(Budget.pure(1)), 3), round(gaussian_bound(Budget.zcdp("0.5")), 2)
+    (1.232, 1.33)
+    """
+    normal = NormalDist()
+    if total.notion == "pure" and not delta:
+        return -2 * normal.inv_cdf(max(1 / (1 + math.exp(min(float(total.amount), 700.0))), 1e-300))
+    step = min(max(math.sqrt(2 * float(total.amount)) / 20, _STEPS[0]), _STEPS[1])
+    scores = np.arange(normal.inv_cdf(RARE), step, step)
+    found = [min(most_found(total, normal.cdf(each), delta), 1 - RARE) for each in scores]
+    return max(normal.inv_cdf(hit) - score for hit, score in zip(found[1:], scores, strict=False))
+
+
+def trade_off(total: Budget, delta: Fraction = Fraction(0)) -> list[tuple[float, float]]:
+    """Return points of the curve of false alarms and the largest probability of finding a person.
+
+    >>> [round(found, 3) for _, found in trade_off(Budget.pure(1))]
+    [0.003, 0.027, 0.136, 0.272, 0.68, 0.816]
+    """
+    return [(alarms, most_found(total, alarms, delta)) for alarms in (0.001, 0.01, 0.05, 0.1, 0.25, 0.5)]
 
 
 def attack_line(total: Budget, delta: Fraction, relation: Relation, privacy_unit: str) -> str:

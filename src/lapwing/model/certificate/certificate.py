@@ -48,6 +48,7 @@ from lapwing.model.certificate.promise import (
     told_purchases,
     unit_field,
 )
+from lapwing.model.certificate.verdict import Verdict, read_verdict
 from lapwing.schema.purchases import Purchase
 from lapwing.schema.scalars import visible
 
@@ -61,6 +62,7 @@ EVALUATION = "evaluation"
 DOMAIN = "domain"
 """In the place of a mechanism, where bounds and lists of a schema were learned."""
 
+_NO_VERDICT = "Verdict: none, because the noisy answers do not tell what error to expect; compare with the real rows."
 _refused = partial(ParameterError, code="LW621")
 _ENTRY = ("dataset", "release_id")
 
@@ -132,6 +134,8 @@ class Certificate:
         The public tables of the schema, and how they are held.
     weight : str or None
         The column of survey weights.
+    verdict : Verdict or None
+        How good the rows are, from released numbers; None where these do not tell, and in files of before.
     issued : Issued or None
         When and with which files it was written, and by whom.
 
@@ -170,6 +174,7 @@ class Certificate:
     rules: tuple[KeptRule, ...] = ()
     public_tables: tuple[KeptTable, ...] = ()
     weight: str | None = None
+    verdict: Verdict | None = None
     issued: Issued | None = None
 
     def __post_init__(self) -> None:
@@ -242,6 +247,7 @@ class Certificate:
         counted = "The table was compared as one of" if self.mechanism == EVALUATION else "The model stands for"
         if self.mechanism != DOMAIN:
             lines.append(f"{counted} {self.released_rows} rows, {self._source_of_rows()}.")
+        lines += self._verdict_lines()
         lines += [f"Certified error: {each.value:.3g}; {each.text}." for each in self.accuracy if each.is_headline]
         lines += [*rule_lines(self.rules), *table_lines(self.public_tables)]
         lines += [f"Survey weight: {self.weight}."] * (self.weight is not None)
@@ -252,6 +258,12 @@ class Certificate:
         lines += [] if self.issued is None else self.issued.lines()
         lines += [f"Warning: {warning}" for warning in self.warnings]
         return "\n".join(visible(line).replace("\n", " ") for line in lines) + "\n"
+
+    def _verdict_lines(self) -> list[str]:
+        """Say how good the rows are; of synthetic rows only where there are any."""
+        if self.mechanism in (DOMAIN, EVALUATION):
+            return []
+        return [_NO_VERDICT] if self.verdict is None else self.verdict.lines()
 
     def _protected(self) -> list[str]:
         """Say what is protected; of synthetic rows only where there are any."""
@@ -292,6 +304,7 @@ class Certificate:
         return {
             "format": FORMAT,
             "issued": self.issued and self.issued.to_dict(),
+            "verdict": self.verdict and self.verdict.to_dict(),
             "lapwing": self.lapwing,
             "code": self.code,
             "mechanism": self.mechanism,
@@ -357,6 +370,7 @@ class Certificate:
             public_tables=kept_tables_from(values),
             code=read_optional(older, "code", str),
             weight=read_optional(older, "weight", str),
+            verdict=read_verdict(values),
             issued=read_issued(values),
             ledger=None if ledger is None else LedgerEntry(**{key: read_key(ledger, key, str) for key in _ENTRY}),
             assumed=assumed,

@@ -2,35 +2,38 @@
 
 import datetime as dt
 import hashlib
+import platform
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from lapwing.errors import DataError, ParameterError
 from lapwing.kernel.plain import read_key, read_list, read_optional
 
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 _HASH = re.compile("[0-9a-f]{64}")
-_SHOWN = 12
+SHOWN = 12
+"""Digits of a hash that are shown where it stands beside others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """A file that another one names by its hash."""
+    """A file that another one names by its hash; rows: how many synthetic rows are in it, None where it holds none."""
 
     target: Path
     size: int
     sha256: str
+    rows: int | None = None
 
     @classmethod
-    def read(cls, target: Path, place: Path | None = None) -> "Beside":
+    def read(cls, target: Path, place: Path | None = None, rows: int | None = None) -> "Beside":
         """Return what is in a file, which may yet stand in another place."""
         try:
             with open(target if place is None else place, "rb") as file:
                 digest = hashlib.file_digest(file, "sha256")
-                return cls(target, file.tell(), digest.hexdigest())
+                return cls(target, file.tell(), digest.hexdigest(), rows)
         except OSError as error:
             reason = error.strerror or type(error).__name__
         raise DataError(f"{target} cannot be read ({reason}); give a file that is there, and readable", code="LW602")
@@ -46,8 +49,9 @@ class Issued:
     """Say when a certificate was written, for which table and schema, by whom, and with which files.
 
     at: in UTC, such as ``2026-11-26T10:15:00Z``; table: what the data set is called in the ledger or the schema, if it
-    is; schema: the fingerprint of the schema, SHA-256 in hexadecimal digits; files: name, size in bytes and SHA-256
-    of each file beside the certificate; prepared_by, approved_by: as the caller wrote them; may be empty.
+    is; schema: the fingerprint of the schema, SHA-256 in hexadecimal digits; files: name, rows, size in bytes and
+    SHA-256 of each file beside the certificate; prepared_by, approved_by: as the caller wrote them; may be empty;
+    python: the version of Python that wrote it, empty in a file of before.
     """
 
     at: str
@@ -56,18 +60,27 @@ class Issued:
     files: tuple[Beside, ...]
     prepared_by: str = ""
     approved_by: str = ""
+    python: str = ""
 
     @classmethod
     def now(cls, files: Sequence[Beside], **said: str) -> Self:
         """Return what is issued at this moment."""
-        return cls(at=dt.datetime.now(dt.UTC).strftime(_TIME), files=tuple(files), **said)
+        at = dt.datetime.now(dt.UTC).strftime(_TIME)
+        return cls(at=at, files=tuple(files), python=platform.python_version(), **said)
+
+    @property
+    def when(self) -> str:
+        """When it was written, to the minute."""
+        return f"{dt.datetime.strptime(self.at, _TIME):%Y-%m-%d %H:%M} UTC"
 
     def lines(self) -> list[str]:
         """Return it in plain sentences."""
-        at = dt.datetime.strptime(self.at, _TIME)
         named = f" for {self.table}" if self.table else ""
-        lines = [f"Issued: {at:%Y-%m-%d %H:%M} UTC{named}; schema {self.schema[:_SHOWN]}."]
-        lines += [f"File: {each.target.as_posix()}, {each.size} bytes, SHA-256 {each.sha256}." for each in self.files]
+        by = f" by Python {self.python}" if self.python else ""
+        lines = [f"Issued: {self.when}{named}{by}; schema {self.schema[:SHOWN]}."]
+        for each in self.files:
+            rows = "" if each.rows is None else f"{each.rows} rows, "
+            lines.append(f"File: {each.target.as_posix()}, {rows}{each.size} bytes, SHA-256 {each.sha256}.")
         people = (("Prepared by", self.prepared_by), ("Approved by", self.approved_by))
         return lines + [f"{what}: {who}." for what, who in people if who]
 
@@ -76,14 +89,21 @@ class Issued:
 
         files: given by whoever checks; each must be there under its own name and content, and none may be left out.
         """
-        found, known = [], {each.target.as_posix(): each for each in self.files}
+        found, left = [], list(self.files)
         for name, path in (each for file in files for each in inside(file)):
-            beside = known.pop(name, None)
-            if beside is None:
+            given = Beside.read(path)
+            called = [each for each in left if each.target.as_posix() == name]
+            same = [each for each in called or left if each.sha256 == given.sha256]
+            for each in (same or called)[:1]:
+                left.remove(each)
+            if not called and same:
+                found.append(f"{path}: the certificate calls this file {same[0].target.as_posix()}")
+            elif not called:
                 found.append(f"{path}: the certificate names no file {name}, or it was given twice")
-            elif Beside.read(path).sha256 != beside.sha256:
-                found.append(f"{path}: it is not the file that was written with the certificate")
-        return found + [f"{name}: the certificate names it, and it was not given" for name in known]
+            elif not same:
+                size = f" ({given.size} bytes, not {called[0].size})" if given.size != called[0].size else ""
+                found.append(f"{path}: it is not the file that was written with the certificate{size}")
+        return found + [f"{each.target.as_posix()}: the certificate names it, and it was not given" for each in left]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON values."""
@@ -92,10 +112,12 @@ class Issued:
             "table": self.table,
             "schema": self.schema,
             "files": [
-                {"name": each.target.as_posix(), "bytes": each.size, "sha256": each.sha256} for each in self.files
+                {"name": each.target.as_posix(), "rows": each.rows, "bytes": each.size, "sha256": each.sha256}
+                for each in self.files
             ],
             "prepared_by": self.prepared_by,
             "approved_by": self.approved_by,
+            "python": self.python,
         }
 
     @classmethod
@@ -103,19 +125,24 @@ class Issued:
         """Read back what `to_dict` wrote; a ParameterError where it is something else."""
         keys = ("at", "table", "schema", "prepared_by", "approved_by")
         texts = {key: read_key(values, key, str) for key in keys}
-        files = [
-            Beside(Path(read_key(each, "name", str)), read_key(each, "bytes", int), read_key(each, "sha256", str))
-            for each in read_list(values, "files", dict)
-        ]
+        told: dict[str, Any] = {"python": "", **cast("Mapping[str, Any]", values)}  # files of before say less
+        files = [_file_from({"rows": None, **each}) for each in read_list(values, "files", dict)]
         try:
             dt.datetime.strptime(texts["at"], _TIME)
             is_known = True
         except ValueError:
             is_known = False
         hashes = [texts["schema"], *(each.sha256 for each in files)]
-        if not is_known or not all(map(_HASH.fullmatch, hashes)) or not all(each.target.name for each in files):
+        are_named = all(each.target.name and (each.rows or 0) >= 0 for each in files)
+        if not is_known or not are_named or not all(map(_HASH.fullmatch, hashes)):
             raise ParameterError("a certificate is issued at a time in UTC, with SHA-256 of each file", code="LW621")
-        return cls(files=tuple(files), **texts)
+        return cls(files=tuple(files), python=read_key(told, "python", str), **texts)
+
+
+def _file_from(values: Mapping[str, Any]) -> Beside:
+    """Read back one file."""
+    name, digest = (read_key(values, key, str) for key in ("name", "sha256"))
+    return Beside(Path(name), read_key(values, "bytes", int), digest, read_optional(values, "rows", int))
 
 
 def inside(target: Path, place: Path | None = None) -> list[tuple[str, Path]]:

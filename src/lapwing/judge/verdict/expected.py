@@ -1,0 +1,75 @@
+"""The error to expect of a release, and the grade that it gets: sums of `terms`, with weights from public tables.
+
+The weights were fitted once on releases of 26 public tables by Adaptive, and each table was predicted from the others
+(docs/accuracy.md has the figures). They are no bound: a table of another kind may be off by more.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from lapwing.judge.verdict.terms import Terms
+from lapwing.model.certificate.verdict import WORDS, Grade, Word
+
+_TOGETHER: Final = {"chance": 1.0, "columns": 1.0, "tables": 0.6, "finer": 0.5, "unmeasured": 0.7}
+WEIGHTS: Final = {1: {"chance": 0.4, "columns": 1.2}, 2: _TOGETHER, 3: _TOGETHER}
+"""By the number of columns; their squares are added up."""
+
+_NOISE: Final = ("columns", "tables")
+_HIDDEN: Final = ("finer", "unmeasured")  # they fall with the root of the noise: half of it goes into more tables
+
+GOOD_TIMES, FAIR_TIMES, WEAK_TIMES = 2.0, 4.0, 10.0
+"""How many times as far as fresh rows a good, a fair and a weak table is at most."""
+
+GOOD_ERROR, FAIR_ERROR, WEAK_ERROR = 0.01, 0.03, 0.1
+"""The same of single columns, where it is more."""
+
+GOOD_PLACE, FAIR_PLACE, WEAK_PLACE = 0.1, 1 / 3, 0.9
+"""The same as a place from fresh rows (0) to independent columns (1), where these are `APART` times as far."""
+
+APART = 3.0
+
+
+def expected_error(terms: Terms, noise: float = 1.0) -> float:
+    """Return the mean total variation distance to expect, at most 1.
+
+    noise: how many times as much as there was, for a release with another budget.
+    """
+    scale = dict.fromkeys(_NOISE, noise) | dict.fromkeys(_HIDDEN, math.sqrt(noise))
+    parts = [weight * getattr(terms, key) * scale.get(key, 1.0) for key, weight in WEIGHTS[terms.ways].items()]
+    return min(1.0, math.hypot(*parts))
+
+
+def graded(terms: Terms, noise: float = 1.0, *, is_learnt: bool = True) -> Grade:
+    """Return the grade of tables of so many columns.
+
+    is_learnt: whether any two columns were counted together; without, pairs and triples have no grade to get.
+    """
+    error = expected_error(terms, noise)
+    # Dependence that was not measured may be there: independent columns are further from the real ones by so much.
+    fresh, independent = min(1.0, terms.fresh), min(1.0, math.hypot(terms.independent, terms.unmeasured))
+    word = placed(terms.ways, error, fresh, independent) if is_learnt or terms.ways == 1 else WORDS[-1]
+    return Grade(ways=terms.ways, word=word, error=error, fresh=fresh, independent=independent)
+
+
+def placed(ways: int, error: float, fresh: float, independent: float) -> Word:
+    """Return the grade of an error beside those of fresh rows and of independent columns.
+
+    >>> [placed(2, error, 0.01, 0.21) for error in (0.02, 0.05, 0.15, 0.3)]
+    ['good', 'fair', 'weak', 'none']
+    """
+    times = (GOOD_TIMES, FAIR_TIMES, WEAK_TIMES)
+    if ways == 1:
+        least = (GOOD_ERROR, FAIR_ERROR, WEAK_ERROR)
+        return _word(error, [max(each * fresh, floor) for each, floor in zip(times, least, strict=True)])
+    if error >= independent:
+        return WORDS[-1]
+    if independent <= APART * fresh:
+        return _word(error, [each * fresh for each in times])
+    word = _word((error - fresh) / (independent - fresh), (GOOD_PLACE, FAIR_PLACE, WEAK_PLACE))
+    return WORDS[0] if error <= GOOD_TIMES * fresh else word
+
+
+def _word(value: float, limits: Sequence[float]) -> Word:
+    """Return the first word whose limit holds."""
+    return next((word for word, limit in zip(WORDS, limits, strict=False) if value <= limit), WORDS[-1])

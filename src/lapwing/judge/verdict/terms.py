@@ -1,0 +1,303 @@
+"""What makes released tables differ from the real ones, term by term, from released numbers alone.
+
+Each term is a total variation distance, on the cells in which `lapwing.evaluate` compares, and a mean over tables of
+the same number of columns: chance in the rows, as far as no noisy table holds it still; noise of single columns; noise
+of tables; dependence inside the groups that were counted; dependence between columns that were not counted together.
+"""
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from lapwing.judge.metrics import Codes
+from lapwing.judge.tables.variation import choose_tables, compared_cells, count_distances, side_by_side
+from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
+from lapwing.kernel.questions.questions import Answer
+from lapwing.kernel.questions.tree_counts.question import NoisyTree
+from lapwing.model.intervals import runs_grouping
+from lapwing.model.model import LogLinear, ReleasedModel
+from lapwing.model.rows import population_codes
+from lapwing.schema.groupings.grouping import Grouping
+from lapwing.schema.schemas import Schema
+
+MOST_ROWS: Final = 50_000
+"""Rows that are drawn from the model, twice; the real ones are taken to be as many, at most."""
+
+MOST_PAIRS: Final = 300
+MOST_TRIPLES: Final = 60
+"""Tables of two columns, and of three, whose terms are averaged: a sample where there are more."""
+
+TYPICAL: Final = 0.09
+"""Distance of a table of two columns from independent ones, where nothing is known: about the mean of public tables."""
+
+_SIZE: Final = math.sqrt(2 / math.pi)  # mean size of Gaussian noise of deviation 1
+_COARSE: Final = 4  # groups of a column in a table whose dependence noise might hide
+_WEAKEST: Final = 0.2  # of all effects
+_MOST_EFFECT: Final = 3.0  # of a logarithm
+_LEAST_KEPT: Final = 0.1
+_RARE: Final = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """Hold the mean terms of tables of so many columns.
+
+    fresh: how far as many rows of the model are from it; independent: how far its rows are from these with every column
+    shuffled by itself.
+    """
+
+    ways: int
+    chance: float
+    columns: float
+    tables: float
+    finer: float
+    unmeasured: float
+    fresh: float
+    independent: float
+
+
+def terms_of(
+    schema: Schema, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
+) -> tuple[Terms, ...]:
+    """Return the terms of tables of one column, of two and of three, as far as there are so many.
+
+    rng: public. Post-processing of released numbers: costs no budget. Returns none where some column is in no table of
+    noisy counts and no tree of them, so that nothing is known of its noise.
+    """
+    released = _Released.of(schema, answers, model, rng)
+    if not all(released.parts.values()):
+        return ()
+    found = []
+    for tables in choose_tables(schema, ways=(1, 2, 3), triples=MOST_TRIPLES, rng=rng):
+        places = np.linspace(0, len(tables) - 1, min(len(tables), MOST_PAIRS)).astype(int)
+        terms = np.array([released.terms(tables[place]) for place in places]).mean(axis=0).tolist()
+        chance, columns, noise, finer, unmeasured, again, independent = terms
+        found.append(
+            Terms(
+                ways=len(tables[0]),
+                chance=chance,
+                columns=columns,
+                tables=noise,
+                finer=finer,
+                unmeasured=unmeasured,
+                fresh=again / math.sqrt(2),
+                independent=independent,
+            )
+        )
+    return tuple(found)
+
+
+def learnt_pairs(answers: Sequence[Answer]) -> int:
+    """Return how many pairs of columns noisy counts show together."""
+    shown = [answer.question.columns for answer in answers if isinstance(answer, NoisyCounts | NoisyTree)]
+    return len({frozenset(pair) for columns in shown for pair in itertools.combinations(columns, 2)})
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class _Shown:
+    """What noisy counts show of some columns: the groupings, and the noise on a cell.
+
+    kept: share of the noise's variance that is still in the model.
+    """
+
+    columns: tuple[str, ...]
+    groupings: tuple[Grouping, ...]
+    sd: float
+    kept: float = 1.0
+    is_part: bool = False
+
+    @property
+    def cells(self) -> int:
+        return math.prod(each.groups for each in self.groupings)
+
+    def part(self, columns: Sequence[str]) -> "_Shown":
+        """Return what it shows of some of the columns."""
+        by_name = dict(zip(self.columns, self.groupings, strict=True))
+        groupings = tuple(by_name[name] for name in columns)
+        sd = self.sd * math.sqrt(self.cells / math.prod(each.groups for each in groupings))
+        is_part = len(columns) < len(self.columns)
+        return replace(self, columns=tuple(columns), groupings=groupings, sd=sd, is_part=is_part)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """The terms of one pair of columns; either it was counted or it was not."""
+
+    held: float = 0.0
+    noise: float = 0.0
+    finer: float = 0.0
+    unmeasured: float = 0.0
+
+
+class _Drawn:
+    """Rows drawn twice from a model, and the second time with every column shuffled by itself as well."""
+
+    def __init__(self, schema: Schema, model: ReleasedModel, rng: np.random.Generator) -> None:
+        self.total = float(max(1, model.rows))
+        self.size = max(1, min(model.rows, MOST_ROWS))
+        one, other = (population_codes(model, schema, self.size, rng) for _ in range(2))
+        shuffled = {name: column[rng.permutation(self.size)] for name, column in other.items()}
+        self.rows: tuple[Codes, ...] = (one, other, shuffled)
+
+    def distances(self, columns: Sequence[str], groupings: Sequence[Grouping]) -> tuple[float, float]:
+        """Return how far the first rows are from the second, and from the shuffled ones."""
+        parts = [
+            side_by_side(each, [codes[name] for codes in self.rows])
+            for name, each in zip(columns, groupings, strict=True)
+        ]
+        again, shuffled = count_distances(parts, [self.size] * len(self.rows))
+        return float(again), float(shuffled)
+
+    def counts(self, columns: Sequence[str], groupings: Sequence[Grouping]) -> np.ndarray:
+        """Return the model's contingency table, in rows of the release."""
+        keys, cells = np.zeros(self.size, dtype=np.int64), 1
+        for name, each in zip(columns, groupings, strict=True):
+            keys, cells = keys * each.groups + each.apply(self.rows[0][name]), cells * each.groups
+        return np.bincount(keys, minlength=cells) * (self.total / self.size)
+
+    def noise(self, counts: np.ndarray, sd: float, kept: float) -> float:
+        """Return the total variation that noise makes, which moves no cell by more than it holds.
+
+        kept: share of its variance that a fit has left. It has taken signal with the rest: the error is between that of
+        what is kept and that of all noise, and taken to be their geometric mean.
+        """
+        both = [float(np.minimum(_SIZE * each, 2 * counts).sum()) for each in (sd, sd * math.sqrt(kept))]
+        return math.sqrt(both[0] * both[1]) / 2 / self.total
+
+
+class _Released:
+    """What a release shows of its columns and pairs, each looked at once."""
+
+    def __init__(self, cells: Mapping[str, Grouping], shown: Sequence[_Shown], drawn: _Drawn, weakest: float) -> None:
+        self.cells, self.drawn, self.weakest = cells, drawn, weakest
+        self.parts = {name: [each.part([name]) for each in shown if name in each.columns] for name in cells}
+        self.pair_sd = float(np.median([each.sd for each in shown if len(each.columns) > 1] or [math.inf]))
+        self._tables = _finest_pairs(shown)
+        self._columns: dict[str, tuple[float, float]] = {}
+        self._pairs: dict[tuple[str, str], _Pair] = {}
+
+    @classmethod
+    def of(
+        cls, schema: Schema, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
+    ) -> "_Released":
+        drawn = _Drawn(schema, model, rng)
+        shown = [each for answer in answers for each in _shown(answer, drawn)]
+        cells = {column.name: compared_cells(column.domain) for column in schema.columns}
+        return cls(cells, shown, drawn, _weakest_effect(model.log_linear, drawn))
+
+    def terms(self, columns: tuple[str, ...]) -> tuple[float, ...]:
+        """Return the terms of one table: of its columns, and of all pairs in it."""
+        again, shuffled = self.drawn.distances(columns, [self.cells[name] for name in columns])
+        single = [self._column(name) for name in columns]
+        pairs = [self._pair(*pair) for pair in itertools.combinations(columns, 2)]
+        held = max((pair.held for pair in pairs), default=single[0][0])
+        return (
+            math.sqrt(max(0.0, again**2 - held**2)),
+            sum(noise for _, noise in single),
+            math.hypot(*(pair.noise for pair in pairs)),
+            math.hypot(*(pair.finer for pair in pairs)),
+            math.hypot(*(pair.unmeasured for pair in pairs)),
+            again,
+            shuffled,
+        )
+
+    def _column(self, name: str) -> tuple[float, float]:
+        """Return how far rows drawn twice are apart in the groups of a column that were counted, and what noise makes.
+
+        All tables as fine as the compared cells tell together.
+        """
+        if name not in self._columns:
+            cells, parts = self.cells[name], self.parts[name]
+            least = min(cells.groups, max(part.cells for part in parts))
+            fine = [part for part in parts if part.cells >= least]
+            kept = [part.kept for part in fine if not part.is_part] or [1.0]
+            finer = max(1.0, min(part.cells for part in fine) / cells.groups)
+            counts = self.drawn.counts([name], [cells])
+            live = max(2, int((counts > 0).sum()))
+            variance = finer * (1 - 1 / live) / sum(1 / max(part.sd, _RARE) ** 2 for part in fine)
+            held, _ = self.drawn.distances([name], fine[0].groupings)
+            self._columns[name] = held, self.drawn.noise(counts, math.sqrt(variance), sum(kept) / len(kept))
+        return self._columns[name]
+
+    def _pair(self, one: str, other: str) -> _Pair:
+        """Return the terms of a pair."""
+        if (one, other) not in self._pairs:
+            table = self._tables.get(frozenset((one, other)))
+            self._pairs[one, other] = self._not_counted(one, other) if table is None else self._counted(table)
+        return self._pairs[one, other]
+
+    def _counted(self, table: _Shown) -> _Pair:
+        """Return the terms of a pair that was counted; in cells finer than its groups some dependence is not seen."""
+        held, apart = self.drawn.distances(table.columns, table.groupings)
+        by_name = zip(table.columns, table.groupings, strict=True)
+        finer = sum(1 / each.groups for name, each in by_name if each.groups < self.cells[name].groups)
+        counts = self.drawn.counts(table.columns, table.groupings)
+        noise = self.drawn.noise(counts, table.sd, table.kept)
+        return _Pair(held=held, noise=noise, finer=apart * finer)
+
+    def _not_counted(self, one: str, other: str) -> _Pair:
+        """Return the dependence that may be there all the same: less than the weakest that was worth a table.
+
+        It is also what noise would hide in a coarse table of the two; of nothing else known, as in public tables.
+        """
+        sides = [min(self.cells[name].groups, _COARSE) for name in (one, other)]
+        hidden = _SIZE / 2 * self.pair_sd * math.sqrt(math.prod(each * (each - 1) for each in sides)) / self.drawn.total
+        most = max(self.weakest, hidden)
+        return _Pair(unmeasured=TYPICAL if math.isinf(most) else TYPICAL * most / (TYPICAL + most))
+
+
+def _shown(answer: Answer, drawn: _Drawn) -> Iterator[_Shown]:
+    """Return what a table of noisy counts, or the levels of a tree of them whose cells hold more than noise, show."""
+    columns = answer.question.columns
+    if isinstance(answer, NoisyCounts) and columns:
+        groupings, sd = answer.question.groupings, answer.noise.sd
+        kept = _kept(answer.counts, drawn.counts(columns, groupings), sd, drawn.size)
+        yield _Shown(columns=columns, groupings=groupings, sd=sd, kept=kept)
+    if isinstance(answer, NoisyTree):
+        for table in answer.tables:
+            if table.level is not None and table.counts.size * table.noise.sd < drawn.total:
+                nested = zip(answer.question.hierarchies, answer.question.depths(table.level), strict=True)
+                groupings = tuple(runs_grouping(each, depth) for each, depth in nested)
+                yield _Shown(columns=columns, groupings=groupings, sd=table.noise.sd)
+
+
+def _kept(noisy: np.ndarray, model: np.ndarray, sd: float, size: int) -> float:
+    """Return the share of the noise's variance that is in the model: a model that keeps all is where the counts are."""
+    total = float(model.sum())
+    chance = total**2 / size * (1 - float(np.square(model / total).sum()))  # of the rows that were drawn
+    away = max(0.0, float(np.square(noisy.reshape(-1) - model).sum()) - chance)
+    return max(_LEAST_KEPT, 1 - away / max(model.size * sd**2, _RARE))
+
+
+def _finest_pairs(shown: Sequence[_Shown]) -> dict[frozenset[str], _Shown]:
+    """Return for each pair of columns in a noisy table the finest that shows it."""
+    found: dict[frozenset[str], _Shown] = {}
+    for table in shown:
+        for columns in itertools.combinations(table.columns, 2):
+            pair = table.part(columns)
+            if frozenset(columns) not in found or pair.cells > found[frozenset(columns)].cells:
+                found[frozenset(columns)] = pair
+    return found
+
+
+def _weakest_effect(part: LogLinear | None, drawn: _Drawn) -> float:
+    """Return how much the weakest of the tables that were chosen change the model: more than the next ones would."""
+    effects = sorted(_effects(part, drawn)) if part is not None else []
+    return float(np.mean(effects[: math.ceil(_WEAKEST * len(effects))])) if effects else 0.0
+
+
+def _effects(part: LogLinear, drawn: _Drawn) -> Iterator[float]:
+    """Return the share of the rows that each table of two columns moves, its margins left alone."""
+    for columns, groupings, theta in zip(part.tables, part.groupings, part.thetas, strict=True):
+        if len(columns) != 2:
+            continue
+        shares = drawn.counts(columns, groupings).reshape(theta.shape) / drawn.total + _RARE
+        effect = theta
+        for axis in (1, 0) * 3:
+            mean = (shares * effect).sum(axis=axis, keepdims=True) / shares.sum(axis=axis, keepdims=True)
+            effect = effect - mean
+        yield float((shares * np.abs(np.expm1(np.clip(effect, -_MOST_EFFECT, _MOST_EFFECT)))).sum()) / 2

@@ -1,0 +1,117 @@
+"""The verdict on a release: how good it is, what more budget would do, and what it should not be used for."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from lapwing.errors import ParameterError
+from lapwing.judge.verdict.expected import graded
+from lapwing.judge.verdict.terms import Terms as Parts
+from lapwing.judge.verdict.terms import learnt_pairs, terms_of
+from lapwing.kernel.budget.budget import read_request
+from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
+from lapwing.kernel.questions.questions import Answer
+from lapwing.kernel.terms import Terms
+from lapwing.model.certificate.cost_lines import ChosenTable
+from lapwing.model.certificate.verdict import WAYS, WORDS, Grade, Verdict
+from lapwing.model.model import ReleasedModel
+from lapwing.model.planned import Planned
+from lapwing.runs.generators import generator
+from lapwing.runs.plan.planning import planned
+from lapwing.runs.settings import Settings
+
+_STEPS = (Fraction(3, 2), 2, 3, 5, 10, 20, 50, 100)
+_IMPORTANT = (2, 1, 3)
+_MANY = 4  # columns, of which Lapwing's default counts no table
+_LEAST_SEEN = 3.0
+"""Standard deviations of its noise that a count should have."""
+
+
+def verdict_of(settings: Settings, terms: Terms, answers: Sequence[Answer], model: ReleasedModel) -> Verdict | None:
+    """Return the verdict on a release; None where its noisy counts do not tell what to expect.
+
+    model: as it is released. A function of released numbers and public settings; the same each time.
+    """
+    parts = terms_of(settings.schema, answers, model, generator(settings.seed, "verdict"))
+    if not parts:
+        return None
+    learnt = learnt_pairs(answers)
+    rows = terms if terms.rows is not None else replace(terms, expected_rows=max(1, model.rows))
+    grades = tuple(graded(each, is_learnt=learnt > 0) for each in parts)
+    return Verdict(
+        grades=grades,
+        learnt=learnt,
+        pairs=math.comb(len(settings.schema.columns), 2),
+        better=_better(settings, rows, parts, grades, learnt),
+        not_for=_not_for(settings, answers, grades, learnt),
+    )
+
+
+def _better(settings: Settings, terms: Terms, parts: Sequence[Parts], grades: Sequence[Grade], learnt: int) -> str:
+    """Say at which budget the most important grade that is not good would be better: noise falls as the budget says."""
+    by_ways = {grade.ways: (part, grade) for part, grade in zip(parts, grades, strict=True) if grade.word != "good"}
+    ways = next((each for each in _IMPORTANT if each in by_ways), None)
+    if ways is None:
+        return ""
+    part, grade = by_ways[ways]
+    budget = settings.request.budget
+    for times in _STEPS:
+        asked = _more(settings, Fraction(times))
+        if asked is None:
+            break
+        share = float(budget.amount / asked.request.budget.amount)
+        noise = share if budget.notion == "pure" else math.sqrt(share)
+        there = graded(part, noise, is_learnt=learnt > 0 or _asks_pairs(planned(asked, terms)))
+        if WORDS.index(there.word) < WORDS.index(grade.word):
+            request = asked.request
+            amount = (
+                f"epsilon {float(request.epsilon):.3g}" if request.epsilon else f"rho {float(request.rho or 0):.3g}"
+            )
+            return f"{WAYS[ways].capitalize()} would be {there.word} at about {amount}"
+    return f"No budget up to {float(_STEPS[-1]):.0f} times as large would make {WAYS[ways]} better"
+
+
+def _asks_pairs(plan: Planned) -> bool:
+    """Return whether a release would count two columns together."""
+    return any(isinstance(each, ChosenTable) or len(each.columns) > 1 for each in plan.questions)
+
+
+def _more(settings: Settings, times: Fraction) -> Settings | None:
+    """Return the settings with so many times the ε or ρ; None where that is no request."""
+    request = settings.request
+    try:
+        asked = (
+            read_request(rho=request.rho * times)
+            if request.rho is not None
+            else read_request(epsilon=(request.epsilon or 0) * times, delta=request.delta)
+        )
+    except ParameterError:
+        return None
+    return replace(settings, request=asked)
+
+
+def _not_for(settings: Settings, answers: Sequence[Answer], grades: Sequence[Grade], learnt: int) -> tuple[str, ...]:
+    """Return what these rows should not be used for."""
+    word = {grade.ways: grade.word for grade in grades}
+    found = []
+    noise = [
+        answer.noise.sd for answer in answers if isinstance(answer, NoisyCounts) and len(answer.question.columns) == 1
+    ]
+    if noise and word[1] != "none":
+        found.append(f"values with fewer than about {math.ceil(_LEAST_SEEN * max(noise)):,} rows")
+    if word[1] in ("weak", "none"):
+        found.append("shares of single values")
+    pairs = math.comb(len(settings.schema.columns), 2)
+    if word.get(2) == "none":
+        found.append("how columns depend on each other")
+    elif word.get(2) == "weak":
+        found.append("anything but strong relations of two columns")
+    if word.get(2) in ("good", "fair") and learnt < pairs:
+        found.append(f"weak relations of the {pairs - learnt:,} pairs that were not counted together")
+    if word.get(3) in ("weak", "none") and word.get(2) != "none":
+        found.append("relations of two columns inside a group of a third")
+    widest = max((len(answer.question.columns) for answer in answers if answer.tables), default=0)
+    if widest < _MANY <= len(settings.schema.columns):
+        found.append("relations of four columns or more: none was looked for")
+    return tuple(found)

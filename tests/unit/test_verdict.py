@@ -1,0 +1,220 @@
+"""The verdict on a release: from released numbers alone, the same everywhere, and near the truth."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+import lapwing as lw
+from helpers.command import lapwing
+from helpers.small_people import synthesize as release_people
+from helpers.small_people import write_people
+from lapwing.errors import ParameterError
+from lapwing.judge.tables.variation import choose_tables, compare_tables
+from lapwing.judge.verdict.expected import expected_error, graded
+from lapwing.judge.verdict.terms import Terms, learnt_pairs, terms_of
+from lapwing.model.certificate.certificate import Certificate
+from lapwing.model.certificate.verdict import WORDS, Grade, Verdict
+from lapwing.rows.source import all_codes, coded_table
+
+NAMES = "abcde"
+LEVELS = 4
+SCHEMA = {
+    "fields": [
+        {"name": name, "type": "integer", "constraints": {"minimum": 0, "maximum": LEVELS - 1, "required": True}}
+        for name in NAMES
+    ]
+}
+
+
+def chained(rows, seed=1):
+    """Return columns of which each is mostly the one before."""
+    rng = np.random.default_rng(seed)
+    columns = [rng.integers(0, LEVELS, rows)]
+    for _ in NAMES[1:]:
+        columns.append(np.where(rng.random(rows) < 0.7, columns[-1], rng.integers(0, LEVELS, rows)))
+    return pl.DataFrame(dict(zip(NAMES, columns, strict=True)))
+
+
+def true_errors(frame, release):
+    schema = release.schema
+    rows = release.sample(frame.height, seed=2)
+    codes = []
+    for table in (frame, rows):
+        with coded_table(table, schema) as source:
+            codes.append(all_codes(source, schema))
+    tables = choose_tables(schema, rng=np.random.default_rng(0))
+    return {found.ways: found.mean for found in compare_tables(*codes, schema, tables)}
+
+
+def words(release):
+    return {grade.ways: grade.word for grade in release.certificate.verdict.grades}
+
+
+@pytest.fixture(scope="module")
+def precise():
+    frame = chained(5000)
+    return frame, lw.synthesize(frame, SCHEMA, epsilon=4, delta="1e-9", mechanism="Adaptive", seed=3)
+
+
+def test_a_precise_release_is_good_and_its_error_is_foretold(precise):
+    frame, release = precise
+    true = true_errors(frame, release)
+
+    assert words(release) == {1: "good", 2: "good", 3: "good"}
+    assert release.certificate.verdict.learnt == 10
+    for grade in release.certificate.verdict.grades:
+        assert true[grade.ways] / 2 < grade.error < 2 * true[grade.ways]
+
+
+def test_few_rows_are_noise_and_the_verdict_says_so():
+    frame = chained(94)
+    release = lw.synthesize(frame, SCHEMA, epsilon="0.2", delta="1e-9", mechanism="Adaptive", seed=3)
+    true = true_errors(frame, release)
+    verdict = release.certificate.verdict
+
+    assert words(release)[2] == words(release)[3] == "none"
+    assert words(release)[1] in ("weak", "none")
+    assert "how columns depend on each other" in verdict.not_for
+    assert "would be" in verdict.better
+    assert true[2] / 2 < verdict.grades[1].error < 2 * true[2]
+
+
+def test_columns_alone_never_give_pairs_and_no_budget_would():
+    release = lw.synthesize(chained(5000), SCHEMA, epsilon=2, mechanism="Independent", seed=3)
+    verdict = release.certificate.verdict
+
+    assert words(release) == {1: "good", 2: "none", 3: "none"}
+    assert (verdict.learnt, verdict.pairs) == (0, 10)
+    assert "No budget" in verdict.better
+    assert "pairs" in verdict.better
+
+
+def test_the_next_grade_comes_with_the_budget_that_is_named():
+    frame = chained(2000)
+    release = lw.synthesize(frame, SCHEMA, epsilon="0.3", delta="1e-9", mechanism="Adaptive", seed=3)
+    first = release.certificate.verdict
+    assert " would be " in first.better
+    ways = {"Pairs": 2, "Single columns": 1, "Triples": 3}[first.better.split(" would be ")[0]]
+    epsilon = first.better.rsplit(" ", 1)[1]
+
+    more = lw.synthesize(frame, SCHEMA, epsilon=epsilon, delta="1e-9", mechanism="Adaptive", seed=3)
+
+    assert WORDS.index(words(more)[ways]) < WORDS.index(words(release)[ways])
+
+
+def test_relations_of_four_columns_are_said_to_be_absent_unless_they_were_counted(precise):
+    absent = "relations of four columns or more: none was looked for"
+    tree = lw.synthesize(chained(2000), SCHEMA, epsilon=2, mechanism="PMM", expected_rows=2000, seed=3)
+
+    assert absent in precise[1].certificate.verdict.not_for
+    assert absent not in tree.certificate.verdict.not_for
+    assert tree.certificate.verdict.learnt == 10
+
+
+def test_where_the_answers_do_not_tell_there_is_none_and_the_text_says_so():
+    release = lw.synthesize(chained(2000), SCHEMA, epsilon=2, mechanism="Microaggregation", seed=3)
+
+    assert release.certificate.verdict is None
+    assert "Verdict: none, because the noisy answers do not tell" in str(release.certificate)
+    assert Certificate.from_dict(json.loads(release.certificate.to_json())).verdict is None
+
+
+def test_it_is_a_function_of_released_numbers(precise):
+    """The same answers and model give the same terms, and no row is at hand."""
+    release = precise[1]
+    found = [terms_of(release.schema, release.noisy, release.model, np.random.default_rng(5)) for _ in range(2)]
+
+    assert found[0] == found[1]
+    assert [each.ways for each in found[0]] == [1, 2, 3]
+    assert learnt_pairs(release.noisy) == 10
+
+
+def test_no_answer_is_no_forecast(precise):
+    release = precise[1]
+    without = [each for each in release.noisy if "c" not in each.question.columns]
+    assert terms_of(release.schema, without, release.model, np.random.default_rng(5)) == ()
+
+
+def test_the_same_line_stands_everywhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_people()
+    done = release_people("--model", "m.lapwing", "--mechanism", "independent", out="out.csv")
+    assert done.status == 0
+    release = lw.load("m.lapwing")
+    verdict = release.certificate.verdict
+
+    assert verdict.line in " ".join(done.err.split())
+    assert f"Do not use for: {'; '.join(verdict.not_for)}." in str(release.certificate)
+    assert verdict.line in str(release.certificate)
+    assert verdict.line == json.loads((tmp_path / "out.csv.certificate.json").read_text())["verdict"]["line"]
+    assert verdict.short in repr(release)
+    assert verdict.line in lapwing("certificate", "show", "out.csv.certificate.json").out
+
+
+# -- Grades, by their thresholds.
+
+PAIR = Terms(ways=2, chance=0, columns=0, tables=0, finer=0, unmeasured=0, fresh=0.01, independent=0.21)
+
+
+def with_error(terms, error):
+    """Return terms whose expected error is this."""
+    part = replace(terms, columns=1.0)
+    return replace(part, columns=error / expected_error(replace(part, columns=0.1)) * 0.1)
+
+
+@pytest.mark.parametrize(
+    ("error", "word"),
+    [(0.0, "good"), (0.019, "good"), (0.029, "good"), (0.04, "fair"), (0.08, "weak"), (0.188, "weak"), (0.3, "none")],
+)
+def test_pairs_are_placed_between_fresh_rows_and_independent_columns(error, word):
+    assert graded(with_error(PAIR, error)).word == word
+
+
+@pytest.mark.parametrize(("error", "word"), [(0.009, "good"), (0.02, "fair"), (0.09, "weak"), (0.2, "none")])
+def test_single_columns_are_compared_with_fresh_rows_and_with_round_numbers(error, word):
+    single = Terms(ways=1, chance=0, columns=0, tables=0, finer=0, unmeasured=0, fresh=0.001, independent=0.001)
+    assert graded(with_error(single, error)).word == word
+    assert graded(with_error(replace(single, fresh=0.11), error)).word == "good"
+
+
+def test_dependence_that_was_not_measured_counts_as_dependence():
+    weak = replace(PAIR, independent=0.01)
+    assert graded(with_error(weak, 0.04)).word == "none"
+    assert graded(with_error(replace(weak, unmeasured=0.2), 0.15)).independent == pytest.approx(0.2, abs=0.001)
+
+
+def test_pairs_that_nobody_counted_have_no_grade_to_get():
+    assert graded(with_error(PAIR, 0.001), is_learnt=False).word == "none"
+
+
+def test_less_noise_is_less_error_and_the_rest_stays():
+    terms = replace(PAIR, chance=0.01, columns=0.1, tables=0.1, finer=0.05, unmeasured=0.05)
+    errors = [expected_error(terms, noise) for noise in (1.0, 0.5, 0.1, 0.0)]
+
+    assert errors == sorted(errors, reverse=True)
+    assert len(set(errors)) == 4
+    assert errors[-1] == expected_error(replace(PAIR, chance=0.01))
+    assert expected_error(replace(PAIR, columns=50.0)) == 1.0
+
+
+# -- The certificate's part of it.
+
+
+def test_what_is_written_is_read_back_and_nonsense_is_refused():
+    grade = Grade(ways=2, word="fair", error=0.031, fresh=0.01, independent=0.2)
+    verdict = Verdict(grades=(grade,), learnt=3, pairs=10, better="Pairs would be good at about epsilon 3")
+
+    assert Verdict.from_dict(json.loads(json.dumps(verdict.to_dict()))) == verdict
+    assert verdict.line == (
+        "Verdict: pairs fair (expected error 3.1 %, fresh rows 1.0 %); 3 of 10 pairs learnt. "
+        "Pairs would be good at about epsilon 3."
+    )
+    for key, value in (("word", "great"), ("error", 1.5), ("error", float("nan")), ("ways", 4)):
+        wrong = verdict.to_dict() | {"grades": [verdict.to_dict()["grades"][0] | {key: value}]}
+        with pytest.raises(ParameterError, match="grade"):
+            Verdict.from_dict(wrong)
+    with pytest.raises(ParameterError, match="pairs learnt"):
+        Verdict.from_dict(verdict.to_dict() | {"learnt": 11})
