@@ -345,6 +345,14 @@ def test_a_policy_is_kept_only_with_an_account_that_it_allows(place):
     assert "(total) allows at most epsilon 2 at delta 0 in all, and this limit is epsilon 3; give a " in said.error
 
 
+def test_where_a_data_set_has_rules_of_its_own_a_ledger_must_name_it(place):
+    Path("policy.toml").write_text('ask = "the board"\n[datasets.adult.total]\nepsilon = 1.1\n')
+
+    assert "(datasets) needs a ledger" in lapwing(*RELEASE, "--epsilon", "0.2").error
+    assert "(total) allows data set 'adult' at most" in lapwing(*RELEASE, "--epsilon", "0.2", *BOOK).error
+    assert lapwing(*RELEASE, "--epsilon", "0.1", *BOOK).status == 0
+
+
 # -- Names.
 
 
@@ -357,7 +365,10 @@ def test_a_policy_asks_for_names_which_only_a_signed_release_has(place):
     with pytest.raises(BudgetError, match="needsNames"):
         spend(0.1)
     assert kept(place) == before
-    assert lapwing(*RELEASE, "--epsilon", "0.1", *BOOK, "--approved-by", "Bob").status == 0
+    homes = ("--ledger", "budget.db", "--dataset", "homes", "--approved-by", "Bob")
+    for command in ((*RELEASE, *BOOK, "--approved-by", "Bob"), (*LINK, *EACH, *homes)):
+        said = lapwing(*command, "--epsilon", "0.1")
+        assert said.status == 0, said.err
 
 
 def test_an_empty_variable_names_no_policy_and_an_option_holds_for_one_command(place, monkeypatch):

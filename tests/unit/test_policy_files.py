@@ -59,6 +59,7 @@ BROKEN = {
     "nobody to ask": (b"needsLedger = true", "ask of the policy"),
     "an unknown rule": (b'ask = "a"\nmaxEpsilon = 1', "maxEpsilon of the policy"),
     "an unknown rule of a data set": (b'ask = "a"\n[datasets.b]\nask = "c"', "datasets.b.ask of the policy"),
+    "a rule for all in one": (b'ask = "a"\n[datasets.b]\nleastGroup = 3', "datasets.b.leastGroup of the policy"),
     "an unknown cap": (b'ask = "a"\n[year]\nepsilon = 1\nrho = 1', "year of the policy"),
     "a cap without epsilon": (b'ask = "a"\n[year]\ndelta = 0', "year of the policy"),
     "a number that is none": (b'ask = "a"\n[year]\nepsilon = nan', "year.epsilon of the policy"),

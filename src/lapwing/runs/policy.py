@@ -99,7 +99,7 @@ def under(policy: Path) -> Iterator[None]:
 
 
 @contextmanager
-def signed(**people: str) -> Iterator[None]:
+def named(**people: str | None) -> Iterator[None]:
     """Let a certificate name people, for policies that ask for them: preparedBy, approvedBy."""
     token = _NAMED.set(frozenset(key for key, who in people.items() if who))
     try:
@@ -169,6 +169,8 @@ def _rules(values: Mapping[str, object], file: str, before: str = "") -> dict[st
         if key not in _READERS:
             known = ", ".join(["ask", "datasets", *_READERS])
             raise _misread(file, before + key, f"is no rule that is known, which are {known}")
+        if before and key in _GENERAL:
+            raise _misread(file, before + key, "is a rule for all data sets")
     return {key: _READERS[key](file, before + key, value) for key, value in values.items()}
 
 
@@ -207,6 +209,7 @@ def _cap(file: str, key: str, value: object) -> Cap:
 
 
 _BOTH = ("epsilon", "delta")
+_GENERAL = ("leastGroup", "needsLedger")
 _READERS: Final = {
     "release": _cap,
     "year": _cap,
@@ -304,7 +307,7 @@ def _by_ledger(
     """Yield the refusals that need the ledger or the command."""
     for who in rules.get("needsNames", ()):
         if who not in _NAMED.get():
-            said = f"wants {who}, which `lapwing synthesize` and `resume` take as {PEOPLE[who]}; give a name"
+            said = f"wants {who}, which `lapwing synthesize`, `resume` and `link` take as {PEOPLE[who]}; give a name"
             yield policy.refusal("needsNames", said)
     # A clock that was put back does not bring back an earlier year.
     *years, year = accumulate((*(each.at[:4] for each in entries), at[:4]), max)
@@ -314,8 +317,9 @@ def _by_ledger(
         ("total", "in all", [each for each, _ in paid]),
     )
     needs = [key for key in ("needsLedger", "year", "total") if rules.get(key)]
+    needs += ["datasets"] if policy.datasets else []  # which rules hold, only the ledger knows
     if needs and not entries:
-        yield policy.refusal(needs[0], "needs a ledger to add up what is spent, and none is given; give one")
+        yield policy.refusal(needs[0], "needs a ledger, and none is given; give one")
         return
     for key, when, before in sums:
         if rules.get(key) is None:
