@@ -98,7 +98,7 @@ MORE = {
     "--dataset --transcript --seed --quiet",
     "anonymize": "--sql --db --partition --no-improve --draw --categories --rows --seed --quiet",
     "audit": "--json --quiet",
-    "ledger init": "--selection-delta --ledger --quiet",
+    "ledger init": "--selection-delta --policy --ledger --quiet",
     "ledger show": "--ledger",
     "ledger history": "--json --ledger",
     "ledger limit": "--ledger --quiet",
@@ -195,7 +195,7 @@ def test_help_shows_the_built_commands_and_no_other():
     shown = commands_shown() - groups | {f"{group} {name}" for group in groups for name in commands_shown(group)}
 
     assert shown == built
-    assert options_offered("") == {"--quiet", "--version", "--help"} | OF_SHELLS
+    assert options_offered("") == {"--quiet", "--policy", "--version", "--help"} | OF_SHELLS
 
 
 @pytest.mark.parametrize("command", [command for command, (_, built) in CONTRACT.items() if not built])

@@ -342,7 +342,8 @@ class Learning:
 def test_what_settings_say_of_their_selections_is_debited(book: Ledger) -> None:
     schema = Schema.load({"fields": [{"name": "sex", "type": "string", "categories": ["f", "m"]}]})
 
-    AccountedSink(NoTranscript(), new_records(book.path, "adult", None)).debit(Learning(schema))
+    settings = Learning(schema)
+    AccountedSink(NoTranscript(), new_records(book.path, "adult", None, settings)).debit(settings)
 
     assert (book.balance().spent, book.balance().selection_spent) == (Fraction(1, 4), MICRO / 4)
 

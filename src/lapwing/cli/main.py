@@ -8,7 +8,7 @@ import traceback
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -37,6 +37,7 @@ from lapwing.cli.console import (
     note,
 )
 from lapwing.cli.examples import examples
+from lapwing.cli.options import option
 from lapwing.errors import LapwingError, LapwingWarning
 from lapwing.kernel.room.begun import followed_runs
 from lapwing.version import VERSION, code_fingerprint
@@ -94,12 +95,20 @@ for panel, commands in _PANELS.items():
 def lapwing(
     context: typer.Context,
     quiet: bool = typer.Option(False, "--quiet", help="Say nothing but errors, also for the command that follows."),
+    policy: Annotated[
+        Path | None,
+        option("--policy", "FILE", "Rules for what may be spent; those of LAPWING_POLICY hold beside them."),
+    ] = None,
     version: bool = typer.Option(
         False, "--version", help="Print the version and the fingerprint of the code, and exit."
     ),
 ) -> None:
     """Make differentially private synthetic data from a private table."""
     context.obj = quiet
+    if policy is not None:
+        from lapwing.runs.policy import under  # noqa: PLC0415
+
+        context.with_resource(under(policy))
     if version:
         print(f"{VERSION}\ncode {code_fingerprint()}")
         raise typer.Exit

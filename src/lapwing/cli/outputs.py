@@ -240,11 +240,16 @@ def produce_release(
     quiet: bool,
 ) -> "Release":
     """Make a release and write its files."""
+    from lapwing.runs.policy import named  # noqa: PLC0415
+
+    def make_named() -> "Release":
+        with named(preparedBy=targets.prepared_by, approvedBy=targets.approved_by):
+            return make()
 
     def write(release: "Release", place: Mapping[Path, Path]) -> None:
         _write(release, targets, place, rows=rows, seed=seed, quiet=quiet)
 
-    return produce(make, write, targets.in_order, inputs, way_out=way_out, quiet=quiet, folders=targets.folders)
+    return produce(make_named, write, targets.in_order, inputs, way_out=way_out, quiet=quiet, folders=targets.folders)
 
 
 def _write(

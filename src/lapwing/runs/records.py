@@ -25,7 +25,8 @@ from lapwing.kernel.room.transcript import NoTranscript, TranscriptFile, continu
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.rows.source import coded_table
 from lapwing.runs.misfits import ENDED
-from lapwing.runs.settings import Settings
+from lapwing.runs.policy import check_spending, in_force
+from lapwing.runs.settings import Settings, spending_of
 from lapwing.schema.scalars import path_text, told, visible
 from lapwing.schema.schemas import Schema
 from lapwing.version import code_fingerprint
@@ -79,8 +80,8 @@ class Records:
         return {"release_id": self.release_id, "ledger": self.ledger, "dataset": self.dataset}
 
 
-def new_records(ledger: object, dataset: str | None, transcript: object) -> Records:
-    """Choose a release id and the transcript's place, and make sure that the ledger knows the data set.
+def new_records(ledger: object, dataset: str | None, transcript: object, settings: PaidSettings) -> Records:
+    """Choose a release id and the transcript's place, if ledger and policies allow the release as they are now.
 
     dataset: its data set; may be left out when the ledger has one; transcript: a file that does not exist; with a
     ledger and no path, a file in ``LEDGER.transcripts``.
@@ -92,6 +93,7 @@ def new_records(ledger: object, dataset: str | None, transcript: object) -> Reco
             raise ParameterError(
                 f"data set {told(dataset)} is an account of a ledger; give the ledger too", code="LW413"
             )
+        _policed(settings, None)()
         return Records(release_id=release_id, ledger=None, dataset=None, transcript=path)
     place = os.path.abspath(path_text("ledger", ledger))
     book = Ledger.open(place)
@@ -99,9 +101,15 @@ def new_records(ledger: object, dataset: str | None, transcript: object) -> Reco
     lost = unpaid_transcripts(place)
     if lost:
         raise lost_debit(lost[0])
+    _policed(settings, name)(entries=book.history(name))
     if path is None:
         path = transcripts_of(place) / f"{release_id}.jsonl"
     return Records(release_id=release_id, ledger=place, dataset=name, transcript=path)
+
+
+def _policed(settings: PaidSettings, dataset: str | None) -> Callable[..., None]:
+    """Return what refuses, by the time and the ledger's entries, what a policy forbids."""
+    return partial(check_spending, spending_of(settings), in_force(), dataset)
 
 
 class AccountedSink:
@@ -135,20 +143,23 @@ class AccountedSink:
         self._note()
 
     def debit(self, settings: PaidSettings) -> None:
-        """Commit the ledger entry, once; a new release that is refused leaves no file."""
+        """Commit the ledger entry, once, unless a policy forbids it; a new release that is refused leaves no file."""
         records = self._records
-        if records.ledger is None:
-            return
         try:
-            Ledger.open(records.ledger).debit(
-                records.dataset,
-                records.release_id,
-                settings.request.budget,
-                relation=settings.relation,
-                privacy_unit=settings.schema.unit_label,
-                description={"mechanism": settings.name, "settings": _digest(settings), CODE: code_fingerprint()},
-                delta=settings.selection_delta,
-            )
+            check = _policed(settings, records.dataset)
+            if records.ledger is None:
+                check()
+            else:
+                Ledger.open(records.ledger).debit(
+                    records.dataset,
+                    records.release_id,
+                    settings.request.budget,
+                    relation=settings.relation,
+                    privacy_unit=settings.schema.unit_label,
+                    description={"mechanism": settings.name, "settings": _digest(settings), CODE: code_fingerprint()},
+                    delta=settings.selection_delta,
+                    check=check,
+                )
             self._is_new = False  # its answers are paid for, and stay
             self._note()
         except LapwingError:
@@ -170,8 +181,9 @@ class AccountedSink:
     def _forget(self) -> None:
         """Leave no file of a new release that was refused."""
         self._transcript.discard()
-        with suppress(OSError):  # other releases keep their transcripts there
-            transcripts_of(str(self._records.ledger)).rmdir()
+        if self._records.ledger is not None:
+            with suppress(OSError):  # other releases keep their transcripts there
+                transcripts_of(self._records.ledger).rmdir()
 
 
 def open_sink(records: Records, settings: PaidSettings, terms: Terms) -> AccountedSink:
@@ -255,11 +267,11 @@ class Book:
         """Where the transcript is, or is to be."""
         return None if self.transcript is None else Path(path_text("transcript", self.transcript))
 
-    def fresh(self) -> Records | None:
+    def fresh(self, settings: PaidSettings) -> Records | None:
         """Return where a new run is recorded once the ledger knows the data set; None if its file is there."""
         if self.path is not None and self.path.exists():
             return None
-        return new_records(self.ledger, self.dataset, self.transcript)
+        return new_records(self.ledger, self.dataset, self.transcript, settings)
 
     def begin(self, records: Records | None, settings: PaidSettings, terms: Terms) -> Recorded:
         """Begin the run that `fresh` returned records of, or take up the transcript."""
@@ -366,7 +378,7 @@ def resumed_line(settings: Settings, records: Records, answers: int) -> str:
 
 def run_paid(data: object, settings: PaidSettings, book: Book, run: Callable[..., T]) -> T:
     """Read the rows, begin or take up the record, and do the run, which is debited once however often it is done."""
-    fresh = book.fresh()
+    fresh = book.fresh(settings)
     with coded_table(data, settings.schema) as source:
         terms = public_terms(source, settings.schema, settings.relation, settings.expected_rows)
         sink, records, recorded = book.begin(fresh, settings, terms)

@@ -20,6 +20,7 @@ from lapwing.mechanisms.registry import (
 )
 from lapwing.mechanisms.shared.registration import Mechanism
 from lapwing.runs.generators import checked_seed, chosen_seed, fresh_seed
+from lapwing.runs.policy import Spending
 from lapwing.runs.public_points import points_digest, with_public_points
 from lapwing.runs.public_tables import check_priors, with_public_tables
 from lapwing.schema.linked import LinkedSchema
@@ -209,6 +210,19 @@ def checked_relation(neighbours: str, mechanism: Mechanism) -> Relation:
             code="LW314",
         )
     return relation
+
+
+def spending_of(settings: Any) -> Spending:  # noqa: ANN401 - all that is paid for
+    """Return what a policy looks at; somebody else's mechanism cannot take the name of one of Lapwing's."""
+    parts = (settings.parent, settings.child) if isinstance(settings, LinkedSettings) else (settings,)
+    return Spending(
+        runs=tuple(name_in_files(each.mechanism) if isinstance(each, Settings) else each.name for each in parts),
+        budget=settings.request.budget,
+        delta=settings.request.delta or Fraction(0),
+        selection_delta=settings.selection_delta,
+        relation=settings.relation,
+        privacy_unit=settings.schema.unit_label,
+    )
 
 
 _RELATION: Relation = "add-remove"

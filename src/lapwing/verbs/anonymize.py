@@ -4,6 +4,7 @@ from lapwing.anonymous.settings import Categories, Output, Partition, Settings
 from lapwing.anonymous.table import AnonymousTable, anonymous_table
 from lapwing.rows.guard import private_boundary
 from lapwing.runs.generators import chosen_seed, generator
+from lapwing.runs.policy import check_group
 from lapwing.runs.settings import usable_schema
 
 
@@ -69,6 +70,8 @@ def anonymize(
         If the schema has more than 2000 coordinates.
     DataError
         If the table cannot be read or lacks a column.
+    BudgetError
+        If a policy asks for larger groups.
 
     References
     ----------
@@ -108,5 +111,6 @@ def anonymize(
         categories=categories,
         rows=rows,
     )
+    check_group(settings.min_group_size)
     chosen = chosen_seed(seed)
     return anonymous_table(data, usable_schema(schema), settings, generator(chosen, "anonymize"), seed=chosen)

@@ -131,7 +131,7 @@ def synthesize_linked(
 
 def _run(data: tuple[object, object], settings: LinkedSettings, book: Book) -> LinkedRelease:
     """Debit once for both parts, and release them one after the other."""
-    fresh = book.fresh()
+    fresh = book.fresh(settings)
     pair = code_linked(*data, settings.linked)
     parts = ((pair.parent, settings.parent), (pair.child, settings.child))
     terms = [public_terms(source, part.schema, part.relation, part.expected_rows) for source, part in parts]

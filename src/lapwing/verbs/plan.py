@@ -20,7 +20,8 @@ from lapwing.runs.plan.effort import MACHINE, Effort, MaxRowsEffect, effort_of, 
 from lapwing.runs.plan.memory import Memory, check_fits, read_memory
 from lapwing.runs.plan.planning import common_figure, expected_terms, planned
 from lapwing.runs.plan.text import cost_table, effort_text, error_lines, max_rows_lines, memory_lines, unit_lines
-from lapwing.runs.settings import Settings, read_settings
+from lapwing.runs.policy import forbidden
+from lapwing.runs.settings import Settings, read_settings, spending_of
 
 SUGGESTED_DELTA: Final = "1e-9"
 """The δ that a plan under pure ε is compared with."""
@@ -79,7 +80,7 @@ class Plan:
     assumed_fields, dp_fields : tuple of str
         Fields whose domain was taken from the data by the owner's decision, or bought with budget.
     notes : tuple of str
-        What else the mechanism says of it.
+        What else the mechanism says of it, and which rules of a policy forbid it.
     """
 
     mechanism: str
@@ -278,7 +279,7 @@ def plan(
         max_rows_effects=max_rows_effects(settings, terms, found, expected_rows),
         assumed_fields=fields_of_origin(settings.schema, "assumed"),
         dp_fields=fields_of_origin(settings.schema, "dp"),
-        notes=found.notes,
+        notes=(*found.notes, *forbidden(spending_of(settings))),
     )
 
 

@@ -129,7 +129,7 @@ def synthesize(
         misfits=misfits,
     )
     caches = caches_within(memory, settings)
-    records = new_records(ledger, dataset, transcript)
+    records = new_records(ledger, dataset, transcript, settings)
     data = at_hand(data)
     kind = open_table(data, settings.schema).kind
     with coded_table(data, settings.schema, memory=caches.codes) as source:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -13,12 +14,14 @@ from lapwing.cli.examples import examples
 from lapwing.cli.options import argument, option
 from lapwing.kernel.budget import accounts as ledger_accounts
 from lapwing.kernel.budget.accounts import Balance, delta_text
-from lapwing.kernel.budget.budget import Notion, as_text
+from lapwing.kernel.budget.budget import Budget, Notion, as_text
+from lapwing.kernel.budget.chain import SELECTION_UNITS, UNITS
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.rows.out.outputs import write_whole
 
 if TYPE_CHECKING:
     from lapwing.kernel.terms import Relation
+    from lapwing.runs.policy import Policy
 
 
 ledger_app = typer.Typer(name="ledger", help="Keep account of the privacy budget spent.", rich_markup_mode=None)
@@ -54,16 +57,25 @@ def init(
             "The δ for learning category lists; with --delta a part of it. Default: 0, none may be learned.",
         ),
     ] = None,
+    policy: Annotated[
+        Path | None, option("--policy", "FILE", "Rules for what may be spent, kept in the account for good.")
+    ] = None,
     ledger: LedgerFile = _BOOK,
     quiet: options.Quiet = False,
 ) -> None:
     """Open the account of a data set for good."""
+    from lapwing.runs.policy import KEY, check_limit, in_force, read_policy  # noqa: PLC0415
+
     notion = cast("Notion", unit)
     # Checked here too, so that a refused account does not leave a new ledger file behind.
     ledger_accounts.check_name("the name of a data set", name)
     terms = ledger_accounts.checked_terms(notion, delta, neighbours, privacy_unit)
-    ledger_accounts.limit_units(limit, notion, None)
-    ledger_accounts.allowance_units(selection_delta, notion, terms["delta"])
+    allowance = Fraction(ledger_accounts.allowance_units(selection_delta, notion, terms["delta"]), SELECTION_UNITS)
+    stated = None if terms["delta"] is None else Fraction(terms["delta"]) - allowance
+    kept = None if policy is None else read_policy(policy)
+    named = {"neighbours": neighbours, "privacyUnits": privacy_unit}
+    policies = in_force() if kept is None else (*in_force(), kept)
+    check_limit(_amount(limit, notion, stated), allowance, policies, name, named)
     balance = Ledger.create_or_open(ledger).init(
         name,
         unit=notion,
@@ -72,6 +84,7 @@ def init(
         selection_delta=selection_delta,
         relation=neighbours,
         privacy_unit=privacy_unit,
+        notes=None if kept is None else {KEY: kept.to_dict()},
     )
 
     from lapwing.model.certificate.promise import protection_lines  # noqa: PLC0415
@@ -86,9 +99,11 @@ def init(
 @ledger_app.command(epilog=examples("ledger show"))
 def show(name: AnyName = None, ledger: LedgerFile = _BOOK) -> None:
     """Print limit, spent and left of one data set, or of all."""
+    from lapwing.runs.policy import recorded  # noqa: PLC0415
+
     book = Ledger.open(ledger)
     names = book.datasets() if name is None else (name,)
-    print("\n\n".join(_balance_text(book.balance(each)) for each in names))
+    print("\n\n".join(_balance_text(book.balance(each), recorded(book.history(each))) for each in names))
 
 
 @ledger_app.command(epilog=examples("ledger history"))
@@ -145,8 +160,21 @@ def limit(
     quiet: options.Quiet = False,
 ) -> None:
     """Change the limit of a data set."""
-    balance = Ledger.open(ledger).set_limit(name, limit)
+    from lapwing.runs.policy import check_limit, in_force, recorded  # noqa: PLC0415
+
+    book = Ledger.open(ledger)
+    held = book.balance(name)
+    wanted = _amount(limit, held.unit, held.limit_delta)
+    if wanted.amount > held.limit:
+        policies = (*in_force(), *recorded(book.history(name)))
+        check_limit(wanted, held.selection_delta, policies, held.dataset, {})
+    balance = book.set_limit(name, limit)
     speaker(context, quiet)(_may_spend(balance))
+
+
+def _amount(limit: str, unit: Notion, delta: Fraction | None) -> Budget:
+    """Return a limit as the ledger counts it."""
+    return Budget(unit, Fraction(ledger_accounts.limit_units(limit, unit, delta), UNITS[unit]))
 
 
 def _may_spend(balance: Balance) -> str:
@@ -157,7 +185,7 @@ def _may_spend(balance: Balance) -> str:
     return text
 
 
-def _balance_text(balance: Balance) -> str:
+def _balance_text(balance: Balance, policies: "tuple[Policy, ...]") -> str:
     """Return the state of one account as aligned text."""
     selections = [
         ("limit for selections", f"delta {delta_text(balance.selection_delta)}"),
@@ -173,6 +201,7 @@ def _balance_text(balance: Balance) -> str:
             *(selections if balance.selection_delta > 0 else ()),
             ("neighbours", balance.relation),
             ("privacy unit", balance.privacy_unit),
+            *(("policy", each.file) for each in policies),
         ]
     )
 

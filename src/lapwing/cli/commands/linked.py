@@ -97,13 +97,14 @@ def link(
     told = certificate_target(output[0], certificate, no_certificate=no_certificate)
     targets = [path for path in (model, *output, told) if path is not None]
 
+    from lapwing.runs.policy import named  # noqa: PLC0415
     from lapwing.schema.linked import LinkedSchema  # noqa: PLC0415
     from lapwing.verbs.linked import synthesize_linked  # noqa: PLC0415
 
     def made() -> "LinkedRelease":
         linked = LinkedSchema.load(schema)
         hint = recommendation(tables, linked, schema, check=check, misfits=misfits)
-        with said_in_time(hint, say):
+        with said_in_time(hint, say), named(preparedBy=prepared_by, approvedBy=approved_by):
             return of_linked(linked)
 
     def of_linked(linked: LinkedSchema) -> "LinkedRelease":

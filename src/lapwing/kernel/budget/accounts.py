@@ -377,7 +377,12 @@ def _exact(text: str) -> Fraction:
 
 def read_debit(connection: sqlite3.Connection, account: Balance, release_id: str) -> Entry | None:
     """Return the entry that paid ``release_id``, or None."""
-    row = connection.execute(
-        "SELECT * FROM entries WHERE dataset = ? AND release_id = ?", (account.dataset, release_id)
-    ).fetchone()
+    asked = "SELECT * FROM entries WHERE dataset = ? AND release_id = ?"
+    row = connection.execute(asked, (account.dataset, release_id)).fetchone()
     return None if row is None else Entry.from_row(row, account.unit)
+
+
+def read_entries(connection: sqlite3.Connection, account: Balance) -> tuple[Entry, ...]:
+    """Return all entries of a data set in order; the first one opened it."""
+    rows = connection.execute("SELECT * FROM entries WHERE dataset = ? ORDER BY number", (account.dataset,))
+    return tuple(Entry.from_row(row, account.unit) for row in rows)

@@ -81,6 +81,7 @@ class Ledger:
         selection_delta: Number | None = None,
         relation: str,
         privacy_unit: str,
+        notes: Mapping[str, object] | None = None,
     ) -> Balance:
         """Open the account of a data set and fix its terms for good.
 
@@ -105,6 +106,8 @@ class Ledger:
             The neighbour relation of every release.
         privacy_unit : str
             "row" or "FIELD:MAXROWS", of every release.
+        notes : Mapping, optional
+            What its owner wants to be kept with the terms, as JSON can hold it.
 
         Returns
         -------
@@ -123,7 +126,7 @@ class Ledger:
         allowance = accounts.allowance_units(selection_delta, unit, terms["delta"])
         stated = None if terms["delta"] is None else Fraction(terms["delta"]) - Fraction(allowance, SELECTION_UNITS)
         units = accounts.limit_units(limit, unit, stated)
-        details: dict[str, object] = {**terms, "limit": as_text(exact_number("limit", limit))}
+        details: dict[str, object] = {**(notes or {}), **terms, "limit": as_text(exact_number("limit", limit))}
         if allowance:
             asked = as_text(exact_number("selection_delta", selection_delta))
             details |= {"selection_delta": asked, "selection_units": allowance}
@@ -158,6 +161,7 @@ class Ledger:
         privacy_unit: str,
         description: Mapping[str, object],
         delta: Fraction = Fraction(0),
+        check: Callable[[str, Sequence[Entry]], None] = lambda *_: None,
     ) -> Entry:
         """Pay for one release; the entry is on the disk when this returns.
 
@@ -176,6 +180,9 @@ class Ledger:
             Public settings worth keeping (mechanism, versions), as JSON can hold them; never anything from rows.
         delta : Fraction, default 0
             What the deltas of the release's selections sum to, from 0 to below 1; rounded up to a multiple of 10^-18.
+        check : callable, optional
+            Is called with the time and the data set's entries so far before the release is paid, and may refuse it.
+            No other process debits meanwhile.
 
         Returns
         -------
@@ -198,12 +205,13 @@ class Ledger:
             paid = accounts.read_debit(connection, account, release_id)
             if paid is not None:
                 return accounts.same_release(account, paid, details)
+            check(at := _now(), accounts.read_entries(connection, account))
             if Fraction(units, UNITS[account.unit]) > account.left:
                 raise accounts.overspent(account, units)
             accounts.check_selections(account, delta)
             row = chain.append(
                 connection,
-                at=_now(),
+                at=at,
                 kind="debit",
                 dataset=account.dataset,
                 units=units,
@@ -292,9 +300,7 @@ class Ledger:
 
         def work(connection: sqlite3.Connection) -> tuple[Entry, ...]:
             chain.verify(connection)
-            account = accounts.read_balance(connection, dataset)
-            rows = connection.execute("SELECT * FROM entries WHERE dataset = ? ORDER BY number", (account.dataset,))
-            return tuple(Entry.from_row(row, account.unit) for row in rows)
+            return accounts.read_entries(connection, accounts.read_balance(connection, dataset))
 
         return transact(self.path, "BEGIN", work)
 
@@ -334,11 +340,8 @@ class Ledger:
 
     def release_ids(self) -> frozenset[str]:
         """Return the ids of all releases that were debited, of every data set."""
-
-        def work(connection: sqlite3.Connection) -> frozenset[str]:
-            return frozenset(row[4] for row in chain.verify(connection) if row[4] is not None)
-
-        return transact(self.path, "BEGIN", work)
+        entries = transact(self.path, "BEGIN", chain.verify)
+        return frozenset(row[4] for row in entries if row[4] is not None)
 
     def export(self, dataset: str | None = None) -> dict[str, object]:
         """Return the entries as plain JSON values, with which anyone can check the chain without the file.

@@ -1,0 +1,367 @@
+"""The policy of a data office: what may be spent, checked by settings and ledger before any debit. No row is read.
+
+All of these hold at once: the file that LAPWING_POLICY names, the one of `lapwing --policy`, and the one that a ledger
+keeps with the account's terms.
+"""
+
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fractions import Fraction
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, Final
+
+from lapwing.errors import BudgetError, DataError, ParameterError
+from lapwing.kernel.budget.accounts import delta_text
+from lapwing.kernel.budget.budget import Budget, as_text, exact_number
+from lapwing.kernel.budget.chain import Entry, tampered
+from lapwing.kernel.budget.conversions import epsilon_for, rho_for
+from lapwing.schema.scalars import quote, visible
+
+VARIABLE: Final = "LAPWING_POLICY"
+KEY: Final = "policy"
+"""Of the details of an account's first entry."""
+PEOPLE: Final = {"preparedBy": "--prepared-by", "approvedBy": "--approved-by"}
+
+_GIVEN: ContextVar[str | None] = ContextVar("_GIVEN", default=None)
+_NAMED: ContextVar[frozenset[str]] = ContextVar("_NAMED", default=frozenset())
+_SMALLEST_DELTA, _LARGEST = Fraction(1, 10**18), 10**6
+_MOST_LETTERS = 10**6
+_PLAIN = re.compile(r"\d{1,99}(\.\d{1,99})?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Cap:
+    """The most that may be spent together."""
+
+    epsilon: Fraction
+    delta: Fraction
+
+    def __str__(self) -> str:
+        return f"epsilon {as_text(self.epsilon)} at delta {delta_text(self.delta)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spending:
+    """What rules look at of a run that is to be paid.
+
+    runs: the mechanisms, or `evaluation` or `domain`, as a certificate names them; delta: that was asked for.
+    """
+
+    runs: tuple[str, ...]
+    budget: Budget
+    delta: Fraction
+    selection_delta: Fraction
+    relation: str
+    privacy_unit: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """The rules of one file by their keys there, and those that a data set has instead; ask: who may change them."""
+
+    file: str
+    text: str
+    ask: str
+    rules: Mapping[str, Any]
+    datasets: Mapping[str, Mapping[str, Any]]
+
+    def of(self, dataset: str | None) -> Mapping[str, Any]:
+        """Return the rules of a data set; None where there is no ledger that knows its name."""
+        return self.rules if dataset is None else {**self.rules, **self.datasets.get(dataset, {})}
+
+    def refusal(self, rule: str, said: str) -> BudgetError:
+        """Return the refusal by one rule."""
+        return BudgetError(f"the policy {self.file} ({rule}) {said}, or ask {self.ask}", code="LW421")
+
+    def to_dict(self) -> dict[str, str]:
+        """Return what a ledger keeps."""
+        return {"file": self.file, "text": self.text}
+
+
+# -- Which policies hold.
+
+
+@contextmanager
+def under(policy: Path) -> Iterator[None]:
+    """Let a policy hold inside, beside that of the environment."""
+    token = _GIVEN.set(os.path.abspath(policy))
+    try:
+        yield
+    finally:
+        _GIVEN.reset(token)
+
+
+@contextmanager
+def named(**people: str | None) -> Iterator[None]:
+    """Let a certificate name people, for policies that ask for them: preparedBy, approvedBy."""
+    token = _NAMED.set(frozenset(key for key, who in people.items() if who))
+    try:
+        yield
+    finally:
+        _NAMED.reset(token)
+
+
+def in_force() -> tuple[Policy, ...]:
+    """Read the policies that hold for this process."""
+    return tuple(read_policy(Path(each)) for each in (os.environ.get(VARIABLE), _GIVEN.get()) if each)
+
+
+def recorded(entries: Sequence[Entry]) -> tuple[Policy, ...]:
+    """Return the policy that the ledger keeps with an account, if it does, from the account's entries."""
+    if not entries or KEY not in entries[0].details:
+        return ()
+    match entries[0].details[KEY]:
+        case {"file": str(file), "text": str(text)}:
+            return (parsed(text, file),)
+    raise tampered(f"the policy in entry {entries[0].number}")
+
+
+# -- Read a file.
+
+
+def read_policy(path: Path) -> Policy:
+    """Read a policy; one that cannot be read, or has a key that is not known, allows nothing."""
+    try:
+        with path.open(encoding="utf-8-sig") as file:  # as some editors on Windows write it
+            text = file.read(_MOST_LETTERS + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is no text in UTF-8"
+    else:
+        return parsed(text, str(path))
+    raise DataError(f"the policy {path} cannot be read ({reason}), and nothing is spent without it", code="LW422")
+
+
+def parsed(text: str, file: str) -> Policy:
+    """Return the policy that a text in TOML is; file: where it was read."""
+    file = visible(" ".join(file.split()))
+    try:
+        if len(text) > _MOST_LETTERS:
+            raise ValueError("it is larger than a megabyte")
+        values = tomllib.loads(text, parse_float=str)
+    except (ValueError, RecursionError) as error:
+        reason = visible(" ".join(str(error).split()))
+    else:
+        datasets = values.pop("datasets", {})
+        ask = values.pop("ask", None)
+        if not isinstance(ask, str) or not ask.isprintable() or not ask.strip():
+            raise _misread(file, "ask", "says who may change the rules")
+        if not isinstance(datasets, dict) or not all(isinstance(each, dict) for each in datasets.values()):
+            raise _misread(file, "datasets", "is a table for each data set")
+        own = {name: _rules(each, file, f"datasets.{name}.") for name, each in datasets.items()}
+        return Policy(file=file, text=text, ask=ask.strip(), rules=_rules(values, file), datasets=own)
+    raise DataError(f"the policy {file} is no TOML ({reason}); mend it, nothing is spent without it", code="LW422")
+
+
+def _misread(file: str, key: str, rule: str) -> ParameterError:
+    return ParameterError(f"{quote(key)[1:-1]} of the policy {file} {rule}; write it so", code="LW422")
+
+
+def _rules(values: Mapping[str, object], file: str, before: str = "") -> dict[str, Any]:
+    """Check rules, which must all be known."""
+    for key in values:
+        if key not in _READERS:
+            known = ", ".join(["ask", "datasets", *_READERS])
+            raise _misread(file, before + key, f"is no rule that is known, which are {known}")
+        if before and key in _GENERAL:
+            raise _misread(file, before + key, "is a rule for all data sets")
+    return {key: _READERS[key](file, before + key, value) for key, value in values.items()}
+
+
+def _truth(file: str, key: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise _misread(file, key, "is true or false")
+    return value
+
+
+def _size(file: str, key: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise _misread(file, key, "is a whole number from 1")
+    return value
+
+
+def _words(file: str, key: str, value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(each, str) and each.isprintable() for each in value):
+        raise _misread(file, key, "is a list of texts of one line")
+    return tuple(value)
+
+
+def _people(file: str, key: str, value: object) -> tuple[str, ...]:
+    words = _words(file, key, value)
+    if not set(words) <= set(PEOPLE):
+        raise _misread(file, key, f"lists {' or '.join(PEOPLE)}")
+    return words
+
+
+def _cap(file: str, key: str, value: object) -> Cap:
+    if not isinstance(value, dict) or not {"epsilon"} <= set(value) <= {"epsilon", "delta"}:
+        raise _misread(file, key, "is a table of epsilon and delta, which is 0 if it is left out")
+    epsilon, delta = (exact_number(f"{key}.{each} of the policy {file}", value.get(each, 0)) for each in _BOTH)
+    if not 0 <= epsilon <= _LARGEST or not (delta == 0 or _SMALLEST_DELTA <= delta < 1):
+        raise _misread(file, key, "has an epsilon up to 10^6, and a delta of 0 or from 1e-18 to below 1")
+    return Cap(epsilon, delta)
+
+
+_BOTH = ("epsilon", "delta")
+_GENERAL = ("leastGroup", "needsLedger")
+_READERS: Final = {
+    "release": _cap,
+    "year": _cap,
+    "total": _cap,
+    "mechanisms": _words,
+    "neighbours": _words,
+    "privacyUnits": _words,
+    "leastGroup": _size,
+    "needsLedger": _truth,
+    "needsNames": _people,
+}
+
+
+# -- Check what is to be spent.
+
+
+def check_spending(
+    spending: Spending, policies: Sequence[Policy], dataset: str | None, at: str = "", entries: Sequence[Entry] = ()
+) -> None:
+    """Refuse what a policy forbids.
+
+    dataset: its account, with all its entries so far; None without a ledger; at: the time of the debit, in UTC;
+    by default now.
+    """
+    when = at or datetime.now(UTC).isoformat()
+    for policy in (*policies, *recorded(entries)):
+        rules = policy.of(dataset)
+        for refusal in (*_by_settings(policy, rules, spending), *_by_ledger(policy, rules, spending, when, entries)):
+            raise refusal
+
+
+def forbidden(spending: Spending) -> tuple[str, ...]:
+    """Say which rules forbid a release whatever the ledger says, for a plan."""
+    found = [each for policy in in_force() for each in _by_settings(policy, policy.rules, spending)]
+    return tuple(f"Forbidden: {each}." for each in found)
+
+
+def check_group(size: int) -> None:
+    """Refuse groups that are smaller than a policy allows."""
+    for policy in in_force():
+        least = policy.rules.get("leastGroup", 1)
+        if size < least:
+            raise policy.refusal(
+                "leastGroup", f"allows groups of at least {least}, got {size}; give a min_group_size of {least}"
+            )
+
+
+def check_limit(
+    limit: Budget, selected: Fraction, policies: Sequence[Policy], dataset: str, terms: Mapping[str, str]
+) -> None:
+    """Refuse an account's limit, or its terms (neighbours, privacyUnits), that a policy forbids."""
+    for policy in policies:
+        rules = policy.of(dataset)
+        for refusal in _by_words(policy, rules, {key: (word,) for key, word in terms.items()}):
+            raise refusal
+        cap = rules.get("total")
+        reached = None if cap is None else _excess([limit], selected, cap)
+        if reached is not None:
+            raise policy.refusal("total", f"allows at most {cap} in all, and this limit is {reached}; give a lower one")
+
+
+def _by_settings(policy: Policy, rules: Mapping[str, Any], spending: Spending) -> Iterator[BudgetError]:
+    """Yield the refusals that settings alone decide."""
+    words = {
+        "mechanisms": spending.runs,
+        "neighbours": (spending.relation,),
+        "privacyUnits": (spending.privacy_unit,),
+    }
+    yield from _by_words(policy, rules, words)
+    cap = rules.get("release")
+    if cap is None:
+        return
+    reached = _excess([spending.budget], spending.selection_delta, cap)
+    if reached is None and spending.delta > cap.delta:
+        reached = f"delta {delta_text(spending.delta)}"
+    if reached is not None:
+        yield policy.refusal(
+            "release", f"allows a release at most {cap}, and this one asks for {reached}; ask for less"
+        )
+
+
+def _by_words(policy: Policy, rules: Mapping[str, Any], words: Mapping[str, Sequence[str]]) -> Iterator[BudgetError]:
+    """Yield the refusals of words that are not among those allowed."""
+    for key, found in words.items():
+        allowed = [each.casefold() for each in rules.get(key, found)]
+        for word in found:
+            if word.casefold() not in allowed:
+                listed = ", ".join(rules[key]) or "none"
+                yield policy.refusal(key, f"allows {listed}, got {visible(word)}; take what it allows")
+
+
+def _by_ledger(
+    policy: Policy, rules: Mapping[str, Any], spending: Spending, at: str, entries: Sequence[Entry]
+) -> Iterator[BudgetError]:
+    """Yield the refusals that need the ledger or the command."""
+    for who in rules.get("needsNames", ()):
+        if who not in _NAMED.get():
+            said = f"wants {who}, which `lapwing synthesize`, `resume` and `link` take as {PEOPLE[who]}; give a name"
+            yield policy.refusal("needsNames", said)
+    # A clock that was put back does not bring back an earlier year.
+    *years, year = accumulate((*(each.at[:4] for each in entries), at[:4]), max)
+    paid = [(each, its) for each, its in zip(entries, years, strict=True) if each.kind == "debit"]
+    sums = (
+        ("year", f"in the calendar year {year}", [each for each, its in paid if its == year]),
+        ("total", "in all", [each for each, _ in paid]),
+    )
+    needs = [key for key in ("needsLedger", "year", "total") if rules.get(key)]
+    needs += ["datasets"] if policy.datasets else []  # which rules hold, only the ledger knows
+    if needs and not entries:
+        yield policy.refusal(needs[0], "needs a ledger, and none is given; give one")
+        return
+    for key, when, before in sums:
+        if rules.get(key) is None:
+            continue
+        budgets = [*(_paid(each, entries[0]) for each in before), spending.budget]
+        selected = sum((each.selection_delta for each in before), spending.selection_delta)
+        reached = _excess(budgets, selected, rules[key])
+        if reached is not None:
+            yield policy.refusal(
+                key,
+                f"allows data set {entries[0].dataset!r} at most {rules[key]} {when}, and with this release it comes "
+                f"to {reached}; ask for less",
+            )
+
+
+def _paid(entry: Entry, opened: Entry) -> Budget:
+    """Return what an entry paid: a pure epsilon as it was asked for, else the amount in the account's unit."""
+    match entry.details.get("budget"):
+        case ["pure", str(text)] if _PLAIN.fullmatch(text):
+            return Budget("pure", Fraction(text))
+    return Budget("pure" if opened.details.get("unit") == "pure" else "zcdp", entry.amount)
+
+
+def _excess(budgets: Sequence[Budget], selected: Fraction, cap: Cap) -> str | None:
+    """Say what budgets come to together where that is more than a cap; None where it is not.
+
+    They are within it where pure epsilons add up to no more, or where rho does to no more than epsilon is worth at what
+    the deltas of selections leave of delta; either way they are (epsilon, delta)-DP together.
+    """
+    if selected > cap.delta:
+        return f"delta {delta_text(selected)} for selections"
+    spare = cap.delta - selected
+    rho = sum((each.as_zcdp().rho for each in budgets), Fraction(0))
+    epsilon = None
+    if all(each.notion == "pure" for each in budgets):
+        epsilon = sum((each.epsilon for each in budgets), Fraction(0))
+        if epsilon <= cap.epsilon:
+            return None
+    if spare > 0 and cap.epsilon > 0 and rho <= rho_for(cap.epsilon, spare):
+        return None
+    if epsilon is not None:
+        return f"epsilon {as_text(epsilon)}"
+    if spare == 0 or rho > _LARGEST:
+        return f"rho {as_text(rho)}"
+    return f"rho {as_text(rho)} (epsilon {as_text(epsilon_for(rho, spare))} at delta {delta_text(spare)})"
