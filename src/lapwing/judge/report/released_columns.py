@@ -26,7 +26,7 @@ from lapwing.schema.values import label, labels
 MOST_COLUMNS: Final = 100  # columns that are drawn
 _ROUNDING: Final = 1e-6
 _FULLEST: Final = 0.98  # of the cells with rows: the others have the darkest shade
-_LEAST: Final = 0.5  # expected rows
+LEAST: Final = 0.5  # expected rows: a cell with fewer is empty
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +146,7 @@ def _figures(column: ReleasedColumn) -> Table:
 
 def _map_chart(found: ReleasedMap) -> Chart:
     """Return a map; the fullest cells share the darkest shade, so that the others can be told apart."""
-    rows = np.where(found.rows < _LEAST, 0.0, found.rows)
+    rows = np.where(found.rows < LEAST, 0.0, found.rows)
     return map_heat(
         rows,
         found.x_edges.tolist(),
@@ -163,6 +163,7 @@ def _map_chart(found: ReleasedMap) -> Chart:
 _MOMENT: Final = re.compile(r"(?<=-\d\d)T(\d\d:\d\d):\d\d")
 _FAILURE: Final = Fraction(1, 20)
 _LISTED: Final = 20  # categories without an order that have bars of their own
+_FEW: Final = 8  # groups of a column beside another one
 _FINE: Final = 2**16  # groups in which a column is looked at before its bars are chosen
 _SAMPLED: Final = 4096
 _MOST_RUNS: Final = 64  # of groups as they were counted, before the tails are left out
@@ -241,19 +242,37 @@ def _column(model: ReleasedModel, field: Field, noisy: Sequence[Answer], public_
     )
 
 
-def _listed(model: ReleasedModel, field: Field) -> _Shown:
-    """Return categories by falling number of rows, those beyond the 20th together."""
+def few_groups(model: ReleasedModel, field: Field) -> Grouping:
+    """Return a column in few groups with about as many rows each, and what many rows have by itself."""
+    if field.is_categorical and not field.domain.ordered:
+        return _most_frequent(model, field, _FEW)[0]
+    codes = np.sort(_codes(model, field, None))
+    values, counts = np.unique(codes, return_counts=True)
+    alone = values[counts >= len(codes) / _FEW]
+    edges = np.unique(np.concatenate((codes[np.arange(1, _FEW) * len(codes) // _FEW], alone, alone + 1)))
+    return cut(field.domain, edges[(edges > 0) & (edges < field.domain.values)])
+
+
+def _most_frequent(model: ReleasedModel, field: Field, most: int) -> tuple[Grouping, np.ndarray]:
+    """Return so many categories by themselves and the others together, and their order by falling number of rows."""
     domain = field.domain
     every = identity(domain)
     counts = marginal(model, [field.name], [every])[: domain.values]
     order = np.argsort(-counts, kind="stable")
-    if domain.values <= _LISTED + 1:
-        texts = labels(every, field)
-        return _Shown(every, texts, texts, order.tolist(), [])
-    table = np.full(domain.values, _LISTED)
-    table[order[:_LISTED]] = np.arange(_LISTED)
-    grouping = lookup(domain, table)
+    if domain.values <= most + 1:
+        return every, order
+    table = np.full(domain.values, most)
+    table[order[:most]] = np.arange(most)
+    return lookup(domain, table), order
+
+
+def _listed(model: ReleasedModel, field: Field) -> _Shown:
+    """Return categories by falling number of rows, those beyond the 20th together."""
+    domain = field.domain
+    grouping, order = _most_frequent(model, field, _LISTED)
     texts = labels(grouping, field)
+    if domain.values <= _LISTED + 1:
+        return _Shown(grouping, texts, texts, order.tolist(), [])
     texts[_LISTED] = f"{domain.values - _LISTED:,} others"
     return _Shown(grouping, texts, texts, list(range(_LISTED + 1)), [], no_interval=_LISTED)
 

@@ -223,7 +223,7 @@ def _risks(seen: Disclosure) -> list[Part]:
     if seen.has_holdout:
         heading = (*heading, "on held-out rows", "learned beyond them, 95 % interval")
     held = "" if seen.has_holdout else _NO_HOLDOUT
-    parts: list[Part] = [chart]
+    parts: list[Part] = [*_singled(risks), chart]
     parts.append(
         Table(
             caption="Attacks: a sanity check, not a proof. Coloured: a reason to look closer",
@@ -236,6 +236,24 @@ def _risks(seen: Disclosure) -> list[Part]:
     if seen.distances.holdout is not None:
         parts.append(_closest(seen.distances))
     return [*parts, Text(words=f"{seen.rows:,} real rows took part.{held}", points=seen.notes)]
+
+
+_SINGLED: Final = "singling_out"
+
+
+def _singled(risks: tuple[Risk, ...]) -> list[Part]:
+    """Say what singling out means beside what strangers would show, in a sentence for each kind."""
+    points = []
+    for risk in risks:
+        if risk.key.startswith(_SINGLED) and risk.baseline is not None:
+            more = "more often than strangers do, a reason to look closer" if _beats_baseline(risk) else "no more often"
+            points.append(
+                f"{risk.title}: {percent(risk.rate)} of the descriptions of one synthetic row fit exactly one real "
+                f"person; of descriptions of other people, who are not in the table, {percent(risk.baseline)} do. The "
+                f"synthetic rows point at somebody {more}."
+            )
+    words = "A description can fit one person by chance. So beside it stands what strangers' rows would show:"
+    return [Text(words=words, points=tuple(points))] if points else []
 
 
 def _excess(risk: Risk) -> str:
@@ -266,13 +284,15 @@ def _closest(found: ClosestDistances) -> Table:
 def _is_alarming(risk: Risk) -> bool:
     """Return whether an attack clearly succeeds more often than it should.
 
-    Without held-out rows only exact copies can be judged: that guesses beat those without the synthetic rows says that
-    columns are related, which is what a synthetic table is for.
+    Without held-out rows guesses cannot be judged: that they beat those without the synthetic rows says that columns
+    are related, which is what a synthetic table is for.
     """
+    if (risk.key == "exact_copies" or risk.key.startswith(_SINGLED)) and _beats_baseline(risk):
+        return True
     if risk.control is not None:
         interval = risk.control_interval
         return risk.lower > (risk.control if interval is None else interval[1])
-    return risk.key == "exact_copies" and _beats_baseline(risk)
+    return False
 
 
 def _beats_baseline(risk: Risk) -> bool:
@@ -326,7 +346,6 @@ def _dots(
             y=alt.Y("label:N", sort=None, scale=alt.Scale(domain=names), title=None, axis=axis),
             color=alt.Color("series:N", title=None, scale=colours, legend=alt.Legend(orient="top")),
             shape=alt.Shape("series:N", title=None, scale=shapes),
-            tooltip=["label:N", "series:N", alt.Tooltip("value:Q", format=".4~g")],
         )
         .properties(width="container", height=max(60, 20 * len(names)))
     )
