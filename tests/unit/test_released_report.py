@@ -82,7 +82,7 @@ def test_a_report_is_the_same_from_memory_from_the_file_in_another_process_and_f
     assert (said.status, said.out) == (0, "")
     assert said.err == f"lapwing: report: {tmp_path / 'command.html'}\n"
     assert len(set(files.values())) == 1
-    assert len(files["memory"]) > 500_000
+    assert files["memory"].count(b"<svg") >= 4
 
 
 def test_the_command_writes_the_whole_file_or_nothing(tmp_path):
@@ -273,7 +273,7 @@ def test_a_release_of_no_rows_and_every_kind_of_law_has_a_report(tmp_path):
     release = small_release()
     for name, each in (("some", release), ("none", replace(release, model=replace(release.model, rows=0)))):
         each.to_html(tmp_path / f"{name}.html")
-        assert (tmp_path / f"{name}.html").stat().st_size > 500_000
+        assert (tmp_path / f"{name}.html").read_text().count("<svg") >= 4
 
     assert "there is nothing to draw from" in (tmp_path / "none.html").read_text()
 
@@ -287,7 +287,7 @@ def test_names_of_the_schema_cannot_run(tmp_path):
 
     assert HOSTILE not in text
     assert "&lt;script&gt;alert(1)" in text
-    assert text.count("</script>") == text.count("<script ")
+    assert "<script" not in text
 
 
 def test_coordinates_are_drawn_as_a_map():

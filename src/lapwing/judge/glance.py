@@ -60,7 +60,7 @@ def _headline(grades: Sequence[Graded], by_key: Mapping[str, Standing]) -> str:
     )
     if worst is None or worst.verdict in ("closer", "fresh"):
         return text
-    return f"{text} The least favourable figure, {quote(worst.metric.title)}, is {worst.words} ({place_text(worst)})."
+    return f"{text} The least favourable figure is {quote(worst.metric.title)}, at {place_text(worst)}: {worst.words}."
 
 
 def _many(count: int, what: str) -> str:

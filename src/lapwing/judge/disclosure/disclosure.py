@@ -293,8 +293,8 @@ def _strangers(tables: _Tables, rng: np.random.Generator) -> tuple[Codes, Codes]
     if tables.holdout is not None:
         return tables.holdout, tables.like
     order = rng.permutation(height(tables.real))
-    first, second = np.array_split(order, 2)
-    return tuple({name: cells[part] for name, cells in tables.real.items()} for part in (second, first))
+    first, second = ({name: cells[part] for name, cells in tables.real.items()} for part in np.array_split(order, 2))
+    return second, first
 
 
 def _risk(key: str, title: str, meaning: str, outcome: Outcome) -> Risk:

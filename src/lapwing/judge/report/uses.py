@@ -246,13 +246,13 @@ def _singled(risks: tuple[Risk, ...]) -> list[Part]:
     points = []
     for risk in risks:
         if risk.key.startswith(_SINGLED) and risk.baseline is not None:
-            more = "more often than strangers do, a reason to look closer" if _beats_baseline(risk) else "no more often"
+            more = "more often than strangers' rows do" if _beats_baseline(risk) else "no more often than chance"
             points.append(
-                f"{risk.title}: {percent(risk.rate)} of the descriptions of one synthetic row fit exactly one real "
-                f"person; of descriptions of other people, who are not in the table, {percent(risk.baseline)} do. The "
-                f"synthetic rows point at somebody {more}."
+                f"{risk.title}: {percent(risk.rate)} of the descriptions that fit one synthetic row fit exactly one "
+                f"real person, and so do {percent(risk.baseline)} of those that fit one row of a table of strangers: the "
+                f"synthetic rows point at people {more}."
             )
-    words = "A description can fit one person by chance. So beside it stands what strangers' rows would show:"
+    words = "A description may fit one person by chance. Strangers' rows tell how often:"
     return [Text(words=words, points=tuple(points))] if points else []
 
 
