@@ -249,8 +249,8 @@ def _singled(risks: tuple[Risk, ...]) -> list[Part]:
             more = "more often than strangers' rows do" if _beats_baseline(risk) else "no more often than chance"
             points.append(
                 f"{risk.title}: {percent(risk.rate)} of the descriptions that fit one synthetic row fit exactly one "
-                f"real person, and so do {percent(risk.baseline)} of those that fit one row of a table of strangers: the "
-                f"synthetic rows point at people {more}."
+                f"real person, and so do {percent(risk.baseline)} of those that fit one row of a table of strangers: "
+                f"the synthetic rows point at people {more}."
             )
     words = "A description may fit one person by chance. Strangers' rows tell how often:"
     return [Text(words=words, points=tuple(points))] if points else []
