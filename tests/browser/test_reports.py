@@ -39,7 +39,7 @@ def internal_page():
     charts = (
         bars(labels, pairs, title=HOSTILE, is_share=True, **words),
         histogram(labels, labels, pairs, title="histogram", **words),
-        interval_dots(labels, shares[0], shares[1], shares[2], marks={"bootstrap": shares[1]}, title="dots", **words),
+        interval_dots(labels, shares[0], (shares[1], shares[2]), marks={"bootstrap": shares[1]}, title="dots", **words),
         heat_map(matrix, labels, labels, title="heat map", **words),
         heat_map(matrix - 0.5, labels, labels, domain=(-1, 1), both_ways=True, title="differences", **words),
         map_heat(matrix, range(k + 1), range(k + 1), x_title="x", y_title="y", title="map", **words),

@@ -225,35 +225,39 @@ def histogram(
 def interval_dots(
     labels: Sequence[str],
     values: Figures,
-    lower: Figures,
-    upper: Figures,
+    intervals: tuple[Figures, Figures] | None = None,
     *,
     title: str,
     meaning: str,
     unit: str,
     marks: Mapping[str, Figures] | None = None,
     is_share: bool = False,
+    ends: tuple[float, float] | None = None,
 ) -> Chart:
-    """Return one dot a label with its interval, and reference marks such as a floor and a ceiling, a shape each."""
+    """Return one dot a label with its interval, and reference marks such as a floor and a ceiling, a shape each.
+
+    ends: of the axis; without them it begins at 0.
+    """
     alt = altair()
     series = {"synthetic": values, **(marks or {})}
-    ends: Intervals = {"synthetic": (lower, upper)}
+    known: Intervals = {"synthetic": intervals} if intervals else {}
+    scale = alt.Scale(zero=True) if ends is None else alt.Scale(domain=list(ends), nice=False, clamp=True)
     shapes = ["circle", "diamond", "triangle-up", "square", "cross"]
     place = alt.Y("label:N", sort=None, title=None, axis=alt.Axis(ticks=False, domain=False, grid=True))
-    base = alt.Chart(alt.Data(values=_long(distinct(labels), series, ends))).encode(y=place)
+    base = alt.Chart(alt.Data(values=_long(distinct(labels), series, known))).encode(y=place)
     rule = (
         base.mark_rule(strokeWidth=2)
         .encode(x=alt.X("lower:Q", title=unit), x2="upper:Q", color=_colours(series))
         .transform_filter("isValid(datum.lower) && isValid(datum.upper)")
     )
     dots = base.mark_point(filled=True, opacity=1, size=70).encode(
-        x=alt.X("value:Q", title=unit, axis=_axis(is_share), scale=alt.Scale(zero=True)),
+        x=alt.X("value:Q", title=unit, axis=_axis(is_share), scale=scale),
         color=_colours(series),
         shape=alt.Shape("series:N", title=None, scale=alt.Scale(domain=list(series), range=shapes[: len(series)])),
     )
     chart = alt.layer(rule, dots).properties(width="container", height=_lying(len(labels), 1))
     return Chart(
-        title=title, meaning=meaning, spec=plain_spec(chart), figures=_figures(title, labels, series, ends, is_share)
+        title=title, meaning=meaning, spec=plain_spec(chart), figures=_figures(title, labels, series, known, is_share)
     )
 
 

@@ -231,8 +231,7 @@ def bought_sections(
     chart = interval_dots(
         names,
         [each.mean for each in variations],
-        [each.lower for each in variations],
-        [each.upper for each in variations],
+        ([each.lower for each in variations], [each.upper for each in variations]),
         title="How far the synthetic table is from the real one",
         meaning=meaning,
         unit="mean total variation",

@@ -1,6 +1,5 @@
 """The internal report's sections on use and misuse: prediction, groups of rows, and attacks as sanity checks."""
 
-from collections.abc import Mapping, Sequence
 from typing import Final
 
 from lapwing.judge.disclosure.disclosure import Disclosure, Risk
@@ -8,17 +7,8 @@ from lapwing.judge.disclosure.nearest_rows import ClosestDistances
 from lapwing.judge.findings import Findings
 from lapwing.judge.prediction.downstream import Downstream
 from lapwing.judge.prediction.subgroups import SubgroupAccuracy
-from lapwing.judge.report.charts import (
-    Figures,
-    altair,
-    distinct,
-    interval_dots,
-    number,
-    plain_spec,
-    series_colours,
-    shown,
-)
-from lapwing.judge.report.page import Chart, Part, Section, Table, Text, clipped, counted, percent
+from lapwing.judge.report.charts import interval_dots
+from lapwing.judge.report.page import Part, Section, Table, Text, clipped, counted, percent
 
 GROUPS: Final = 100  # groups in the table, the worst first
 
@@ -42,19 +32,16 @@ def prediction_section(found: Findings) -> Section:
     drawn = [line for line in lines if line[1] is not None or line[2] is not None]
     parts: list[Part] = [Text(words=words)]
     if drawn:
-        series: dict[str, list[float | None]] = {
-            "synthetic": [line[1] for line in drawn],
-            "real": [line[2] for line in drawn],
-            "majority class": [area.floor for _ in drawn],
-        }
-        least = min(value for values in series.values() for value in values if value is not None)
+        found, ceilings = [line[1] for line in drawn], [line[2] for line in drawn]
+        least = min(value for value in (area.floor, *found, *ceilings) if value is not None)
         parts.append(
-            _dots(
+            interval_dots(
                 [line[0] for line in drawn],
-                series,
+                found,
                 title=f"Classifiers of {clipped(area.target)}",
                 meaning=_lost(area, drawn),
                 unit="AUC on real test rows",
+                marks={"real": ceilings, "majority class": [area.floor for _ in drawn]},
                 ends=(min(0.45, least - 0.02), 1.0),
             )
         )
@@ -200,8 +187,7 @@ def _risks(seen: Disclosure) -> list[Part]:
     chart = interval_dots(
         [risk.title for risk in risks],
         [risk.rate for risk in risks],
-        [risk.lower for risk in risks],
-        [risk.upper for risk in risks],
+        ([risk.lower for risk in risks], [risk.upper for risk in risks]),
         title="How often attacks succeed, with 95 % intervals",
         meaning=_alarm(risks),
         unit="share of attacks",
@@ -314,45 +300,3 @@ def _alarm(risks: tuple[Risk, ...]) -> str:
             "about these people or about anybody, only held-out rows tell."
         )
     return f"None of {len(risks)} attacks stands out; that is a sanity check, not a proof."
-
-
-def _dots(
-    labels: Sequence[str],
-    series: Mapping[str, Figures],
-    *,
-    title: str,
-    meaning: str,
-    unit: str,
-    ends: tuple[float, float],
-) -> Chart:
-    """Return several dots a line, each series with a colour and a shape."""
-    alt = altair()
-    names = distinct(labels)
-    lines = [
-        {"label": label, "series": name, "value": number(value)}
-        for name, values in series.items()
-        for label, value in zip(names, values, strict=True)
-        if number(value) is not None
-    ]
-    scale = alt.Scale(domain=list(ends), nice=False, clamp=True)
-    shapes = alt.Scale(domain=list(series), range=["circle", "diamond", "triangle-up", "square"][: len(series)])
-    colours = alt.Scale(domain=list(series), range=list(series_colours(series).values()))
-    axis = alt.Axis(ticks=False, domain=False, grid=True)
-    chart = (
-        alt.Chart(alt.Data(values=lines))
-        .mark_point(filled=True, opacity=1, size=80)
-        .encode(
-            x=alt.X("value:Q", title=unit, scale=scale, axis=alt.Axis(format="~g", tickCount=6)),
-            y=alt.Y("label:N", sort=None, scale=alt.Scale(domain=names), title=None, axis=axis),
-            color=alt.Color("series:N", title=None, scale=colours, legend=alt.Legend(orient="top")),
-            shape=alt.Shape("series:N", title=None, scale=shapes),
-        )
-        .properties(width="container", height=max(60, 20 * len(names)))
-    )
-    table = Table(
-        caption=title,
-        heading=("", *series),
-        lines=tuple((label, *map(shown, values)) for label, *values in zip(labels, *series.values(), strict=True)),
-        numbers=tuple(range(1, 1 + len(series))),
-    )
-    return Chart(title=title, meaning=meaning, spec=plain_spec(chart), figures=table)
