@@ -32,12 +32,12 @@ def prediction_section(found: Findings) -> Section:
     drawn = [line for line in lines if line[1] is not None or line[2] is not None]
     parts: list[Part] = [Text(words=words)]
     if drawn:
-        found, ceilings = [line[1] for line in drawn], [line[2] for line in drawn]
-        least = min(value for value in (area.floor, *found, *ceilings) if value is not None)
+        own, ceilings = [line[1] for line in drawn], [line[2] for line in drawn]
+        least = min(value for value in (area.floor, *own, *ceilings) if value is not None)
         parts.append(
             interval_dots(
                 [line[0] for line in drawn],
-                found,
+                own,
                 title=f"Classifiers of {clipped(area.target)}",
                 meaning=_lost(area, drawn),
                 unit="AUC on real test rows",
