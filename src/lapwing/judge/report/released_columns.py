@@ -163,7 +163,6 @@ def _map_chart(found: ReleasedMap) -> Chart:
 _MOMENT: Final = re.compile(r"(?<=-\d\d)T(\d\d:\d\d):\d\d")
 _FAILURE: Final = Fraction(1, 20)
 _LISTED: Final = 20  # categories without an order that have bars of their own
-_FEW: Final = 8  # groups of a column beside another one
 _FINE: Final = 2**16  # groups in which a column is looked at before its bars are chosen
 _SAMPLED: Final = 4096
 _MOST_RUNS: Final = 64  # of groups as they were counted, before the tails are left out
@@ -242,18 +241,7 @@ def _column(model: ReleasedModel, field: Field, noisy: Sequence[Answer], public_
     )
 
 
-def few_groups(model: ReleasedModel, field: Field) -> Grouping:
-    """Return a column in few groups with about as many rows each, and what many rows have by itself."""
-    if field.is_categorical and not field.domain.ordered:
-        return _most_frequent(model, field, _FEW)[0]
-    codes = np.sort(_codes(model, field, None))
-    values, counts = np.unique(codes, return_counts=True)
-    alone = values[counts >= len(codes) / _FEW]
-    edges = np.unique(np.concatenate((codes[np.arange(1, _FEW) * len(codes) // _FEW], alone, alone + 1)))
-    return cut(field.domain, edges[(edges > 0) & (edges < field.domain.values)])
-
-
-def _most_frequent(model: ReleasedModel, field: Field, most: int) -> tuple[Grouping, np.ndarray]:
+def most_frequent(model: ReleasedModel, field: Field, most: int) -> tuple[Grouping, np.ndarray]:
     """Return so many categories by themselves and the others together, and their order by falling number of rows."""
     domain = field.domain
     every = identity(domain)
@@ -269,7 +257,7 @@ def _most_frequent(model: ReleasedModel, field: Field, most: int) -> tuple[Group
 def _listed(model: ReleasedModel, field: Field) -> _Shown:
     """Return categories by falling number of rows, those beyond the 20th together."""
     domain = field.domain
-    grouping, order = _most_frequent(model, field, _LISTED)
+    grouping, order = most_frequent(model, field, _LISTED)
     texts = labels(grouping, field)
     if domain.values <= _LISTED + 1:
         return _Shown(grouping, texts, texts, order.tolist(), [])
@@ -287,7 +275,7 @@ def _runs(model: ReleasedModel, field: Field, measured: Grouping | None) -> _Sho
     counted = _counted(model, field, measured)
     if counted is not None:
         return counted
-    bars = choose_bars(field, _codes(model, field, measured))
+    bars = choose_bars(field, model_codes(model, field, measured))
     grouping = cut(domain, bars.cuts)
     texts = [*bars.labels, *labels(grouping, field)[grouping.regular :]]
     return _Shown(grouping, texts, list(bars.starts), list(range(grouping.regular)), [], has_intervals=False)
@@ -334,7 +322,7 @@ def _frequent(model: ReleasedModel, field: Field, measured: Grouping) -> tuple[l
     is_frequent = (stops == starts + 1) & (counts >= FREQUENT * max(counts.sum(), 1e-300))
     if field.type in ("date", "datetime"):
         is_frequent[:] = False
-    codes = _codes(model, field, measured)
+    codes = model_codes(model, field, measured)
     spread = np.bincount(np.unique(codes[~np.isin(codes, starts[is_frequent])], return_inverse=True)[1])
     return starts[is_frequent].tolist(), spread
 
@@ -346,7 +334,7 @@ def _starts(field: Field, grouping: Grouping) -> list[str]:
     return [_start(field, int(code)) for code in grouping.pieces()[0][: grouping.regular]]
 
 
-def _codes(model: ReleasedModel, field: Field, measured: Grouping | None) -> np.ndarray:
+def model_codes(model: ReleasedModel, field: Field, measured: Grouping | None) -> np.ndarray:
     """Return codes that stand for the released law: its quantiles, spread evenly inside fine groups."""
     domain = field.domain
     fine = evenly(domain, _FINE)
@@ -385,7 +373,7 @@ def _map(model: ReleasedModel, fields: Sequence[Field]) -> ReleasedMap | None:
     """Return where the model expects rows by two coordinates; None where it says nothing about them."""
     edges = []
     for field in fields:
-        codes = _codes(model, field, None)
+        codes = model_codes(model, field, None)
         if not len(codes):
             return None
         edges.append(equal_cells(codes, _GRID))

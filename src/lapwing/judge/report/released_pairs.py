@@ -14,14 +14,17 @@ from lapwing.errors import CapacityError
 from lapwing.judge.associations import strength
 from lapwing.judge.report.heat_maps import heat_map
 from lapwing.judge.report.page import Chart, Section, Text, clipped, crossed
-from lapwing.judge.report.released_columns import LEAST, few_groups
+from lapwing.judge.report.released_columns import LEAST, model_codes, most_frequent
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.model import ReleasedModel
 from lapwing.model.sampling.marginals import marginal
+from lapwing.schema.fields import Field
+from lapwing.schema.groupings.grouping import Grouping, cut
 from lapwing.schema.schemas import Schema
 from lapwing.schema.values import labels
 
 _MOST: Final = 40  # columns whose pairs are looked at: 780 pairs, some seconds
+_FEW: Final = 8  # groups of a column beside another one
 _DRAWN: Final = 3  # pairs with a picture of their own
 
 
@@ -48,7 +51,7 @@ def released_pairs(model: ReleasedModel, schema: Schema) -> ReleasedPairs | None
     fields = schema.columns[:_MOST]
     if len(fields) < 2 or model.rows < 2:
         return None
-    groupings = [few_groups(model, field) for field in fields]
+    groupings = [_few_groups(model, field) for field in fields]
     strengths, tables = np.eye(len(fields)), {}
     for i, j in itertools.combinations(range(len(fields)), 2):
         try:
@@ -68,6 +71,17 @@ def released_pairs(model: ReleasedModel, schema: Schema) -> ReleasedPairs | None
             for i, j in strongest
         ),
     )
+
+
+def _few_groups(model: ReleasedModel, field: Field) -> Grouping:
+    """Return a column in few groups with about as many rows each, and what many rows have by itself."""
+    if field.is_categorical and not field.domain.ordered:
+        return most_frequent(model, field, _FEW)[0]
+    codes = np.sort(model_codes(model, field, None))
+    values, counts = np.unique(codes, return_counts=True)
+    alone = values[counts >= len(codes) / _FEW]
+    edges = np.unique(np.concatenate((codes[np.arange(1, _FEW) * len(codes) // _FEW], alone, alone + 1)))
+    return cut(field.domain, edges[(edges > 0) & (edges < field.domain.values)])
 
 
 def counted_pairs(certificate: Certificate, columns: Sequence[str]) -> set[tuple[str, str]]:
