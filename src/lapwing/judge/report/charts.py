@@ -124,6 +124,7 @@ Intervals = Mapping[str, tuple[Figures, Figures]]
 """Per series: lower and upper ends."""
 
 _BAR: Final = 18  # height of a bar with its gap, in pixels
+_LEGEND: Final = 32  # letters that fit in one line
 _TICKS: Final = 12  # at most, below bars that stand
 _HEIGHT: Final = 170  # of a chart without bars that lie, in pixels
 
@@ -322,7 +323,8 @@ def _colours(series: Mapping[str, Figures]) -> Any:  # noqa: ANN401
     """Return the colours of series; no legend where there is one only."""
     alt = altair()
     found = series_colours(series)
-    legend = alt.Legend(orient="top") if len(found) > 1 else None
+    is_wide = sum(map(len, found)) > _LEGEND
+    legend = alt.Legend(orient="top", columns=2 if is_wide else 0) if len(found) > 1 else None
     scale = alt.Scale(domain=list(found), range=list(found.values()))
     return alt.Color("series:N", title=None, scale=scale, legend=legend)
 
