@@ -184,8 +184,9 @@ def test_a_good_mean_is_not_called_good_where_tables_are_no_better_than_independ
     ("figures", "grade"),
     [
         ((0.012, 0.01, 0.5), "good"),
-        ((0.17, 0.01, 0.5), "good"),
-        ((0.25, 0.01, 0.5), "fair"),
+        ((0.05, 0.01, 0.5), "good"),
+        ((0.17, 0.01, 0.5), "fair"),
+        ((0.25, 0.01, 0.5), "weak"),
         ((0.4, 0.01, 0.5), "weak"),
         ((0.48, 0.01, 0.5), "none"),
         ((0.9, 0.01, 0.5), "none"),
@@ -209,9 +210,9 @@ def test_pairs_are_graded_by_the_stated_thresholds(figures, grade):
     ("own", "low", "grade"),
     [
         ([0.008, 0.008], 0.001, "good"),  # 1 % of rows is good for any purpose
-        ([0.05, 0.05], 0.02, "good"),  # rows of new people are so far
+        ([0.039, 0.039], 0.02, "good"),  # rows of new people are so far
         ([0.05, 0.0], 0.002, "fair"),  # one column is far
-        ([0.09, 0.09], 0.02, "fair"),
+        ([0.07, 0.07], 0.02, "fair"),
         ([0.09, 0.09], 0.002, "weak"),
         ([0.2, 0.2], 0.002, "none"),
     ],

@@ -1,10 +1,9 @@
-"""Grades of single columns, pairs and triples: good, fair, weak or none, by the thresholds in this file.
+"""Grades of single columns, pairs and triples: good, fair, weak or none, by the thresholds of a release's verdict.
 
 A mean hides its worst tables. So a grade is lowered by those that are no better than independent columns, and a table
 is never called good while the list of its worst tables says otherwise.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -13,14 +12,23 @@ import numpy as np
 
 from lapwing.judge.findings import Findings
 from lapwing.judge.metrics import BOOTSTRAP, INDEPENDENT, SYNTHETIC
-from lapwing.judge.standing import APART, MOST, PART, SEVERAL, Standing, place_text
+from lapwing.judge.standing import APART, SEVERAL, Standing, place_text
+from lapwing.judge.verdict.expected import (
+    FAIR_ERROR,
+    FAIR_PLACE,
+    FAIR_TIMES,
+    GOOD_ERROR,
+    GOOD_PLACE,
+    GOOD_TIMES,
+    WEAK_ERROR,
+    WEAK_PLACE,
+    WEAK_TIMES,
+)
 
 Grade = Literal["good", "fair", "weak", "none", "unknown"]
 
-FAIR: Final = 0.6  # of the way to independent columns; good up to a third, weak up to nine tenths
-ENDS: Final = ((math.e, 0.01), (SEVERAL, 0.03), (2 * SEVERAL, 0.1))
-"""Good, fair, weak for single columns: at most so many times as far as a resample, or so few rows that differ."""
-
+_PLACES: Final = (GOOD_PLACE, FAIR_PLACE, WEAK_PLACE)
+_ENDS: Final = ((GOOD_TIMES, GOOD_ERROR), (FAIR_TIMES, FAIR_ERROR), (WEAK_TIMES, WEAK_ERROR))
 SOME: Final = 0.1  # of the pairs or triples no better than independent columns: weak at best; of more than half: none
 _ORDER: Final[tuple[Grade, ...]] = ("good", "fair", "weak", "none")
 _NAMES: Final = {1: "Single columns", 2: "Pairs of columns", 3: "Triples"}
@@ -54,8 +62,8 @@ def graded(found: Findings, standings: Mapping[str, Standing]) -> tuple[Graded, 
 def _single(seen: Standing, own: np.ndarray, low: np.ndarray) -> Graded:
     """Grade single columns, which independent columns leave as they are: beside a resample alone."""
     mean, fresh = seen.synthetic.value, seen.bootstrap.value
-    level = sum(mean > max(times * fresh, least) for times, least in ENDS)
-    far = int((own > np.maximum(SEVERAL * low, ENDS[0][1])).sum())
+    level = sum(mean > max(times * fresh, least) for times, least in _ENDS)
+    far = int((own > np.maximum(SEVERAL * low, GOOD_ERROR)).sum())
     why = f"{100 * mean:.2g} % of rows differ, {100 * fresh:.2g} % in a resample"
     if far:
         why += f"; {far} of {len(own)} columns more than {SEVERAL:.0f} times as far as a resample"
@@ -66,12 +74,13 @@ def _single(seen: Standing, own: np.ndarray, low: np.ndarray) -> Graded:
 def _joint(ways: int, seen: Standing, own: np.ndarray, low: np.ndarray, high: np.ndarray) -> Graded:
     """Grade tables of several columns, between a resample and independent columns."""
     is_related = high > APART * low
-    lost = int((is_related & (own - low > PART * (high - low))).sum())
+    lost = int((is_related & (own - low > WEAK_PLACE * (high - low))).sum())
     if seen.place is None:
         why, grade = f"{seen.words}; hardly a relation is there to be kept", _unplaced(seen)
     else:
         upper = seen.place + 2 * seen.place_error
-        level = 0 if seen.verdict in ("closer", "fresh") else sum(upper > each for each in (MOST, FAIR, PART))
+        is_fresh = seen.verdict in ("closer", "fresh") or seen.synthetic.value <= GOOD_TIMES * seen.bootstrap.value
+        level = 0 if is_fresh else sum(upper > each for each in _PLACES)
         why, grade = f"{place_text(seen)} of the way from a resample to independent columns", _ORDER[level]
     if lost:
         related = int(is_related.sum())

@@ -32,6 +32,7 @@ from lapwing.model.accuracy import Accuracy
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.cost_lines import counted_lines
 from lapwing.model.certificate.promise import uncovered_warnings, unit_field
+from lapwing.model.certificate.verdict import verdict_lines
 from lapwing.model.model import ReleasedModel
 from lapwing.schema.schemas import Schema
 
@@ -51,14 +52,13 @@ def released_sections(
     columns: Sequence[ReleasedColumn] = (),
     maps: Sequence[ReleasedMap] = (),
     pairs: ReleasedPairs | None = None,
-    verdict: str = "",
 ) -> tuple[Section, ...]:
     """Return all sections of a releasable report; the first one is enough for a first look.
 
-    did: what the mechanism does, in plain words; verdict: the line that grades the release, on top.
+    did: what the mechanism does, in plain words.
     """
     return (
-        _short(schema, model, certificate, accuracy, did=did, verdict=verdict),
+        _short(schema, model, certificate, accuracy, did=did),
         promise_section(certificate),
         cost_section(certificate),
         assumed_section(schema, certificate),
@@ -75,9 +75,7 @@ def released_sections(
     )
 
 
-def _short(
-    schema: Schema, model: ReleasedModel, certificate: Certificate, accuracy: Accuracy, *, did: str, verdict: str
-) -> Section:
+def _short(schema: Schema, model: ReleasedModel, certificate: Certificate, accuracy: Accuracy, *, did: str) -> Section:
     """Return what everybody should know."""
     what, question = protected(certificate)
     within = "" if certificate.rows_within is None else f", ± {certificate.rows_within:,.0f} in 95 % of releases"
@@ -120,7 +118,8 @@ def _short(
         "Not made for: statements about single people, rare combinations, or decisions that hang on small differences.",
         "Before a figure counts, look up below how far it may be off.",
     )
-    parts: list[Part] = [Text(words=verdict, is_headline=True)] if verdict else []
+    headline, *rest = verdict_lines(certificate.verdict)
+    parts: list[Part] = [Text(words=headline, is_headline=True), *(Text(words=each) for each in rest)]
     parts += [Facts(facts=tuple(facts)), Text(words=words, points=points)]
     parts += [
         Text(words=sentence(warning), is_warning=True) for warning in dict.fromkeys((*uncovered, *certificate.warnings))
