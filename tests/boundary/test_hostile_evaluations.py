@@ -85,17 +85,15 @@ class Elements(HTMLParser):
 
     def __init__(self):
         super().__init__()
-        self.names, self.attributes, self.kinds_of_script, self.text, self.inside = set(), set(), set(), "", ""
+        self.names, self.attributes, self.text, self.inside = set(), set(), "", ""
 
     def handle_starttag(self, tag, attrs):
         self.names.add(tag)
         self.attributes |= {(name, value or "") for name, value in attrs}
         self.inside = tag
-        if tag == "script":
-            self.kinds_of_script.add(dict(attrs).get("type"))
 
     def handle_data(self, data):
-        if self.inside not in ("script", "style"):
+        if self.inside != "style":
             self.text += data.replace("\n", " ")
 
     def handle_endtag(self, _):
@@ -114,10 +112,9 @@ def test_names_and_labels_stay_text_in_every_report(nasty, which, tmp_path):
     found = Elements()
     found.feed(page)
 
-    assert found.names.isdisjoint({"img", "iframe", "object", "embed", "link", "base", "form", "svg", "image", "b"})
+    assert found.names.isdisjoint({"img", "iframe", "object", "embed", "link", "base", "form", "script", "image", "b"})
     assert {name for name, _ in found.attributes if name.startswith("on")} == set()
     assert all(name != "src" and (name != "href" or value.startswith("#")) for name, value in found.attributes)
-    assert found.kinds_of_script == {"module", "application/json"}
     assert NASTY["markup"] in found.text
     assert NASTY["template"] in found.text
     assert RAW.search(found.text) is None

@@ -14,7 +14,7 @@ from lapwing.judge.disclosure.nearest_rows import (
     exact_copies,
     measure_distances,
 )
-from lapwing.judge.disclosure.singling_out import count_matches, joint_conditions, random_conditions, single_conditions
+from lapwing.judge.disclosure.singling_out import count_matches, joint_conditions, single_conditions
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.schemas import Schema
 
@@ -211,7 +211,7 @@ def test_descriptions_fit_the_rows_that_they_fit_by_hand():
 
     single = single_conditions(synthetic, SCHEMA, rng=rng)
     joint = joint_conditions(synthetic, SCHEMA, rng=rng)[:60]
-    guesses = random_conditions(synthetic, SCHEMA, [1, 2, 3] * 10, rng=rng)
+    guesses = joint_conditions(drawn(rng, 70), SCHEMA, rng=rng)[:60]  # of other rows
 
     for each in (*single, *joint):
         assert sum(fits(mine, each) for mine in rows_of(synthetic)) == 1

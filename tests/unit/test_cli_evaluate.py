@@ -77,10 +77,24 @@ def test_the_report_is_one_file_that_says_it_is_internal_and_tells_of_the_releas
     assert page.startswith("<!doctype html>")
     assert page.count("internal - do not publish") > 2
     assert "The release: " in page
+    assert ">Synthetic beside real rows: adult</h1>" in page
     assert "sex=Female" in said.out
     groups = figures["subgroups"]
     assert [group["labels"] for group in groups] == [["Female"], ["Male"]]
     assert sum(group["rows"] for group in groups) == 3000
+
+
+def test_where_the_schema_has_no_name_the_report_is_called_by_the_file(tmp_path):
+    (tmp_path / "s.json").write_text(json.dumps({"fields": [{"name": name, "type": "boolean"} for name in "ab"]}))
+    rows = pl.DataFrame({"a": [True, False] * 20, "b": [True, True, False, False] * 10})
+    for file in ("stays.parquet", "out.parquet"):
+        rows.write_parquet(tmp_path / file)
+
+    files = [tmp_path / file for file in ("stays.parquet", "out.parquet")]
+    said = lapwing("evaluate", *files, "--schema", tmp_path / "s.json", "-o", tmp_path / "r.html")
+
+    assert said.status == 0
+    assert ">Synthetic beside real rows: stays</h1>" in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
 def test_what_cannot_be_done_is_one_line_and_no_file(synthetic, tmp_path):

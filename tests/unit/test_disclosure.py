@@ -83,7 +83,7 @@ def test_a_table_of_which_half_is_copied_is_found():
 
 
 def test_a_fresh_sample_is_not_flagged():
-    found = by_key(compare(drawn(1), drawn(4), drawn(2)))
+    found = by_key(compare(drawn(1), drawn(6), drawn(2)))
 
     # A few rows at the ends of all columns agree by chance.
     assert found["exact_copies"].rate < 0.03
@@ -91,6 +91,18 @@ def test_a_fresh_sample_is_not_flagged():
     for key, each in found.items():
         if key not in ("exact_copies", "closer_to_real"):
             assert each.excess_interval[0] <= 0 <= each.excess_interval[1], key
+
+
+@pytest.mark.parametrize("holdout", [None, 2])
+def test_singling_out_stands_beside_what_rows_of_other_people_show(holdout):
+    real, control = drawn(1), None if holdout is None else drawn(holdout)
+
+    fresh, copied = (by_key(compare(real, synthetic, control)) for synthetic in (drawn(4), real))
+
+    for key in ("singling_out_one", "singling_out_several"):
+        # A fresh sample is one of other people too: three standard deviations of a share of some hundred are 0.12.
+        assert fresh[key].rate == pytest.approx(fresh[key].baseline, abs=0.12)
+        assert copied[key].lower > 0.6 > copied[key].baseline_interval[1]
 
 
 def test_columns_without_relation_do_not_beat_the_best_constant():

@@ -16,6 +16,7 @@ from lapwing.judge.report.released import released_sections
 from lapwing.judge.report.released_columns import released_columns, released_maps
 from lapwing.mechanisms.registry import registration_named
 from lapwing.model.accuracy import Accuracy
+from lapwing.model.certificate.issued import Issued
 from lapwing.release.release import Release
 from lapwing.schema.schemas import Schema
 from lapwing.version import install_command
@@ -82,7 +83,7 @@ def test_a_report_is_the_same_from_memory_from_the_file_in_another_process_and_f
     assert (said.status, said.out) == (0, "")
     assert said.err == f"lapwing: report: {tmp_path / 'command.html'}\n"
     assert len(set(files.values())) == 1
-    assert len(files["memory"]) > 500_000
+    assert files["memory"].count(b"<svg") >= 4
 
 
 def test_the_command_writes_the_whole_file_or_nothing(tmp_path):
@@ -273,7 +274,7 @@ def test_a_release_of_no_rows_and_every_kind_of_law_has_a_report(tmp_path):
     release = small_release()
     for name, each in (("some", release), ("none", replace(release, model=replace(release.model, rows=0)))):
         each.to_html(tmp_path / f"{name}.html")
-        assert (tmp_path / f"{name}.html").stat().st_size > 500_000
+        assert (tmp_path / f"{name}.html").read_text().count("<svg") >= 4
 
     assert "there is nothing to draw from" in (tmp_path / "none.html").read_text()
 
@@ -287,7 +288,7 @@ def test_names_of_the_schema_cannot_run(tmp_path):
 
     assert HOSTILE not in text
     assert "&lt;script&gt;alert(1)" in text
-    assert text.count("</script>") == text.count("<script ")
+    assert "<script" not in text
 
 
 def test_coordinates_are_drawn_as_a_map():
@@ -360,3 +361,32 @@ def test_the_page_lists_rules_public_tables_and_the_survey_weight(tmp_path):
     said = release.certificate.text()
     assert "The model stands for 150 rows, the total of the public tables." in said
     assert "Survey weight: factor." in said
+
+
+def test_a_verdict_is_the_first_line_and_set_large(adult):
+    first, *_ = released_sections(
+        adult.schema, adult.model, adult.certificate, adult.noisy, NOTHING, did="", verdict="Pairs: weak."
+    )
+
+    assert first.parts[0] == Text(words="Pairs: weak.", is_headline=True)
+
+
+def test_a_report_is_called_by_the_data_set_or_else_by_the_file(adult, tmp_path):
+    nameless = replace(adult, schema=replace(adult.schema, name=""))
+    nameless.save(tmp_path / "stays.lapwing")
+
+    lapwing("report", tmp_path / "stays.lapwing", "-o", tmp_path / "file.html")
+    adult.to_html(tmp_path / "schema.html")
+    issued = Issued.now([], table="ward 7", schema=adult.schema.fingerprint)
+    replace(adult, certificate=replace(adult.certificate, issued=issued)).to_html(tmp_path / "issued.html")
+
+    for file, name in (("file", "stays"), ("schema", adult.schema.name), ("issued", "ward 7")):
+        page = (tmp_path / f"{file}.html").read_text()
+        assert f"<title>Synthetic data: {name}</title>" in page
+        assert f">Synthetic data: {name}</h1>" in page
+
+
+def test_a_report_refers_to_no_file_of_the_handbook(adult, tmp_path):
+    adult.to_html(tmp_path / "r.html")
+
+    assert re.search(r"docs/|\.md\b", (tmp_path / "r.html").read_text()) is None

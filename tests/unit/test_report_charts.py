@@ -23,8 +23,9 @@ CHARTS = {
         ["0"], ["0"], {"released": [5]}, is_share=False, intervals={"released": ([1], [9])}, **WORDS
     ),
     "interval dots": lambda: interval_dots(
-        ["a", "b"], [0.1, None], [0.0, None], [0.2, None], marks={"bootstrap": [0.05, 0.1]}, **WORDS
+        ["a", "b"], [0.1, None], ([0.0, None], [0.2, None]), marks={"bootstrap": [0.05, 0.1]}, **WORDS
     ),
+    "dots": lambda: interval_dots(["a"], [0.7], marks={"real": [0.8]}, ends=(0.4, 1.0), **WORDS),
     "budget bar": lambda: budget_bar([("tables", 0.75), ("choices", 0.25)], **WORDS),
     "budget of nothing": lambda: budget_bar([("tables", 0.0)], **WORDS),
     "heat map": lambda: heat_map(MATRIX, ["a", "b"], ["a", "a"], **WORDS),

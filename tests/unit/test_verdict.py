@@ -168,22 +168,31 @@ def with_error(terms, error):
 
 @pytest.mark.parametrize(
     ("error", "word"),
-    [(0.0, "good"), (0.019, "good"), (0.029, "good"), (0.04, "fair"), (0.08, "weak"), (0.188, "weak"), (0.3, "none")],
+    [
+        (0.0, "good"),
+        (0.016, "good"),
+        (0.024, "good"),
+        (0.03, "fair"),
+        (0.06, "fair"),
+        (0.07, "weak"),
+        (0.157, "weak"),
+        (0.161, "none"),
+    ],
 )
 def test_pairs_are_placed_between_fresh_rows_and_independent_columns(error, word):
     assert graded(with_error(PAIR, error)).word == word
 
 
-@pytest.mark.parametrize(("error", "word"), [(0.009, "good"), (0.02, "fair"), (0.09, "weak"), (0.2, "none")])
+@pytest.mark.parametrize(("error", "word"), [(0.008, "good"), (0.02, "fair"), (0.08, "weak"), (0.2, "none")])
 def test_single_columns_are_compared_with_fresh_rows_and_with_round_numbers(error, word):
     single = Terms(ways=1, chance=0, columns=0, tables=0, finer=0, unmeasured=0, fresh=0.001, independent=0.001)
     assert graded(with_error(single, error)).word == word
-    assert graded(with_error(replace(single, fresh=0.11), error)).word == "good"
+    assert graded(with_error(replace(single, fresh=0.13), error)).word == "good"
 
 
 def test_dependence_that_was_not_measured_counts_as_dependence():
     weak = replace(PAIR, independent=0.01)
-    assert graded(with_error(weak, 0.04)).word == "none"
+    assert graded(with_error(weak, 0.01)).word == "none"
     assert graded(with_error(replace(weak, unmeasured=0.2), 0.15)).independent == pytest.approx(0.2, abs=0.001)
 
 

@@ -76,7 +76,9 @@ class Evaluation:
     def html(self) -> str:
         """Return the report that `to_html` writes."""
         sections = (*compared_sections(self.findings, self.schema), *self.released)
-        return render(Internal(Page(title="Synthetic beside real rows", sections=sections)))
+        name = self.schema.name
+        title = "Synthetic beside real rows" + (f": {name}" if name else "")
+        return render(Internal(Page(title=title, sections=sections)))
 
     def to_html(self, path: str | Path) -> None:
         """Write one HTML file that needs no network, with the watermark on screen and on paper.

@@ -148,14 +148,14 @@ TOTAL_ERROR: Final = Metric(
     unit="share of the total weight",
     meaning="Sum of the absolute differences of the weighted totals over the cells of a column, divided by the total "
     "weight, averaged over columns; 0 for equal totals.",
-    reference="docs: survey weights",
+    reference="Ours: totals, not shares, are what users of a survey add up.",
 )
 SHARE_ERROR: Final = Metric(
     key="weighted_variation",
     title="weighted shares of cells",
     unit="share of the total weight",
     meaning="Total variation of the weighted shares of a column's cells, averaged over columns; from 0 to 1.",
-    reference="docs: survey weights",
+    reference="Half the sum over cells of the absolute difference in weighted share.",
 )
 MEAN_ERROR: Final = Metric(
     key="weighted_mean_error",
@@ -163,7 +163,7 @@ MEAN_ERROR: Final = Metric(
     unit="real standard deviations",
     meaning="Absolute difference of the weighted means of a numeric or date column, in real weighted standard "
     "deviations, averaged over such columns; 0 for equal means.",
-    reference="docs: survey weights",
+    reference="Means as users of a survey take them, each row by its weight.",
 )
 
 

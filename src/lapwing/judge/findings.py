@@ -153,7 +153,7 @@ def _variations(found: Findings) -> list[Compared]:
             unit="share of rows",
             meaning=f"Mean total variation of the tables of {count}: the share of rows that would have to change for a "
             "table to be the real one, from 0 to 1.",
-            reference="docs: evaluate, total variation",
+            reference="Half the sum over cells of the absolute difference in share.",
         )
         halves = {name: workload_error(each[place]) for name, each in found.tables.items()}
         values = {
@@ -178,7 +178,7 @@ def _gaps(found: Findings) -> list[Compared]:
                 title=title,
                 unit="share of rows",
                 meaning=f"Mean total variation of {what}, from 0 to 1.",
-                reference="docs: evaluate, single columns and gaps",
+                reference="Total variation of two columns, one or both taken as there or not.",
             )
             values = _exact({name: each.mean for name, each in tables.items()})
             compared.append(Compared(metric=metric, values=values, columns=len(found.columns[SYNTHETIC])))
@@ -197,7 +197,7 @@ def _prediction(found: Findings) -> list[Compared]:
         meaning="Area under the ROC curve of a classifier that was trained on synthetic rows and tested on real ones, "
         "from 0.5 (knows nothing) to 1; beside it the same trained on real rows, and the majority class.",
         best=1.0,
-        reference="docs: evaluate, prediction",
+        reference="Train on synthetic rows, test on real ones.",
     )
     values = _exact({SYNTHETIC: area.auc, BOOTSTRAP: area.ceiling, INDEPENDENT: area.floor})
     return [Compared(metric=metric, values=values, columns=len(found.columns[SYNTHETIC]))]

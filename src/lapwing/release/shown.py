@@ -11,6 +11,7 @@ from lapwing.judge.metrics import Releasable
 from lapwing.judge.report.page import Page, Section, render
 from lapwing.judge.report.released import released_sections
 from lapwing.judge.report.released_columns import MOST_COLUMNS, released_columns, released_maps
+from lapwing.judge.report.released_pairs import released_pairs
 from lapwing.kernel.noise_law import NoiseLaw, NoisyTable
 from lapwing.kernel.questions.category_selection.question import SelectedTexts
 from lapwing.kernel.questions.cell_sums.question import CellSums, NoisySums
@@ -235,9 +236,16 @@ def release_html(
     certificate: Certificate,
     noisy: Sequence[Answer],
     accuracy: Accuracy,
+    *,
+    name: str = "",
 ) -> str:
-    """Return the releasable report of a release; see `Release.to_html`."""
-    title = f"Synthetic data: {schema.name}" if schema.name else "Synthetic data"
+    """Return the releasable report of a release; see `Release.to_html`.
+
+    name: of the data set, where neither certificate nor schema has one.
+    """
+    issued, ledger = certificate.issued, certificate.ledger
+    known = (issued and issued.table) or schema.name or (ledger and ledger.dataset) or name
+    title = f"Synthetic data: {known}" if known else "Synthetic data"
     return render(Releasable(Page(title=title, sections=release_sections(schema, model, certificate, noisy, accuracy))))
 
 
@@ -259,4 +267,5 @@ def release_sections(
         did=registration_named(certificate.mechanism).report,
         columns=released_columns(model, schema, noisy, names, certificate.public_rows),
         maps=released_maps(model, schema),
+        pairs=released_pairs(model, schema),
     )

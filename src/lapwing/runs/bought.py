@@ -175,7 +175,8 @@ class BoughtEvaluation:
     def html(self) -> str:
         """Return the report that `to_html` writes."""
         sections = bought_sections(self.variations, self.certificate, self.confidence)
-        title = "Released rows, checked with budget"
+        ledger = self.certificate.ledger
+        title = "Released rows, checked with budget" + (f": {ledger.dataset}" if ledger else "")
         return render(Releasable(Page(title=title, sections=sections, lead=BOUGHT_LEAD)))
 
     def to_html(self, path: str | Path) -> None:

@@ -245,9 +245,9 @@ def _released(model: object, schema: Schema) -> tuple[Section, ...]:
             f"model and schema must have the same columns, {odd} is in one only; give the rows' release", code="LW801"
         )
     parts = release_sections(release.schema, release.model, release.certificate, release.noisy, release.accuracy())
-    # Both halves of the page have a section about columns. How to share and repeat a release is no matter of this page.
+    # Columns and pairs are in the other half of the page. How to share and repeat a release is no matter of this page.
     return tuple(
         replace(part, key=f"release-{part.key}", title=f"The release: {part.title}")
         for part in parts
-        if part.key not in ("use", "again")
+        if part.key not in ("use", "again", "columns", "dependence")
     )

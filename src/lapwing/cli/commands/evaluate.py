@@ -2,6 +2,7 @@
 
 import json
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -102,6 +103,9 @@ def evaluate(
     }
     found = None
     is_bought = epsilon is not None or rho is not None
+    file = file_of(table)
+    if not is_bought and not checked.name and file is not None:
+        checked = replace(checked, name=stem_of(file))  # for the heading of the report
     with interruptible(lambda: is_bought and found is not None, repeated_line), ExitStack() as stack:
         places = stack.enter_context(whole_files([path for path, _ in forms], inputs)) if forms else ()
         with shown_progress(quiet=is_quiet(context, quiet), first="reading", of="of the steps done"):
@@ -145,8 +149,12 @@ def report(
     quiet: options.Quiet = False,
 ) -> None:
     """Write a publishable report about a saved model (needs lapwing[report])."""
+    from lapwing.release.shown import release_html  # noqa: PLC0415
+
     output = Path(f"{stem_of(model)}.report.html") if output is None else output
     options.check_html(output)
     with whole_files([output], [model]) as (place,):
-        loaded(model).to_html(place)
+        found = loaded(model)
+        parts = found.schema, found.model, found.certificate, found.noisy, found.accuracy()
+        place.write_text(release_html(*parts, name=stem_of(model)), encoding="utf-8", newline="\n")
     speaker(context, quiet)(f"report: {output}")

@@ -18,7 +18,7 @@ from lapwing.judge.disclosure.nearest_rows import (
     exact_copies,
     measure_distances,
 )
-from lapwing.judge.disclosure.singling_out import joint_conditions, random_conditions, single_conditions, single_out
+from lapwing.judge.disclosure.singling_out import joint_conditions, share_singled, single_conditions, single_out
 from lapwing.judge.metrics import Cells, Codes, Interval, Ints, Outcome, cells_of, excess, height, wilson
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.scalars import quote
@@ -190,9 +190,10 @@ def compare_disclosure(
     like = real if holdout is None else _some_rows(real, height(holdout), rng)
     tables = _Tables(schema, real, synthetic, like, holdout)
     distances, closer = _distances(tables, rng)
+    guesses = [_inference(name, tables, rng) for name in secrets]
     singled, missed = _singling_out(tables, rng)
     return Disclosure(
-        risks=(*_copies(tables), *closer, *(_inference(name, tables, rng) for name in secrets), *singled),
+        risks=(*_copies(tables), *closer, *guesses, *singled),
         rows=height(like),
         has_holdout=holdout is not None,
         notes=(*_notes(tables), *missed),
@@ -265,21 +266,35 @@ def _singling_out(tables: _Tables, rng: np.random.Generator) -> tuple[list[Risk]
     kinds = [("one", "one column", single_conditions, NOTHING_SINGLE)]
     if len(tables.schema.columns) > 1:
         kinds.append(("several", "several columns", joint_conditions, NOTHING_JOINT))
+    # As many synthetic rows as real ones, and strangers in the same proportion to those whom they are held against.
+    rows = _some_rows(tables.synthetic, height(tables.like), rng)
+    others, targets = _strangers(tables, rng)
+    others = _some_rows(others, height(others) * height(rows) // height(tables.like), rng)
     risks, missed = [], []
     for kind, title, conditions, note in kinds:
-        descriptions = conditions(tables.synthetic, tables.schema, rng=rng)
+        descriptions = conditions(rows, tables.schema, rng=rng)
         if not descriptions:
             missed.append(note)
             continue
-        lengths = [len(each) for each in descriptions]
-        guesses = random_conditions(tables.synthetic, tables.schema, lengths, rng=rng)
+        theirs = conditions(others, tables.schema, rng=rng) if height(others) else ()
+        strangers = share_singled(theirs, targets, tables.schema) if theirs else None
         meaning = (
             f"Of descriptions by {title} that fit exactly one synthetic row, the share that fits exactly one real row, "
-            "0 to 1; the baseline puts descriptions together from separate cells."
+            "0 to 1; the baseline is that share for rows of other people in the place of the synthetic ones: what a "
+            "release shows that none of the real people is in."
         )
-        outcome = single_out(descriptions, guesses, tables.like, tables.holdout, tables.schema)
+        outcome = single_out(descriptions, tables.like, tables.holdout, strangers, tables.schema)
         risks.append(_risk(f"singling_out_{kind}", f"Singling out by {title}", meaning, outcome))
     return risks, missed
+
+
+def _strangers(tables: _Tables, rng: np.random.Generator) -> tuple[Codes, Codes]:
+    """Return rows of other people, and the real rows that they are held against: halves where nobody was held out."""
+    if tables.holdout is not None:
+        return tables.holdout, tables.like
+    order = rng.permutation(height(tables.real))
+    first, second = ({name: cells[part] for name, cells in tables.real.items()} for part in np.array_split(order, 2))
+    return second, first
 
 
 def _risk(key: str, title: str, meaning: str, outcome: Outcome) -> Risk:

@@ -94,47 +94,32 @@ def joint_conditions(synthetic_codes: Codes, schema: Schema, *, rng: np.random.G
     return tuple(found)
 
 
-def random_conditions(
-    synthetic_codes: Codes, schema: Schema, lengths: Sequence[int], *, rng: np.random.Generator
-) -> tuple[Description, ...]:
-    """Return descriptions made from separate cells of the synthetic table: what its single columns tell.
-
-    With conditions as in `joint_conditions`; how many synthetic rows they fit is not looked at.
-    """
-    medians = _medians(synthetic_codes, schema)
-    rows = len(next(iter(synthetic_codes.values())))
-    return tuple(
-        tuple(
-            _condition(synthetic_codes[column.name][int(rng.integers(rows))], column, medians)
-            for column in _some_columns(schema, rng)[:length]
-        )
-        for length in lengths
-    )
-
-
 def single_out(
     descriptions: tuple[Description, ...],
-    guesses: tuple[Description, ...],
     real_codes: Codes,
     holdout_codes: Codes | None,
+    strangers: Proportion | None,
     schema: Schema,
 ) -> Outcome:
-    """Return how many descriptions fit exactly one real row; the baseline: guesses, the control: holdout rows.
+    """Return how many descriptions fit exactly one real row; the baseline: strangers, the control: holdout rows.
 
-    As many holdout rows as real ones: how often a description fits exactly one row depends on how many there are. M.
-    Giomi et al., PoPETs 2023 (2), the singling-out attack; the notion: A. Cohen, K. Nissim, "Towards formalizing the
-    GDPR's notion of singling out", PNAS 117 (2020). Changed: as many real rows as holdout rows, instead of a model of
-    how success depends on their number; descriptions grow until they fit one synthetic row, instead of having a set
-    number of columns; the baseline draws synthetic cells as they occur, not each value alike.
+    strangers: the same share for rows of other people in the place of the synthetic ones, which is what a release shows
+    that none of the real people is in: descriptions often fit one row of any table that is like theirs. As many holdout
+    rows as real ones: how often a description fits exactly one row depends on how many there are. M. Giomi et al.,
+    PoPETs 2023 (2), the singling-out attack; the notion: A. Cohen, K. Nissim, "Towards formalizing the GDPR's notion of
+    singling out", PNAS 117 (2020). Changed: as many real rows as holdout rows, instead of a model of how success
+    depends on their number; descriptions grow until they fit one synthetic row, instead of having a set number of
+    columns; the baseline is other people's rows, not random descriptions.
     """
     return Outcome(
-        attack=_share(descriptions, real_codes, schema),
-        baseline=_share(guesses, real_codes, schema),
-        control=None if holdout_codes is None else _share(descriptions, holdout_codes, schema),
+        attack=share_singled(descriptions, real_codes, schema),
+        baseline=strangers,
+        control=None if holdout_codes is None else share_singled(descriptions, holdout_codes, schema),
     )
 
 
-def _share(descriptions: tuple[Description, ...], codes: Codes, schema: Schema) -> Proportion:
+def share_singled(descriptions: tuple[Description, ...], codes: Codes, schema: Schema) -> Proportion:
+    """Return the share of descriptions that fit exactly one row."""
     return wilson(sum(count_matches(codes, each, schema) == 1 for each in descriptions), len(descriptions))
 
 

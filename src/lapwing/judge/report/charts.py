@@ -124,7 +124,9 @@ Intervals = Mapping[str, tuple[Figures, Figures]]
 """Per series: lower and upper ends."""
 
 _BAR: Final = 18  # height of a bar with its gap, in pixels
-_HEIGHT: Final = 200  # of a chart without bars that lie, in pixels
+_LEGEND: Final = 32  # letters that fit in one line
+_TICKS: Final = 12  # at most, below bars that stand
+_HEIGHT: Final = 170  # of a chart without bars that lie, in pixels
 
 
 def bars(
@@ -147,7 +149,7 @@ def bars(
     offset = {"yOffset": alt.YOffset("series:N", sort=list(series))} if len(series) > 1 else {}
     figures = alt.X("value:Q", title=unit, axis=_axis(is_share), scale=alt.Scale(zero=True))
     base = alt.Chart(alt.Data(values=lines)).encode(y=place, **offset)
-    layers = [base.mark_bar().encode(x=figures, color=_colours(series), tooltip=_tooltip(is_share, bool(intervals)))]
+    layers = [base.mark_bar().encode(x=figures, color=_colours(series))]
     if intervals:
         layers.append(
             base.mark_rule(color=colour("ink"), strokeWidth=1.5)
@@ -187,14 +189,20 @@ def histogram(
         "start:O",
         sort=None,
         title=None,
-        axis=alt.Axis(labelOverlap="greedy", labelAngle=0, labelSeparation=6, labelBound=20),
+        axis=alt.Axis(
+            values=ticks[:: -(-len(ticks) // _TICKS) or 1],
+            labelOverlap="greedy",
+            labelAngle=0,
+            labelSeparation=6,
+            labelBound=20,
+        ),
     )
     height = alt.Y("value:Q", title=unit, axis=_axis(is_share), scale=alt.Scale(zero=True))
-    base = alt.Chart(alt.Data(values=lines)).encode(x=place, tooltip=_tooltip(is_share, bool(intervals)))
+    base = alt.Chart(alt.Data(values=lines)).encode(x=place)
     own = [base.transform_filter(alt.datum.series == name) for name in series]
     layers = [own[0].mark_bar(width=alt.RelativeBandSize(0.94)).encode(y=height, color=_colours(series))]
     layers += [
-        each.mark_bar(width=alt.RelativeBandSize(0.94), filled=False, strokeWidth=1.8, cornerRadiusEnd=0).encode(
+        each.mark_bar(width=alt.RelativeBandSize(0.94), filled=False, strokeWidth=1.8).encode(
             y=height, color=_colours(series)
         )
         for each in own[1:]
@@ -218,36 +226,39 @@ def histogram(
 def interval_dots(
     labels: Sequence[str],
     values: Figures,
-    lower: Figures,
-    upper: Figures,
+    intervals: tuple[Figures, Figures] | None = None,
     *,
     title: str,
     meaning: str,
     unit: str,
     marks: Mapping[str, Figures] | None = None,
     is_share: bool = False,
+    ends: tuple[float, float] | None = None,
 ) -> Chart:
-    """Return one dot a label with its interval, and reference marks such as a floor and a ceiling, a shape each."""
+    """Return one dot a label with its interval, and reference marks such as a floor and a ceiling, a shape each.
+
+    ends: of the axis; without them it begins at 0.
+    """
     alt = altair()
     series = {"synthetic": values, **(marks or {})}
-    ends: Intervals = {"synthetic": (lower, upper)}
+    known: Intervals = {"synthetic": intervals} if intervals else {}
+    scale = alt.Scale(zero=True) if ends is None else alt.Scale(domain=list(ends), nice=False, clamp=True)
     shapes = ["circle", "diamond", "triangle-up", "square", "cross"]
     place = alt.Y("label:N", sort=None, title=None, axis=alt.Axis(ticks=False, domain=False, grid=True))
-    base = alt.Chart(alt.Data(values=_long(distinct(labels), series, ends))).encode(y=place)
+    base = alt.Chart(alt.Data(values=_long(distinct(labels), series, known))).encode(y=place)
     rule = (
         base.mark_rule(strokeWidth=2)
         .encode(x=alt.X("lower:Q", title=unit), x2="upper:Q", color=_colours(series))
         .transform_filter("isValid(datum.lower) && isValid(datum.upper)")
     )
     dots = base.mark_point(filled=True, opacity=1, size=70).encode(
-        x=alt.X("value:Q", title=unit, axis=_axis(is_share), scale=alt.Scale(zero=True)),
+        x=alt.X("value:Q", title=unit, axis=_axis(is_share), scale=scale),
         color=_colours(series),
         shape=alt.Shape("series:N", title=None, scale=alt.Scale(domain=list(series), range=shapes[: len(series)])),
-        tooltip=_tooltip(is_share, has_ends=True),
     )
     chart = alt.layer(rule, dots).properties(width="container", height=_lying(len(labels), 1))
     return Chart(
-        title=title, meaning=meaning, spec=plain_spec(chart), figures=_figures(title, labels, series, ends, is_share)
+        title=title, meaning=meaning, spec=plain_spec(chart), figures=_figures(title, labels, series, known, is_share)
     )
 
 
@@ -258,26 +269,21 @@ def budget_bar(parts: Sequence[tuple[str, float]], *, title: str, meaning: str, 
     names = distinct(name for name, _ in parts)
     shades = [colour(f"series-{1 + place % 6}") for place in range(len(parts))]
     lines = [
-        {"part": name, "place": place, "value": amount, "share": amount / total if total > 0 else 0.0}
+        {"part": name, "place": place, "value": amount}
         for place, (name, (_, amount)) in enumerate(zip(names, parts, strict=True))
     ]
     chart = (
         alt.Chart(alt.Data(values=lines))
-        .mark_bar(stroke=colour("ground"), strokeWidth=1.5, cornerRadiusEnd=0)
+        .mark_bar(stroke=colour("ground"), strokeWidth=1.5)
         .encode(
             x=alt.X("value:Q", stack="zero", title=unit, axis=alt.Axis(grid=False, tickCount=5)),
             color=alt.Color(
                 "part:N",
                 title=None,
                 scale=alt.Scale(domain=names, range=shades),
-                legend=alt.Legend(orient="bottom", direction="vertical", columns=1, labelLimit=600),
+                legend=alt.Legend(orient="bottom", direction="vertical", columns=1),
             ),
             order=alt.Order("place:Q"),
-            tooltip=[
-                alt.Tooltip("part:N", title="for"),
-                alt.Tooltip("value:Q", title="spent", format=".4~g"),
-                alt.Tooltip("share:Q", title="share", format=".1%"),
-            ],
         )
         .properties(width="container", height=44)
     )
@@ -317,17 +323,10 @@ def _colours(series: Mapping[str, Figures]) -> Any:  # noqa: ANN401
     """Return the colours of series; no legend where there is one only."""
     alt = altair()
     found = series_colours(series)
-    legend = alt.Legend(orient="top") if len(found) > 1 else None
+    is_wide = sum(map(len, found)) > _LEGEND
+    legend = alt.Legend(orient="top", columns=2 if is_wide else 0) if len(found) > 1 else None
     scale = alt.Scale(domain=list(found), range=list(found.values()))
     return alt.Color("series:N", title=None, scale=scale, legend=legend)
-
-
-def _tooltip(is_share: bool, has_ends: bool) -> list[Any]:
-    """Return what is shown when a mark is pointed at."""
-    alt = altair()
-    form = ".2%" if is_share else ",.4~g"
-    ends = [alt.Tooltip(f"{end}:Q", format=form) for end in ("lower", "upper")] if has_ends else []
-    return [alt.Tooltip("label:N"), alt.Tooltip("series:N"), alt.Tooltip("value:Q", format=form), *ends]
 
 
 def _lying(labels: int, series: int) -> int:

@@ -8,11 +8,11 @@ import numpy as np
 
 from lapwing.judge.columns import ColumnErrors, NumberErrors
 from lapwing.judge.findings import Findings
-from lapwing.judge.glance import SEVERAL
 from lapwing.judge.metrics import BOOTSTRAP, SYNTHETIC
 from lapwing.judge.overlays import ColumnOverlay
 from lapwing.judge.report.charts import bars, histogram
 from lapwing.judge.report.page import Chart, Part, Section, Table, Text, clipped, counted, labelled, percent, signed
+from lapwing.judge.standing import SEVERAL
 from lapwing.schema.schemas import Schema
 
 DRAWN: Final = 40  # columns with a chart, the worst first; all are in the table

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from lapwing.judge.findings import Findings
-from lapwing.judge.glance import APART, FRESH, MOST, NONE, PART, SAME, Glance, Standing, glance, glance_table
+from lapwing.judge.glance import Glance, glance
 from lapwing.judge.metrics import SYNTHETIC
 from lapwing.judge.report.charts import altair, colour, distinct, plain_spec, ramp
 from lapwing.judge.report.columns import columns_section
@@ -13,6 +13,7 @@ from lapwing.judge.report.page import Chart, Fact, Facts, Part, Section, Table, 
 from lapwing.judge.report.pairs import maps_section, pairs_section, worst_section
 from lapwing.judge.report.tables import gaps_section, rules_section, weighted_section
 from lapwing.judge.report.uses import disclosure_section, prediction_section, subgroups_section
+from lapwing.judge.standing import APART, FRESH, MOST, NONE, PART, SAME, Standing, glance_table
 from lapwing.schema.schemas import Schema
 
 _ENDS: Final = (-0.2, 1.4)  # places that are drawn; what lies beyond stands at the end, as an arrow
@@ -33,7 +34,7 @@ def place_chart(standings: Sequence[Standing], *, title: str, meaning: str) -> C
     across = alt.X("at:Q", scale=alt.Scale(domain=list(_ENDS), nice=False), axis=axis, title=_AXIS)
     limits = itertools.pairwise((_ENDS[0], FRESH, MOST, PART, NONE, _ENDS[1]))
     grounds = [{"start": ends[0], "stop": ends[1], "zone": zone} for zone, ends in zip(_ZONES, limits, strict=True)]
-    zones = alt.Chart(alt.Data(values=grounds)).mark_rect(clip=True)
+    zones = alt.Chart(alt.Data(values=grounds)).mark_rect()
     shades = alt.Scale(domain=list(_ZONES), range=ramp()[: len(_ZONES)])
     zones = zones.encode(
         x=alt.X("start:Q", title=_AXIS),
@@ -50,20 +51,17 @@ def place_chart(standings: Sequence[Standing], *, title: str, meaning: str) -> C
             axis=alt.Axis(ticks=False, domain=False),
         )
     )
-    spans = base.mark_rule(strokeWidth=2, clip=True, color=colour("ink")).encode(
-        x=alt.X("lower:Q", title=_AXIS), x2="upper:Q"
-    )
+    spans = base.mark_rule(strokeWidth=2, color=colour("ink")).encode(x=alt.X("lower:Q", title=_AXIS), x2="upper:Q")
     dots = base.mark_point(filled=True, opacity=1, size=80, color=colour("ink")).encode(
         x=across,
         shape=alt.Shape("shape:N", scale=None),
-        tooltip=["label:N", alt.Tooltip("place:Q", format=".0%"), "verdict:N"],
     )
     chart = alt.layer(zones, marks.encode(x=across), spans, dots)
     chart = chart.properties(width="container", height=max(60, _LINE * len(lines)))
     return Chart(title=title, meaning=meaning, spec=plain_spec(chart), figures=standings_table(standings))
 
 
-_AXIS: Final = "0 %: a resample of the real rows; 100 %: columns without any relation"
+_AXIS: Final = "0 %: a resample; 100 %: columns without any relation"
 
 
 def standings_table(standings: Sequence[Standing]) -> Table:
@@ -88,11 +86,9 @@ def _place(found: Standing, label: str) -> dict[str, Any]:
     return {
         "label": label,
         "at": min(max(place, low), high),
-        "place": place,
         "lower": max(place - span, low) if span else None,
         "upper": min(place + span, high) if span else None,
         "shape": shape,
-        "verdict": found.words,
     }
 
 
@@ -114,7 +110,11 @@ _REFERENCES = (
 def glance_section(found: Findings) -> Section:
     """Return the section *At a glance*."""
     seen = glance(found)
-    parts: list[Part] = [Text(words=seen.headline), _facts(found, seen), Text(words="In short:", points=seen.details)]
+    parts: list[Part] = [
+        Text(words=seen.headline, is_headline=True),
+        _facts(found, seen),
+        Text(words="In short:", points=seen.details),
+    ]
     is_bad = any(each.verdict in ("none", "worse") for each in seen.standings)
     parts.append(Text(words="Before you decide:", points=seen.cautions, is_warning=is_bad))
     if any(each.place is not None for each in seen.standings):

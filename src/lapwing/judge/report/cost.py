@@ -123,7 +123,7 @@ _BASES: Final = {
 _FIRST: Final = 12
 _OF_A_KIND: Final = 3
 _MOST_STATED: Final = 300
-_DRAWN: Final = 20
+_DRAWN: Final = 12
 
 
 def accuracy_section(accuracy: Accuracy) -> Section:
@@ -174,12 +174,11 @@ def _statements(statements: Sequence[Statement], caption: str) -> Table:
         (
             sentence(each.text),
             "-" if each.confidence is None else f"{100 * each.confidence:.6g} %",
-            _BASES[each.basis],
-            each.source,
+            _BASES[each.basis] + ("" if each.source.startswith("docs/") else f": {each.source}"),
         )
         for each in statements
     )
-    return Table(caption=caption, heading=("statement", "holds with", "ground", "source"), lines=lines, numbers=(1,))
+    return Table(caption=caption, heading=("statement", "holds with", "ground"), lines=lines, numbers=(1,))
 
 
 def sentence(text: str) -> str:

@@ -51,7 +51,6 @@ def heat_map(
             x=alt.X("column:N", sort=across, scale=alt.Scale(domain=across), title=None, axis=axes[0]),
             y=alt.Y("row:N", sort=down, scale=alt.Scale(domain=down), title=None, axis=axes[1]),
             color=_shades(alt, unit, domain, both_ways=both_ways),
-            tooltip=["row:N", "column:N", alt.Tooltip("value:Q", title=unit, format=".3~g")],
         )
         .properties(width="container", height=max(60, size * len(row_labels)))
     )
@@ -101,11 +100,6 @@ def map_heat(
             y=alt.Y("y:Q", title=y_title, scale=ends[1], axis=alt.Axis(grid=False)),
             y2="y2:Q",
             color=_shades(alt, unit, domain or ((-most, most) if both_ways else (0.0, most)), both_ways=both_ways),
-            tooltip=[
-                alt.Tooltip("x:Q", title=x_title, format=".6~g"),
-                alt.Tooltip("y:Q", title=y_title, format=".6~g"),
-                alt.Tooltip("value:Q", title=unit, format=".3~g"),
-            ],
         )
         .properties(width="container", height=380)
     )

@@ -1,13 +1,9 @@
 """A report as one HTML file that fetches nothing, and the words that reports share.
 
-Style sheet, Vega and what draws the charts are inside. A content security policy names the two scripts by their hashes
-and allows nothing else, so that a column name could not run even if it were not escaped. The bytes depend on the page
-and the versions of the libraries only.
+Charts are drawn here, as SVG, so that the file needs no script. A content security policy allows none, so that a column
+name could not run even if it were not escaped. The bytes depend on the page and the versions of the libraries only.
 """
 
-import base64
-import functools
-import hashlib
 import itertools
 import json
 import re
@@ -67,11 +63,12 @@ class Chart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Text:
-    """Hold a paragraph, or a list."""
+    """Hold a paragraph, or a list; is_headline: it grades the table, and is set large."""
 
     words: str
     points: tuple[str, ...] = ()
     is_warning: bool = False
+    is_headline: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +112,48 @@ class Page:
 NOTICE: Final = "internal - do not publish"  # on every screen and every printed page of an internal report
 Kind = Literal["releasable", "internal"]
 
-_BUNDLED: Final = "globalThis.lapwingEmbed = vegaEmbed;"
+_WIDTH: Final = 440  # of a chart in pixels: two stand side by side on paper, one on a phone
+_CONFIG: Final = {
+    "aria": False,  # the element around a chart says what it shows
+    "background": "transparent",
+    "font": "Liberation Sans",  # inside vl-convert; as wide as Arial and Helvetica
+    "padding": {"left": 8, "right": 14, "top": 4, "bottom": 4},
+    "autosize": {"type": "fit-x", "contains": "padding"},
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": "var(--soft)",
+        "titleColor": "var(--soft)",
+        "domainColor": "var(--line)",
+        "tickColor": "var(--line)",
+        "gridColor": "var(--grid)",
+        "labelFontSize": 11.5,
+        "titleFontSize": 11.5,
+        "titleFontWeight": "normal",
+        "titlePadding": 8,
+        "labelSeparation": 5,
+        "labelLimit": 160,
+    },
+    "legend": {
+        "labelColor": "var(--ink)",
+        "titleColor": "var(--soft)",
+        "labelFontSize": 12,
+        "titleFontSize": 11.5,
+        "titleFontWeight": "normal",
+        "symbolType": "square",
+        "symbolStrokeWidth": 0,
+        "labelLimit": 380,
+        "offset": 8,
+    },
+    "scale": {"bandPaddingInner": 0.12, "bandPaddingOuter": 0.06, "rectBandPaddingInner": 0.04},
+    "bar": {"discreteBandSize": {"band": 0.9}},
+}
+
+
+_TAG: Final = re.compile("<[^>]*>")  # texts of a drawing hold neither sign
+_NEEDLESS: Final = re.compile(
+    r' (?:role|aria-\w+|pointer-events|font-family|opacity)="(?:graphics-\w+|none|true|1|[\w ]+ (?:Sans|container))"'
+    '|<path class="foreground"[^>]*/>'
+)
 
 
 def _missing(library: str | None) -> str:
@@ -124,18 +162,17 @@ def _missing(library: str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """A chart, its place on the page, and its specification as text that may stand inside a script element."""
+    """A chart, its place on the page, and its drawing."""
 
     chart: Chart
     place: int
-    spec: str
-    height: int
+    svg: str
 
 
 def render(page: Releasable[Page] | Internal[Page]) -> str:
     """Return a report as one HTML file; an internal one says so on every screen and every printed page.
 
-    Same page, same libraries, same text. About 1 MB of it is Vega; making that takes 2 seconds, once in a process.
+    Same page, same libraries, same text. Vega draws some ten charts a second, inside this process.
 
     >>> words = Section(key="words", title="Words", parts=(Text(words="<b>"),))
     >>> html = render(Internal(Page(title="A & B", sections=(words,))))
@@ -144,7 +181,6 @@ def render(page: Releasable[Page] | Internal[Page]) -> str:
     """
     kind: Kind = "internal" if isinstance(page, Internal) else "releasable"
     environment = _environment()
-    vega, script = _vega(), _escaped_script(environment.loader.get_source(environment, "page.js")[0])
     return str(
         environment.get_template("page.html").render(
             page=page.value,
@@ -152,9 +188,7 @@ def render(page: Releasable[Page] | Internal[Page]) -> str:
             kind=kind,
             notice=NOTICE,
             sections=_arranged(page.value),
-            policy=_policy(vega, script),
             style=_safe(environment.get_template("page.css").render(kind=kind, notice=NOTICE)),
-            scripts=[_safe(vega), _safe(script)],
         )
     )
 
@@ -193,13 +227,14 @@ def _runs(parts: Sequence[Part], numbers: "itertools.count[int]") -> Iterator[di
 
 
 def _drawn(chart: Chart, place: int) -> _Drawn:
-    """Return a chart as the template needs it."""
-    spec = {key: value for key, value in chart.spec.items() if key != "$schema"}  # the page knows its own Vega
-    text = json.dumps(_cleaned(spec), allow_nan=False, separators=(",", ":"))
-    for sign in "<>&":  # none of them may end the script element, or begin another
-        text = text.replace(sign, f"\\u{ord(sign):04x}")
-    height = spec.get("height")
-    return _Drawn(chart, place, _safe(text), int(height) + 60 if isinstance(height, int | float) else 260)
+    """Return a chart with its drawing, whose texts Vega escapes."""
+    try:
+        import vl_convert  # noqa: PLC0415
+    except ImportError:
+        raise LapwingError(_missing("vl-convert-python"), code="LW701") from None
+    spec = json.dumps(_cleaned({**chart.spec, "width": _WIDTH}), allow_nan=False)
+    svg = vl_convert.vegalite_to_svg(spec, config=_CONFIG)
+    return _Drawn(chart, place, _safe(_TAG.sub(lambda tag: _NEEDLESS.sub("", tag[0]), svg)))
 
 
 def _cleaned(value: Any) -> Any:  # noqa: ANN401
@@ -245,31 +280,6 @@ def _safe(text: str) -> Any:  # noqa: ANN401
     import markupsafe  # noqa: PLC0415 - jinja2 needs it
 
     return markupsafe.Markup(text)  # noqa: S704
-
-
-@functools.cache
-def _vega() -> str:
-    """Return Vega, Vega-Lite and Vega-Embed as one module that needs no network."""
-    try:
-        import vl_convert  # noqa: PLC0415
-    except ImportError:
-        raise LapwingError(_missing("vl-convert-python"), code="LW701") from None
-    return _escaped_script(str(vl_convert.javascript_bundle(_BUNDLED)))
-
-
-def _escaped_script(text: str) -> str:
-    r"""Return a script that its element cannot end on: a `<` before `/script` or `!--` may stand in strings only."""
-    return re.sub(r"<(?=/script|!--)", r"\\x3c", text, flags=re.IGNORECASE)
-
-
-def _policy(*scripts: str) -> str:
-    """Return what the page may do: run these scripts, and nothing else."""
-    digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii") for text in scripts]
-    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
-    return (
-        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
 
 
 NAME_LETTERS: Final = 60  # of a column's name or a label in a sentence or a table

@@ -8,11 +8,11 @@ import numpy as np
 
 from lapwing.judge.associations import Associations
 from lapwing.judge.findings import Findings, placed_figures
-from lapwing.judge.glance import APART, PART, SEVERAL, standing
 from lapwing.judge.metrics import BOOTSTRAP, INDEPENDENT, SYNTHETIC
 from lapwing.judge.overlays import MapOverlay
 from lapwing.judge.report.heat_maps import heat_map, map_heat
 from lapwing.judge.report.page import Chart, Part, Section, Table, Text, clipped, crossed, percent
+from lapwing.judge.standing import APART, PART, SEVERAL, standing
 from lapwing.judge.tables.variation import Variation
 
 WORST: Final = 10  # tables named of each number of columns

@@ -3,7 +3,6 @@
 Released numbers only: nothing here has a way to the rows.
 """
 
-import itertools
 import json
 import math
 import statistics
@@ -26,12 +25,14 @@ from lapwing.judge.report.promise import (
     small_text,
 )
 from lapwing.judge.report.released_columns import ReleasedColumn, ReleasedMap, column_parts
+from lapwing.judge.report.released_pairs import ReleasedPairs, counted_pairs, pairs_section
 from lapwing.judge.tables.public_tables import NoisyVariation
 from lapwing.kernel.questions.questions import Answer
 from lapwing.model.accuracy import Accuracy
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.cost_lines import counted_lines
 from lapwing.model.certificate.promise import uncovered_warnings, unit_field
+from lapwing.model.certificate.verdict import verdict_lines
 from lapwing.model.model import ReleasedModel
 from lapwing.schema.schemas import Schema
 
@@ -50,18 +51,20 @@ def released_sections(
     did: str,
     columns: Sequence[ReleasedColumn] = (),
     maps: Sequence[ReleasedMap] = (),
+    pairs: ReleasedPairs | None = None,
 ) -> tuple[Section, ...]:
     """Return all sections of a releasable report; the first one is enough for a first look.
 
     did: what the mechanism does, in plain words.
     """
     return (
-        _short(schema, model, certificate, accuracy, did),
+        _short(schema, model, certificate, accuracy, did=did),
         promise_section(certificate),
         cost_section(certificate),
         assumed_section(schema, certificate),
         *declared_sections(schema, certificate),
         accuracy_section(accuracy),
+        *(() if pairs is None else (pairs_section(pairs, certificate, len(schema.columns)),)),
         Section(
             key="columns",
             title="What the model says, column by column",
@@ -72,7 +75,7 @@ def released_sections(
     )
 
 
-def _short(schema: Schema, model: ReleasedModel, certificate: Certificate, accuracy: Accuracy, did: str) -> Section:
+def _short(schema: Schema, model: ReleasedModel, certificate: Certificate, accuracy: Accuracy, *, did: str) -> Section:
     """Return what everybody should know."""
     what, question = protected(certificate)
     within = "" if certificate.rows_within is None else f", ± {certificate.rows_within:,.0f} in 95 % of releases"
@@ -115,7 +118,9 @@ def _short(schema: Schema, model: ReleasedModel, certificate: Certificate, accur
         "Not made for: statements about single people, rare combinations, or decisions that hang on small differences.",
         "Before a figure counts, look up below how far it may be off.",
     )
-    parts: list[Part] = [Facts(facts=tuple(facts)), Text(words=words, points=points)]
+    headline, *rest = verdict_lines(certificate.verdict)
+    parts: list[Part] = [Text(words=headline, is_headline=True), *(Text(words=each) for each in rest)]
+    parts += [Facts(facts=tuple(facts)), Text(words=words, points=points)]
     parts += [
         Text(words=sentence(warning), is_warning=True) for warning in dict.fromkeys((*uncovered, *certificate.warnings))
     ]
@@ -126,13 +131,9 @@ def _short(schema: Schema, model: ReleasedModel, certificate: Certificate, accur
 
 def _guessed(schema: Schema, certificate: Certificate) -> list[str]:
     """Say how many pairs of columns nobody counted, where there are any."""
-    columns, pairs = len(schema.columns), set[tuple[str, str]]()
-    for line in certificate.lines:
-        if line.noise is not None and 2 <= len(line.columns) < columns:
-            pairs.update(itertools.combinations(sorted(line.columns), 2))
-    everything = any(line.noise is not None and len(line.columns) == columns for line in certificate.lines)
-    possible = math.comb(columns, 2)
-    if everything or len(pairs) >= possible:
+    pairs = counted_pairs(certificate, [field.name for field in schema.columns])
+    possible = math.comb(len(schema.columns), 2)
+    if len(pairs) >= possible:
         return []
     counted = f"{len(pairs):,} of {possible:,} pairs of columns were counted together"
     return [f"{counted}; how the others hang together is the model's guess."]
@@ -229,8 +230,7 @@ def bought_sections(
     chart = interval_dots(
         names,
         [each.mean for each in variations],
-        [each.lower for each in variations],
-        [each.upper for each in variations],
+        ([each.lower for each in variations], [each.upper for each in variations]),
         title="How far the synthetic table is from the real one",
         meaning=meaning,
         unit="mean total variation",

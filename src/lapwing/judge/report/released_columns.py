@@ -26,7 +26,7 @@ from lapwing.schema.values import label, labels
 MOST_COLUMNS: Final = 100  # columns that are drawn
 _ROUNDING: Final = 1e-6
 _FULLEST: Final = 0.98  # of the cells with rows: the others have the darkest shade
-_LEAST: Final = 0.5  # expected rows
+LEAST: Final = 0.5  # expected rows: a cell with fewer is empty
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +146,7 @@ def _figures(column: ReleasedColumn) -> Table:
 
 def _map_chart(found: ReleasedMap) -> Chart:
     """Return a map; the fullest cells share the darkest shade, so that the others can be told apart."""
-    rows = np.where(found.rows < _LEAST, 0.0, found.rows)
+    rows = np.where(found.rows < LEAST, 0.0, found.rows)
     return map_heat(
         rows,
         found.x_edges.tolist(),
@@ -241,19 +241,26 @@ def _column(model: ReleasedModel, field: Field, noisy: Sequence[Answer], public_
     )
 
 
-def _listed(model: ReleasedModel, field: Field) -> _Shown:
-    """Return categories by falling number of rows, those beyond the 20th together."""
+def most_frequent(model: ReleasedModel, field: Field, most: int) -> tuple[Grouping, np.ndarray]:
+    """Return so many categories by themselves and the others together, and their order by falling number of rows."""
     domain = field.domain
     every = identity(domain)
     counts = marginal(model, [field.name], [every])[: domain.values]
     order = np.argsort(-counts, kind="stable")
-    if domain.values <= _LISTED + 1:
-        texts = labels(every, field)
-        return _Shown(every, texts, texts, order.tolist(), [])
-    table = np.full(domain.values, _LISTED)
-    table[order[:_LISTED]] = np.arange(_LISTED)
-    grouping = lookup(domain, table)
+    if domain.values <= most + 1:
+        return every, order
+    table = np.full(domain.values, most)
+    table[order[:most]] = np.arange(most)
+    return lookup(domain, table), order
+
+
+def _listed(model: ReleasedModel, field: Field) -> _Shown:
+    """Return categories by falling number of rows, those beyond the 20th together."""
+    domain = field.domain
+    grouping, order = most_frequent(model, field, _LISTED)
     texts = labels(grouping, field)
+    if domain.values <= _LISTED + 1:
+        return _Shown(grouping, texts, texts, order.tolist(), [])
     texts[_LISTED] = f"{domain.values - _LISTED:,} others"
     return _Shown(grouping, texts, texts, list(range(_LISTED + 1)), [], no_interval=_LISTED)
 
@@ -268,7 +275,7 @@ def _runs(model: ReleasedModel, field: Field, measured: Grouping | None) -> _Sho
     counted = _counted(model, field, measured)
     if counted is not None:
         return counted
-    bars = choose_bars(field, _codes(model, field, measured))
+    bars = choose_bars(field, model_codes(model, field, measured))
     grouping = cut(domain, bars.cuts)
     texts = [*bars.labels, *labels(grouping, field)[grouping.regular :]]
     return _Shown(grouping, texts, list(bars.starts), list(range(grouping.regular)), [], has_intervals=False)
@@ -315,7 +322,7 @@ def _frequent(model: ReleasedModel, field: Field, measured: Grouping) -> tuple[l
     is_frequent = (stops == starts + 1) & (counts >= FREQUENT * max(counts.sum(), 1e-300))
     if field.type in ("date", "datetime"):
         is_frequent[:] = False
-    codes = _codes(model, field, measured)
+    codes = model_codes(model, field, measured)
     spread = np.bincount(np.unique(codes[~np.isin(codes, starts[is_frequent])], return_inverse=True)[1])
     return starts[is_frequent].tolist(), spread
 
@@ -327,7 +334,7 @@ def _starts(field: Field, grouping: Grouping) -> list[str]:
     return [_start(field, int(code)) for code in grouping.pieces()[0][: grouping.regular]]
 
 
-def _codes(model: ReleasedModel, field: Field, measured: Grouping | None) -> np.ndarray:
+def model_codes(model: ReleasedModel, field: Field, measured: Grouping | None) -> np.ndarray:
     """Return codes that stand for the released law: its quantiles, spread evenly inside fine groups."""
     domain = field.domain
     fine = evenly(domain, _FINE)
@@ -366,7 +373,7 @@ def _map(model: ReleasedModel, fields: Sequence[Field]) -> ReleasedMap | None:
     """Return where the model expects rows by two coordinates; None where it says nothing about them."""
     edges = []
     for field in fields:
-        codes = _codes(model, field, None)
+        codes = model_codes(model, field, None)
         if not len(codes):
             return None
         edges.append(equal_cells(codes, _GRID))

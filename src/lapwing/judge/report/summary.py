@@ -6,11 +6,12 @@ from typing import Final
 from lapwing.judge.columns import error_sizes
 from lapwing.judge.disclosure.disclosure import Risk
 from lapwing.judge.findings import Findings
-from lapwing.judge.glance import glance, glance_table
+from lapwing.judge.glance import glance
 from lapwing.judge.metrics import BOOTSTRAP, INDEPENDENT, SYNTHETIC
 from lapwing.judge.prediction.downstream import Downstream
 from lapwing.judge.report.page import aligned, clipped
 from lapwing.judge.report.tables import weighted_lines
+from lapwing.judge.standing import glance_table
 from lapwing.schema.scalars import visible
 
 _EXPLAINED = (

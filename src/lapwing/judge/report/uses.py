@@ -1,6 +1,5 @@
 """The internal report's sections on use and misuse: prediction, groups of rows, and attacks as sanity checks."""
 
-from collections.abc import Mapping, Sequence
 from typing import Final
 
 from lapwing.judge.disclosure.disclosure import Disclosure, Risk
@@ -8,17 +7,8 @@ from lapwing.judge.disclosure.nearest_rows import ClosestDistances
 from lapwing.judge.findings import Findings
 from lapwing.judge.prediction.downstream import Downstream
 from lapwing.judge.prediction.subgroups import SubgroupAccuracy
-from lapwing.judge.report.charts import (
-    Figures,
-    altair,
-    distinct,
-    interval_dots,
-    number,
-    plain_spec,
-    series_colours,
-    shown,
-)
-from lapwing.judge.report.page import Chart, Part, Section, Table, Text, clipped, counted, percent
+from lapwing.judge.report.charts import interval_dots
+from lapwing.judge.report.page import Part, Section, Table, Text, clipped, counted, percent
 
 GROUPS: Final = 100  # groups in the table, the worst first
 
@@ -42,19 +32,16 @@ def prediction_section(found: Findings) -> Section:
     drawn = [line for line in lines if line[1] is not None or line[2] is not None]
     parts: list[Part] = [Text(words=words)]
     if drawn:
-        series: dict[str, list[float | None]] = {
-            "synthetic": [line[1] for line in drawn],
-            "real": [line[2] for line in drawn],
-            "majority class": [area.floor for _ in drawn],
-        }
-        least = min(value for values in series.values() for value in values if value is not None)
+        own, ceilings = [line[1] for line in drawn], [line[2] for line in drawn]
+        least = min(value for value in (area.floor, *own, *ceilings) if value is not None)
         parts.append(
-            _dots(
+            interval_dots(
                 [line[0] for line in drawn],
-                series,
+                own,
                 title=f"Classifiers of {clipped(area.target)}",
                 meaning=_lost(area, drawn),
                 unit="AUC on real test rows",
+                marks={"real": ceilings, "majority class": [area.floor for _ in drawn]},
                 ends=(min(0.45, least - 0.02), 1.0),
             )
         )
@@ -200,8 +187,7 @@ def _risks(seen: Disclosure) -> list[Part]:
     chart = interval_dots(
         [risk.title for risk in risks],
         [risk.rate for risk in risks],
-        [risk.lower for risk in risks],
-        [risk.upper for risk in risks],
+        ([risk.lower for risk in risks], [risk.upper for risk in risks]),
         title="How often attacks succeed, with 95 % intervals",
         meaning=_alarm(risks),
         unit="share of attacks",
@@ -223,7 +209,7 @@ def _risks(seen: Disclosure) -> list[Part]:
     if seen.has_holdout:
         heading = (*heading, "on held-out rows", "learned beyond them, 95 % interval")
     held = "" if seen.has_holdout else _NO_HOLDOUT
-    parts: list[Part] = [chart]
+    parts: list[Part] = [*_singled(risks), chart]
     parts.append(
         Table(
             caption="Attacks: a sanity check, not a proof. Coloured: a reason to look closer",
@@ -236,6 +222,24 @@ def _risks(seen: Disclosure) -> list[Part]:
     if seen.distances.holdout is not None:
         parts.append(_closest(seen.distances))
     return [*parts, Text(words=f"{seen.rows:,} real rows took part.{held}", points=seen.notes)]
+
+
+_SINGLED: Final = "singling_out"
+
+
+def _singled(risks: tuple[Risk, ...]) -> list[Part]:
+    """Say what singling out means beside what strangers would show, in a sentence for each kind."""
+    points = []
+    for risk in risks:
+        if risk.key.startswith(_SINGLED) and risk.baseline is not None:
+            more = "more often than strangers' rows do" if _beats_baseline(risk) else "no more often than chance"
+            points.append(
+                f"{risk.title}: {percent(risk.rate)} of the descriptions that fit one synthetic row fit exactly one "
+                f"real person, and so do {percent(risk.baseline)} of those that fit one row of a table of strangers: "
+                f"the synthetic rows point at people {more}."
+            )
+    words = "A description may fit one person by chance. Strangers' rows tell how often:"
+    return [Text(words=words, points=tuple(points))] if points else []
 
 
 def _excess(risk: Risk) -> str:
@@ -266,13 +270,15 @@ def _closest(found: ClosestDistances) -> Table:
 def _is_alarming(risk: Risk) -> bool:
     """Return whether an attack clearly succeeds more often than it should.
 
-    Without held-out rows only exact copies can be judged: that guesses beat those without the synthetic rows says that
-    columns are related, which is what a synthetic table is for.
+    Without held-out rows guesses cannot be judged: that they beat those without the synthetic rows says that columns
+    are related, which is what a synthetic table is for.
     """
+    if (risk.key == "exact_copies" or risk.key.startswith(_SINGLED)) and _beats_baseline(risk):
+        return True
     if risk.control is not None:
         interval = risk.control_interval
         return risk.lower > (risk.control if interval is None else interval[1])
-    return risk.key == "exact_copies" and _beats_baseline(risk)
+    return False
 
 
 def _beats_baseline(risk: Risk) -> bool:
@@ -294,46 +300,3 @@ def _alarm(risks: tuple[Risk, ...]) -> str:
             "about these people or about anybody, only held-out rows tell."
         )
     return f"None of {len(risks)} attacks stands out; that is a sanity check, not a proof."
-
-
-def _dots(
-    labels: Sequence[str],
-    series: Mapping[str, Figures],
-    *,
-    title: str,
-    meaning: str,
-    unit: str,
-    ends: tuple[float, float],
-) -> Chart:
-    """Return several dots a line, each series with a colour and a shape."""
-    alt = altair()
-    names = distinct(labels)
-    lines = [
-        {"label": label, "series": name, "value": number(value)}
-        for name, values in series.items()
-        for label, value in zip(names, values, strict=True)
-        if number(value) is not None
-    ]
-    scale = alt.Scale(domain=list(ends), nice=False, clamp=True)
-    shapes = alt.Scale(domain=list(series), range=["circle", "diamond", "triangle-up", "square"][: len(series)])
-    colours = alt.Scale(domain=list(series), range=list(series_colours(series).values()))
-    axis = alt.Axis(ticks=False, domain=False, grid=True)
-    chart = (
-        alt.Chart(alt.Data(values=lines))
-        .mark_point(filled=True, opacity=1, size=80)
-        .encode(
-            x=alt.X("value:Q", title=unit, scale=scale, axis=alt.Axis(format="~g", tickCount=6)),
-            y=alt.Y("label:N", sort=None, scale=alt.Scale(domain=names), title=None, axis=axis),
-            color=alt.Color("series:N", title=None, scale=colours, legend=alt.Legend(orient="top")),
-            shape=alt.Shape("series:N", title=None, scale=shapes),
-            tooltip=["label:N", "series:N", alt.Tooltip("value:Q", format=".4~g")],
-        )
-        .properties(width="container", height=max(60, 20 * len(names)))
-    )
-    table = Table(
-        caption=title,
-        heading=("", *series),
-        lines=tuple((label, *map(shown, values)) for label, *values in zip(labels, *series.values(), strict=True)),
-        numbers=tuple(range(1, 1 + len(series))),
-    )
-    return Chart(title=title, meaning=meaning, spec=plain_spec(chart), figures=table)

@@ -28,6 +28,8 @@ GOOD_PLACE, FAIR_PLACE, WEAK_PLACE = 0.1, 1 / 3, 0.9
 """The same as a place from fresh rows (0) to independent columns (1), where these are `APART` times as far."""
 
 APART = 3.0
+CAUTION = 1.2
+"""Grades are of an error so many times as large as is expected, so that few of them are too good."""
 
 
 def expected_error(terms: Terms, noise: float = 1.0) -> float:
@@ -48,7 +50,9 @@ def graded(terms: Terms, noise: float = 1.0, *, is_learnt: bool = True) -> Grade
     error = expected_error(terms, noise)
     # Dependence that was not measured may be there: independent columns are further from the real ones by so much.
     fresh, independent = min(1.0, terms.fresh), min(1.0, math.hypot(terms.independent, terms.unmeasured))
-    word = placed(terms.ways, error, fresh, independent) if is_learnt or terms.ways == 1 else WORDS[-1]
+    word = (
+        placed(terms.ways, min(1.0, CAUTION * error), fresh, independent) if is_learnt or terms.ways == 1 else WORDS[-1]
+    )
     return Grade(ways=terms.ways, word=word, error=error, fresh=fresh, independent=independent)
 
 

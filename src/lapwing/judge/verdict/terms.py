@@ -86,7 +86,7 @@ def terms_of(
                 tables=noise,
                 finer=finer,
                 unmeasured=unmeasured,
-                fresh=again / math.sqrt(2),
+                fresh=again / math.sqrt(2) * released.drawn.as_whole,
                 independent=independent,
             )
         )
@@ -144,6 +144,11 @@ class _Drawn:
         one, other = (population_codes(model, schema, self.size, rng) for _ in range(2))
         shuffled = {name: column[rng.permutation(self.size)] for name, column in other.items()}
         self.rows: tuple[Codes, ...] = (one, other, shuffled)
+
+    @property
+    def as_whole(self) -> float:
+        """How much nearer to the model rows would be if as many were drawn as it stands for."""
+        return math.sqrt(self.size / max(self.total, self.size))
 
     def distances(self, columns: Sequence[str], groupings: Sequence[Grouping]) -> tuple[float, float]:
         """Return how far the first rows are from the second, and from the shuffled ones."""
