@@ -14,6 +14,7 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw, Sensitivity
 from lapwing.kernel.plain import rational_text
 from lapwing.model.certificate.certificate import Certificate, CostLine, LedgerEntry, Statement
+from lapwing.model.certificate.verdict import NO_VERDICT
 
 
 def _line(cost: Budget, **changes: Any) -> CostLine:
@@ -170,6 +171,7 @@ def test_the_text_says_what_is_protected_at_which_cost_and_what_was_assumed():
         "Cost: epsilon 1 for 3 noisy tables, pure differential privacy.",
         "Bounds and categories taken as given: f0, f1, f2, f3, f4, f5, f6, f7, f8, f9.",
         "The model stands for 48842 rows, a noisy number.",
+        NO_VERDICT,
         "Recorded in no ledger.",
     ]
 

@@ -17,6 +17,7 @@ from lapwing.judge.report.released_columns import released_columns, released_map
 from lapwing.mechanisms.registry import registration_named
 from lapwing.model.accuracy import Accuracy
 from lapwing.model.certificate.issued import Issued
+from lapwing.model.certificate.verdict import NO_VERDICT, Grade, Verdict
 from lapwing.release.release import Release
 from lapwing.schema.schemas import Schema
 from lapwing.version import install_command
@@ -364,11 +365,17 @@ def test_the_page_lists_rules_public_tables_and_the_survey_weight(tmp_path):
 
 
 def test_a_verdict_is_the_first_line_and_set_large(adult):
-    first, *_ = released_sections(
-        adult.schema, adult.model, adult.certificate, adult.noisy, NOTHING, did="", verdict="Pairs: weak."
+    grade = Grade(ways=2, word="weak", error=0.2, fresh=0.01, independent=0.3)
+    verdict = Verdict(grades=(grade,), learnt=3, pairs=91, not_for=("weak relations",))
+    graded = replace(adult.certificate, verdict=verdict)
+    first, *_ = released_sections(adult.schema, adult.model, graded, adult.noisy, NOTHING, did="")
+    without, *_ = released_sections(
+        adult.schema, adult.model, replace(graded, verdict=None), adult.noisy, NOTHING, did=""
     )
 
-    assert first.parts[0] == Text(words="Pairs: weak.", is_headline=True)
+    assert first.parts[0] == Text(words=verdict.line, is_headline=True)
+    assert first.parts[1] == Text(words="Do not use for: weak relations.")
+    assert without.parts[0] == Text(words=NO_VERDICT, is_headline=True)
 
 
 def test_a_report_is_called_by_the_data_set_or_else_by_the_file(adult, tmp_path):
