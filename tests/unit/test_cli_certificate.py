@@ -1,5 +1,6 @@
 """`lapwing certificate`: what stands on a certificate, and whether the files beside it are those that it names."""
 
+import hashlib
 import json
 import shutil
 import subprocess
@@ -70,10 +71,12 @@ def test_the_short_form_has_fourteen_lines_at_most_and_says_what_a_signer_asks(p
     assert f", Python {issued.python}.\n" in said
     assert "\nPromise: epsilon 2 protects whether any one row is in the table" in said
     assert "\nNot protected: what bounds and lists of age, sex, day say.\n" in said
-    assert "\nAttack: whoever has only this release" in said
+    assert "\nAttack: whoever knows all other rows" in said
     assert f"\nFile: out.csv, {rows} rows, SHA-256 {issued.files[0].sha256[:12]}.\n" in said
     assert "\nPrepared by: Ada. Approved by: the board.\n" in said
-    assert said.endswith("\nRecorded in no ledger. 2 warnings; --details says all.\n")
+    assert said.endswith(
+        "\nRecorded in no ledger, so nothing adds it up with other releases. 2 warnings; --details says all.\n"
+    )
 
 
 def test_details_are_all_sentences(place):
@@ -98,6 +101,7 @@ def test_files_schema_and_signature_are_checked(place):
 
     assert said.out.splitlines() == [
         f"2 of 2 files are those that were written with {CERTIFICATE}",
+        f"SHA-256 of {CERTIFICATE}: {hashlib.sha256(Path(CERTIFICATE).read_bytes()).hexdigest()}",
         "s.json is its schema",
         "signed by ada.pub",
     ]

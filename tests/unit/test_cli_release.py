@@ -57,7 +57,7 @@ def test_the_summary_says_what_was_spent_where_the_files_are_and_what_is_missing
         assert said.err.count(part) == 1, part
 
 
-def test_four_lines_say_what_matters_and_details_say_the_rest(place):
+def test_six_lines_say_what_matters_and_details_say_the_rest(place):
     init_ledger()
     lapwing("schema", "check", "s.json", "data.parquet")
     command = ["--mechanism", "independent", "--ledger", "budget.db", "--model", "m.lapwing"]
@@ -66,7 +66,9 @@ def test_four_lines_say_what_matters_and_details_say_the_rest(place):
 
     lines = [line.removeprefix("lapwing: ") for line in short.err.splitlines()]
     warnings = [line for line in lines if line.startswith("Warning: ")]
-    assert [line.split()[0] for line in lines if line not in warnings] == ["Protected:", "Cost:", "Recorded", "rows:"]
+    assert [line.split()[0] for line in lines if line not in warnings] == [
+        *("Protected:", "Cost:", "Verdict:", "Do", "Recorded", "rows:")
+    ]
     assert lines[-1] == "rows: out.csv, model: m.lapwing, certificate: out.csv.certificate.json"
     assert "The model stands for" not in short.err
     told = json.loads(Path("out.csv.certificate.json").read_text())

@@ -111,7 +111,7 @@ def test_small_cells_are_told_by_kind_of_table():
 
 def test_the_sentences_stand_with_the_details_of_a_certificate():
     said = words_of(certificate(epsilon=1))
-    assert said[0].startswith("Attack: whoever has only this release")
+    assert said[0].startswith("Attack: whoever knows all other rows")
     assert said[2].startswith("Gaussian: ")
     assert "1.233." in said[2]
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from lapwing.errors import ParameterError
+from lapwing.errors import LapwingError, ParameterError
 from lapwing.judge.verdict.expected import graded
 from lapwing.judge.verdict.terms import Terms as Parts
 from lapwing.judge.verdict.terms import learnt_pairs, terms_of
@@ -13,10 +13,10 @@ from lapwing.kernel.budget.budget import read_request
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.terms import Terms
+from lapwing.mechanisms.registry import is_known
 from lapwing.model.certificate.cost_lines import ChosenTable
 from lapwing.model.certificate.verdict import WAYS, WORDS, Grade, Verdict
 from lapwing.model.model import ReleasedModel
-from lapwing.model.planned import Planned
 from lapwing.runs.generators import generator
 from lapwing.runs.plan.planning import planned
 from lapwing.runs.settings import Settings
@@ -62,7 +62,7 @@ def _better(settings: Settings, terms: Terms, parts: Sequence[Parts], grades: Se
             break
         share = float(budget.amount / asked.request.budget.amount)
         noise = share if budget.notion == "pure" else math.sqrt(share)
-        there = graded(part, noise, is_learnt=learnt > 0 or _asks_pairs(planned(asked, terms)))
+        there = graded(part, noise, is_learnt=learnt > 0 or _asks_pairs(asked, terms))
         if WORDS.index(there.word) < WORDS.index(grade.word):
             request = asked.request
             amount = (
@@ -72,9 +72,18 @@ def _better(settings: Settings, terms: Terms, parts: Sequence[Parts], grades: Se
     return f"No budget up to {float(_STEPS[-1]):.0f} times as large would make {WAYS[ways]} better"
 
 
-def _asks_pairs(plan: Planned) -> bool:
-    """Return whether a release would count two columns together."""
-    return any(isinstance(each, ChosenTable) or len(each.columns) > 1 for each in plan.questions)
+def _asks_pairs(settings: Settings, terms: Terms) -> bool:
+    """Return whether a release would count two columns together, by its plan; not of a mechanism of somebody else's.
+
+    The release is paid for here, so that a plan which is refused ends nothing.
+    """
+    if not is_known(settings.mechanism):
+        return False
+    try:
+        questions = planned(settings, terms).questions
+    except LapwingError:
+        return False
+    return any(isinstance(each, ChosenTable) or len(each.columns) > 1 for each in questions)
 
 
 def _more(settings: Settings, times: Fraction) -> Settings | None:
@@ -99,7 +108,8 @@ def _not_for(settings: Settings, answers: Sequence[Answer], grades: Sequence[Gra
         answer.noise.sd for answer in answers if isinstance(answer, NoisyCounts) and len(answer.question.columns) == 1
     ]
     if noise and word[1] != "none":
-        found.append(f"values with fewer than about {math.ceil(_LEAST_SEEN * max(noise)):,} rows")
+        least = math.ceil(_LEAST_SEEN * max(noise))
+        found.append(f"shares of values with fewer than about {least:,} rows, which are mostly noise")
     if word[1] in ("weak", "none"):
         found.append("shares of single values")
     pairs = math.comb(len(settings.schema.columns), 2)

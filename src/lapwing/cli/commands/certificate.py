@@ -1,5 +1,6 @@
 """`lapwing certificate`: what stands on the certificate of a release, as lines, paper and entry; files, signatures."""
 
+import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -55,6 +56,7 @@ def verify(
     if faults:
         raise DataError("; ".join(faults), code="LW622")
     print(f"{len(issued.files)} of {len(issued.files)} files are those that were written with {file}")
+    print(f"SHA-256 of {file}: {hashlib.sha256(content).hexdigest()}")
     if schema is not None:
         print(f"{schema} is its schema")
     if signer is not None:

@@ -130,5 +130,7 @@ def attack_line(total: Budget, delta: Fraction, relation: Relation, privacy_unit
     what = (
         f"finds out that {unit} is in the table" if relation == "add-remove" else f"tells two versions of {unit} apart"
     )
-    found = [f"{most_found(total, each, delta):.1%} at {each:.0%} false alarms" for each in FALSE_ALARMS]
-    return f"Attack: whoever has only this release, and all other rows, {what} in at most {' or '.join(found)}."
+    found = [f"{most_found(total, each, delta):.1%} of cases at {each:.0%} false alarms" for each in FALSE_ALARMS]
+    without = " and ".join(f"{each:.0%}" for each in FALSE_ALARMS)
+    most = " or ".join(found)
+    return f"Attack: whoever knows all other rows {what} in at most {most}; without the release in {without}."

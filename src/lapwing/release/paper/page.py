@@ -20,7 +20,7 @@ _TRIES: Final = ((10, 400), (9, 400), (8, 400), (7, 300), (6, 200), (6, 60))
 
 _FILES: Final = 8
 _WARNINGS: Final = 4
-_FALSE_ALARMS: Final = (0.001, 0.01, 0.05, 0.1)
+_FALSE_ALARMS: Final = (0.001, 0.05, 0.25, 0.5)
 _GREY, _BLACK = 110, 0
 _MARGIN, _LABEL, _WIDTH, _MM_PER_POINT = 18.0, 32.0, 174.0, 0.3528
 
@@ -59,15 +59,19 @@ def _facts(sheet: Sheet, certificate: Beside) -> Iterator[_Fact]:
     yield "Release", _upper(sheet.title)
     yield "Made", sheet.made
     yield "Promise", _upper(f"{sheet.price} protects {sheet.protected}")
-    if sheet.assumed_fields:
-        yield "Not protected", f"What bounds and lists of {', '.join(sheet.assumed_fields)} say."
+    assumed = ", ".join(sheet.assumed_fields)
+    yield (
+        "Not protected",
+        f"What bounds and lists of {assumed} say." if assumed else "No field was taken from the rows.",
+    )
     yield "Cost", _upper(sheet.cost)
     if sheet.together is not None:
         yield "With earlier ones", sheet.together
-    yield from (("Verdict", said.replace("Verdict: ", "")) for said in sheet.verdicts)
+    for place, said in enumerate(sheet.verdicts):
+        yield "" if place else "Verdict", said.replace("Verdict: ", "")
     yield "Attack", _upper(sheet.attack.removeprefix("Attack: "))
     odds = (f"{most_found(sheet.total, each, sheet.delta):.1%} at {each:.1%}" for each in _FALSE_ALARMS)
-    yield "Found at most", f"{', '.join(odds)} false alarms."
+    yield "Also", f"{', '.join(odds)} false alarms."
     yield from (("Warning", _upper(said)) for said in sheet.warnings[:_WARNINGS])
     if len(sheet.warnings) > _WARNINGS:
         yield "Warnings", f"{len(sheet.warnings) - _WARNINGS} more in the certificate."

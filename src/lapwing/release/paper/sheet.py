@@ -109,7 +109,13 @@ class Sheet:
     @property
     def recorded(self) -> str:
         """Where the release is recorded."""
-        return f"{_RECORDED}{self._line(_RECORDED)}"
+        where = f"{_RECORDED}{self._line(_RECORDED)}"
+        return where if self.is_recorded else f"{where[:-1]}, so nothing adds it up with other releases."
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether a ledger has it."""
+        return self.whole.ledger is not None
 
     @property
     def assumed_fields(self) -> tuple[str, ...]:
