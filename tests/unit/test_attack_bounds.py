@@ -48,7 +48,7 @@ def test_the_sentence_names_the_unit_and_the_relation():
     said = attack_line(Budget.pure(1), Fraction(0), "add-remove", "patient:3")
 
     assert (
-        "that a value of patient is in the table in at most 2.7% of cases at 1% false alarms or 27.2% of cases at 10%"
+        "that a value of patient is in the table in at most 2.8% of cases at 1% false alarms or 27.2% of cases at 10%"
         in said
     )
     assert "two versions of a row" in attack_line(Budget.pure(1), Fraction(0), "replace-one", "row")

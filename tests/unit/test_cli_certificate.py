@@ -71,7 +71,7 @@ def test_the_short_form_has_fourteen_lines_at_most_and_says_what_a_signer_asks(p
     assert f", Python {issued.python}.\n" in said
     assert "\nPromise: epsilon 2 protects whether any one row is in the table" in said
     assert "\nNot protected: what bounds and lists of age, sex, day say.\n" in said
-    assert "\nAttack: whoever knows all other rows" in said
+    assert "\nAttack: from this release alone, whoever knows all other rows" in said
     assert f"\nFile: out.csv, {rows} rows, SHA-256 {issued.files[0].sha256[:12]}.\n" in said
     assert "\nPrepared by: Ada. Approved by: the board.\n" in said
     assert said.endswith(
@@ -321,3 +321,37 @@ def test_linked_releases_are_checked_alike(tmp_path, monkeypatch):
     assert verified(*files[:2], certificate=certificate).error.startswith("m.lapwing: ")
     pl.read_parquet("p.parquet").reverse().write_parquet("p.parquet")
     assert verified(*files, certificate=certificate).error.startswith(f"p.parquet: {OTHER}")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("at", "2026-1-2T1:2:3Z"), ("at", "soon"), ("schema", "x")],
+)
+def test_a_certificate_that_lapwing_never_writes_is_refused_in_one_line(place, key, value):
+    told = json.loads(Path(CERTIFICATE).read_text())
+    Path(CERTIFICATE).write_text(json.dumps(told | {"issued": told["issued"] | {key: value}}))
+
+    found = lapwing("certificate", "show", CERTIFICATE)
+    assert found.status == 1
+    assert found.err.count("\n") == 1
+    assert "[LW602]" in found.err
+
+
+def test_amounts_of_a_size_that_no_release_has_are_refused(place):
+    told = json.loads(Path(CERTIFICATE).read_text())
+    huge = "9" * 1900
+    for line in told["costs"]:
+        line["cost"] = dict.fromkeys(line["cost"], "0") if isinstance(line["cost"], dict) else "0"
+    told["total"] = {key: huge if key in ("epsilon", "amount") else value for key, value in told["total"].items()}
+    Path(CERTIFICATE).write_text(json.dumps(told))
+
+    assert "[LW602]" in lapwing("certificate", "show", "--details", CERTIFICATE).err
+
+
+def test_names_of_files_clear_no_screen(place):
+    name = "\x1b[2J\n2 of 2 files.json"
+    Path(name).write_text("{}")
+
+    said = lapwing("certificate", "verify", name, "out.csv")
+    assert "\x1b" not in said.err
+    assert said.err.count("\n") == 1

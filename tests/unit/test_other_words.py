@@ -12,7 +12,7 @@ import lapwing as lw
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.conversions import epsilon_for, rho_for
 from lapwing.kernel.noise_law import NoiseLaw
-from lapwing.model.certificate.attack import RARE, gaussian_bound, most_found, trade_off
+from lapwing.model.certificate.attack import RARE, gaussian_bound, most_found, trade_off, up
 from lapwing.model.certificate.words import DELTAS, in_other_words, small_cells, tail
 
 SCHEMA = {"fields": [{"name": name, "type": "boolean"} for name in ("smoker", "insured", "urban")]}
@@ -67,6 +67,12 @@ def test_the_gaussian_bound_of_pure_promises_touches_them_where_both_errors_are_
         assert most_found(total, alarms) <= norm.cdf(norm.ppf(alarms) + mu) + 1e-12
 
 
+def test_the_gaussian_bound_of_a_promise_that_is_none_is_no_smaller_than_the_truth():
+    near, far = gaussian_bound(Budget.pure(599)), gaussian_bound(Budget.pure(1000))
+    assert near < far
+    assert far >= 2 * math.sqrt(2 * 1000 - math.log(2 * math.pi * 2000))
+
+
 def test_the_trade_off_rises_and_lists_of_texts_make_it_worse():
     curve = trade_off(Budget.zcdp("0.015"))
     worse = trade_off(Budget.zcdp("0.015"), Fraction(1, 100))
@@ -111,7 +117,7 @@ def test_small_cells_are_told_by_kind_of_table():
 
 def test_the_sentences_stand_with_the_details_of_a_certificate():
     said = words_of(certificate(epsilon=1))
-    assert said[0].startswith("Attack: whoever knows all other rows")
+    assert said[0].startswith("Attack: from this release alone, whoever knows all other rows")
     assert said[2].startswith("Gaussian: ")
     assert "1.233." in said[2]
 
@@ -132,4 +138,4 @@ def test_the_figures_of_the_page_for_agencies_are_those_of_the_accounting():
     for epsilon, pure, concentrated in attacks:
         rho = rho_for(Fraction(epsilon), Fraction(1, 10**9))
         for shown, total in ((pure, Budget.pure(epsilon)), (concentrated, Budget.zcdp(str(rho)))):
-            assert float(shown) == pytest.approx(100 * most_found(total, 0.01), rel=0.05)
+            assert float(shown) == float(up(most_found(total, 0.01)).removesuffix("%"))

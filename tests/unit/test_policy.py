@@ -361,6 +361,7 @@ def test_a_policy_asks_for_names_which_only_a_signed_release_has(place):
     before = kept(place)
 
     assert "(needsNames) wants approvedBy" in lapwing(*RELEASE, "--epsilon", "0.1", *BOOK, "--prepared-by", "Ada").error
+    assert "(needsNames) wants approvedBy" in lapwing(*RELEASE, "--epsilon", "0.1", *BOOK, "--approved-by", " ").error
     assert lapwing(*EVALUATE, "--epsilon", "0.1", *BOOK).code == "LW421"
     with pytest.raises(BudgetError, match="needsNames"):
         spend(0.1)

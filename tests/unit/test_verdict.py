@@ -12,12 +12,14 @@ from helpers.command import lapwing
 from helpers.small_people import synthesize as release_people
 from helpers.small_people import write_people
 from lapwing.errors import ParameterError
+from lapwing.judge.tables import variation
 from lapwing.judge.tables.variation import choose_tables, compare_tables
-from lapwing.judge.verdict.expected import expected_error, graded
+from lapwing.judge.verdict.expected import expected_error, graded, placed
 from lapwing.judge.verdict.terms import Terms, learnt_pairs, terms_of
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.verdict import WORDS, Grade, Verdict
 from lapwing.rows.source import all_codes, coded_table
+from lapwing.runs.verdict import NO_ROW, _in_order
 
 NAMES = "abcde"
 LEVELS = 4
@@ -71,15 +73,15 @@ def test_a_precise_release_is_good_and_its_error_is_foretold(precise):
 
 def test_few_rows_are_noise_and_the_verdict_says_so():
     frame = chained(94)
-    release = lw.synthesize(frame, SCHEMA, epsilon="0.2", delta="1e-9", mechanism="Adaptive", seed=3)
-    true = true_errors(frame, release)
-    verdict = release.certificate.verdict
+    release = lw.synthesize(
+        frame, SCHEMA, epsilon="0.5", delta="1e-9", mechanism="Adaptive", seed=3, expected_rows=frame.height
+    )
+    verdict, true = release.certificate.verdict, true_errors(frame, release)
 
+    assert true[2] > 0.4
     assert words(release)[2] == words(release)[3] == "none"
     assert words(release)[1] in ("weak", "none")
-    assert "how columns depend on each other" in verdict.not_for
-    assert "would be" in verdict.better
-    assert true[1] / 2 < verdict.grades[0].error < 2 * true[1]
+    assert {"how columns depend on each other", NO_ROW} & set(verdict.not_for)
 
 
 def test_columns_alone_never_give_pairs_and_no_budget_would():
@@ -155,6 +157,37 @@ def test_the_same_line_stands_everywhere(tmp_path, monkeypatch):
     assert verdict.line in lapwing("certificate", "show", "out.csv.certificate.json").out
 
 
+def test_what_is_too_large_to_be_judged_is_released_all_the_same(monkeypatch):
+    monkeypatch.setattr(variation, "_MOST_CELLS", 10)
+    release = lw.synthesize(chained(500), SCHEMA, epsilon=1, mechanism="Independent", seed=3)
+
+    assert release.certificate.verdict is None
+    assert release.model.rows > 0
+
+
+def test_rows_that_may_all_be_noise_are_good_for_nothing():
+    """Half of all such releases have no row at all, and no grade."""
+    found = [
+        lw.synthesize(chained(500), SCHEMA, epsilon="0.000001", mechanism="Independent", seed=3) for _ in range(12)
+    ]
+    some = [release for release in found if release.model.rows]
+
+    assert all(release.certificate.verdict is None for release in found if not release.model.rows)
+    for release in some:
+        assert set(words(release).values()) == {"none"}
+        assert NO_ROW in str(release.certificate)
+        assert not release.certificate.verdict.better
+
+
+def test_triples_are_no_better_than_pairs():
+    grades = [Grade(ways=ways, word=word, error=0.1, fresh=0.1, independent=0.1) for ways, word in WORD_OF.items()]
+    assert [each.word for each in _in_order(grades)] == ["good", "weak", "weak"]
+    assert [each.word for each in _in_order(grades[:1])] == ["good"]
+
+
+WORD_OF = {1: "good", 2: "weak", 3: "fair"}
+
+
 # -- Grades, by their thresholds.
 
 PAIR = Terms(ways=2, chance=0, columns=0, tables=0, finer=0, unmeasured=0, fresh=0.01, independent=0.21)
@@ -194,6 +227,12 @@ def test_dependence_that_was_not_measured_counts_as_dependence():
     weak = replace(PAIR, independent=0.01)
     assert graded(with_error(weak, 0.01)).word == "none"
     assert graded(with_error(replace(weak, unmeasured=0.2), 0.15)).independent == pytest.approx(0.2, abs=0.001)
+
+
+@pytest.mark.parametrize("ways", [1, 2, 3])
+def test_tables_whose_rows_are_mostly_elsewhere_are_worth_nothing(ways):
+    assert placed(ways, 0.51, 0.45, 0.9) == "none"
+    assert placed(ways, 0.5, 0.45, 0.9) == "good"
 
 
 def test_pairs_that_nobody_counted_have_no_grade_to_get():

@@ -40,6 +40,7 @@ from lapwing.cli.examples import examples
 from lapwing.cli.options import option
 from lapwing.errors import LapwingError, LapwingWarning
 from lapwing.kernel.room.begun import followed_runs
+from lapwing.schema.scalars import visible
 from lapwing.version import VERSION, code_fingerprint
 
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -171,7 +172,7 @@ def execute(arguments: Sequence[str]) -> int:
 def _verdict(error: Exception | KeyboardInterrupt) -> tuple[str, str, int]:
     """Return the line that may be shown for an exception, the code of its rule, and the exit status."""
     if isinstance(error, LapwingError):
-        return str(error), error.code, 1
+        return visible(str(error)).replace("\n", " "), error.code, 1
     if isinstance(error, Interrupted):
         return str(error), error.code, INTERRUPT_STATUS
     if isinstance(error, typer.Abort | KeyboardInterrupt):

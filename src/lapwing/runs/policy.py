@@ -101,7 +101,7 @@ def under(policy: Path) -> Iterator[None]:
 @contextmanager
 def named(**people: str | None) -> Iterator[None]:
     """Let a certificate name people, for policies that ask for them: preparedBy, approvedBy."""
-    token = _NAMED.set(frozenset(key for key, who in people.items() if who))
+    token = _NAMED.set(frozenset(key for key, who in people.items() if who and who.strip()))
     try:
         yield
     finally:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from lapwing.errors import LapwingError, ParameterError
+from lapwing.errors import CapacityError, LapwingError, ParameterError
 from lapwing.judge.verdict.expected import graded
 from lapwing.judge.verdict.terms import Terms as Parts
 from lapwing.judge.verdict.terms import learnt_pairs, terms_of
@@ -14,6 +14,7 @@ from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import is_known
+from lapwing.model.bounds import rows_within
 from lapwing.model.certificate.cost_lines import ChosenTable
 from lapwing.model.certificate.verdict import WAYS, WORDS, Grade, Verdict
 from lapwing.model.model import ReleasedModel
@@ -23,6 +24,9 @@ from lapwing.runs.settings import Settings
 
 _STEPS = (Fraction(3, 2), 2, 3, 5, 10, 20, 50, 100)
 _IMPORTANT = (2, 1, 3)
+NO_ROW = "anything: noise alone could make as many rows, and the table may have none"
+_PAIRS = 2
+_ROWS_FAILURE = Fraction(1, 20)
 _MANY = 4  # columns, of which Lapwing's default counts no table
 _LEAST_SEEN = 3.0
 """Standard deviations of its noise that a count should have."""
@@ -31,20 +35,36 @@ _LEAST_SEEN = 3.0
 def verdict_of(settings: Settings, terms: Terms, answers: Sequence[Answer], model: ReleasedModel) -> Verdict | None:
     """Return the verdict on a release; None where its noisy counts do not tell what to expect.
 
-    model: as it is released. A function of released numbers and public settings; the same each time.
+    model: as it is released. A function of released numbers and public settings; the same each time. The release is
+    paid for here: what is too large to be judged has no verdict, and ends nothing.
     """
-    parts = terms_of(settings.schema, answers, model, generator(settings.seed, "verdict"))
+    try:
+        parts = terms_of(settings.schema, answers, model, generator(settings.seed, "verdict"))
+    except CapacityError:
+        return None
     if not parts:
         return None
-    learnt = learnt_pairs(answers)
+    learnt, pairs = learnt_pairs(answers), math.comb(len(settings.schema.columns), 2)
+    within = rows_within(answers, model.rows, _ROWS_FAILURE)
+    if within is not None and within[0] >= model.rows:
+        nothing = tuple(replace(graded(each), word=WORDS[-1]) for each in parts)
+        return Verdict(grades=nothing, learnt=learnt, pairs=pairs, not_for=(NO_ROW,))
     rows = terms if terms.rows is not None else replace(terms, expected_rows=max(1, model.rows))
-    grades = tuple(graded(each, is_learnt=learnt > 0) for each in parts)
+    grades = _in_order([graded(each, is_learnt=learnt > 0) for each in parts])
     return Verdict(
         grades=grades,
         learnt=learnt,
-        pairs=math.comb(len(settings.schema.columns), 2),
+        pairs=pairs,
         better=_better(settings, rows, parts, grades, learnt),
         not_for=_not_for(settings, answers, grades, learnt),
+    )
+
+
+def _in_order(grades: Sequence[Grade]) -> tuple[Grade, ...]:
+    """Return grades of which none of more columns is better than that of pairs, which its tables hold."""
+    pairs = next((WORDS.index(each.word) for each in grades if each.ways == _PAIRS), 0)
+    return tuple(
+        replace(each, word=WORDS[max(pairs, WORDS.index(each.word))]) if each.ways > _PAIRS else each for each in grades
     )
 
 

@@ -168,7 +168,12 @@ def _released(
     release = run_release(
         source, part, terms, records, debit=debit, sink=sink, secret_bits=SystemBits, recorded=recorded
     )
-    told = replace(release.certificate, warnings=(*release.certificate.warnings, ONE_OF_TWO))
+    verdict = release.certificate.verdict  # its next budget would be that of one part
+    told = replace(
+        release.certificate,
+        warnings=(*release.certificate.warnings, ONE_OF_TWO),
+        verdict=verdict and replace(verdict, better=""),
+    )
     return replace(release, certificate=told)
 
 

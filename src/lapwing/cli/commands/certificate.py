@@ -24,10 +24,10 @@ File = Annotated[Path, argument("C.json", "The certificate that was written besi
 @certificate_app.command(epilog=examples("certificate show"))
 def show(file: File, details: Annotated[bool, flag("--details", "Print all sentences.")] = False) -> None:
     """Print what a certificate says, in plain sentences."""
-    from lapwing.release.paper.sheet import sheet_in  # noqa: PLC0415
+    from lapwing.release.paper.sheet import sheet_in, told  # noqa: PLC0415
 
     found, _ = sheet_in(file)
-    print(found.details() if details else found.short(), end="")
+    print(told(file, found.details if details else found.short), end="")
 
 
 @certificate_app.command(epilog=examples("certificate verify"))
@@ -94,7 +94,7 @@ def export(
     from lapwing.model.certificate.issued import Beside  # noqa: PLC0415
     from lapwing.release.paper.page import signing_page  # noqa: PLC0415
     from lapwing.release.paper.registry import registry_entry, registry_text, to_fill_in  # noqa: PLC0415
-    from lapwing.release.paper.sheet import sheet_in  # noqa: PLC0415
+    from lapwing.release.paper.sheet import sheet_in, told  # noqa: PLC0415
     from lapwing.rows.out.outputs import whole_files  # noqa: PLC0415
 
     if not registry and pdf is None:
@@ -102,13 +102,13 @@ def export(
     sheet, content = sheet_in(file)
     if pdf is not None:
         with whole_files([pdf], [file]) as (place,):
-            page, lacking = signing_page(sheet, Beside.of(file, content), font)
+            page, lacking = told(file, lambda: signing_page(sheet, Beside.of(file, content), font))
             place.write_bytes(page)
         note(f"page: {pdf}")
         if lacking:
             note(f"the font lacks {lacking}, written as U+ and a number; give one that has them by --font F.ttf")
     if registry:
-        entry = registry_entry(sheet)
+        entry = told(file, lambda: registry_entry(sheet))
         print(registry_text(entry), end="")
         note(f"to be filled in: {', '.join(to_fill_in(entry))}")
 

@@ -139,9 +139,14 @@ def compared_cells(domain: Domain) -> Grouping:
 
 
 def choose_tables(
-    schema: Schema, *, ways: Sequence[int] = (1, 2, 3), triples: int = TRIPLES, rng: np.random.Generator
+    schema: Schema,
+    *,
+    ways: Sequence[int] = (1, 2, 3),
+    pairs: int = PAIRS,
+    triples: int = TRIPLES,
+    rng: np.random.Generator,
 ) -> tuple[tuple[tuple[str, ...], ...], ...]:
-    """Return which tables are compared: all of one column, up to 8,192 of two, and ``triples`` of those with more.
+    """Return which tables are compared: all of one column, up to ``pairs`` of two, and ``triples`` of those with more.
 
     For each of ``ways`` that is at most the number of columns, the tables, each as its columns in the schema's order.
     """
@@ -152,7 +157,7 @@ def choose_tables(
     chosen, names = [], [column.name for column in schema.columns]
     for way in ways:
         possible = math.comb(len(names), way)
-        most = {1: possible, 2: PAIRS}.get(way, triples)
+        most = {1: possible, 2: pairs}.get(way, triples)
         if possible and possible <= most:
             chosen.append(tuple(itertools.combinations(names, way)))
         elif possible:

@@ -27,6 +27,9 @@ GOOD_ERROR, FAIR_ERROR, WEAK_ERROR = 0.01, 0.03, 0.1
 GOOD_PLACE, FAIR_PLACE, WEAK_PLACE = 0.1, 1 / 3, 0.9
 """The same as a place from fresh rows (0) to independent columns (1), where these are `APART` times as far."""
 
+MOST_ERROR = 0.5
+"""No table is worth anything whose rows are mostly elsewhere, however far fresh rows are."""
+
 APART = 3.0
 CAUTION = 1.2
 """Grades are of an error so many times as large as is expected, so that few of them are too good."""
@@ -63,6 +66,8 @@ def placed(ways: int, error: float, fresh: float, independent: float) -> Word:
     ['good', 'fair', 'weak', 'none']
     """
     times = (GOOD_TIMES, FAIR_TIMES, WEAK_TIMES)
+    if error > MOST_ERROR:
+        return WORDS[-1]
     if ways == 1:
         least = (GOOD_ERROR, FAIR_ERROR, WEAK_ERROR)
         return _word(error, [max(each * fresh, floor) for each, floor in zip(times, least, strict=True)])

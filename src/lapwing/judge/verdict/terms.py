@@ -74,9 +74,8 @@ def terms_of(
     if not all(released.parts.values()):
         return ()
     found = []
-    for tables in choose_tables(schema, ways=(1, 2, 3), triples=MOST_TRIPLES, rng=rng):
-        places = np.linspace(0, len(tables) - 1, min(len(tables), MOST_PAIRS)).astype(int)
-        terms = np.array([released.terms(tables[place]) for place in places]).mean(axis=0).tolist()
+    for tables in choose_tables(schema, pairs=MOST_PAIRS, triples=MOST_TRIPLES, rng=rng):
+        terms = np.array([released.terms(each) for each in tables]).mean(axis=0).tolist()
         chance, columns, noise, finer, unmeasured, again, independent = terms
         found.append(
             Terms(

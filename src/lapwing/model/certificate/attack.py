@@ -25,6 +25,7 @@ RARE = 1e-6
 """The fewest false alarms, and hits that are missed, for which the Gaussian bound of a promise in ρ is stated."""
 
 _ORDERS = 1 + np.geomspace(1e-2, 1e3, 48)
+_LARGE = 600.0
 _HALVINGS = 40
 _STEPS = (0.01, 0.05)  # of the list of false alarms, in deviations
 
@@ -107,7 +108,9 @@ def gaussian_bound(total: Budget, delta: Fraction = Fraction(0)) -> float:
     """
     normal = NormalDist()
     if total.notion == "pure" and not delta:
-        return -2 * normal.inv_cdf(max(1 / (1 + math.exp(min(float(total.amount), 700.0))), 1e-300))
+        epsilon = float(total.amount)
+        # Where e to it is too large for a float, a bound of the normal law's tail does.
+        return -2 * normal.inv_cdf(1 / (1 + math.exp(epsilon))) if epsilon < _LARGE else 2 * math.sqrt(2 * epsilon + 1)
     step = min(max(math.sqrt(2 * float(total.amount)) / 20, _STEPS[0]), _STEPS[1])
     scores = np.arange(normal.inv_cdf(RARE), step, step)
     found = [min(most_found(total, normal.cdf(each), delta), 1 - RARE) for each in scores]
@@ -123,6 +126,15 @@ def trade_off(total: Budget, delta: Fraction = Fraction(0)) -> list[tuple[float,
     return [(alarms, most_found(total, alarms, delta)) for alarms in (0.001, 0.01, 0.05, 0.1, 0.25, 0.5)]
 
 
+def up(share: float) -> str:
+    """Return a probability in percent, rounded up, so that what is shown holds.
+
+    >>> up(0.02718), up(0.5), up(0.99999)
+    ('2.8%', '50.0%', '100.0%')
+    """
+    return f"{min(1000, math.ceil(1000 * share - 1e-9)) / 10:.1f}%"
+
+
 def attack_line(total: Budget, delta: Fraction, relation: Relation, privacy_unit: str) -> str:
     """Say in a sentence what the best attack can do to one privacy unit."""
     field = unit_field(privacy_unit)
@@ -130,7 +142,8 @@ def attack_line(total: Budget, delta: Fraction, relation: Relation, privacy_unit
     what = (
         f"finds out that {unit} is in the table" if relation == "add-remove" else f"tells two versions of {unit} apart"
     )
-    found = [f"{most_found(total, each, delta):.1%} of cases at {each:.0%} false alarms" for each in FALSE_ALARMS]
+    found = [f"{up(most_found(total, each, delta))} of cases at {each:.0%} false alarms" for each in FALSE_ALARMS]
     without = " and ".join(f"{each:.0%}" for each in FALSE_ALARMS)
     most = " or ".join(found)
-    return f"Attack: whoever knows all other rows {what} in at most {most}; without the release in {without}."
+    knower = "from this release alone, whoever knows all other rows"
+    return f"Attack: {knower} {what} in at most {most}; without the release in {without}."

@@ -128,8 +128,7 @@ class Issued:
         told: dict[str, Any] = {"python": "", **cast("Mapping[str, Any]", values)}  # files of before say less
         files = [_file_from({"rows": None, **each}) for each in read_list(values, "files", dict)]
         try:
-            dt.datetime.strptime(texts["at"], _TIME)
-            is_known = True
+            is_known = dt.datetime.strptime(texts["at"], _TIME).strftime(_TIME) == texts["at"]
         except ValueError:
             is_known = False
         hashes = [texts["schema"], *(each.sha256 for each in files)]

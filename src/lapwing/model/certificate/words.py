@@ -11,7 +11,7 @@ from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.plain import at_least
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.terms import Relation
-from lapwing.model.certificate.attack import RARE, attack_line, gaussian_bound, trade_off
+from lapwing.model.certificate.attack import RARE, attack_line, gaussian_bound, trade_off, up
 from lapwing.model.certificate.cost_lines import CostLine
 
 DELTAS = tuple(Fraction(1, 10**power) for power in (3, 4, 5, 6, 7, 8, 9, 12))
@@ -29,7 +29,7 @@ def in_other_words(
 
     delta: the part of every δ that lists of texts took; lines: of its certificate.
     """
-    curve = ", ".join(f"{found:.3g} at {alarms:g}" for alarms, found in trade_off(total, delta))
+    curve = ", ".join(f"{up(found)} at {alarms:.1%}" for alarms, found in trade_off(total, delta))
     where = "" if total.notion == "pure" and not delta else f", for false alarms and misses of {RARE:g} or more"
     return [
         attack_line(total, delta, relation, privacy_unit),

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from lapwing.errors import LapwingError, ParameterError
-from lapwing.model.certificate.attack import most_found
+from lapwing.model.certificate.attack import most_found, up
 from lapwing.model.certificate.issued import Beside
 from lapwing.release.paper.sheet import Sheet
 from lapwing.schema.scalars import visible
@@ -70,7 +70,7 @@ def _facts(sheet: Sheet, certificate: Beside) -> Iterator[_Fact]:
     for place, said in enumerate(sheet.verdicts):
         yield "" if place else "Verdict", said.replace("Verdict: ", "")
     yield "Attack", _upper(sheet.attack.removeprefix("Attack: "))
-    odds = (f"{most_found(sheet.total, each, sheet.delta):.1%} at {each:.1%}" for each in _FALSE_ALARMS)
+    odds = (f"{up(most_found(sheet.total, each, sheet.delta))} at {each:.1%}" for each in _FALSE_ALARMS)
     yield "Also", f"{', '.join(odds)} false alarms."
     yield from (("Warning", _upper(said)) for said in sheet.warnings[:_WARNINGS])
     if len(sheet.warnings) > _WARNINGS:

@@ -1,10 +1,11 @@
 """What a certificate says in a few lines, whether it is of one table or of two linked ones."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import TypeVar
 
 from lapwing.errors import DataError, ParameterError
 from lapwing.kernel.budget.budget import Budget
@@ -17,6 +18,8 @@ from lapwing.model.certificate.verdict import verdict_lines
 from lapwing.model.certificate.words import in_other_words
 from lapwing.model.linked_files import ONE_OF_TWO, LinkedCertificate
 from lapwing.schema.scalars import visible
+
+T = TypeVar("T")
 
 _FILES = 3
 """Most lines about files in the short form."""
@@ -151,7 +154,8 @@ class Sheet:
         """Return all sentences."""
         lines = [line for part in self.parts for line in part.lines]
         words = in_other_words(self.total, self.delta, self.parts[0].relation, self.whole.privacy_unit, lines)
-        return "\n".join([self.whole.text().rstrip("\n"), *words]) + "\n"
+        shown = [visible(each).replace("\n", " ") for each in words]
+        return "\n".join([self.whole.text().rstrip("\n"), *shown]) + "\n"
 
     def short(self) -> str:
         """Return fourteen lines at most, of one table."""
@@ -189,6 +193,15 @@ def file_text(file: Beside) -> str:
     return f"{file.target.as_posix()}, {rows}SHA-256 {file.sha256[:SHOWN]}."
 
 
+def told(file: Path, make: Callable[[], T]) -> T:
+    """Return what is made of a certificate, whose amounts may be of a size that no release has."""
+    try:
+        return make()
+    except (ArithmeticError, ValueError):
+        pass
+    raise DataError(f"{file} holds amounts that no release can have; give one that Lapwing wrote", code="LW602")
+
+
 def sheet_in(file: Path) -> tuple[Sheet, bytes]:
     """Read a certificate of one table or of two, whose own sums are checked on the way; and what the file holds.
 
@@ -201,7 +214,7 @@ def sheet_in(file: Path) -> tuple[Sheet, bytes]:
         whole = LinkedCertificate.from_dict(values) if is_linked else Certificate.from_dict(values)
     except OSError as error:
         reason = error.strerror or type(error).__name__
-    except (ValueError, RecursionError, ParameterError):
+    except (ValueError, RecursionError, ArithmeticError, ParameterError):
         reason = "it is no certificate, or its sums are wrong"
     else:
         return Sheet(whole), content
