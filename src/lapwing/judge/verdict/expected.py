@@ -1,7 +1,7 @@
 """The error to expect of a release, and the grade that it gets: sums of `terms`, with weights from public tables.
 
-The weights were fitted once on releases of 26 public tables by Adaptive, and each table was predicted from the others
-(docs/accuracy.md has the figures). They are no bound: a table of another kind may be off by more.
+The weights were fitted once to releases of 26 public tables by Adaptive, and rounded; docs/accuracy.md has the figures.
+What comes out is no bound: a table of another kind may be off by more.
 """
 
 import math
