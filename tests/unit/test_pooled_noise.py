@@ -40,16 +40,20 @@ def test_the_reach_solves_the_equation_of_the_supermartingale(kind):
     numbers = [number(law, terms) for terms in (6, 2, 40)]
     weights = [6 / each.terms for each in numbers]
     unit = math.sqrt(6) * law.sd
-    xs = [6.0 * 2 ** (-place / 4) for place in range(48)]
+    xs = [6.0 * 2 ** (-place / 4) for place in range(96)]
     shares = [x * math.exp(-((x / 1.4) ** 2) / 2) for x in xs]
 
+    growth = [
+        sum(
+            log_mean_exponential(law, each.terms, x * weight / unit)
+            for each, weight in zip(numbers, weights, strict=True)
+        )
+        for x in xs
+    ]
+
     def mean(reach):
-        found = 0.0
-        for x, share in zip(xs, shares, strict=True):
-            pairs = zip(numbers, weights, strict=True)
-            steps = [log_mean_exponential(law, each.terms, x * weight / unit) for each, weight in pairs]
-            found += share / sum(shares) * math.cosh(min(x * reach, 600.0)) * math.exp(-sum(steps))
-        return found
+        parts = zip(xs, shares, growth, strict=True)
+        return sum(share / sum(shares) * math.cosh(min(x * reach, 600.0)) * math.exp(-each) for x, share, each in parts)
 
     exact = brentq(lambda reach: mean(reach) - 20, 0.1, 60)
     _, reach = pooled_number(numbers, Fraction(1, 20))
@@ -91,3 +95,15 @@ def test_noise_of_every_size_has_a_reach(scale):
 
     assert mean == pytest.approx(7)
     assert law.sd <= reach < 100 * max(law.sd, 0.01)
+
+
+def test_a_later_number_of_far_less_noise_is_used_or_nothing_is_said():
+    rough = NoiseLaw("laplace", Fraction(10**4))
+
+    near, far = (
+        pooled_number([number(rough, 1), number(NoiseLaw("laplace", scale), 1)], Fraction(1, 20))[1]
+        for scale in (Fraction(10), Fraction(1, 10**6))
+    )
+
+    assert near < 15 * 10 * math.sqrt(2)
+    assert far == math.inf

@@ -32,7 +32,7 @@ import numpy as np
 
 _LARGEST_X: Final = 6.0  # in units of one over the first standard deviation
 _DOUBLINGS: Final = 4
-_XS: Final = _LARGEST_X * 2.0 ** (-np.arange(48) / _DOUBLINGS)
+_XS: Final = _LARGEST_X * 2.0 ** (-np.arange(96) / _DOUBLINGS)
 _SPREAD: Final = 1.4  # of the normal law of x: best where all numbers together are worth about four of the first
 _LOG_SHARES: Final = np.log(_XS / (_XS * np.exp(-((_XS / _SPREAD) ** 2) / 2)).sum()) - (_XS / _SPREAD) ** 2 / 2
 _LEAST_VARIANCE: Final = 1e-9
@@ -61,18 +61,21 @@ def pooled_number(numbers: Sequence[NoisyNumber], failure: Fraction) -> tuple[fl
     """Return the weighted mean of noisy numbers of one quantity, and how far it is from that.
 
     numbers: in the order in which they were drawn, at least one. Returns mean, reach: the mean is further from the
-    quantity than the reach with probability ``failure`` at most.
+    quantity than the reach with probability ``failure`` at most; infinite where nothing is known.
 
     >>> one = NoisyNumber(100.0, "gaussian", Fraction(400), 1, 20.0)
     >>> [round(pooled_number([one] * many, Fraction(1, 20))[1], 1) for many in (1, 4, 16, 64)]
-    [65.4, 30.3, 15.6, 8.3]
+    [65.4, 30.4, 15.6, 8.3]
     """
     variances = np.array([each.variance for each in numbers])
     weights = variances[0] / variances
     unit = math.sqrt(variances[0])
     steps = np.stack([_log_growth(each, _XS * weight / unit) for each, weight in zip(numbers, weights, strict=True)])
     logs = _LOG_SHARES - steps.sum(axis=0)
-    most = math.log(1 / failure)
+    whole, most = float(weights.sum()), math.log(1 / failure)
+    mean = float(weights @ np.array([each.value for each in numbers])) / whole
+    if not np.isfinite(logs).any():  # of Laplace noise that is a million times smaller than the first
+        return mean, math.inf
 
     def log_mean(reach: float) -> float:
         return float(np.logaddexp.reduce(logs + np.logaddexp(_XS * reach, -_XS * reach) - math.log(2.0)))
@@ -83,8 +86,6 @@ def pooled_number(numbers: Sequence[NoisyNumber], failure: Fraction) -> tuple[fl
     for _ in range(_STEPS):
         middle = (low + high) / 2
         low, high = (middle, high) if log_mean(middle) < most else (low, middle)
-    whole = float(weights.sum())
-    mean = float(weights @ np.array([each.value for each in numbers])) / whole
     return mean, high * _UP * unit / whole
 
 

@@ -308,14 +308,14 @@ def own_groupings(noisy: Sequence[Answer], columns: Sequence[str], most_cells: i
     """Return the groups of the first noisy table of some columns and no others, if it has few enough cells.
 
     noisy: of one release, in the order in which they were given. Returns none too where these columns were first
-    counted together with others: sums of many noisy counts are better known in wider groups.
+    counted together with others, or in a tree of cells: sums of many noisy counts are better known in wider groups.
     """
     for answer in noisy:
         if set(columns) <= set(answer.question.columns):
             found = measured_groupings([answer], columns)
             if found is None:
                 continue
-            is_own = len(columns) == len(answer.question.columns)
+            is_own = isinstance(answer, NoisyCounts) and len(columns) == len(answer.question.columns)
             return found if is_own and math.prod(each.groups for each in found) <= most_cells else None
     return None
 
