@@ -295,7 +295,7 @@ def _distances(points: np.ndarray, centre: np.ndarray) -> np.ndarray:
 _BLOCK, _BLOCK_OF_MANY, _MANY = 5000, 2000, 100_000
 _FEWEST_TURNS, _MOST_TURNS, _WORK_OF_TURNS = 3, 20, 100_000_000
 _JITTER_STEP = 0.03
-_REGROUPINGS, _LEAST_FALL = 2, 1e-3
+_REGROUPINGS, _LEAST_FALL = 2, 1e-2
 _SHARES = (0.5, 0.4, 0.6)
 _WEYL = np.uint64(0x9E3779B97F4A7C15)
 
@@ -349,9 +349,9 @@ def improved(x: np.ndarray, labels: np.ndarray, size: int) -> np.ndarray:
     for _ in range(_REGROUPINGS):
         other = local_search(x, _regrouped(x, found, size), size, share=_SHARES[0])
         before, errors = errors, _squared_errors(x, other)
+        found = other if errors < before else found
         if errors >= before * (1 - _LEAST_FALL):
             break
-        found = other
     return found if _squared_errors(x, found) <= _squared_errors(x, start) else start
 
 
