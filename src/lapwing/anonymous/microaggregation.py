@@ -346,7 +346,7 @@ def improved(x: np.ndarray, labels: np.ndarray, size: int) -> np.ndarray:
         if turn % 3 == 0 and turn < turns - 1:
             found = _regrouped(seen, found, size)
     errors = _squared_errors(x, found)
-    for _ in range(_REGROUPINGS):
+    for _ in range(_REGROUPINGS if turns > _FEWEST_TURNS else 0):
         other = local_search(x, _regrouped(x, found, size), size, share=_SHARES[0])
         before, errors = errors, _squared_errors(x, other)
         found = other if errors < before else found

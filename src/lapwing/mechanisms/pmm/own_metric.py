@@ -107,7 +107,8 @@ def nested_cells(levels: Sequence[np.ndarray], distances: np.ndarray) -> MetricT
         )
     if not (distances >= 0).all() or not np.array_equal(distances, distances.T):
         raise ParameterError("distances must be at least 0 and symmetric; give a metric", code="LW390")
-    cells, parents = [(np.arange(count),)], []
+    cells: list[tuple[np.ndarray, ...]] = [(np.arange(count),)]
+    parents = []
     for level in levels:
         parts = [[cell[level[cell] == value] for value in np.unique(level[cell])] for cell in cells[-1]]
         while max(map(len, parts)) > 1:
