@@ -30,6 +30,7 @@ from lapwing.mechanisms.shared.cell_model import (
     epsilon_of,
     fitted_weights,
     halved_cells,
+    noise_scale,
     released_rows,
     weighted_cells,
 )
@@ -110,8 +111,9 @@ class KDTree:
     Notes
     -----
     Guarantee: one `SplitDecisions` and one `SparseCounts` question (and, where no number of rows is public or expected
-    and ``coarse`` or ``tau`` needs one, a `MarginalCounts` for it with 2 %): ε-DP in all, or ρ-zCDP (an ε enters as
-    ε²/2), for add-remove and replace-one neighbours and any number of rows per unit. Decision counts stay hidden.
+    and ``coarse`` or ``tau`` needs one, a `MarginalCounts` for it with 2 %): ε-DP in all, or ρ-zCDP (decisions by
+    the range of their loss, leaves with Gaussian noise, filtered ones with Laplace noise as ε²/2), for add-remove and
+    replace-one neighbours and any number of rows per unit. Decision counts stay hidden.
 
     Expected error: no theorem bounds that of a tree whose cells depend on the data;
     `lapwing.mechanisms.pmm.kernel_bounds`
@@ -228,6 +230,7 @@ class KDTree:
         share = self._share(len(schema.columns)) if tree.first < tree.depth else Fraction(0)
         counts = SparseCounts(tree=tree, threshold=None, epsilon=epsilon_of(budget * (1 - share)), notion=budget.notion)
         if self.fit == "threshold":
+            counts = replace(counts, threshold=1)
             counts = replace(counts, threshold=self._least(tree, counts.noise(terms.relation, terms.max_rows)))
         else:
             check_listable(tree)
@@ -246,7 +249,7 @@ class KDTree:
 
     def _least(self, tree: CellTree, noise: NoiseLaw) -> int:
         """Return the least noisy count of a leaf that gets rows."""
-        return self.threshold or max(1, math.floor(_scales(LEAF_SCALES, tree) * noise.parameter))
+        return self.threshold or max(1, math.floor(_scales(LEAF_SCALES, tree) * noise_scale(noise)))
 
     def _tau(self, decisions: SplitDecisions, terms: Terms, rows: float) -> int:
         """Return the threshold of splits as a whole number: noise is whole, so nothing lies between."""
