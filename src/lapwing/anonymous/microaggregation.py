@@ -343,7 +343,7 @@ def improved(x: np.ndarray, labels: np.ndarray, size: int) -> np.ndarray:
         jitter = (turns - 1 - turn) * _JITTER_STEP * spread
         seen = x + jitter * _weyl(x.shape, turn) if jitter > 0 else x
         found = local_search(seen, found, size, share=_SHARES[turn % len(_SHARES)])
-        if turn % 3 == 0 and turn < turns - 1:
+        if turns // 2 <= turn < turns - 1 and turn % 2 == turns // 2 % 2:
             found = _regrouped(seen, found, size)
     errors = _squared_errors(x, found)
     for _ in range(_REGROUPINGS if turns > _FEWEST_TURNS else 0):
