@@ -130,7 +130,8 @@ def test_a_plan_asks_at_the_costs_of_the_release(table, relation, settings):
         (getattr(each.question, "summed", each.question.kind), each.question.cost, each.question.columns)
         for each in answers
     ]
-    assert [statement.kind for statement in planned.accuracy] == ["expected error", "cells"]
+    kinds = ["expected error", "cells", *["noise over all pairs"] * ("SecondMoment" in [each[0] for each in short])]
+    assert [statement.kind for statement in planned.accuracy] == kinds
     cells = max(getattr(answer.question, "cells", 1) for answer in answers)
     assert planned.accuracy[1].value >= cells
 
