@@ -25,10 +25,9 @@ from lapwing.mechanisms.shared.one_way import told_rows
 from lapwing.mechanisms.shared.registration import Registration, no_warnings, nothing_assumed, nothing_certified
 from lapwing.mechanisms.shared.settings import check_choice, check_number, check_whole
 from lapwing.mechanisms.shared.vectors.certified_pairs import pair_statements, planned_noise
-from lapwing.mechanisms.shared.vectors.means import CellSettings, paper_means, paper_questions
+from lapwing.mechanisms.shared.vectors.means import CellSettings, VectorCells, paper_means, paper_questions
 from lapwing.mechanisms.shared.vectors.model import (
     INTERVALS,
-    VectorCells,
     details_and_rest,
     fitting_cells,
     fixed_cells,
@@ -244,6 +243,7 @@ class Microaggregation:
             damping=self.damping,
             calibrate=self.calibrate,
             fit_moments=self.fit_moments,
+            is_box=self.convex_set == "box",
         )
 
     def _coordinates(self, schema: Schema) -> Coordinates:

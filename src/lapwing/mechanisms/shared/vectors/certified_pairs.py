@@ -44,7 +44,7 @@ from lapwing.kernel.terms import Terms
 from lapwing.maths.noise_tails import sum_tail
 from lapwing.mechanisms.shared.trees.simulation import drawn_noise
 from lapwing.mechanisms.shared.vectors.row_vectors import is_binary
-from lapwing.mechanisms.shared.vectors.vector_cells import totals_of
+from lapwing.mechanisms.shared.vectors.vector_cells import Totals, covariance_of, totals_of
 from lapwing.model.certificate.cost_lines import ALL_PAIRS, Statement
 from lapwing.model.model import ReleasedModel
 from lapwing.model.planned import PlannedQuestion
@@ -338,3 +338,47 @@ def planned_noise(questions: Sequence[PlannedQuestion], terms: Terms, rows: floa
 def _variance(question: SecondMoment | CellSums, terms: Terms) -> float:
     """Return the variance of the noise on each number of an answer, in rows."""
     return (question.noise(terms.relation, terms.max_rows).sd / question.scale) ** 2
+
+
+# -- The noisy covariance itself.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NoisyCovariance:
+    """Hold a noisy covariance in squared units, and a bound of its Frobenius error over entries between columns."""
+
+    coordinates: Coordinates
+    matrix: np.ndarray
+    error: float
+
+
+def noisy_covariance(
+    answers: Sequence[Answer], terms: Terms, failure: Fraction, rng: np.random.Generator
+) -> NoisyCovariance | None:
+    """Return the covariance that answers tell; None where they hold no second moment in a box.
+
+    With the noisy second moment S and mean m, off by at most a (each pair once) and b: ``S - m m^T`` is off by at most
+    ``sqrt(2) a + b (2 || m || + b)`` between columns. Each has its part of the failure probability.
+    """
+    sums = [answer for answer in answers if isinstance(answer, NoisySums)]
+    moment = next((answer for answer in sums if isinstance(answer.question, SecondMoment)), None)
+    totals = tuple(itertools.takewhile(lambda answer: answer is not moment, sums))
+    if moment is None or not totals:
+        return None
+    question, part = moment.question, failure * OF_ROWS
+    assert isinstance(question, SecondMoment)
+    coordinates, (first, second) = question.coordinates, question.pairs
+    rows = rows_range(answers, terms, part)
+    if coordinates.convex_set != "box" or rows[0] <= 0:
+        return None
+    count, found = 2 / (1 / rows[0] + 1 / rows[1]), totals_of(totals, terms)
+    centred = covariance_of(moment, Totals(count, found.rows_sd, found.sums, found.sums_sd))
+    mean = np.clip(found.sums / count, -1.0, 1.0)
+    between = coordinates.owners[first] != coordinates.owners[second]
+    products, ones = moment.values[between] / question.scale, np.ones(int(between.sum()))
+    of_products = Measured(products / count, products, ones, moment.noise, question.scale)
+    of_mean = Measured(mean, found.sums, np.ones(mean.size), totals[-1].noise, coordinates.unit)
+    a = error_bound([of_products], rows, 6 * part, rng)
+    b = error_bound([of_mean], rows, 3 * part, rng)
+    error = math.sqrt(2) * a + b * (2 * float(np.linalg.norm(mean)) + b)
+    return NoisyCovariance(coordinates, centred.between + centred.inside, error)
