@@ -50,9 +50,7 @@ def test_coordinates_are_named_and_a_saved_release_tells_the_same(tmp_path):
 def test_releases_without_a_second_moment_and_odd_confidences_are_refused():
     release = lw.synthesize(frame_of_flags(ROWS), flags(4), epsilon=1, mechanism="independent", seed=1)
 
-    with pytest.raises(
-        ParameterError, match=r"^a covariance needs a release that holds a second moment .* Independent"
-    ):
+    with pytest.raises(ParameterError, match=r"^a covariance needs a release that holds a second moment"):
         lw.covariance(release)
     for confidence in (True, 0.4, 1, "0.9"):
         with pytest.raises(ParameterError, match=r"^confidence must lie from 0.5 to 0.9999, got"):
