@@ -32,6 +32,7 @@ from lapwing.mechanisms.shared.registration import (
 )
 from lapwing.mechanisms.shared.vectors.reduced_space import PublicPoints
 from lapwing.model.certificate.certificate import Statement
+from lapwing.model.certificate.cost_lines import ALL_PAIRS
 from lapwing.model.model import ReleasedModel
 from lapwing.model.statistics.expressions import RowFunction
 from lapwing.schema.schemas import Schema
@@ -334,5 +335,5 @@ def _of_before(stated: Statement, changed: float) -> Statement:
 
 
 _RESTATED: Final[Mapping[str, Callable[[Statement, float], Statement]]] = MappingProxyType(
-    {DISTANCE: _widened, ERROR_OF_DRAW: _widened, "expected distance": _further}
+    {ALL_PAIRS: _widened, DISTANCE: _widened, ERROR_OF_DRAW: _widened, "expected distance": _further}
 )

@@ -233,6 +233,10 @@ _FORMS: Final[Mapping[str, _Form]] = {
         _LINEAR,
         True,
     ),
+    "error of all pairs": _Form(
+        ("at most this share of the rows", "at most {} of the rows"), _SHARE, "certificate", "", True
+    ),
+    "error of all products": _Form(_BOUND, "", "certificate", "", True),
     "certified error of a table": _Form(
         ("further from its share of the rows", "further than {} from its share of the rows"),
         _SHARE,
