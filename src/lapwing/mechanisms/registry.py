@@ -326,9 +326,5 @@ def _of_before(stated: Statement, changed: float) -> Statement:
 
 
 _RESTATED: Final[Mapping[str, Callable[[Statement, float], Statement]]] = MappingProxyType(
-<<<<<<< HEAD
-    {ALL_PAIRS: _widened, DISTANCE: _widened, ERROR_OF_DRAW: _widened, "expected distance": _further}
-=======
-    {DISTANCE: _widened, ERROR_OF_DRAW: _widened}
->>>>>>> a4c89e8d8035d8e0a4388018771696e59fe022ff
+    {ALL_PAIRS: _widened, DISTANCE: _widened, ERROR_OF_DRAW: _widened}
 )
