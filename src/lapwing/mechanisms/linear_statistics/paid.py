@@ -19,7 +19,10 @@ MOST_PRODUCTS: Final = 2**24  # most entries of the matrix of products; more wou
 
 
 class NotingCurator:
-    """Pass questions on to a curator, and keep the answers."""
+    """Pass questions on to a curator, and keep the answers.
+
+    Guarantee: that of the curator; answers are public.
+    """
 
     def __init__(self, curator: Curator) -> None:
         self._curator = curator
