@@ -46,6 +46,7 @@ ADDED = [
     "Schema.dialect",
     "Schema.names_every_unit",
     "Trusted(mechanism)",
+    "covariance(release, confidence=0.95)",
     "resume(transcript, data, *, schema=None, memory=None)",
     "synthesize(data, schema, *, epsilon=None, delta=None, rho=None, mechanism=None, neighbours='add-remove', "
     "expected_rows=None, ledger=None, dataset=None, transcript=None, seed=None, public_tables=None, memory=None, "

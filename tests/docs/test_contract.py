@@ -134,6 +134,7 @@ NAMES = {
     "Trusted",
     "anonymize",
     "between",
+    "covariance",
     "evaluate",
     "load",
     "load_linked",

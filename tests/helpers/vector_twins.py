@@ -115,7 +115,7 @@ class Solved:
         return chosen
 
     def solve(self, steps=200):
-        """Return weights and means: pooled totals, ratios, calibration, fit, calibration."""
+        """Return weights and means: pooled totals, ratios, calibration, fit, calibration, raking."""
         counts, sums, cells = self.counts.values.tolist(), self.cell_sums.values.tolist(), self.counts.values.size
         sd = self.cell_sums.noise.sd
         rows, _ = pooled(self.rows, self.rows_sd, max(1, sum(counts)), self.counts.noise.sd * math.sqrt(cells))
@@ -131,7 +131,7 @@ class Solved:
             for weight, one in zip(weights, sums, strict=True)
         ]
         means = self.calibrated(weights, means)
-        return weights, self.calibrated(weights, self.fitted(weights, means, steps))
+        return weights, self.raked(weights, self.calibrated(weights, self.fitted(weights, means, steps)))
 
     def weighted(self, weights, means):
         return [sum(w * mean[i] for w, mean in zip(weights, means, strict=True)) for i in range(self.p)]
@@ -141,6 +141,24 @@ class Solved:
             gap = [a - b for a, b in zip(self.mean, self.weighted(weights, means), strict=True)]
             means = [in_box([x + y for x, y in zip(mean, gap, strict=True)], self.schema, self.low) for mean in means]
         return means
+
+    def raked(self, weights, means):
+        """Return means of which each column's shares were scaled to the totals, and to sum 1, twenty times."""
+        mean, found = in_box(self.mean, self.schema, self.low), [[] for _ in means]
+        for column, kind in enumerate(self.coordinates.kinds):
+            block = [place for place in range(self.p) if self.owners[place] == column]
+            rows, aim = [[each[place] for place in block] for each in means], [mean[place] for place in block]
+            if kind == "line":
+                *rows, aim = [[1 - p, p] for p in ((each[0] - self.low) / (1 - self.low) for each in (*rows, aim))]
+            rows = [[(1 - 1e-4) * x + 1e-4 * y for x, y in zip(row, aim, strict=True)] for row in rows]
+            for _ in range(20):
+                own = [sum(w * row[k] for w, row in zip(weights, rows, strict=True)) for k in range(len(aim))]
+                factors = [y / x if x > 0 else 0.0 for x, y in zip(own, aim, strict=True)]
+                rows = [[x * factor for x, factor in zip(row, factors, strict=True)] for row in rows]
+                rows = [[x / sum(row) for x in row] for row in rows]
+            for place, row in enumerate(rows):
+                found[place] += [self.low + (1 - self.low) * row[1]] if kind == "line" else row
+        return found
 
     def spread(self, weights, means, centre):
         """Return the covariance of the cells about a centre."""

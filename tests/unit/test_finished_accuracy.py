@@ -134,10 +134,10 @@ def test_a_stated_distance_holds_for_the_released_law(mechanism, public):
 
 
 def test_a_bound_that_says_nothing_says_so():
-    release = released(line(), lw.PMM(depth=6), rules=[{"never": {"x": {"minimum": 0.01}}}])
+    release = released(line(), lw.PMM(depth=6), rules=[{"never": {"x": {"minimum": 0.001}}}])
     (told,) = [each for each in release.certificate.accuracy if each.kind == "distance"]
     assert told.value == 1.0
-    assert told.text.endswith("moved so much (up to 0.99) that this says nothing")
+    assert told.text.endswith("moved so much (up to 0.999) that this says nothing")
 
 
 @pytest.mark.parametrize("mechanism", ["PrivateSampling", "KDTree"])

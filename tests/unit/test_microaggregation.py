@@ -88,10 +88,18 @@ def test_texts_that_are_no_setting_are_refused(text, message):
 # --------------------------------------------------------------------------------------------- questions and budget
 
 
-def test_no_second_moment_is_bought_where_noise_alone_would_pass_any_eigenvalue():
-    _, answers = run(Microaggregation(), FLAGS.head(100), flags(4), budget=Budget.pure("0.01"), relation="replace-one")
+@pytest.mark.parametrize(
+    ("terms", "expected"),
+    [
+        ({"relation": "replace-one"}, ["vectors"]),
+        ({"expected_rows": 100}, ["rows", "vectors"]),
+        ({}, ["rows", "vectors"] * 2),  # the first answers told how many rows there are
+    ],
+)
+def test_no_second_moment_is_bought_where_noise_alone_would_pass_any_eigenvalue(terms, expected):
+    _, answers = run(Microaggregation(), FLAGS.head(100), flags(4), budget=Budget.pure("0.01"), **terms)
 
-    assert asked(answers) == ["vectors", "vectors"]
+    assert asked(answers) == expected
 
 
 @pytest.mark.parametrize("max_rows", [1, 3])
@@ -130,7 +138,8 @@ def test_a_plan_asks_at_the_costs_of_the_release(table, relation, settings):
         (getattr(each.question, "summed", each.question.kind), each.question.cost, each.question.columns)
         for each in answers
     ]
-    assert [statement.kind for statement in planned.accuracy] == ["expected error", "cells"]
+    kinds = ["expected error", "cells", *["noise over all pairs"] * ("SecondMoment" in [each[0] for each in short])]
+    assert [statement.kind for statement in planned.accuracy] == kinds
     cells = max(getattr(answer.question, "cells", 1) for answer in answers)
     assert planned.accuracy[1].value >= cells
 

@@ -221,7 +221,6 @@ _FORMS: Final[Mapping[str, _Form]] = {
     "noise on each count": _Form(
         ("this standard deviation, in records", "a standard deviation of {} rows"), "rows", "theorem", _PAGES
     ),
-    "expected distance": _Form(_BOUND, "rows", "theorem", "He, Vershynin, Zhu (2023), Theorem 4.2"),
     "distance": _Form(_BOUND, "of a column's length", "simulation", "", True),  # its source is the mechanism's page
     "largest cell": _Form(("this diameter", "a diameter of {}"), "of a column's length", "model", "docs/pmm.md"),
     "cells": _Form(("so many cells", "{} cells"), "cells", "model", "docs/kd-tree.md"),
@@ -233,6 +232,10 @@ _FORMS: Final[Mapping[str, _Form]] = {
         _LINEAR,
         True,
     ),
+    "error of all pairs": _Form(
+        ("at most this share of the rows", "at most {} of the rows"), _SHARE, "certificate", "", True
+    ),
+    "error of all products": _Form(_BOUND, "", "certificate", "", True),
     "certified error of a table": _Form(
         ("further from its share of the rows", "further than {} from its share of the rows"),
         _SHARE,

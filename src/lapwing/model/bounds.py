@@ -35,6 +35,7 @@ from typing import Final
 import numpy as np
 
 from lapwing.kernel.noise_law import NoiseLaw
+from lapwing.kernel.questions.cell_sums.question import CellSums, NoisySums
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells
@@ -255,6 +256,8 @@ def _noisy_totals(noisy: Sequence[Answer]) -> tuple[list[NoisyNumber], bool]:
         match answer:
             case NoisyCounts():
                 found.append((answer.whole, answer.noise, True))
+            case NoisySums(question=CellSums(summed="rows")):
+                found.append((answer.values, answer.noise, True))
             case NoisyTree():
                 nested, first = answer.question.hierarchies, answer.tables[0]
                 found.append((first.counts, first.noise, all(_is_whole(each) for each in nested)))
@@ -276,8 +279,10 @@ def _is_whole(nested: Hierarchy) -> bool:
     return nested.covered == nested.values + nested.reserved
 
 
-def _rows_range(noisy: Sequence[Answer], failure: Fraction) -> tuple[float, float, bool] | None:
+def rows_range(noisy: Sequence[Answer], failure: Fraction) -> tuple[float, float, bool] | None:
     """Return a range of the number of rows, and whether it counts rows that do not fit the schema; None without any.
+
+    noisy: of one release, in the order in which they were given. It fails with the given probability at most.
 
     The range of the first noisy number, whose question is fixed before any noise, and that of the mean of all of them
     (`lapwing.maths.pooled_noise`) fail with half the probability each; the true number lies in both.
@@ -300,7 +305,7 @@ def most_rows(noisy: Sequence[Answer], public_rows: int | None, failure: Fractio
     """
     if public_rows is not None:
         return float(public_rows)
-    found = _rows_range(noisy, failure)
+    found = rows_range(noisy, failure)
     return max(0.0, found[1]) if found is not None and found[2] else math.inf
 
 
@@ -345,7 +350,7 @@ def rows_within(answers: Sequence[Answer], rows: int, failure: Fraction) -> tupl
     answers: of one release, in the order in which they were given. Returns how far ``rows`` is from the further end of
     the range that all noisy totals leave; None without a total.
     """
-    found = _rows_range(answers, failure)
+    found = rows_range(answers, failure)
     if found is None:
         return None
     lower, upper, is_whole = found

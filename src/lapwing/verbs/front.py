@@ -13,6 +13,7 @@ from lapwing.mechanisms.psmm.mechanism import PSMM
 from lapwing.mechanisms.registry import Trusted
 from lapwing.model.sampling.conditions import Between as between  # noqa: N813
 from lapwing.model.statistics.expressions import row_function, stat
+from lapwing.release.covariance import covariance
 from lapwing.release.loading import load
 from lapwing.release.release import Release
 from lapwing.rows.elsewhere import Query
@@ -49,6 +50,7 @@ __all__ = [
     "Trusted",
     "anonymize",
     "between",
+    "covariance",
     "evaluate",
     "load",
     "load_linked",

@@ -24,10 +24,10 @@ from lapwing.kernel.terms import Relation, Terms
 from lapwing.mechanisms.shared.one_way import told_rows
 from lapwing.mechanisms.shared.registration import Registration, no_warnings, nothing_assumed, nothing_certified
 from lapwing.mechanisms.shared.settings import check_choice, check_number, check_whole
-from lapwing.mechanisms.shared.vectors.means import CellSettings, paper_means, paper_questions
+from lapwing.mechanisms.shared.vectors.certified_pairs import pair_statements, planned_noise
+from lapwing.mechanisms.shared.vectors.means import CellSettings, VectorCells, paper_means, paper_questions
 from lapwing.mechanisms.shared.vectors.model import (
     INTERVALS,
-    VectorCells,
     details_and_rest,
     fitting_cells,
     fixed_cells,
@@ -173,13 +173,16 @@ class Microaggregation:
     def statements(
         self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
     ) -> tuple[Statement, ...]:
-        """Say into how many cells the rows were divided."""
-        del schema, terms, model, rng
+        """Say how far all pairs are from the rows, where that is known, and into how many cells these were divided."""
+        del schema
         last = next(answer.question for answer in reversed(answers) if isinstance(answer, NoisySums))
         assert isinstance(last, CellSums)
         directions = 0 if last.projection is None else last.projection.count
         text = f"so many cells along {directions} directions hold the rows; each releases one product of simple laws"
-        return (Statement(kind="cells", text=text, value=float(last.cells)),)
+        return (
+            *pair_statements(answers, terms, model, rng),
+            Statement(kind="cells", text=text, value=float(last.cells)),
+        )
 
     def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
         """Return what `run` would ask; cells stand there as one, because earlier answers choose them."""
@@ -203,6 +206,7 @@ class Microaggregation:
                     text=f"at most so many cells hold the rows; each row has {coordinates.size} coordinates",
                     value=cells,
                 ),
+                *planned_noise(questions, terms, rows),
             ),
         )
 
@@ -239,6 +243,7 @@ class Microaggregation:
             damping=self.damping,
             calibrate=self.calibrate,
             fit_moments=self.fit_moments,
+            is_box=self.convex_set == "box",
         )
 
     def _coordinates(self, schema: Schema) -> Coordinates:

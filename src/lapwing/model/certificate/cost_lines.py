@@ -30,6 +30,9 @@ class ChosenTable:
 CERTIFIED = "certified error"
 """Kind of the statement that bounds all errors of a release together."""
 
+ALL_PAIRS = "error of all pairs"
+"""Kind of the statement that bounds the root-mean-square error over the cells of all pairs of columns."""
+
 ROWS_WITHIN = "number of rows"
 """Kind of the statement that says how far a noisy number of rows may be off."""
 
@@ -64,8 +67,8 @@ class Statement:
 
     @property
     def is_headline(self) -> bool:
-        """Whether the certificate's text shows it: the bound on all errors together."""
-        return self.kind == CERTIFIED and self.value is not None
+        """Whether the certificate's text shows it: the bound on all errors together, or on those of all pairs."""
+        return self.kind in (CERTIFIED, ALL_PAIRS) and self.value is not None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the statement as plain JSON values."""

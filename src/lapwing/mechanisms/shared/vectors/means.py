@@ -12,12 +12,14 @@ import numpy as np
 
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.cell_sums.question import MEAN_BITS, CellSums, NoisySums
+from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.shared.coordinates import Coordinates
 from lapwing.kernel.questions.shared.projections import Projection
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Terms
 from lapwing.maths.arrays import project_to_simplex
+from lapwing.mechanisms.shared.one_way import told_rows
 from lapwing.mechanisms.shared.vectors.row_vectors import Projector
 from lapwing.mechanisms.shared.vectors.vector_cells import (
     CELL_ROWS,
@@ -32,6 +34,7 @@ from lapwing.mechanisms.shared.vectors.vector_cells import (
     sampling_variance,
     total_questions,
     totals_of,
+    totals_of_details,
 )
 
 # -- Move the means of weighted cells so that their covariance comes near a noisy one.
@@ -117,6 +120,9 @@ CELL_SHARES: Final = (Fraction(6, 16), Fraction(1, 16), Fraction(9, 16))
 """How what the totals leave is divided: second moment, counts of cells, sums of cells."""
 
 CALIBRATIONS: Final = 3
+RAKINGS: Final = 20
+FLOOR: Final = 1e-4  # part of the totals that every cell has at least, so that raking finds something to scale
+LARGEST: Final = 1 / 3  # part of the largest eigenvalue there can be that tables are known to have
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,7 +141,8 @@ class Means:
 class CellSettings:
     """Say how cells are made; see `lapwing.mechanisms.microaggregation.mechanism.Microaggregation`.
 
-    calibrate, fit_moments: whether the means are moved to the totals, and to the second moment.
+    calibrate, fit_moments: whether the means are moved to the totals, and to the second moment; is_box: whether they
+    lie in the product of the columns' intervals and simplices, and nothing narrower.
     """
 
     one_way_share: Fraction = Fraction(1, 5)
@@ -145,15 +152,30 @@ class CellSettings:
     most_cells: int = MOST_CELLS
     calibrate: bool = True
     fit_moments: bool = True
+    is_box: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VectorCells:
+    """Say how rows become vectors, how these are put into cells, and in which convex set means lie."""
+
+    coordinates: Coordinates
+    settings: CellSettings
+    project: Projector
 
 
 def microaggregated_means(
-    curator: Curator, coordinates: Coordinates, budget: Budget, settings: CellSettings, project: Projector
+    curator: Curator, cells: VectorCells, budget: Budget, details: Sequence[NoisyCounts] = ()
 ) -> Means:
-    """Spend a budget on cells and return their weights and means."""
-    terms = curator.terms
+    """Spend a budget on cells and return their weights and means; details: finer tables that were paid for before."""
+    coordinates, settings, project, terms = cells.coordinates, cells.settings, cells.project, curator.terms
+    if asks_totals_alone(coordinates, budget, terms, settings):
+        totals = totals_of(curator.ask(*total_questions(coordinates, budget, terms)), terms)
+        totals = _with_details(totals, coordinates, details)
+        return Means(np.ones(1), project(totals.mean[None]), totals.rows)
     of_totals, left = budget.split([settings.one_way_share, 1 - settings.one_way_share])
     totals = totals_of(curator.ask(*total_questions(coordinates, of_totals, terms)), terms)
+    totals = _with_details(totals, coordinates, details)
     costs = left.split(CELL_SHARES)
     if not has_cells(coordinates, costs[0], totals.rows, terms, settings):
         again = totals_of(curator.ask(*total_questions(coordinates, left, terms)), terms)
@@ -166,6 +188,19 @@ def microaggregated_means(
     )
     counts, sums = curator.ask(*cell_questions(coordinates, projection, costs))
     return _solved(moment, counts, sums, totals, settings=settings, project=project)
+
+
+def asks_totals_alone(coordinates: Coordinates, budget: Budget, terms: Terms, settings: CellSettings) -> bool:
+    """Tell whether a number of rows that is told in advance leaves nothing to ask but totals: all at once, then."""
+    if terms.rows is None and terms.expected_rows is None:
+        return False
+    _, left = budget.split([settings.one_way_share, 1 - settings.one_way_share])
+    return not has_cells(coordinates, left.split(CELL_SHARES)[0], float(told_rows(terms)), terms, settings)
+
+
+def _with_details(totals: Totals, coordinates: Coordinates, details: Sequence[NoisyCounts]) -> Totals:
+    """Return totals pooled with what finer tables say of them."""
+    return totals.pooled(totals_of_details(coordinates, details)) if details else totals
 
 
 def _chosen_cells(
@@ -186,8 +221,9 @@ def _solved(
     assert isinstance(moment.question, SecondMoment)
     unit, cells = moment.question.coordinates.unit, counts.values.size
     noise, cell_sums = sums.noise.sd / unit, sums.values / unit
+    deviations = np.full(cell_sums.shape[1], noise * cells**0.5)
     all_cells = Totals(
-        max(1.0, float(counts.values.sum())), counts.noise.sd * cells**0.5, cell_sums.sum(axis=0), noise * cells**0.5
+        max(1.0, float(counts.values.sum())), counts.noise.sd * cells**0.5, cell_sums.sum(axis=0), deviations
     )
     pooled = totals.pooled(all_cells)
     weights = project_to_simplex(counts.values, pooled.rows) / pooled.rows
@@ -202,17 +238,19 @@ def _solved(
         if trust >= LEAST_TRUST:
             means = fitted_means(means, weights, aim, covariance.pairs, project)
             means = _calibrated(means, weights, pooled, project) if settings.calibrate else means
+    if settings.calibrate and settings.is_box:
+        means = raked(means, weights, project(pooled.mean[None])[0], moment.question.coordinates)
     return Means(weights, means, pooled.rows)
 
 
 def has_cells(coordinates: Coordinates, cost: Budget, rows: float, terms: Terms, settings: CellSettings) -> bool:
-    """Tell whether a second moment is worth its cost: not if noise alone passes the largest eigenvalue there can be."""
+    """Tell whether a second moment is worth its cost: not if noise alone passes what the largest eigenvalue may be."""
     columns = len(coordinates.columns)
     if columns < 2 or settings.directions is not None:
         return columns > 1 and bool(settings.directions)
     question = moment_question(coordinates, cost)
     sd = question.noise(terms.relation, terms.max_rows).sd / question.scale / rows
-    return noise_edge(coordinates.size, sd) < columns - 1
+    return noise_edge(coordinates.size, sd) < LARGEST * (columns - 1)
 
 
 def most_cells(
@@ -239,6 +277,32 @@ def _calibrated(means: np.ndarray, weights: np.ndarray, totals: Totals, project:
     for _ in range(CALIBRATIONS):
         means = project(means + (totals.mean - weighted_mean(means, weights)))
     return means
+
+
+def raked(means: np.ndarray, weights: np.ndarray, mean: np.ndarray, coordinates: Coordinates) -> np.ndarray:
+    """Return means whose weighted mean is as given, column by column: shares are scaled, proportional fitting.
+
+    Shifts and projections do not get there where most cells are at 0: rare categories, and sums of money that most rows
+    lack. mean: float64 (p,), in the product of the columns' intervals and simplices. Lines with listed codes stay.
+    """
+    moved = means.copy()
+    starts = np.cumsum((0, *coordinates.widths))
+    low = -1.0 if coordinates.coding == "centred" else 0.0
+    for place, kind in enumerate(coordinates.kinds):
+        block = slice(starts[place], starts[place + 1])
+        shares, target = means[:, block], mean[block]
+        if kind == "line" and coordinates.listed[place]:
+            continue
+        if kind == "line":
+            upper, aim = (shares - low) / (1.0 - low), (target - low) / (1.0 - low)
+            shares, target = np.concatenate((1.0 - upper, upper), axis=1), np.concatenate((1.0 - aim, aim))
+        shares = (1.0 - FLOOR) * shares + FLOOR * target
+        for _ in range(RAKINGS):
+            own = weights @ shares
+            shares = shares * np.divide(target, own, out=np.zeros_like(own), where=own > 0.0)
+            shares /= np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
+        moved[:, block] = low + (1.0 - low) * shares[:, 1:] if kind == "line" else shares
+    return moved
 
 
 def paper_questions(coordinates: Coordinates, budget: Budget) -> tuple[SecondMoment, tuple[Budget, Budget]]:

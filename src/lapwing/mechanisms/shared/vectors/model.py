@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
@@ -21,12 +20,14 @@ from lapwing.mechanisms.shared.vectors.means import (
     CELL_SHARES,
     CellSettings,
     Means,
+    VectorCells,
+    asks_totals_alone,
     cell_questions,
     has_cells,
     microaggregated_means,
     most_cells,
 )
-from lapwing.mechanisms.shared.vectors.row_vectors import Projector, projector, row_coordinates
+from lapwing.mechanisms.shared.vectors.row_vectors import projector, row_coordinates
 from lapwing.mechanisms.shared.vectors.vector_cells import moment_question, total_questions
 from lapwing.model.laws import Laws, laws_from_probabilities
 from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, ReleasedModel, narrow
@@ -95,15 +96,6 @@ INTERVALS: Final = 16  # about how many intervals a wide ordered column is a lis
 MOST_PIECES: Final = 2**20  # most pieces of the laws of all atoms of a release: 32 bytes each
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class VectorCells:
-    """Say how rows become vectors, how these are put into cells, and in which convex set means lie."""
-
-    coordinates: Coordinates
-    settings: CellSettings
-    project: Projector
-
-
 def fitting_cells(schema: Schema, coordinates: Coordinates) -> int:
     """Return how many cells there may be at most so that the laws of all of them fit in memory."""
     return max(1, MOST_PIECES // pieces_of(coordinates, detail_groupings(schema, coordinates)))
@@ -133,6 +125,8 @@ def planned_cells(
     coordinates: Coordinates, budget: Budget, terms: Terms, settings: CellSettings, rows: float
 ) -> tuple[tuple[SecondMoment | CellSums, ...], float]:
     """Return the questions of `microaggregated_means`, with one cell in place of those that answers choose."""
+    if asks_totals_alone(coordinates, budget, terms, settings):
+        return total_questions(coordinates, budget, terms), 1.0
     of_totals, left = budget.split([settings.one_way_share, 1 - settings.one_way_share])
     totals = total_questions(coordinates, of_totals, terms)
     costs = left.split(CELL_SHARES)
@@ -147,9 +141,9 @@ def planned_cells(
 def microaggregated_model(curator: Curator, schema: Schema, cells: VectorCells, budget: Budget) -> ReleasedModel:
     """Spend a budget on details and cells, and return one product of simple laws per cell."""
     questions, left = details_and_rest(schema, cells.coordinates, budget)
-    details = detail_shares(curator.ask(*questions))
-    found = microaggregated_means(curator, cells.coordinates, left, cells.settings, cells.project)
-    rows = curator.terms.rows
+    answers = curator.ask(*questions)
+    found = microaggregated_means(curator, cells, left, answers)
+    rows, details = curator.terms.rows, detail_shares(answers)
     return means_as_model(schema, cells.coordinates, found, round(found.rows) if rows is None else rows, details)
 
 

@@ -1,6 +1,7 @@
 """Which directions are cut into how many cells: public rules of the rows, the columns and the noise."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -8,6 +9,7 @@ import numpy as np
 
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.cell_sums.question import CellSums, NoisySums
+from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.shared.coordinates import Coordinates
 from lapwing.kernel.questions.shared.projections import LARGEST_PROJECTION, MOST_DIRECTIONS, Projection
@@ -22,13 +24,13 @@ from lapwing.mechanisms.shared.vectors.row_vectors import is_binary
 class Totals:
     """Hold a number of rows and the sums of their vectors, in units, with the noise on them.
 
-    rows_sd: standard deviation of its noise; 0 where it is public; sums: float64 (p,).
+    rows_sd: standard deviation of its noise; 0 where it is public; sums, sums_sd: float64 (p,).
     """
 
     rows: float
     rows_sd: float
     sums: np.ndarray
-    sums_sd: float
+    sums_sd: np.ndarray
 
     @property
     def mean(self) -> np.ndarray:
@@ -37,20 +39,22 @@ class Totals:
 
     def pooled(self, other: "Totals") -> "Totals":
         """Return the inverse-variance mean with totals that were measured apart."""
-        rows = float(_pooled(self.rows, self.rows_sd, other.rows, other.rows_sd))
-        sums = np.asarray(_pooled(self.sums, self.sums_sd, other.sums, other.sums_sd))
-        deviations = [
-            one * two / math.hypot(one, two) if one and two else 0.0
-            for one, two in ((self.rows_sd, other.rows_sd), (self.sums_sd, other.sums_sd))
-        ]
-        return Totals(max(1.0, rows), deviations[0], sums, deviations[1])
+        rows, rows_sd = _pooled(np.array(self.rows), self.rows_sd, np.array(other.rows), other.rows_sd)
+        sums, sums_sd = _pooled(self.sums, self.sums_sd, other.sums, other.sums_sd)
+        return Totals(max(1.0, float(rows)), float(rows_sd), sums, sums_sd)
 
 
-def _pooled(one: float | np.ndarray, one_sd: float, two: float | np.ndarray, two_sd: float) -> float | np.ndarray:
-    """Return the inverse-variance mean of two measurements; an exact one alone."""
-    if one_sd == 0.0:
-        return one
-    return (one * two_sd**2 + two * one_sd**2) / (one_sd**2 + two_sd**2)
+def _pooled(
+    one: np.ndarray, one_sd: float | np.ndarray, two: np.ndarray, two_sd: float | np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the inverse-variance mean of two measurements, and its standard deviation.
+
+    An exact one stands alone; one that says nothing, with an infinite standard deviation, counts for nothing.
+    """
+    says = np.isfinite(two_sd)
+    first, second = np.square(one_sd), np.square(np.where(says, two_sd, 1.0))
+    share = np.where(says, first / np.maximum(first + second, np.finfo(np.float64).tiny), 0.0)
+    return np.asarray(one + share * (two - one)), np.sqrt(np.where(says, share * second, first))
 
 
 def total_questions(coordinates: Coordinates, cost: Budget, terms: Terms) -> tuple[CellSums, ...]:
@@ -75,7 +79,31 @@ def totals_of(answers: tuple[NoisySums, ...], terms: Terms) -> Totals:
     unit = sums.question.coordinates.unit
     rows = float(terms.rows) if terms.rows is not None else float(answers[0].values[0])
     rows_sd = 0.0 if terms.rows is not None else answers[0].noise.sd
-    return Totals(max(1.0, rows), rows_sd, sums.values[0] / unit, sums.noise.sd / unit)
+    deviations = np.full(sums.question.coordinates.size, sums.noise.sd / unit)
+    return Totals(max(1.0, rows), rows_sd, sums.values[0] / unit, deviations)
+
+
+def totals_of_details(coordinates: Coordinates, details: Sequence[NoisyCounts]) -> Totals:
+    """Return what finer one-way tables say of the totals: infinite deviations where they say nothing.
+
+    details: at least one, of columns that are lists; each group of theirs lies inside one of the coordinates.
+    """
+    sums, variances = np.zeros(coordinates.size), np.full(coordinates.size, np.inf)
+    starts = np.cumsum((0, *coordinates.widths))
+    for answer in details:
+        place = coordinates.columns.index(answer.question.columns[0])
+        (finer,), coarse, width = answer.question.groupings, coordinates.groupings[place], coordinates.widths[place]
+        firsts, _, fine = finer.pieces()
+        owner = np.zeros(finer.groups, dtype=np.int64)
+        owner[fine] = coarse.apply(firsts)
+        counts = answer.whole
+        block = slice(starts[place], starts[place + 1])
+        owner = owner[: counts.size]
+        sums[block] = np.bincount(owner, counts, minlength=coarse.groups)[:width]
+        variances[block] = np.bincount(owner, minlength=coarse.groups)[:width] * answer.noise.sd**2
+    cells = sum(answer.whole.size for answer in details)
+    total = sum(float(answer.whole.sum()) for answer in details) / len(details)
+    return Totals(total, math.sqrt(cells) * details[0].noise.sd / len(details), sums, np.sqrt(variances))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
