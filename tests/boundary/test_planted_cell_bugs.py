@@ -72,6 +72,12 @@ def decisions_are_charged_half(patch):
     patch.setattr(SplitDecisions, "cost", property(lambda self: honest(self) / 2))
 
 
+def a_loss_is_taken_for_its_span(patch):
+    honest = SplitDecisions.counts.fget
+    halved = property(lambda self: honest(self) if self.notion == "pure" else (self.deciding + 1) // 2)
+    patch.setattr(SplitDecisions, "counts", halved)
+
+
 def empty_first_cells_are_never_split(patch):
     patch.setattr(splitting, "survivors", lambda population, success, bits: np.empty(0, dtype=np.int64))
 
@@ -125,6 +131,7 @@ DECISIONS = [
     decisions_draw_half_their_noise,
     decisions_draw_a_tenth_less_noise,
     decisions_are_charged_half,
+    a_loss_is_taken_for_its_span,
     empty_cells_below_are_never_split,
     empty_cells_have_no_noise,
     full_cells_are_split_without_noise,
@@ -137,12 +144,18 @@ DECISIONS = [
 
 def counts_declare_half_their_noise(patch):
     honest = SparseCounts.noise
-    patch.setattr(SparseCounts, "noise", lambda self, *terms: NoiseLaw("laplace", honest(self, *terms).parameter / 2))
+    patch.setattr(
+        SparseCounts,
+        "noise",
+        lambda self, *terms: replace(honest(self, *terms), parameter=honest(self, *terms).parameter / 2),
+    )
 
 
 def counts_draw_half_their_noise(patch):
-    honest = counting.discrete_laplace
-    patch.setattr(counting, "discrete_laplace", lambda scale, size, bits: honest(scale / 2, size, bits))
+    honest = counting.noise_of
+    patch.setattr(
+        counting, "noise_of", lambda law, size, bits: honest(NoiseLaw(law.kind, law.parameter / 2), size, bits)
+    )
 
 
 def counts_are_charged_half(patch):
@@ -173,14 +186,14 @@ def empty_leaves_show_the_threshold(patch):
 
 def the_noise_of_empty_leaves_is_not_conditioned(patch):
     def at_least(threshold, scale, size, bits):
-        return np.maximum(threshold, counting.discrete_laplace(scale, size, bits))
+        return np.maximum(threshold, counting.noise_of(NoiseLaw("laplace", scale), size, bits))
 
     patch.setattr(counting, "discrete_laplace_at_least", at_least)
 
 
 def the_threshold_is_applied_to_exact_counts(patch):
     def kept(question, names, exact, law, bits):
-        noisy = exact + counting.discrete_laplace(law.parameter, exact.size, bits)
+        noisy = exact + counting.noise_of(law, exact.size, bits)
         reaches = exact >= (question.threshold or 0)
         return names[reaches], np.maximum(noisy[reaches], question.threshold or 0)
 
@@ -232,18 +245,18 @@ EMPTY_FIRSTS = [
 
 
 def the_leaves_repeat_the_noise_of_the_decisions(patch):
-    kept, decide, count = [], splitting.discrete_laplace, counting.discrete_laplace
+    kept, decide, count = [], splitting.discrete_laplace, counting.noise_of
 
     def first(scale, size, bits):
         kept.append(decide(scale, size, bits))
         return kept[-1]
 
-    def second(scale, size, bits):
-        fresh, known = count(scale, size, bits), np.concatenate(kept) if kept else np.empty(0, dtype=np.int64)
+    def second(law, size, bits):
+        fresh, known = count(law, size, bits), np.concatenate(kept) if kept else np.empty(0, dtype=np.int64)
         return np.resize(known, size) if known.size else fresh
 
     patch.setattr(splitting, "discrete_laplace", first)
-    patch.setattr(counting, "discrete_laplace", second)
+    patch.setattr(counting, "noise_of", second)
 
 
 CASES = [
@@ -255,10 +268,9 @@ CASES = [
     *itertools.product(
         [BOTH_LEVELS], [empty_first_cells_are_never_split, empty_first_cells_are_split_one_count_too_late]
     ),
-    *itertools.product([GRID, PRIVTREE], COUNTS),
+    *itertools.product([GRID, PRIVTREE, EVERY_LEAF], COUNTS),
     *itertools.product([GRID], EMPTY_FIRSTS),
     *itertools.product([PRIVTREE, EVERY_LEAF], [empty_listed_leaves_are_left_out]),
-    *itertools.product([EVERY_LEAF], [counts_are_clipped_at_the_true_number_of_rows]),
 ]
 
 

@@ -66,7 +66,7 @@ def test_every_question_has_a_case_of_both_relations_and_of_one_and_three_rows_p
 
 
 def test_every_question_that_gaussian_noise_may_answer_has_a_case_of_it():
-    laplace_alone = {"SplitDecisions", "SparseCounts"}
+    laplace_alone = {"SplitDecisions"}
 
     with_rho = {case.question for case in CASES.values() if case.cost.notion == "zcdp"}
 
@@ -182,7 +182,7 @@ CHEAP = {
     "a score: half": (a_score_that_moves_by_half, choosing, ("SelectWorst", "replace-one", 3, "zcdp"), 1500),
     "distance: signs": (noise_that_is_rounded_to_its_sign, measuring, ("TableDistances", "replace-one", 1), 600),
     "splits: empty": (empty_cells_without_noise, splitting, ("SplitDecisions", "add-remove", 3), 1400),
-    "grid: signs": (noise_of_cells_that_is_rounded_to_its_sign, counting_cells, ("SparseCounts", "add-remove", 3), 700),
+    "grid: signs": (noise_that_is_rounded_to_its_sign, counting_cells, ("SparseCounts", "add-remove", 3), 700),
     "products: half": (half_of_the_noise, multiplying, ("SecondMoment", "add-remove", 1, "zcdp"), 1400),
     "sums: half": (half_of_the_noise, summing, ("CellSums", "add-remove", 3), 2000),
     "truths: half": (half_of_the_noise, adding, ("LinearStatistics", "replace-one", 1), 2000),
@@ -215,10 +215,11 @@ COSTLY = {
         ("SplitDecisions", "add-remove", 3),
         6400,
     ),
-    "grid: half": (half_of_the_noise_of_cells, counting_cells, ("SparseCounts", "add-remove", 3), 6400),
+    "grid: half": (half_of_the_noise, counting_cells, ("SparseCounts", "add-remove", 3), 6400),
+    "grid: half, rho": (half_of_the_noise, counting_cells, ("SparseCounts", "replace-one", 3, "zcdp"), 3200),
     "grid: empty": (empty_cells_without_noise, counting_cells, ("SparseCounts", "add-remove", 1), 6400),
     "leaves: signs": (
-        noise_of_cells_that_is_rounded_to_its_sign,
+        noise_that_is_rounded_to_its_sign,
         counting_cells,
         ("SparseCounts", "replace-one", 3, "pure", "tree"),
         800,

@@ -19,7 +19,7 @@ from lapwing.anonymous.covariance_loss import (
     theorem_partition,
 )
 from lapwing.errors import ParameterError
-from lapwing.maths.covariance_bounds import net_loss, spectral_tail, tensorisation_bound
+from lapwing.maths.covariance_bounds import centred_tensorisation_bound, net_loss, spectral_tail, tensorisation_bound
 from lapwing.maths.lattice_net import NetChoice, anonymous_net, nearest_lattice_points, net_size_bound
 
 UNIT = 2**40
@@ -204,6 +204,39 @@ def test_the_factor_of_theorem_3_10_is_attained_and_below_the_paper_s(degree: in
     bound = tensorisation_bound(loss, degree)
     assert lost == pytest.approx(bound, rel=1e-3)
     assert bound <= 2 ** (degree - 2) * (2**degree - degree - 1) * loss <= 4**degree * loss
+
+
+@spread((("x", "labels"), CASES), ("degree", [1, 2, 3, 4, 6]))
+def test_remark_3_13_with_2_to_the_d_minus_2(x, labels, degree: int) -> None:
+    for blocks in (labels, labels // 3, np.zeros_like(labels)):
+        bound = centred_tensorisation_bound(covariance_loss(x, blocks), degree)
+
+        assert moment_loss(x - x.mean(axis=0), blocks, degree) <= bound + 1e-12
+
+
+@pytest.mark.parametrize("degree", [2, 3, 4, 6])
+def test_the_factor_of_remark_3_13_is_attained_and_below_the_paper_s(degree: int) -> None:
+    x = np.array([[1.0], [0.9999]] + [[-1.0]] * 5000)
+    labels = np.minimum(np.arange(len(x)) // 2, 1)
+    loss = covariance_loss(x, labels)
+
+    lost = moment_loss(x - x.mean(axis=0), labels, degree)
+
+    bound = centred_tensorisation_bound(loss, degree)
+    assert lost == pytest.approx(bound, rel=1e-2)
+    assert bound <= 8**degree * loss
+
+
+@pytest.mark.parametrize(("degree", "attained"), [(2, 0.7), (3, 0.19), (4, 0.23)])
+def test_no_two_laws_have_central_moments_further_apart_than_the_cut(degree: int, attained: float) -> None:
+    furthest = 0.0
+    for share in np.linspace(0.01, 0.5, 25):
+        x = np.array([[1.0]] * round(1000 * share) + [[-1.0]] * (1000 - round(1000 * share)))
+        lost = moment_loss(x - x.mean(axis=0), np.zeros(1000, dtype=int), degree)
+        furthest = max(furthest, lost)
+
+    cut = centred_tensorisation_bound(1.0, degree)
+    assert attained * cut <= furthest <= cut + 1e-12
 
 
 @spread(("degree", [2, 3, 4]), ("blocks", [50, 130, 1000, 2000]), ("maker", [rows_of_the_ball, boolean_rows]))

@@ -12,6 +12,7 @@ from lapwing.errors import ParameterError
 from lapwing.maths.noise_tails import laplace_tail
 from lapwing.mechanisms.linear_statistics.bounds import (
     Family,
+    corollary_2_4,
     draws_needed,
     points_needed,
     smallest_delta,
@@ -119,6 +120,56 @@ def test_theorem_2_2_is_the_printed_formula_for_signed_values_and_replace_one_ne
 
     printed = 2 / (0.1 * 0.5) * 100 * math.log(100 / 0.1)
     assert printed <= rows <= printed + 0.5 / 0.1 + 1  # half a unit more, because noise is whole
+
+
+SETTINGS = {"epsilon": 1.0, "delta": 0.1, "gamma": 0.1, "condition_number": 2.0}
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+def test_corollary_2_4_counts_every_pattern_of_every_set_of_columns(neighbours):
+    p, d = 5, 2
+    sets = [each for size in range(1, d + 1) for each in itertools.combinations(range(p), size)]
+    patterns = [(each, bits) for each in sets for bits in itertools.product((0, 1), repeat=len(each))]
+    records = list(itertools.product((0, 1), repeat=p))
+    holds = np.array([[all(r[c] == b for c, b in zip(*pattern, strict=True)) for pattern in patterns] for r in records])
+
+    found = corollary_2_4(p, d, neighbours, **SETTINGS)
+
+    family = Family(statistics=len(patterns) + 1, values="zero-one", tables=len(sets))
+    changes = np.abs(holds[:, None].astype(int) - holds[None]).sum(axis=2).max()
+    assert found == theorem_2_3(family, neighbours, **SETTINGS)
+    assert family.sensitivity("add-remove") == holds.sum(axis=1).max()
+    assert family.sensitivity("replace-one") == changes
+
+
+def test_corollary_2_4_for_the_papers_statistics_is_not_enough_for_all_marginals():
+    # One statistic per set, "all are 1": of three columns a cell with zeros in it is a signed sum of eight of them.
+    p, d = 3, 3
+    sets = [each for size in range(d + 1) for each in itertools.combinations(range(p), size)]
+    error = {each: (-1) ** len(each) * 0.01 for each in sets}
+
+    none_is_1 = sum((-1) ** len(each) * error[each] for each in sets)
+
+    assert max(map(abs, error.values())) == 0.01
+    assert none_is_1 == pytest.approx(0.08)
+
+
+def test_corollary_2_4_needs_a_larger_order_than_f_log_f():
+    # delta = epsilon = 2 / sqrt(g) for n = g F log F: both vanish as g grows, and neither can where g is constant.
+    for p in (20, 100, 1000):
+        sets = p + math.comb(p, 2)
+        for growth in (64, 1024):
+            size = 6 / math.sqrt(growth)
+            needs = corollary_2_4(p, 2, "add-remove", epsilon=size, delta=size / 2, gamma=0.1, condition_number=1)
+            assert needs.draws <= needs.rows <= growth * sets * math.log(sets)
+        at_printed = corollary_2_4(p, 2, "add-remove", epsilon=1, delta=0.5, gamma=0.1, condition_number=1)
+        assert at_printed.rows > sets * math.log(sets)
+
+
+@pytest.mark.parametrize("degree", [0, 4])
+def test_corollary_2_4_refuses_marginals_that_are_not_there(degree):
+    with pytest.raises(ParameterError, match=f"^degree must be from 1 to columns=3, got {degree}"):
+        corollary_2_4(3, degree, "add-remove", **SETTINGS)
 
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])

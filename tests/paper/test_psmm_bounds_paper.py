@@ -19,7 +19,7 @@ from lapwing.mechanisms.psmm.accuracy import expected_complexity, noise_transpor
 from lapwing.mechanisms.psmm.box_cells import box_cells
 from lapwing.mechanisms.psmm.mechanism import PSMM, fitted_measure
 from lapwing.mechanisms.shared.trees.budget import optimal_shares, paper_shares
-from lapwing.mechanisms.shared.trees.simulation import least_squares_bound, theorem_4_3
+from lapwing.mechanisms.shared.trees.simulation import stopped_bound, theorem_4_3
 from lapwing.schema.schemas import Schema
 
 UNIT_NOISE = NoiseLaw("laplace", Fraction(1))
@@ -177,7 +177,7 @@ def kept(model, inside):
 def laplace_bound(deltas, shares):
     """Noise part of the least-squares bound at ε = 1 and one row, with the variance's upper bound 2 σ²."""
     variances = [math.inf if share == 0 else 2 / float(share) ** 2 for share in shares]
-    return least_squares_bound(deltas, variances, rows=1.0, resolution=0.0)
+    return stopped_bound(deltas, variances, [math.inf] * (len(deltas) - 1) + [0.0], rows=1.0)
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 3])

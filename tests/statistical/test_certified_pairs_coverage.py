@@ -21,9 +21,9 @@ from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
 from lapwing.mechanisms.shared.vectors.certified_pairs import (
     Measured,
     error_bound,
+    known_range,
     measured_moments,
     pair_weights,
-    rows_range,
 )
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
@@ -142,7 +142,7 @@ def test_whole_releases_keep_the_confidence(relation, gamma, runs):
     for seed in range(runs):
         terms, answers, parts, true = released(seed, relation, "gaussian" if seed % 2 else "laplace")
         of_rows = gamma / 10 if terms.rows is None else Fraction(0)
-        rows = rows_range(answers, terms, of_rows)
+        rows = known_range(answers, terms, of_rows)
         failed += error(parts, true) > error_bound(parts, rows, gamma - of_rows, generator(seed))
 
     assert is_possible(failed, runs, gamma)

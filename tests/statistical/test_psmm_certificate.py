@@ -12,9 +12,10 @@ from helpers.pmm_runs import frame_of, run, unit_columns
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.psmm.accuracy import GAMMA, noise_transport, released_statements, simulated_norms
+from lapwing.mechanisms.psmm.accuracy import counted_cells, noise_transport, released_statements, simulated_norms
 from lapwing.mechanisms.psmm.box_cells import cells_of
 from lapwing.mechanisms.psmm.mechanism import PSMM, fitted_measure
+from lapwing.mechanisms.shared.trees.stated import GAMMA
 from lapwing.schema.schemas import Schema
 
 FALSE_ALARMS = 1e-9
@@ -74,25 +75,28 @@ def test_realised_distances_stay_below_the_stated_one(runs, ones):
     assert is_within(over, runs)
 
 
-def test_releases_on_a_line_stay_below_their_stated_distance_and_one_of_tiny_noise_would_not():
+@pytest.mark.parametrize("runs", [100, pytest.param(1000, marks=pytest.mark.full)])
+def test_releases_on_a_line_stay_below_their_stated_distance_and_one_of_tiny_noise_would_not(runs):
     rng, schema = np.random.default_rng(3), unit_columns(1)
-    points, over, understated = np.sort(rng.beta(2, 5, 400)), 0, 0
-    for seed in range(100):
+    points, over, understated, loose = np.sort(rng.beta(2, 5, 400)), 0, 0, []
+    for seed in range(runs):
         model, answers = run(PSMM(cells=64), frame_of(points[:, None]), schema, bits=SeededBits(seed))
         box = cells_of(schema, answers[0].question.groupings)
         counts = box.within(answers[0].counts)
 
         measure = fitted_measure(counts, box, None)
         (distance, _) = PSMM(cells=64).statements(schema, TERMS, answers, model, np.random.default_rng(seed))
-        tiny = NoiseLaw("laplace", Fraction(1, 20))
-        (claimed, _) = released_statements(box, tiny, counts, measure, np.random.default_rng(seed))
+        tiny = counted_cells(schema, box, NoiseLaw("laplace", Fraction(1, 20)), counts, None)
+        (claimed, _) = released_statements(box, tiny, measure, "uniform", np.random.default_rng(seed))
 
         ends = np.linspace(0, 1, box.cells + 1)[1:]
         real = np.searchsorted(points, ends, "right") / points.size
         # At the ends of cells only: no more than the distance.
         found = np.abs(np.cumsum(measure) / measure.sum() - real)[:-1].sum() / box.cells
         over += found > distance.value
+        loose.append(distance.value / found)
         understated += found > claimed.value - box.diameter
 
-    assert over == 0
-    assert understated > 50
+    assert is_within(over, runs)
+    assert np.median(loose) < 5
+    assert understated > runs / 4

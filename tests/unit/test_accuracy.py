@@ -18,9 +18,11 @@ from lapwing.maths.noise_norms import largest_noise
 from lapwing.maths.noise_tails import sum_tail
 from lapwing.mechanisms.registry import MECHANISMS
 from lapwing.model.bounds import Covering
+from lapwing.model.intervals import cell_intervals
 from lapwing.release import accuracy as accuracy_tables
 from lapwing.release.accuracy import largest_density
 from lapwing.release.asked_accuracy import asked_cells
+from lapwing.release.queries import query_groupings
 from lapwing.schema.schemas import Schema
 
 ROUNDING = 1e-6  # of counts of a few thousand rows, added up in floats
@@ -218,7 +220,26 @@ def test_tables_that_are_too_large_are_counted_and_not_listed(independent, monke
 def test_columns_that_were_counted_again_stand_on_the_first_answer(independent):
     twice = replace(independent, noisy=(*independent.noisy, *independent.noisy))
 
-    assert twice.accuracy().to_dict() == independent.accuracy().to_dict()
+    assert twice.accuracy().marginals == independent.accuracy().marginals
+
+
+def test_of_a_tree_the_cells_that_a_query_shows_are_bounded():
+    fields = [{"name": name, "type": "integer", "constraints": {"minimum": 0, "maximum": 9999}} for name in "xy"]
+    rows = pl.DataFrame({name: [(place * by) % 10000 for place in range(3000)] for name, by in (("x", 7), ("y", 13))})
+    release = released(lw.KDTree(), epsilon=5, schema={"fields": fields}, data=rows, expected_rows=3000)
+
+    found, shown = release.accuracy(["x", "y"]), release.query(["x", "y"])
+
+    assert found.cells == shown.height
+    assert shown["lower"].null_count() == 0
+    assert (shown["upper"] - shown["lower"]).max() / 2 <= found.largest_error < 300
+    groupings = query_groupings(release.schema, release.noisy, ["x", "y"], 20)
+    met = [grouping.apply(rows[name].to_numpy()) for name, grouping in zip("xy", groupings, strict=True)]
+    true = np.zeros([grouping.groups for grouping in groupings], dtype=np.int64)
+    np.add.at(true, tuple(met), 1)
+    ends = cell_intervals(release.noisy, ["x", "y"], groupings, Fraction(1, 10**6))
+    assert ((ends.lower <= true) & (true <= ends.upper) & (ends.terms > 0)).all()
+    assert (ends.lower > 0).any()
 
 
 def test_the_largest_density_is_the_heaviest_weight_times_the_number_of_points():

@@ -107,7 +107,7 @@ def test_a_loss_above_the_epsilon_is_told():
 
     (told,) = loss_flags(small, recounted_cells(small, SOURCE), recounted_cells(small, NEIGHBOUR))
 
-    assert told.endswith("loses 5, its epsilon is 1")
+    assert told.endswith("loses 5, at most 1 is paid for")
 
 
 def test_a_loss_that_the_answer_tells_otherwise_is_told(monkeypatch):

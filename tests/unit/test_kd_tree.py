@@ -11,7 +11,7 @@ from helpers.bits import SeededBits
 from helpers.pmm_runs import frame_of, run, unit_columns
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.noise_law import NoiseLaw
+from lapwing.kernel.noise_law import NoiseLaw, log_tail
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.kd_tree.mechanism import KDTree
 from lapwing.schema.schemas import Schema
@@ -101,6 +101,24 @@ def test_the_default_tau_is_in_scales_of_the_decisions_noise(rule, scales):
     (decisions, _) = planned(KDTree(split_rule=rule, coarse=1.0, fine=0.01), unit_columns(2), Budget.pure("0.7"))
 
     assert decisions.threshold == math.floor(scales * decisions.noise("add-remove", 1).parameter)
+
+
+def test_the_papers_30_free_and_60_levels_run_and_noise_alone_splits_and_keeps_hardly_a_cell():
+    mechanism = KDTree(split_rule="paper", coarse=1 / 2, fine=1 / 4, fit="threshold")
+    points, schema = np.full((5000, 30), 0.3), unit_columns(30)
+
+    decisions, counts = planned(mechanism, schema)
+    model, (decided, kept) = run(mechanism, frame_of(points), schema, bits=SeededBits(1))
+
+    assert (counts.tree.first, counts.tree.depth, counts.tree.cells) == (30, 60, 2**30)
+    for question, threshold in ((decisions, decisions.threshold + 1), (counts, counts.threshold)):
+        tail = math.exp(log_tail(question.noise("add-remove", 1).parameter, threshold))
+        assert 0.2 < 2**30 * tail < 1
+        assert 2**30 * tail * math.exp(20) > 2**22  # the usual thresholds would fill memory
+    assert len(decided.tree.split_cells) <= 3
+    assert len(kept.counts) <= 3
+    assert kept.counts.max() == pytest.approx(5000, abs=50)
+    assert model.rows < 5300
 
 
 @pytest.mark.parametrize(("relation", "touched"), [("add-remove", 1), ("replace-one", 2)])

@@ -86,17 +86,15 @@ def test_the_certificate_states_a_distance_that_holds(relation):
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "kinds"),
-    [
-        (PMM(depth=18), ("expected distance", "largest cell")),
-        (PMM(depth=6), ("distance", "largest cell")),
-        (PMM(depth=6, variant="paper"), ("expected distance", "largest cell")),
-    ],
-    ids=str,
+    "mechanism", [PMM(depth=18), PMM(depth=6), PMM(depth=6, variant="paper"), PMM(depth=0)], ids=str
 )
-def test_large_trees_and_the_papers_variant_state_an_expected_distance(mechanism, kinds):
+@pytest.mark.parametrize("epsilon", [1e-6, 1, 1e5])
+def test_trees_of_every_size_and_budget_state_a_distance(mechanism, epsilon):
     points = np.random.default_rng(1).random((500, 1))
 
-    release = lw.synthesize(frame_of(points), unit_columns(1), epsilon=1, expected_rows=500, mechanism=mechanism)
+    release = lw.synthesize(frame_of(points), unit_columns(1), epsilon=epsilon, expected_rows=500, mechanism=mechanism)
 
-    assert {each.kind for each in release.certificate.accuracy} == {"noise on each count", "number of rows", *kinds}
+    stated = {each.kind: each.value for each in release.certificate.accuracy}
+    assert set(stated) == {"noise on each count", "number of rows", "distance", "largest cell"}
+    assert 0 < stated["distance"] <= 1
+    assert epsilon < 1e5 or stated["distance"] < 0.02 or mechanism.depth == 0

@@ -13,7 +13,7 @@ from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.psmm.accuracy import released_statements, simulated_norms
+from lapwing.mechanisms.psmm.accuracy import counted_cells, released_statements
 from lapwing.mechanisms.psmm.box_cells import box_cells
 from lapwing.mechanisms.psmm.mechanism import PSMM
 from lapwing.mechanisms.registry import accuracy_statements
@@ -306,17 +306,27 @@ def test_a_plan_without_a_number_of_rows_is_refused():
 @pytest.mark.parametrize("scale", [10, 60])
 def test_the_stated_distance_counts_what_was_moved_and_what_the_noise_may_hide(scale):
     kinds = {"name": "kind", "type": "string", "categories": ["a", "b"]}
-    cells = box_cells(Schema.from_dict({"fields": [kinds]}), 3, 3)
-    counts, measure, noise = (
-        np.array([4000, -90, 0]),
-        np.array([3910.0, 0.0, 0.0]),
-        NoiseLaw("laplace", Fraction(scale)),
+    schema = Schema.from_dict({"fields": [kinds]})
+    cells, noise = box_cells(schema, 3, 3), NoiseLaw("laplace", Fraction(scale))
+    counted = counted_cells(schema, cells, noise, np.array([4000, -90, 0]), None)
+
+    (distance, _) = released_statements(
+        cells, counted, np.array([3910.0, 0.0, 0.0]), "uniform", np.random.default_rng(1)
     )
 
-    (distance, _) = released_statements(cells, noise, counts, measure, np.random.default_rng(1))
+    # 90 were moved, and three noises of this scale move more than twice, and less than ten times it.
+    assert 90 + 2 * scale < distance.value * 3910 < 90 + 10 * scale
 
-    norms, _ = simulated_norms(cells, noise, np.random.default_rng(1))
-    quantile = float(np.sort(norms)[-10])
-    assert norms.size == 199
-    assert (quantile < 90) is (scale == 10)
-    assert distance.value == pytest.approx((quantile + min(90, quantile)) / 3910)
+
+def test_a_placement_in_the_centre_states_more():
+    schema = unit_columns(1)
+    model, answers = run(PSMM(cells=8), frame_of(np.full((900, 1), 0.3)), schema)
+
+    stated = [
+        PSMM(cells=8, placement=placement)
+        .statements(schema, Terms(relation="add-remove"), answers, model, np.random.default_rng(1))[0]
+        .value
+        for placement in ("uniform", "centre")
+    ]
+
+    assert stated[1] == pytest.approx(stated[0] + 1 / 16)

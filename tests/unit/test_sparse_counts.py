@@ -113,6 +113,20 @@ def test_the_noise_is_that_of_one_count_and_the_price_epsilon_or_half_its_square
     assert counts_asked(TREE, epsilon=Fraction(1, 2), notion="zcdp").cost == Budget.zcdp("1/8")
 
 
+def test_in_rho_all_leaves_have_gaussian_noise_and_filtered_ones_laplace_noise():
+    every, filtered = (
+        counts_asked(TREE, epsilon=Fraction(1, 2), notion="zcdp", threshold=threshold) for threshold in (None, 1)
+    )
+
+    assert every.noise("add-remove", 3) == NoiseLaw("gaussian", Fraction(36))
+    assert every.noise("replace-one", 1) == NoiseLaw("gaussian", Fraction(8))
+    assert filtered.noise("add-remove", 1) == NoiseLaw("laplace", Fraction(2))
+    found = answered(every, small(), SystemBits())
+    assert found.noise == NoiseLaw("gaussian", Fraction(4))
+    assert found.privacy_loss({(0, 1): 5}, {(0, 1): 4, (0, 2): 1}) == Fraction(1, 4)
+    assert found.privacy_loss({(0, 1): 5}, {(0, 1): 4}) == every.cost.rho
+
+
 @pytest.mark.parametrize(
     ("columns", "threshold", "epsilon"),
     [

@@ -5,6 +5,7 @@ short step, exceeds its epsilon; so does the paper's with the whole budget for e
 """
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -155,3 +156,54 @@ def test_the_whole_budget_for_each_level_loses_as_often_as_there_are_levels():
     losses = largest_losses(question, NoiseLaw("laplace", Fraction(1)), 1, 100)
 
     assert max(losses) == pytest.approx(10)
+
+
+# ------------------------------------------------------------------- in rho: by the span of the losses of one release
+
+
+def chances(question, noise, counts):
+    """Return the log-chances of all ends of one path: not split after so many splits, or split throughout."""
+    least = question.threshold + 1 - question.biased(counts, np.arange(counts.size), noise)
+    split, stay = log_tails(float(noise.parameter), least), log_tails(float(noise.parameter), 1 - least)
+    gone = np.append(0.0, np.cumsum(split))
+    return np.append(gone[:-1] + stay, gone[-1])
+
+
+def largest_divergence(question, noise, seed):
+    """Return the largest Renyi divergence over its order that one row more or less makes, over many paths."""
+    rng, levels = np.random.default_rng(seed), question.deciding
+    scale, most = float(noise.parameter), 0.0
+    for spread in np.repeat([0.0, 1.0, 4.0], 150):
+        steps = question.step(noise) * np.arange(levels) if question.rule == "privtree" else 0
+        around = question.threshold + steps + rng.normal(0, 2 * scale) + rng.normal(0, 1 + spread * scale, levels)
+        counts = np.sort(np.maximum(0, np.round(around)).astype(np.int64))[::-1]
+        one, other = chances(question, noise, counts), chances(question, noise, counts + 1)
+        for order in (1.001, 2.0, 6.0):
+            for p, q in ((one, other), (other, one)):
+                most = max(most, np.logaddexp.reduce(order * p - (order - 1) * q) / (order - 1) / order)
+    return most
+
+
+@pytest.mark.parametrize(("epsilon", "levels", "threshold"), [(Fraction(1), 1, 0), (Fraction(1), 2, 0), *PATHS[:4]])
+@pytest.mark.parametrize("rule", ["paper", "privtree"])
+def test_no_path_diverges_by_more_than_its_rho(rule, epsilon, levels, threshold):
+    question = replace(path_question(rule, epsilon, levels, threshold), notion="zcdp")
+    noise = question.noise("add-remove", 1)
+
+    rho = float(question.cost.rho)
+    assert largest_divergence(question, noise, levels) <= rho * (1 + 1e-9)
+    if rule == "paper" and levels == 1:
+        assert largest_divergence(question, NoiseLaw("laplace", noise.parameter * Fraction(4, 5)), levels) > 1.2 * rho
+
+
+@pytest.mark.parametrize(("rule", "counts"), [("paper", 4), ("privtree", 3)])
+def test_the_losses_of_a_row_span_one_count_more_than_they_reach(rule, counts):
+    question = replace(path_question(rule, Fraction(2), 4, 6), notion="zcdp")
+    noise = question.noise("add-remove", 1)
+
+    added, removed = largest_losses(question, noise, 1, 400)
+
+    span = added + float(1 / noise.parameter)
+    assert removed <= added + 1e-9
+    assert noise.parameter == Fraction(math.ceil((counts + 1) / 2), 2)
+    assert 0.5 * float(question.cost.rho) < span**2 / 8 <= float(question.cost.rho) * (1 + 1e-9)

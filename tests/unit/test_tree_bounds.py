@@ -1,7 +1,6 @@
 """Bounds of trees: the theorems' formulas, and the simulated bounds against distances that were really measured."""
 
 import math
-import time
 
 import numpy as np
 import pytest
@@ -13,11 +12,10 @@ from lapwing.mechanisms.shared.trees.model import consistent_counts, fair_roundi
 from lapwing.mechanisms.shared.trees.simulation import (
     NoiseTree,
     cell_diameters,
-    certificate_quantile,
     drawn_noise,
-    least_squares_bound,
     noise_variance,
     simulated_bound,
+    stopped_bound,
     theorem_4_2,
     theorem_4_3,
     tree_deltas,
@@ -121,15 +119,12 @@ def test_measured_distances_keep_to_all_bounds(rows: int, shape: str) -> None:
     finals = [released(exact, tree, rng) for _ in range(300)]
     finals = [final for final in finals if final[0].item() > 0]
     distances = np.array([measured_transport(leaf, final[-1], tree.splits) for final in finals])
-    totals = np.array([final[0].item() for final in finals])
 
-    bound = least_squares_bound(cube_deltas(DEPTH), tree.variances, rows=rows, resolution=0.0)
+    bound = stopped_bound(cube_deltas(DEPTH), tree.variances, [1.0] * DEPTH + [0.0], rows=rows)
     sharper = simulated_bound(tree, rows=rows, simulations=2000, rng=rng) - tree.resolution
-    quantile = certificate_quantile(tree, gamma=0.05, simulations=999, rng=rng)
-    # Six standard errors of the mean distance; the certificate fails at most 5 % of the time, + six of those.
+    # Six standard errors of the mean distance.
     assert distances.mean() <= sharper + 6 * distances.std() / math.sqrt(300)
     assert sharper < bound
-    assert (distances > quantile / totals).mean() <= 0.05 + 6 * math.sqrt(0.05 * 0.95 / 300)
 
 
 def test_the_papers_version_keeps_to_its_theorem() -> None:
@@ -148,39 +143,6 @@ def test_the_papers_version_keeps_to_its_theorem() -> None:
         distances.append(measured_transport(leaf, consistent_counts(noisy, tree.splits)[-1], tree.splits))
 
     assert np.mean(distances) < theorem_4_3(deltas, 1.0, rows=500, resolution=0.0)
-
-
-def transports(tree, count, seed):
-    """Draw A of single trees: with one simulation and gamma 1/2 the quantile is the draw itself."""
-    rng = np.random.default_rng(seed)
-    return np.array([certificate_quantile(tree, gamma=0.5, simulations=1, rng=rng) for _ in range(count)])
-
-
-@pytest.mark.parametrize("kind", ["laplace", "gaussian"])
-def test_the_certificate_counts_its_own_simulation_error(kind: str) -> None:
-    tree = line_tree(optimal_shares(cube_deltas(3), "pure"), kind=kind)
-    rng = np.random.default_rng(11)
-
-    # Only 19 simulations each: the plain 95 % quantile of so few would fail more often than it says.
-    failures = [
-        fresh > certificate_quantile(tree, gamma=0.05, simulations=19, rng=rng)
-        for fresh in transports(tree, 2000, seed=5)
-    ]
-
-    assert np.mean(failures) <= 0.05 + 6 * math.sqrt(0.05 * 0.95 / 2000)
-
-
-def test_a_certificate_of_a_fifth_less_noise_fails_that_test() -> None:
-    shares = optimal_shares(cube_deltas(3), "pure")
-    tree, less = line_tree(shares), line_tree(shares, epsilon=1.25)
-    rng = np.random.default_rng(11)
-
-    failures = [
-        fresh > certificate_quantile(less, gamma=0.05, simulations=199, rng=rng)
-        for fresh in transports(tree, 500, seed=5)
-    ]
-
-    assert np.mean(failures) > 0.05 + 6 * math.sqrt(0.05 * 0.95 / 500)
 
 
 @pytest.mark.parametrize(
@@ -208,44 +170,8 @@ def test_chunks_do_not_change_what_is_simulated() -> None:
     again = simulated_bound(tree, rows=1.0, simulations=200, rng=np.random.default_rng(1)) - tree.resolution
 
     assert mean == again
-    bound = least_squares_bound(cube_deltas(13), tree.variances, rows=1.0, resolution=0.0)
+    bound = stopped_bound(cube_deltas(13), tree.variances, [1e9] * 13 + [0.0], rows=1.0)
     assert 0.6 * bound < mean < bound
-
-
-def test_a_lone_root_is_certified_by_its_noise() -> None:
-    tree = line_tree([1.0])
-
-    quantile = certificate_quantile(tree, gamma=0.05, simulations=4999, rng=np.random.default_rng(1))
-
-    # P[|Z| > k] = 2 q^(k+1) / (1 + q) with q = 1/e: 7.3 % beyond 2, 2.7 % beyond 3.
-    assert quantile == 3.0
-
-
-def test_an_exact_lone_root_needs_nothing() -> None:
-    tree = NoiseTree(splits=(), diameters=(np.ones(1),), kind="laplace", parameters=(0.0,))
-
-    assert certificate_quantile(tree, gamma=0.5, simulations=3, rng=np.random.default_rng(1)) == 0.0
-
-
-def test_a_large_certificate_takes_about_a_second() -> None:
-    tree = line_tree(default_shares(cube_deltas(20), 14, "pure"))
-    start = time.process_time()
-
-    certificate_quantile(tree, gamma=0.05, simulations=19, rng=np.random.default_rng(1))
-
-    # 2^21 nodes and 19 draws: 0.4 s on one core.
-    assert time.process_time() - start < 3.0
-
-
-@pytest.mark.parametrize("gamma", [0.0, 1.0, -1.0, math.nan])
-def test_impossible_failure_probabilities_are_refused(gamma: float) -> None:
-    with pytest.raises(ParameterError, match="gamma must be"):
-        certificate_quantile(line_tree([1.0]), gamma=gamma, simulations=100, rng=np.random.default_rng(1))
-
-
-def test_too_few_simulations_for_a_certificate_are_refused() -> None:
-    with pytest.raises(ParameterError, match="at least 19 simulations"):
-        certificate_quantile(line_tree([1.0]), gamma=0.05, simulations=18, rng=np.random.default_rng(1))
 
 
 def test_a_bound_needs_a_simulation_and_rows() -> None:
@@ -256,7 +182,7 @@ def test_a_bound_needs_a_simulation_and_rows() -> None:
     with pytest.raises(ParameterError, match="rows must be"):
         simulated_bound(line_tree([1.0]), rows=0.0, simulations=1, rng=rng)
     with pytest.raises(ParameterError, match="rows must be"):
-        least_squares_bound([1.0], [1.0], rows=-1, resolution=0.0)
+        stopped_bound([1.0], [1.0], [0.0], rows=-1)
     with pytest.raises(ParameterError, match="rows must be"):
         theorem_4_2([1.0], [1.0], rows=math.nan, resolution=0.0)
 

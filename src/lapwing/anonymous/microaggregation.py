@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lapwing.anonymous.regrouping import dissolved
+
 _SAMPLE = 4096
 _POWER_STEPS = 10
 
@@ -101,7 +103,7 @@ def _means(x: np.ndarray, members: np.ndarray, counts: np.ndarray) -> np.ndarray
     return sums
 
 
-def _near_pairs(centroids: np.ndarray, share: float) -> np.ndarray:
+def _near_pairs(centroids: np.ndarray, share: float = 0.5) -> np.ndarray:
     """Return the pairs of near groups, smaller number first, shape (q, 2)."""
     keys = []
     for block in axis_blocks(centroids, _MOVED_BLOCK, share=share):
@@ -293,6 +295,7 @@ def _distances(points: np.ndarray, centre: np.ndarray) -> np.ndarray:
 _BLOCK, _BLOCK_OF_MANY, _MANY = 5000, 2000, 100_000
 _FEWEST_TURNS, _MOST_TURNS, _WORK_OF_TURNS = 3, 20, 100_000_000
 _JITTER_STEP = 0.03
+_REGROUPINGS, _LEAST_FALL = 2, 1e-2
 _SHARES = (0.5, 0.4, 0.6)
 _WEYL = np.uint64(0x9E3779B97F4A7C15)
 
@@ -320,11 +323,11 @@ def mdav_in_blocks(x: np.ndarray, size: int) -> np.ndarray:
 
 
 def improved(x: np.ndarray, labels: np.ndarray, size: int) -> np.ndarray:
-    """Lower the sum of squared errors of a partition by splits of groups, then by moves and swaps of points.
+    """Lower the sum of squared errors of a partition: moves and swaps of points, groups dissolved, large ones split.
 
-    Groups have ``size`` to ``2 * size - 1`` points then, and no larger sum. A local search ends where no single trade
-    helps. Each turn but the last therefore searches among points moved by a jitter that falls to nothing: ``1e8 / (n p
-    size)`` turns, at least 3 and at most 20. The jitter is a fixed public sequence.
+    Groups have ``size`` to ``2 * size - 1`` points then, and no larger sum; their number is free. A local search ends
+    where no single trade helps. Each turn but the last therefore searches among points moved by a jitter that falls to
+    nothing: ``1e8 / (n p size)`` turns, at least 3 and at most 20. The jitter is a fixed public sequence.
 
     References
     ----------
@@ -340,7 +343,20 @@ def improved(x: np.ndarray, labels: np.ndarray, size: int) -> np.ndarray:
         jitter = (turns - 1 - turn) * _JITTER_STEP * spread
         seen = x + jitter * _weyl(x.shape, turn) if jitter > 0 else x
         found = local_search(seen, found, size, share=_SHARES[turn % len(_SHARES)])
+        if turns // 2 <= turn < turns - 1 and turn % 2 == turns // 2 % 2:
+            found = _regrouped(seen, found, size)
+    errors = _squared_errors(x, found)
+    for _ in range(_REGROUPINGS if turns > _FEWEST_TURNS else 0):
+        other = local_search(x, _regrouped(x, found, size), size, share=_SHARES[0])
+        before, errors = errors, _squared_errors(x, other)
+        found = other if errors < before else found
+        if errors >= before * (1 - _LEAST_FALL):
+            break
     return found if _squared_errors(x, found) <= _squared_errors(x, start) else start
+
+
+def _regrouped(x: np.ndarray, labels: np.ndarray, size: int) -> np.ndarray:
+    return _without_large_groups(x, dissolved(x, labels, _near_pairs), size)
 
 
 def information_loss(x: np.ndarray, labels: np.ndarray) -> float:

@@ -317,15 +317,6 @@ def _widened(stated: Statement, changed: float) -> Statement:
     return replace(stated, value=value, text=stated.text + (said if value < 1.0 else nothing))
 
 
-def _further(stated: Statement, changed: float) -> Statement:
-    """Say how much further the released model may be than the mechanism's, where the bound has another unit."""
-    return replace(
-        stated,
-        text=f"{stated.text}; that is of the mechanism's model, and rules and public tables moved the released one by "
-        f"up to {changed:.3g} more",
-    )
-
-
 def _of_before(stated: Statement, changed: float) -> Statement:
     """Say that something is told of the mechanism's model."""
     del changed
@@ -335,5 +326,5 @@ def _of_before(stated: Statement, changed: float) -> Statement:
 
 
 _RESTATED: Final[Mapping[str, Callable[[Statement, float], Statement]]] = MappingProxyType(
-    {ALL_PAIRS: _widened, DISTANCE: _widened, ERROR_OF_DRAW: _widened, "expected distance": _further}
+    {ALL_PAIRS: _widened, DISTANCE: _widened, ERROR_OF_DRAW: _widened}
 )

@@ -221,7 +221,6 @@ _FORMS: Final[Mapping[str, _Form]] = {
     "noise on each count": _Form(
         ("this standard deviation, in records", "a standard deviation of {} rows"), "rows", "theorem", _PAGES
     ),
-    "expected distance": _Form(_BOUND, "rows", "theorem", "He, Vershynin, Zhu (2023), Theorem 4.2"),
     "distance": _Form(_BOUND, "of a column's length", "simulation", "", True),  # its source is the mechanism's page
     "largest cell": _Form(("this diameter", "a diameter of {}"), "of a column's length", "model", "docs/pmm.md"),
     "cells": _Form(("so many cells", "{} cells"), "cells", "model", "docs/kd-tree.md"),

@@ -27,7 +27,7 @@ hold for every e at once; m and ΣN are tried.
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
@@ -35,15 +35,19 @@ from typing import Final
 import numpy as np
 
 from lapwing.kernel.noise_law import NoiseLaw
+from lapwing.kernel.questions.cell_sums.question import CellSums, NoisySums
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.questions import Answer
+from lapwing.kernel.questions.sparse_counts.question import NoisyCells
 from lapwing.kernel.questions.tree_counts.question import NoisyTree
 from lapwing.kernel.terms import Terms
 from lapwing.maths.noise_norms import absolute_noise, largest_noise
 from lapwing.maths.noise_tails import sum_tail
+from lapwing.maths.pooled_noise import NoisyNumber, pooled_number
 from lapwing.model.certificate.certificate import ROWS_WITHIN, Statement
 from lapwing.model.intervals import covering_views, measured_groupings
 from lapwing.schema.groupings.grouping import Grouping
+from lapwing.schema.groupings.hierarchies import Hierarchy
 from lapwing.schema.schemas import Schema
 
 
@@ -242,20 +246,56 @@ def cell_ranges(
     return np.maximum(lower, above), upper
 
 
-def noisy_totals(noisy: Sequence[Answer]) -> Iterator[tuple[float, NoiseLaw, int, bool]]:
-    """Return noisy numbers of rows, in the order in which they were given.
+def _noisy_totals(noisy: Sequence[Answer]) -> tuple[list[NoisyNumber], bool]:
+    """Return the noisy numbers of rows that are of the same rows as the first, in the order in which they were given.
 
-    Returns the number, the law of each noisy count in it, how many these are, and whether rows that do not fit the
-    schema are counted.
+    Returns too whether rows that do not fit the schema are counted.
     """
+    found = []
     for answer in noisy:
         match answer:
             case NoisyCounts():
-                yield float(answer.whole.sum()), answer.noise, answer.whole.size, True
+                found.append((answer.whole, answer.noise, True))
+            case NoisySums(question=CellSums(summed="rows")):
+                found.append((answer.values, answer.noise, True))
             case NoisyTree():
                 nested, first = answer.question.hierarchies, answer.tables[0]
-                is_whole = all(each.covered == each.values + each.reserved for each in nested)
-                yield float(first.counts.sum()), first.noise, first.counts.size, is_whole
+                found.append((first.counts, first.noise, all(_is_whole(each) for each in nested)))
+            case NoisyCells() if not answer.is_filtered:
+                found.append(
+                    (answer.counts, answer.noise, all(_is_whole(each) for each in answer.question.tree.hierarchies))
+                )
+    is_whole = bool(found) and found[0][2]
+    numbers = [
+        NoisyNumber(float(counts.sum()), law.kind, law.parameter, counts.size, law.sd)
+        for counts, law, counts_misfits in found
+        if counts_misfits == is_whole
+    ]
+    return numbers, is_whole
+
+
+def _is_whole(nested: Hierarchy) -> bool:
+    """Tell whether every code, that of misfits too, is in a cell."""
+    return nested.covered == nested.values + nested.reserved
+
+
+def rows_range(noisy: Sequence[Answer], failure: Fraction) -> tuple[float, float, bool] | None:
+    """Return a range of the number of rows, and whether it counts rows that do not fit the schema; None without any.
+
+    noisy: of one release, in the order in which they were given. It fails with the given probability at most.
+
+    The range of the first noisy number, whose question is fixed before any noise, and that of the mean of all of them
+    (`lapwing.maths.pooled_noise`) fail with half the probability each; the true number lies in both.
+    """
+    numbers, is_whole = _noisy_totals(noisy)
+    if not numbers:
+        return None
+    first = numbers[0]
+    reach = sum_tail(first.kind, first.parameter, first.terms, failure / 2)
+    mean, pooled = pooled_number(numbers, failure / 2)
+    lower, upper = max(first.value - reach, mean - pooled), min(first.value + reach, mean + pooled)
+    # Ranges that do not meet are a failure of one of them.
+    return (lower, upper, is_whole) if lower <= upper else (first.value - reach, first.value + reach, is_whole)
 
 
 def most_rows(noisy: Sequence[Answer], public_rows: int | None, failure: Fraction) -> float:
@@ -265,24 +305,22 @@ def most_rows(noisy: Sequence[Answer], public_rows: int | None, failure: Fractio
     """
     if public_rows is not None:
         return float(public_rows)
-    for total, law, terms, is_whole in noisy_totals(noisy):
-        if is_whole:
-            return max(0.0, total + sum_tail(law.kind, law.parameter, terms, failure))
-    return math.inf
+    found = rows_range(noisy, failure)
+    return max(0.0, found[1]) if found is not None and found[2] else math.inf
 
 
 def own_groupings(noisy: Sequence[Answer], columns: Sequence[str], most_cells: int) -> tuple[Grouping, ...] | None:
     """Return the groups of the first noisy table of some columns and no others, if it has few enough cells.
 
     noisy: of one release, in the order in which they were given. Returns none too where these columns were first
-    counted together with others: sums of many noisy counts are better known in wider groups.
+    counted together with others, or in a tree of cells: sums of many noisy counts are better known in wider groups.
     """
     for answer in noisy:
         if set(columns) <= set(answer.question.columns):
             found = measured_groupings([answer], columns)
             if found is None:
                 continue
-            is_own = len(columns) == len(answer.question.columns)
+            is_own = isinstance(answer, NoisyCounts) and len(columns) == len(answer.question.columns)
             return found if is_own and math.prod(each.groups for each in found) <= most_cells else None
     return None
 
@@ -309,12 +347,12 @@ def rows_statements(answers: Sequence[Answer], terms: Terms, rows: int) -> tuple
 def rows_within(answers: Sequence[Answer], rows: int, failure: Fraction) -> tuple[float, str] | None:
     """Return within how many rows a number of rows lies, but with some probability, and of which rows it is the number.
 
-    answers: of one release, in the order in which they were given. Returns how far ``rows`` is from the first noisy
-    total, and the tail of its noise, together; None without a total.
-
-    A later total may have less noise, and was perhaps asked for because of how earlier noise fell.
+    answers: of one release, in the order in which they were given. Returns how far ``rows`` is from the further end of
+    the range that all noisy totals leave; None without a total.
     """
-    for total, law, cells, is_whole in noisy_totals(answers):
-        reach = sum_tail(law.kind, law.parameter, cells, failure)
-        return float(abs(rows - total) + reach), "rows used" if is_whole else "rows used that fit the schema"
-    return None
+    found = rows_range(answers, failure)
+    if found is None:
+        return None
+    lower, upper, is_whole = found
+    which = "rows used" if is_whole else "rows used that fit the schema"
+    return float(math.ceil(max(rows - lower, upper - rows))), which

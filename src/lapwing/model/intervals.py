@@ -94,6 +94,8 @@ def cell_intervals(
             tails = [min(sum_tail(law.kind, law.parameter, count, failure), _WIDEST) for count in counts.tolist()]
             half = np.array(tails, dtype=np.int64)[places]
             lower[cells], upper[cells] = sums - half, sums + half
+        if isinstance(answer, NoisyCells):
+            _enclose(answer, columns, groupings, failure, (lower, upper, terms, misfits_out))
     most = np.iinfo(np.int64).max if public_rows is None else public_rows
     return CellIntervals(np.clip(lower, 0, most), np.clip(upper, 0, most), terms, misfits_out)
 
@@ -237,31 +239,74 @@ def _gathered(counts: np.ndarray, axis: int, targets: np.ndarray, size: int) -> 
 
 def _leaves_view(answer: NoisyCells, places: Sequence[int], groupings: Sequence[Grouping]) -> CoveringView:
     """Return the leaves of a tree of cells, which may be of several levels."""
+    shape = tuple(asked.groups for asked in groupings)
+    first, last = _leaf_boxes(answer, places, groupings)
+    inside = (first == last).all(axis=1)
+    # Each leaf that meets several cells spoils them.
+    spoilt = _over_boxes(first[~inside], last[~inside], np.ones(np.count_nonzero(~inside), dtype=np.int64), shape)
+    flat = np.ravel_multi_index(tuple(first[inside].T), shape)
+    terms = np.where(spoilt > 0, 0, np.bincount(flat, minlength=math.prod(shape)).reshape(shape))
+
+    def sums() -> np.ndarray:
+        return _over_boxes(first[inside], last[inside], answer.counts[inside], shape)
+
+    return CoveringView(terms, sums, answer.noise, _leaves_misfits_out(answer.question.tree.hierarchies, places))
+
+
+def _leaf_boxes(
+    answer: NoisyCells, places: Sequence[int], groupings: Sequence[Grouping]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the least and the greatest asked cell that each leaf meets, column by column: int64 (leaves, columns)."""
     tree = answer.question.tree
     levels, cells = answer.leaves
-    shape = tuple(asked.groups for asked in groupings)
     first, last = np.empty((2, len(cells), len(places)), dtype=np.int64)
     for axis, (place, asked) in enumerate(zip(places, groupings, strict=True)):
         depths = tree.depths_of(place)[levels]
         for depth in np.unique(depths).tolist():
             met, at = _runs_axis(tree.hierarchies[place], depth, asked), depths == depth
             first[at, axis], last[at, axis] = met.first[cells[at, place]], met.last[cells[at, place]]
-    inside = (first == last).all(axis=1)
-    # Each leaf that meets several cells spoils a box of them: differences at its corners, summed up along each axis.
+    return first, last
+
+
+def _over_boxes(first: np.ndarray, last: np.ndarray, values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Return the sum, in each cell, of the values of the boxes that it lies in: int64 of the shape.
+
+    Differences at the corners of boxes, summed up along each axis.
+    """
     edges = np.zeros(tuple(size + 1 for size in shape), dtype=np.int64)
-    for corner in itertools.product((False, True), repeat=len(places)):
-        at = np.where(corner, last[~inside] + 1, first[~inside])
-        np.add.at(edges, tuple(at.T), (-1) ** sum(corner))
-    boxes = reduce(np.cumsum, range(len(places)), edges)[tuple(slice(0, size) for size in shape)]
-    flat = np.ravel_multi_index(tuple(first[inside].T), shape)
-    terms = np.where(boxes > 0, 0, np.bincount(flat, minlength=math.prod(shape)).reshape(shape))
+    for corner in itertools.product((False, True), repeat=len(shape)):
+        np.add.at(edges, tuple(np.where(corner, last + 1, first).T), (-1) ** sum(corner) * values)
+    return np.asarray(reduce(np.cumsum, range(len(shape)), edges)[tuple(slice(0, size) for size in shape)])
 
-    def sums() -> np.ndarray:
-        total = np.zeros(shape, dtype=np.int64)
-        np.add.at(total.reshape(-1), flat, answer.counts[inside])
-        return total
 
-    return CoveringView(terms, sums, answer.noise, _leaves_misfits_out(tree.hierarchies, places))
+def _enclose(
+    answer: NoisyCells,
+    columns: Sequence[str],
+    groupings: Sequence[Grouping],
+    failure: Fraction,
+    found: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
+) -> None:
+    """Fill in the open cells that some leaves of a tree lie in, and others across: from sums of these and of both.
+
+    found: lower and upper ends, terms and misfits, as in `CellIntervals`; changed in place. Each end fails with half
+    the chance of a miss.
+    """
+    lower, upper, terms, misfits_out = found
+    if answer.is_filtered or not set(columns) <= set(answer.question.columns):
+        return
+    places = [answer.question.columns.index(name) for name in columns]
+    first, last = _leaf_boxes(answer, places, groupings)
+    inside, one = (first == last).all(axis=1), np.ones(len(first), dtype=np.int64)
+    for end, sign, kept in ((lower, -1, inside), (upper, 1, one > 0)):
+        boxes = first[kept], last[kept]
+        sums, counts = (_over_boxes(*boxes, values[kept], terms.shape) for values in (answer.counts, one))
+        is_open = (terms == 0) & (counts > 0)
+        kinds, at = np.unique(counts[is_open], return_inverse=True)
+        law = answer.noise
+        tails = [min(sum_tail(law.kind, law.parameter, each, failure / 2), _WIDEST) for each in kinds.tolist()]
+        end[is_open] = sums[is_open] + sign * np.array(tails, dtype=np.int64)[at]
+    terms[is_open] = counts[is_open]
+    misfits_out[is_open] = _leaves_misfits_out(answer.question.tree.hierarchies, places)
 
 
 def _leaves_misfits_out(nested: Sequence[Hierarchy], places: Sequence[int]) -> bool:

@@ -14,6 +14,7 @@ from lapwing.kernel.questions.questions import Answer
 from lapwing.maths.noise_tails import sum_tail
 from lapwing.model.accuracy import CountAccuracy, TableAccuracy
 from lapwing.model.bounds import cell_ranges, covering, fitting_cells, own_groupings
+from lapwing.model.intervals import cell_intervals
 from lapwing.model.sampling.marginals import marginal
 from lapwing.model.statistics.expressions import Stat, compiled
 from lapwing.release.queries import Groups, listed_columns, query_groupings
@@ -149,8 +150,13 @@ def table_accuracy(
     of, said = ", ".join(names), _percent(failure)
     common: Any = {"columns": tuple(names), "cells": counts.size, "confidence": float(1 - failure)}
     if found is None:
-        ranges = cell_ranges(noisy, names, groupings, asked, failure=failure, public_rows=public_rows)
+        ranges = cell_ranges(noisy, names, groupings, asked, failure=failure / 2, public_rows=public_rows)
+        # Cells that the leaves of a tree lie across: each with its part of the other half of the failure.
+        across = cell_intervals(noisy, names, groupings, failure / (2 * counts.size), public_rows)
         lower, upper = (each[asked] for each in ranges)
+        is_met = across.terms[asked] > 0
+        lower = np.where(is_met, np.maximum(lower, across.lower[asked]), lower)
+        upper = np.where(is_met, np.minimum(upper, across.upper[asked]), upper)
         largest = float(np.maximum(counts - lower, upper - counts).max())
         error = None if math.isinf(largest) else largest
         unknown: Any = dict.fromkeys(("noise", "expected_error", "expected_variation", "variation"))
@@ -227,7 +233,7 @@ def _guessed(what: str, error: float | None, failure: Fraction) -> str:
     else:
         bound = (
             f"with {_percent(failure)} % probability no count is off by more than {_rows(error)} rows, as the counts "
-            "of fewer columns allow"
+            "that are near it allow"
         )
     return (
         f"No noisy counts make up the {what}, which is the model's guess; {bound}. `release.replicates` estimates it."

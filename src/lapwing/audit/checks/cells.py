@@ -4,6 +4,7 @@ Nothing here uses the sorted paths, the ranks or the formulas of the room: a cel
 hierarchies' cuts, empty cells are found by counting up, and tail probabilities are written out again.
 """
 
+import math
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,6 +19,7 @@ from lapwing.audit.held import Rows
 from lapwing.audit.worst_case import QuestionCase
 from lapwing.kernel.noise.bits import BitSource
 from lapwing.kernel.noise.enclosures import LaplaceTail
+from lapwing.kernel.noise.gaussian import discrete_gaussian
 from lapwing.kernel.noise.geometric import survivors
 from lapwing.kernel.noise.laplace import discrete_laplace, discrete_laplace_at_least
 from lapwing.kernel.noise_law import NoiseLaw
@@ -178,12 +180,25 @@ def cell_flags(answer: Splits | NoisyCells, exact: dict[Cell, int], terms: Terms
     return flags + _count_flags(where, answer, exact, law, bits)
 
 
+def _lost(question: SplitDecisions) -> int:
+    """Return how many counts the decisions on a path lose."""
+    return 3 if question.rule == "privtree" else len(question.tree.schedule) - question.tree.first
+
+
 def _law(question: SplitDecisions | SparseCounts, terms: Terms) -> NoiseLaw:
-    """Return the noise that an epsilon needs: scale is the records that one unit moves, over all counts, by epsilon."""
-    moved = terms.max_rows if terms.relation == "add-remove" else 2 * terms.max_rows
+    """Return the noise that an epsilon needs: of a scale of the records that one unit moves, over all counts, by it.
+
+    Gaussian noise, of counts of which none is left out, has the variance of the squared records, cell by cell, by the
+    squared epsilon.
+    """
+    cells = 1 if terms.relation == "add-remove" else 2
     if isinstance(question, SplitDecisions):
-        moved *= 3 if question.rule == "privtree" else len(question.tree.schedule) - question.tree.first
-    return NoiseLaw("laplace", moved / question.epsilon)
+        # The losses of k counts span k + 1 of them; in ρ the square of half the span is what matters.
+        counts = _lost(question) if question.notion == "pure" else math.ceil((_lost(question) + 1) / 2)
+        return NoiseLaw("laplace", cells * terms.max_rows * counts / question.epsilon)
+    if question.notion == "zcdp" and question.threshold is None:
+        return NoiseLaw("gaussian", cells * terms.max_rows**2 / question.epsilon**2)
+    return NoiseLaw("laplace", cells * terms.max_rows / question.epsilon)
 
 
 def _split_flags(where: str, answer: Splits, exact: dict[Cell, int], law: NoiseLaw, bits: BitSource) -> list[str]:
@@ -214,22 +229,23 @@ def _count_flags(where: str, answer: NoisyCells, exact: dict[Cell, int], law: No
     question, walk = answer.question, _walk(answer.question.tree)
     first, least = question.tree.first, question.threshold
     split = [walk.rank(runs) for runs in walk.chosen]
+    draw = discrete_laplace if law.kind == "laplace" else discrete_gaussian
 
     occupied = sorted(walk.rank(cell[1:]) for cell in exact if cell[0] == first)
-    noise = discrete_laplace(law.parameter, len(occupied), bits).tolist()
+    noise = draw(law.parameter, len(occupied), bits).tolist()
     counts = {rank: exact[first, *walk.unranked(rank)] + drawn for rank, drawn in zip(occupied, noise, strict=True)}
     kept = {rank: count for rank, count in counts.items() if least is None or count >= least}
     elsewhere = sorted([*occupied, *split])
     empties = walk.cells - len(elsewhere)
     if least is None:
-        empty, noise = list(range(empties)), discrete_laplace(law.parameter, empties, bits).tolist()
+        empty, noise = list(range(empties)), draw(law.parameter, empties, bits).tolist()
     else:
         empty = survivors(empties, LaplaceTail(law.parameter, least), bits).tolist()
         noise = discrete_laplace_at_least(least, law.parameter, len(empty), bits).tolist()
     kept |= dict(zip(_among_empty(empty, elsewhere), noise, strict=True))
     shown = [((first, *walk.unranked(rank)), kept[rank]) for rank in sorted(kept)]
 
-    noise = discrete_laplace(law.parameter, len(walk.leaves), bits).tolist()
+    noise = draw(law.parameter, len(walk.leaves), bits).tolist()
     noisy = [(cell, exact.get(cell, 0) + drawn) for cell, drawn in zip(walk.leaves, noise, strict=True)]
     shown += [(cell, count) for cell, count in noisy if least is None or count >= least]
     return [] if shown == _shown(answer) else [f"{where} does not hold the exact counts plus their noise"]
@@ -256,10 +272,11 @@ def _shown(answer: NoisyCells) -> list[tuple[Cell, int]]:
 
 def loss_flags(answer: Splits | NoisyCells, exact: dict[Cell, int], other: dict[Cell, int]) -> list[str]:
     """Return what is wrong with the loss of an answer between two tables: above its epsilon, or told otherwise."""
-    where, loss = f"the answer over {answer.question.columns}", _log_ratio(answer, exact, other)
-    flags = []
-    if loss > answer.question.epsilon:
-        flags.append(f"{where} loses {float(loss):.6g}, its epsilon is {answer.question.epsilon}")
+    where, flags = f"the answer over {answer.question.columns}", []
+    is_gaussian, paid = answer.noise.kind == "gaussian", answer.question.cost.amount
+    loss = cell_loss(answer, exact, other) if is_gaussian else _log_ratio(answer, exact, other)
+    if (loss if is_gaussian else _priced(answer.question, loss)) > paid:
+        flags.append(f"{where} loses {float(loss):.6g}, at most {paid} is paid for")
     told = answer.privacy_loss(exact, other)
     if not 0 <= told - loss <= 2 * ROUNDING:
         flags.append(f"{where} tells a loss of {float(told):.6g}, it is {float(loss):.6g}")
@@ -267,9 +284,20 @@ def loss_flags(answer: Splits | NoisyCells, exact: dict[Cell, int], other: dict[
 
 
 def cell_loss(answer: Splits | NoisyCells, exact: dict[Cell, int], other: dict[Cell, int]) -> Fraction:
-    """Return the loss of an answer between two tables in the notion of its budget: ε, or ε²/2."""
-    loss = _log_ratio(answer, exact, other)
-    return loss if answer.question.notion == "pure" else loss**2 / 2
+    """Return the loss of an answer between two tables in the notion of its budget."""
+    if answer.noise.kind == "gaussian":
+        squares = sum((exact.get(cell, 0) - other.get(cell, 0)) ** 2 for cell in {*exact, *other})
+        return squares / (2 * answer.noise.parameter)
+    return _priced(answer.question, _log_ratio(answer, exact, other))
+
+
+def _priced(question: SplitDecisions | SparseCounts, loss: Fraction) -> Fraction:
+    """Return the loss of one answer in the notion of its budget: of splits in ρ by the span that goes with it."""
+    if question.notion == "pure":
+        return loss
+    if isinstance(question, SparseCounts):
+        return loss**2 / 2
+    return (loss * (_lost(question) + 1) / _lost(question)) ** 2 / 8
 
 
 def _log_ratio(answer: Splits | NoisyCells, exact: dict[Cell, int], other: dict[Cell, int]) -> Fraction:

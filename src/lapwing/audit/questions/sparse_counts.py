@@ -7,7 +7,16 @@ from typing import Final
 import numpy as np
 
 from lapwing.audit.checks.cells import cells_recheck
-from lapwing.audit.worst_case import PURE_TERMS, QuestionCase, Row, halved, neighbours, people_schema, terms_of
+from lapwing.audit.worst_case import (
+    PURE_TERMS,
+    ZCDP_TERMS,
+    QuestionCase,
+    Row,
+    halved,
+    neighbours,
+    people_schema,
+    terms_of,
+)
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells, SparseCounts
 
 _EPSILON: Final = Fraction(2)
@@ -37,6 +46,20 @@ def _ends_of_grid(answer: NoisyCells) -> list[int]:
     return [shown.get(0, _LEFT_OUT), shown.get(answer.question.tree.cells - 1, _LEFT_OUT), len(answer.counts)]
 
 
+def _gaussian_counts() -> Iterator[QuestionCase]:
+    """Ask for all cells of a flat grid, for ρ."""
+    for relation, max_rows in ZCDP_TERMS:
+        terms = terms_of(relation, max_rows)
+        yield QuestionCase(
+            asked=SparseCounts(tree=halved(depth=3, first=3), threshold=None, epsilon=Fraction(1), notion="zcdp"),
+            label="counts of all 8 cells of a grid",
+            sources=neighbours(terms, _OWN, _OTHER, [_OTHER] * 8 * max_rows),
+            terms=terms,
+            schema=people_schema(terms.max_rows),
+            seen=_ends_of_grid,
+        )
+
+
 def _listed_counts() -> Iterator[QuestionCase]:
     """Ask for a tree whose first cell is split: the person is in the first leaf below it."""
     terms, other = terms_of("replace-one", 3), (8, False, False)
@@ -59,6 +82,7 @@ def _listed_leaves(answer: NoisyCells) -> list[int]:
 
 def _cases() -> Iterator[QuestionCase]:
     yield from _sparse_counts()
+    yield from _gaussian_counts()
     yield from _listed_counts()
 
 

@@ -27,6 +27,7 @@ from lapwing.mechanisms.shared.cell_model import (
     epsilon_of,
     fitted_weights,
     halved_cells,
+    noise_scale,
     released_rows,
     weighted_cells,
 )
@@ -77,8 +78,8 @@ class Grid:
     Notes
     -----
     Guarantee: one `SparseCounts` question (and, where no number of rows is public or expected and one is needed, one
-    `MarginalCounts` for it with 2 %): ε-DP in all, or ρ-zCDP (an ε enters as ε²/2), for add-remove and replace-one
-    neighbours and any number of rows per unit.
+    `MarginalCounts` for it with 2 %): ε-DP in all, or ρ-zCDP (a filter's ε enters as ε²/2), for add-remove and
+    replace-one neighbours and any number of rows per unit.
 
     Expected error: Theorems 3 and 5 of the paper, in `lapwing.mechanisms.pmm.kernel_bounds`. Time ``O(n d + n log n)``
     for n
@@ -185,12 +186,13 @@ class Grid:
         if self.fit == "least_squares":
             check_listable(tree)
             return asked
+        asked = replace(asked, threshold=1)
         noise = asked.noise(terms.relation, terms.max_rows)
         return replace(asked, threshold=self.threshold or default_threshold(noise, tree.cells, rows))
 
     def _least(self, noise: NoiseLaw) -> int:
         """Return the least noisy count of a fitted cell that gets rows."""
-        return self.threshold or max(1, math.floor(noise.parameter))
+        return self.threshold or max(1, math.floor(noise_scale(noise)))
 
 
 def default_width(columns: int, rows_per_noise: float, fit: Fit) -> float:

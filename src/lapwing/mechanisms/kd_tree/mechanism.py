@@ -30,6 +30,7 @@ from lapwing.mechanisms.shared.cell_model import (
     epsilon_of,
     fitted_weights,
     halved_cells,
+    noise_scale,
     released_rows,
     weighted_cells,
 )
@@ -54,7 +55,10 @@ ROW_LEVELS: Final = 7
 """By default a cell of the last free level holds about 2**7 / epsilon rows; chosen with the next on public mixtures."""
 
 MOST_FINE: Final = 2  # up to so many columns the default ``fine`` is 2**-12
-MOST_FREE_LEVELS: Final = 16  # most levels that are free by default
+MOST_FREE_LEVELS: Final = 16
+"""Most levels that are free by default. Where a setting frees more, the default thresholds are the logarithm of the
+free cells in noise scales: then noise alone splits, and keeps, less than one of them on average."""
+
 PAPER_LEVELS: Final = 3
 """How often the paper's rule halves each column below the free levels by default: its noise grows with the depth."""
 
@@ -81,7 +85,8 @@ class KDTree:
         Cells whose edges are no longer than this are not split (the paper's s2). By default 2**-12, from three columns
         on 2**-10; for the paper's rule three cuts of each column below the free levels.
     tau : "auto", "lemma10" or float, default "auto"
-        A cell is split if its noisy count is above this. ``auto``: one noise scale, by the paper's rule two.
+        A cell is split if its noisy count is above this. ``auto``: one noise scale, by the paper's rule two, and with
+        more than 2**16 free cells as many as the logarithm of their number.
         ``lemma10``, for the paper's rule: its choice, with which no empty cell is split but with probability 1e-6; it
         costs much accuracy.
     fit : {"least_squares", "threshold"}, default "least_squares"
@@ -89,7 +94,8 @@ class KDTree:
         below the threshold hand their rows to their nearest relatives. ``threshold``: the paper's filter, leaves below
         the threshold are left out; for trees with more than 2**20 free cells.
     threshold : int or None, default None
-        Least noisy count of a leaf that gets rows; by default three scales of the leaves' noise.
+        Least noisy count of a leaf that gets rows; by default three scales of the leaves' noise, and with more than
+        2**16 free cells as many as the logarithm of their number.
     split_share : float or None, default None
         Part of the budget that decides the splits, from 0.01 to 0.99. By default d / (d + 2) for d columns, at most
         0.7: in more columns a path to a small cell is longer.
@@ -105,8 +111,9 @@ class KDTree:
     Notes
     -----
     Guarantee: one `SplitDecisions` and one `SparseCounts` question (and, where no number of rows is public or expected
-    and ``coarse`` or ``tau`` needs one, a `MarginalCounts` for it with 2 %): ε-DP in all, or ρ-zCDP (an ε enters as
-    ε²/2), for add-remove and replace-one neighbours and any number of rows per unit. Decision counts stay hidden.
+    and ``coarse`` or ``tau`` needs one, a `MarginalCounts` for it with 2 %): ε-DP in all, or ρ-zCDP (decisions by
+    the range of their loss, leaves with Gaussian noise, filtered ones with Laplace noise as ε²/2), for add-remove and
+    replace-one neighbours and any number of rows per unit. Decision counts stay hidden.
 
     Expected error: no theorem bounds that of a tree whose cells depend on the data;
     `lapwing.mechanisms.pmm.kernel_bounds`
@@ -223,7 +230,8 @@ class KDTree:
         share = self._share(len(schema.columns)) if tree.first < tree.depth else Fraction(0)
         counts = SparseCounts(tree=tree, threshold=None, epsilon=epsilon_of(budget * (1 - share)), notion=budget.notion)
         if self.fit == "threshold":
-            counts = replace(counts, threshold=self._least(counts.noise(terms.relation, terms.max_rows)))
+            counts = replace(counts, threshold=1)
+            counts = replace(counts, threshold=self._least(tree, counts.noise(terms.relation, terms.max_rows)))
         else:
             check_listable(tree)
         if not share:
@@ -239,9 +247,9 @@ class KDTree:
             return Fraction(str(self.split_share))
         return min(Fraction(columns, columns + 2), MOST_SPLIT_SHARE)
 
-    def _least(self, noise: NoiseLaw) -> int:
+    def _least(self, tree: CellTree, noise: NoiseLaw) -> int:
         """Return the least noisy count of a leaf that gets rows."""
-        return self.threshold or max(1, math.floor(LEAF_SCALES * noise.parameter))
+        return self.threshold or max(1, math.floor(_scales(LEAF_SCALES, tree) * noise_scale(noise)))
 
     def _tau(self, decisions: SplitDecisions, terms: Terms, rows: float) -> int:
         """Return the threshold of splits as a whole number: noise is whole, so nothing lies between."""
@@ -249,7 +257,7 @@ class KDTree:
             return math.floor(self.tau)
         scale = decisions.noise(terms.relation, terms.max_rows).parameter
         if self.tau == "auto":
-            return math.floor(AUTO_SCALES[self.split_rule] * scale)
+            return math.floor(_scales(AUTO_SCALES[self.split_rule], decisions.tree) * scale)
         scales = math.log(decisions.tree.cells + round(rows) * decisions.deciding) - math.log(LEMMA_DELTA)
         return math.floor(scale * Fraction(scales))
 
@@ -258,7 +266,7 @@ class KDTree:
         if self.fit == "threshold":
             return noisy.counts.astype(np.float64)
         total = float(released_rows(noisy, terms.rows))
-        return fitted_weights(noisy, total, float(self._least(noisy.noise)))
+        return fitted_weights(noisy, total, float(self._least(noisy.question.tree, noisy.noise)))
 
     def _check_tau(self) -> None:
         """Refuse a tau that is neither a number nor one of the two words."""
@@ -273,6 +281,12 @@ class KDTree:
                 "tau='lemma10' is a choice of split_rule='paper' only, whose lemma it is; leave it out",
                 code="LW316",
             )
+
+
+def _scales(usual: int, tree: CellTree) -> Fraction:
+    """Return a default threshold in noise scales: the usual one, or ``ln(cells)`` where more than 2**16 are free."""
+    is_huge = tree.cells > 2**MOST_FREE_LEVELS
+    return max(Fraction(usual), Fraction(math.log(tree.cells))) if is_huge else Fraction(usual)
 
 
 REGISTRATION: Final = Registration(

@@ -152,6 +152,40 @@ def theorem_2_3(
     )
 
 
+def corollary_2_4(
+    columns: int,
+    degree: int,
+    neighbours: Neighbours,
+    *,
+    epsilon: float,
+    delta: float,
+    gamma: float,
+    condition_number: float,
+) -> Needs:
+    """Return what all marginals of Boolean columns need for an accuracy of 8 delta.
+
+    columns: p, at least 1; degree: d, 1 to p: marginals of up to so many columns, each combination of 0 and 1 in them;
+    condition_number: of the population for the points' law. With uniform points it is ``2^p`` times the sum of the
+    squared chances of all combinations, which may be ``2^p``: then so many points are needed, whatever d.
+
+    Boedihardjo, Strohmer, Vershynin, "Privacy of Synthetic Data: A Statistical Framework", Corollary 2.4: `theorem_2_3`
+    for marginals. What we changed: constants in place of ``n >> F log F`` and ``k >> log F``, which are meant as "of a
+    larger order": the noise needs ``n >= 2 F log(F / gamma) / (epsilon delta)``, so with ``n = F log F`` epsilon times
+    delta is at least 2 (replace-one, values in [-1, 1]). And the paper counts one statistic for each of the
+    ``C(p, <= d)`` sets of columns, its "all are 1", while its marginals have any pattern; of these there are
+    ``sum_i C(p, i) 2^i``. They are cells of one table per set, so that the sensitivity stays the number of sets.
+
+    >>> corollary_2_4(16, 2, "add-remove", epsilon=1, delta=0.05, gamma=0.05, condition_number=4.3).rows
+    51521
+    """
+    if not 1 <= degree <= columns:
+        raise ParameterError(f"degree must be from 1 to columns={columns}, got {degree}", code="LW390")
+    sets = [math.comb(columns, size) for size in range(1, degree + 1)]
+    cells = sum(count * 2**size for size, count in enumerate(sets, start=1))
+    family = Family(statistics=1 + cells, values="zero-one", tables=sum(sets))
+    return theorem_2_3(family, neighbours, epsilon=epsilon, delta=delta, gamma=gamma, condition_number=condition_number)
+
+
 def smallest_delta(
     family: Family,
     neighbours: Neighbours,

@@ -25,6 +25,7 @@ from lapwing.mechanisms.linear_statistics.certified import (
 )
 from lapwing.mechanisms.linear_statistics.densities import effective_points, minimax_density
 from lapwing.mechanisms.linear_statistics.max_entropy import best_error, max_entropy_weights
+from lapwing.mechanisms.linear_statistics.paid import NotingCurator, paid_statistics
 from lapwing.mechanisms.linear_statistics.workload import (
     Workload,
     make_workload,
@@ -114,7 +115,8 @@ class LinearStatistics:
     ----------
     Boedihardjo, Strohmer, Vershynin, "Privacy of Synthetic Data: A Statistical Framework", Algorithm 1 and Theorems
     2.2, 2.3. What we changed: integer counts with exact noise; a number of rows that is noisy where it is private;
-    ``mu`` bought with a part of the budget; the certificate afterwards, which needs no assumption.
+    ``mu`` bought with a part of the budget, whose answers ``max-entropy`` fits too; the certificate afterwards, which
+    needs no assumption.
 
     Examples
     --------
@@ -161,7 +163,8 @@ class LinearStatistics:
         """Return one atom per point with a positive weight, spending exactly ``budget``."""
         workload = self._workload(schema)
         of_mu, of_workload = self._costs(budget)
-        mu = self._points_of(curator, schema, of_mu, rng)
+        noting = NotingCurator(curator)
+        mu = self._points_of(noting, schema, of_mu, rng)
         points = drawn_points(mu, schema, workload.groupings, (self.points, float(self.mix_uniform)), rng)
 
         terms = curator.terms
@@ -170,8 +173,9 @@ class LinearStatistics:
         rows = noisy_rows(answers, terms.rows)
         least = max(1.0, rows.value)
         matrix = workload.matrix(points, schema)
-        noise = max(answers[0].tables[0].sd, LEAST_NOISE) / least
-        weights = self._weights(matrix, noisy_shares(answers, least), noise)
+        sd = max(answers[0].tables[0].sd, LEAST_NOISE)
+        more = None if self.solver == "interior-point" else paid_statistics(noting.answers, points, least, sd)
+        weights = self._weights(matrix, noisy_shares(answers, least), sd / least, more)
         return points_as_model(schema, workload, points, weights, max(0, round(rows.value)))
 
     def statements(
@@ -295,8 +299,15 @@ class LinearStatistics:
         assert self.mu == "uniform", "the api codes public rows"
         return None
 
-    def _weights(self, matrix: "csr_array", targets: np.ndarray, noise: float) -> np.ndarray:
+    def _weights(
+        self, matrix: "csr_array", targets: np.ndarray, noise: float, more: "tuple[csr_array, np.ndarray] | None"
+    ) -> np.ndarray:
         """Return the density; statistics that no point has are left out, because no density changes them."""
+        if more is not None:
+            from scipy.sparse import csr_array, vstack  # noqa: PLC0415 - scipy is imported lazily
+
+            matrix = csr_array(vstack([matrix, more[0]], format="csr"))
+            targets = np.concatenate((targets, more[1]))
         seen = np.flatnonzero(np.diff(matrix.indptr))
         if not seen.size:
             return np.full(matrix.shape[1], 1.0 / matrix.shape[1])

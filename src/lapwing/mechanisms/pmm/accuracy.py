@@ -11,29 +11,25 @@ from lapwing.kernel.noise_law import NoiseLaw, row_sensitivity
 from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.shared.trees.budget import Root, paper_scales
-from lapwing.mechanisms.shared.trees.model import tree_splits
+from lapwing.mechanisms.shared.trees.flows import CutColumn, cell_metric, is_line
+from lapwing.mechanisms.shared.trees.model import Placement, leaf_shares, tree_splits
 from lapwing.mechanisms.shared.trees.shapes import TreeShape
 from lapwing.mechanisms.shared.trees.simulation import (
     NoiseTree,
     cell_diameters,
-    certificate_quantile,
-    least_squares_bound,
     simulated_bound,
     stopped_bound,
     theorem_4_2,
     tree_deltas,
 )
+from lapwing.mechanisms.shared.trees.stated import CountedTree, stated_distance
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.model import ReleasedModel
 from lapwing.schema.groupings.hierarchies import diameters
 from lapwing.schema.schemas import Schema
 
-GAMMA: Final = 0.05  # failure probability of the simulated certificate
-SIMULATED_NODES: Final = 2**22
-SIMULATIONS: Final = (999, 199, 99, 39, 19)
-"""The certificate uses the most of these that stay within so many simulated nodes, a fraction of a second."""
-
-PLAN_DRAWS: Final = (4, 200)  # A plan simulates its tree at least and at most so often, in between by `SIMULATED_NODES`
+PLAN_NODES: Final = 2**22
+PLAN_DRAWS: Final = (4, 200)  # A plan simulates its tree at least and at most so often, in between by `PLAN_NODES`
 
 
 def noise_tree(
@@ -52,30 +48,37 @@ def noise_tree(
     return NoiseTree(splits=tree_splits(question), diameters=tuple(sizes), kind=kinds[0], parameters=tuple(parameters))
 
 
-def fitted_statements(
-    noisy: NoisyTree, tree: NoiseTree, model: ReleasedModel, rng: np.random.Generator
+def counted_tree(noisy: NoisyTree, tree: NoiseTree, schema: Schema, rows: int | None) -> CountedTree:
+    """Return the noisy counts of a tree; rows: the number of rows, where the root is exact."""
+    question = noisy.question
+    domains = [schema.field(name).domain for name in question.columns]
+    columns = [
+        CutColumn(nested, domain, is_line(domain)) for nested, domain in zip(question.hierarchies, domains, strict=True)
+    ]
+    levels = list(noisy.levels)
+    if tree.parameters[0] == 0:
+        levels[0] = np.full(question.shapes[0], rows)
+    metric = cell_metric(columns, tree.splits)
+    return CountedTree(levels=tuple(levels), kind=tree.kind, parameters=tree.parameters, metric=metric)
+
+
+def released_statements(
+    noisy: NoisyTree,
+    tree: NoiseTree,
+    counted: CountedTree,
+    model: ReleasedModel,
+    *,
+    placement: Placement,
+    rng: np.random.Generator,
 ) -> tuple[Statement, ...]:
-    """State how far the model of a least-squares fit is from the table.
+    """State how far a released model is from the table, whatever made its counts consistent.
 
-    Returns a bound that holds with 95 % probability where the tree is small enough to simulate, else one of the
-    expected distance, to be divided by the number of rows; and the largest cell's diameter, which both add.
+    Returns a distance that holds with 95 % probability, and the largest cell's diameter.
     """
-    affordable = [count for count in SIMULATIONS if count * tree.nodes <= SIMULATED_NODES]
-    if affordable:
-        quantile = certificate_quantile(tree, gamma=GAMMA, simulations=affordable[0], rng=rng)
-        bound = min(1.0, quantile / float(model.weights.sum()) + tree.resolution)
-        text = f"with 95 % probability, {_distance(noisy.question)} is at most this"
-        return Statement(kind="distance", text=text, value=bound), _cells(noisy.question, tree)
-    bound = least_squares_bound(_deltas(tree), tree.variances, rows=1.0, resolution=0.0)
-    return _expected(noisy.question, bound), _cells(noisy.question, tree)
-
-
-def greedy_statements(noisy: NoisyTree, tree: NoiseTree) -> tuple[Statement, ...]:
-    """State what Theorem 4.2 proves about the paper's greedy consistency; parameters as for `fitted_statements`."""
-    return (
-        _expected(noisy.question, theorem_4_2(_deltas(tree), _scales(tree), rows=1.0, resolution=0.0)),
-        _cells(noisy.question, tree),
-    )
+    shares = leaf_shares(model, noisy.question)
+    bound = 1.0 if shares is None else stated_distance(counted, shares, placement, rng)
+    text = f"with 95 % probability, {_distance(noisy.question)} is at most this"
+    return Statement(kind="distance", text=text, value=bound), _cells(noisy.question, tree)
 
 
 def planned_statements(
@@ -89,7 +92,7 @@ def planned_statements(
     if rng is None:
         bound = theorem_4_2(_deltas(tree), _scales(tree), rows=rows, resolution=tree.resolution)
         return Statement(kind="expected error", text=text, value=min(1.0, bound)), _cells(question, tree)
-    draws = min(max(SIMULATED_NODES // tree.nodes, PLAN_DRAWS[0]), PLAN_DRAWS[1])
+    draws = min(max(PLAN_NODES // tree.nodes, PLAN_DRAWS[0]), PLAN_DRAWS[1])
     bounds = np.array([simulated_bound(tree, rows=rows, simulations=1, rng=rng) for _ in range(draws)])
     whole, error = float(bounds.mean()), float(bounds.std(ddof=1)) / math.sqrt(draws)
     resolutions = [float(sizes.max()) for sizes in tree.diameters]
@@ -134,15 +137,6 @@ def _scales(tree: NoiseTree) -> list[float]:
 def _deltas(tree: NoiseTree) -> list[float]:
     """Return the diameters that each level divides."""
     return tree_deltas(tree.splits, tree.diameters)
-
-
-def _expected(question: TreeCounts, bound: float) -> Statement:
-    """State a bound of the expected distance whose divisor, the number of rows, may be private."""
-    text = (
-        f"in expectation over the noise, {_distance(question)} is at most this divided by the number of rows, plus the "
-        "diameter of the largest cell"
-    )
-    return Statement(kind="expected distance", text=text, value=bound)
 
 
 def _cells(question: TreeCounts, tree: NoiseTree) -> Statement:

@@ -20,11 +20,11 @@ from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.mechanisms.pmm.accuracy import (
-    fitted_statements,
-    greedy_statements,
+    counted_tree,
     noise_tree,
     paper_statement,
     planned_statements,
+    released_statements,
 )
 from lapwing.mechanisms.shared.one_way import known_rows, planned_rows
 from lapwing.mechanisms.shared.registration import (
@@ -258,9 +258,9 @@ class PMM:
     ) -> tuple[Statement, ...]:
         """Return what is proved about the accuracy of a release."""
         noisy = next(answer for answer in answers if isinstance(answer, NoisyTree))
-        is_paper = self.variant == "paper"
         tree = self._noise_tree(noisy.question, noisy.noises, schema, terms)
-        return greedy_statements(noisy, tree) if is_paper else fitted_statements(noisy, tree, model, rng)
+        counted = counted_tree(noisy, tree, schema, terms.rows)
+        return released_statements(noisy, tree, counted, model, placement=self.placement, rng=rng)
 
     def check(self, schema: Schema, budget: Budget, terms: Terms) -> Sequence[TreeShape]:
         """Refuse a tree of more than ``max_nodes`` nodes; return its shapes otherwise."""

@@ -8,9 +8,17 @@ import numpy as np
 import numpy.typing as npt
 
 from lapwing.kernel.noise_law import NoiseLaw
+from lapwing.kernel.plain import MAX_CELLS
 from lapwing.mechanisms.psmm.box_cells import BoxCells, box_cells
+from lapwing.mechanisms.shared.trees.flows import CutColumn, cell_metric, is_line
+from lapwing.mechanisms.shared.trees.model import Placement
+from lapwing.mechanisms.shared.trees.shapes import tree_shape
 from lapwing.mechanisms.shared.trees.simulation import check_rows, drawn_noise, noise_variance
+from lapwing.mechanisms.shared.trees.stated import CountedTree, stated_distance
+from lapwing.mechanisms.shared.trees.trees import Split
 from lapwing.model.certificate.certificate import Statement
+from lapwing.schema.groupings.domains import Domain
+from lapwing.schema.groupings.hierarchies import hierarchy
 from lapwing.schema.schemas import Schema
 
 # -- How far noise on a table of cells can be from no noise: upper bounds of its bounded-Lipschitz norm.
@@ -108,7 +116,6 @@ def _size(numbers: Floats, kind: Kind) -> Floats:
     return np.abs(numbers) if kind == "noise" else np.sqrt(numbers)
 
 
-GAMMA: Final = 0.05  # failure probability of the stated distance
 SIMULATED_CELLS: Final = 2**21
 SIMULATIONS: Final = (199, 99, 39)
 """The most of these that stay within so many simulated cells, else 19, the fewest that state a quantile."""
@@ -184,29 +191,57 @@ def simulated_norms(cells: BoxCells, noise: NoiseLaw, rng: np.random.Generator) 
 
 
 def released_statements(
-    cells: BoxCells, noise: NoiseLaw, counts: np.ndarray, measure: np.ndarray | None, rng: np.random.Generator
+    cells: BoxCells,
+    counted: CountedTree,
+    measure: np.ndarray | None,
+    placement: Placement,
+    rng: np.random.Generator,
 ) -> tuple[Statement, ...]:
     """State how far a released measure is from the table.
 
-    counts: int64, shape ``cells.shape``, noisy; measure: float64, shape ``cells.shape``, or None, what was released;
-    None where the model is uniform for want of counts. Returns a distance that holds with 95 % probability, and the
-    diameter of the largest cell, which it includes.
-
-    The norm of the noise and M simulated bounds of it: the bound of the real noise is exchangeable with those, so it
-    exceeds the k-th largest, Q, with probability at most ``k / (M + 1)``. The proof of `theorem_3_6` holds without
-    expectations, with the sum of the released measure, which is public, as the divisor: the measure is at most Q and at
-    most the bound of the difference that is seen from the noisy counts, and these at most Q from the table.
+    counted: of `counted_cells`; measure: float64, shape ``cells.shape``, or None, what was released; None where the
+    model is uniform for want of counts. Returns a distance that holds with 95 % probability, and the diameter of the
+    largest cell.
     """
     if measure is None:
         nothing = f"the noisy counts sum to 0 or less: the model is uniform, and {_distance(cells)} may be this large"
         return Statement(kind="distance", text=nothing, value=1.0), _largest(cells)
-    norms, _ = simulated_norms(cells, noise, rng)
-    rank = math.floor(GAMMA * (norms.size + 1))
-    largest = float(np.sort(norms)[-rank])
-    moved = float(noise_transport(cells.layers((counts - measure)[None]), cells.unit)[0])
-    bound = cells.diameter + (largest + min(largest, moved)) / float(measure.sum())
+    bound = stated_distance(counted, measure / measure.sum(), placement, rng)
     text = f"with 95 % probability, {_distance(cells)} is at most this"
-    return Statement(kind="distance", text=text, value=min(1.0, bound)), _largest(cells)
+    return Statement(kind="distance", text=text, value=bound), _largest(cells)
+
+
+def counted_cells(
+    schema: Schema, cells: BoxCells, noise: NoiseLaw, counts: np.ndarray, total: int | None
+) -> CountedTree:
+    """Return the cells as a tree that halves them, with counts on its deepest level.
+
+    counts: int64, shape ``cells.shape``, noisy; total: what they sum to without noise, where it is public.
+    """
+    domains = [column.domain for column in schema.columns]
+    runs = [grouping.regular for grouping in cells.groupings]
+    # Runs in place of codes, and after them what lies at distance 1.
+    halved = [
+        Domain(regular, max(0, size - regular - 1), missing=size > regular, ordered=domain.ordered, continuous=False)
+        for domain, regular, size in zip(domains, runs, cells.shape, strict=True)
+    ]
+    schedule = tree_shape(halved, "longest", MAX_CELLS).schedule
+    nested = [hierarchy(domain, schedule.count(place)) for place, domain in enumerate(halved)]
+    splits = [
+        Split(axis, nested[axis].parents(schedule[:level].count(axis) + 1)) for level, axis in enumerate(schedule)
+    ]
+    columns = []
+    for tree, domain, grouping in zip(nested, domains, cells.groupings, strict=True):
+        starts, stops, _ = grouping.pieces()
+        edges = np.append(starts[: grouping.regular], stops[grouping.regular - 1])
+        columns.append(CutColumn(tree, domain, is_line(domain), edges if is_line(domain) else None))
+    levels: list[np.ndarray | None] = [None] * len(splits) + [counts]
+    parameters = [math.inf] * len(splits) + [float(noise.parameter)]
+    if total is not None and splits:
+        levels[0], parameters[0] = np.full((1,) * len(columns), total), 0.0
+    return CountedTree(
+        levels=tuple(levels), kind=noise.kind, parameters=tuple(parameters), metric=cell_metric(columns, splits)
+    )
 
 
 def planned_statements(

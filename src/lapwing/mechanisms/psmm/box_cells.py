@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lapwing.errors import CapacityError, ParameterError
+from lapwing.mechanisms.shared.trees.flows import is_line
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.grouping import Grouping, evenly, identity
 from lapwing.schema.schemas import Schema
@@ -231,7 +232,7 @@ def box_cells(schema: Schema, wanted: int, max_cells: int) -> BoxCells:
     few values has one run for each of them.
     """
     domains = [column.domain for column in schema.columns]
-    axes = tuple(place for place, domain in enumerate(domains) if _is_axis(domain))
+    axes = tuple(place for place, domain in enumerate(domains) if is_line(domain))
     if len(axes) > MOST_AXES:
         names = ", ".join(schema.columns[place].name for place in axes)
         raise ParameterError(
@@ -268,7 +269,7 @@ def box_cells(schema: Schema, wanted: int, max_cells: int) -> BoxCells:
 def cells_of(schema: Schema, groupings: tuple[Grouping, ...]) -> BoxCells:
     """Return the cells that these groupings of all columns of a schema make, as `box_cells` chose them."""
     domains = [column.domain for column in schema.columns]
-    axes = tuple(place for place, domain in enumerate(domains) if _is_axis(domain))
+    axes = tuple(place for place, domain in enumerate(domains) if is_line(domain))
     lengths = [_lengths(domains[place], groupings[place]) for place in axes]
     between = [sides for _, sides in lengths]
     together = np.concatenate([np.zeros(0), *between])
@@ -289,11 +290,6 @@ def cells_of(schema: Schema, groupings: tuple[Grouping, ...]) -> BoxCells:
         diameter=max([float(own.max()) for own, _ in lengths], default=0.0),
         is_exact=is_exact,
     )
-
-
-def _is_axis(domain: Domain) -> bool:
-    """Tell whether a column has inner distances: two ordered values lie at distance 1, as any two categories do."""
-    return domain.ordered and domain.values > (1 if domain.continuous else 2)
 
 
 def _extra(domain: Domain) -> int:

@@ -18,7 +18,12 @@ from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.arrays import project_to_simplex
-from lapwing.mechanisms.psmm.accuracy import planned_statements, released_statements, suitable_cells
+from lapwing.mechanisms.psmm.accuracy import (
+    counted_cells,
+    planned_statements,
+    released_statements,
+    suitable_cells,
+)
 from lapwing.mechanisms.psmm.box_cells import BoxCells, box_cells, cells_of, cover_deficits
 from lapwing.mechanisms.shared.one_way import known_rows, planned_rows
 from lapwing.mechanisms.shared.registration import (
@@ -283,7 +288,9 @@ class PSMM:
         counts, total = cells.within(noisy.counts), self._total(schema, terms)
         is_uniform = (int(counts.sum()) if total is None else total) <= 0
         measure = None if is_uniform else model_as_measure(model, cells)
-        return released_statements(cells, noisy.noise, counts, measure, rng)
+        public = exact_total(schema, terms)
+        counted = counted_cells(schema, cells, noisy.noise, counts, public)
+        return released_statements(cells, counted, measure, self.placement, rng)
 
     def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:
         """Return what `run` would ask, and the expected distance between table and model."""

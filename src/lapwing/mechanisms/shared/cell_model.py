@@ -10,6 +10,7 @@ import numpy as np
 
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.shared.cells import MAX_DEPTH, CellTree
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells, SparseCounts
 from lapwing.mechanisms.shared.settings import check_choice, check_whole
@@ -215,6 +216,11 @@ def cells_statement(counts: SparseCounts) -> Statement:
     return Statement(kind="cells", text=text, value=float(min(tree.cells, 10**200)))
 
 
+def noise_scale(noise: NoiseLaw) -> float:
+    """Return the scale of the Laplace noise that has the variance of a noise law."""
+    return float(noise.parameter) if noise.kind == "laplace" else noise.sd / math.sqrt(2)
+
+
 def released_rows(noisy: NoisyCells, public_rows: int | None) -> int:
     """Return the number of rows of a release: the public one, or the sum of the noisy counts, at least 0."""
     return max(0, int(noisy.counts.sum())) if public_rows is None else public_rows
@@ -312,7 +318,7 @@ def _first(edges: Sequence[Sequence[float]], schedule: Sequence[int], coarse: fl
 
 
 def epsilon_of(budget: Budget) -> Fraction:
-    """Return the pure ε that a budget buys: itself, or ``sqrt(2 ρ)`` rounded down to six digits.
+    """Return the pure ε that is worth a budget: itself, or ``sqrt(2 ρ)`` rounded down to six digits.
 
     >>> epsilon_of(Budget.zcdp("0.125")), epsilon_of(Budget.zcdp("0.5") * Fraction(49, 50))
     (Fraction(1, 2), Fraction(989949, 1000000))

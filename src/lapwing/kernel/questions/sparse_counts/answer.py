@@ -10,9 +10,9 @@ import numpy as np
 from lapwing.kernel.noise.bits import BitSource
 from lapwing.kernel.noise.enclosures import LaplaceTail
 from lapwing.kernel.noise.geometric import survivors
-from lapwing.kernel.noise.laplace import discrete_laplace, discrete_laplace_at_least
+from lapwing.kernel.noise.laplace import discrete_laplace_at_least
 from lapwing.kernel.noise_law import NoiseLaw
-from lapwing.kernel.questions.answering import PrivateRows
+from lapwing.kernel.questions.answering import PrivateRows, noise_of
 from lapwing.kernel.questions.shared.cell_rows import CellRows, complement
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells, SparseCounts
 from lapwing.kernel.terms import Terms
@@ -23,7 +23,7 @@ def answer_sparse_counts(
 ) -> tuple[NoisyCells, ...]:
     """Count the leaves of each tree and add fresh noise to every one, empty or not.
 
-    Guarantee: each answer is ε-DP at its question's ε, for add-remove and replace-one neighbours with
+    Guarantee: each answer costs what its question says, for add-remove and replace-one neighbours with
     ``terms.max_rows`` rows per unit: it has the law of one noise value on each leaf, of which those below the
     threshold are left out.
     """
@@ -55,7 +55,7 @@ def _kept(
     question: SparseCounts, names: np.ndarray, exact: np.ndarray, law: NoiseLaw, bits: BitSource
 ) -> tuple[np.ndarray, np.ndarray]:
     """Add noise to counts, and return the names and noisy counts of those that reach the threshold."""
-    noisy = exact + discrete_laplace(law.parameter, exact.size, bits)  # [noise]
+    noisy = exact + noise_of(law, exact.size, bits)  # [noise]
     reaches = np.ones(exact.size, dtype=bool) if question.threshold is None else noisy >= question.threshold  # [keep]
     return names[reaches], noisy[reaches]
 
@@ -67,7 +67,7 @@ def _empties(
     population, threshold = question.tree.cells - len(excluded), question.threshold
     if threshold is None:
         drawn: np.ndarray = np.arange(population)
-        counts = discrete_laplace(law.parameter, population, bits)
+        counts = noise_of(law, population, bits)
     else:
         drawn = survivors(population, LaplaceTail(law.parameter, threshold), bits)  # [empty]
         counts = discrete_laplace_at_least(threshold, law.parameter, len(drawn), bits)

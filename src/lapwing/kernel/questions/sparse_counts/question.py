@@ -14,6 +14,7 @@ from lapwing.kernel.noise_law import (
     NoiseLaw,
     NoisyTable,
     Sensitivity,
+    calibrated,
     log_tail,
     row_sensitivity,
     tail_ratio,
@@ -37,8 +38,8 @@ class SparseCounts(WithoutDelta):
     all leaves, whatever they are; notion: how the ε is charged: as it is, or as ε²/2.
 
     Guarantee: every leaf gets its own noise, empty or not (the empty ones that reach the threshold are drawn without
-    going through the others, by the exact law), so the answer is ε-DP under the relation and ``max_rows`` that `noise`
-    is given (proof: ``proof.md``).
+    going through the others, by the exact law), so the answer is ε-DP, or ε²/2-zCDP, under the relation and
+    ``max_rows`` that `noise` is given (proof: ``proof.md``).
 
     >>> from lapwing.schema.groupings.domains import Domain
     >>> from lapwing.schema.groupings.hierarchies import hierarchy
@@ -92,7 +93,9 @@ class SparseCounts(WithoutDelta):
         return row_sensitivity(relation, max_rows)
 
     def noise(self, relation: Relation, max_rows: int) -> NoiseLaw:
-        """Return the noise of each leaf."""
+        """Return the noise of each leaf: Gaussian where ρ is charged and no count is left out."""
+        if self.notion == "zcdp" and self.threshold is None:
+            return calibrated(self.sensitivity(relation, max_rows), self.cost)
         return laplace_noise(self.sensitivity(relation, max_rows), self.epsilon)
 
     parts = one_table
@@ -172,9 +175,9 @@ class NoisyCells:
                     f"{name} of noisy cells must be int64 of shape {shape}, got {given.shape}", code="LW643"
                 )
             object.__setattr__(self, name, read_only(given))
-        if self.noise.kind != "laplace":
-            raise ParameterError(f"noisy cells carry Laplace noise, got {self.noise.kind}", code="LW643")
         threshold = self.question.threshold
+        if self.noise.kind != "laplace" and threshold is not None:
+            raise ParameterError(f"filtered cells carry Laplace noise, got {self.noise.kind}", code="LW643")
         if threshold is not None and size and int(self.counts.min()) < threshold:
             raise ParameterError(
                 f"noisy cells must reach the threshold {threshold}; the record is damaged", code="LW643"
@@ -219,10 +222,13 @@ class NoisyCells:
         return (NoisyTable(self.counts, self.noise, self.question.cost),)
 
     def privacy_loss(self, exact: Mapping[Cell, int], other: Mapping[Cell, int]) -> Fraction:
-        """Return the exact log-likelihood ratio of this answer between two tables.
+        """Return the exact log-likelihood ratio of this answer between two tables; under Gaussian noise the ρ of it.
 
         exact, other: the rows of each leaf that holds any, on either table.
         """
+        if self.noise.kind == "gaussian":
+            change = [exact.get(cell, 0) - other.get(cell, 0) for cell in {*exact, *other}]
+            return self.noise.loss(np.array(change, dtype=np.int64))
         levels, cells = self.leaves
         named = zip(levels.tolist(), cells.tolist(), self.counts.tolist(), strict=True)
         shown = {(level, *cell): count for level, cell, count in named}

@@ -24,7 +24,7 @@ def answer_split_decisions(
 ) -> tuple[Splits, ...]:
     """Decide which cells of each tree are split.
 
-    Guarantee: each answer is ε-DP at its question's ε, for add-remove and replace-one neighbours with
+    Guarantee: each answer costs what its question says, for add-remove and replace-one neighbours with
     ``terms.max_rows`` rows per unit; every existing cell decides with its own noise, empty or not.
     """
     return tuple(_decided(question, CellRows.of(question.tree, rows.source), terms, bits) for question in questions)

@@ -42,10 +42,10 @@ class SplitDecisions(WithoutDelta):
     noise however deep the tree is. Only the decisions are released.
 
     tree: without split cells. Every cell of its first level decides, empty or not, and so does every cell below it that
-    can be divided; notion: how the ε is charged: as it is, or as ε²/2.
+    can be divided; notion: how the ε is charged: as it is, or as ε²/2, by the span of losses.
 
-    Guarantee: the answer is ε-DP under the relation and ``max_rows`` that `noise` is given (proof:
-    ``proof.md``).
+    Guarantee: the answer is ε-DP, or ε²/2-zCDP, under the relation and ``max_rows`` that `noise` is given
+    (proof: ``proof.md``).
     """
 
     kind: ClassVar[str] = "SplitDecisions"
@@ -93,11 +93,19 @@ class SplitDecisions(WithoutDelta):
         """What the answer spends."""
         return laplace_cost(self.epsilon, self.notion)
 
+    @property
+    def counts(self) -> int:
+        """How many counts the decisions on a path lose together: one per level, or three (privtree).
+
+        For ρ the span of losses counts, which is one count more: half of it, rounded up.
+        """
+        lost = self.deciding if self.rule == "paper" else PRIVTREE_COUNTS
+        return lost if self.notion == "pure" else lost // 2 + 1
+
     def sensitivity(self, relation: Relation, max_rows: int) -> Sensitivity:
-        """Bound the counts that decisions depend on: one per level of a path, or three in all (privtree)."""
-        counts = self.deciding if self.rule == "paper" else PRIVTREE_COUNTS
+        """Bound the change of the counts that decisions depend on."""
         bound = row_sensitivity(relation, max_rows)
-        return Sensitivity(counts * bound.l1, counts * bound.l2_squared)
+        return Sensitivity(self.counts * bound.l1, self.counts * bound.l2_squared)
 
     def noise(self, relation: Relation, max_rows: int) -> NoiseLaw:
         """Return the noise of each decision."""

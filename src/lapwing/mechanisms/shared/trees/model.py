@@ -192,6 +192,18 @@ def cells_as_model(
     )
 
 
+def leaf_shares(model: ReleasedModel, question: TreeCounts) -> Floats | None:
+    """Return the probabilities of the cells that `cells_as_model` made a model of; None where there were no counts."""
+    laws = [model.laws[name] for name in question.columns]
+    shape = question.shapes[-1]
+    is_made = all(isinstance(law, Indexed) and law.laws.count == size for law, size in zip(laws, shape, strict=True))
+    if not is_made:
+        return None
+    shares = np.zeros(shape)
+    shares[tuple(law.index for law in laws if isinstance(law, Indexed))] = model.weights / model.weights.sum()
+    return shares
+
+
 def run_laws(nested: Hierarchy, domain: Domain, placement: Placement) -> Laws:
     """Return one law per run of the deepest level: uniform on its codes, or certain of the one in the middle.
 

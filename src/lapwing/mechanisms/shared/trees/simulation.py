@@ -1,4 +1,4 @@
-"""The transport that a tree's noise causes, simulated: the expected bound and the certificate's quantile.
+"""The transport that a tree's noise causes, in expectation: simulated, and by theorem.
 
 Nothing here looks at an answer: every function needs only the tree and its noise.
 """
@@ -91,8 +91,8 @@ def simulated_bound(tree: NoiseTree, *, rows: float, simulations: int, rng: np.r
     simulations: draws of the whole tree's noise, at least 1; few are enough for large trees. Returns the mean of ``(1 /
     rows) [|ζ_∅| Δ_0 + Σ_θ diam(Ω_θ) |ζ_θ0 - ζ_θ1| / 2] + resolution``, ζ the pooled noise.
 
-    Sharper than `least_squares_bound` by about a fifth. Where siblings have different pooled variances the flow between
-    them is weighted as the fit weights them. Time O(simulations x nodes).
+    Where siblings have different pooled variances the flow between them is weighted as the fit weights them. Time
+    O(simulations x nodes).
 
     >>> halving = Split(0, np.array([0, 0]))
     >>> tree = NoiseTree(splits=(halving,), diameters=(np.array([1.0]), np.array([0.5, 0.5])), kind="laplace",
@@ -101,49 +101,10 @@ def simulated_bound(tree: NoiseTree, *, rows: float, simulations: int, rng: np.r
     0.5015
     """
     check_rows(rows)
-    return float(_transports(tree, simulations, rng, whole=False).mean()) / rows + tree.resolution
+    return float(_transports(tree, simulations, rng).mean()) / rows + tree.resolution
 
 
-def certificate_quantile(tree: NoiseTree, *, gamma: float, simulations: int, rng: np.random.Generator) -> float:
-    """Return Q such that the distance exceeds ``Q / m + resolution`` with probability at most ``gamma``.
-
-    simulations: draws of the whole tree's noise, at least ``1 / gamma - 1``. Returns in
-    records times distance; ``m`` is the released total, above 0.
-
-    The transport ``A = ceil|ζ_∅| Δ_0 + Σ_θ diam(Ω_θ) ceil(|ζ_θ0 - ζ_θ1| / 2)`` of the released tree and those of the
-    M simulated ones are exchangeable, so ``A`` exceeds the k-th largest of the M with probability at most
-    ``k / (M + 1)``. Taking the largest k for which that is at most ``gamma`` counts the Monte Carlo error in it:
-    the probability is over noise and simulation together, and nothing is assumed about the law of ``A``.
-
-    >>> tree = NoiseTree(splits=(), diameters=(np.array([1.0]),), kind="laplace", parameters=(1.0,))
-    >>> certificate_quantile(tree, gamma=0.05, simulations=999, rng=np.random.default_rng(1))
-    3.0
-    """
-    rank = _rank(gamma, simulations)
-    transports = np.sort(_transports(tree, simulations, rng, whole=True))
-    return float(transports[-rank])
-
-
-def _check_gamma(gamma: float) -> None:
-    if not 0 < gamma < 1:
-        raise ParameterError(
-            f"gamma must be above 0 and below 1, got {gamma}; give a failure probability such as 0.05", code="LW390"
-        )
-
-
-def _rank(gamma: float, simulations: int) -> int:
-    _check_gamma(gamma)
-    rank = math.floor(gamma * (simulations + 1))
-    if rank < 1:
-        raise ParameterError(
-            f"a certificate that fails with probability {gamma} needs at least {math.ceil(1 / gamma) - 1} simulations, "
-            f"got {simulations}; give more, or a larger gamma",
-            code="LW804",
-        )
-    return rank
-
-
-def _transports(tree: NoiseTree, simulations: int, rng: np.random.Generator, *, whole: bool) -> Floats:
+def _transports(tree: NoiseTree, simulations: int, rng: np.random.Generator) -> Floats:
     """Return the transport that the noise causes at most, one number per simulation."""
     if simulations < 1:
         raise ParameterError(f"simulations must be at least 1, got {simulations}", code="LW390")
@@ -160,9 +121,9 @@ def _transports(tree: NoiseTree, simulations: int, rng: np.random.Generator, *, 
             for parameter, shape in zip(tree.parameters, shapes, strict=True)
         ]
         pooled = pooled_estimates(noise, splits, weights)
-        total = _flow(np.abs(pooled[0]), tree.diameters[0], whole=whole)
+        total = _flow(np.abs(pooled[0]), tree.diameters[0])
         for split, below, spread, diameters in zip(splits, pooled[1:], spreads[1:], tree.diameters[:-1], strict=True):
-            total += _between_siblings(split, below, spread, diameters[None], whole=whole)
+            total += _between_siblings(split, below, spread, diameters[None])
         transports.append(total)
     return np.concatenate(transports)
 
@@ -172,7 +133,7 @@ def _chunks(count: int, size: int) -> Iterator[int]:
         yield min(size, count - start)
 
 
-def _between_siblings(split: Split, below: Floats, spreads: Floats, diameters: Floats, *, whole: bool) -> Floats:
+def _between_siblings(split: Split, below: Floats, spreads: Floats, diameters: Floats) -> Floats:
     """Return what flows between siblings of one level, times the diameters of their parents, per simulation."""
     total = np.zeros(below.shape[0])
     for family in split.families:
@@ -185,13 +146,11 @@ def _between_siblings(split: Split, below: Floats, spreads: Floats, diameters: F
         error += left
         np.abs(error, out=error)
         sizes = diameters if diameters.shape[split.axis] == 1 else split.at(diameters, family.parents)
-        total += _flow(error, sizes, whole=whole)
+        total += _flow(error, sizes)
     return total
 
 
-def _flow(error: Floats, diameters: Floats, *, whole: bool) -> Floats:
-    if whole:
-        np.ceil(error, out=error)
+def _flow(error: Floats, diameters: Floats) -> Floats:
     error *= diameters
     flow: Floats = error.reshape(error.shape[0], -1).sum(axis=1)
     return flow
@@ -309,37 +268,19 @@ def theorem_4_3(
     return theorem_4_2(deltas, paper_scales(deltas, "pure", epsilon, root), rows=rows, resolution=resolution)
 
 
-def least_squares_bound(
-    deltas: Sequence[float], variances: Sequence[float], *, rows: float, resolution: float
-) -> float:
-    """Return the bound on the expected distance for weighted least squares and fair rounding.
-
-    variances: noise variance of each level: inf without budget, 0 for an exact root; the last one finite. Returns ``(1
-    / rows) [sqrt(s_0) Δ_0 + Σ_j Δ_{j-1} sqrt(s_j / 2)] + resolution``.
-
-    Holds with single-child nodes too: they only lower the pooled variances, and two siblings with variances ``s`` and
-    ``t`` err by at most ``sqrt(s t / (s + t))``, which is at most ``sqrt(max(s, t) / 2)``.
-
-    >>> least_squares_bound([1.0, 1.0], [0.0, 8.0], rows=1000, resolution=0.5)
-    0.502
-    """
-    check_rows(rows)
-    spreads = pooled_variances(variances)
-    inner = [delta * math.sqrt(spread / 2) for delta, spread in zip(deltas[1:], spreads[1:], strict=True)]
-    return (deltas[0] * math.sqrt(spreads[0]) + math.fsum(inner)) / rows + resolution
-
-
 def stopped_bound(
     deltas: Sequence[float], variances: Sequence[float], resolutions: Sequence[float], *, rows: float
 ) -> float:
-    """Return the best of the bounds of `least_squares_bound` that look at the first levels of the tree only.
+    """Return the bound on the expected distance for weighted least squares and fair rounding.
 
-    resolutions: of each level, the largest diameter of a cell. Returns the least over J of ``(1 / rows) [sqrt(s_0) Δ_0
-    + Σ_{1 <= j <= J} Δ_{j-1} sqrt(s_j / 2)] + resolutions[J]``.
+    variances: noise variance of each level: inf without budget, 0 for an exact root; the last one finite; resolutions:
+    of each level, the largest diameter of a cell. Returns the least over J of ``(1 / rows) [sqrt(s_0) Δ_0 + Σ_{1 <= j
+    <= J} Δ_{j-1} sqrt(s_j / 2)] + resolutions[J]``.
 
     The counts of level J determine where mass lies up to the cells of that level, and inside a cell it moves at most by
-    the cell's diameter; the pooled variances still use all levels. Much less than the bound of the whole tree where its
-    deepest levels, which are there for clustered rows, have little budget.
+    the cell's diameter; the pooled variances still use all levels. Holds with single-child nodes too: they only lower
+    the variances, and siblings with variances ``s`` and ``t`` err by at most ``sqrt(s t / (s + t))``, which is at most
+    ``sqrt(max(s, t) / 2)``.
 
     >>> round(stopped_bound([1.0, 1.0, 2.0], [0.0, 8.0, 1e6], [1.0, 0.5, 0.25], rows=1000), 4)
     0.502

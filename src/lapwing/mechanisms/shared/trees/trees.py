@@ -259,8 +259,23 @@ def tree_least_squares(
     return estimates
 
 
-def _divided(above: Floats, estimates: Floats, split: Split, spreads: Floats) -> Floats:
-    """Divide final counts between children by their estimates."""
+def linear_fit(
+    levels: Sequence[npt.NDArray[Any] | None], splits: Sequence[Split], variances: Sequence[float], axes: int
+) -> list[Floats]:
+    """Return the generalised least-squares fit of a tree, counts below 0 and all: linear in the noisy counts.
+
+    Parameters as for `tree_least_squares`, unchecked; axes: of the arrays, so that several trees fit at once along one
+    that no split divides.
+    """
+    spreads, weights = node_variances(splits, variances, axes)
+    fit = pooled_estimates(levels, splits, weights)
+    for level, split in enumerate(splits):
+        fit[level + 1] = _divided(fit[level], fit[level + 1], split, spreads[level + 1], least=-np.inf)
+    return fit
+
+
+def _divided(above: Floats, estimates: Floats, split: Split, spreads: Floats, least: float = 0.0) -> Floats:
+    """Divide final counts between children by their estimates; of two children none gets less than the least."""
     fit = np.empty(estimates.shape)
     for family in split.families:
         whole = split.at(above, family.parents)
@@ -272,8 +287,9 @@ def _divided(above: Floats, estimates: Floats, split: Split, spreads: Floats) ->
         part -= split.at(estimates, family.right)
         part *= left_weight(spreads, split, family)
         part += first
-        np.maximum(part, 0.0, out=part)
-        np.minimum(part, whole, out=part)
+        if least > -math.inf:
+            np.maximum(part, least, out=part)
+            np.minimum(part, whole - least, out=part)
         split.put(fit, family.left, part)
         split.put(fit, family.right, whole - part)
     return fit

@@ -36,15 +36,14 @@ import numpy as np
 
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.cell_sums.question import CellSums, NoisySums
-from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.shared.coordinates import Coordinates
 from lapwing.kernel.terms import Terms
-from lapwing.maths.noise_tails import sum_tail
 from lapwing.mechanisms.shared.trees.simulation import drawn_noise
 from lapwing.mechanisms.shared.vectors.row_vectors import is_binary
 from lapwing.mechanisms.shared.vectors.vector_cells import Totals, covariance_of, totals_of
+from lapwing.model.bounds import rows_range
 from lapwing.model.certificate.cost_lines import ALL_PAIRS, Statement
 from lapwing.model.model import ReleasedModel
 from lapwing.model.planned import PlannedQuestion
@@ -192,29 +191,13 @@ def _moments(noise: NoiseLaw) -> tuple[float, float]:
     return second, fourth
 
 
-def rows_range(answers: Sequence[Answer], terms: Terms, failure: Fraction) -> tuple[float, float]:
-    """Return ends of a range that holds the number of rows but with the failure probability: all totals, intersected.
-
-    Tables of one law are averaged. Each total has the same part of the failure, so that it does not matter that earlier
-    answers choose how many cells there are.
-    """
+def known_range(answers: Sequence[Answer], terms: Terms, failure: Fraction) -> tuple[float, float]:
+    """Return ends of a range that holds the number of rows but with the failure probability."""
     if terms.rows is not None:
         return float(terms.rows), float(terms.rows)
-    told: dict[object, list[tuple[float, NoiseLaw, int]]] = {}
-    for place, answer in enumerate(answers):
-        if isinstance(answer, NoisyCounts):
-            total = float(answer.whole.sum())
-            told.setdefault(answer.noise, []).append((total, answer.noise, answer.whole.size))
-        elif isinstance(answer.question, CellSums) and answer.question.summed == "rows":
-            (table,) = answer.tables
-            told[place] = [(float(table.counts.sum()), table.noise, table.counts.size)]
-    low, high = 1.0, math.inf
-    for totals in told.values():
-        law, terms_of = totals[0][1], sum(size for _, _, size in totals)
-        reach = sum_tail(law.kind, law.parameter, terms_of, failure / len(told)) / len(totals)
-        middle = sum(total for total, _, _ in totals) / len(totals)
-        low, high = max(low, middle - reach), min(high, middle + reach)
-    return (low, high) if low <= high < math.inf else (0.0, math.inf)
+    found = rows_range(answers, failure)
+    low, high = (0.0, math.inf) if found is None else (max(1.0, found[0]), found[1])
+    return (low, high) if low <= high else (0.0, math.inf)
 
 
 # -- Of models whose release asked for the second moment of coordinates.
@@ -307,7 +290,7 @@ def pair_statements(
     coordinates = moment.coordinates
     parts, (_, _, cells) = measured_moments(answers, terms, model), pair_weights(coordinates)
     of_rows = FAILURE * OF_ROWS if terms.rows is None else Fraction(0)
-    bound = error_bound(parts, rows_range(answers, terms, of_rows), FAILURE - of_rows, rng) / math.sqrt(cells)
+    bound = error_bound(parts, known_range(answers, terms, of_rows), FAILURE - of_rows, rng) / math.sqrt(cells)
     columns = len(coordinates.columns)
     if has_cells(coordinates):
         if bound >= math.sqrt(columns * (columns - 1) / cells):
@@ -368,7 +351,7 @@ def noisy_covariance(
     question, part = moment.question, failure * OF_ROWS
     assert isinstance(question, SecondMoment)
     coordinates, (first, second) = question.coordinates, question.pairs
-    rows = rows_range(answers, terms, part)
+    rows = known_range(answers, terms, part)
     if coordinates.convex_set != "box" or rows[0] <= 0:
         return None
     count, found = 2 / (1 / rows[0] + 1 / rows[1]), totals_of(totals, terms)

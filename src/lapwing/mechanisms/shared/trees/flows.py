@@ -1,0 +1,231 @@
+"""What it costs to move one measure on the cells of a tree onto another: a norm that is linear in nothing, but quick.
+
+Mass flows along the tree. Where a run of ordered codes is halved, what is too much on one side flows evenly across the
+middle; where other codes are told apart, it jumps at price 1. The flows of all levels are summed before their size is
+taken, so that what a deep level takes back costs nothing: on one line this is the distance of the cumulative sums.
+"""
+
+import functools
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from lapwing.mechanisms.shared.trees.trees import Family, Split
+from lapwing.schema.groupings.domains import Domain
+from lapwing.schema.groupings.hierarchies import Hierarchy
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class CellMetric:
+    """Where the mass of a tree's cells lies.
+
+    lengths: per level and axis, float64 (groups,), the length of the run of codes; 0 where its codes do not lie on a
+    line. A code of a column that is not continuous has the length of a step to the next; inner: per level, float64 of
+    the level's shape, what a row of a cell moves at most, on average, to lie anywhere in the cell alike; blur: what
+    moving a row within its code costs on average, where several columns are ordered and some are not continuous.
+    """
+
+    splits: tuple[Split, ...]
+    lengths: tuple[tuple[Floats, ...], ...]
+    inner: tuple[Floats, ...]
+    blur: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CutColumn:
+    """A column of a tree: its hierarchy, whose codes are runs of codes of the domain, and where those begin and end.
+
+    edges: int64 (runs + 1,), first codes of the runs of regular codes; None where each is one code; is_line: whether
+    its regular codes lie on [0, 1], and not at distance 1 from each other.
+    """
+
+    nested: Hierarchy
+    domain: Domain
+    is_line: bool
+    edges: npt.NDArray[np.int64] | None = None
+
+    def lengths(self, depth: int) -> tuple[Floats, Floats]:
+        """Return the diameter of each run of a level, and its length, float64 (groups,)."""
+        first, last = self.nested.starts(depth), self.nested.stops(depth)
+        is_run = (last <= self.nested.values) & self.is_line
+        apart = (last - first > 1).astype(np.float64)
+        if self.edges is not None:
+            regular = len(self.edges) - 1
+            first, last = (self.edges[np.minimum(ends, regular)] for ends in (first, last))
+        step = 1 / self.domain.values if self.domain.continuous else 1 / max(1, self.domain.values - 1)
+        codes = (last - first).astype(np.float64)
+        inside = codes if self.domain.continuous else codes - 1
+        return np.where(is_run, inside * step, apart), np.where(is_run, codes * step, 0.0)
+
+    @property
+    def step(self) -> float:
+        """Length of a code that is not an interval; 0 where codes are, or lie on no line."""
+        return 1 / (self.domain.values - 1) if self.is_line and not self.domain.continuous else 0.0
+
+
+def is_line(domain: Domain) -> bool:
+    """Tell whether a column has inner distances: two ordered values lie at distance 1, as any two categories do."""
+    return domain.ordered and domain.values > (1 if domain.continuous else 2)
+
+
+def cell_metric(columns: Sequence[CutColumn], splits: Sequence[Split]) -> CellMetric:
+    """Return where the mass of the cells of a tree lies."""
+    lines = [column for column in columns if column.is_line]
+    steps = [column.step for column in lines if column.step]
+    depths, lengths, inner = [0] * len(columns), [], []
+    for level in range(len(splits) + 1):
+        if level:
+            depths[splits[level - 1].axis] += 1
+        runs = [column.lengths(depth) for column, depth in zip(columns, depths, strict=True)]
+        lengths.append(tuple(long for _, long in runs))
+        inner.append(_inner([side for side, _ in runs], lengths[-1], is_continuous=not steps))
+    # Two of k points on [-1/2, 1/2]: the mean of the largest of their sizes is k / (2 (k + 1)).
+    blur = max(steps) * len(steps) / (2 * (len(steps) + 1)) if steps and len(lines) > 1 else 0.0
+    return CellMetric(splits=tuple(splits), lengths=tuple(lengths), inner=tuple(inner), blur=blur)
+
+
+def _inner(sides: Sequence[Floats], lengths: Sequence[Floats], *, is_continuous: bool) -> Floats:
+    """Return what a row moves at most, on average, to lie anywhere in its cell alike.
+
+    From the corner of a cube of p sides of length s the mean of the largest coordinate is ``s p / (p + 1)``; steps are
+    at most as scattered as the two ends of a side alone, whose mean is ``s (1 - 2**-p)``; elsewhere no more than 1.
+    """
+    axes, shape = len(sides), tuple(each.size for each in sides)
+    largest, wide, is_apart = np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=np.bool_)
+    for axis, (side, length) in enumerate(zip(sides, lengths, strict=True)):
+        along = (-1,) + (1,) * (axes - axis - 1)
+        largest = np.maximum(largest, side.reshape(along))
+        wide = wide + (side > 0).reshape(along)
+        is_apart |= ((side > 0) & (length == 0)).reshape(along)
+    part = wide / (wide + 1) if is_continuous else 1 - 0.5**wide
+    return np.where(is_apart, largest, largest * part)
+
+
+def flow_costs(levels: Sequence[Floats], metric: CellMetric) -> Floats:
+    """Return what it costs at most to move the positive part of a signed measure onto its negative part.
+
+    levels: sums of the cells of each level, shape ``(tables, *shape)``, of as many levels as are there, from the root
+    on. Mass is even in the cells of the last one; if it does not sum to 0, an even mass is taken off. Returns float64
+    (levels, tables): for each level as the last one.
+
+    A vector field and jumps, whose divergence is the measure. Inside a cell, the field's component along an axis goes
+    straight from its value on the one face to that on the other. So it costs, in the distance of the largest
+    coordinate, the integral of the largest component, which is convex along each axis: at most its mean over the
+    corners of the cell. Steps lie in the middle of their cells, which costs `blur`, or go along one axis after the
+    other, if that is cheaper. What the field leaves over jumps at price 1.
+    """
+    axes = len(metric.lengths[0])
+    jumps = not all(each.all() for each in metric.lengths[0])
+    faces = [(np.zeros_like(levels[0]), np.zeros_like(levels[0])) for _ in range(axes)]
+    even = np.ones_like(levels[0][:1])
+    costs = []
+    for level, mass in enumerate(levels):
+        if level:
+            split = metric.splits[level - 1]
+            batched = Split(split.axis + 1, split.parent)
+            parts = _parts(batched, metric.lengths[level - 1][split.axis], metric.lengths[level][split.axis], mass.ndim)
+            faces = _through(levels[level - 1], mass, faces, batched, parts)
+            even = _shared(even, batched, parts)
+        cost = _crossed(mass, faces, metric, level)
+        if jumps:
+            left = mass - sum(high - low for low, high in faces) - levels[0] * even
+            cost = cost + _sums(np.abs(left)) / 2
+        costs.append(cost)
+    return np.array(costs)
+
+
+Faces = list[tuple[Floats, Floats]]
+Parts = list[tuple[Family, Floats, Floats]]
+
+
+def _sums(array: Floats) -> Floats:
+    """Return the sum of each table."""
+    sums: Floats = array.reshape(array.shape[0], -1).sum(axis=1)
+    return sums
+
+
+def _parts(split: Split, before: Floats, after: Floats, dimensions: int) -> Parts:
+    """Return, for each family, which part of an even mass is in the left children, and 1 where mass slides, else 0."""
+    parts = []
+    along = (-1,) + (1,) * (dimensions - split.axis - 1)
+    for family in split.families:
+        whole = before[family.parents]
+        slides = whole > 0
+        share = np.divide(after[family.left], whole, out=np.full(whole.shape, 0.5), where=slides)
+        parts.append((family, share.reshape(along), slides.astype(np.float64).reshape(along)))
+    return parts
+
+
+def _through(above: Floats, below: Floats, faces: Faces, split: Split, parts: Parts) -> Faces:
+    """Return what flows through the faces of the children of a level."""
+    new = [(np.empty_like(below), np.empty_like(below)) for _ in faces]
+    for family, share, slides in parts:
+        pairs = [(split.at(low, family.parents), split.at(high, family.parents)) for low, high in faces]
+        if family.right is None:
+            for (low, high), (to_low, to_high) in zip(pairs, new, strict=True):
+                split.put(to_low, family.left, low)
+                split.put(to_high, family.left, high)
+            continue
+        surplus = split.at(below, family.left) - share * split.at(above, family.parents)
+        for axis, ((low, high), (to_low, to_high)) in enumerate(zip(pairs, new, strict=True), start=1):
+            is_own = axis == split.axis
+            middle = (low + surplus + share * (high - low)) * slides if is_own else low
+            split.put(to_low, family.left, low if is_own else share * low)
+            split.put(to_high, family.left, middle if is_own else share * high)
+            split.put(to_low, family.right, middle if is_own else (1.0 - share) * low)
+            split.put(to_high, family.right, high if is_own else (1.0 - share) * high)
+    return new
+
+
+def _shared(above: Floats, split: Split, parts: Parts) -> Floats:
+    """Return the mass of the children where that of each cell is even."""
+    below = np.empty(split.below(above.shape))
+    for family, share, _ in parts:
+        whole = split.at(above, family.parents)
+        split.put(below, family.left, whole if family.right is None else share * whole)
+        if family.right is not None:
+            split.put(below, family.right, (1.0 - share) * whole)
+    return below
+
+
+def _crossed(mass: Floats, faces: Faces, metric: CellMetric, level: int) -> Floats:
+    """Return the cost of what flows through the cells of a level, as they are."""
+    lengths, axes = metric.lengths[level], len(faces)
+    sizes = []
+    for axis, (low, high) in enumerate(faces):
+        if lengths[axis].any():
+            long = lengths[axis].reshape((1,) * (axis + 1) + (-1,) + (1,) * (axes - axis - 1))
+            sizes.append((np.abs(low) * long, np.abs(high) * long))
+    total = np.zeros(mass.shape[0])
+    for corner in itertools.product((0, 1), repeat=len(sizes)) if sizes else ():
+        total += _sums(functools.reduce(np.maximum, (pair[side] for pair, side in zip(sizes, corner, strict=True))))
+    total /= 2 ** len(sizes)
+    if not metric.blur:
+        return total
+    one_by_one = sum((_sums(low) + _sums(high) for low, high in sizes), np.zeros(mass.shape[0])) / 2
+    return np.minimum(total + metric.blur * _sums(np.abs(mass)), one_by_one)
+
+
+def spread_out(levels: Sequence[Floats], metric: CellMetric) -> list[Floats]:
+    """Return a whole tree: below the levels that are given, the cells hold an even mass."""
+    kept = list(levels)
+    for level in range(len(levels), len(metric.splits) + 1):
+        split, above = metric.splits[level - 1], kept[-1]
+        batched = Split(split.axis + 1, split.parent)
+        parts = _parts(batched, metric.lengths[level - 1][split.axis], metric.lengths[level][split.axis], above.ndim)
+        kept.append(_shared(above, batched, parts))
+    return kept
+
+
+def summed(leaves: Floats, splits: Sequence[Split]) -> list[Floats]:
+    """Return the sums of all levels of trees, shape ``(tables, *shape)`` each, from those of their deepest level."""
+    levels = [leaves]
+    for split in reversed(splits):
+        starts = np.flatnonzero(np.diff(split.parent, prepend=-1))
+        levels.append(np.add.reduceat(levels[-1], starts, axis=split.axis + 1))
+    return levels[::-1]
