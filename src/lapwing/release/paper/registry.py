@@ -14,7 +14,7 @@ from typing import Any
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.plain import at_least
 from lapwing.model.certificate.certificate import DOMAIN, EVALUATION
-from lapwing.model.certificate.cost_lines import CERTIFIED, ROWS_WITHIN, counted_lines
+from lapwing.model.certificate.cost_lines import ALL_PAIRS, CERTIFIED, ROWS_WITHIN, counted_lines
 from lapwing.model.certificate.promise import Pairs, unit_field
 from lapwing.release.paper.sheet import Sheet, file_text
 
@@ -141,7 +141,7 @@ def _implementation(sheet: Sheet) -> dict[str, Any]:
         f"{each.kind}: {each.value:.3g}; {each.text}."
         for part in sheet.parts
         for each in part.accuracy
-        if each.value is not None and each.kind in {CERTIFIED, ROWS_WITHIN}
+        if each.value is not None and each.kind in {ALL_PAIRS, CERTIFIED, ROWS_WITHIN}
     ]
     codes = ", ".join(dict.fromkeys(part.code for part in sheet.parts if part.code))
     by = f"{sheet.made}, code {codes}" if codes else sheet.made

@@ -216,10 +216,10 @@ def atom_means(model: ReleasedModel, coordinates: Coordinates) -> np.ndarray:
     ends = np.cumsum((0, *coordinates.widths))
     found = np.empty((model.atoms, coordinates.size))
     for place, (name, grouping) in enumerate(zip(coordinates.columns, coordinates.groupings, strict=True)):
-        block = slice(ends[place], ends[place + 1])
         column = collapsed(name, model.laws[name], grouping)
-        means = np.add.reduceat(column.probabilities[:, None] * table[column.groups, block], column.offsets[:-1])
-        found[:, block] = means[column.index]
+        for coordinate in range(ends[place], ends[place + 1]):  # one by one: pieces are many
+            means = np.add.reduceat(column.probabilities * table[column.groups, coordinate], column.offsets[:-1])
+            found[:, coordinate] = means[column.index]
     return found
 
 
