@@ -12,9 +12,11 @@ from helpers.cases import spread
 from helpers.pmm_runs import frame_of, run, unit_columns
 from lapwing.errors import CapacityError
 from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.tree_counts.question import TreeCounts
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.pmm.mechanism import PMM
+from lapwing.mechanisms.shared.trees.model import fitted_leaves, known_root
 from lapwing.mechanisms.shared.trees.shapes import tree_shape
 from lapwing.mechanisms.shared.trees.simulation import cell_diameters, tree_deltas
 from lapwing.mechanisms.shared.trees.trees import Split
@@ -47,7 +49,8 @@ def shares(model, schema):
 @pytest.mark.parametrize("mechanism", EXACT, ids=str)
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 def test_without_noise_the_model_is_the_table(mechanism, relation):
-    model, _ = run(mechanism, ROWS, MIXED, bits=ZeroNoiseBits(), relation=relation, expected_rows=300)
+    # So large a budget that no noise is expected either: the default shrinks what it takes for noise.
+    model, _ = run(mechanism, ROWS, MIXED, budget=Budget.pure(10**4), relation=relation, expected_rows=300)
 
     expected = np.zeros((9, 4))
     for size, kind in [(0, 0), (6, 1), (6, 2), (7, 2), (8, 0), (3, 1)]:
@@ -267,3 +270,51 @@ def test_a_square_is_cut_in_turns_and_a_category_before_a_length():
     assert tree_shape([unit, unit], "longest", 200).schedule == (0, 1, 0, 1, 0, 1)
     assert tree_shape([unit, kind], "longest", 200).schedule[:5] == (0, 1, 1, 0, 0)
     assert tree_shape([kind], "longest", 200).is_complete
+
+
+def optional(required):
+    """Return a schema of one number that may be missing, or not."""
+    constraints = {"minimum": 0, "maximum": 1, "required": required}
+    return Schema.from_dict({"fields": [{"name": "x0", "type": "number", "constraints": constraints}]})
+
+
+@pytest.mark.parametrize("required", [True, False])
+def test_a_bought_number_of_rows_is_the_root_where_no_row_is_outside_the_tree(required):
+    data = frame_of(np.full((200, 1), 0.3))
+    _, (bought, noisy) = run(PMM(depth=2), data, optional(required), budget=Budget.pure("0.1"), bits=SeededBits(5))
+
+    root = known_root(noisy.question, None, bought)
+
+    # A row that must not be missing, and is, is in no cell.
+    assert root == (None if required else (float(bought.counts), bought.noise.sd**2))
+    assert known_root(noisy.question, None, None) is None
+
+
+def test_a_bought_number_of_rows_makes_the_total_better():
+    schema, data, errors = optional(False), frame_of(np.full((200, 1), 0.3)), {True: [], False: []}
+    for seed in range(40):
+        _, (bought, noisy) = run(PMM(depth=2), data, schema, bits=SeededBits(seed))
+        sharp = replace(bought, noise=NoiseLaw("laplace", Fraction(1, 4)), counts=np.array(200))
+        for is_used, errors_of in errors.items():
+            root = known_root(noisy.question, None, sharp if is_used else None)
+            total = fitted_leaves(noisy, root, np.random.default_rng(seed)).sum()
+            errors_of.append(abs(int(total) - 200))
+
+    assert np.mean(errors[True]) < np.mean(errors[False]) / 2
+
+
+@pytest.mark.parametrize(("epsilon", "is_single"), [(1, False), (3, False), (10, True)])
+def test_one_level_alone_is_counted_where_most_noise_is_none(epsilon, is_single):
+    terms = Terms(relation="add-remove", expected_rows=1000)
+    for columns in (1, 2):
+        planned = PMM().plan(unit_columns(columns), Budget.pure(epsilon), terms, np.random.default_rng(1))
+        (question,) = planned.questions
+        assert (sum(cost is not None for cost in question.costs) == 1) is is_single
+        _, (answer,) = run(
+            PMM(),
+            frame_of(np.zeros((9, columns))),
+            unit_columns(columns),
+            budget=Budget.pure(epsilon),
+            expected_rows=1000,
+        )
+        assert answer.question.to_dict() == question.to_dict()

@@ -93,10 +93,11 @@ def planned_statements(
         bound = theorem_4_2(_deltas(tree), _scales(tree), rows=rows, resolution=tree.resolution)
         return Statement(kind="expected error", text=text, value=min(1.0, bound)), _cells(question, tree)
     draws = min(max(PLAN_NODES // tree.nodes, PLAN_DRAWS[0]), PLAN_DRAWS[1])
-    bounds = np.array([simulated_bound(tree, rows=rows, simulations=1, rng=rng) for _ in range(draws)])
+    bounds = np.array([simulated_bound(tree, rows=rows / 2, simulations=1, rng=rng) for _ in range(draws)])
     whole, error = float(bounds.mean()), float(bounds.std(ddof=1)) / math.sqrt(draws)
     resolutions = [float(sizes.max()) for sizes in tree.diameters]
-    stopped = stopped_bound(_deltas(tree), tree.variances, resolutions, rows=rows)
+    # Twice the noise, as a fit that shrinks may double what flows between siblings.
+    stopped = stopped_bound(_deltas(tree), tree.variances, resolutions, rows=rows / 2)
     simulation = f"the same with all levels of the tree, simulated {draws} times; standard error {error:.1g}"
     return (
         Statement(kind="expected error", text=text, value=min(1.0, stopped, whole)),

@@ -37,12 +37,18 @@ def planned_rows(terms: Terms) -> float:
 
 def known_rows(curator: Curator, budget: Budget) -> tuple[float, Budget]:
     """Return a number of rows that may be known, and the budget that is left: public, expected, or bought."""
+    bought, left = bought_rows(curator, budget)
+    return float(told_rows(curator.terms) if bought is None else max(1, int(bought.counts))), left
+
+
+def bought_rows(curator: Curator, budget: Budget) -> tuple[NoisyCounts | None, Budget]:
+    """Buy a noisy number of rows where none is public or expected; return it, and the budget that is left."""
     terms = curator.terms
     if terms.rows is not None or terms.expected_rows is not None:
-        return float(told_rows(terms)), budget
+        return None, budget
     cost, left = budget.split([COUNT_SHARE, 1 - COUNT_SHARE])
     (noisy,) = curator.ask(MarginalCounts(columns=(), groupings=(), cost=cost))
-    return float(max(1, int(noisy.counts))), left
+    return noisy, left
 
 
 def ask_one_way(

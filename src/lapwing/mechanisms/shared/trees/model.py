@@ -7,8 +7,10 @@ from typing import Literal
 import numpy as np
 
 from lapwing.errors import ParameterError
+from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
-from lapwing.mechanisms.shared.trees.trees import Floats, Ints, Split, check_levels, tree_least_squares
+from lapwing.mechanisms.shared.trees.shrinkage import shrunk_fit
+from lapwing.mechanisms.shared.trees.trees import Floats, Ints, Split, check_levels
 from lapwing.model.laws import Laws, uniform_law
 from lapwing.model.model import Indexed, ReleasedModel, narrow
 from lapwing.schema.groupings.domains import Domain
@@ -128,6 +130,8 @@ def _proportional_left(a: Ints, b: Ints, whole: Ints) -> Ints:
 
 Placement = Literal["uniform", "centre"]
 Consistency = Literal["uniform", "proportional"]
+KnownRoot = tuple[float, float]
+"""A number of rows and its variance."""
 
 
 def tree_splits(question: TreeCounts) -> tuple[Split, ...]:
@@ -135,23 +139,52 @@ def tree_splits(question: TreeCounts) -> tuple[Split, ...]:
     return tuple(Split(*question.parents(level)) for level in range(1, len(question.costs)))
 
 
-def fitted_leaves(noisy: NoisyTree, rows: int | None, rng: np.random.Generator) -> np.ndarray:
-    """Return the counts of the deepest level by weighted least squares and fair rounding.
+def fitted_leaves(noisy: NoisyTree, root: KnownRoot | None, rng: np.random.Generator) -> np.ndarray:
+    """Return the counts of the deepest level by a fit that shrinks what noise explains, and fair rounding.
 
-    Returns int64, at least 0.
+    root: a number of rows that is known beside the tree, and its variance. Returns int64, at least 0.
     """
-    levels = list(noisy.levels)
+    levels: list[np.ndarray | None] = list(noisy.levels)
     variances = [math.inf if law is None else law.sd**2 for law in noisy.noises]
-    if rows is not None and has_exact_root(noisy.question):
-        levels[0], variances[0] = np.full(noisy.question.shapes[0], rows), 0.0
+    if root is not None:
+        own, spread = levels[0], variances[0]
+        count, variance = root
+        # Both by inverse variance; an exact number counts alone.
+        part = 0.0 if own is None or variance == 0 else variance / (variance + spread)
+        pooled = float(count) if own is None else part * float(own.sum()) + (1 - part) * count
+        levels[0], variances[0] = np.full(noisy.question.shapes[0], pooled), (1 - part) * variance
     splits = tree_splits(noisy.question)
-    return fair_rounding(tree_least_squares(levels, splits, variances), splits, rng)[-1]
+    return fair_rounding(shrunk_fit(levels, splits, variances, _even_parts(noisy.question)), splits, rng)[-1]
+
+
+def known_root(question: TreeCounts, rows: int | None, bought: NoisyCounts | None) -> KnownRoot | None:
+    """Return the number of rows that is known beside the tree, and its variance; none where rows may be outside."""
+    if rows is not None and has_exact_root(question):
+        return float(rows), 0.0
+    if bought is None or not _covers_all(question):
+        return None
+    return float(bought.counts), bought.noise.sd**2
+
+
+def _even_parts(question: TreeCounts) -> list[np.ndarray]:
+    """Return, for each split, which part of the codes of each group above is in its first group below."""
+    parts = []
+    for level in range(1, len(question.costs)):
+        axis = question.schedule[level - 1]
+        nested, depth = question.hierarchies[axis], question.depths(level)[axis]
+        above, below = (nested.stops(each) - nested.starts(each) for each in (depth - 1, depth))
+        first = np.flatnonzero(np.diff(nested.parents(depth), prepend=-1))
+        parts.append(np.where(nested.stops(depth - 1) <= nested.values, below[first] / above, 0.5))
+    return parts
 
 
 def has_exact_root(question: TreeCounts) -> bool:
     """Tell whether the root is left to a public number of rows, and no row can be outside the tree."""
-    covers_all = all(nested.covered == nested.values + nested.reserved for nested in question.hierarchies)
-    return question.costs[0] is None and covers_all
+    return question.costs[0] is None and _covers_all(question)
+
+
+def _covers_all(question: TreeCounts) -> bool:
+    return all(nested.covered == nested.values + nested.reserved for nested in question.hierarchies)
 
 
 def greedy_leaves(noisy: NoisyTree, rows: int | None, how: Consistency) -> np.ndarray:
