@@ -16,6 +16,7 @@ from helpers.boxes import atoms, centre, fitted_boxes, halves, inside, longest_e
 from helpers.cases import spread
 from helpers.pmm_runs import frame_of, run, unit_columns
 from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise.gaussian import discrete_gaussian
 from lapwing.kernel.noise.laplace import discrete_laplace
 from lapwing.mechanisms.kd_tree.mechanism import KDTree
 from lapwing.mechanisms.shared.cell_model import epsilon_of
@@ -97,11 +98,16 @@ def test_leaves_and_weights_are_those_of_recursion(rule, d, fine, tau, budget, r
 
     bits, touched = SeededBits(5), 2 if relation == "replace-one" else 1
     paths = levels_below(1.0, d, fine) if rule == "paper" else 3
+    if budget.notion == "zcdp":
+        paths = paths // 2 + 1  # half of the span of the losses
     leaves = adaptive_binning(
         points, d, fine, rule, math.floor(tau), paths * touched / epsilon_of(budget * share), bits
     )
-    scale = touched / epsilon_of(budget * (1 - share))
-    noise = discrete_laplace(scale, len(leaves), bits).tolist()
+    epsilon = epsilon_of(budget * (1 - share))
+    if fit == "least_squares" and budget.notion == "zcdp":
+        noise = discrete_gaussian(touched / epsilon**2, len(leaves), bits).tolist()
+    else:
+        noise = discrete_laplace(touched / epsilon, len(leaves), bits).tolist()
     noisy = {box: count + more for (box, count), more in zip(leaves, noise, strict=True)}
     kept = {box: count for box, count in noisy.items() if count >= 3}
     expected = noisy if fit == "least_squares" else kept
