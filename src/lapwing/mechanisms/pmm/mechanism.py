@@ -230,8 +230,8 @@ class PMM:
     Notes
     -----
     Guarantee: one `TreeCounts` question of the whole budget, or, where no number of rows is public or expected, a
-    `MarginalCounts` question for it with 2 % and the tree, which uses that number, with the rest; ε-DP or ρ-zCDP in all, for add-remove and
-    replace-one neighbours and any number of rows per unit.
+    `MarginalCounts` question for it with 2 % and the tree, which uses that number, with the rest; ε-DP or ρ-zCDP in
+    all, for add-remove and replace-one neighbours and any number of rows per unit.
 
     Expected error: with n rows, in 1-Wasserstein distance where each column has length 1 (the largest coordinate
     counts), ``O(log(ε n)**2 / (ε n))`` for one column and ``O((ε n)**(-1/d))`` for d > 1. Rows with a misfit are
