@@ -109,7 +109,8 @@ def test_a_tree_has_the_simulated_bound_with_its_error_and_the_published_one():
     kinds = (expected.kind, simulated.kind, cell.kind, published.kind)
     assert kinds == ("expected error", "simulated bound", "largest cell", "published bound")
     assert "standard error" in simulated.text
-    assert expected.value < simulated.value < published.value
+    # All levels of a tree that shrinks: twice the noise, and above what the first levels alone bound.
+    assert expected.value < published.value < simulated.value
     assert "Theorem 4.3" in published.text
 
 
@@ -125,7 +126,7 @@ def test_the_mean_distance_of_a_tree_stays_below_its_bound(columns, rows):
         # The distance of one column is at most that of the points.
         found.append(np.abs(np.sort(drawn["x"].to_numpy()) - np.sort(data["x"].to_numpy())).mean())
 
-    assert np.mean(found) <= bound <= 0.2
+    assert np.mean(found) <= bound <= 0.3
 
 
 def test_the_published_bound_is_the_one_of_the_theorem_on_a_square():
