@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import lapwing as lw
 from helpers.bits import SeededBits, ZeroNoiseBits
 from helpers.cases import spread
 from helpers.pmm_runs import frame_of, run, unit_columns
@@ -174,14 +175,45 @@ def test_the_public_number_of_rows_is_the_exact_root_where_no_row_can_be_outside
     assert model.weights.sum() == model.rows == 100
 
 
-def test_columns_that_are_never_cut_are_left_out_of_the_question_and_uniform():
-    schema = unit_columns(4)
+def test_columns_that_are_never_cut_are_counted_by_themselves():
+    schema, data = unit_columns(4), frame_of(np.full((50, 4), 0.9))
 
-    model, (answer,) = run(PMM(depth=2), frame_of(np.full((50, 4), 0.9)), schema, expected_rows=50)
+    model, (tree, *tables) = run(PMM(depth=2), data, schema, expected_rows=50, budget=Budget.pure(1000))
+
+    assert tree.question.columns == ("x0", "x1")
+    assert [table.question.columns for table in tables] == [("x2",), ("x3",)]
+    costs = [tree.question.cost.epsilon, *(table.question.cost.epsilon for table in tables)]
+    assert costs == [950, 25, 25]
+    quarter = [evenly(schema.field("x3").domain, 4)]
+    assert marginal(model, ["x3"], quarter)[3] / model.rows == pytest.approx(1, abs=0.01)
+
+
+def test_the_paper_s_tree_leaves_them_uniform():
+    schema, data = unit_columns(4), frame_of(np.full((50, 4), 0.9))
+
+    model, (answer,) = run(PMM(depth=2, variant="paper"), data, schema, expected_rows=50)
 
     assert answer.question.columns == ("x0", "x1")
     quarter = [evenly(schema.field("x3").domain, 4)]
     assert marginal(model, ["x3"], quarter)[:4] / model.rows == pytest.approx([0.25] * 4)
+
+
+def test_a_rare_label_does_not_become_common():
+    fields = [
+        *(
+            {"name": name, "type": "number", "constraints": {"minimum": 0, "maximum": 1, "required": True}}
+            for name in "xy"
+        ),
+        {"name": "label", "type": "boolean", "constraints": {"required": True}},
+    ]
+    rng = np.random.default_rng(4)
+    rows = pl.DataFrame({"x": rng.random(20_000), "y": rng.random(20_000), "label": rng.random(20_000) < 0.0017})
+    planned = lw.plan({"fields": fields}, expected_rows=20_000, epsilon=1, mechanism=lw.PMM(depth=2))
+
+    release = lw.synthesize(rows, {"fields": fields}, epsilon=1, mechanism=lw.PMM(depth=2), expected_rows=20_000)
+
+    assert planned.lines[-1].columns == ("label",)
+    assert release.query("label").filter(label="true")["share"].item() < 0.02  # the noise on a count is of scale 20
 
 
 def test_a_column_of_one_value_needs_no_tree():

@@ -5,7 +5,7 @@ ask -> fit -> model: noisy counts of a tree of nested cells, made consistent, an
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, Final, Literal
 
@@ -15,7 +15,7 @@ from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw, calibrated, row_sensitivity
 from lapwing.kernel.plain import MAX_CELLS
-from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
+from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
 from lapwing.kernel.room.curator import Curator
@@ -27,7 +27,7 @@ from lapwing.mechanisms.pmm.accuracy import (
     planned_statements,
     released_statements,
 )
-from lapwing.mechanisms.shared.one_way import bought_rows, planned_rows, told_rows
+from lapwing.mechanisms.shared.one_way import bought_rows, fitted_law, one_way_grouping, planned_rows, told_rows
 from lapwing.mechanisms.shared.registration import (
     INSIDE_CELLS,
     Registration,
@@ -58,10 +58,14 @@ from lapwing.mechanisms.shared.trees.model import (
 from lapwing.mechanisms.shared.trees.shapes import TreeShape, tree_shape
 from lapwing.mechanisms.shared.trees.simulation import NoiseTree
 from lapwing.model.certificate.certificate import Statement
-from lapwing.model.model import ReleasedModel
+from lapwing.model.model import Indexed, ReleasedModel
 from lapwing.model.planned import Planned
+from lapwing.schema.fields import Field
 from lapwing.schema.groupings.hierarchies import hierarchy
 from lapwing.schema.schemas import Schema
+
+UNCUT_SHARE: Final = Fraction(1, 20)  # of the budget, for one-way tables of the columns that the tree never cuts
+UNCUT_GROUPS: Final = 16
 
 EXTRA_LEVELS: Final = 2
 """How far below the depth that minimises the bound the tree goes; chosen on four laws, d = 1 and 2 (docs/pmm.md)."""
@@ -81,6 +85,11 @@ class TreePlan:
 
     schedule: tuple[int, ...]
     shares: tuple[Fraction, ...]
+
+    def uncut(self, schema: Schema) -> tuple[Field, ...]:
+        """Return the columns that are never cut, though others are and they have more than one value."""
+        left_out = [field for place, field in enumerate(schema.columns) if self.schedule and place not in self.schedule]
+        return tuple(each for each in left_out if each.domain.values + each.domain.specials + each.domain.missing > 1)
 
     def question(self, schema: Schema, budget: Budget) -> TreeCounts:
         """Return the question that spends exactly ``budget``; columns that are never split are left out of it."""
@@ -196,6 +205,16 @@ def _change(relation: str, terms: Terms, budget: Budget) -> int:
     return bound.l1 if budget.notion == "pure" else bound.l2_squared
 
 
+def with_columns(model: ReleasedModel, schema: Schema, tables: Sequence[NoisyCounts]) -> ReleasedModel:
+    """Return a model in which each column that was counted by itself has the law of its noisy table."""
+    laws = dict(model.laws)
+    for table in tables:
+        (name,) = table.question.columns
+        law = fitted_law(table, schema.field(name).domain, float(max(1, model.rows)))
+        laws[name] = Indexed(np.zeros(model.atoms, dtype=np.uint8), law)
+    return replace(model, laws=laws)
+
+
 # -- the mechanism.
 
 
@@ -229,9 +248,9 @@ class PMM:
 
     Notes
     -----
-    Guarantee: one `TreeCounts` question of the whole budget, or, where no number of rows is public or expected, a
-    `MarginalCounts` question for it with 2 % and the tree, which uses that number, with the rest; ε-DP or ρ-zCDP in
-    all, for add-remove and replace-one neighbours and any number of rows per unit.
+    Guarantee: one `TreeCounts` question; where no number of rows is public or expected, a `MarginalCounts` question for
+    it with 2 %, which the fit uses; by default, 5 % for `MarginalCounts` of the columns that the tree never cuts. ε-DP
+    or ρ-zCDP in all, for add-remove and replace-one neighbours and any number of rows per unit.
 
     Expected error: with n rows, in 1-Wasserstein distance where each column has length 1 (the largest coordinate
     counts), ``O(log(ε n)**2 / (ε n))`` for one column and ``O((ε n)**(-1/d))`` for d > 1. Rows with a misfit are
@@ -279,11 +298,16 @@ class PMM:
 
     def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:
         """Return one atom per leaf cell with a positive count, spending exactly ``budget``."""
-        plan, left, bought = self._planned(curator, schema, budget)
+        terms, shapes = curator.terms, self.check(schema, budget, curator.terms)
+        is_told = self.variant == "paper" and self.depth is not None
+        bought, left = (None, budget) if is_told else bought_rows(curator, budget)
+        rows = float(told_rows(terms) if bought is None else max(1, int(bought.counts)))
+        question, of_columns = self._questions(shapes, schema, terms, left, rows)
 
-        (noisy,) = curator.ask(plan.question(schema, left))
-        leaves = self._solved(noisy, curator.terms, bought, rng)
-        return cells_as_model(schema, noisy.question, leaves, curator.terms.rows, self.placement)
+        (noisy,) = curator.ask(question)
+        tables = curator.ask(*of_columns) if of_columns else ()
+        model = cells_as_model(schema, question, self._solved(noisy, terms, bought, rng), terms.rows, self.placement)
+        return with_columns(model, schema, tables)
 
     def statements(
         self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
@@ -303,22 +327,37 @@ class PMM:
         """Return what `run` would ask, and the expected distance between table and model."""
         rows, is_paper = planned_rows(terms), self.variant == "paper"
         shapes = self.check(schema, budget, terms)
-        question = self._tree_plan(shapes, terms, budget, rows).question(schema, budget)
+        question, of_columns = self._questions(shapes, schema, terms, budget, rows)
 
         tree = self._noise_tree(question, question.noises(terms.relation, terms.max_rows), schema, terms)
         (longest,) = tree_shapes(schema, None, self.max_nodes, is_paper=True)
         published = paper_plan(longest, terms, budget, self.depth if is_paper else None, rows)
         theorem = paper_statement(longest, len(published.schedule), terms, budget, rows)
         expected = planned_statements(question, tree, rows, None if is_paper else rng)
-        return Planned(questions=(question,), accuracy=(*expected, *([theorem] if theorem else [])))
+        return Planned(questions=(question, *of_columns), accuracy=(*expected, *([theorem] if theorem else [])))
 
-    def _planned(self, curator: Curator, schema: Schema, budget: Budget) -> tuple[TreePlan, Budget, NoisyCounts | None]:
-        """Return the plan, the budget for it, and a noisy number of rows that is bought if needed."""
-        is_paper = self.variant == "paper"
-        shapes = self.check(schema, budget, curator.terms)
-        bought, left = (None, budget) if is_paper and self.depth is not None else bought_rows(curator, budget)
-        rows = float(told_rows(curator.terms) if bought is None else max(1, int(bought.counts)))
-        return self._tree_plan(shapes, curator.terms, left, rows), left, bought
+    def _questions(
+        self, shapes: Sequence[TreeShape], schema: Schema, terms: Terms, budget: Budget, rows: float
+    ) -> tuple[TreeCounts, tuple[MarginalCounts, ...]]:
+        """Return the questions for the tree and for the columns that it never cuts, which spend exactly ``budget``."""
+        plan = self._tree_plan(shapes, terms, budget, rows)
+        if self.variant == "paper" or not plan.uncut(schema):
+            return plan.question(schema, budget), ()
+        of_columns, of_tree = budget.split([UNCUT_SHARE, 1 - UNCUT_SHARE])
+        plan = self._tree_plan(shapes, terms, of_tree, rows)
+        uncut = plan.uncut(schema)
+        if not uncut:
+            return plan.question(schema, budget), ()
+        costs = of_columns.split([Fraction(1)] * len(uncut))
+        return plan.question(schema, of_tree), tuple(
+            MarginalCounts(
+                columns=(field.name,),
+                groupings=(one_way_grouping(field, UNCUT_GROUPS),),
+                cost=cost,
+                apart=field.domain.missing,
+            )
+            for field, cost in zip(uncut, costs, strict=True)
+        )
 
     def _tree_plan(self, shapes: Sequence[TreeShape], terms: Terms, budget: Budget, rows: float) -> TreePlan:
         """Return the plan of the variant."""
