@@ -1,7 +1,7 @@
 """The covariance of the coded columns, from a noisy second moment, with a certified Frobenius error."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -33,7 +33,7 @@ class Covariance:
     """
 
     coordinates: tuple[str, ...]
-    matrix: np.ndarray
+    matrix: np.ndarray = field(repr=False)
     largest_error: float
     confidence: float
 
