@@ -69,7 +69,7 @@ def test_a_release_states_its_error_over_all_pairs_and_a_plan_what_noise_makes_o
     (noise,) = [each for each in planned.accuracy if each.kind == "noise over all pairs"]
 
     said = "with 95 % probability the model's root-mean-square error over all pairs' cells is at most this share of"
-    assert stated.text == f"{said} the rows"
+    assert stated.text == f"{said} the rows; what is neither of a column's two values counts as half of each"
     assert noise.value < stated.value < 10 * noise.value
     assert f"Certified error: {stated.value:.3g}; {stated.text}." in release.certificate.text()
     (told,) = [each for each in release.accuracy().statements if each.key == "error_of_all_pairs"]

@@ -1,11 +1,14 @@
 """What is stated of a release's accuracy holds for what is released, after rules and public tables."""
 
+from fractions import Fraction
+
 import numpy as np
 import polars as pl
 import pytest
 from scipy.stats import wasserstein_distance
 
 import lapwing as lw
+from lapwing.model.bounds import rows_range
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.declared import CHANGED, MOVED, OFF
 from lapwing.model.laws import Laws
@@ -211,9 +214,9 @@ def test_of_one_total_it_is_the_tail_of_its_noise_at_half_the_failure():
     release = lw.synthesize(TABLE.select("x"), {"fields": SCHEMA["fields"][:1]}, rho=0.02, mechanism="Independent")
     (table,) = release.noisy
 
-    moved = abs(release.certificate.released_rows - int(table.counts.sum()))
+    moved = abs(release.certificate.released_rows - int(table.whole.sum()))
     tail = release.certificate.rows_within - moved
-    assert tail == pytest.approx(2.24 * table.noise.sd * table.counts.size**0.5, rel=0.05)
+    assert tail == pytest.approx(2.24 * table.noise.sd * table.whole.size**0.5, rel=0.05)
 
 
 def test_a_hundred_totals_tell_the_number_better_than_the_first():
@@ -258,3 +261,23 @@ def test_a_plan_says_that_its_errors_are_of_the_mechanisms_model():
     )
     assert not any(said in each.text for each in plain.accuracy)
     assert said in ruled.accuracy[0].text
+
+
+def test_trees_of_other_columns_tell_other_numbers_of_rows():
+    required = {"minimum": 0, "maximum": 1, "required": True}
+    rows = pl.DataFrame({"x": [0.5] * 1000, "y": [0.5] * 400 + [None] * 600})
+    one, other = (
+        lw.synthesize(
+            rows.select(name),
+            {"fields": [{"name": name, "type": "number", "constraints": required}]},
+            epsilon=50,
+            mechanism="PMM",
+            expected_rows=1000,
+        ).noisy
+        for name in "xy"
+    )
+
+    assert rows_range((*one, *other), Fraction(1, 20)) == rows_range(one, Fraction(1, 20))
+    lower, upper, is_whole = rows_range(other, Fraction(1, 20))
+    assert lower <= 400 <= upper
+    assert not is_whole

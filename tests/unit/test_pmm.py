@@ -198,6 +198,19 @@ def test_the_paper_s_tree_leaves_them_uniform():
     assert marginal(model, ["x3"], quarter)[:4] / model.rows == pytest.approx([0.25] * 4)
 
 
+@pytest.mark.parametrize("variant", ["default", "paper"])
+def test_rows_outside_the_tree_do_not_shorten_the_stated_distance(variant):
+    field = {"name": "x", "type": "number", "constraints": {"minimum": 0, "maximum": 1, "required": True}}
+    rows = pl.DataFrame({"x": [0.2] * 400 + [None] * 600})
+
+    release = lw.synthesize(
+        rows, {"fields": [field]}, epsilon=10, mechanism=lw.PMM(variant=variant), neighbours="replace-one", seed=1
+    )
+
+    (stated,) = [each.value for each in release.certificate.accuracy if each.kind == "distance"]
+    assert stated >= (release.sample(4000)["x"] - 0.2).abs().mean() - 0.01  # what 4,000 draws leave open
+
+
 def test_a_rare_label_does_not_become_common():
     fields = [
         *(

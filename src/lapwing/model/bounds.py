@@ -249,29 +249,29 @@ def cell_ranges(
 def _noisy_totals(noisy: Sequence[Answer]) -> tuple[list[NoisyNumber], bool]:
     """Return the noisy numbers of rows that are of the same rows as the first, in the order in which they were given.
 
-    Returns too whether rows that do not fit the schema are counted.
+    Returns too whether rows that do not fit the schema are counted; where not, they are of the columns of the first.
     """
-    found = []
+    found: list[tuple[np.ndarray, NoiseLaw, tuple[str, ...] | None]] = []
     for answer in noisy:
+        misfits_out = tuple(answer.question.columns)
         match answer:
             case NoisyCounts():
-                found.append((answer.whole, answer.noise, True))
+                found.append((answer.whole, answer.noise, None))
             case NoisySums(question=CellSums(summed="rows")):
-                found.append((answer.values, answer.noise, True))
+                found.append((answer.values, answer.noise, None))
             case NoisyTree():
-                nested, first = answer.question.hierarchies, answer.tables[0]
-                found.append((first.counts, first.noise, all(_is_whole(each) for each in nested)))
+                is_whole = all(map(_is_whole, answer.question.hierarchies))
+                first = answer.tables[0]
+                found.append((first.counts, first.noise, None if is_whole else misfits_out))
             case NoisyCells() if not answer.is_filtered:
-                found.append(
-                    (answer.counts, answer.noise, all(_is_whole(each) for each in answer.question.tree.hierarchies))
-                )
-    is_whole = bool(found) and found[0][2]
+                is_whole = all(map(_is_whole, answer.question.tree.hierarchies))
+                found.append((answer.counts, answer.noise, None if is_whole else misfits_out))
     numbers = [
         NoisyNumber(float(counts.sum()), law.kind, law.parameter, counts.size, law.sd)
-        for counts, law, counts_misfits in found
-        if counts_misfits == is_whole
+        for counts, law, columns in found
+        if columns == found[0][2]
     ]
-    return numbers, is_whole
+    return numbers, bool(found) and found[0][2] is None
 
 
 def _is_whole(nested: Hierarchy) -> bool:

@@ -314,7 +314,9 @@ class PMM:
     ) -> tuple[Statement, ...]:
         """Return what is proved about the accuracy of a release."""
         noisy = next(answer for answer in answers if isinstance(answer, NoisyTree))
-        tree = self._noise_tree(noisy.question, noisy.noises, schema, terms)
+        # Rows that do not fit are outside a tree, so that its root is not their public number.
+        is_root_exact = terms.rows is not None and has_exact_root(noisy.question)
+        tree = noise_tree(noisy.question, noisy.noises, schema, is_root_exact=is_root_exact)
         counted = counted_tree(noisy, tree, schema, terms.rows)
         return released_statements(noisy, tree, counted, model, placement=self.placement, rng=rng)
 

@@ -125,8 +125,9 @@ def _noise_bounds(
     costs, sums = _simulated(first, model, count, rng)
     rank = math.floor(GAMMA * (count + 1))
     unlike = np.array([np.ptp(each) for each in first.metric.inner])
-    # No distance is above 1.
-    apart, bounds = np.ones(len(units)), np.zeros(len(units))
+    # M - H, of size 2 at most, crosses each parent along the axis that is cut; what jumps, at price 1, is at most 1.
+    longest = [float(first.metric.lengths[level][split.axis].max()) for level, split in enumerate(first.metric.splits)]
+    apart, bounds = 1 + 2 * np.cumsum([0.0, *longest]), np.zeros(len(units))
     for _ in range(ROUNDS):
         largest = ((costs + sums * (apart + unlike)[:, None]) / units[:, None]).max(axis=0)
         bounds = np.sort(largest)[-rank] * units / total

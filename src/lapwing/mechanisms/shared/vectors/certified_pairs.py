@@ -297,8 +297,11 @@ def pair_statements(
             return ()
         text = (
             "with 95 % probability the model's root-mean-square error over all pairs' cells is at most this share of "
+            "the rows"
         )
-        return (Statement(kind=ALL_PAIRS, text=text + "the rows", value=bound),)
+        if "line" in coordinates.kinds:
+            text += "; what is neither of a column's two values counts as half of each"
+        return (Statement(kind=ALL_PAIRS, text=text, value=bound),)
     if bound >= MOST_PRODUCT:
         return ()
     text = "with 95 % probability the model's root-mean-square error over the means of all products of two columns' "
