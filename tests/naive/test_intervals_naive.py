@@ -11,6 +11,7 @@ from helpers.cells import answered, coded, counts_asked, random_tree, splits_ask
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
+from lapwing.kernel.questions.sparse_counts.question import NoisyCells
 from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
 from lapwing.maths.noise_tails import sum_tail
 from lapwing.model.intervals import NO_ANSWER, cell_intervals, measured_groupings
@@ -70,7 +71,17 @@ def naive_interval(noisy, columns, wanted):
             _, terms, total, noise = min(found, key=lambda each: each[0])
             half = sum_tail(noise.kind, noise.parameter, terms, FAILURE)
             return terms, max(total - half, 0), max(total + half, 0)
+        if isinstance(answer, NoisyCells) and inside:
+            return enclosed(inside, asked, answer.noise)
     return 0, 0, 0
+
+
+def enclosed(met, asked, noise):
+    """Return the interval of a cell that leaves lie across: from those inside and from all that meet it."""
+    within = [count for codes, count in met if codes <= asked]
+    least = sum(within) - sum_tail(noise.kind, noise.parameter, len(within), FAILURE / 2) if within else 0
+    most = sum(count for _, count in met) + sum_tail(noise.kind, noise.parameter, len(met), FAILURE / 2)
+    return len(met), max(least, 0), max(most, 0)
 
 
 def random_grouping(rng, domain):
