@@ -72,12 +72,6 @@ def decisions_are_charged_half(patch):
     patch.setattr(SplitDecisions, "cost", property(lambda self: honest(self) / 2))
 
 
-def a_loss_is_taken_for_its_span(patch):
-    honest = SplitDecisions.counts.fget
-    halved = property(lambda self: honest(self) if self.notion == "pure" else (self.deciding + 1) // 2)
-    patch.setattr(SplitDecisions, "counts", halved)
-
-
 def empty_first_cells_are_never_split(patch):
     patch.setattr(splitting, "survivors", lambda population, success, bits: np.empty(0, dtype=np.int64))
 
@@ -131,7 +125,6 @@ DECISIONS = [
     decisions_draw_half_their_noise,
     decisions_draw_a_tenth_less_noise,
     decisions_are_charged_half,
-    a_loss_is_taken_for_its_span,
     empty_cells_below_are_never_split,
     empty_cells_have_no_noise,
     full_cells_are_split_without_noise,

@@ -1,11 +1,14 @@
 """What a mechanism could do that reaches behind the desk, for planted bugs that must be flagged."""
 
 from lapwing.kernel.room import opening, room
+from lapwing.mechanisms.linear_statistics.paid import NotingCurator
 from lapwing.runs.misfits import Stopping
 
 
 def rows_behind(curator):
     """Return the private rows of whoever answers: the room's, or those of a curator of the tests."""
+    while isinstance(curator, NotingCurator):
+        curator = curator._curator
     answering = opening._ROOMS[curator] if isinstance(curator, opening.Desk) else curator.ask
     behind = answering.__self__
     while isinstance(behind, Stopping):

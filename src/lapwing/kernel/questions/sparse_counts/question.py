@@ -23,7 +23,7 @@ from lapwing.kernel.noise_law import (
 from lapwing.kernel.plain import MAX_CELLS, pack_counts, read_key, read_rational, unpack_counts
 from lapwing.kernel.questions.questions import TABLE, WithoutDelta, answer_record, one_table
 from lapwing.kernel.questions.shared.cells import CellTree, check_listed
-from lapwing.kernel.questions.split_decisions.question import Cell, check_epsilon, laplace_cost, laplace_noise
+from lapwing.kernel.questions.split_decisions.question import Cell, check_epsilon, laplace_noise
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.arrays import read_only
 from lapwing.schema.groupings.grouping import Grouping
@@ -80,8 +80,8 @@ class SparseCounts(WithoutDelta):
 
     @property
     def cost(self) -> Budget:
-        """What the answer spends."""
-        return laplace_cost(self.epsilon, self.notion)
+        """What the answer spends: ε, or ε²/2 of ρ."""
+        return Budget(self.notion, self.epsilon if self.notion == "pure" else self.epsilon**2 / 2)
 
     @property
     def is_filtered(self) -> bool:
@@ -227,8 +227,7 @@ class NoisyCells:
         exact, other: the rows of each leaf that holds any, on either table.
         """
         if self.noise.kind == "gaussian":
-            change = [exact.get(cell, 0) - other.get(cell, 0) for cell in {*exact, *other}]
-            return self.noise.loss(np.array(change, dtype=np.int64))
+            return self.noise.loss(np.array([exact.get(each, 0) - other.get(each, 0) for each in {*exact, *other}]))
         levels, cells = self.leaves
         named = zip(levels.tolist(), cells.tolist(), self.counts.tolist(), strict=True)
         shown = {(level, *cell): count for level, cell, count in named}

@@ -90,22 +90,17 @@ class SplitDecisions(WithoutDelta):
 
     @property
     def cost(self) -> Budget:
-        """What the answer spends."""
-        return laplace_cost(self.epsilon, self.notion)
-
-    @property
-    def counts(self) -> int:
-        """How many counts the decisions on a path lose together: one per level, or three (privtree).
-
-        For ρ the span of losses counts, which is one count more: half of it, rounded up.
-        """
-        lost = self.deciding if self.rule == "paper" else PRIVTREE_COUNTS
-        return lost if self.notion == "pure" else lost // 2 + 1
+        """What the answer spends: ε, or ε²/2 of ρ."""
+        return Budget(self.notion, self.epsilon if self.notion == "pure" else self.epsilon**2 / 2)
 
     def sensitivity(self, relation: Relation, max_rows: int) -> Sensitivity:
-        """Bound the change of the counts that decisions depend on."""
-        bound = row_sensitivity(relation, max_rows)
-        return Sensitivity(self.counts * bound.l1, self.counts * bound.l2_squared)
+        """Bound the counts that decisions depend on: one per level of a path, or three in all (privtree).
+
+        For ρ the span of the losses of k counts matters, which is that of k + 1: half of it, rounded up.
+        """
+        lost = self.deciding if self.rule == "paper" else PRIVTREE_COUNTS
+        counts, bound = lost if self.notion == "pure" else lost // 2 + 1, row_sensitivity(relation, max_rows)
+        return Sensitivity(counts * bound.l1, counts * bound.l2_squared)
 
     def noise(self, relation: Relation, max_rows: int) -> NoiseLaw:
         """Return the noise of each decision."""
@@ -148,8 +143,7 @@ class SplitDecisions(WithoutDelta):
             needed = self.threshold + 1 - int(self.biased(none, depth, noise)[0])
             splits.append(reached + log_tail(noise.parameter, needed))
             reached = splits[-1] + math.log(2)
-        most = max(splits)
-        return most + math.log(sum(math.exp(each - most) for each in splits))
+        return float(np.logaddexp.reduce(splits))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the question as plain JSON values."""
@@ -245,11 +239,6 @@ def check_epsilon(epsilon: Fraction, notion: Notion) -> None:
     if not isinstance(epsilon, Fraction) or epsilon <= 0:
         raise ParameterError(f"the epsilon of a question must be a Fraction above 0, got {epsilon!r}", code="LW641")
     Budget(notion, epsilon)  # refuses another notion
-
-
-def laplace_cost(epsilon: Fraction, notion: Notion) -> Budget:
-    """Return what an ε-DP answer costs: ε, or ε²/2 of ρ."""
-    return Budget(notion, epsilon if notion == "pure" else epsilon**2 / 2)
 
 
 def laplace_noise(bound: Sensitivity, epsilon: Fraction) -> NoiseLaw:
