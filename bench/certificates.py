@@ -59,6 +59,7 @@ FEW_ROWS = 1000
 FINE = 4096
 LESS = Fraction(4, 5)
 CONVICTED = 1e-3
+LEAST = 1e-9  # what is smaller is exact
 STATING = ("PMM", "PSMM", "Microaggregation", "LinearStatistics")
 AT_95 = ("W1", "all pairs", "workload")
 Claims = dict[str, tuple[float, float]]
@@ -200,7 +201,7 @@ def ratios(count: int) -> Iterator[dict[str, object]]:
 def compared(pairs: Sequence[tuple[float, float]]) -> dict[str, object]:
     """Return the figures of one claim."""
     claimed, true = np.array(pairs).T
-    parts = claimed / np.maximum(true, 1e-9)
+    parts = np.maximum(claimed, LEAST) / np.maximum(true, LEAST)
     return {
         "claimed": f"{np.median(claimed):.4g}",
         "true": f"{np.median(true):.4g}",
