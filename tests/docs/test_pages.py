@@ -19,16 +19,12 @@ EXAMPLES = ROOT / "src" / "lapwing" / "examples"
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
 RUN = [
     "quickstart.md",
-    "hospital-table.md",
-    "map-points.md",
     "privacy-promise.md",
     "privacy-unit.md",
     "budget.md",
     "synthetic-data.md",
     "schema.md",
     "rules.md",
-    "survey-weights.md",
-    "linked-tables.md",
     "learn.md",
     "foreign.md",
     "engines.md",
