@@ -36,7 +36,7 @@ def test_keys_of_a_field_change_and_all_else_stays():
     assert changed["age"].missing_values == ("", "NA")
     assert [changed[name] for name in ("id", "sex")] == [SCHEMA[name] for name in ("id", "sex")]
     assert SCHEMA["age"].maximum == 99
-    assert SCHEMA | {"age": {"constraints": {"maximum": 120}, "special": [-1]}} == changed
+    assert changed == SCHEMA | {"age": {"constraints": {"maximum": 120}, "special": [-1]}}
     assert SCHEMA | {} == SCHEMA | SCHEMA == SCHEMA
 
 

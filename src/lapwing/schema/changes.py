@@ -52,7 +52,9 @@ def _field(schema: "Schema", name: str, keys: object) -> Field:
 
 def _table_of(first: "Schema", second: "Schema") -> dict[str, Any]:
     """Return what two schemas say of the table: of one thing the second has the word, lists are put together."""
-    single: dict[str, Any] = {key: getattr(second, key) or getattr(first, key) for key in ("privacy_unit", "name", "weight")}
+    single: dict[str, Any] = {
+        key: getattr(second, key) or getattr(first, key) for key in ("privacy_unit", "name", "weight")
+    }
     listed = {
         key: tuple({repr(each): each for each in (*getattr(first, key), *getattr(second, key))}.values())
         for key in ("questions", "purchases", "rules", "public_tables")

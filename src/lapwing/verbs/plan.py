@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from types import MappingProxyType
 from typing import Any, Final
 
 from lapwing.errors import ParameterError
@@ -14,6 +13,7 @@ from lapwing.mechanisms.registry import settings_of, why_default
 from lapwing.model.certificate.certificate import CostLine, Statement
 from lapwing.model.certificate.cost_lines import CHOSEN, budget_to_dict, counted_lines
 from lapwing.model.certificate.promise import fields_of_origin, origin_lines
+from lapwing.model.frozen import Frozen
 from lapwing.model.planned import Planned
 from lapwing.rows.guard import private_boundary
 from lapwing.runs.plan.effort import MACHINE, Effort, MaxRowsEffect, effort_of, max_rows_effects
@@ -102,7 +102,7 @@ class Plan:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "settings", MappingProxyType(dict(self.settings)))
+        object.__setattr__(self, "settings", Frozen(self.settings))
 
     @property
     def total(self) -> Budget:
