@@ -20,7 +20,7 @@ from typing import Final, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 
-from lapwing.errors import DataError, LapwingError, ParameterError
+from lapwing.errors import DataError, Interrupted, LapwingError, ParameterError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -203,7 +203,7 @@ def _attempt(work: Callable[[], T]) -> "T | _Failure":
 
 def _own(error: BaseException) -> BaseException | None:
     """Return what goes on as it is: our own errors, and the ends that others ask for, whose own could carry cells."""
-    if isinstance(error, LapwingError):
+    if isinstance(error, LapwingError | Interrupted):
         return error
     if isinstance(error, KeyboardInterrupt):
         return KeyboardInterrupt()

@@ -1,8 +1,7 @@
 """What `schema | changes` makes: keys of the file format by column, or what another schema says."""
 
-import dataclasses
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field
@@ -10,15 +9,12 @@ from lapwing.schema.files import check_object, field_from, field_to_dict
 from lapwing.schema.reading import PLAIN_FILE
 from lapwing.schema.scalars import quote
 
-if TYPE_CHECKING:
-    from lapwing.schema.schemas import Schema
-
 _IN_CONSTRAINTS: Final = ("minimum", "maximum", "required")
 _PLAIN: Final = ("",)
 
 
-def changed(schema: "Schema", changes: "Schema | Mapping[str, Any]") -> "Schema":
-    """Return a schema with changes, a draft while its fields or questions leave anything open."""
+def changed(schema: Any, changes: Any) -> dict[str, Any]:  # noqa: ANN401 - a Schema, which imports this
+    """Return what changes in a schema: a draft while its fields or questions leave anything open."""
     table: dict[str, Any] = {}
     if isinstance(changes, type(schema)):
         table, new = _table_of(schema, changes), {field.name: field for field in changes.fields}
@@ -29,7 +25,7 @@ def changed(schema: "Schema", changes: "Schema | Mapping[str, Any]") -> "Schema"
         raise SchemaError(f'{said}; write for example {{"age": {{"maximum": 99}}}}', code="LW206")
     fields = tuple({**{field.name: field for field in schema.fields}, **new}.values())
     is_draft = bool(table.get("questions", schema.questions)) or any(map(open_keys, fields))
-    return dataclasses.replace(schema, fields=fields, is_draft=is_draft, **table)
+    return {"fields": fields, "is_draft": is_draft, **table}
 
 
 def open_keys(field: Field) -> tuple[str, ...]:
@@ -37,7 +33,7 @@ def open_keys(field: Field) -> tuple[str, ...]:
     return (*field.blank, "provenance") if field.provenance == "drafted" else field.blank
 
 
-def _field(schema: "Schema", name: str, keys: object) -> Field:
+def _field(schema: Any, name: str, keys: object) -> Field:  # noqa: ANN401 - see `changed`
     """Return a field with changes; bounds and ``required`` may stand outside ``constraints``."""
     if isinstance(keys, Field):
         return keys
@@ -50,7 +46,7 @@ def _field(schema: "Schema", name: str, keys: object) -> Field:
     return field_from({**before, **new, "constraints": constraints})
 
 
-def _table_of(first: "Schema", second: "Schema") -> dict[str, Any]:
+def _table_of(first: Any, second: Any) -> dict[str, Any]:  # noqa: ANN401 - see `changed`
     """Return what two schemas say of the table: of one thing the second has the word, lists are put together."""
     single: dict[str, Any] = {
         key: getattr(second, key) or getattr(first, key) for key in ("privacy_unit", "name", "weight")

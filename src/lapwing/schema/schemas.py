@@ -151,7 +151,7 @@ class Schema:
 
         It is a draft while anything is open. Of another schema's fields each replaces the one of its name.
         """
-        return changed(self, changes)
+        return dataclasses.replace(self, **changed(self, changes))
 
     @property
     def names(self) -> tuple[str, ...]:

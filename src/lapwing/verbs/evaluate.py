@@ -20,6 +20,7 @@ from lapwing.runs.progress import told
 from lapwing.runs.public_tables import is_private_table
 from lapwing.runs.records import Book, run_paid
 from lapwing.runs.settings import usable_schema
+from lapwing.runs.watching import ProgressLike, following
 from lapwing.schema.scalars import is_among, quote
 from lapwing.schema.schemas import Schema
 
@@ -37,6 +38,7 @@ def evaluate(
     epsilon: None = None,
     rho: None = None,
     seed: int | None = 0,
+    progress: ProgressLike = None,
 ) -> Evaluation: ...
 @overload
 def evaluate(
@@ -53,6 +55,7 @@ def evaluate(
     dataset: str | None = None,
     transcript: object = None,
     seed: int | None = 0,
+    progress: ProgressLike = None,
 ) -> BoughtEvaluation: ...
 @overload
 def evaluate(
@@ -67,6 +70,7 @@ def evaluate(
     dataset: str | None = None,
     transcript: object = None,
     seed: int | None = 0,
+    progress: ProgressLike = None,
 ) -> BoughtEvaluation: ...
 
 
@@ -89,6 +93,7 @@ def evaluate(
     dataset: str | None = None,
     transcript: object = None,
     seed: int | None = 0,
+    progress: ProgressLike = None,
 ) -> Evaluation | BoughtEvaluation:
     """Compare a synthetic table with the real one.
 
@@ -132,6 +137,8 @@ def evaluate(
     seed : int or None, default 0
         Chooses 3-way tables and pairs, draws reference rows and random features; None for a fresh one. The result
         holds it.
+    progress : bool or callable, optional
+        As for `lapwing.synthesize`.
 
     Returns
     -------
@@ -200,7 +207,8 @@ def evaluate(
             seed=seed,
         )
         book = Book(ledger=ledger, dataset=dataset, transcript=transcript)
-        return Releasable(run_paid(real, settings, book, run_evaluation)).value
+        with following(progress):
+            return Releasable(run_paid(real, settings, book, run_evaluation)).value
     bought = any(each is not None for each in (delta, expected_rows, ledger, dataset, transcript))
     if bought or not is_among(neighbours, ("add-remove",)):
         raise ParameterError(
@@ -215,17 +223,18 @@ def evaluate(
             "by must be the name of a column or a list of names; leave it out for no groups", code="LW304"
         )
     released = _released(model, checked)
-    findings = compare_with_real(
-        real,
-        synthetic,
-        checked,
-        target=target,
-        by=names,
-        test=test,
-        seed=chosen,
-        rng=generator(chosen, "evaluate"),
-        watch=told,
-    )
+    with following(progress, first="reading", of="of the steps done"):
+        findings = compare_with_real(
+            real,
+            synthetic,
+            checked,
+            target=target,
+            by=names,
+            test=test,
+            seed=chosen,
+            rng=generator(chosen, "evaluate"),
+            watch=told,
+        )
     return Evaluation(findings=findings.value, schema=checked, released=released)
 
 

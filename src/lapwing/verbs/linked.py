@@ -22,9 +22,11 @@ from lapwing.rows.guard import private_boundary
 from lapwing.rows.linked import code_linked
 from lapwing.runs.certify import promised_epsilons
 from lapwing.runs.generators import generator
+from lapwing.runs.progress import part_told
 from lapwing.runs.public_points import refuse_private_points
 from lapwing.runs.records import AccountedSink, Book, Records
 from lapwing.runs.settings import LinkedSettings, Settings, read_linked_settings
+from lapwing.runs.watching import ProgressLike, following
 from lapwing.verbs.linked_release import LinkedRelease
 from lapwing.verbs.running import run_release
 
@@ -47,6 +49,7 @@ def synthesize_linked(
     dataset: str | None = None,
     transcript: object = None,
     seed: int | None = None,
+    progress: ProgressLike = None,
 ) -> LinkedRelease:
     """Turn two linked private tables into a differentially private release: parents, each with its children.
 
@@ -79,6 +82,8 @@ def synthesize_linked(
         nothing again.
     seed : int, optional
         Of the public generator. Noise has no seed.
+    progress : bool or callable, optional
+        As for `lapwing.synthesize`.
 
     Returns
     -------
@@ -126,7 +131,8 @@ def synthesize_linked(
         seed=seed,
         transcript=book.path,
     )
-    return _run((parent, child), settings, book)
+    with following(progress):
+        return _run((parent, child), settings, book)
 
 
 def _run(data: tuple[object, object], settings: LinkedSettings, book: Book) -> LinkedRelease:
@@ -165,9 +171,12 @@ def _released(
     """Release one part; the debit is for both, and of the second part it changes nothing."""
     whole, sink, records = paid
     debit = partial(sink.debit, whole)
-    release = run_release(
-        source, part, terms, records, debit=debit, sink=sink, secret_bits=SystemBits, recorded=recorded
-    )
+    share = float(part.request.budget.amount / whole.request.budget.amount)
+    what, before = ("parents", 0.0) if part is whole.parent else ("children", 1.0 - share)
+    with part_told(what, before, share):
+        release = run_release(
+            source, part, terms, records, debit=debit, sink=sink, secret_bits=SystemBits, recorded=recorded
+        )
     verdict = release.certificate.verdict  # its next budget would be that of one part
     told = replace(
         release.certificate,

@@ -27,6 +27,7 @@ from lapwing.runs.public_points import refuse_private_points
 from lapwing.runs.public_tables import refuse_private_tables
 from lapwing.runs.records import AccountedSink, Records, new_records, open_sink, resumable
 from lapwing.runs.settings import Settings, read_settings
+from lapwing.runs.watching import RESUMED, ProgressLike, following
 from lapwing.schema.scalars import path_text
 from lapwing.verbs.running import read_header, run_release
 
@@ -49,6 +50,7 @@ def synthesize(
     public_tables: object = None,
     memory: Memory = None,
     misfits: Number = 0.1,
+    progress: ProgressLike = None,
 ) -> Release:
     """Turn a private table into a differentially private release.
 
@@ -89,6 +91,11 @@ def synthesize(
         Largest share of a column's cells that may be misfits, which fit nothing in the schema. Once noisy one-way
         tables show more, the release ends with LW118, and `resume` goes on with the rest of its budget under a mended
         schema; 1 never ends it. Mechanisms that ask for no such tables do not see misfits.
+    progress : bool or callable, optional
+        By default a bar on a terminal or in a notebook once the work has lasted a second; True shows one in any case,
+        in a log as lines, False never. A callable is told of each step, a `Progress` with ``step`` and ``share``, both
+        public; one that raises ends the work, as Ctrl-C does: a line says whether anything was spent, and with a
+        transcript `resume` finishes it.
 
     Returns
     -------
@@ -131,7 +138,10 @@ def synthesize(
     records = new_records(ledger, dataset, transcript, settings)
     data = at_hand(data)
     kind = open_table(data, settings.schema).kind
-    with coded_table(data, settings.schema, memory=caches.codes) as source:
+    with (
+        following(progress, again=RESUMED),
+        coded_table(data, settings.schema, memory=caches.codes) as source,
+    ):
         terms = public_terms(source, settings.schema, settings.relation, settings.expected_rows)
         with closing(open_sink(records, settings, terms)) as sink:
             debit = partial(sink.debit, settings)
@@ -141,7 +151,12 @@ def synthesize(
 
 @private_boundary
 def resume(
-    transcript: str | os.PathLike[str], data: object, *, schema: object = None, memory: Memory = None
+    transcript: str | os.PathLike[str],
+    data: object,
+    *,
+    schema: object = None,
+    memory: Memory = None,
+    progress: ProgressLike = None,
 ) -> Release:
     """Finish an interrupted release: recorded answers are reused free of charge, the rest is asked.
 
@@ -156,6 +171,8 @@ def resume(
         the budget that is left. The privacy unit stays what it was.
     memory : int or str, optional
         As for `synthesize`; need not be what it was.
+    progress : bool or callable, optional
+        As for `synthesize`.
 
     Returns
     -------
@@ -173,7 +190,8 @@ def resume(
     -----
     Resume transcripts of your own only: a transcript chooses schema, mechanism, budget and ledger.
     """
-    return resumed(transcript, data, lambda *_: None, schema=schema, memory=memory)
+    with following(progress, again=RESUMED):
+        return resumed(transcript, data, lambda *_: None, schema=schema, memory=memory)
 
 
 @private_boundary

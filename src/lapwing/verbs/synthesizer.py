@@ -12,6 +12,7 @@ from lapwing.release.rows_out import Where
 from lapwing.rows.guard import private_boundary
 from lapwing.rows.target import with_target
 from lapwing.runs.plan.memory import Memory
+from lapwing.runs.watching import ProgressLike
 from lapwing.verbs.synthesize import synthesize
 
 
@@ -23,7 +24,7 @@ class Synthesizer:
     schema : Schema, path or mapping
         Everything public about the table.
     epsilon, delta, rho, mechanism, neighbours, expected_rows, ledger, dataset, transcript, seed, public_tables, \
-memory, misfits
+memory, misfits, progress
         As for `lapwing.synthesize`, which checks them at each fit.
 
     Attributes
@@ -72,6 +73,7 @@ memory, misfits
         public_tables: object = None,
         memory: Memory = None,
         misfits: Number = 0.1,
+        progress: ProgressLike = None,
     ) -> None:
         self.schema = schema
         self.epsilon = epsilon
@@ -87,6 +89,7 @@ memory, misfits
         self.public_tables = public_tables
         self.memory = memory
         self.misfits = misfits
+        self.progress = progress
 
     def __repr__(self) -> str:
         changed = {name: value for name, value in self.get_params().items() if value is not _DEFAULTS[name]}
