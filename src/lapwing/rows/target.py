@@ -1,12 +1,14 @@
 """Rows that come in two parts, as scikit-learn hands them over: X, and one column y beside it."""
 
+from typing import Any
+
 import narwhals.stable.v2 as nw
 
 from lapwing.errors import DataError, ParameterError
 from lapwing.rows.guard import guarded
 
 
-def with_target(rows: object, target: object) -> object:
+def with_target(rows: object, target: object) -> Any:  # noqa: ANN401 - a frame of the same library
     """Return a frame with a series as one more column, called by the series' name; position counts, no index does.
 
     >>> import polars as pl

@@ -20,21 +20,22 @@ from lapwing.runs.progress import told
 from lapwing.runs.public_tables import is_private_table
 from lapwing.runs.records import Book, run_paid
 from lapwing.runs.settings import usable_schema
-from lapwing.runs.watching import ProgressLike, following
+from lapwing.runs.watching import following
 from lapwing.schema.scalars import is_among, quote
 from lapwing.schema.schemas import Schema
+from lapwing.typing import IntoFrame, PathLike, ProgressLike, Relation, SchemaLike
 
 
 @overload
 def evaluate(
-    real: object,
-    synthetic: object,
-    schema: object,
+    real: IntoFrame,
+    synthetic: IntoFrame,
+    schema: SchemaLike,
     *,
     target: str | None = None,
     by: str | Sequence[str] = (),
-    test: object = None,
-    model: object = None,
+    test: IntoFrame | None = None,
+    model: PathLike | Release | None = None,
     epsilon: None = None,
     rho: None = None,
     seed: int | None = 0,
@@ -42,33 +43,33 @@ def evaluate(
 ) -> Evaluation: ...
 @overload
 def evaluate(
-    real: object,
-    synthetic: object,
-    schema: object,
+    real: IntoFrame,
+    synthetic: IntoFrame,
+    schema: SchemaLike,
     *,
     epsilon: Number,
     delta: Number | None = None,
     rho: None = None,
-    neighbours: str = "add-remove",
+    neighbours: Relation = "add-remove",
     expected_rows: int | None = None,
-    ledger: object = None,
+    ledger: PathLike | None = None,
     dataset: str | None = None,
-    transcript: object = None,
+    transcript: PathLike | None = None,
     seed: int | None = 0,
     progress: ProgressLike = None,
 ) -> BoughtEvaluation: ...
 @overload
 def evaluate(
-    real: object,
-    synthetic: object,
-    schema: object,
+    real: IntoFrame,
+    synthetic: IntoFrame,
+    schema: SchemaLike,
     *,
     rho: Number,
-    neighbours: str = "add-remove",
+    neighbours: Relation = "add-remove",
     expected_rows: int | None = None,
-    ledger: object = None,
+    ledger: PathLike | None = None,
     dataset: str | None = None,
-    transcript: object = None,
+    transcript: PathLike | None = None,
     seed: int | None = 0,
     progress: ProgressLike = None,
 ) -> BoughtEvaluation: ...
@@ -76,22 +77,22 @@ def evaluate(
 
 @private_boundary
 def evaluate(
-    real: object,
-    synthetic: object,
-    schema: object,
+    real: IntoFrame,
+    synthetic: IntoFrame,
+    schema: SchemaLike,
     *,
     target: str | None = None,
     by: str | Sequence[str] = (),
-    test: object = None,
-    model: object = None,
+    test: IntoFrame | None = None,
+    model: PathLike | Release | None = None,
     epsilon: Number | None = None,
     delta: Number | None = None,
     rho: Number | None = None,
-    neighbours: str = "add-remove",
+    neighbours: Relation = "add-remove",
     expected_rows: int | None = None,
-    ledger: object = None,
+    ledger: PathLike | None = None,
     dataset: str | None = None,
-    transcript: object = None,
+    transcript: PathLike | None = None,
     seed: int | None = 0,
     progress: ProgressLike = None,
 ) -> Evaluation | BoughtEvaluation:

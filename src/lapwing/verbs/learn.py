@@ -14,26 +14,27 @@ from lapwing.rows.out.outputs import whole_files
 from lapwing.runs.learned.running import LearnedDomain, run_learning
 from lapwing.runs.learned.settings import LearnSettings, read_learn_settings
 from lapwing.runs.records import Book, run_paid
-from lapwing.runs.watching import ProgressLike, following
+from lapwing.runs.watching import following
 from lapwing.schema.schemas import Schema
+from lapwing.typing import IntoFrame, PathLike, ProgressLike, Relation, SchemaLike
 
 
 @private_boundary
 def learn(
-    data: object,
-    schema: object,
+    data: IntoFrame,
+    schema: SchemaLike,
     *,
     epsilon: Number | None = None,
     delta: Number | None = None,
     rho: Number | None = None,
     fields: Sequence[str] | None = None,
-    dictionaries: Mapping[str, object] | None = None,
+    dictionaries: Mapping[str, Sequence[str] | PathLike] | None = None,
     quantile: Number = 0,
-    neighbours: str = "add-remove",
-    ledger: object = None,
+    neighbours: Relation = "add-remove",
+    ledger: PathLike | None = None,
     dataset: str | None = None,
-    transcript: object = None,
-    certificate: object = None,
+    transcript: PathLike | None = None,
+    certificate: PathLike | None = None,
     progress: ProgressLike = None,
 ) -> Schema:
     """Fill in blank bounds and lists of a schema with noisy answers about a private table.

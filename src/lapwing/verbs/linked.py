@@ -26,28 +26,29 @@ from lapwing.runs.progress import part_told
 from lapwing.runs.public_points import refuse_private_points
 from lapwing.runs.records import AccountedSink, Book, Records
 from lapwing.runs.settings import LinkedSettings, Settings, read_linked_settings
-from lapwing.runs.watching import ProgressLike, following
+from lapwing.runs.watching import following
+from lapwing.typing import IntoFrame, LinkedSchemaLike, MechanismLike, PathLike, ProgressLike
 from lapwing.verbs.linked_release import LinkedRelease
 from lapwing.verbs.running import run_release
 
 
 @private_boundary
 def synthesize_linked(
-    parent: object,
-    child: object,
-    schema: object,
+    parent: IntoFrame,
+    child: IntoFrame,
+    schema: LinkedSchemaLike,
     *,
     epsilon: Number | None = None,
     delta: Number | None = None,
     rho: Number | None = None,
     parent_share: Number = 0.5,
-    parent_mechanism: object = None,
-    child_mechanism: object = None,
+    parent_mechanism: MechanismLike | None = None,
+    child_mechanism: MechanismLike | None = None,
     expected_parents: int | None = None,
     expected_children: int | None = None,
-    ledger: object = None,
+    ledger: PathLike | None = None,
     dataset: str | None = None,
-    transcript: object = None,
+    transcript: PathLike | None = None,
     seed: int | None = None,
     progress: ProgressLike = None,
 ) -> LinkedRelease:

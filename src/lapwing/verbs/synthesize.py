@@ -1,6 +1,5 @@
 """`lapwing.synthesize` and `lapwing.resume`: from private rows to a release."""
 
-import os
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
@@ -27,27 +26,28 @@ from lapwing.runs.public_points import refuse_private_points
 from lapwing.runs.public_tables import refuse_private_tables
 from lapwing.runs.records import AccountedSink, Records, new_records, open_sink, resumable
 from lapwing.runs.settings import Settings, read_settings
-from lapwing.runs.watching import RESUMED, ProgressLike, following
+from lapwing.runs.watching import RESUMED, following
 from lapwing.schema.scalars import path_text
+from lapwing.typing import IntoFrame, MechanismLike, PathLike, ProgressLike, PublicTablesLike, Relation, SchemaLike
 from lapwing.verbs.running import read_header, run_release
 
 
 @private_boundary
 def synthesize(
-    data: object,
-    schema: object,
+    data: IntoFrame,
+    schema: SchemaLike,
     *,
     epsilon: Number | None = None,
     delta: Number | None = None,
     rho: Number | None = None,
-    mechanism: object = None,
-    neighbours: str = "add-remove",
+    mechanism: MechanismLike | None = None,
+    neighbours: Relation = "add-remove",
     expected_rows: int | None = None,
-    ledger: object = None,
+    ledger: PathLike | None = None,
     dataset: str | None = None,
-    transcript: object = None,
+    transcript: PathLike | None = None,
     seed: int | None = None,
-    public_tables: object = None,
+    public_tables: PublicTablesLike | None = None,
     memory: Memory = None,
     misfits: Number = 0.1,
     progress: ProgressLike = None,
@@ -151,10 +151,10 @@ def synthesize(
 
 @private_boundary
 def resume(
-    transcript: str | os.PathLike[str],
-    data: object,
+    transcript: PathLike,
+    data: IntoFrame,
     *,
-    schema: object = None,
+    schema: SchemaLike | None = None,
     memory: Memory = None,
     progress: ProgressLike = None,
 ) -> Release:
@@ -196,11 +196,11 @@ def resume(
 
 @private_boundary
 def resumed(
-    transcript: str | os.PathLike[str],
-    data: object,
+    transcript: PathLike,
+    data: IntoFrame,
     tell: Callable[[Settings, Records, int], None],
     *,
-    schema: object = None,
+    schema: SchemaLike | None = None,
     memory: Memory = None,
 ) -> Release:
     """Do what `resume` does, and tell what will be finished before a row is read or anything asked or debited.

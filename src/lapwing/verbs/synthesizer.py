@@ -12,7 +12,16 @@ from lapwing.release.rows_out import Where
 from lapwing.rows.guard import private_boundary
 from lapwing.rows.target import with_target
 from lapwing.runs.plan.memory import Memory
-from lapwing.runs.watching import ProgressLike
+from lapwing.typing import (
+    IntoFrame,
+    IntoSeries,
+    MechanismLike,
+    PathLike,
+    ProgressLike,
+    PublicTablesLike,
+    Relation,
+    SchemaLike,
+)
 from lapwing.verbs.synthesize import synthesize
 
 
@@ -58,19 +67,19 @@ memory, misfits, progress
     @private_boundary
     def __init__(
         self,
-        schema: object,
+        schema: SchemaLike,
         *,
         epsilon: Number | None = None,
         delta: Number | None = None,
         rho: Number | None = None,
-        mechanism: object = None,
-        neighbours: str = "add-remove",
+        mechanism: MechanismLike | None = None,
+        neighbours: Relation = "add-remove",
         expected_rows: int | None = None,
-        ledger: object = None,
+        ledger: PathLike | None = None,
         dataset: str | None = None,
-        transcript: object = None,
+        transcript: PathLike | None = None,
         seed: int | None = None,
-        public_tables: object = None,
+        public_tables: PublicTablesLike | None = None,
         memory: Memory = None,
         misfits: Number = 0.1,
         progress: ProgressLike = None,
@@ -118,7 +127,7 @@ memory, misfits, progress
         return self
 
     @private_boundary
-    def fit(self, X: object, y: object = None) -> Self:
+    def fit(self, X: IntoFrame, y: IntoSeries | None = None) -> Self:
         """Make a release of private rows, spending the budget, and keep it as ``release_``.
 
         Parameters
@@ -145,7 +154,7 @@ memory, misfits, progress
         return self.release_.sample(n, seed=seed, where=where)
 
     @private_boundary
-    def fit_sample(self, X: object, n: int | None = None) -> Any:  # noqa: ANN401
+    def fit_sample(self, X: IntoFrame, n: int | None = None) -> Any:  # noqa: ANN401
         """Fit and draw the released number of rows, or ``n``."""
         return self.fit(X).sample(n)
 
