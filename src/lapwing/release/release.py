@@ -31,6 +31,7 @@ from lapwing.release.shown import answer_table, answers_in_one_frame, certified_
 from lapwing.rows.out.outputs import write_whole
 from lapwing.rows.out.writers import to_frame_kind
 from lapwing.rows.readers import Kind
+from lapwing.runs.watching import ProgressLike
 from lapwing.schema.scalars import path_text
 from lapwing.schema.schemas import Schema
 
@@ -130,6 +131,7 @@ class Release:
         where: Where = None,
         *,
         rows_per_file: int = ROWS_PER_FILE,
+        progress: ProgressLike = None,
     ) -> None:
         """Draw rows as `sample` does and write them, however many, in the memory of a few chunks.
 
@@ -142,6 +144,8 @@ class Release:
             As for `sample`.
         rows_per_file : int, at least 2**18, default 2**22
             Most rows of a file of a folder.
+        progress : bool or callable, optional
+            As for `lapwing.synthesize`; a callable may be called by another thread.
 
         Raises
         ------
@@ -150,7 +154,7 @@ class Release:
         DataError
             If it cannot be written.
         """
-        write_release(self.rows(n, seed=seed, where=where), path, rows_per_file=rows_per_file)
+        write_release(self.rows(n, seed=seed, where=where), path, rows_per_file, progress)
 
     def support(self, where: Where) -> Any:  # noqa: ANN401
         """Return how well the model knows the rows that `sample` draws under a condition.
@@ -299,7 +303,9 @@ class Release:
         settings: Any = {"columns": columns, "confidence": confidence, "where": where, "groups": groups}
         return chosen_accuracy(self.model, self.schema, self.certificate, self.noisy, **settings)
 
-    def replicates(self, m: int, rows: int | None = None, seed: int | None = None) -> Replicates:
+    def replicates(
+        self, m: int, rows: int | None = None, seed: int | None = None, *, progress: ProgressLike = None
+    ) -> Replicates:
         """Simulate the release again and again, to learn what estimates from it are off by.
 
         Parameters
@@ -310,6 +316,8 @@ class Release:
             Rows drawn from each; by default the released number.
         seed : int, optional
             Of the public generator; a fresh one by default. The noise has no seed.
+        progress : bool or callable, optional
+            As for `lapwing.synthesize`.
 
         Returns
         -------
@@ -330,9 +338,8 @@ class Release:
         of one unit are alike is not simulated. What the model cannot express (such as what is finer than its cells) is
         no part of the error. Takes about as long as m releases of the table.
         """
-        return make_replicates(
-            self.model, self.schema, self.certificate, replicates=m, rows=rows, seed=seed, kind=self.kind
-        )
+        settings: Any = {"replicates": m, "rows": rows, "seed": seed, "kind": self.kind, "progress": progress}
+        return make_replicates(self.model, self.schema, self.certificate, **settings)
 
     def save(self, path: str | Path) -> None:
         """Write schema, model, certificate and answers to one ``.lapwing`` file; it holds released numbers only."""
