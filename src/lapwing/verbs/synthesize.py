@@ -20,6 +20,7 @@ from lapwing.kernel.terms import Terms
 from lapwing.release.release import Release
 from lapwing.rows.counting import CodedSource
 from lapwing.rows.guard import private_boundary
+from lapwing.rows.layouts import Like, layout_of
 from lapwing.rows.readers import at_hand, open_table
 from lapwing.rows.source import coded_table
 from lapwing.runs.misfits import mended, refuse_going_on
@@ -131,13 +132,13 @@ def synthesize(
     caches = caches_within(memory, settings)
     records = new_records(ledger, dataset, transcript, settings)
     data = at_hand(data)
-    kind = open_table(data, settings.schema).kind
+    layout = layout_of(data, open_table(data, settings.schema).kind, settings.schema)
     with coded_table(data, settings.schema, memory=caches.codes) as source:
         terms = public_terms(source, settings.schema, settings.relation, settings.expected_rows)
         with closing(open_sink(records, settings, terms)) as sink:
             debit = partial(sink.debit, settings)
             release = _released(source, settings, terms, records, sink=sink, debit=debit, most_cells=caches.table_cells)
-    return replace(release, kind=kind)
+    return replace(release, kind=layout.kind, layout=layout)
 
 
 @private_boundary
@@ -204,7 +205,7 @@ def resumed(
         caches = caches_within(memory, settings)
         resumable(path, partial(tell, settings, records, len(given)))
         data = at_hand(data)
-        kind = open_table(data, settings.schema).kind
+        layout = layout_of(data, open_table(data, settings.schema).kind, settings.schema)
         with coded_table(data, settings.schema, memory=caches.codes) as source:
             if terms != public_terms(source, settings.schema, settings.relation, settings.expected_rows):
                 raise DataError(
@@ -229,7 +230,7 @@ def resumed(
                 earlier=earlier,
                 most_cells=caches.table_cells,
             )
-    return replace(release, kind=kind)
+    return replace(release, kind=layout.kind, layout=layout)
 
 
 def _released(
@@ -292,7 +293,12 @@ class Synthesizer:
         return self
 
     def sample(
-        self, n: int | None = None, *, seed: int | None = None, where: Mapping[str, object] | None = None
+        self,
+        n: int | None = None,
+        *,
+        seed: int | None = None,
+        where: Mapping[str, object] | None = None,
+        like: Like = None,
     ) -> Any:  # noqa: ANN401
         """Draw rows from the last release; see `Release.sample`.
 
@@ -303,7 +309,7 @@ class Synthesizer:
         """
         if not hasattr(self, "release_"):
             raise ParameterError("this Synthesizer has no release yet; call fit(data) first", code="LW318")
-        return self.release_.sample(n, seed=seed, where=where)
+        return self.release_.sample(n, seed=seed, where=where, like=like)
 
     @private_boundary
     def fit_sample(self, data: object, n: int | None = None) -> Any:  # noqa: ANN401
