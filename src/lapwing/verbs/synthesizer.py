@@ -142,9 +142,7 @@ memory, misfits, progress
         self.release_: Release = synthesize(rows, **self.get_params())
         return self
 
-    def sample(
-        self, n: int | None = None, *, seed: int | None = None, where: Where = None, like: Like = None
-    ) -> Any:  # noqa: ANN401
+    def sample(self, n: int | None = None, *, seed: int | None = None, where: Where = None, like: Like = None) -> Any:  # noqa: ANN401
         """Draw rows from the last release; see `Release.sample`.
 
         Raises
