@@ -1,10 +1,9 @@
 """`Schema.draft`, which looks at a private table (internal); `from_foreign` and `from_frame_types`, which do not."""
 
 import os
-import warnings
 from typing import Final
 
-from lapwing.errors import DataError, LapwingWarning
+from lapwing.errors import DataError, LapwingWarning, warn
 from lapwing.internal.schemas import draft_of_types, draft_schema
 from lapwing.rows.elsewhere import Query
 from lapwing.rows.guard import private_boundary
@@ -96,11 +95,8 @@ def from_foreign(path: ForeignLike, *, table: str | None = None) -> Schema:
     found = read_foreign(path, table=table)
     still_open = _still_open(found.schema)
     if still_open:
-        warnings.warn(
-            f"the schema is a draft: {still_open}. `lapwing schema convert` says how to supply what is missing",
-            LapwingWarning,
-            stacklevel=2,
-        )
+        said = f"the schema is a draft: {still_open}. `lapwing schema convert` says how to supply what is missing"
+        warn(LapwingWarning(said, code="LW203"))
     return found.schema
 
 

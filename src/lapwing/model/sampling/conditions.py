@@ -4,14 +4,13 @@ A mixture of products stays one: each atom's weight is multiplied by the chance 
 what matches.
 """
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from lapwing.errors import LapwingWarning, ParameterError
+from lapwing.errors import LapwingWarning, ParameterError, warn
 from lapwing.model.laws import Laws
 from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, LogLinear, ReleasedModel, Spans, narrow
 from lapwing.model.sampling.draws import covered, distinct_pairs, inside, ranks
@@ -70,12 +69,9 @@ def conditioned(model: ReleasedModel, schema: Schema, where: Mapping[str, object
     matching = weights[atoms] / weights.max()
     effective = effective_atoms(matching)
     if wanted and effective < FEW_ATOMS and model.log_linear is None and model.atoms > 1:
-        warnings.warn(
-            f"only {effective:.1f} effective atoms of the model match where, below {FEW_ATOMS}; "
-            "rows will repeat few patterns, so ask for a wider condition",
-            LapwingWarning,
-            stacklevel=3,
-        )
+        said = f"only {effective:.1f} effective atoms of the model match where, below {FEW_ATOMS}"
+        way_out = "rows will repeat few patterns, so ask for a wider condition"
+        warn(LapwingWarning(f"{said}; {way_out}", code="LW322"))
     laws = {
         name: _given(law, wanted[name], atoms) if name in wanted else taken(law, atoms)
         for name, law in model.laws.items()
