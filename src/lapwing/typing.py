@@ -22,6 +22,7 @@ from lapwing.schema.public_tables.tables import PublicTable
 from lapwing.schema.schemas import Schema
 
 __all__ = [
+    "ForeignLike",
     "IntoFrame",
     "IntoSeries",
     "Kind",
@@ -65,11 +66,20 @@ class _Series(Protocol):
     def name(self) -> Any: ...  # noqa: ANN401
 
 
+class _Checked(Protocol):
+    """A schema of Pandera."""
+
+    columns: Any
+    checks: Any
+
+
 PathLike = str | os.PathLike[str]
 IntoFrame = PathLike | Sequence[PathLike] | Query | _Columns | _Stream | _Dataset
 """A table: the path of a file or folder, or several; a frame of pandas, Polars, PyArrow, DuckDB, Dask or Spark."""
 IntoSeries = _Series
 SchemaLike = Schema | Mapping[str, Any] | PathLike
+ForeignLike = PathLike | Mapping[str, Any] | type[Any] | _Checked
+"""What `Schema.from_foreign` reads: other tools' metadata, and classes that say what a row is."""
 LinkedSchemaLike = LinkedSchema | Mapping[str, Any] | PathLike
 MechanismLike = str | Mechanism | Trusted
 """A mechanism's settings, such as ``lw.Adaptive()``, or its name."""

@@ -260,13 +260,8 @@ def test_evaluate_takes_the_settings_of_the_contract():
 
 
 def test_synthesize_takes_the_settings_of_the_contract():
-    assert list(inspect.signature(lw.synthesize).parameters) == [
-        *SYNTHESIZE,
-        "public_tables",
-        "memory",
-        "misfits",
-        "progress",
-    ]
+    settings = [*SYNTHESIZE, "public_tables", "memory", "misfits", "progress"]
+    assert list(inspect.signature(lw.synthesize).parameters) == settings
 
 
 def test_linked_tables_take_the_settings_of_one_and_those_of_two():
@@ -287,15 +282,8 @@ def test_anonymize_takes_the_settings_of_the_contract_and_returns_what_it_says()
 
 def test_learn_takes_the_settings_of_the_contract():
     budget, books = ["epsilon", "delta", "rho"], ["ledger", "dataset", "transcript", "certificate"]
-    asked = ["fields", "dictionaries", "quantile", "neighbours"]
-    assert list(inspect.signature(lw.Schema.learn).parameters) == [
-        "data",
-        "schema",
-        *budget,
-        *asked,
-        *books,
-        "progress",
-    ]
+    settings = ["data", "schema", *budget, "fields", "dictionaries", "quantile", "neighbours", *books, "progress"]
+    assert list(inspect.signature(lw.Schema.learn).parameters) == settings
 
 
 def test_a_release_offers_what_is_promised():

@@ -348,7 +348,7 @@ class Release:
         return make_replicates(self.model, self.schema, self.certificate, **settings)
 
     def save(self, path: str | Path) -> None:
-        """Write schema, model, certificate and answers to one ``.lapwing`` file; it holds released numbers only."""
+        """Write all of it to one ``.lapwing`` file of released numbers; a pickle, which works too, runs code when read."""
         save_release(SavedRelease(self.schema, self.model, self.certificate, self.noisy), Path(path_text("path", path)))
 
     def to_html(self, path: str | Path) -> None:

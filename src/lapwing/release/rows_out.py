@@ -1,6 +1,5 @@
 """Rows of a release on their way out: how they are prepared, and how they are written to a file or a folder."""
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 import numpy as np
 
-from lapwing.errors import LapwingWarning, ParameterError
+from lapwing.errors import LapwingWarning, ParameterError, warn
 from lapwing.model.model import ReleasedModel, may_be_missing
 from lapwing.model.rows import CHUNK, RowChunks, row_chunks, sample_codes
 from lapwing.model.sampling.atom_matches import chosen_atoms
@@ -183,7 +182,7 @@ def _warn(effective: np.ndarray) -> None:
         )
     else:
         return
-    warnings.warn(text, LapwingWarning, stacklevel=4)
+    warn(LapwingWarning(text, code="LW322"))
 
 
 # -- Rows on their way out.

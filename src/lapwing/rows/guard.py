@@ -20,7 +20,7 @@ from typing import Final, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 
-from lapwing.errors import DataError, Interrupted, LapwingError, ParameterError
+from lapwing.errors import CallInterrupted, DataError, LapwingError, LapwingWarning, ParameterError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -97,7 +97,11 @@ class _Shared:
 def _without_warnings() -> contextlib.ExitStack:
     undone = contextlib.ExitStack()
     undone.enter_context(warnings.catch_warnings())
+    before = [*warnings.filters, ("default", None, Warning, None, 0)]
     warnings.simplefilter("ignore")
+    # Ours hold no value, and may be another thread's: for them alone the caller's filters stay.
+    ours = [(*each[:2], LapwingWarning, *each[3:]) for each in before if issubclass(LapwingWarning, each[2])]
+    warnings.filters[:0] = ours  # type: ignore[index]
     return undone
 
 
@@ -203,7 +207,7 @@ def _attempt(work: Callable[[], T]) -> "T | _Failure":
 
 def _own(error: BaseException) -> BaseException | None:
     """Return what goes on as it is: our own errors, and the ends that others ask for, whose own could carry cells."""
-    if isinstance(error, LapwingError | Interrupted):
+    if isinstance(error, LapwingError | CallInterrupted):
         return error
     if isinstance(error, KeyboardInterrupt):
         return KeyboardInterrupt()

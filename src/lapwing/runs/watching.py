@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from lapwing.errors import Interrupted, LapwingError, ParameterError
+from lapwing.errors import CallInterrupted, LapwingError, ParameterError
 from lapwing.kernel.room.begun import followed_runs
 from lapwing.runs.progress import Progress, Watch, watched
 from lapwing.runs.records import kept_transcript
@@ -60,7 +60,7 @@ def following(
         if not reason:
             return
         path = kept_transcript(begun[-1]) if begun else None
-    kind = StoppedError if is_stopped else Interrupted
+    kind = StoppedError if is_stopped else CallInterrupted
     if path is None:
         raise kind(f"{reason}; nothing was spent", code="LW904")
     raise kind(f"{reason}; the answers are kept: {again.format(str(path))} finishes free of charge", code="LW905")

@@ -109,6 +109,9 @@ class Schema:
     from_foreign: ClassVar[Callable[..., "Schema"]]
     """Read another tool's description of a table; attached likewise, as its readers make schemas themselves."""
 
+    from_frame_types: ClassVar[Callable[..., "Schema"]]
+    """Read the types of a frame's columns; attached likewise."""
+
     def __post_init__(self) -> None:
         _check_types(self)
         object.__setattr__(self, "fields", tuple(self.fields))

@@ -1,12 +1,11 @@
 """`lapwing.Schema.learn`: blank bounds and lists of a schema, bought with privacy budget."""
 
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from lapwing.errors import LapwingWarning, ParameterError
+from lapwing.errors import LapwingWarning, ParameterError, warn
 from lapwing.judge.metrics import Releasable
 from lapwing.kernel.budget.budget import Number
 from lapwing.rows.guard import private_boundary
@@ -123,7 +122,7 @@ def learn(
             place.write_text(found.certificate.to_json(), encoding="utf-8", newline="\n")
     for note in found.notes:
         with suppress(LapwingWarning):  # a filter that makes errors of warnings does not lose what is paid for
-            warnings.warn(note, LapwingWarning, stacklevel=4)
+            warn(LapwingWarning(note, code="LW203"))
     return found.schema
 
 

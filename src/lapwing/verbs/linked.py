@@ -29,7 +29,7 @@ from lapwing.runs.settings import LinkedSettings, Settings, read_linked_settings
 from lapwing.runs.watching import following
 from lapwing.typing import IntoFrame, LinkedSchemaLike, MechanismLike, PathLike, ProgressLike
 from lapwing.verbs.linked_release import LinkedRelease
-from lapwing.verbs.running import run_release
+from lapwing.verbs.running import run_release, warned
 
 
 @private_boundary
@@ -152,6 +152,7 @@ def _run(data: tuple[object, object], settings: LinkedSettings, book: Book) -> L
             _released(source, part, known, (settings, sink, records), answers)
             for (source, part), known, answers in zip(parts, terms, known_answers, strict=True)
         )
+    warned(parent, child)
     layouts = (pair.parent_layout, pair.child_layout)
     parent, child = (
         replace(part, kind=layout.kind, layout=layout) for part, layout in zip((parent, child), layouts, strict=True)

@@ -30,7 +30,7 @@ from lapwing.runs.settings import Settings, read_settings
 from lapwing.runs.watching import RESUMED, following
 from lapwing.schema.scalars import path_text
 from lapwing.typing import IntoFrame, MechanismLike, PathLike, ProgressLike, PublicTablesLike, Relation, SchemaLike
-from lapwing.verbs.running import read_header, run_release
+from lapwing.verbs.running import read_header, run_release, warned
 
 
 @private_boundary
@@ -108,6 +108,11 @@ def synthesize(
     SchemaError, ParameterError, BudgetError, DataError, CapacityError
         One sentence that names the setting, the rule, the value and the way out; never data.
 
+    Warns
+    -----
+    CertificateWarning
+        Of what the certificate warns of, and of a weak verdict, with the same text.
+
     Notes
     -----
     Guarantee: the release is differentially private at the requested budget for the chosen neighbour relation and the
@@ -147,6 +152,7 @@ def synthesize(
         with closing(open_sink(records, settings, terms)) as sink:
             debit = partial(sink.debit, settings)
             release = _released(source, settings, terms, records, sink=sink, debit=debit, most_cells=caches.table_cells)
+    warned(release)
     return replace(release, kind=layout.kind, layout=layout)
 
 
@@ -247,6 +253,7 @@ def resumed(
                 earlier=earlier,
                 most_cells=caches.table_cells,
             )
+    warned(release)
     return replace(release, kind=layout.kind, layout=layout)
 
 

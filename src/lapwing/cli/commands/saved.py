@@ -174,11 +174,11 @@ def _condition(field: "Field", text: str) -> object:
     low, dots, high = text.partition("..")
     if not dots or not field.domain.ordered or text in categories:
         return _value(field, text)
-    if not (low and high):
-        raise ParameterError(f"where: a range needs both ends, got {field.name}={text}; write A..B", code="LW320")
+    if not (low or high):
+        raise ParameterError(f"where: a range needs an end, got {field.name}={text}; write A..B", code="LW320")
     from lapwing.schema.conditions import Between  # noqa: PLC0415
 
-    return Between(_value(field, low), _value(field, high))
+    return Between(*(_value(field, end) if end else None for end in (low, high)))
 
 
 def _value(field: "Field", text: str) -> "Scalar":
