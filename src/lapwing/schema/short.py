@@ -42,7 +42,7 @@ def shortened(value: object) -> str:
         return f"({_listed(list(map(shortened, value)))}{',' * (len(value) == 1)})"
     if isinstance(value, str):
         return repr(one_line(value))
-    return one_line(repr(value), 2 * _LETTERS)
+    return one_line(repr(value).partition("\n")[0], 2 * _LETTERS)
 
 
 def one_line(text: str, letters: int = _LETTERS) -> str:

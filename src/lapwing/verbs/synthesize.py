@@ -29,6 +29,7 @@ from lapwing.runs.public_tables import refuse_private_tables
 from lapwing.runs.records import AccountedSink, Records, new_records, open_sink, resumable
 from lapwing.runs.settings import Settings, read_settings
 from lapwing.schema.scalars import path_text
+from lapwing.schema.short import shortened
 from lapwing.verbs.running import read_header, run_release
 
 
@@ -284,6 +285,10 @@ class Synthesizer:
             )
         self.schema = schema
         self.settings = settings
+
+    def __repr__(self) -> str:
+        shown = (f"{name}={shortened(value)}" for name, value in self.settings.items())
+        return f"Synthesizer({', '.join([shortened(self.schema), *shown])}){', fitted' * hasattr(self, 'release_')}"
 
     @private_boundary
     def fit(self, data: object) -> "Synthesizer":

@@ -54,9 +54,11 @@ font-size:12.5px;color:inherit;background:none}}
 .lw-card table.lw-table caption{{padding:0 0 .2rem;text-align:left;caption-side:top}}
 .lw-card table.lw-table tr,.lw-card table.lw-table tr:nth-child(n){{border:0;background:none}}
 .lw-card table.lw-table tr>*{{min-width:0;max-width:none;padding:.12rem .7rem .12rem 0;border:0;
-border-bottom:1px solid {line};font-weight:400;text-align:left;vertical-align:top;white-space:normal;overflow-wrap:break-word}}
+border-bottom:1px solid {line};font-weight:400;text-align:left;vertical-align:top;white-space:normal;
+overflow-wrap:break-word}}
 .lw-card table.lw-table tr.lw-mark:nth-child(n){{background:rgba(208,69,90,.15)}}.lw-card .lw-wide{{overflow-x:auto}}
 .lw-card table.lw-table tr>.lw-number{{text-align:right;font-variant-numeric:tabular-nums}}
+.lw-card table.lw-table tr>td.lw-number{{white-space:nowrap}}
 .lw-card table.lw-facts tr>*{{overflow-wrap:anywhere}}.lw-card table.lw-facts tr>th{{width:7rem}}
 .lw-card details{{margin:.15rem 0}}
 .lw-card summary{{cursor:pointer}}.lw-card details>div{{max-height:22rem;overflow:auto}}

@@ -13,14 +13,14 @@ from lapwing.model.accuracy import Accuracy, CountAccuracy, TableAccuracy
 from lapwing.model.certificate.certificate import DOMAIN, EVALUATION, Certificate
 from lapwing.model.certificate.cost_lines import asked_text, counted_lines
 from lapwing.model.certificate.promise import origin_lines, protection_lines
-from lapwing.model.certificate.verdict import Verdict
+from lapwing.model.certificate.verdict import WORDS, Verdict, Word
 from lapwing.model.linked_files import LinkedCertificate
 from lapwing.release.release import Release
 from lapwing.runs.bought import BoughtEvaluation
 from lapwing.schema.linked import LinkedSchema
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import shortened
-from lapwing.verbs.cards.card import Card, Tone, first_lines, in_full, sentences
+from lapwing.verbs.cards.card import Card, first_lines, in_full, sentences
 from lapwing.verbs.linked_release import LinkedRelease
 from lapwing.verbs.plan import Plan
 from lapwing.verbs.synthesize import Synthesizer
@@ -285,13 +285,21 @@ def _kept(paid: Certificate) -> list[str]:
 
 
 def _verdict(verdict: Verdict | None) -> dict[str, Any]:
-    """Return the verdict of a card; its colour is that of pairs, or of single columns where there is one only."""
+    """Return the verdict of a card, with its colour."""
     if verdict is None:
         said = "The noisy answers do not tell what error to expect; compare with the real rows."
         return {"verdict": "No verdict", "said": said}
-    tone: Tone = next((each.word for each in verdict.grades if each.ways == 2), verdict.grades[0].word)
     short, line = verdict.short, verdict.line.removeprefix("Verdict: ")
-    return {"verdict": f"{short[:1].upper()}{short[1:]}", "said": f"{line[:1].upper()}{line[1:]}", "tone": tone}
+    return {
+        "verdict": f"{short[:1].upper()}{short[1:]}",
+        "said": f"{line[:1].upper()}{line[1:]}",
+        "tone": _tone(verdict),
+    }
+
+
+def _tone(verdict: Verdict) -> Word:
+    """Return the word for pairs, or for single columns where there is one only."""
+    return next((each.word for each in verdict.grades if each.ways == 2), verdict.grades[0].word)
 
 
 def _not_for(verdict: Verdict | None) -> tuple[Section, ...]:
@@ -309,6 +317,7 @@ def _costs(paid: Certificate) -> Section:
 def _linked(paid: LinkedCertificate, kind: str, folded: tuple[Section, ...]) -> str:
     """Show what both parts of a linked release came to."""
     parts = (("Parents", paid.parent), ("Children", paid.child))
+    tones = [_tone(each.verdict) for _, each in parts if each.verdict is not None]
     graded = [(what, each.verdict.short) for what, each in parts if each.verdict is not None]
     facts = [
         ("Privacy", asked_text(paid.total, paid.requested_epsilon, paid.requested_delta)),
@@ -319,6 +328,7 @@ def _linked(paid: LinkedCertificate, kind: str, folded: tuple[Section, ...]) -> 
     card = Card(
         kind=kind,
         verdict="; ".join(f"{what}: {short}" for what, short in graded) or "No verdict",
+        tone=max(tones, key=WORDS.index, default=""),
         facts=_told(facts),
         folded=(
             sentences("What rows keep and do not keep", (*paid.kept, *paid.not_kept)),
