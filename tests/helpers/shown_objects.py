@@ -10,6 +10,8 @@ from helpers.linked_homes import tables
 
 HOSTILE = "</style></table><script>alert(1)</script>&\"'"
 BUDGET = {"epsilon": 1, "delta": 1e-9}
+FITTING = 739.173917
+PLANTED = (TEXT, TEXT.rpartition("-")[2], str(FITTING)[:-2])
 ASKED = "ε = 1, δ = 1e-9 (ρ = 0.015)"
 
 
@@ -29,7 +31,7 @@ def schema_of_people():
 
 
 def people(rows=400):
-    """Return rows of which some hold the canary: as an identifier, as a text that is not listed, and out of bounds."""
+    """Return rows that hold the canary: as identifiers, as a text that is not listed, out of bounds and within them."""
     rng = np.random.default_rng(0)
     frame = pl.DataFrame(
         {
@@ -40,10 +42,10 @@ def people(rows=400):
             "flag": rng.random(rows) < 0.3,
         }
     )
-    planted = pl.int_range(rows) < 5
+    planted, near = pl.int_range(rows) < 5, pl.int_range(rows) < 10
     return frame.with_columns(
         pl.when(planted).then(pl.lit(TEXT)).otherwise(pl.col(HOSTILE)).alias(HOSTILE),
-        pl.when(planted).then(pl.lit(NUMBER)).otherwise(pl.col("income")).alias("income"),
+        pl.when(planted).then(pl.lit(NUMBER)).when(near).then(pl.lit(FITTING)).otherwise("income").alias("income"),
     )
 
 

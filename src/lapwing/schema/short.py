@@ -2,14 +2,9 @@
 
 import dataclasses
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from lapwing.schema.scalars import visible
-
-if TYPE_CHECKING:
-    from lapwing.schema.fields import Field
-    from lapwing.schema.linked import LinkedSchema
-    from lapwing.schema.schemas import Schema
 
 _ITEMS: Final = 6  # of a list that are shown
 _FIELDS: Final = 3  # of a schema that are shown where not all are
@@ -51,7 +46,7 @@ def one_line(text: str, letters: int = _LETTERS) -> str:
     return plain if len(plain) <= letters else f"{plain[: letters - 1]}…"
 
 
-def schema_in_short(schema: "Schema") -> str:
+def schema_in_short(schema: Any) -> str:  # noqa: ANN401 - a Schema, whose module imports this one
     """Return a schema on at most five lines."""
     name = f"{one_line(schema.name)}: " * bool(schema.name)
     unit = "" if schema.privacy_unit is None else f", privacy unit {one_line(schema.unit_label)}"
@@ -62,14 +57,14 @@ def schema_in_short(schema: "Schema") -> str:
     return "\n".join([*lines, *([f"  … {more:,} more"] if more else [])])
 
 
-def linked_in_short(linked: "LinkedSchema") -> str:
+def linked_in_short(linked: Any) -> str:  # noqa: ANN401 - likewise
     """Return two linked schemas on one line each, under what links them."""
     key = f"LinkedSchema(key {one_line(linked.key)}, at most {linked.max_children:,} children)"
     parts = (("parent", linked.parent), ("child", linked.child))
     return "\n".join([key, *(f"  {what}: {_counted(len(each.fields), 'column')}" for what, each in parts)])
 
 
-def values_in_short(field: "Field") -> str:
+def values_in_short(field: Any) -> str:  # noqa: ANN401 - likewise
     """Return the type and values of a field, such as ``integer, 0 to 120`` or ``string, 3 categories``."""
     if field.identifier:
         return f"{field.type}, identifier"
