@@ -54,12 +54,14 @@ ADDED = [
     "expected_rows, accuracy, effort, delta_gain, max_rows_effects, assumed_fields, dp_fields, notes=())",
     "Plan.has_public_rows",
     "Plan.notes",
+    "Plan.plot(self)",
     "Query(sql, url)",
     "Query.sql",
     "Query.url",
     "Release(*, schema, model, certificate, noisy, kind='path', seed=None, layout=None)",
     "Release.layout",
     "Release.sample(self, n=None, seed=None, where=None, *, like=None)",
+    "Release.plot(self, columns=None)",
     "Schema(*, fields, privacy_unit=None, is_draft=False, name='', questions=(), purchases=(), weight=None, "
     "public_tables=(), rules=(), dialect=Dialect(delimiter=None, quote_char='\"', encoding=None, header=True, "
     "skip_rows=0, sheet=None, names=()))",

@@ -170,6 +170,9 @@ class ReleasedModel:
     laws: Mapping[str, ColumnLaw]
     log_linear: LogLinear | None = None
 
+    def __repr__(self) -> str:
+        return f"ReleasedModel({len(self.laws)} columns, {self.atoms} atoms, {self.rows} rows)"
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", floats("the weights of atoms", self.weights))
         object.__setattr__(self, "laws", Frozen(self.laws))

@@ -1,14 +1,15 @@
 """The release: what leaves, and everything one can do with it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 from lapwing.kernel.budget.budget import Number
 from lapwing.kernel.questions.questions import Answer
 from lapwing.model.accuracy import Accuracy, CountAccuracy, TableAccuracy
 from lapwing.model.certificate.certificate import Certificate
+from lapwing.model.certificate.cost_lines import asked_text
 from lapwing.model.files import SavedRelease, save_release
 from lapwing.model.model import ReleasedModel
 from lapwing.release.accuracy import chosen_accuracy
@@ -70,10 +71,14 @@ class Release:
     seed: int | None = None
     layout: Layout | None = None
 
+    plot: ClassVar[Callable[..., Any]]
+    """Draw columns as a chart of altair; attached by the front door."""
+
     def __repr__(self) -> str:
         paid = self.certificate
         graded = "" if paid.verdict is None else f"; {paid.verdict.short}"
-        return f"Release({paid.mechanism}, {paid.total}, {paid.released_rows} rows{graded})"
+        asked = asked_text(paid.total, paid.requested_epsilon, paid.requested_delta)
+        return f"Release({paid.mechanism}, {asked}, {paid.released_rows} rows{graded})"
 
     @property
     def answers(self) -> "pl.DataFrame":
@@ -348,7 +353,7 @@ class Release:
         return make_replicates(self.model, self.schema, self.certificate, **settings)
 
     def save(self, path: str | Path) -> None:
-        """Write all of it to one ``.lapwing`` file of released numbers; a pickle, which works too, runs code when read."""
+        """Write all of it to one ``.lapwing`` file of released numbers. A pickle works too, and runs code when read."""
         save_release(SavedRelease(self.schema, self.model, self.certificate, self.noisy), Path(path_text("path", path)))
 
     def to_html(self, path: str | Path) -> None:

@@ -209,6 +209,9 @@ class RowsOut:
     chunks: RowChunks | None
     one_by_one: "Callable[[], Iterator[pl.DataFrame]]"
 
+    def __repr__(self) -> str:
+        return "RowsOut(none is drawn yet; see frames)"
+
     def frames(self, threads: int = 1) -> "Iterator[pl.DataFrame]":
         """Draw the rows as frames, in order; at least one, empty where there is no row."""
         if self.chunks is None or threads == 1:

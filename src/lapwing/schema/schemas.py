@@ -33,6 +33,7 @@ from lapwing.schema.rules.codes import CodedRule
 from lapwing.schema.rules.rules import Rule, rule_to_dict, rules_from
 from lapwing.schema.rules.search import checked_rules, named_columns
 from lapwing.schema.scalars import nearest, path_text, quote, visible
+from lapwing.schema.short import schema_in_short
 from lapwing.schema.unit import PrivacyUnit
 
 __all__ = ["PrivacyUnit", "Schema"]
@@ -99,6 +100,8 @@ class Schema:
     dialect: Dialect = PLAIN_FILE
     # Made when the schema is first found complete; None before.
     _coded_rules: tuple[CodedRule, ...] | None = dataclasses.field(init=False, repr=False, compare=False, default=None)
+
+    __repr__ = schema_in_short
 
     draft: ClassVar[Callable[..., "Schema"]]
     """Draft a schema from a table (internal); attached by the front door, as this layer never sees rows."""
