@@ -66,5 +66,21 @@ class CapacityError(LapwingError):
     """A request needs more cells, memory or nodes than its public limit allows."""
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C ended a call; the text says whether anything was spent, and how to go on.
+
+    Parameters
+    ----------
+    message : str
+        One sentence.
+    code : str
+        As of a `LapwingError`.
+    """
+
+    def __init__(self, message: str = "interrupted", code: str = "LW904") -> None:
+        super().__init__(message)
+        self.code = code
+
+
 class LapwingWarning(UserWarning):
     """Something public that the user should know, and that does not stop the work."""

@@ -12,12 +12,13 @@ from lapwing.schema.foreign.converted import names_in_short
 from lapwing.schema.foreign.reading import read_foreign
 from lapwing.schema.scalars import visible
 from lapwing.schema.schemas import Schema
+from lapwing.typing import IntoFrame
 
 __all__ = ["Schema", "draft", "from_foreign"]
 
 
 @private_boundary
-def draft(data: object) -> Schema:
+def draft(data: IntoFrame) -> Schema:
     """Draft a schema from the names and types of a table's columns. Internal: its result was made by looking.
 
     Parameters

@@ -79,11 +79,11 @@ def sample(
     elif given is not None:
         say(f"support: {release.support(given).text}")
     if target == STANDARD_OUTPUT:
-        write_release_rows(release.rows(count, seed=seed, where=given), count, target, None, quiet=True)
+        write_release_rows(release.rows(count, seed=seed, where=given), target, None, quiet=True)
         return
     with whole_files([target], sources, [target] if has_folder else []) as (place,):
         found = release.rows(count, seed=seed, where=given)
-        write_release_rows(found, count, target, place, quiet=is_quiet(context, quiet))
+        write_release_rows(found, target, place, quiet=is_quiet(context, quiet))
     say(f"rows: {output}")
 
 
