@@ -136,6 +136,7 @@ def test_a_class_that_is_no_row_is_refused(given, said):
     assert "41" not in str(caught.value)
 
 
+@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support:FutureWarning")  # pandera imports it
 def test_pandera_models_and_schemas_are_read():
     pandera = pytest.importorskip("pandera.pandas")
     polars = pytest.importorskip("pandera.polars")
