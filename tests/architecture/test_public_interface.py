@@ -17,20 +17,38 @@ GONE = {
     "Adaptive(*, one_way_share=None, tree_share=0.3, selection_share=None, resolutions=None, particles=None, "
     "rounds=None, workload=(), target=None)": "the engine of particles has no tree (changelog, 27-engine)",
     "Adaptive.tree_share": "that setting",
+    "LinkedRelease.sample(self, n=None, seed=None)": "it takes a layout too",
     "Plan(*, mechanism, settings, reason, request, lines, relation, privacy_unit, max_rows, expected_rows, accuracy, "
     "effort, delta_gain, max_rows_effects, assumed_fields, dp_fields)": "users do not make plans themselves",
+    "Release(*, schema, model, certificate, noisy, kind='path', seed=None)": "it carries a layout too",
+    "Release.sample(self, n=None, seed=None, where=None)": "it takes a layout too",
     "Schema(*, fields, privacy_unit=None, is_draft=False, name='', questions=(), purchases=(), weight=None, "
     "public_tables=(), rules=())": "it takes a dialect too",
+    "Synthesizer.sample(self, n=None, *, seed=None, where=None)": "it takes a layout too",
     "resume(transcript, data, *, memory=None)": "it takes a mended schema too",
     "synthesize(data, schema, *, epsilon=None, delta=None, rho=None, mechanism=None, neighbours='add-remove', "
     "expected_rows=None, ledger=None, dataset=None, transcript=None, seed=None, public_tables=None, "
     "memory=None)": "it takes the share of misfits that ends a release too",
+    "Release.replicates(self, m, rows=None, seed=None)": "it takes progress too",
+    "Release.write(self, path, n=None, seed=None, where=None, *, rows_per_file=4194304)": "it takes progress too",
+    "Schema.learn(data, schema, *, epsilon=None, delta=None, rho=None, fields=None, dictionaries=None, quantile=0, "
+    "neighbours='add-remove', ledger=None, dataset=None, transcript=None, certificate=None)": "it takes progress too",
+    "Synthesizer(schema, **settings)": "its settings are named, as scikit-learn has them",
+    "Synthesizer.fit(self, data)": "X and y, as scikit-learn has them",
+    "Synthesizer.fit_sample(self, data, n=None)": "X and y, as scikit-learn has them",
+    "evaluate(real, synthetic, schema, *, target=None, by=(), test=None, model=None, epsilon=None, delta=None, "
+    "rho=None, neighbours='add-remove', expected_rows=None, ledger=None, dataset=None, transcript=None, "
+    "seed=0)": "it takes progress too",
+    "synthesize_linked(parent, child, schema, *, epsilon=None, delta=None, rho=None, parent_share=0.5, "
+    "parent_mechanism=None, child_mechanism=None, expected_parents=None, expected_children=None, ledger=None, "
+    "dataset=None, transcript=None, seed=None)": "it takes progress too",
 }
 """Lines of 6e9dd8a that are no longer so, and why."""
 
 ADDED = [
     "Adaptive(*, one_way_share=None, selection_share=None, resolutions=None, particles=None, rounds=None, workload=(), "
     "target=None)",
+    "LinkedRelease.sample(self, n=None, seed=None, *, like=None)",
     "LinkedSchema.fingerprint",
     "Plan(*, mechanism, settings, reason, request, lines, relation, privacy_unit, max_rows, has_public_rows, "
     "expected_rows, accuracy, effort, delta_gain, max_rows_effects, assumed_fields, dp_fields, notes=())",
@@ -40,6 +58,9 @@ ADDED = [
     "Query(sql, url)",
     "Query.sql",
     "Query.url",
+    "Release(*, schema, model, certificate, noisy, kind='path', seed=None, layout=None)",
+    "Release.layout",
+    "Release.sample(self, n=None, seed=None, where=None, *, like=None)",
     "Release.plot(self, columns=None)",
     "Schema(*, fields, privacy_unit=None, is_draft=False, name='', questions=(), purchases=(), weight=None, "
     "public_tables=(), rules=(), dialect=Dialect(delimiter=None, quote_char='\"', encoding=None, header=True, "
@@ -47,13 +68,34 @@ ADDED = [
     "Schema.as_written_out",
     "Schema.dialect",
     "Schema.names_every_unit",
+    "Schema.select(self, names)",
+    "Synthesizer.sample(self, n=None, *, seed=None, where=None, like=None)",
     "Trusted(mechanism)",
     "covariance(release, confidence=0.95)",
-    "resume(transcript, data, *, schema=None, memory=None)",
+    "Trusted.mechanism",
+    "Release.replicates(self, m, rows=None, seed=None, *, progress=None)",
+    "Release.write(self, path, n=None, seed=None, where=None, *, rows_per_file=4194304, progress=None)",
+    "Schema.from_frame_types(frame)",
+    "Schema.learn(data, schema, *, epsilon=None, delta=None, rho=None, fields=None, dictionaries=None, quantile=0, "
+    "neighbours='add-remove', ledger=None, dataset=None, transcript=None, certificate=None, progress=None)",
+    "Schema.names",
+    "Synthesizer(schema, *, epsilon=None, delta=None, rho=None, mechanism=None, neighbours='add-remove', "
+    "expected_rows=None, ledger=None, dataset=None, transcript=None, seed=None, public_tables=None, memory=None, "
+    "misfits=0.1, progress=None)",
+    "Synthesizer.fit(self, X, y=None)",
+    "Synthesizer.fit_sample(self, X, n=None)",
+    "Synthesizer.get_params(self, deep=True)",
+    "Synthesizer.set_params(self, **params)",
+    "evaluate(real, synthetic, schema, *, target=None, by=(), test=None, model=None, epsilon=None, delta=None, "
+    "rho=None, neighbours='add-remove', expected_rows=None, ledger=None, dataset=None, transcript=None, seed=0, "
+    "progress=None)",
+    "resume(transcript, data, *, schema=None, memory=None, progress=None)",
     "synthesize(data, schema, *, epsilon=None, delta=None, rho=None, mechanism=None, neighbours='add-remove', "
     "expected_rows=None, ledger=None, dataset=None, transcript=None, seed=None, public_tables=None, memory=None, "
-    "misfits=0.1)",
-    "Trusted.mechanism",
+    "misfits=0.1, progress=None)",
+    "synthesize_linked(parent, child, schema, *, epsilon=None, delta=None, rho=None, parent_share=0.5, "
+    "parent_mechanism=None, child_mechanism=None, expected_parents=None, expected_children=None, ledger=None, "
+    "dataset=None, transcript=None, seed=None, progress=None)",
 ]
 """What came after."""
 

@@ -8,12 +8,12 @@ marginals, conditions) are functions in the package `sampling`.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from types import MappingProxyType
 
 import numpy as np
 
 from lapwing.errors import ParameterError
 from lapwing.maths.arrays import floats, read_only
+from lapwing.model.frozen import Frozen
 from lapwing.model.laws import Laws
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.grouping import Grouping
@@ -130,7 +130,7 @@ class LogLinear:
         if any(laws.count != 1 for laws in self.base.values()):
             raise _refused("each base law of a log-linear part must be a table of one law")
         object.__setattr__(self, "thetas", thetas)
-        object.__setattr__(self, "base", MappingProxyType(dict(self.base)))
+        object.__setattr__(self, "base", Frozen(self.base))
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -175,7 +175,7 @@ class ReleasedModel:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", floats("the weights of atoms", self.weights))
-        object.__setattr__(self, "laws", MappingProxyType(dict(self.laws)))
+        object.__setattr__(self, "laws", Frozen(self.laws))
         if self.weights.size == 0 or not ((self.weights >= 0) & (self.weights <= _MAX_WEIGHT)).all():
             raise _refused("the weights of atoms must lie from 0 to 1e100; scale them")
         if self.weights.max() < 1 / _MAX_WEIGHT:
@@ -211,6 +211,16 @@ class ReleasedModel:
             _check_codes(f"column {field.name!r}", field.domain, _stop_of(self.laws[field.name]))
         if self.log_linear is not None:
             _check_log_linear(self.log_linear, schema)
+
+
+def may_be_missing(model: ReleasedModel, schema: Schema) -> frozenset[str]:
+    """Return the columns in which rows of a model may be missing: a law of it reaches the code, whatever its mass."""
+    base = {} if model.log_linear is None else model.log_linear.base
+    stops = {
+        name: max(_stop_of(law), int(base[name].stops.max()) if name in base else 0) for name, law in model.laws.items()
+    }
+    found = (field for field in schema.columns if field.domain.missing)
+    return frozenset(field.name for field in found if stops.get(field.name, 0) > field.domain.last)
 
 
 def narrow(index: np.ndarray) -> np.ndarray:

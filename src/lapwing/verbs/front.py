@@ -27,7 +27,8 @@ from lapwing.verbs.linked import synthesize_linked
 from lapwing.verbs.linked_release import LinkedRelease, load_linked
 from lapwing.verbs.plan import Plan, plan
 from lapwing.verbs.schemas import Schema
-from lapwing.verbs.synthesize import Synthesizer, resume, synthesize
+from lapwing.verbs.synthesize import resume, synthesize
+from lapwing.verbs.synthesizer import Synthesizer
 
 __all__ = [
     "PMM",

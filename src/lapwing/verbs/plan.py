@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from types import MappingProxyType
 from typing import Any, Final
 
 from lapwing.errors import ParameterError
@@ -10,11 +9,12 @@ from lapwing.judge.report.plots import planned_plot
 from lapwing.kernel.budget.budget import Budget, BudgetRequest, Number, read_request
 from lapwing.kernel.plain import rational_text
 from lapwing.kernel.questions.sparse_counts.question import SparseCounts
-from lapwing.kernel.terms import Relation, Terms
+from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import settings_of, why_default
 from lapwing.model.certificate.certificate import CostLine, Statement
 from lapwing.model.certificate.cost_lines import CHOSEN, asked_text, budget_to_dict, counted_lines
 from lapwing.model.certificate.promise import fields_of_origin, origin_lines
+from lapwing.model.frozen import Frozen
 from lapwing.model.planned import Planned
 from lapwing.rows.guard import private_boundary
 from lapwing.runs.plan.effort import MACHINE, Effort, MaxRowsEffect, effort_of, max_rows_effects
@@ -23,6 +23,7 @@ from lapwing.runs.plan.planning import common_figure, expected_terms, planned
 from lapwing.runs.plan.text import cost_table, effort_text, error_lines, max_rows_lines, memory_lines, unit_lines
 from lapwing.runs.policy import forbidden
 from lapwing.runs.settings import Settings, read_settings, spending_of
+from lapwing.typing import MechanismLike, PublicTablesLike, Relation, SchemaLike
 
 SUGGESTED_DELTA: Final = "1e-9"
 """The δ that a plan under pure ε is compared with."""
@@ -103,7 +104,7 @@ class Plan:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "settings", MappingProxyType(dict(self.settings)))
+        object.__setattr__(self, "settings", Frozen(self.settings))
 
     @property
     def total(self) -> Budget:
@@ -221,15 +222,15 @@ class Plan:
 
 @private_boundary
 def plan(
-    schema: object,
+    schema: SchemaLike,
     *,
     expected_rows: int,
     epsilon: Number | None = None,
     delta: Number | None = None,
     rho: Number | None = None,
-    mechanism: object = None,
-    neighbours: str = "add-remove",
-    public_tables: object = None,
+    mechanism: MechanismLike | None = None,
+    neighbours: Relation = "add-remove",
+    public_tables: PublicTablesLike | None = None,
     memory: Memory = None,
 ) -> Plan:
     """Say what a release would cost and how exact it would be, before any row is read.

@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Self, cast
 
 from lapwing.errors import DataError, ParameterError
@@ -50,6 +49,7 @@ from lapwing.model.certificate.promise import (
     unit_field,
 )
 from lapwing.model.certificate.verdict import Verdict, read_verdict, verdict_lines
+from lapwing.model.frozen import Frozen
 from lapwing.schema.purchases import Purchase
 from lapwing.schema.scalars import visible
 
@@ -190,7 +190,7 @@ class Certificate:
                 f"the privacy unit of a certificate of max_rows {self.max_rows} must be FIELD:{self.max_rows}, or row "
                 f"for 1, got {self.privacy_unit!r}"
             )
-        object.__setattr__(self, "settings", MappingProxyType(_plain(self.settings)))
+        object.__setattr__(self, "settings", Frozen(_plain(self.settings)))
         for line in self.lines:
             if (line.relation, line.max_rows, line.cost.notion) != (self.relation, self.max_rows, self.total.notion):
                 raise _refused(f"a cost line of {', '.join(line.columns)} is of other terms than the release")
