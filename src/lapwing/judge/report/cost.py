@@ -66,7 +66,7 @@ def noise_chart(lines: Sequence[CostLine]) -> Chart:
     widest = sorted(kinds, key=lambda kind: -kind[2])[:_MOST_BARS]
     labels = []
     for kind in widest:
-        named = [crossed(line.columns) for line in kinds[kind] if line.columns]
+        named = list(dict.fromkeys(crossed(line.columns) for line in kinds[kind] if line.columns))
         many = f"{len(kinds[kind]):,} " * (len(kinds[kind]) > 1)
         level = "" if kind[1] is None else f", level {kind[1]}"
         labels.append((", ".join(named) if 0 < len(named) <= _NAMED else many + kind[0]) + level)
@@ -83,7 +83,7 @@ def noise_chart(lines: Sequence[CostLine]) -> Chart:
 def _purpose(line: CostLine) -> str:
     """Say in plain words what a line paid for."""
     if line.question == CHOSEN:
-        return "tables of two or three columns, chosen on the way"
+        return "tables chosen on the way"
     purpose = KINDS[line.question].purpose if line.question in KINDS else ""
     return purpose or _WAYS.get(len(line.columns), f"tables of {len(line.columns)} columns")
 

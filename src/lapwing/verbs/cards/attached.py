@@ -49,7 +49,7 @@ CARDS: Final[dict[type, Callable[..., str]]] = {
 }
 
 
-def _bundle(self: Any, include: object = None, exclude: object = None) -> dict[str, str]:  # noqa: ANN401, ARG001
+def _bundle(self: Any, **_asked: object) -> dict[str, str]:  # noqa: ANN401
     """Return both forms of an object, for notebooks that ask for all at once."""
     return {"text/plain": repr(self), "text/html": CARDS[type(self)](self)}
 
