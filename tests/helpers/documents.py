@@ -56,7 +56,11 @@ def unshown(block: Block, printed: str) -> bool:
     shown = _OUTPUT.search(block.after)
     if not printed.strip():
         return False
-    return shown is None or _words(shown[2].splitlines()[0]) not in map(_words, printed.splitlines())
+    if shown is None:
+        return True
+    first = _words(shown[2].splitlines()[0])
+    lines = map(_words, printed.splitlines())
+    return not any(line.startswith(first[:-3]) if first.endswith("...") else line == first for line in lines)
 
 
 def _words(line: str) -> str:
