@@ -4,7 +4,6 @@ Missing is what it is there: NaN in NumPy's types of pandas, NA in its nullable 
 """
 
 import re
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,20 +30,20 @@ _MOST_MICROSECONDS: Final = np.iinfo(np.int64).max // 1000
 """Of moments that are counted in nanoseconds."""
 
 
-def to_layout(frame: pl.DataFrame, layout: "Layout", schema: Schema, may_miss: Collection[str]) -> Any:  # noqa: ANN401
-    """Return rows of a schema as a frame of a layout, whose types are a function of layout, schema and `may_miss`.
+def to_layout(frame: pl.DataFrame, layout: "Layout", schema: Schema) -> Any:  # noqa: ANN401 - a frame of any library
+    """Return rows of a schema as a frame of a layout, whose types are a function of layout and schema alone.
 
-    may_miss: columns in which a row of the release may be missing. A type that does not hold every value of the
-    schema's column gives way to a wider one, and one of another sort to the one that the schema gives. All of NumPy's
-    types count as one sort, since pandas changes them where cells are missing: whole numbers are int64, or float64
-    with NaN where they may be missing; true and false bool, or object. Only float32 and the unit of a time are kept.
+    A type that does not hold every value of the schema's column gives way to a wider one, and one of another sort to
+    the one that the schema gives. All of NumPy's types count as one sort, since pandas changes them where cells are
+    missing: whole numbers are int64 where the schema requires them, float64 with NaN elsewhere; true and false bool, or
+    object. Only float32 and the unit of a time are kept.
     """
     if not layout.dtypes:
         return to_frame_kind(frame, layout.kind)
     fields = {field.name: field for field in schema.fields}
     first = [name for name in layout.dtypes if name in fields]
     columns = {
-        name: _Column(frame[name], fields[name], layout.dtypes.get(name, ""), name in may_miss)
+        name: _Column(frame[name], fields[name], layout.dtypes.get(name, ""))
         for name in (*first, *(name for name in fields if name not in first))
     }
     with library_of(layout.kind):
@@ -61,12 +60,17 @@ def to_layout(frame: pl.DataFrame, layout: "Layout", schema: Schema, may_miss: C
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Column:
-    """The cells of a column, its type in the layout, and whether a cell may be missing."""
+    """The cells of a column, its field, its type in the layout, and whether they are rows rather than a list."""
 
     cells: pl.Series
     field: Field
     declared: str
-    may_miss: bool
+    are_rows: bool = True
+
+    @property
+    def may_miss(self) -> bool:
+        """Whether a cell may be missing; identifiers are fresh numbers."""
+        return self.are_rows and not (self.field.required or self.field.identifier)
 
     @property
     def values(self) -> pl.Series | None:
@@ -165,7 +169,7 @@ def _in_pandas(column: _Column) -> Any:  # noqa: ANN401 - a pandas array, which 
     is_ordered, is_listed, of = column.declared.rpartition("category of ")
     column = replace(column, declared=of)
     if is_listed and (values := column.values) is not None:
-        listed = pd.Index(_in_pandas(replace(column, cells=values, may_miss=False)))
+        listed = pd.Index(_in_pandas(replace(column, cells=values, are_rows=False)))
         kind = pd.CategoricalDtype(listed, ordered=bool(is_ordered) and column.field.ordered)
         return pd.Categorical.from_codes(column.places.fill_null(-1).to_numpy(), dtype=kind)
     if of.endswith("[pyarrow]"):
