@@ -24,7 +24,6 @@ _MOST_CATEGORIES: Final = 2**16
 """Of a column that holds a range rather than a list."""
 
 _WHOLE: Final = re.compile(r"u?int(8|16|32|64)")
-_NUMBER: Final = re.compile(r"u?int|float|double|half")
 _MOMENT: Final = re.compile(r"(?:datetime64|Datetime|timestamp)\[(s|ms|us|ns)(?:, ([^]]+))?\]")
 _MOST_MICROSECONDS: Final = np.iinfo(np.int64).max // 1000
 """Of moments that are counted in nanoseconds."""
@@ -34,9 +33,8 @@ def to_layout(frame: pl.DataFrame, layout: "Layout", schema: Schema) -> Any:  # 
     """Return rows of a schema as a frame of a layout, whose types are a function of layout and schema alone.
 
     A type that does not hold every value of the schema's column gives way to a wider one, and one of another sort to
-    the one that the schema gives. All of NumPy's types count as one sort, since pandas changes them where cells are
-    missing: whole numbers are int64 where the schema requires them, float64 with NaN elsewhere; true and false bool, or
-    object. Only float32 and the unit of a time are kept.
+    the one that the schema gives. NumPy's types are chosen by the schema, since pandas changes them where cells are
+    missing: whole numbers are int64 where they are required, float64 with NaN elsewhere; Booleans are bool, or object.
     """
     if not layout.dtypes:
         return to_frame_kind(frame, layout.kind)
@@ -101,9 +99,9 @@ class _Column:
     def scalar(self) -> str:
         """The type of numbers, of true and false, or of text, in NumPy's words."""
         dtype, declared = self.cells.dtype, self.declared.removesuffix("[pyarrow]").lower()
-        if dtype == pl.Boolean and not _NUMBER.match(declared):
+        if dtype == pl.Boolean:
             return "bool"
-        if dtype == pl.Boolean or dtype.is_integer():
+        if dtype.is_integer():
             return declared if _WHOLE.fullmatch(declared) and self._holds(np.iinfo(declared)) else "int64"
         if dtype.is_float():
             is_short = declared in {"float", "float32", "float16", "halffloat"}
@@ -114,9 +112,8 @@ class _Column:
         """Return whether the schema's values lie within the limits of a type; fresh numbers have no limit."""
         if self.field.identifier:
             return False
-        ends = self.ends().cast(pl.Int8) if self.cells.dtype == pl.Boolean else self.ends()
-        least, most = ends.to_numpy().min(), ends.to_numpy().max()
-        return bool(limits.min <= least.item() and most.item() <= limits.max)
+        ends = self.ends().to_list()
+        return bool(limits.min <= min(ends) and max(ends) <= limits.max)
 
     @property
     def moment(self) -> tuple[str, str | None] | None:
