@@ -5,6 +5,13 @@ value and the way out. It may quote settings and schema, and never a row, a coun
 error is a release too. A code names the rule that was broken, wherever it was; ``lapwing explain CODE`` says more.
 """
 
+import os
+import sys
+import warnings
+from typing import Final
+
+_PACKAGE: Final = os.path.dirname(__file__) + os.sep
+
 
 class LapwingError(Exception):
     """Base of every error that Lapwing raises on purpose.
@@ -66,5 +73,45 @@ class CapacityError(LapwingError):
     """A request needs more cells, memory or nodes than its public limit allows."""
 
 
+class CallInterrupted(KeyboardInterrupt):
+    """Ctrl-C ended a call; the text says whether anything was spent, and how to go on.
+
+    Parameters
+    ----------
+    message : str
+        One sentence.
+    code : str
+        As of a `LapwingError`.
+    """
+
+    def __init__(self, message: str = "interrupted", code: str = "LW904") -> None:
+        super().__init__(message)
+        self.code = code
+
+
 class LapwingWarning(UserWarning):
-    """Something public that the user should know, and that does not stop the work."""
+    """Something public that the user should know, and that does not stop the work.
+
+    Parameters
+    ----------
+    message : str
+        One sentence.
+    code : str
+        As of a `LapwingError`: ``lapwing explain CODE`` says more.
+    """
+
+    def __init__(self, message: str, code: str = "LW907") -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class CertificateWarning(LapwingWarning):
+    """A warning that stands on the certificate of a release as well."""
+
+
+def warn(warning: LapwingWarning) -> None:
+    """Warn whoever called this package, at the line of that call; a filter that makes errors of warnings raises."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(warning, stacklevel=level)

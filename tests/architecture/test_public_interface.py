@@ -29,6 +29,19 @@ GONE = {
     "synthesize(data, schema, *, epsilon=None, delta=None, rho=None, mechanism=None, neighbours='add-remove', "
     "expected_rows=None, ledger=None, dataset=None, transcript=None, seed=None, public_tables=None, "
     "memory=None)": "it takes the share of misfits that ends a release too",
+    "Release.replicates(self, m, rows=None, seed=None)": "it takes progress too",
+    "Release.write(self, path, n=None, seed=None, where=None, *, rows_per_file=4194304)": "it takes progress too",
+    "Schema.learn(data, schema, *, epsilon=None, delta=None, rho=None, fields=None, dictionaries=None, quantile=0, "
+    "neighbours='add-remove', ledger=None, dataset=None, transcript=None, certificate=None)": "it takes progress too",
+    "Synthesizer(schema, **settings)": "its settings are named, as scikit-learn has them",
+    "Synthesizer.fit(self, data)": "X and y, as scikit-learn has them",
+    "Synthesizer.fit_sample(self, data, n=None)": "X and y, as scikit-learn has them",
+    "evaluate(real, synthetic, schema, *, target=None, by=(), test=None, model=None, epsilon=None, delta=None, "
+    "rho=None, neighbours='add-remove', expected_rows=None, ledger=None, dataset=None, transcript=None, "
+    "seed=0)": "it takes progress too",
+    "synthesize_linked(parent, child, schema, *, epsilon=None, delta=None, rho=None, parent_share=0.5, "
+    "parent_mechanism=None, child_mechanism=None, expected_parents=None, expected_children=None, ledger=None, "
+    "dataset=None, transcript=None, seed=None)": "it takes progress too",
 }
 """Lines of 6e9dd8a that are no longer so, and why."""
 
@@ -41,26 +54,48 @@ ADDED = [
     "expected_rows, accuracy, effort, delta_gain, max_rows_effects, assumed_fields, dp_fields, notes=())",
     "Plan.has_public_rows",
     "Plan.notes",
+    "Plan.plot(self)",
     "Query(sql, url)",
     "Query.sql",
     "Query.url",
     "Release(*, schema, model, certificate, noisy, kind='path', seed=None, layout=None)",
     "Release.layout",
     "Release.sample(self, n=None, seed=None, where=None, *, like=None)",
+    "Release.plot(self, columns=None)",
     "Schema(*, fields, privacy_unit=None, is_draft=False, name='', questions=(), purchases=(), weight=None, "
     "public_tables=(), rules=(), dialect=Dialect(delimiter=None, quote_char='\"', encoding=None, header=True, "
     "skip_rows=0, sheet=None, names=()))",
     "Schema.as_written_out",
     "Schema.dialect",
     "Schema.names_every_unit",
+    "Schema.select(self, names)",
     "Synthesizer.sample(self, n=None, *, seed=None, where=None, like=None)",
     "Trusted(mechanism)",
     "covariance(release, confidence=0.95)",
-    "resume(transcript, data, *, schema=None, memory=None)",
+    "Trusted.mechanism",
+    "Release.replicates(self, m, rows=None, seed=None, *, progress=None)",
+    "Release.write(self, path, n=None, seed=None, where=None, *, rows_per_file=4194304, progress=None)",
+    "Schema.from_frame_types(frame)",
+    "Schema.learn(data, schema, *, epsilon=None, delta=None, rho=None, fields=None, dictionaries=None, quantile=0, "
+    "neighbours='add-remove', ledger=None, dataset=None, transcript=None, certificate=None, progress=None)",
+    "Schema.names",
+    "Synthesizer(schema, *, epsilon=None, delta=None, rho=None, mechanism=None, neighbours='add-remove', "
+    "expected_rows=None, ledger=None, dataset=None, transcript=None, seed=None, public_tables=None, memory=None, "
+    "misfits=0.1, progress=None)",
+    "Synthesizer.fit(self, X, y=None)",
+    "Synthesizer.fit_sample(self, X, n=None)",
+    "Synthesizer.get_params(self, deep=True)",
+    "Synthesizer.set_params(self, **params)",
+    "evaluate(real, synthetic, schema, *, target=None, by=(), test=None, model=None, epsilon=None, delta=None, "
+    "rho=None, neighbours='add-remove', expected_rows=None, ledger=None, dataset=None, transcript=None, seed=0, "
+    "progress=None)",
+    "resume(transcript, data, *, schema=None, memory=None, progress=None)",
     "synthesize(data, schema, *, epsilon=None, delta=None, rho=None, mechanism=None, neighbours='add-remove', "
     "expected_rows=None, ledger=None, dataset=None, transcript=None, seed=None, public_tables=None, memory=None, "
-    "misfits=0.1)",
-    "Trusted.mechanism",
+    "misfits=0.1, progress=None)",
+    "synthesize_linked(parent, child, schema, *, epsilon=None, delta=None, rho=None, parent_share=0.5, "
+    "parent_mechanism=None, child_mechanism=None, expected_parents=None, expected_children=None, ledger=None, "
+    "dataset=None, transcript=None, seed=None, progress=None)",
 ]
 """What came after."""
 

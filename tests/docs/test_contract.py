@@ -255,20 +255,21 @@ def test_the_import_loads_no_library_of_numbers_or_frames():
 
 def test_evaluate_takes_the_settings_of_the_contract():
     internal, bought = ["target", "by", "test", "model"], [name for name in SYNTHESIZE[2:-1] if name != "mechanism"]
-    settings = ["real", "synthetic", "schema", *internal, *bought, "seed"]
+    settings = ["real", "synthetic", "schema", *internal, *bought, "seed", "progress"]
     assert list(inspect.signature(lw.evaluate).parameters) == settings
 
 
 def test_synthesize_takes_the_settings_of_the_contract():
-    assert list(inspect.signature(lw.synthesize).parameters) == [*SYNTHESIZE, "public_tables", "memory", "misfits"]
+    settings = [*SYNTHESIZE, "public_tables", "memory", "misfits", "progress"]
+    assert list(inspect.signature(lw.synthesize).parameters) == settings
 
 
 def test_linked_tables_take_the_settings_of_one_and_those_of_two():
     budget, books = ["epsilon", "delta", "rho"], ["ledger", "dataset", "transcript", "seed"]
     parts = ["parent_share", "parent_mechanism", "child_mechanism", "expected_parents", "expected_children"]
-    settings = ["parent", "child", "schema", *budget, *parts, *books]
+    settings = ["parent", "child", "schema", *budget, *parts, *books, "progress"]
     assert list(inspect.signature(lw.synthesize_linked).parameters) == settings
-    assert list(inspect.signature(lw.LinkedRelease.sample).parameters) == ["self", "n", "seed"]
+    assert list(inspect.signature(lw.LinkedRelease.sample).parameters) == ["self", "n", "seed", "like"]
 
 
 def test_anonymize_takes_the_settings_of_the_contract_and_returns_what_it_says():
@@ -281,8 +282,8 @@ def test_anonymize_takes_the_settings_of_the_contract_and_returns_what_it_says()
 
 def test_learn_takes_the_settings_of_the_contract():
     budget, books = ["epsilon", "delta", "rho"], ["ledger", "dataset", "transcript", "certificate"]
-    asked = ["fields", "dictionaries", "quantile", "neighbours"]
-    assert list(inspect.signature(lw.Schema.learn).parameters) == ["data", "schema", *budget, *asked, *books]
+    settings = ["data", "schema", *budget, "fields", "dictionaries", "quantile", "neighbours", *books, "progress"]
+    assert list(inspect.signature(lw.Schema.learn).parameters) == settings
 
 
 def test_a_release_offers_what_is_promised():
@@ -290,6 +291,6 @@ def test_a_release_offers_what_is_promised():
         assert hasattr(lw.Release, name)
     described = inspect.signature(lw.Release.to_croissant).parameters
     assert list(described) == ["self", "path", "rows", "certificate", "about"]
-    assert list(inspect.signature(lw.Release.sample).parameters) == ["self", "n", "seed", "where"]
+    assert list(inspect.signature(lw.Release.sample).parameters) == ["self", "n", "seed", "where", "like"]
     assert callable(lw.Schema.draft)
     assert list(inspect.signature(lw.Schema.from_foreign).parameters) == ["path", "table"]

@@ -23,7 +23,46 @@ WRONG: Final = (
     'lw.plan("rows.schema.json", expected_rows=100, epsilon=1, mechanism=lw.Adaptiv())',
     "lw.PMM(levels=())",
     'lw.Schema.load("rows.schema.json").field(1)',
+    'lw.synthesize(3, "rows.schema.json", epsilon=1)',
+    'lw.synthesize("rows.csv", "rows.schema.json", epsilon=1, neighbours="add")',
+    'lw.synthesize("rows.csv", 3, epsilon=1, mechanism="Adaptive")',
+    'lw.synthesize("rows.csv", "rows.schema.json", epsilon=1, mechanism=3)',
+    'lw.evaluate("rows.csv", "out.csv", "rows.schema.json", progress="bar")',
+    'lw.Synthesizer("rows.schema.json", epsilom=1)',
+    'lw.Synthesizer("rows.schema.json").fit(3)',
+    'lw.Schema.load("rows.schema.json")["age"].maximun',
 )
+USER: Final = """
+from typing import assert_type
+
+import lapwing as lw
+import polars as pl
+from lapwing.typing import IntoFrame, MechanismLike, PathLike, Progress, SchemaLike
+
+
+def released(rows: IntoFrame, schema: SchemaLike, ledger: PathLike, mechanism: MechanismLike = "PMM") -> lw.Release:
+    def tell(step: Progress) -> None:
+        print(f"{step.step}: {step.share:.0%}")
+
+    return lw.synthesize(rows, schema, epsilon=1, mechanism=mechanism, ledger=ledger, progress=tell)
+
+
+schema = lw.Schema.load("rows.schema.json") | {"age": {"maximum": 99}}
+frame = pl.DataFrame({"age": [40]})
+assert_type(schema, lw.Schema)
+assert_type(schema.names, tuple[str, ...])
+assert_type([name.upper() for name in schema], list[str])
+for each in (frame, frame.lazy(), "rows.csv", ["a.parquet", "b.parquet"], lw.Query("select 1", "sqlite:///x.db")):
+    released(each, schema, "l.db", lw.Adaptive(rounds=10))
+synth = lw.Synthesizer(schema, epsilon=1.0, mechanism=lw.Independent()).fit(frame, frame["age"])
+assert_type(synth, lw.Synthesizer)
+assert_type(synth.set_params(seed=3).release_, lw.Release)
+assert_type(lw.resume("t.jsonl", frame, progress=False), lw.Release)
+bought = lw.evaluate(frame, "out.csv", schema, epsilon=1)
+assert_type(bought.variations[0].mean, float)
+lw.evaluate(frame, "out.csv", schema, by="age").summary()
+"""
+"""What a user may write beside the pages."""
 _FOUND: Final = re.compile(r"^(?:ERROR )?(?:\S*/)?(\w+)\.py:(\d+):(?! note:).*\[([a-z-]+)\]$", re.MULTILINE)
 
 _NONE: Final = "has a value for some kinds alone; the example knows which kind it has"
@@ -98,7 +137,7 @@ def verdict(said: dict[str, str], names: dict[str, str], pages: dict[str, str]) 
 
 def main() -> int:
     """Check all pages, and say what is wrong."""
-    pages = {**examples(), PLANTED: "\n".join(("import lapwing as lw", *WRONG))}
+    pages = {**examples(), "user": USER, PLANTED: "\n".join(("import lapwing as lw", *WRONG))}
     names = {re.sub(r"\W", "_", page): page for page in pages}
     with tempfile.TemporaryDirectory() as folder:
         for name, page in names.items():

@@ -2,7 +2,8 @@ import io
 
 import pytest
 
-from lapwing.cli.console import busy, counting
+from lapwing.cli.console import busy, shown_progress
+from lapwing.runs.progress import counted
 
 
 class Terminal(io.StringIO):
@@ -16,7 +17,8 @@ def test_progress_shows_on_terminals_only_and_not_when_quiet(monkeypatch, stream
     monkeypatch.setattr("sys.stderr", screen)
     monkeypatch.setenv("TERM", "xterm")
 
-    with busy("counting", quiet=quiet), counting(3, quiet=quiet) as written:
+    with busy("counting", quiet=quiet), shown_progress(quiet=quiet, first="writing rows", of="of the rows written"):
+        written = counted(3, "writing rows")
         written(2)
         written(1)
 

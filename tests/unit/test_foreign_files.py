@@ -132,7 +132,7 @@ def test_what_is_no_metadata_is_refused_in_a_sentence():
         with pytest.raises(SchemaError, match="the metadata"):
             read_foreign(value)
     for value in (None, 3, [{"a": 2}], {2}):
-        with pytest.raises(SchemaError, match="metadata is a path or a mapping"):
+        with pytest.raises(SchemaError, match="metadata is a path, a mapping or a class"):
             read_foreign(value)
 
 

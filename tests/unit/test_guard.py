@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from helpers import canary
-from lapwing.errors import DataError, LapwingError, ParameterError, SchemaError
+from lapwing.errors import DataError, LapwingError, LapwingWarning, ParameterError, SchemaError, warn
 from lapwing.rows.guard import guarded, native_silence, private_boundary
 
 
@@ -274,3 +274,42 @@ def test_without_the_boundary_the_frames_would_hold_the_rows():
     while frames.tb_frame.f_code.co_name != "public_call":
         frames = frames.tb_next
     assert canary.leaks_of_frame(frames.tb_frame) == ["rows", "table"]
+
+
+def warn_inside_of_another_threads_guard():
+    """Warn of ours and of another library's while another thread reads private rows."""
+    inside, done = threading.Event(), threading.Event()
+
+    def work():
+        inside.set()
+        done.wait(10)
+
+    thread = threading.Thread(target=guarded, args=("the table", work))
+    thread.start()
+    inside.wait(10)
+    try:
+        warn(LapwingWarning("ours", code="LW322"))
+        warnings.warn("theirs", stacklevel=1)
+    finally:
+        done.set()
+        thread.join()
+
+
+def test_a_warning_of_ours_is_not_lost_where_another_thread_reads_rows():
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        warn_inside_of_another_threads_guard()
+    assert [str(each.message) for each in seen] == ["ours"]
+
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.resetwarnings()
+        warn_inside_of_another_threads_guard()
+    assert [str(each.message) for each in seen] == ["ours"]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LapwingWarning)
+        warn_inside_of_another_threads_guard()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(LapwingWarning, match="ours"):
+            warn_inside_of_another_threads_guard()

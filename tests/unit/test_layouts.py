@@ -13,58 +13,9 @@ from sklearn.preprocessing import OneHotEncoder
 import lapwing as lw
 from helpers.linked_homes import SCHEMA as HOMES
 from helpers.linked_homes import tables
+from helpers.sorted_columns import NAMES, NUMPY, PANDAS, SCHEMA, TABLE, TEXT, types
 from lapwing.errors import DataError, ParameterError
 from lapwing.rows.layouts import Layout, layout_of
-
-REQUIRED = {"required": True}
-SCHEMA = lw.Schema.from_dict(
-    {
-        "fields": [
-            {"name": "id", "type": "integer", "role": "identifier"},
-            {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 1000, **REQUIRED}},
-            {"name": "hours", "type": "integer", "constraints": {"minimum": 0, "maximum": 100}},
-            {"name": "share", "type": "number", "constraints": {"minimum": 0, "maximum": 1}},
-            {"name": "flag", "type": "boolean"},
-            {"name": "sure", "type": "boolean", "constraints": REQUIRED},
-            {"name": "town", "type": "string", "categories": ["Ystad", "Ales", "Borg"]},
-            {
-                "name": "rank",
-                "type": "string",
-                "categories": ["low", "high"],
-                "categoriesOrdered": True,
-                "constraints": REQUIRED,
-            },
-            {"name": "day", "type": "date", "constraints": {"minimum": "1500-01-01", "maximum": "2020-12-31"}},
-            {"name": "seen", "type": "datetime", "constraints": {"minimum": "2000-01-01", "maximum": "2020-12-31"}},
-        ]
-    }
-)
-NAMES = [field.name for field in SCHEMA.fields]
-
-
-def cells(n=210, every=7):
-    """Return cells of each column; each `every`-th is missing where the schema allows it."""
-
-    def some(values):
-        return [None if every and place % every == 0 else value for place, value in enumerate(values)]
-
-    days = [dt.date(1990, 1, 1) + dt.timedelta(place) for place in range(n)]
-    return {
-        "id": list(range(n)),
-        "age": [place % 100 for place in range(n)],
-        "hours": some(place % 101 for place in range(n)),
-        "share": some(place / n for place in range(n)),
-        "flag": some(place % 2 == 0 for place in range(n)),
-        "sure": [place % 3 == 0 for place in range(n)],
-        "town": some(["Ystad", "Ales", "Borg"][place % 3] for place in range(n)),
-        "rank": [["low", "high"][place % 2] for place in range(n)],
-        "day": some(days),
-        "seen": some(dt.datetime(2001, 1, 1) + dt.timedelta(hours=place) for place in range(n)),
-    }
-
-
-TABLE = pl.DataFrame(cells(), schema_overrides={"seen": pl.Datetime("us")})
-PANDAS = pd.DataFrame(cells()).astype({"day": "datetime64[us]"})
 
 
 @pytest.fixture(scope="module")
@@ -73,22 +24,6 @@ def release():
     return lw.synthesize(TABLE, SCHEMA, epsilon=1000, mechanism="Independent", seed=1)
 
 
-def types(frame):
-    """Return the types of a frame's columns by name, as its library writes them."""
-    if isinstance(frame, pa.Table):
-        return {each.name: str(each.type) for each in frame.schema}
-    return {str(name): str(dtype) for name, dtype in zip(frame.columns, frame.dtypes, strict=True)}
-
-
-def listed(dtype):
-    return pd.Series(["Ales", "Borg"], dtype=dtype).astype("category").dtype
-
-
-TEXT = str(pd.Series([""]).dtype)
-NUMPY = {
-    "id": "int64", "age": "int64", "hours": "float64", "share": "float64", "flag": "object", "sure": "bool",
-    "town": TEXT, "rank": TEXT, "day": "datetime64[us]", "seen": "datetime64[us]",
-}  # fmt: skip
 NULLABLE = {
     **NUMPY, "id": "Int64", "age": "Int32", "hours": "UInt8", "share": "Float32", "flag": "boolean", "sure": "boolean",
     "town": "string", "rank": "string",
@@ -196,78 +131,6 @@ def test_a_synthesizer_and_a_resumed_release_keep_it_too(tmp_path):
 
     assert types(fitted.sample(5)) == types(lw.resume(tmp_path / "t", PANDAS).sample(5)) == NUMPY
     assert isinstance(fitted.sample(5, like=TABLE), pl.DataFrame)
-
-
-# -- What a missing cell of the input may change: nothing.
-
-
-NEIGHBOURS = {
-    "a number": ("hours", [1, 2, 3], [1, 2, None]),
-    "a short number": ("hours", np.array([1, 2, 3], dtype="int8"), [1, 2, None]),
-    "a number that must be there": ("age", [1, 2, 3], [1, 2, None]),
-    "a number that is a text": ("age", [1, 2, 3], [1, 2, "?"]),
-    "true or false": ("flag", [True, False, True], [True, False, None]),
-    "true or false that must be there": ("sure", [True, False, True], [True, False, None]),
-    "a number that is true or false": ("sure", [1, 0, 1], [1, 0, None]),
-    "the only number that is true or false": ("flag", [1, None, None], [None, None, None]),
-    "the only number": ("hours", [1, None, None], [None, None, None]),
-    "the only moment": ("seen", [pd.Timestamp("2001-01-01"), None, None], [None, None, None]),
-    "a text": ("town", ["Ales", "Borg", "Ales"], ["Ales", "Borg", None]),
-    "the only text": ("town", ["Ales", None, None], [None, None, None]),
-    "a real": ("share", [0.5, 0.25, 1.0], [0.5, 0.25, None]),
-    "a real that is whole": ("share", [0, 1, 1], [0, 1, 0.5]),
-    "a moment": ("seen", [dt.datetime(2001, 1, 1)] * 3, [dt.datetime(2001, 1, 1)] * 2 + [None]),
-    "a category": ("town", pd.Categorical(["Ales", "Borg", "Ales"]), pd.Categorical(["Ales", "Borg", None])),
-    "the only category": ("town", pd.Categorical(["Ales", None, None]), pd.Categorical([None, None, None])),
-    "a nullable number": ("hours", pd.array([1, 2, 3], "Int16"), pd.array([1, 2, None], "Int16")),
-}
-
-
-@pytest.mark.parametrize("name", NEIGHBOURS)
-def test_types_are_the_same_whether_a_cell_of_the_input_is_missing_or_not(release, name):
-    column, one, other = NEIGHBOURS[name]
-    frames = [PANDAS.head(3).assign(**{column: pd.Series(each)}) for each in (one, other)]
-
-    found = [replace(release, kind="pandas", layout=layout_of(frame, "pandas", SCHEMA)) for frame in frames]
-
-    assert found[0].layout == found[1].layout
-    first, second = (each.sample(20, seed=1) for each in found)
-    pd.testing.assert_frame_equal(first, second)
-
-
-def test_most_of_these_neighbours_have_other_types_themselves():
-    changed = {
-        name
-        for name, (_, one, other) in NEIGHBOURS.items()
-        if pd.Series(one).dtype != pd.Series(other).dtype
-    }  # fmt: skip
-
-    assert {"a number", "a short number", "true or false", "a number that is a text", "a real that is whole"} <= changed
-
-
-def test_types_are_the_same_for_every_number_of_rows_and_seed(release):
-    found = [types(release.sample(n, seed=seed, like=PANDAS)) for n in (0, 1, 2, 50) for seed in range(5)]
-
-    assert all(each == NUMPY for each in found)
-
-
-def test_types_are_the_same_whether_any_cell_of_the_input_is_missing_and_whether_any_row_is():
-    whole = pd.DataFrame(cells(every=0)).astype({"day": "datetime64[us]"})
-    release = lw.synthesize(whole, SCHEMA, epsilon=1000, mechanism="Independent", seed=1)
-
-    rows = release.sample(50)
-
-    assert not rows.isna().any(axis=None)
-    assert types(whole)["hours"] == "int64"
-    assert types(rows) == NUMPY
-
-
-def test_rows_for_conditions_come_in_the_layout_too(release):
-    given = release.sample(where=pd.DataFrame({"hours": pd.array([1, None], "Int64")}, index=[7, 9]), like=PANDAS)
-
-    assert types(given) == NUMPY
-    assert given["hours"].isna().tolist() == [False, True]
-    assert given.index.tolist() == [7, 9]
 
 
 # -- What is never taken from the input: values, other columns.

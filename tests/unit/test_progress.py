@@ -1,13 +1,22 @@
 """Progress of a release: public steps for whoever watches, a bar on a terminal, silence everywhere else."""
 
+import asyncio
 import io
+import signal
+import threading
+import traceback
+from functools import partial
 
 import polars as pl
 import pytest
 
 import lapwing as lw
+from helpers.linked_homes import SCHEMA as HOMES
+from helpers.linked_homes import tables
 from lapwing.cli.console import shown_progress
-from lapwing.runs.progress import watched
+from lapwing.kernel.budget.ledger import Ledger
+from lapwing.runs import watching
+from lapwing.runs.progress import told, watched
 
 NAMES = ["a", "b", "c", "d"]
 SCHEMA = {"fields": [{"name": name, "type": "boolean", "constraints": {"required": True}} for name in NAMES]}
@@ -90,14 +99,204 @@ def test_nothing_is_shown_when_quiet_or_where_no_terminal_is(monkeypatch, stream
     assert screen.getvalue() == ""
 
 
-def test_a_terminal_shows_how_many_replicates_are_done_and_nothing_else_does(monkeypatch, capsys):
+def test_a_terminal_shows_work_that_lasts_and_nothing_else_does(monkeypatch, capsys):
     release = lw.synthesize(DATA, SCHEMA, epsilon=5, mechanism="Independent")
     release.replicates(4, rows=10)
     said = capsys.readouterr()
-
     screen = terminal(monkeypatch)
     release.replicates(4, rows=10)
+    before = screen.getvalue()
 
-    assert (said.out, said.err) == ("", "")
-    assert "replicates" in screen.getvalue()
-    assert "100%" in screen.getvalue()
+    monkeypatch.setattr(watching, "_AFTER", 1e-6)
+    release.replicates(40, rows=10)
+    shown = screen.getvalue()
+    release.replicates(40, rows=10, progress=False)
+
+    assert (said.out, said.err, before) == ("", "", "")
+    for part in ("replicates", "100%", "of them made"):
+        assert part in shown, part
+    assert screen.getvalue() == shown
+
+
+def test_true_writes_lines_where_no_terminal_is(capsys):
+    lw.synthesize(DATA, SCHEMA, epsilon=5, mechanism=QUICK, seed=1, progress=True)
+    lines = capsys.readouterr().err.splitlines()
+
+    assert lines[0] == "lapwing: reading and counting, 0% of the budget spent"
+    assert lines[-1] == "lapwing: fitting, 100% of the budget spent"
+    assert any(line.startswith("lapwing: round 1, ") for line in lines)
+    assert len(lines) < 25
+
+
+def linked(**more):
+    return lw.synthesize_linked(*tables(60), HOMES, epsilon=1, delta=1e-6, **more)
+
+
+DRAFT = lw.Schema.load_draft({"fields": [{"name": "age", "type": "integer", "provenance": "dp"}]})
+AGES = pl.DataFrame({"age": [20, 60] * 50})
+CALLS = {
+    "synthesize": lambda tell, _: lw.synthesize(DATA, SCHEMA, epsilon=5, mechanism=QUICK, progress=tell),
+    "Synthesizer": lambda tell, _: lw.Synthesizer(SCHEMA, epsilon=5, mechanism=QUICK, progress=tell).fit(DATA),
+    "synthesize_linked": lambda tell, _: linked(progress=tell),
+    "evaluate": lambda tell, _: lw.evaluate(DATA, DATA[:500], SCHEMA, progress=tell),
+    "learn": lambda tell, _: lw.Schema.learn(AGES, DRAFT, epsilon=10, progress=tell),
+    "replicates": lambda tell, _: made().replicates(4, rows=10, progress=tell),
+    "write": lambda tell, place: made().write(place / "rows.parquet", 600_000, progress=tell),
+}
+
+
+def made():
+    return lw.synthesize(DATA, SCHEMA, epsilon=5, mechanism="Independent", seed=1)
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_function_is_told_of_the_steps_of_every_long_call(call, tmp_path):
+    steps = []
+
+    CALLS[call](steps.append, tmp_path)
+
+    shares = [step.share for step in steps]
+    assert len(set(shares)) > 1
+    assert shares == sorted(shares)
+    assert 0.9 < shares[-1] <= 1.0001
+    assert all(isinstance(step.step, str) and step.step for step in steps)
+
+
+def test_linked_tables_are_two_parts_of_one_whole():
+    steps = []
+    linked(progress=steps.append, parent_share=0.25)
+
+    of_parents = [step.share for step in steps if step.step.startswith("parents: ")]
+    assert max(of_parents) == pytest.approx(0.25, abs=1e-3)
+    of_children = [step.share for step in steps if step.step.startswith("children: ")]
+    assert min(of_children) == pytest.approx(0.25, abs=1e-3)
+
+
+class Enough(Exception):
+    pass
+
+
+def stop(step):
+    if step.share > 0.3:
+        raise Enough("person 17 is 41 years old")
+
+
+def interrupt(step):
+    if step.share > 0.3:
+        signal.raise_signal(signal.SIGINT)
+
+
+ENDS = {"a function that raises": (stop, lw.LapwingError), "Ctrl-C": (interrupt, KeyboardInterrupt)}
+
+
+@pytest.mark.parametrize(("end", "kind"), ENDS.values(), ids=ENDS)
+def test_what_was_ended_says_how_it_goes_on_and_is_finished_for_nothing(end, kind, tmp_path):
+    path, ledger = tmp_path / "t.jsonl", tmp_path / "l.db"
+    limits = {"unit": "pure", "limit": 9, "relation": "add-remove", "privacy_unit": "row"}
+    Ledger.create_or_open(ledger).init("d", **limits)
+
+    with pytest.raises(kind) as caught:
+        lw.synthesize(
+            DATA, SCHEMA, epsilon=5, mechanism=QUICK, seed=1, transcript=path, ledger=ledger, dataset="d", progress=end
+        )
+    release = lw.resume(path, DATA)
+
+    said = str(caught.value)
+    assert said.endswith(f"; the answers are kept: lw.resume({str(path)!r}, data) finishes free of charge")
+    assert "is 41" not in "".join(traceback.format_exception(caught.value))
+    assert (caught.value.code, caught.value.__context__) == ("LW905", None)
+    assert release.certificate.total.amount <= 5
+    assert Ledger.open(ledger).balance("d").spent == 5
+
+
+@pytest.mark.parametrize(("end", "kind"), ENDS.values(), ids=ENDS)
+def test_without_a_record_nothing_was_told_and_so_nothing_spent(end, kind):
+    with pytest.raises(kind, match="; nothing was spent") as caught:
+        lw.synthesize(DATA, SCHEMA, epsilon=5, mechanism=QUICK, seed=1, progress=end)
+
+    assert caught.value.code == "LW904"
+
+
+def test_a_bar_is_closed_when_work_is_interrupted(monkeypatch):
+    screen = terminal(monkeypatch)
+
+    with pytest.raises(KeyboardInterrupt), watching.shown(True, first="work", of="done"), watched(interrupt):
+        told("work", 0.5)
+
+    assert "work" in screen.getvalue()
+    assert not watching._TAKEN.locked()
+
+
+def test_what_is_no_way_to_show_progress_is_refused():
+    with pytest.raises(lw.ParameterError, match="progress must be True, False, None or a function, got a str"):
+        lw.synthesize(DATA, SCHEMA, epsilon=5, progress="bar")
+
+
+def test_two_releases_at_once_each_tell_their_own_function():
+    first, second = [], []
+
+    async def both():
+        release = partial(lw.synthesize, DATA, SCHEMA, epsilon=5, seed=1)
+        await asyncio.gather(
+            asyncio.to_thread(release, mechanism=QUICK, progress=first.append),
+            asyncio.to_thread(release, mechanism="Independent", progress=second.append),
+        )
+
+    asyncio.run(both())
+
+    assert "round 1" in {step.step for step in first}
+    assert second
+    assert "round 1" not in {step.step for step in second}
+    for steps in (first, second):
+        assert [step.share for step in steps] == sorted(step.share for step in steps)
+
+
+def test_of_two_bars_at_once_one_is_shown(monkeypatch):
+    screen = terminal(monkeypatch)
+
+    with watching.shown(True, first="first", of="done"):
+        thread = threading.Thread(target=lambda: one_step("second"))
+        thread.start()
+        thread.join()
+        told("first", 0.5)
+
+    assert "first" in screen.getvalue()
+    assert "second" not in screen.getvalue()
+
+
+def one_step(what):
+    with watching.shown(True, first=what, of="done"):
+        told(what, 0.5)
+
+
+NOTEBOOK = """
+import time
+from lapwing.runs import watching
+from lapwing.runs.progress import told
+watching._AFTER = 0.05
+for each in ("short", "long"):
+    with watching.following(None, first=each, of="done"):
+        for share in (0.1, 0.5):
+            told(each, share)
+            time.sleep(0.2 * (each == "long"))
+"""
+
+
+def test_a_notebook_shows_one_line_of_work_that_lasts():
+    nbformat = pytest.importorskip("nbformat", reason="needs a notebook's kernel")
+    nbclient = pytest.importorskip("nbclient", reason="needs a notebook's kernel")
+    pytest.importorskip("ipykernel", reason="needs a notebook's kernel")
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(NOTEBOOK)])
+    shown = []
+
+    class Client(nbclient.NotebookClient):
+        def process_message(self, message, *more):
+            if message["msg_type"].endswith("display_data"):
+                shown.append(message["content"]["data"].get("text/plain"))
+            return super().process_message(message, *more)
+
+    Client(book, kernel_name="python3").execute()
+
+    assert [text.partition(",")[0] for text in shown] == ["", "long", "long", ""]
+    assert "50% done" in shown[2]
+    assert [output.data for output in book.cells[0].outputs] == [{"text/plain": ""}]

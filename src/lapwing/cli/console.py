@@ -7,12 +7,8 @@ import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import typer
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
 
 from lapwing.kernel.room.begun import Begun, followed_runs
 
@@ -64,20 +60,6 @@ def busy(what: str, *, quiet: bool) -> Iterator[None]:
         yield
 
 
-@contextlib.contextmanager
-def counting(total: int, *, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """Show on a terminal how many of ``total`` rows are written; what is yielded is told of them, by any thread."""
-    if quiet or not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console  # noqa: PLC0415
-    from rich.progress import Progress  # noqa: PLC0415
-
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("writing rows", total=total)
-        yield lambda rows: progress.advance(task, rows)
-
-
 # -- How far a long command is, on a terminal: its step, the share that is done, elapsed and expected time.
 
 
@@ -85,40 +67,11 @@ def counting(total: int, *, quiet: bool) -> Iterator[Callable[[int], None]]:
 def shown_progress(
     *, quiet: bool, first: str = "reading and counting", of: str = "of the budget spent"
 ) -> Iterator[None]:
-    """Show on a terminal how far the work that is done inside is; elsewhere, or when quiet, show nothing.
+    """Show on a terminal how far the work that is done inside is; elsewhere, or when quiet, show nothing."""
+    from lapwing.runs.watching import shown  # noqa: PLC0415
 
-    The remaining time is extrapolated from that part and the clock.
-    """
-    if quiet or not sys.stderr.isatty():
+    with shown(not quiet and sys.stderr.isatty(), first=first, of=of):
         yield
-        return
-    from rich.console import Console  # noqa: PLC0415
-
-    from lapwing.runs.progress import Progress as Step  # noqa: PLC0415
-    from lapwing.runs.progress import watched  # noqa: PLC0415
-
-    with progress_bar("{task.percentage:>3.0f}% " + of, console=Console(stderr=True)) as shown:
-        task = shown.add_task(first, total=1.0)
-
-        def show(step: Step) -> None:
-            # A task that is complete stops its clock, and the last fit is still to come.
-            shown.update(task, description=step.step, completed=min(step.share, _ALMOST))
-
-        with watched(show):
-            yield
-
-
-def progress_bar(share: str, **settings: Any) -> "Progress":  # noqa: ANN401 - those of rich
-    """Return a bar that says what is done, how much, since when and for how long still."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn  # noqa: PLC0415
-
-    words = (TextColumn(text) for text in ("{task.description}", share, "elapsed, about", "left"))
-    what, done, elapsed, left = words
-    columns = (what, BarColumn(), done, TimeElapsedColumn(), elapsed, TimeRemainingColumn(), left)
-    return Progress(*columns, transient=True, **settings)
-
-
-_ALMOST = 0.999
 
 
 INTERRUPT_STATUS = 130

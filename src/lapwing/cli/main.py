@@ -38,7 +38,7 @@ from lapwing.cli.console import (
 )
 from lapwing.cli.examples import examples
 from lapwing.cli.options import option
-from lapwing.errors import LapwingError, LapwingWarning
+from lapwing.errors import CertificateWarning, LapwingError, LapwingWarning
 from lapwing.kernel.room.begun import followed_runs
 from lapwing.schema.scalars import visible
 from lapwing.version import VERSION, code_fingerprint
@@ -154,6 +154,7 @@ def execute(arguments: Sequence[str]) -> int:
         # Warnings of other libraries may quote cells.
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", LapwingWarning)
+        warnings.simplefilter("ignore", CertificateWarning)  # they stand in the summary
         warnings.showwarning = _show_warning
         with followed_runs() as begun:
             try:

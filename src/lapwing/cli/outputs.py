@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from lapwing.cli.console import Say, counting, interruptible, repeated_line, shown_progress
+from lapwing.cli.console import Say, interruptible, repeated_line, shown_progress
 from lapwing.cli.tables import words_of
 from lapwing.errors import DataError, LapwingError, ParameterError, UnwritableError
 from lapwing.rows.out.outputs import has_row_name, is_folder_name, rows_format, whole_files
@@ -177,20 +177,20 @@ def write_rows(
         writers.write_rows(frames, place, rows_format(target), metadata=metadata)
 
 
-def write_release_rows(rows: "RowsOut", total: int, target: Path, place: Path | None, *, quiet: bool) -> None:
+def write_release_rows(rows: "RowsOut", target: Path, place: Path | None, *, quiet: bool) -> None:
     """Write rows of a release out to the place that is kept for the target, and show how far it is.
 
     place: None for standard output, which gets them as CSV.
     """
-    from lapwing.release.rows_out import write_to  # noqa: PLC0415
+    from lapwing.release.rows_out import WRITING, write_to  # noqa: PLC0415
 
     if place is None:
         for number, frame in enumerate(rows.frames()):
             sys.stdout.buffer.write(frame.write_csv(include_header=not number).encode())
         sys.stdout.buffer.flush()
         return
-    with _named(target), counting(total, quiet=quiet) as written:
-        write_to(rows, place, target, written=written)
+    with _named(target), shown_progress(quiet=quiet, **WRITING):
+        write_to(rows, place, target)
 
 
 def produce(
@@ -261,7 +261,7 @@ def _write(
             release.save(place[targets.model])
     total = release.model.rows if rows is None else rows
     drawn = release.certificate.seed if seed is None else seed  # the certificate names the seed of the rows beside it
-    write_release_rows(release.rows(rows, seed=drawn), total, targets.rows, place.get(targets.rows), quiet=quiet)
+    write_release_rows(release.rows(rows, seed=drawn), targets.rows, place.get(targets.rows), quiet=quiet)
     certificate = replace(
         release.certificate, written_rows=total, seed=drawn, issued=_issued(release, targets, place, total)
     )

@@ -40,7 +40,8 @@ from lapwing.schema.fields import Field, FieldType
 from lapwing.schema.linked import LinkedSchema
 from lapwing.schema.reading import PLAIN_FILE, Dialect
 from lapwing.schema.scalars import quote
-from lapwing.schema.schemas import PrivacyUnit, Schema
+from lapwing.schema.schemas import Schema
+from lapwing.schema.unit import PrivacyUnit
 from lapwing.schema.values import any_value
 
 _CHUNK_ROWS = 2**18
@@ -135,6 +136,28 @@ def _field_type(name: str, dtype: nw.dtypes.DType) -> FieldType:
     raise DataError(
         f"column {quote(name)} is of type {dtype}, which no field can hold; convert or drop it first", code="LW107"
     )
+
+
+def draft_of_types(frame: object) -> Schema:
+    """Return a draft of a frame's names and types, of which no cell is looked at."""
+    what = "the frame's columns cannot be read"
+    empty = guarded(what, lambda: _without_rows(frame))
+    # Of other libraries an ordered list is one of texts that occur, and not a declared one.
+    is_declared = empty.implementation.is_polars()
+    fields = []
+    for name, dtype in guarded(what, empty.collect_schema).items():
+        listed = tuple(dtype.categories) if is_declared and isinstance(dtype, nw.Enum) else None
+        missing = () if listed is not None and "" in listed else ("",)
+        fields.append(Field(name=name, type=_field_type(name, dtype), categories=listed, missing_values=missing))
+    if not fields:
+        raise DataError("the table has no column; give a table with at least one", code="LW110")
+    return Schema(fields=tuple(fields), is_draft=any(field.blank for field in fields))
+
+
+def _without_rows(frame: Any) -> Any:  # noqa: ANN401 - any frame that narwhals knows
+    """Return a frame without its rows, as narwhals has it, which would look at objects to tell what they are."""
+    empty_table = getattr(getattr(frame, "schema", None), "empty_table", None)
+    return nw.from_native(at_hand(frame) if empty_table is None else empty_table()).head(0)
 
 
 _COUNTS = ("cells", "missing", "clamped", "special", "misfit", "folded", "unlisted")

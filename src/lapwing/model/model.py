@@ -8,12 +8,12 @@ marginals, conditions) are functions in the package `sampling`.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from types import MappingProxyType
 
 import numpy as np
 
 from lapwing.errors import ParameterError
 from lapwing.maths.arrays import floats, read_only
+from lapwing.model.frozen import Frozen
 from lapwing.model.laws import Laws
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.grouping import Grouping
@@ -130,7 +130,7 @@ class LogLinear:
         if any(laws.count != 1 for laws in self.base.values()):
             raise _refused("each base law of a log-linear part must be a table of one law")
         object.__setattr__(self, "thetas", thetas)
-        object.__setattr__(self, "base", MappingProxyType(dict(self.base)))
+        object.__setattr__(self, "base", Frozen(self.base))
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -170,9 +170,12 @@ class ReleasedModel:
     laws: Mapping[str, ColumnLaw]
     log_linear: LogLinear | None = None
 
+    def __repr__(self) -> str:
+        return f"ReleasedModel({len(self.laws)} columns, {self.atoms} atoms, {self.rows} rows)"
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", floats("the weights of atoms", self.weights))
-        object.__setattr__(self, "laws", MappingProxyType(dict(self.laws)))
+        object.__setattr__(self, "laws", Frozen(self.laws))
         if self.weights.size == 0 or not ((self.weights >= 0) & (self.weights <= _MAX_WEIGHT)).all():
             raise _refused("the weights of atoms must lie from 0 to 1e100; scale them")
         if self.weights.max() < 1 / _MAX_WEIGHT:

@@ -18,7 +18,7 @@ from lapwing.model.intervals import cell_intervals
 from lapwing.model.sampling.marginals import marginal
 from lapwing.model.statistics.expressions import Stat, compiled
 from lapwing.release.queries import Groups, listed_columns, query_groupings
-from lapwing.schema.conditions import wanted_runs
+from lapwing.schema.conditions import where_runs
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.grouping import Grouping, cut, identity
 from lapwing.schema.schemas import Schema
@@ -67,7 +67,7 @@ def _of_mapping(where: Mapping[str, object], schema: Schema) -> AskedCells:
             f"where must name one or more modelled columns, got {unknown or 'none'}; choose from {', '.join(modelled)}",
             code="LW330",
         )
-    runs = {name: wanted_runs(modelled[name], value) for name, value in where.items()}
+    runs = {name: where_runs(modelled[name], value) for name, value in where.items()}
     groupings = tuple(_at_edges(modelled[name].domain, each.ravel()) for name, each in runs.items())
     _check_cells(groupings)
     asked = np.ones((), dtype=np.bool_)

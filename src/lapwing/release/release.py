@@ -1,14 +1,15 @@
 """The release: what leaves, and everything one can do with it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 from lapwing.kernel.budget.budget import Number
 from lapwing.kernel.questions.questions import Answer
 from lapwing.model.accuracy import Accuracy, CountAccuracy, TableAccuracy
 from lapwing.model.certificate.certificate import Certificate
+from lapwing.model.certificate.cost_lines import asked_text
 from lapwing.model.files import SavedRelease, save_release
 from lapwing.model.model import ReleasedModel
 from lapwing.release.accuracy import chosen_accuracy
@@ -32,6 +33,7 @@ from lapwing.rows.layouts import Layout, Like, layout_like
 from lapwing.rows.out.outputs import write_whole
 from lapwing.rows.out.writers import to_frame_kind
 from lapwing.rows.readers import Kind
+from lapwing.runs.watching import ProgressLike
 from lapwing.schema.scalars import path_text
 from lapwing.schema.schemas import Schema
 
@@ -69,10 +71,14 @@ class Release:
     seed: int | None = None
     layout: Layout | None = None
 
+    plot: ClassVar[Callable[..., Any]]
+    """Draw columns as a chart of altair; attached by the front door."""
+
     def __repr__(self) -> str:
         paid = self.certificate
         graded = "" if paid.verdict is None else f"; {paid.verdict.short}"
-        return f"Release({paid.mechanism}, {paid.total}, {paid.released_rows} rows{graded})"
+        asked = asked_text(paid.total, paid.requested_epsilon, paid.requested_delta)
+        return f"Release({paid.mechanism}, {asked}, {paid.released_rows} rows{graded})"
 
     @property
     def answers(self) -> "pl.DataFrame":
@@ -109,8 +115,7 @@ class Release:
             pandas for a pandas table, PyArrow for PyArrow and DuckDB, Polars for Polars and paths; for Dask and Spark a
             lazy frame that the workers draw. Types are as the input declares them, or wider where the schema needs it;
             categories are the schema's. pandas changes NumPy's types where cells are missing, so the schema chooses
-            them: int64 where it is ``required``, float64 with NaN elsewhere; bool or object; pandas' own text. All
-            other types of the input count as public.
+            these: int64 where it is required, else float64 with NaN; bool or object. Others count as public.
 
         Raises
         ------
@@ -136,6 +141,7 @@ class Release:
         where: Where = None,
         *,
         rows_per_file: int = ROWS_PER_FILE,
+        progress: ProgressLike = None,
     ) -> None:
         """Draw rows as `sample` does and write them, however many, in the memory of a few chunks.
 
@@ -148,6 +154,8 @@ class Release:
             As for `sample`.
         rows_per_file : int, at least 2**18, default 2**22
             Most rows of a file of a folder.
+        progress : bool or callable, optional
+            As for `lapwing.synthesize`; a callable may be called by another thread.
 
         Raises
         ------
@@ -156,7 +164,7 @@ class Release:
         DataError
             If it cannot be written.
         """
-        write_release(self.rows(n, seed=seed, where=where), path, rows_per_file=rows_per_file)
+        write_release(self.rows(n, seed=seed, where=where), path, rows_per_file, progress)
 
     def support(self, where: Where) -> Any:  # noqa: ANN401
         """Return how well the model knows the rows that `sample` draws under a condition.
@@ -169,8 +177,7 @@ class Release:
         Returns
         -------
         Support or frame
-            ``effective_atoms``, ``share`` (of the model's rows that match) and ``drawn`` (how rows are drawn); for a
-            frame or list of conditions a frame with these columns and a line for each.
+            ``effective_atoms``, ``share`` of the model's rows that match, ``drawn``: how; of several, a frame of these.
 
         Raises
         ------
@@ -181,12 +188,7 @@ class Release:
         return found if isinstance(found, Support) else with_index_of(where, to_frame_kind(found, self.kind))
 
     def query(
-        self,
-        columns: str | Sequence[str],
-        groups: Groups = 20,
-        confidence: Number = 0.95,
-        *,
-        weighted: bool = False,
+        self, columns: str | Sequence[str], groups: Groups = 20, confidence: Number = 0.95, *, weighted: bool = False
     ) -> Any:  # noqa: ANN401
         """Return the expected contingency table of some columns, with intervals for the true counts.
 
@@ -201,8 +203,7 @@ class Release:
         confidence : number above 0 and below 1, default 0.95
             Of each interval.
         weighted : bool, default False
-            Weighted totals instead of counts, by the survey weight that the schema names: ``total`` instead of
-            ``count``. Intervals then need a noisy answer that counted the columns and the weight together.
+            Totals of the schema's survey weight, ``total`` instead of ``count``; intervals need one answer with both.
 
         Returns
         -------
@@ -223,8 +224,7 @@ class Release:
         Notes
         -----
         Each interval is exact for one cell chosen beforehand, and free of the model: ``count`` may lie outside. It is
-        made from the earliest answer that covers the cell, so that it holds for mechanisms that choose later questions
-        by earlier answers. Rows beyond ``maxRows`` per unit are not counted.
+        of the earliest answer that covers the cell: later ones may depend on it. Rows beyond ``maxRows`` do not count.
         """
         settings: Any = {"groups": groups, "confidence": confidence, "weighted": weighted}
         public = self.certificate.public_rows
@@ -305,7 +305,9 @@ class Release:
         settings: Any = {"columns": columns, "confidence": confidence, "where": where, "groups": groups}
         return chosen_accuracy(self.model, self.schema, self.certificate, self.noisy, **settings)
 
-    def replicates(self, m: int, rows: int | None = None, seed: int | None = None) -> Replicates:
+    def replicates(
+        self, m: int, rows: int | None = None, seed: int | None = None, *, progress: ProgressLike = None
+    ) -> Replicates:
         """Simulate the release again and again, to learn what estimates from it are off by.
 
         Parameters
@@ -316,6 +318,8 @@ class Release:
             Rows drawn from each; by default the released number.
         seed : int, optional
             Of the public generator; a fresh one by default. The noise has no seed.
+        progress : bool or callable, optional
+            As for `lapwing.synthesize`.
 
         Returns
         -------
@@ -330,19 +334,16 @@ class Release:
 
         Notes
         -----
-        A parametric bootstrap: each time a sample of as many rows as the model stands for is drawn from the released
-        model, row by row, and released by the same mechanism with the same settings, budget and terms. Costs no budget:
-        everything starts from released numbers. With a privacy unit each simulated row is a unit of its own: that rows
-        of one unit are alike is not simulated. What the model cannot express (such as what is finer than its cells) is
-        no part of the error. Takes about as long as m releases of the table.
+        A parametric bootstrap: each time as many rows as the model stands for are drawn from it, and released by the
+        same mechanism with the same settings, budget and terms. Costs no budget. Each simulated row is a unit of its
+        own. What the model cannot express is no part of the error. Takes about as long as m releases of the table.
         """
-        layout = self.layout or Layout(self.kind)
-        return make_replicates(
-            self.model, self.schema, self.certificate, replicates=m, rows=rows, seed=seed, layout=layout
-        )
+        settings: Any = {"replicates": m, "rows": rows, "seed": seed, "progress": progress}
+        settings["layout"] = self.layout or Layout(self.kind)
+        return make_replicates(self.model, self.schema, self.certificate, **settings)
 
     def save(self, path: str | Path) -> None:
-        """Write schema, model, certificate and answers to one ``.lapwing`` file; it holds released numbers only."""
+        """Write all of it to one ``.lapwing`` file of released numbers. A pickle works too, and runs code when read."""
         save_release(SavedRelease(self.schema, self.model, self.certificate, self.noisy), Path(path_text("path", path)))
 
     def to_html(self, path: str | Path) -> None:
@@ -387,14 +388,13 @@ class Release:
         Raises
         ------
         ParameterError
-            If the certificate is of another release, a file lies outside the folder of ``path``, or a setting is
-            none.
+            If the certificate is of another release, a file outside the folder of ``path``, or a setting none.
         DataError
             If a file cannot be read or written.
 
         Notes
         -----
-        Costs no budget. The types, bounds and categories are the schema's. The statement is the certificate's without
-        its cost lines, with epsilon and delta as plain numbers that are never below the exact ones.
+        Costs no budget. The statement is the certificate's without its cost lines; epsilon and delta are plain numbers,
+        never below the exact ones.
         """
         write_croissant(self.schema, self.certificate, path, rows=rows, certificate_file=certificate, about=about)

@@ -25,8 +25,9 @@ from lapwing.rows.out.typed import to_layout
 from lapwing.rows.source import code_table
 from lapwing.runs.finishing import finished_model
 from lapwing.runs.generators import checked_seed, fresh_seed, generator
-from lapwing.runs.progress import counted_on_terminal
+from lapwing.runs.progress import told as tell
 from lapwing.runs.settings import Settings
+from lapwing.runs.watching import ProgressLike, shown
 from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
 
@@ -242,6 +243,7 @@ def make_replicates(
     rows: int | None,
     seed: int | None,
     layout: Layout,
+    progress: ProgressLike = None,
 ) -> Replicates:
     """Simulate a release again and again; see `Release.replicates`."""
     if (
@@ -263,10 +265,12 @@ def make_replicates(
     own = checked_seed(seed)
     settings = rebuilt(certificate, schema, fresh_seed() if own is None else own)
     at_model, simulated = [], []
-    for rng in counted_on_terminal(generator(settings.seed, "replicates").spawn(replicates), "replicates"):
-        at_model.append(_rows(model, schema, count, rng))
-        frame = decode(population_codes(model, schema, sampled, rng), schema)
-        simulated.append(_rows(_refitted(frame, settings, rng), schema, count, rng))
+    with shown(progress, first="replicates", of="of them made"):
+        for done, rng in enumerate(generator(settings.seed, "replicates").spawn(replicates), 1):
+            at_model.append(_rows(model, schema, count, rng))
+            frame = decode(population_codes(model, schema, sampled, rng), schema)
+            simulated.append(_rows(_refitted(frame, settings, rng), schema, count, rng))
+            tell("replicates", done / replicates)
     return Replicates(
         schema=schema, at_model=tuple(at_model), simulated=tuple(simulated), seed=settings.seed, layout=layout
     )

@@ -1,6 +1,5 @@
 """Rows of a release on their way out: how they are prepared, and how they are written to a file or a folder."""
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 import numpy as np
 
-from lapwing.errors import LapwingWarning, ParameterError
+from lapwing.errors import LapwingWarning, ParameterError, warn
 from lapwing.model.model import ReleasedModel
 from lapwing.model.rows import CHUNK, RowChunks, row_chunks, sample_codes
 from lapwing.model.sampling.atom_matches import chosen_atoms
@@ -17,6 +16,8 @@ from lapwing.model.sampling.given_rows import refused_rows, rows_given
 from lapwing.rows.out.outputs import is_folder_name, rows_format, whole_files
 from lapwing.rows.threads import in_order, workers
 from lapwing.runs.generators import checked_seed, fresh_seed, generator
+from lapwing.runs.progress import counted
+from lapwing.runs.watching import ProgressLike, shown
 from lapwing.schema.scalars import path_text, told
 from lapwing.schema.schemas import Schema
 
@@ -181,13 +182,16 @@ def _warn(effective: np.ndarray) -> None:
         )
     else:
         return
-    warnings.warn(text, LapwingWarning, stacklevel=4)
+    warn(LapwingWarning(text, code="LW322"))
 
 
 # -- Rows on their way out.
 
 
 Written = Callable[[int], None]
+
+WRITING: Final = {"first": "writing rows", "of": "of the rows written"}
+"""What is shown while rows are written."""
 
 ROWS_PER_FILE: Final = 2**22
 """Of a folder, where nothing else is asked for."""
@@ -201,8 +205,12 @@ class RowsOut:
     table of conditions.
     """
 
+    total: int
     chunks: RowChunks | None
     one_by_one: "Callable[[], Iterator[pl.DataFrame]]"
+
+    def __repr__(self) -> str:
+        return "RowsOut(none is drawn yet; see frames)"
 
     def frames(self, threads: int = 1) -> "Iterator[pl.DataFrame]":
         """Draw the rows as frames, in order; at least one, empty where there is no row."""
@@ -229,7 +237,7 @@ def rows_out(
             text = f"the number of rows must be a whole number of at least 0, got {told(n)}"
             raise ParameterError(text, code="LW325")
         chunks = row_chunks(given.model, schema, count, rng, is_matched=given.is_matched)
-        return RowsOut(chunks, chunks.frames)
+        return RowsOut(count, chunks, chunks.frames)
     conditions = _read(where, schema)
     rows = _count_of(conditions)
     if n is not None and n != rows:
@@ -237,7 +245,7 @@ def rows_out(
             f"where has {rows} condition rows and gives a row for each, but n is {n!r}; leave n out", code="LW325"
         )
     frames = _given_frames(model, schema, conditions, rng)
-    return RowsOut(None, lambda: frames)
+    return RowsOut(rows, None, lambda: frames)
 
 
 def rows_frame(rows: RowsOut, schema: Schema, layout: "Layout") -> Any:  # noqa: ANN401 - a frame of any kind
@@ -260,15 +268,14 @@ def rows_frame(rows: RowsOut, schema: Schema, layout: "Layout") -> Any:  # noqa:
     return to_layout(pl.concat(rows.frames(workers())), layout, schema)
 
 
-def write_to(rows: RowsOut, place: Path, name: Path, *, rows_per_file: int = ROWS_PER_FILE, written: Written) -> None:
-    """Write rows to a place that is kept for them.
+def write_to(rows: RowsOut, place: Path, name: Path, *, rows_per_file: int = ROWS_PER_FILE) -> None:
+    """Write rows to a place that is kept for them, and tell whoever watches how many are written.
 
-    name: what it will be called: a file that ends in ``.parquet`` or ``.csv``, or a folder; written: is told the number
-    of rows of each frame, by any thread.
+    name: what it will be called: a file that ends in ``.parquet`` or ``.csv``, or a folder.
     """
     from lapwing.rows.out import writers  # noqa: PLC0415 - polars takes a quarter of a second to import
 
-    threads = workers()
+    threads, written = workers(), counted(rows.total, WRITING["first"])
     if not place.is_dir():
         writers.write_rows(_told(rows.frames(threads), written), place, rows_format(name))
         return
@@ -287,15 +294,15 @@ def write_to(rows: RowsOut, place: Path, name: Path, *, rows_per_file: int = ROW
     writers.write_parts(frame, chunks.count, place, frames_per_file=frames_per_file, threads=threads)
 
 
-def write_release(rows: RowsOut, path: str | Path, *, rows_per_file: int) -> None:
+def write_release(rows: RowsOut, path: str | Path, rows_per_file: int, progress: ProgressLike) -> None:
     """Write rows to a file or folder, whole or not at all; see `Release.write`."""
     text = path_text("path", path)
     target, is_folder = Path(text), is_folder_name(text)
     if not is_folder:
         rows_format(target)
     _frames_per_file(rows_per_file)
-    with whole_files([target], folders=[target] if is_folder else []) as (place,):
-        write_to(rows, place, target, rows_per_file=rows_per_file, written=lambda _: None)
+    with shown(progress, **WRITING), whole_files([target], folders=[target] if is_folder else []) as (place,):
+        write_to(rows, place, target, rows_per_file=rows_per_file)
 
 
 def _frames_per_file(rows_per_file: int) -> int:

@@ -20,7 +20,7 @@ from typing import Final, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 
-from lapwing.errors import DataError, LapwingError, ParameterError
+from lapwing.errors import CallInterrupted, DataError, LapwingError, LapwingWarning, ParameterError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -43,8 +43,7 @@ def guarded(what: str, work: Callable[[], T]) -> T:
     del work
     if not isinstance(outcome, _Failure):
         return outcome
-    own = outcome.own
-    _raise(DataError(f"{what} ({outcome.words})", code="LW103") if own is None else own)
+    _raise(outcome.own or DataError(f"{what} ({outcome.words})", code="LW103"))
 
 
 def native_silence() -> contextlib.AbstractContextManager[None]:
@@ -98,7 +97,11 @@ class _Shared:
 def _without_warnings() -> contextlib.ExitStack:
     undone = contextlib.ExitStack()
     undone.enter_context(warnings.catch_warnings())
+    before = [*warnings.filters, ("default", None, Warning, None, 0)]
     warnings.simplefilter("ignore")
+    # Ours hold no value, and may be another thread's: for them alone the caller's filters stay.
+    ours = [(*each[:2], LapwingWarning, *each[3:]) for each in before if issubclass(LapwingWarning, each[2])]
+    warnings.filters[:0] = ours  # type: ignore[index]
     return undone
 
 
@@ -161,22 +164,20 @@ def private_boundary(function: Callable[P, T]) -> Callable[P, T]:
     ``SystemExit``, as in `guarded`. A missing or unknown argument is a `ParameterError` before the call begins.
     """
     signature = inspect.signature(function)
+    name = function.__qualname__.rpartition("<locals>.")[2].removesuffix(".__init__")
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
         mistake = _mistake(signature, args, kwargs)
         if mistake:
             del args, kwargs
-            _raise(ParameterError(f"{function.__name__}(): {mistake}", code="LW308"))
+            _raise(ParameterError(f"{name}(): {mistake}", code="LW308"))
         outcome = _attempt(functools.partial(function, *args, **kwargs))
         del args, kwargs
         if not isinstance(outcome, _Failure):
             return outcome
-        own = outcome.own
-        if own is None:
-            said = f"unexpected {outcome.type_name} at {outcome.place}; please report it"
-            own = LapwingError(said, code="LW901")
-        _raise(own)
+        said = f"unexpected {outcome.type_name} at {outcome.place}; please report it"
+        _raise(outcome.own or LapwingError(said, code="LW901"))
 
     return call
 
@@ -206,7 +207,7 @@ def _attempt(work: Callable[[], T]) -> "T | _Failure":
 
 def _own(error: BaseException) -> BaseException | None:
     """Return what goes on as it is: our own errors, and the ends that others ask for, whose own could carry cells."""
-    if isinstance(error, LapwingError):
+    if isinstance(error, LapwingError | CallInterrupted):
         return error
     if isinstance(error, KeyboardInterrupt):
         return KeyboardInterrupt()
@@ -241,7 +242,7 @@ def _mistake(signature: inspect.Signature, args: tuple[object, ...], kwargs: dic
     else:
         return None
     by_name = [name for name, each in signature.parameters.items() if each.kind is inspect.Parameter.KEYWORD_ONLY]
-    placed = [name for name in signature.parameters if name not in by_name]
+    placed = [name for name in signature.parameters if name not in (*by_name, "self")]
     listed = f" and, by name, {', '.join(by_name)}" if by_name else ""
     return f"{said}; it takes {', '.join(placed)}{listed}"
 

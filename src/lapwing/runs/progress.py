@@ -1,12 +1,11 @@
 """How far a running release is: public, because kinds and costs of the answers are."""
 
 import contextlib
-import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeVar
 
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.select_worst.question import Selected
@@ -64,18 +63,34 @@ def told(step: str, share: float) -> None:
         watch(Progress(step=step, share=share))
 
 
-_Step = TypeVar("_Step")
+@contextlib.contextmanager
+def part_told(what: str, before: float, share: float) -> Iterator[None]:
+    """Tell whoever watches of the steps inside as of a part of the whole, which begins once ``before`` is done."""
+    watch = _WATCH.get()
+
+    def tell(step: Progress) -> None:
+        if watch is not None:
+            watch(Progress(step=f"{what}: {step.step}", share=before + share * step.share))
+
+    token = _WATCH.set(tell)
+    try:
+        yield
+    finally:
+        _WATCH.reset(token)
 
 
-def counted_on_terminal(steps: Sequence[_Step], what: str) -> Iterator[_Step]:
-    """Pass steps on, and show on a terminal how many are done."""
-    if not sys.stderr.isatty():
-        yield from steps
-        return
-    from rich.console import Console  # noqa: PLC0415
-    from rich.progress import track  # noqa: PLC0415
+def counted(total: int, step: str) -> Callable[[int], None]:
+    """Return what tells whoever watches now that more of ``total`` is done; it is called by any thread."""
+    watch, lock, done = _WATCH.get(), threading.Lock(), 0
 
-    yield from track(steps, description=what, console=Console(stderr=True), transient=True)
+    def add(more: int) -> None:
+        nonlocal done
+        with lock:
+            done += more
+            if watch is not None:
+                watch(Progress(step=step, share=done / max(total, 1)))
+
+    return add
 
 
 class ReleaseProgress:

@@ -1,7 +1,7 @@
 """What a condition on one column asks for, as runs of codes. Public values only; no row comes here."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from fractions import Fraction
@@ -33,23 +33,28 @@ _FORMS = {
 _NAMES_OF_MISSING = ("NAType", "NaTType")  # of pandas, which this package does not need
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Between:
     """Ask for a range of an ordered column, both ends included; special values and missing are not in it.
 
     Parameters
     ----------
     low, high : number, date or its ISO text, or category
-        The ends, ``low`` at most ``high``.
+        The ends, ``low`` at most ``high``; one of them may be None, for the end of the column's domain. Of a column of
+        whole numbers 18 to 64 are ``between(18, 64)``, and all from 65 on ``between(65, None)``.
 
     Examples
     --------
-    >>> Between(30, 40).high
-    40
+    >>> Between(18, 65), Between(18, None), Between(None, "2020-01-31")
+    (18 <= value <= 65, 18 <= value, value <= '2020-01-31')
     """
 
     low: object
     high: object
+
+    def __repr__(self) -> str:
+        low = "" if self.low is None else f"{self.low!r} <= "
+        return f"{low}value" + ("" if self.high is None else f" <= {self.high!r}")
 
 
 def _refusal(field: Field, said: str) -> ParameterError:
@@ -84,16 +89,22 @@ def wanted_reader(field: Field, asker: str = "where") -> Callable[[object], np.n
             return merged_runs(_run(codes, domain, item) for item in items)
         except ParameterError as error:
             message, code = str(error).removeprefix("where"), error.code
-        raise ParameterError(asker + message + range_hint(field, wanted), code=code)
+        raise ParameterError(asker + message, code=code)
 
     return runs
 
 
-def range_hint(field: Field, wanted: object) -> str:
-    """Return how to ask for a range, where a pair of numbers may have been meant as one; else nothing."""
-    if not (isinstance(wanted, tuple) and len(wanted) == 2 and all(map(is_finite_number, wanted))):
-        return ""
-    return f"; for a range write lw.between({wanted[0]}, {wanted[1]})" if field.domain.ordered else ""
+def where_runs(field: Field, wanted: object) -> np.ndarray:
+    """Return what `wanted_runs` does for what somebody wrote, who may have meant a pair or a slice as a range."""
+    asked = f"where asks column {quote(field.name)} for a"
+    if isinstance(wanted, slice):
+        ends = ", ".join(map(_shown, (wanted.start, wanted.stop)))
+        raise ParameterError(f"{asked} slice; write lw.between({ends}), which has both ends", code="LW320")
+    if isinstance(wanted, tuple) and len(wanted) == 2 and field.domain.ordered and not field.is_categorical:
+        pair = ", ".join(map(_shown, wanted))
+        said = f"pair, which may mean a range or two values; write lw.between({pair}) or [{pair}]"
+        raise ParameterError(f"{asked} {said}", code="LW320")
+    return wanted_runs(field, wanted)
 
 
 def merged_runs(runs: Iterable[tuple[int, int]]) -> np.ndarray:
@@ -111,13 +122,13 @@ def _run(codes: "_Listed | _Axis", domain: Domain, item: object) -> tuple[int, i
     """Return the run of codes of one value or range."""
     asked = f"where asks column {quote(codes.field.name)} for"
     if isinstance(item, Mapping):
-        low, high = item.get("minimum", "low"), item.get("maximum", "high")
+        low, high = item.get("minimum"), item.get("maximum")
         hint = f", or for a range write lw.between({low}, {high})" if domain.ordered else ""
         raise ParameterError(f"{asked} an object; name a value{hint}", code="LW320")
     if isinstance(item, Between):
         if not domain.ordered:
             raise ParameterError(f"{asked} a range, but it has no order; list values", code="LW320")
-        return codes.between(item)
+        return codes.between(_closed(codes.field, item))
     plain = _plain(item)
     is_nan = isinstance(plain, float) and math.isnan(plain)
     if plain is None or is_nan or type(plain).__name__ in _NAMES_OF_MISSING:
@@ -126,6 +137,16 @@ def _run(codes: "_Listed | _Axis", domain: Domain, item: object) -> tuple[int, i
         return domain.last, domain.size
     code = codes.code(item)
     return code, code + 1
+
+
+def _closed(field: Field, item: Between) -> Between:
+    """Return a range whose open end is that of the column's domain."""
+    if item.low is None and item.high is None:
+        raise ParameterError(f"where asks column {quote(field.name)} for a range without ends; name one", code="LW320")
+    ends: Sequence[object] = (field.minimum, field.maximum)
+    if field.is_categorical:
+        ends = field.categories or (False, True)
+    return Between(ends[0] if item.low is None else item.low, ends[-1] if item.high is None else item.high)
 
 
 def _plain(value: object) -> object:
@@ -255,8 +276,7 @@ class _Axis:
         number = _number(self.field, end)
         if number is None:
             kind = self.field.type
-            way_out = "name both ends" if end is None else f"write {_FORMS[kind]}"
-            said = f"holds {kind} values, got {_shown(end)} as the {which} end of a range; {way_out}"
+            said = f"holds {kind} values, got {_shown(end)} as the {which} end of a range; write {_FORMS[kind]}"
             raise _refusal(self.field, said)
         return number
 

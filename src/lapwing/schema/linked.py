@@ -14,7 +14,9 @@ from lapwing.schema.fields import Field
 from lapwing.schema.files import check_object, read_json
 from lapwing.schema.rules.rules import Determines, Rule, rule_to_dict, rules_from
 from lapwing.schema.scalars import quote, whole_number
-from lapwing.schema.schemas import PrivacyUnit, Schema
+from lapwing.schema.schemas import Schema
+from lapwing.schema.short import linked_in_short
+from lapwing.schema.unit import PrivacyUnit
 
 __all__ = ["LinkedSchema", "is_linked"]
 
@@ -80,6 +82,8 @@ class LinkedSchema:
     max_children: int
     count: str = _COUNT
     rules: tuple[Rule, ...] = ()
+
+    __repr__ = linked_in_short
 
     def __post_init__(self) -> None:
         children = whole_number(self.max_children)

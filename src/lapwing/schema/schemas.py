@@ -4,12 +4,13 @@ import dataclasses
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
 from lapwing.errors import SchemaError
+from lapwing.schema.changes import changed, open_keys, selected
 from lapwing.schema.checks import check_questions, field_error, repeated
 from lapwing.schema.fields import Field, check_weight
 from lapwing.schema.files import (
@@ -31,42 +32,13 @@ from lapwing.schema.reading import PLAIN, PLAIN_FILE, Dialect
 from lapwing.schema.rules.codes import CodedRule
 from lapwing.schema.rules.rules import Rule, rule_to_dict, rules_from
 from lapwing.schema.rules.search import checked_rules, named_columns
-from lapwing.schema.scalars import nearest, path_text, quote, visible, whole_number
+from lapwing.schema.scalars import nearest, path_text, quote, visible
+from lapwing.schema.short import schema_in_short
+from lapwing.schema.unit import PrivacyUnit
 
 _MAX_FIELDS: Final = 100_000
-_MAX_ROWS: Final = 2**31 - 1
 _PLAIN_MISSING: Final = ("",)
 _LISTED: Final = 20
-
-
-@dataclass(frozen=True, slots=True)
-class PrivacyUnit:
-    """Whose records are protected together.
-
-    Parameters
-    ----------
-    field : str
-        Column whose equal values name one unit, such as a person.
-    max_rows : int
-        Rows of one unit that are used at most, at least 1.
-
-    Examples
-    --------
-    >>> PrivacyUnit("patient", 5).max_rows
-    5
-    """
-
-    field: str
-    max_rows: int
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.field, str):
-            raise SchemaError(f"privacyUnit: field must be the name of a field, got {quote(self.field)}", code="LW217")
-        max_rows = whole_number(self.max_rows)
-        if max_rows is None or not 1 <= max_rows <= _MAX_ROWS:
-            said = f"privacyUnit: maxRows must be a whole number of at least 1, got {quote(self.max_rows)}"
-            raise SchemaError(said, code="LW217")
-        object.__setattr__(self, "max_rows", max_rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,14 +99,18 @@ class Schema:
     # Made when the schema is first found complete; None before.
     _coded_rules: tuple[CodedRule, ...] | None = dataclasses.field(init=False, repr=False, compare=False, default=None)
 
+    __repr__ = schema_in_short
+
     draft: ClassVar[Callable[..., "Schema"]]
     """Draft a schema from a table (internal); attached by the front door, as this layer never sees rows."""
-
     learn: ClassVar[Callable[..., "Schema"]]
     """Learn blank bounds and lists with budget; attached by the front door likewise."""
 
     from_foreign: ClassVar[Callable[..., "Schema"]]
     """Read another tool's description of a table; attached likewise, as its readers make schemas themselves."""
+
+    from_frame_types: ClassVar[Callable[..., "Schema"]]
+    """Read the types of a frame's columns; attached likewise."""
 
     def __post_init__(self) -> None:
         _check_types(self)
@@ -160,6 +136,42 @@ class Schema:
                 raise SchemaError(said, code="LW219")
         if not self.is_draft:
             self.check_complete()
+
+    def __getitem__(self, name: str) -> Field:
+        return self.field(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+    def __or__(self, changes: "Schema | Mapping[str, Any]") -> "Schema":
+        """Return the schema with changes: keys of the file format by column, or what another schema says.
+
+        It is a draft while anything is open. Of another schema's fields each replaces the one of its name.
+        """
+        return dataclasses.replace(self, **changed(self, changes))
+
+    def select(self, names: Iterable[str]) -> "Schema":
+        """Return the schema of some columns, in the order given, and of the privacy unit's.
+
+        Rules, public tables and a weight that name another column are left out.
+
+        Raises
+        ------
+        SchemaError
+            If there is no such column.
+        """
+        return dataclasses.replace(self, **selected(self, names))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all fields, identifiers too, in order."""
+        return tuple(field.name for field in self.fields)
 
     @property
     def columns(self) -> tuple[Field, ...]:
@@ -222,7 +234,7 @@ class Schema:
         SchemaError
             Naming the first field that lacks bounds or categories; of a draft, ``what`` and all that is open.
         """
-        still_open = [f"{field.name} ({', '.join(_open_keys(field))})" for field in self.columns if _open_keys(field)]
+        still_open = [f"{field.name} ({', '.join(open_keys(field))})" for field in self.columns if open_keys(field)]
         if self.is_draft and still_open:
             more = f" and {len(still_open) - _LISTED} more fields" if len(still_open) > _LISTED else ""
             fill = 'fill them in from public knowledge and remove "draft": true'
@@ -310,7 +322,7 @@ class Schema:
         return cls(
             fields=fields,
             privacy_unit=None if unit is None else PrivacyUnit(*unit),
-            is_draft=flag_from(table, "draft") or (may_be_open and (bool(questions) or any(map(_open_keys, fields)))),
+            is_draft=flag_from(table, "draft") or (may_be_open and (bool(questions) or any(map(open_keys, fields)))),
             name=text_from(table, "name"),
             questions=() if questions is None else questions,
             purchases=purchases_from(table.get("purchases")),
@@ -362,11 +374,6 @@ class Schema:
             Where the file cannot be written.
         """
         write_whole(Path(path_text("path", path)), file_text(self.to_dict()))
-
-
-def _open_keys(field: Field) -> tuple[str, ...]:
-    """Return what the owner of a draft has yet to say of a field."""
-    return (*field.blank, "provenance") if field.provenance == "drafted" else field.blank
 
 
 def _check_types(schema: Schema) -> None:

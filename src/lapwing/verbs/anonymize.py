@@ -6,12 +6,13 @@ from lapwing.rows.guard import private_boundary
 from lapwing.runs.generators import chosen_seed, generator
 from lapwing.runs.policy import check_group
 from lapwing.runs.settings import usable_schema
+from lapwing.typing import IntoFrame, SchemaLike
 
 
 @private_boundary
 def anonymize(
-    data: object,
-    schema: object,
+    data: IntoFrame,
+    schema: SchemaLike,
     min_group_size: int = 10,
     *,
     partition: Partition = "practical",

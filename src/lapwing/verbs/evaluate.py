@@ -20,75 +20,81 @@ from lapwing.runs.progress import told
 from lapwing.runs.public_tables import is_private_table
 from lapwing.runs.records import Book, run_paid
 from lapwing.runs.settings import usable_schema
+from lapwing.runs.watching import following
 from lapwing.schema.scalars import is_among, quote
 from lapwing.schema.schemas import Schema
+from lapwing.typing import IntoFrame, PathLike, ProgressLike, Relation, SchemaLike
 
 
 @overload
 def evaluate(
-    real: object,
-    synthetic: object,
-    schema: object,
+    real: IntoFrame,
+    synthetic: IntoFrame,
+    schema: SchemaLike,
     *,
     target: str | None = None,
     by: str | Sequence[str] = (),
-    test: object = None,
-    model: object = None,
+    test: IntoFrame | None = None,
+    model: PathLike | Release | None = None,
     epsilon: None = None,
     rho: None = None,
     seed: int | None = 0,
+    progress: ProgressLike = None,
 ) -> Evaluation: ...
 @overload
 def evaluate(
-    real: object,
-    synthetic: object,
-    schema: object,
+    real: IntoFrame,
+    synthetic: IntoFrame,
+    schema: SchemaLike,
     *,
     epsilon: Number,
     delta: Number | None = None,
     rho: None = None,
-    neighbours: str = "add-remove",
+    neighbours: Relation = "add-remove",
     expected_rows: int | None = None,
-    ledger: object = None,
+    ledger: PathLike | None = None,
     dataset: str | None = None,
-    transcript: object = None,
+    transcript: PathLike | None = None,
     seed: int | None = 0,
+    progress: ProgressLike = None,
 ) -> BoughtEvaluation: ...
 @overload
 def evaluate(
-    real: object,
-    synthetic: object,
-    schema: object,
+    real: IntoFrame,
+    synthetic: IntoFrame,
+    schema: SchemaLike,
     *,
     rho: Number,
-    neighbours: str = "add-remove",
+    neighbours: Relation = "add-remove",
     expected_rows: int | None = None,
-    ledger: object = None,
+    ledger: PathLike | None = None,
     dataset: str | None = None,
-    transcript: object = None,
+    transcript: PathLike | None = None,
     seed: int | None = 0,
+    progress: ProgressLike = None,
 ) -> BoughtEvaluation: ...
 
 
 @private_boundary
 def evaluate(
-    real: object,
-    synthetic: object,
-    schema: object,
+    real: IntoFrame,
+    synthetic: IntoFrame,
+    schema: SchemaLike,
     *,
     target: str | None = None,
     by: str | Sequence[str] = (),
-    test: object = None,
-    model: object = None,
+    test: IntoFrame | None = None,
+    model: PathLike | Release | None = None,
     epsilon: Number | None = None,
     delta: Number | None = None,
     rho: Number | None = None,
-    neighbours: str = "add-remove",
+    neighbours: Relation = "add-remove",
     expected_rows: int | None = None,
-    ledger: object = None,
+    ledger: PathLike | None = None,
     dataset: str | None = None,
-    transcript: object = None,
+    transcript: PathLike | None = None,
     seed: int | None = 0,
+    progress: ProgressLike = None,
 ) -> Evaluation | BoughtEvaluation:
     """Compare a synthetic table with the real one.
 
@@ -132,6 +138,8 @@ def evaluate(
     seed : int or None, default 0
         Chooses 3-way tables and pairs, draws reference rows and random features; None for a fresh one. The result
         holds it.
+    progress : bool or callable, optional
+        As for `lapwing.synthesize`.
 
     Returns
     -------
@@ -200,7 +208,8 @@ def evaluate(
             seed=seed,
         )
         book = Book(ledger=ledger, dataset=dataset, transcript=transcript)
-        return Releasable(run_paid(real, settings, book, run_evaluation)).value
+        with following(progress):
+            return Releasable(run_paid(real, settings, book, run_evaluation)).value
     bought = any(each is not None for each in (delta, expected_rows, ledger, dataset, transcript))
     if bought or not is_among(neighbours, ("add-remove",)):
         raise ParameterError(
@@ -215,17 +224,18 @@ def evaluate(
             "by must be the name of a column or a list of names; leave it out for no groups", code="LW304"
         )
     released = _released(model, checked)
-    findings = compare_with_real(
-        real,
-        synthetic,
-        checked,
-        target=target,
-        by=names,
-        test=test,
-        seed=chosen,
-        rng=generator(chosen, "evaluate"),
-        watch=told,
-    )
+    with following(progress, first="reading", of="of the steps done"):
+        findings = compare_with_real(
+            real,
+            synthetic,
+            checked,
+            target=target,
+            by=names,
+            test=test,
+            seed=chosen,
+            rng=generator(chosen, "evaluate"),
+            watch=told,
+        )
     return Evaluation(findings=findings.value, schema=checked, released=released)
 
 

@@ -1,12 +1,11 @@
 """`lapwing.Schema.learn`: blank bounds and lists of a schema, bought with privacy budget."""
 
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from lapwing.errors import LapwingWarning, ParameterError
+from lapwing.errors import LapwingWarning, ParameterError, warn
 from lapwing.judge.metrics import Releasable
 from lapwing.kernel.budget.budget import Number
 from lapwing.rows.guard import private_boundary
@@ -14,25 +13,28 @@ from lapwing.rows.out.outputs import whole_files
 from lapwing.runs.learned.running import LearnedDomain, run_learning
 from lapwing.runs.learned.settings import LearnSettings, read_learn_settings
 from lapwing.runs.records import Book, run_paid
+from lapwing.runs.watching import following
 from lapwing.schema.schemas import Schema
+from lapwing.typing import IntoFrame, PathLike, ProgressLike, Relation, SchemaLike
 
 
 @private_boundary
 def learn(
-    data: object,
-    schema: object,
+    data: IntoFrame,
+    schema: SchemaLike,
     *,
     epsilon: Number | None = None,
     delta: Number | None = None,
     rho: Number | None = None,
     fields: Sequence[str] | None = None,
-    dictionaries: Mapping[str, object] | None = None,
+    dictionaries: Mapping[str, Sequence[str] | PathLike] | None = None,
     quantile: Number = 0,
-    neighbours: str = "add-remove",
-    ledger: object = None,
+    neighbours: Relation = "add-remove",
+    ledger: PathLike | None = None,
     dataset: str | None = None,
-    transcript: object = None,
-    certificate: object = None,
+    transcript: PathLike | None = None,
+    certificate: PathLike | None = None,
+    progress: ProgressLike = None,
 ) -> Schema:
     """Fill in blank bounds and lists of a schema with noisy answers about a private table.
 
@@ -67,6 +69,8 @@ def learn(
         nothing again.
     certificate : path, optional
         Where to write the certificate, as JSON; the file appears whole.
+    progress : bool or callable, optional
+        As for `lapwing.synthesize`.
 
     Returns
     -------
@@ -111,14 +115,14 @@ def learn(
     )
     if certificate is not None and not isinstance(certificate, str | os.PathLike):
         raise ParameterError(f"certificate must be a path to write to, got {type(certificate).__name__}", code="LW304")
-    with ExitStack() as stack:
+    with ExitStack() as stack, following(progress):
         places = [] if certificate is None else stack.enter_context(whole_files([Path(certificate)]))
         found = learn_domain(data, settings, Book(ledger=ledger, dataset=dataset, transcript=transcript)).value
         for place in places:
             place.write_text(found.certificate.to_json(), encoding="utf-8", newline="\n")
     for note in found.notes:
         with suppress(LapwingWarning):  # a filter that makes errors of warnings does not lose what is paid for
-            warnings.warn(note, LapwingWarning, stacklevel=4)
+            warn(LapwingWarning(note, code="LW203"))
     return found.schema
 
 

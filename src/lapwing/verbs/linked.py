@@ -22,31 +22,35 @@ from lapwing.rows.guard import private_boundary
 from lapwing.rows.linked import code_linked
 from lapwing.runs.certify import promised_epsilons
 from lapwing.runs.generators import generator
+from lapwing.runs.progress import part_told
 from lapwing.runs.public_points import refuse_private_points
 from lapwing.runs.records import AccountedSink, Book, Records
 from lapwing.runs.settings import LinkedSettings, Settings, read_linked_settings
+from lapwing.runs.watching import following
+from lapwing.typing import IntoFrame, LinkedSchemaLike, MechanismLike, PathLike, ProgressLike
 from lapwing.verbs.linked_release import LinkedRelease
-from lapwing.verbs.running import run_release
+from lapwing.verbs.running import run_release, warned
 
 
 @private_boundary
 def synthesize_linked(
-    parent: object,
-    child: object,
-    schema: object,
+    parent: IntoFrame,
+    child: IntoFrame,
+    schema: LinkedSchemaLike,
     *,
     epsilon: Number | None = None,
     delta: Number | None = None,
     rho: Number | None = None,
     parent_share: Number = 0.5,
-    parent_mechanism: object = None,
-    child_mechanism: object = None,
+    parent_mechanism: MechanismLike | None = None,
+    child_mechanism: MechanismLike | None = None,
     expected_parents: int | None = None,
     expected_children: int | None = None,
-    ledger: object = None,
+    ledger: PathLike | None = None,
     dataset: str | None = None,
-    transcript: object = None,
+    transcript: PathLike | None = None,
     seed: int | None = None,
+    progress: ProgressLike = None,
 ) -> LinkedRelease:
     """Turn two linked private tables into a differentially private release: parents, each with its children.
 
@@ -79,6 +83,8 @@ def synthesize_linked(
         nothing again.
     seed : int, optional
         Of the public generator. Noise has no seed.
+    progress : bool or callable, optional
+        As for `lapwing.synthesize`.
 
     Returns
     -------
@@ -126,7 +132,8 @@ def synthesize_linked(
         seed=seed,
         transcript=book.path,
     )
-    return _run((parent, child), settings, book)
+    with following(progress):
+        return _run((parent, child), settings, book)
 
 
 def _run(data: tuple[object, object], settings: LinkedSettings, book: Book) -> LinkedRelease:
@@ -145,6 +152,7 @@ def _run(data: tuple[object, object], settings: LinkedSettings, book: Book) -> L
             _released(source, part, known, (settings, sink, records), answers)
             for (source, part), known, answers in zip(parts, terms, known_answers, strict=True)
         )
+    warned(parent, child)
     layouts = (pair.parent_layout, pair.child_layout)
     parent, child = (
         replace(part, kind=layout.kind, layout=layout) for part, layout in zip((parent, child), layouts, strict=True)
@@ -168,9 +176,12 @@ def _released(
     """Release one part; the debit is for both, and of the second part it changes nothing."""
     whole, sink, records = paid
     debit = partial(sink.debit, whole)
-    release = run_release(
-        source, part, terms, records, debit=debit, sink=sink, secret_bits=SystemBits, recorded=recorded
-    )
+    share = float(part.request.budget.amount / whole.request.budget.amount)
+    what, before = ("parents", 0.0) if part is whole.parent else ("children", 1.0 - share)
+    with part_told(what, before, share):
+        release = run_release(
+            source, part, terms, records, debit=debit, sink=sink, secret_bits=SystemBits, recorded=recorded
+        )
     verdict = release.certificate.verdict  # its next budget would be that of one part
     told = replace(
         release.certificate,

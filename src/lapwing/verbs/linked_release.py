@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from lapwing.errors import ParameterError
+from lapwing.model.certificate.cost_lines import asked_text
 from lapwing.model.files import SavedRelease
 from lapwing.model.linked_files import LinkedCertificate, SavedLinked, save_linked
 from lapwing.model.linked_files import load_linked as read_linked
@@ -65,7 +66,8 @@ class LinkedRelease:
     def __repr__(self) -> str:
         paid = self.certificate
         rows = f"{paid.parent.released_rows} parents, {paid.child.released_rows} children"
-        return f"LinkedRelease({paid.parent.mechanism} and {paid.child.mechanism}, {paid.total}, {rows})"
+        asked = asked_text(paid.total, paid.requested_epsilon, paid.requested_delta)
+        return f"LinkedRelease({paid.parent.mechanism} and {paid.child.mechanism}, {asked}, {rows})"
 
     def sample(
         self, n: int | None = None, seed: int | None = None, *, like: tuple[Like, Like] | None = None

@@ -4,10 +4,11 @@ Anybody may have written a header, so it is believed only after its types.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from lapwing.errors import DataError, ParameterError
+from lapwing.errors import CertificateWarning, DataError, ParameterError, warn
 from lapwing.kernel.noise.bits import BitSource
 from lapwing.kernel.plain import read_key, read_optional
 from lapwing.kernel.questions.questions import Answer
@@ -88,6 +89,17 @@ def run_release(
 def _as_recorded(answer: Answer) -> Answer:
     """Return an answer as a record gives it back: a selection without its estimates, which are many megabytes."""
     return answer_from_dict(answer.to_dict()) if isinstance(answer, Selected) else answer
+
+
+def warned(*releases: Release) -> None:
+    """Warn of what the certificates of releases warn of, and of a weak verdict, in the same words."""
+    for paid in (each.certificate for each in releases):
+        verdict = paid.verdict
+        is_weak = verdict is not None and any(grade.word in ("weak", "none") for grade in verdict.grades)
+        graded = [" ".join(verdict.lines())] if verdict is not None and is_weak else []
+        for said in (*paid.warnings, *graded):
+            with suppress(CertificateWarning):  # a filter that makes errors of warnings does not lose what is paid for
+                warn(CertificateWarning(said, code="LW907"))
 
 
 _OTHERS = ((EVALUATION, "bought evaluation"), (DOMAIN, "learned domain"), ("linked", "release of linked tables"))

@@ -1,23 +1,23 @@
-"""`Schema.draft`, which looks at a private table (internal), and `Schema.from_foreign`, which reads metadata."""
+"""`Schema.draft`, which looks at a private table (internal); `from_foreign` and `from_frame_types`, which do not."""
 
 import os
-import warnings
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from lapwing.errors import LapwingWarning
-from lapwing.internal.schemas import draft_schema
+from lapwing.errors import DataError, LapwingWarning, warn
+from lapwing.internal.schemas import draft_of_types, draft_schema
+from lapwing.rows.elsewhere import Query
 from lapwing.rows.guard import private_boundary
 from lapwing.schema.foreign.converted import names_in_short
 from lapwing.schema.foreign.reading import read_foreign
 from lapwing.schema.scalars import visible
 from lapwing.schema.schemas import Schema
+from lapwing.typing import ForeignLike, IntoFrame
 
-__all__ = ["Schema", "draft", "from_foreign"]
+__all__ = ["Schema", "draft", "from_foreign", "from_frame_types"]
 
 
 @private_boundary
-def draft(data: object) -> Schema:
+def draft(data: IntoFrame) -> Schema:
     """Draft a schema from the names and types of a table's columns. Internal: its result was made by looking.
 
     Parameters
@@ -57,14 +57,16 @@ Schema.draft = staticmethod(draft)
 _LONGEST: Final = 300
 
 
-def from_foreign(path: str | os.PathLike[str] | Mapping[str, Any], *, table: str | None = None) -> Schema:
+def from_foreign(path: ForeignLike, *, table: str | None = None) -> Schema:
     """Return the schema that another tool's description of a table gives.
 
     Parameters
     ----------
-    path : path or mapping
+    path : path, mapping or class
         A JSON file of at most 64 MiB, or a YAML file of at most 8; or what such a file holds. The format is recognised
-        by what is in it.
+        by what is in it. Or a class that says what a row is: a pydantic model, a dataclass, a typed dictionary, or a
+        model or schema of Pandera: bounds come from ``Field`` and ``Annotated``, lists from ``Literal`` and ``Enum``,
+        and what does not take None is required.
     table : str or None
         Which table, where the file describes several.
 
@@ -93,11 +95,8 @@ def from_foreign(path: str | os.PathLike[str] | Mapping[str, Any], *, table: str
     found = read_foreign(path, table=table)
     still_open = _still_open(found.schema)
     if still_open:
-        warnings.warn(
-            f"the schema is a draft: {still_open}. `lapwing schema convert` says how to supply what is missing",
-            LapwingWarning,
-            stacklevel=2,
-        )
+        said = f"the schema is a draft: {still_open}. `lapwing schema convert` says how to supply what is missing"
+        warn(LapwingWarning(said, code="LW203"))
     return found.schema
 
 
@@ -121,3 +120,40 @@ def _counted(count: int, noun: str) -> str:
 
 
 Schema.from_foreign = staticmethod(from_foreign)
+
+
+@private_boundary
+def from_frame_types(frame: IntoFrame) -> Schema:
+    """Return a draft of a schema from the names and types of a frame's columns; no cell is looked at.
+
+    Parameters
+    ----------
+    frame : pandas, Polars (eager or lazy), PyArrow, DuckDB, Dask or Spark frame
+        Its types are taken to be public. Where a library guessed them from cells, as ``pandas.read_csv`` does, they
+        are not, and `Schema.draft` says so.
+
+    Returns
+    -------
+    Schema
+        A draft while bounds and lists are open. Lists come from Polars' ``Enum`` alone, which somebody declared: the
+        categories of a pandas categorical are those that occur, as a rule, and are not read.
+
+    Raises
+    ------
+    DataError
+        If it is no frame, or a column holds lists, records or bytes.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> frame = pl.DataFrame({"age": [41], "sex": ["f"]}, schema_overrides={"sex": pl.Enum(["f", "m"])})
+    >>> schema = from_frame_types(frame) | {"age": {"minimum": 0, "maximum": 99}}
+    >>> schema["sex"].categories, schema.is_draft
+    (('f', 'm'), False)
+    """
+    if isinstance(frame, str | os.PathLike | list | tuple | Query):
+        raise DataError("from_frame_types takes a frame; for files and queries there is Schema.draft", code="LW108")
+    return draft_of_types(frame)
+
+
+Schema.from_frame_types = staticmethod(from_frame_types)

@@ -1,15 +1,13 @@
-"""`lapwing.synthesize`, `lapwing.resume` and `lapwing.Synthesizer`: from private rows to a release."""
+"""`lapwing.synthesize` and `lapwing.resume`: from private rows to a release."""
 
-import inspect
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from lapwing.errors import DataError, ParameterError
+from lapwing.errors import DataError
 from lapwing.kernel.budget.budget import Number
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.plain import read_key
@@ -20,7 +18,7 @@ from lapwing.kernel.terms import Terms
 from lapwing.release.release import Release
 from lapwing.rows.counting import CodedSource
 from lapwing.rows.guard import private_boundary
-from lapwing.rows.layouts import Like, layout_of
+from lapwing.rows.layouts import layout_of
 from lapwing.rows.readers import at_hand, open_table
 from lapwing.rows.source import coded_table
 from lapwing.runs.misfits import mended, refuse_going_on
@@ -29,28 +27,31 @@ from lapwing.runs.public_points import refuse_private_points
 from lapwing.runs.public_tables import refuse_private_tables
 from lapwing.runs.records import AccountedSink, Records, new_records, open_sink, resumable
 from lapwing.runs.settings import Settings, read_settings
+from lapwing.runs.watching import RESUMED, following
 from lapwing.schema.scalars import path_text
-from lapwing.verbs.running import read_header, run_release
+from lapwing.typing import IntoFrame, MechanismLike, PathLike, ProgressLike, PublicTablesLike, Relation, SchemaLike
+from lapwing.verbs.running import read_header, run_release, warned
 
 
 @private_boundary
 def synthesize(
-    data: object,
-    schema: object,
+    data: IntoFrame,
+    schema: SchemaLike,
     *,
     epsilon: Number | None = None,
     delta: Number | None = None,
     rho: Number | None = None,
-    mechanism: object = None,
-    neighbours: str = "add-remove",
+    mechanism: MechanismLike | None = None,
+    neighbours: Relation = "add-remove",
     expected_rows: int | None = None,
-    ledger: object = None,
+    ledger: PathLike | None = None,
     dataset: str | None = None,
-    transcript: object = None,
+    transcript: PathLike | None = None,
     seed: int | None = None,
-    public_tables: object = None,
+    public_tables: PublicTablesLike | None = None,
     memory: Memory = None,
     misfits: Number = 0.1,
+    progress: ProgressLike = None,
 ) -> Release:
     """Turn a private table into a differentially private release.
 
@@ -91,6 +92,11 @@ def synthesize(
         Largest share of a column's cells that may be misfits, which fit nothing in the schema. Once noisy one-way
         tables show more, the release ends with LW118, and `resume` goes on with the rest of its budget under a mended
         schema; 1 never ends it. Mechanisms that ask for no such tables do not see misfits.
+    progress : bool or callable, optional
+        By default a bar on a terminal or in a notebook once the work has lasted a second; True shows one in any case,
+        in a log as lines, False never. A callable is told of each step, a `Progress` with ``step`` and ``share``, both
+        public; one that raises ends the work, as Ctrl-C does: a line says whether anything was spent, and with a
+        transcript `resume` finishes it.
 
     Returns
     -------
@@ -101,6 +107,11 @@ def synthesize(
     ------
     SchemaError, ParameterError, BudgetError, DataError, CapacityError
         One sentence that names the setting, the rule, the value and the way out; never data.
+
+    Warns
+    -----
+    CertificateWarning
+        Of what the certificate warns of, and of a weak verdict, with the same text.
 
     Notes
     -----
@@ -133,17 +144,26 @@ def synthesize(
     records = new_records(ledger, dataset, transcript, settings)
     data = at_hand(data)
     layout = layout_of(data, open_table(data, settings.schema).kind, settings.schema)
-    with coded_table(data, settings.schema, memory=caches.codes) as source:
+    with (
+        following(progress, again=RESUMED),
+        coded_table(data, settings.schema, memory=caches.codes) as source,
+    ):
         terms = public_terms(source, settings.schema, settings.relation, settings.expected_rows)
         with closing(open_sink(records, settings, terms)) as sink:
             debit = partial(sink.debit, settings)
             release = _released(source, settings, terms, records, sink=sink, debit=debit, most_cells=caches.table_cells)
+    warned(release)
     return replace(release, kind=layout.kind, layout=layout)
 
 
 @private_boundary
 def resume(
-    transcript: str | os.PathLike[str], data: object, *, schema: object = None, memory: Memory = None
+    transcript: PathLike,
+    data: IntoFrame,
+    *,
+    schema: SchemaLike | None = None,
+    memory: Memory = None,
+    progress: ProgressLike = None,
 ) -> Release:
     """Finish an interrupted release: recorded answers are reused free of charge, the rest is asked.
 
@@ -158,6 +178,8 @@ def resume(
         the budget that is left. The privacy unit stays what it was.
     memory : int or str, optional
         As for `synthesize`; need not be what it was.
+    progress : bool or callable, optional
+        As for `synthesize`.
 
     Returns
     -------
@@ -175,16 +197,17 @@ def resume(
     -----
     Resume transcripts of your own only: a transcript chooses schema, mechanism, budget and ledger.
     """
-    return resumed(transcript, data, lambda *_: None, schema=schema, memory=memory)
+    with following(progress, again=RESUMED):
+        return resumed(transcript, data, lambda *_: None, schema=schema, memory=memory)
 
 
 @private_boundary
 def resumed(
-    transcript: str | os.PathLike[str],
-    data: object,
+    transcript: PathLike,
+    data: IntoFrame,
     tell: Callable[[Settings, Records, int], None],
     *,
-    schema: object = None,
+    schema: SchemaLike | None = None,
     memory: Memory = None,
 ) -> Release:
     """Do what `resume` does, and tell what will be finished before a row is read or anything asked or debited.
@@ -230,6 +253,7 @@ def resumed(
                 earlier=earlier,
                 most_cells=caches.table_cells,
             )
+    warned(release)
     return replace(release, kind=layout.kind, layout=layout)
 
 
@@ -246,72 +270,3 @@ def _released(
     """Run a release with its debit; a failure half-way says how it is finished."""
     run = partial(run_release, source, settings, terms, records, debit=debit, sink=sink, secret_bits=SystemBits, **more)
     return resumable(records.transcript, run)
-
-
-class Synthesizer:
-    """Hold settings; `fit` makes a release, `sample` draws rows from it.
-
-    Parameters
-    ----------
-    schema : Schema, path or mapping
-        Everything public about the table.
-    **settings
-        The keyword settings of `lapwing.synthesize`.
-
-    Raises
-    ------
-    ParameterError
-        If `lapwing.synthesize` has no such setting.
-
-    Notes
-    -----
-    Guarantee: that of `lapwing.synthesize`, for each fit. A second fit spends again.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> schema = {"fields": [{"name": "flag", "type": "boolean", "constraints": {"required": True}}]}
-    >>> synth = Synthesizer(schema, epsilon=1.0, seed=3)
-    >>> synth.fit(pl.DataFrame({"flag": [True, False] * 50})).sample(5).height
-    5
-    """
-
-    def __init__(self, schema: object, **settings: Any) -> None:  # noqa: ANN401
-        known = [name for name in inspect.signature(synthesize).parameters if name not in ("data", "schema")]
-        unknown = sorted(set(settings) - set(known))
-        if unknown:
-            raise ParameterError(
-                f"there is no setting {unknown[0]!r}; Synthesizer takes schema and {', '.join(known)}", code="LW308"
-            )
-        self.schema = schema
-        self.settings = settings
-
-    @private_boundary
-    def fit(self, data: object) -> "Synthesizer":
-        """Make a release of ``data``, spending the budget, and keep it as ``release_``."""
-        self.release_: Release = synthesize(data, self.schema, **self.settings)
-        return self
-
-    def sample(
-        self,
-        n: int | None = None,
-        *,
-        seed: int | None = None,
-        where: Mapping[str, object] | None = None,
-        like: Like = None,
-    ) -> Any:  # noqa: ANN401
-        """Draw rows from the last release; see `Release.sample`.
-
-        Raises
-        ------
-        ParameterError
-            If nothing was fitted yet.
-        """
-        if not hasattr(self, "release_"):
-            raise ParameterError("this Synthesizer has no release yet; call fit(data) first", code="LW318")
-        return self.release_.sample(n, seed=seed, where=where, like=like)
-
-    @private_boundary
-    def fit_sample(self, data: object, n: int | None = None) -> Any:  # noqa: ANN401
-        """Fit and draw the released number of rows, or ``n``."""
-        return self.fit(data).sample(n)

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from lapwing.cli import options
-from lapwing.cli.console import is_quiet, note, progress_bar, speaker
+from lapwing.cli.console import is_quiet, note, speaker
 from lapwing.cli.options import argument, number, option
 from lapwing.errors import ParameterError
 from lapwing.rows.out.outputs import whole_files
@@ -76,6 +76,8 @@ def _shown(*, quiet: bool) -> Iterator[Callable[[str, float], None] | None]:
         yield None
         return
     from rich.console import Console  # noqa: PLC0415
+
+    from lapwing.runs.watching import progress_bar  # noqa: PLC0415
 
     own = progress_bar(
         "{task.percentage:>3.0f}%",

@@ -79,11 +79,11 @@ def sample(
     elif given is not None:
         say(f"support: {release.support(given).text}")
     if target == STANDARD_OUTPUT:
-        write_release_rows(release.rows(count, seed=seed, where=given), count, target, None, quiet=True)
+        write_release_rows(release.rows(count, seed=seed, where=given), target, None, quiet=True)
         return
     with whole_files([target], sources, [target] if has_folder else []) as (place,):
         found = release.rows(count, seed=seed, where=given)
-        write_release_rows(found, count, target, place, quiet=is_quiet(context, quiet))
+        write_release_rows(found, target, place, quiet=is_quiet(context, quiet))
     say(f"rows: {output}")
 
 
@@ -174,11 +174,11 @@ def _condition(field: "Field", text: str) -> object:
     low, dots, high = text.partition("..")
     if not dots or not field.domain.ordered or text in categories:
         return _value(field, text)
-    if not (low and high):
-        raise ParameterError(f"where: a range needs both ends, got {field.name}={text}; write A..B", code="LW320")
+    if not (low or high):
+        raise ParameterError(f"where: a range needs an end, got {field.name}={text}; write A..B", code="LW320")
     from lapwing.schema.conditions import Between  # noqa: PLC0415
 
-    return Between(_value(field, low), _value(field, high))
+    return Between(*(_value(field, end) if end else None for end in (low, high)))
 
 
 def _value(field: "Field", text: str) -> "Scalar":

@@ -21,6 +21,7 @@ from lapwing.rows.out.outputs import whole_files
 from lapwing.schema.scalars import nearest
 
 if TYPE_CHECKING:
+    from lapwing.kernel.terms import Relation
     from lapwing.mechanisms.shared.registration import Mechanism
     from lapwing.model.certificate.certificate import Certificate
     from lapwing.release.release import Release
@@ -96,7 +97,7 @@ def synthesize(
                 delta=delta,
                 rho=rho,
                 mechanism=chosen,
-                neighbours=neighbours,
+                neighbours=cast("Relation", neighbours),
                 expected_rows=expected_rows,
                 ledger=ledger,
                 dataset=dataset,
@@ -253,7 +254,7 @@ def plan(
         delta=delta,
         rho=rho,
         mechanism=chosen,
-        neighbours=neighbours,
+        neighbours=cast("Relation", neighbours),
         public_tables=[each for path in public_table for each in read_public_tables(path, public_source)],
         memory=memory,
     )

@@ -4,20 +4,19 @@ A mixture of products stays one: each atom's weight is multiplied by the chance 
 what matches.
 """
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from lapwing.errors import LapwingWarning, ParameterError
+from lapwing.errors import LapwingWarning, ParameterError, warn
 from lapwing.model.laws import Laws
 from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, LogLinear, ReleasedModel, Spans, narrow
 from lapwing.model.sampling.draws import covered, distinct_pairs, inside, ranks
 from lapwing.model.sampling.fixed import KnownTuples, is_point, points, taken, with_points
 from lapwing.model.sampling.keeping import Component, kept_components, rule_components
-from lapwing.schema.conditions import Between, range_hint, wanted_runs
+from lapwing.schema.conditions import Between, where_runs
 from lapwing.schema.rules.rules import Rule
 from lapwing.schema.rules.search import completed, forbidding
 from lapwing.schema.schemas import Schema
@@ -64,19 +63,15 @@ def conditioned(model: ReleasedModel, schema: Schema, where: Mapping[str, object
         if part is not None:
             starts = _starts(model, part, wanted, chances)
             return Conditioned(lawful_starts(starts, model, schema, wanted), is_matched=False)
-        hints = "".join(range_hint(schema.field(name), where[name]) for name in wanted)
         rows = f"rows that match where on {', '.join(wanted)}"
-        raise _refused(f"the model gives {rows} probability 0; ask for a wider condition{hints}")
+        raise _refused(f"the model gives {rows} probability 0; ask for a wider condition")
     share = float(weights.sum() / model.weights.sum())
     matching = weights[atoms] / weights.max()
     effective = effective_atoms(matching)
     if wanted and effective < FEW_ATOMS and model.log_linear is None and model.atoms > 1:
-        warnings.warn(
-            f"only {effective:.1f} effective atoms of the model match where, below {FEW_ATOMS}; "
-            "rows will repeat few patterns, so ask for a wider condition",
-            LapwingWarning,
-            stacklevel=3,
-        )
+        said = f"only {effective:.1f} effective atoms of the model match where, below {FEW_ATOMS}"
+        way_out = "rows will repeat few patterns, so ask for a wider condition"
+        warn(LapwingWarning(f"{said}; {way_out}", code="LW322"))
     laws = {
         name: _given(law, wanted[name], atoms) if name in wanted else taken(law, atoms)
         for name, law in model.laws.items()
@@ -124,7 +119,7 @@ def _wanted(model: ReleasedModel, schema: Schema, where: Mapping[str, object]) -
             raise ParameterError(
                 f"where names {name!r}, an identifier, which is not modelled; name another column", code="LW330"
             )
-        runs[name] = wanted_runs(field, value)
+        runs[name] = where_runs(field, value)
     return runs
 
 

@@ -4,14 +4,13 @@ Atoms that lie in the same cell of every table are a *stratum*. Each stratum get
 tables come out with their counts, and its rows are a systematic sample of its atoms.
 """
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from lapwing.errors import LapwingWarning
+from lapwing.errors import LapwingWarning, warn
 from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, ReleasedModel, Spans
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.public_tables.cells import CodedTable, coded_tables
@@ -320,10 +319,9 @@ def public_ends(strata: Strata, weights: np.ndarray, n: int, rng: np.random.Gene
     """
     rows, gap = stratum_rows(strata, weights, n, rng)
     if gap:
-        warnings.warn(
+        said = (
             f"public tables that overlap cannot all be met by whole rows: the counts of {n} rows are off by {gap} in "
-            "all; the model holds them exactly, and fewer tables come out exactly",
-            LapwingWarning,
-            stacklevel=2,
+            "all; the model holds them exactly, and fewer tables come out exactly"
         )
+        warn(LapwingWarning(said, code="LW243"))
     return stratum_ends(strata, rows, weights, rng)

@@ -11,11 +11,13 @@ from lapwing.errors import SchemaError
 from lapwing.schema.checks import repeated
 from lapwing.schema.fields import Field
 from lapwing.schema.files import check_object, parse_json, read_content
+from lapwing.schema.foreign.classes import is_class, read_class
 from lapwing.schema.foreign.converted import Converted, converted, number_of, refusal
 from lapwing.schema.foreign.croissant import is_croissant, read_croissant
 from lapwing.schema.foreign.csvw import is_csvw, read_csvw
 from lapwing.schema.foreign.frictionless import is_frictionless, read_frictionless
 from lapwing.schema.foreign.nist import is_nist, read_nist
+from lapwing.schema.foreign.pandera import is_pandera, read_pandera
 from lapwing.schema.foreign.sdv import is_sdv, read_sdv
 from lapwing.schema.foreign.smartnoise import is_smartnoise, read_smartnoise, smartnoise_misfit
 from lapwing.schema.foreign.statistics import PROGRAMS, read_statistics
@@ -173,8 +175,11 @@ _FORMATS: Final = (
 )
 
 
-def read_foreign(source: str | os.PathLike[str] | Mapping[str, Any], *, table: str | None = None) -> Converted:
+def read_foreign(source: object, *, table: str | None = None) -> Converted:
     """Read a description of a table that another tool wrote; its content says which format it is, not its name."""
+    if is_class(source) or is_pandera(source):
+        read = read_pandera if is_pandera(source) else read_class
+        return no_tables(lambda value, _: read(value))(source, "the class", table)
     if isinstance(source, Mapping):
         name = "the metadata"
         value = _plain(source, name)
@@ -184,7 +189,7 @@ def read_foreign(source: str | os.PathLike[str] | Mapping[str, Any], *, table: s
             return no_tables(lambda path, name: read_statistics(Path(path), name))(source, name, table)
         value = _value_in(Path(source), name)
     else:
-        raise SchemaError(f"metadata is a path or a mapping, got a {type(source).__name__}", code="LW260")
+        raise SchemaError(f"metadata is a path, a mapping or a class, got a {type(source).__name__}", code="LW260")
     for form in _FORMATS:
         if form.recognises(value):
             return form.read(value, name, table)

@@ -1,0 +1,264 @@
+"""Who is shown how far long work is: a bar on a terminal, a line in a notebook, lines in a log, the caller's function.
+
+Also how the work ends before its time: Ctrl-C, or a function of the caller's that raises.
+"""
+
+import contextlib
+import html
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from lapwing.errors import CallInterrupted, LapwingError, ParameterError
+from lapwing.kernel.room.begun import followed_runs
+from lapwing.runs.progress import Progress, Watch, watched
+from lapwing.runs.records import kept_transcript
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+
+ProgressLike = bool | Watch | None
+"""What public calls take as ``progress``."""
+
+_AFTER: Final = 1.0
+"""Seconds that work lasts before anybody is shown it who did not ask."""
+
+_IS_DECIDED: ContextVar[bool] = ContextVar("progress is decided", default=False)
+_BUDGET: Final = "of the budget spent"
+REPEATED: Final = "the same call with transcript={!r}"
+RESUMED: Final = "lw.resume({!r}, data)"
+
+
+class StoppedError(LapwingError):
+    """The caller's own function of progress ended the work."""
+
+
+@contextlib.contextmanager
+def following(
+    progress: ProgressLike, *, first: str = "reading and counting", of: str = _BUDGET, again: str = REPEATED
+) -> Iterator[None]:
+    """Show how far the work inside is, and say in a sentence what to do where it is ended before its time.
+
+    progress: None where somebody watches, after a second; True in any case; False never; or who is told of each step;
+    what is done outside decides, where that is shown already; again: what finishes the work, by its transcript.
+    """
+    if progress is None and _IS_DECIDED.get():
+        yield
+        return
+    reason, is_stopped = "", False
+    with followed_runs() as begun:
+        try:
+            with shown(progress, first=first, of=of):
+                yield
+        except KeyboardInterrupt:
+            reason = "interrupted"
+        except StoppedError as error:
+            reason, is_stopped = str(error), True
+        if not reason:
+            return
+        path = kept_transcript(begun[-1]) if begun else None
+    kind = StoppedError if is_stopped else CallInterrupted
+    if path is None:
+        raise kind(f"{reason}; nothing was spent", code="LW904")
+    raise kind(f"{reason}; the answers are kept: {again.format(str(path))} finishes free of charge", code="LW905")
+
+
+@contextlib.contextmanager
+def shown(progress: ProgressLike, *, first: str, of: str) -> Iterator[None]:
+    """Show how far the work inside is, and nothing else."""
+    if progress is not None and not isinstance(progress, bool) and not callable(progress):
+        raise ParameterError(
+            f"progress must be True, False, None or a function, got a {type(progress).__name__}; leave it out",
+            code="LW304",
+        )
+    token = _IS_DECIDED.set(True)
+    try:
+        with contextlib.ExitStack() as stack:
+            if callable(progress):
+                stack.enter_context(watched(_asked(progress)))
+            elif screen := _screen(progress, of):
+                late = _Late(screen, first, 0.0 if progress else _AFTER)
+                stack.callback(late.close)
+                stack.enter_context(watched(late.show))
+            yield
+    finally:
+        _IS_DECIDED.reset(token)
+
+
+def _asked(watch: Watch) -> Watch:
+    """Return what tells the caller's function, whose own exceptions could lead to rows from here."""
+
+    def tell(step: Progress) -> None:
+        try:
+            watch(step)
+        except Exception as error:  # noqa: BLE001 - code of the caller's: whatever it raises, the work ends
+            name = type(error).__name__
+        else:
+            return
+        raise StoppedError(f"progress raised {name}, which ended the work")
+
+    return tell
+
+
+# -- Screens.
+
+
+class _Screen(Protocol):
+    def open(self, began: float) -> None:
+        """Begin; the work began at this time of `time.monotonic`."""
+
+    def show(self, step: Progress) -> None:
+        """Show a step."""
+
+    def close(self) -> None:
+        """Take away what goes away."""
+
+
+def _screen(progress: bool | None, of: str) -> "_Screen | None":
+    """Return where a bar is shown; None where nobody watches, or nobody should."""
+    if progress is False:
+        return None
+    display = _notebook()
+    if display is not None:
+        return _Notebook(display, of)
+    if sys.stderr.isatty():
+        return _Terminal(of)
+    return _Log(of) if progress else None
+
+
+def _notebook() -> Callable[..., Any] | None:
+    """Return what shows things in the notebook that this runs in, if it does."""
+    ipython, display = sys.modules.get("IPython"), sys.modules.get("IPython.display")
+    shell: Any = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
+    return display.display if display is not None and hasattr(shell, "kernel") else None
+
+
+class _Late:
+    """A screen that begins once the work has lasted for a while; told by any thread."""
+
+    def __init__(self, screen: _Screen, first: str, after: float) -> None:
+        self._screen, self._began = screen, time.monotonic()
+        self._step = Progress(step=first, share=0.0)
+        self._is_open = self._is_closed = False
+        self._lock = threading.RLock()
+        self._timer = threading.Timer(after, self._open)
+        self._timer.daemon = True
+        if after:
+            self._timer.start()
+        else:
+            self._open()
+
+    def _open(self) -> None:
+        with self._lock:
+            if not self._is_closed:
+                self._screen.open(self._began)
+                self._is_open = True
+                self._screen.show(self._step)
+
+    def show(self, step: Progress) -> None:
+        with self._lock:
+            self._step = step
+            if self._is_open:
+                self._screen.show(step)
+
+    def close(self) -> None:
+        self._timer.cancel()
+        with self._lock:
+            self._is_closed = True
+            if self._is_open:
+                self._screen.close()
+
+
+_ALMOST: Final = 0.999
+
+
+def progress_bar(share: str, **settings: Any) -> "Bar":  # noqa: ANN401 - those of rich
+    """Return a bar that says what is done, how much, since when and for how long still."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn  # noqa: PLC0415
+
+    words = (TextColumn(text) for text in ("{task.description}", share, "elapsed, about", "left"))
+    what, done, elapsed, left = words
+    columns = (what, BarColumn(), done, TimeElapsedColumn(), elapsed, TimeRemainingColumn(), left)
+    return Progress(*columns, transient=True, **settings)
+
+
+_TAKEN = threading.Lock()
+"""Of two releases at once, one has the terminal's last line."""
+
+
+class _Terminal:
+    """A bar on stderr, gone at the end. The remaining time is extrapolated from the share and the clock."""
+
+    def __init__(self, of: str) -> None:
+        self._of = of
+        self._bar: Bar | None = None
+
+    def open(self, began: float) -> None:
+        from rich.console import Console  # noqa: PLC0415
+
+        if _TAKEN.acquire(blocking=False):
+            self._bar = progress_bar("{task.percentage:>3.0f}% " + self._of, console=Console(stderr=True))
+            self._bar.add_task("", total=1.0)
+            self._bar.tasks[0].start_time = began
+            self._bar.start()
+
+    def show(self, step: Progress) -> None:
+        if self._bar is not None:
+            # A task that is complete stops its clock, and the last fit is still to come.
+            self._bar.update(self._bar.task_ids[0], description=step.step, completed=min(step.share, _ALMOST))
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+            _TAKEN.release()
+
+
+class _Notebook:
+    """One line under the cell, gone at the end; rich would need ipywidgets."""
+
+    _LEAST = 0.1  # seconds between two
+
+    def __init__(self, display: Callable[..., Any], of: str) -> None:
+        self._display, self._of = display, of
+        self._last, self._began, self._handle = 0.0, 0.0, None
+
+    def open(self, began: float) -> None:
+        self._began = began
+        self._handle = self._display({"text/plain": ""}, raw=True, display_id=True)
+
+    def show(self, step: Progress) -> None:
+        now = time.monotonic()
+        if now - self._last >= self._LEAST:
+            self._last = now
+            said = f"{step.step}, {step.share:.0%} {self._of}, {now - self._began:.0f} s"
+            bar = f'<progress value="{step.share:.3f}"></progress> {html.escape(said)}'
+            self._put({"text/plain": said, "text/html": bar})
+
+    def close(self) -> None:
+        self._put({"text/plain": ""})
+
+    def _put(self, said: dict[str, str]) -> None:
+        handle: Any = self._handle
+        handle.update(said, raw=True)
+
+
+class _Log:
+    """A line on stderr for each new step, and for each tenth of the whole."""
+
+    def __init__(self, of: str) -> None:
+        self._of, self._said = of, ("", 0)
+
+    def open(self, began: float) -> None:
+        """Begin with nothing."""
+
+    def show(self, step: Progress) -> None:
+        if (step.step, int(step.share * 10)) != self._said:
+            self._said = step.step, int(step.share * 10)
+            print(f"lapwing: {step.step}, {step.share:.0%} {self._of}", file=sys.stderr, flush=True)  # noqa: T201
+
+    def close(self) -> None:
+        """Leave the lines."""

@@ -1,0 +1,175 @@
+"""Classes that say what a row is: models of pydantic, dataclasses, typed dictionaries. None of these is imported.
+
+Bounds come from ``Annotated``, ``Field`` and annotated-types, lists from ``Literal`` and ``Enum``, and a field is
+required unless its type takes None.
+"""
+
+import dataclasses
+import datetime as dt
+import types
+import typing
+import uuid
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from enum import Enum
+from typing import Any, Final
+
+from lapwing.schema.fields import Field, FieldType
+from lapwing.schema.foreign.converted import (
+    Converted,
+    Remarks,
+    converted,
+    missing_texts,
+    refusal,
+    scalars,
+    text_or_empty,
+)
+from lapwing.schema.scalars import quote
+
+_ENDS: Final = {"ge": ("minimum", 0), "gt": ("minimum", 1), "le": ("maximum", 0), "lt": ("maximum", -1)}
+"""What annotations call bounds, and how far a whole number of an open end lies inside."""
+_TYPES: Final[tuple[tuple[type, FieldType], ...]] = (
+    (bool, "boolean"),
+    (int, "integer"),
+    (float, "number"),
+    (Decimal, "number"),
+    (dt.datetime, "datetime"),
+    (dt.date, "date"),
+    (uuid.UUID, "string"),
+    (str, "string"),
+)
+"""In this order: a bool is an int, and a moment is a date."""
+
+
+def is_class(value: object) -> bool:
+    """Return whether a value is a class with fields that this module reads."""
+    is_known = hasattr(value, "model_fields") or dataclasses.is_dataclass(value) or typing.is_typeddict(value)
+    return isinstance(value, type) and is_known
+
+
+def read_class(value: Any) -> Converted:  # noqa: ANN401 - a class of any of these kinds
+    """Return the schema that a class gives."""
+    remarks = Remarks()
+    fields = [_field(name, hint, remarks) for name, hint in _hints(value)]
+    if not fields:
+        raise refusal(f"class {value.__name__} has no field; give one that says what a row is")
+    form = "pydantic model" if hasattr(value, "model_fields") else "class"
+    return converted(fields, form, name=text_or_empty(value.__name__), notes=remarks.texts())
+
+
+def _hints(value: Any) -> Iterable[tuple[str, Any]]:  # noqa: ANN401 - see `read_class`
+    """Return the names of columns and their types, with all that is said of them."""
+    stated = getattr(value, "model_fields", None)
+    if isinstance(stated, Mapping):
+        return [(_alias(info, name), typing.Annotated[info.annotation, info]) for name, info in stated.items()]
+    try:
+        return list(typing.get_type_hints(value, include_extras=True).items())
+    except NameError:
+        said = "names a type that is not found where the class stands; define it there"
+    raise refusal(f"class {value.__name__} {said}")
+
+
+def _alias(info: Any, name: str) -> str:  # noqa: ANN401 - pydantic's
+    """Return what a column is called in data: the alias, where there is one."""
+    return info.alias if isinstance(getattr(info, "alias", None), str) else name
+
+
+def _field(name: str, hint: Any, remarks: Remarks) -> Field:  # noqa: ANN401 - a type
+    """Return the field of one annotation."""
+    said: list[Any] = []
+    kinds = [each for each in _flat(hint, said) if each is not type(None)]
+    settings: dict[str, Any] = {"required": len(kinds) == len(_flat(hint, []))}
+    values = [value for kind in kinds for value in _listed(kind)]
+    if None in values:
+        settings["required"] = False
+        values = [value for value in values if value is not None]
+    if values and all(map(_listed, kinds)):
+        return Field(name=name, **settings, **_of_list(name, values), **_described(said))
+    found = {_type_of(kind) for kind in kinds}
+    kind: FieldType | None = "number" if found == {"integer", "number"} else next(iter(found), None)
+    if kind is None or (len(found) > 1 and kind != "number"):
+        shown = quote(" | ".join(getattr(each, "__name__", str(each)) for each in kinds))
+        way_out = "give it one of int, float, str, bool, date, datetime, Literal or Enum, or leave it out"
+        raise refusal(f"field {quote(name)}: no column holds the type {shown}; {way_out}")
+    if kinds == [uuid.UUID]:
+        return Field(name=name, type="string", identifier=True, **_described(said))
+    return Field(name=name, type=kind, **settings, **_bounds(name, kind, said, remarks), **_described(said))
+
+
+def _flat(hint: Any, said: list[Any]) -> list[Any]:  # noqa: ANN401 - types
+    """Return the types that a union puts together; what is said of them is added to the list."""
+    origin, parts = typing.get_origin(hint), typing.get_args(hint)
+    if origin is typing.Annotated:
+        for each in hint.__metadata__:
+            said += [each, *_inside(each)]
+        return _flat(parts[0], said)
+    if origin in (typing.Required, typing.NotRequired):
+        return _flat(parts[0], said)
+    if origin in (typing.Union, types.UnionType):
+        return [kind for part in parts for kind in _flat(part, said)]
+    return [hint]
+
+
+def _inside(said: Any) -> Iterable[Any]:  # noqa: ANN401 - anything that stands in Annotated
+    """Return what pydantic's ``Field`` and groups of annotated-types hold."""
+    inner = getattr(said, "metadata", None)
+    return inner if isinstance(inner, list | tuple) else ()
+
+
+def _listed(kind: Any) -> list[Any]:  # noqa: ANN401 - a type
+    """Return the values of a ``Literal`` or ``Enum``; nothing for another type."""
+    if typing.get_origin(kind) is typing.Literal:
+        return [value.value if isinstance(value, Enum) else value for value in typing.get_args(kind)]
+    return [each.value for each in kind] if isinstance(kind, type) and issubclass(kind, Enum) else []
+
+
+def _of_list(name: str, values: list[Any]) -> dict[str, Any]:
+    """Return type and categories of listed values."""
+    if all(isinstance(value, bool) for value in values):
+        return {"type": "boolean"}
+    listed = tuple(dict.fromkeys(scalars(values, f"field {quote(name)}")))
+    is_number = all(isinstance(value, int | float) for value in listed)
+    is_whole = all(isinstance(value, int) for value in listed)
+    kind = "integer" if is_whole else "number" if is_number else "string"
+    return {"type": kind, "categories": listed, "missing_values": missing_texts(listed)}
+
+
+def _type_of(kind: Any) -> FieldType | None:  # noqa: ANN401 - a type
+    """Return the schema's word for a type; None where there is none."""
+    return next((word for each, word in _TYPES if isinstance(kind, type) and issubclass(kind, each)), None)
+
+
+def _bounds(name: str, kind: FieldType, said: list[Any], remarks: Remarks) -> dict[str, Any]:
+    """Return bounds and resolution, by what annotations of several libraries call them."""
+    found: dict[str, Any] = {}
+    for each in said:
+        for key, (end, step) in _ENDS.items():
+            bound = getattr(each, key, None)
+            if bound is None or kind not in ("integer", "number", "date", "datetime"):
+                continue
+            if step and kind == "integer":
+                bound = bound + step
+            elif step:
+                remarks.add("bounds that leave their end out are read as bounds with it", name)
+            found[end] = _plain(bound)
+        step_size, places = getattr(each, "multiple_of", None), getattr(each, "decimal_places", None)
+        if kind in ("integer", "number") and step_size not in (None, 1):
+            found["resolution"] = _plain(step_size)
+        elif kind == "number" and isinstance(places, int):
+            found["resolution"] = float(Decimal(1).scaleb(-places))
+        if any(getattr(each, key, None) is not None for key in ("pattern", "min_length", "max_length")):
+            remarks.add("patterns and lengths of texts have no counterpart", name)
+    return found
+
+
+def _plain(bound: Any) -> Any:  # noqa: ANN401 - a bound of any library
+    """Return a bound as a schema writes it."""
+    if isinstance(bound, dt.date):
+        return bound.isoformat()
+    return float(bound) if isinstance(bound, Decimal) else bound
+
+
+def _described(said: Iterable[Any]) -> dict[str, Any]:
+    """Return the description that stands beside a type, if there is one."""
+    found = [text_or_empty(getattr(each, "description", None)) for each in said]
+    return {"description": next(filter(None, found), "")}

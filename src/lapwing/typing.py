@@ -1,0 +1,86 @@
+"""Types of what public calls take, for annotations of your own.
+
+>>> from lapwing.typing import IntoFrame, SchemaLike
+>>> def released(rows: IntoFrame, schema: SchemaLike) -> None: ...
+"""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from lapwing.kernel.budget.budget import Number
+from lapwing.kernel.terms import Relation
+from lapwing.mechanisms.registry import Trusted
+from lapwing.mechanisms.shared.registration import Mechanism
+from lapwing.rows.elsewhere import Query
+from lapwing.rows.readers import Kind
+from lapwing.runs.plan.memory import Memory
+from lapwing.runs.progress import Progress
+from lapwing.runs.watching import ProgressLike
+from lapwing.schema.linked import LinkedSchema
+from lapwing.schema.public_tables.tables import PublicTable
+from lapwing.schema.schemas import Schema
+
+__all__ = [
+    "ForeignLike",
+    "IntoFrame",
+    "IntoSeries",
+    "Kind",
+    "LinkedSchemaLike",
+    "MechanismLike",
+    "Memory",
+    "Number",
+    "PathLike",
+    "Progress",
+    "ProgressLike",
+    "PublicTablesLike",
+    "Relation",
+    "SchemaLike",
+]
+
+
+class _Columns(Protocol):
+    """A frame of pandas, Polars, Dask or Spark, a relation of DuckDB, a table of PyArrow."""
+
+    @property
+    def columns(self) -> Any:  # noqa: ANN401
+        """Names, or columns."""
+
+
+class _Stream(Protocol):
+    """Anything that hands over an Arrow stream."""
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...  # noqa: ANN401
+
+
+class _Dataset(Protocol):
+    """A dataset of PyArrow."""
+
+    to_batches: Callable[..., Any]
+
+
+class _Series(Protocol):
+    """A series of pandas or Polars."""
+
+    @property
+    def name(self) -> Any: ...  # noqa: ANN401
+
+
+class _Checked(Protocol):
+    """A schema of Pandera."""
+
+    columns: Any
+    checks: Any
+
+
+PathLike = str | os.PathLike[str]
+IntoFrame = PathLike | Sequence[PathLike] | Query | _Columns | _Stream | _Dataset
+"""A table: the path of a file or folder, or several; a frame of pandas, Polars, PyArrow, DuckDB, Dask or Spark."""
+IntoSeries = _Series
+SchemaLike = Schema | Mapping[str, Any] | PathLike
+ForeignLike = PathLike | Mapping[str, Any] | type[Any] | _Checked
+"""What `Schema.from_foreign` reads: other tools' metadata, and classes that say what a row is."""
+LinkedSchemaLike = LinkedSchema | Mapping[str, Any] | PathLike
+MechanismLike = str | Mechanism | Trusted
+"""A mechanism's settings, such as ``lw.Adaptive()``, or its name."""
+PublicTablesLike = PublicTable | Mapping[str, Any] | PathLike | Sequence[PublicTable | Mapping[str, Any] | PathLike]
