@@ -193,8 +193,6 @@ class Odd(dt.tzinfo):
     def utcoffset(self, _):
         return dt.timedelta(0)
 
-    dst = utcoffset
-
 
 def test_a_zone_of_ones_own_is_utc(release):
     frame = PANDAS.assign(seen=pd.Series([], dtype=pd.DatetimeTZDtype("us", Odd())))
