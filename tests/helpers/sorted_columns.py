@@ -56,7 +56,7 @@ def cells(n=210, every=7):
 
 
 TABLE = pl.DataFrame(cells(), schema_overrides={"seen": pl.Datetime("us")})
-PANDAS = pd.DataFrame(cells()).astype({"day": "datetime64[us]"})
+PANDAS = pd.DataFrame(cells()).astype(dict.fromkeys(["day", "seen"], "datetime64[us]"))
 
 
 def types(frame):

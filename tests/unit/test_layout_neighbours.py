@@ -28,7 +28,7 @@ NEIGHBOURS = {
     "a number that is true or false": ("sure", [1, 0, 1], [1, 0, None]),
     "the only number that is true or false": ("flag", [1, None, None], [None, None, None]),
     "the only number": ("hours", [1, None, None], [None, None, None]),
-    "the only moment": ("seen", [pd.Timestamp("2001-01-01"), None, None], [None, None, None]),
+    "the only moment": ("seen", np.array(["2001-01-01", "NaT", "NaT"], "datetime64[us]"), [None, None, None]),
     "a text": ("town", ["Ales", "Borg", "Ales"], ["Ales", "Borg", None]),
     "the only text": ("town", ["Ales", None, None], [None, None, None]),
     "a real": ("share", [0.5, 0.25, 1.0], [0.5, 0.25, None]),
@@ -69,7 +69,7 @@ def test_types_are_the_same_for_every_number_of_rows_and_seed(release):
 
 
 def test_types_are_the_same_whether_any_cell_of_the_input_is_missing_and_whether_any_row_is():
-    whole = pd.DataFrame(cells(every=0)).astype({"day": "datetime64[us]"})
+    whole = pd.DataFrame(cells(every=0)).astype(dict.fromkeys(["day", "seen"], "datetime64[us]"))
     release = lw.synthesize(whole, SCHEMA, epsilon=1000, mechanism="Independent", seed=1)
 
     rows = release.sample(50)
