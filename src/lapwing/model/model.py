@@ -213,16 +213,6 @@ class ReleasedModel:
             _check_log_linear(self.log_linear, schema)
 
 
-def may_be_missing(model: ReleasedModel, schema: Schema) -> frozenset[str]:
-    """Return the columns in which rows of a model may be missing: a law of it reaches the code, whatever its mass."""
-    base = {} if model.log_linear is None else model.log_linear.base
-    stops = {
-        name: max(_stop_of(law), int(base[name].stops.max()) if name in base else 0) for name, law in model.laws.items()
-    }
-    found = (field for field in schema.columns if field.domain.missing)
-    return frozenset(field.name for field in found if stops.get(field.name, 0) > field.domain.last)
-
-
 def narrow(index: np.ndarray) -> np.ndarray:
     """Return an index of laws in the smallest dtype that holds it.
 

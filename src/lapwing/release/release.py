@@ -114,8 +114,8 @@ class Release:
         frame
             pandas for a pandas table, PyArrow for PyArrow and DuckDB, Polars for Polars and paths; for Dask and Spark a
             lazy frame that the workers draw. Types are as the input declares them, or wider where the schema needs it;
-            categories are the schema's. pandas changes NumPy's types where cells are missing, so schema and model
-            choose these: int64, or float64 with NaN if a row may be missing; bool or object. Others count as public.
+            categories are the schema's. pandas changes NumPy's types where cells are missing, so the schema chooses
+            these: int64 where it is required, else float64 with NaN; bool or object. Others count as public.
 
         Raises
         ------
@@ -123,7 +123,7 @@ class Release:
             If ``n``, the seed, a condition or ``like`` is out of range, or matching rows have probability 0.
         """
         layout = self.layout or Layout(self.kind) if like is None else layout_like(like, self.schema)
-        return with_index_of(where, rows_frame(self.rows(n, seed=seed, where=where), self.model, self.schema, layout))
+        return with_index_of(where, rows_frame(self.rows(n, seed=seed, where=where), self.schema, layout))
 
     def frames(self, n: int | None = None, *, seed: int | None = None, where: Where = None) -> Iterator["pl.DataFrame"]:
         """Draw the rows of `sample` in chunks of Polars frames; at least one frame, empty when ``n`` is 0."""
@@ -336,10 +336,10 @@ class Release:
         -----
         A parametric bootstrap: each time as many rows as the model stands for are drawn from it, and released by the
         same mechanism with the same settings, budget and terms. Costs no budget. Each simulated row is a unit of its
-        own. What the model cannot express (such as what is finer than its cells) is no part of the error. Takes about
-        as long as m releases of the table.
+        own. What the model cannot express is no part of the error. Takes about as long as m releases of the table.
         """
-        settings: Any = {"replicates": m, "rows": rows, "seed": seed, "kind": self.kind, "progress": progress}
+        settings: Any = {"replicates": m, "rows": rows, "seed": seed, "progress": progress}
+        settings["layout"] = self.layout or Layout(self.kind)
         return make_replicates(self.model, self.schema, self.certificate, **settings)
 
     def save(self, path: str | Path) -> None:

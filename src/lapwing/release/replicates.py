@@ -19,9 +19,9 @@ from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.model import ReleasedModel
 from lapwing.model.rows import population_codes, sample_codes
 from lapwing.model.statistics.expressions import Stat, compiled, stat
+from lapwing.rows.layouts import Layout
 from lapwing.rows.out.decode import decode
-from lapwing.rows.out.writers import to_frame_kind
-from lapwing.rows.readers import Kind
+from lapwing.rows.out.typed import to_layout
 from lapwing.rows.source import code_table
 from lapwing.runs.finishing import finished_model
 from lapwing.runs.generators import checked_seed, fresh_seed, generator
@@ -57,15 +57,15 @@ class Replicates:
         Codes of rows of m simulated releases, as many rows each.
     seed : int
         Of the public generator.
-    kind : {"pandas", "polars", "pyarrow", "path"}
-        The kind of frames.
+    layout : Layout
+        Of frames.
     """
 
     schema: Schema
     at_model: tuple[Codes, ...]
     simulated: tuple[Codes, ...]
     seed: int
-    kind: Kind = "path"
+    layout: Layout
 
     def __repr__(self) -> str:
         return f"Replicates({len(self)} of {len(next(iter(self.simulated[0].values())))} rows)"
@@ -75,9 +75,9 @@ class Replicates:
         return len(self.simulated)
 
     def frames(self) -> Iterator[Any]:
-        """Yield the rows of each simulated release, in the frame kind of the release."""
+        """Yield the rows of each simulated release, in the layout of the release."""
         for _, frame in self._decoded(self.simulated):
-            yield to_frame_kind(frame, self.kind)
+            yield to_layout(frame, self.layout, self.schema)
 
     def mean(self, column: str, confidence: Number = 0.95) -> PopulationEstimate:
         """Estimate the population's mean of a column.
@@ -160,7 +160,7 @@ class Replicates:
         Parameters
         ----------
         function : callable
-            From a frame of rows, in the kind of the release, to a number or a mapping of names to numbers: what would
+            From a frame of rows, in the layout of the release, to a number or a mapping of names to numbers: what would
             be computed from all rows of the population. It is called twice for each replicate.
         confidence : number above 0 and below 1, default 0.95
             Of each interval.
@@ -173,7 +173,7 @@ class Replicates:
             raise _refused(f"estimate takes a function of a frame, got {function!r}; use mean for a column's mean")
 
         def called(frame: "pl.DataFrame", _: Codes) -> dict[str, float]:
-            value = function(to_frame_kind(frame, self.kind))
+            value = function(to_layout(frame, self.layout, self.schema))
             found = dict(value) if isinstance(value, Mapping) else {_ONE: value}
             if not all(isinstance(each, int | float | np.number) for each in found.values()):
                 raise _refused(
@@ -242,7 +242,7 @@ def make_replicates(
     replicates: int,
     rows: int | None,
     seed: int | None,
-    kind: Kind,
+    layout: Layout,
     progress: ProgressLike = None,
 ) -> Replicates:
     """Simulate a release again and again; see `Release.replicates`."""
@@ -272,7 +272,7 @@ def make_replicates(
             simulated.append(_rows(_refitted(frame, settings, rng), schema, count, rng))
             tell("replicates", done / replicates)
     return Replicates(
-        schema=schema, at_model=tuple(at_model), simulated=tuple(simulated), seed=settings.seed, kind=kind
+        schema=schema, at_model=tuple(at_model), simulated=tuple(simulated), seed=settings.seed, layout=layout
     )
 
 

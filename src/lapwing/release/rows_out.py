@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 import numpy as np
 
 from lapwing.errors import LapwingWarning, ParameterError, warn
-from lapwing.model.model import ReleasedModel, may_be_missing
+from lapwing.model.model import ReleasedModel
 from lapwing.model.rows import CHUNK, RowChunks, row_chunks, sample_codes
 from lapwing.model.sampling.atom_matches import chosen_atoms
 from lapwing.model.sampling.conditions import FEW_ATOMS, Conditioned, conditioned, support
@@ -248,7 +248,7 @@ def rows_out(
     return RowsOut(rows, None, lambda: frames)
 
 
-def rows_frame(rows: RowsOut, model: ReleasedModel, schema: Schema, layout: "Layout") -> Any:  # noqa: ANN401
+def rows_frame(rows: RowsOut, schema: Schema, layout: "Layout") -> Any:  # noqa: ANN401 - a frame of any kind
     """Return rows as the frame of `Release.sample`, drawn when Dask or Spark asks for them."""
     import polars as pl  # noqa: PLC0415 - it takes a quarter of a second to import
 
@@ -265,15 +265,7 @@ def rows_frame(rows: RowsOut, model: ReleasedModel, schema: Schema, layout: "Lay
             if kind == "dask":
                 return engines.dask_rows(rows.chunks)
             return engines.spark_rows(rows.chunks, engines.active_session())
-    frame = pl.concat(rows.frames(workers()))
-    return to_layout(frame, layout, schema, may_be_missing(model, schema) | given_as_missing(rows, frame))
-
-
-def given_as_missing(rows: RowsOut, frame: "pl.DataFrame") -> frozenset[str]:
-    """Return the columns that a table of conditions, which is public, says to be missing somewhere."""
-    if rows.chunks is not None:
-        return frozenset()
-    return frozenset(column.name for column in frame.get_columns() if column.null_count())
+    return to_layout(pl.concat(rows.frames(workers())), layout, schema)
 
 
 def write_to(rows: RowsOut, place: Path, name: Path, *, rows_per_file: int = ROWS_PER_FILE) -> None:

@@ -1,7 +1,8 @@
 """How a frame holds its columns: its library and the type of each column, as the frame declares it.
 
 Read off a frame's types, never off its cells. Types that list values (pandas' categories, Polars' enums, dictionaries)
-are noted without them, for these are cells of the table.
+are noted without them, for these are cells of the table. Which of NumPy's types a column of pandas has depends on its
+cells (int64 is float64, and bool is object, where one is missing), so it is not noted either.
 """
 
 import os
@@ -34,9 +35,10 @@ class Layout:
     kind : {"pandas", "polars", "pyarrow", "path", "duckdb", "dask", "spark"}
         The frame's library.
     dtypes : mapping of str to str
-        The types of the schema's columns, in the frame's order, as its library writes them: ``int64``, ``Int64``,
-        ``int64[pyarrow]``, ``Datetime[us]``, ``category of str``, ``dictionary of string``. Empty for the types that
-        the schema gives in this library.
+        The types of the schema's columns, in the frame's order, as its library writes them: ``Int64``,
+        ``int64[pyarrow]``, ``Datetime[us]``, ``category of string``. NumPy's are ``object``, whichever it is, but for
+        ``float32`` and times of another unit than microseconds. Empty for the types that the schema gives in this
+        library.
     """
 
     kind: Kind = "path"
@@ -54,7 +56,7 @@ def layout_like(like: Like, schema: Schema) -> Layout:
     if isinstance(like, Layout):
         return like
     if isinstance(like, str) and like in _LIBRARIES:
-        # What pandas makes of cells by itself: NumPy's types, whichever the column is.
+        # NumPy's types, as pandas makes of cells by itself.
         by_name = {each.name: "object" for each in schema.fields} if like == "pandas" else {}
         return Layout(cast("Kind", like), by_name)
     if isinstance(like, str | os.PathLike | list | tuple):
@@ -117,13 +119,15 @@ def _arrow_name(dtype: Any) -> str:  # noqa: ANN401 - a pyarrow DataType, which 
 def _pandas_name(dtype: Any) -> str:  # noqa: ANN401 - a pandas dtype, which has no static type
     name = type(dtype).__name__
     if isinstance(dtype, np.dtype):
-        return dtype.name if dtype.kind in "biufM" else "object"
+        if dtype.kind == "f" and dtype.itemsize <= np.dtype("float32").itemsize:
+            return "float32"
+        return dtype.name if dtype.kind == "M" and dtype != np.dtype("datetime64[us]") else "object"
     if name == "CategoricalDtype":
         return f"{'ordered ' * bool(dtype.ordered)}category of {_pandas_name(dtype.categories.dtype)}"
     if name == "ArrowDtype":
         return f"{_arrow_name(dtype.pyarrow_dtype)}[pyarrow]"
-    if name == "StringDtype":  # that of pandas 3 has NaN where it is missing, the older one NA
-        return "str" if isinstance(dtype.na_value, float) else "string"
+    if name == "StringDtype":  # that of pandas 3 has NaN where it is missing, and is object where all cells are
+        return "object" if isinstance(dtype.na_value, float) else "string"
     if name == "DatetimeTZDtype":
         return f"datetime64[{dtype.unit}{_zone(str(dtype.tz))}]"
     return str(dtype.name) if isinstance(getattr(dtype, "numpy_dtype", None), np.dtype) else "object"

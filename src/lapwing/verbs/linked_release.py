@@ -13,7 +13,6 @@ from lapwing.model.certificate.cost_lines import asked_text
 from lapwing.model.files import SavedRelease
 from lapwing.model.linked_files import LinkedCertificate, SavedLinked, save_linked
 from lapwing.model.linked_files import load_linked as read_linked
-from lapwing.model.model import may_be_missing
 from lapwing.model.rows import sample_codes, stand_ins
 from lapwing.model.sampling.atom_matches import chosen_atoms
 from lapwing.model.sampling.fixed import points
@@ -102,14 +101,14 @@ class LinkedRelease:
         """
         import polars as pl  # noqa: PLC0415
 
-        parts, schemas = (self.parent, self.child), (self.schema.parent, self.schema.child)
-        layouts = [Layout(part.kind) if part.layout is None else part.layout for part in parts]
+        schemas = (self.schema.parent, self.schema.child)
+        layouts = [part.layout or Layout(part.kind) for part in (self.parent, self.child)]
         if like is not None:
             layouts = [layout_like(each, schema) for each, schema in zip(like, schemas, strict=True)]
         drawn = zip(*self.frames(n, seed=seed), strict=True)
         parents, children = (
-            to_layout(pl.concat(rows), layout, schema, may_be_missing(part.model, part.schema))
-            for rows, layout, schema, part in zip(drawn, layouts, schemas, parts, strict=True)
+            to_layout(pl.concat(rows), layout, schema)
+            for rows, layout, schema in zip(drawn, layouts, schemas, strict=True)
         )
         return parents, children
 

@@ -4,7 +4,6 @@ Missing is what it is there: NaN in NumPy's types of pandas, NA in its nullable 
 """
 
 import re
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,26 +24,24 @@ _MOST_CATEGORIES: Final = 2**16
 """Of a column that holds a range rather than a list."""
 
 _WHOLE: Final = re.compile(r"u?int(8|16|32|64)")
-_NUMBER: Final = re.compile(r"u?int|float|double|half")
 _MOMENT: Final = re.compile(r"(?:datetime64|Datetime|timestamp)\[(s|ms|us|ns)(?:, ([^]]+))?\]")
 _MOST_MICROSECONDS: Final = np.iinfo(np.int64).max // 1000
 """Of moments that are counted in nanoseconds."""
 
 
-def to_layout(frame: pl.DataFrame, layout: "Layout", schema: Schema, may_miss: Collection[str]) -> Any:  # noqa: ANN401
-    """Return rows of a schema as a frame of a layout, whose types are a function of layout, schema and `may_miss`.
+def to_layout(frame: pl.DataFrame, layout: "Layout", schema: Schema) -> Any:  # noqa: ANN401 - a frame of any library
+    """Return rows of a schema as a frame of a layout, whose types are a function of layout and schema alone.
 
-    may_miss: columns in which a row of the release may be missing. A type that does not hold every value of the
-    schema's column gives way to a wider one, and one of another sort to the one that the schema gives. All of NumPy's
-    types count as one sort, since pandas changes them where cells are missing: whole numbers are int64, or float64
-    with NaN where they may be missing; true and false bool, or object. Only float32 and the unit of a time are kept.
+    A type that does not hold every value of the schema's column gives way to a wider one, and one of another sort to
+    the one that the schema gives. NumPy's types are chosen by the schema, since pandas changes them where cells are
+    missing: whole numbers are int64 where they are required, float64 with NaN elsewhere; Booleans are bool, or object.
     """
     if not layout.dtypes:
         return to_frame_kind(frame, layout.kind)
     fields = {field.name: field for field in schema.fields}
     first = [name for name in layout.dtypes if name in fields]
     columns = {
-        name: _Column(frame[name], fields[name], layout.dtypes.get(name, ""), name in may_miss)
+        name: _Column(frame[name], fields[name], layout.dtypes.get(name, ""))
         for name in (*first, *(name for name in fields if name not in first))
     }
     with library_of(layout.kind):
@@ -61,12 +58,17 @@ def to_layout(frame: pl.DataFrame, layout: "Layout", schema: Schema, may_miss: C
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Column:
-    """The cells of a column, its type in the layout, and whether a cell may be missing."""
+    """The cells of a column, its field, its type in the layout, and whether they are rows rather than a list."""
 
     cells: pl.Series
     field: Field
     declared: str
-    may_miss: bool
+    are_rows: bool = True
+
+    @property
+    def may_miss(self) -> bool:
+        """Whether a cell may be missing; identifiers are fresh numbers."""
+        return self.are_rows and not (self.field.required or self.field.identifier)
 
     @property
     def values(self) -> pl.Series | None:
@@ -97,9 +99,9 @@ class _Column:
     def scalar(self) -> str:
         """The type of numbers, of true and false, or of text, in NumPy's words."""
         dtype, declared = self.cells.dtype, self.declared.removesuffix("[pyarrow]").lower()
-        if dtype == pl.Boolean and not _NUMBER.match(declared):
+        if dtype == pl.Boolean:
             return "bool"
-        if dtype == pl.Boolean or dtype.is_integer():
+        if dtype.is_integer():
             return declared if _WHOLE.fullmatch(declared) and self._holds(np.iinfo(declared)) else "int64"
         if dtype.is_float():
             is_short = declared in {"float", "float32", "float16", "halffloat"}
@@ -110,9 +112,8 @@ class _Column:
         """Return whether the schema's values lie within the limits of a type; fresh numbers have no limit."""
         if self.field.identifier:
             return False
-        ends = self.ends().cast(pl.Int8) if self.cells.dtype == pl.Boolean else self.ends()
-        least, most = ends.to_numpy().min(), ends.to_numpy().max()
-        return bool(limits.min <= least.item() and most.item() <= limits.max)
+        ends = self.ends().to_list()
+        return bool(limits.min <= min(ends) and max(ends) <= limits.max)
 
     @property
     def moment(self) -> tuple[str, str | None] | None:
@@ -165,7 +166,7 @@ def _in_pandas(column: _Column) -> Any:  # noqa: ANN401 - a pandas array, which 
     is_ordered, is_listed, of = column.declared.rpartition("category of ")
     column = replace(column, declared=of)
     if is_listed and (values := column.values) is not None:
-        listed = pd.Index(_in_pandas(replace(column, cells=values, may_miss=False)))
+        listed = pd.Index(_in_pandas(replace(column, cells=values, are_rows=False)))
         kind = pd.CategoricalDtype(listed, ordered=bool(is_ordered) and column.field.ordered)
         return pd.Categorical.from_codes(column.places.fill_null(-1).to_numpy(), dtype=kind)
     if of.endswith("[pyarrow]"):

@@ -1,0 +1,293 @@
+"""Rows come in the layout of the input or of any frame: library, order of columns and types, and none of its cells."""
+
+import datetime as dt
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.preprocessing import OneHotEncoder
+
+import lapwing as lw
+from helpers.linked_homes import SCHEMA as HOMES
+from helpers.linked_homes import tables
+from helpers.sorted_columns import NAMES, NUMPY, PANDAS, SCHEMA, TABLE, TEXT, types
+from lapwing.errors import DataError, ParameterError
+from lapwing.rows.layouts import Layout, layout_of
+
+
+@pytest.fixture(scope="module")
+def release():
+    """Return a release of a Polars frame, in which cells are missing."""
+    return lw.synthesize(TABLE, SCHEMA, epsilon=1000, mechanism="Independent", seed=1)
+
+
+NULLABLE = {
+    **NUMPY, "id": "Int64", "age": "Int32", "hours": "UInt8", "share": "Float32", "flag": "boolean", "sure": "boolean",
+    "town": "string", "rank": "string",
+}  # fmt: skip
+ARROW = {
+    "id": "int64", "age": "int16", "hours": "uint8", "share": "float", "flag": "bool", "sure": "bool",
+    "town": "large_string", "rank": "string", "day": "date32[day]", "seen": "timestamp[ms, tz=Europe/Oslo]",
+}  # fmt: skip
+FAMILIES = {
+    "numpy": (PANDAS, NUMPY),
+    "short floats": (PANDAS.astype({"share": "float32"}), {**NUMPY, "share": "float32"}),
+    "units and zones": (
+        PANDAS.assign(seen=PANDAS["seen"].astype("datetime64[ns]").dt.tz_localize("Europe/Oslo")),
+        {**NUMPY, "seen": "datetime64[ns, Europe/Oslo]"},
+    ),
+    "nullable": (PANDAS.astype(NULLABLE), NULLABLE),
+    "arrow in pandas": (
+        TABLE.to_arrow()
+        .cast(pa.schema({name: pa.int64() for name in ["id"]} | {
+            name: TABLE.to_arrow().schema.field(name).type for name in NAMES if name != "id"}))
+        .to_pandas(types_mapper=pd.ArrowDtype),
+        {
+            "id": "int64[pyarrow]", "age": "int64[pyarrow]", "hours": "int64[pyarrow]", "share": "double[pyarrow]",
+            "flag": "bool[pyarrow]", "sure": "bool[pyarrow]", "town": "large_string[pyarrow]",
+            "rank": "large_string[pyarrow]", "day": "date32[day][pyarrow]", "seen": "timestamp[us][pyarrow]",
+        },
+    ),
+    "categories": (PANDAS.astype({"town": "category", "flag": "category"}), {
+        **NUMPY, "town": "category", "flag": "category"}),
+    "polars": (
+        TABLE.with_columns(
+            pl.col("age").cast(pl.Int16), pl.col("hours").cast(pl.UInt8), pl.col("share").cast(pl.Float32),
+            pl.col("town").cast(pl.Categorical), pl.col("rank").cast(pl.Enum(["low", "high"])),
+            pl.col("day").cast(pl.Datetime("ms")), pl.col("seen").dt.replace_time_zone("Europe/Oslo"),
+        ),
+        {
+            "id": "Int64", "age": "Int16", "hours": "UInt8", "share": "Float32", "flag": "Boolean", "sure": "Boolean",
+            "town": "Categorical", "rank": "Enum(categories=['low', 'high'])",
+            "day": "Datetime(time_unit='ms', time_zone=None)",
+            "seen": "Datetime(time_unit='us', time_zone='Europe/Oslo')",
+        },
+    ),
+    "pyarrow": (
+        TABLE.with_columns(pl.col("seen").dt.replace_time_zone("UTC")).to_arrow().cast(
+            pa.schema({name: pa.type_for_alias(kind) for name, kind in ARROW.items() if name != "seen"}
+            | {"seen": pa.timestamp("ms", "Europe/Oslo")})
+        ),
+        ARROW,
+    ),
+    "dictionaries": (
+        TABLE.to_arrow().set_column(
+            NAMES.index("town"), "town", TABLE.to_arrow()["town"].cast(pa.string()).dictionary_encode()
+        ),
+        {
+            "id": "int64", "age": "int64", "hours": "int64", "share": "double", "flag": "bool", "sure": "bool",
+            "town": "dictionary<values=string, indices=int32, ordered=0>", "rank": "large_string",
+            "day": "date32[day]", "seen": "timestamp[us]",
+        },
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_rows_come_in_the_types_of_the_input_in_its_order_with_the_same_values(release, name):
+    frame, expected = FAMILIES[name]
+    shuffled = [*reversed(NAMES)]
+    frame = frame.select(shuffled) if hasattr(frame, "select") else frame[shuffled]
+    kind = type(frame).__module__.partition(".")[0]
+    made = replace(release, kind=kind, layout=layout_of(frame, kind, SCHEMA))
+
+    rows, plain = made.sample(200, seed=3), release.sample(200, seed=3)
+
+    assert type(rows) is type(frame)
+    assert types(rows) == {each: expected[each] for each in shuffled}
+    again = release.sample(200, seed=3, like=frame)
+    assert types(again) == types(rows)
+    values = pl.from_arrow(rows) if kind == "pyarrow" else pl.from_pandas(rows) if kind == "pandas" else rows
+    for each in NAMES:
+        shown, wanted = values[each], plain[each]
+        if getattr(shown.dtype, "time_zone", None):
+            shown = shown.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+        shown = shown.cast(pl.String) == "true" if name == "categories" and each == "flag" else shown
+        numbers = wanted.dtype.is_numeric()
+        same = (shown.cast(wanted.dtype) - wanted).abs().max() < 1e-7 if numbers else True  # float32 of 0 to 1
+        assert same
+        assert shown.is_null().equals(wanted.is_null())
+        assert numbers or shown.cast(wanted.dtype).to_list() == wanted.to_list()
+
+
+def test_synthesize_keeps_the_layout_and_a_file_does_not(tmp_path):
+    release = lw.synthesize(PANDAS, SCHEMA, epsilon=1000, mechanism="Independent", seed=1)
+    release.save(tmp_path / "m.lapwing")
+    loaded = lw.load(tmp_path / "m.lapwing")
+
+    assert types(release.sample(5)) == NUMPY
+    assert (release.kind, loaded.kind, loaded.layout) == ("pandas", "path", None)
+    assert isinstance(loaded.sample(5), pl.DataFrame)
+    assert types(loaded.sample(5, like=PANDAS)) == types(loaded.sample(5, like="pandas")) == NUMPY
+    assert isinstance(loaded.sample(5, like="pyarrow"), pa.Table)
+    assert loaded.sample(5, like="polars").schema == loaded.sample(5).schema
+
+
+def test_a_synthesizer_and_a_resumed_release_keep_it_too(tmp_path):
+    fitted = lw.Synthesizer(SCHEMA, epsilon=1000, mechanism="Independent", transcript=tmp_path / "t").fit(PANDAS)
+
+    assert types(fitted.sample(5)) == types(lw.resume(tmp_path / "t", PANDAS).sample(5)) == NUMPY
+    assert isinstance(fitted.sample(5, like=TABLE), pl.DataFrame)
+
+
+# -- What is never taken from the input: values, other columns.
+
+
+def test_categories_are_those_of_the_schema_whatever_the_input_lists(release):
+    secret = ["Secretville", "Borg", "Ales", "Ystad"]
+    cells = TABLE["town"].to_list()
+    frames = [
+        PANDAS.assign(town=pd.Categorical(cells, categories=secret, ordered=True)),
+        TABLE.with_columns(town=pl.Series(cells, dtype=pl.Enum(secret))),
+        TABLE.to_arrow().set_column(
+            NAMES.index("town"),
+            "town",
+            pa.DictionaryArray.from_arrays(pa.array([secret.index(each) if each else None for each in cells]), secret),
+        ),
+    ]
+
+    pandas, polars, arrow = (release.sample(50, seed=1, like=frame) for frame in frames)
+
+    assert pandas["town"].cat.categories.tolist() == ["Ystad", "Ales", "Borg"]
+    assert not pandas["town"].cat.ordered  # as the schema says
+    assert polars["town"].dtype.categories.to_list() == ["Ystad", "Ales", "Borg"]
+    assert arrow["town"].combine_chunks().dictionary.to_pylist() == ["Ystad", "Ales", "Borg"]
+    for frame, kind in zip(frames, ("pandas", "polars", "pyarrow"), strict=True):
+        assert "Secretville" not in repr(layout_of(frame, kind, SCHEMA))
+
+
+def test_an_ordered_category_stays_so_where_the_schema_orders_it(release):
+    rows = release.sample(50, seed=1, like=PANDAS.assign(rank=pd.Categorical(PANDAS["rank"], ordered=True)))
+
+    assert (rows["rank"] >= "low").all()
+    assert rows["rank"].min() == "low"
+
+
+def test_categories_of_arrow_text_and_of_a_short_range_keep_their_type(release):
+    frame = PANDAS.assign(town=PANDAS["town"].astype(pd.ArrowDtype(pa.string())).astype("category"))
+    frame = frame.assign(hours=PANDAS["hours"].astype("category"), share=PANDAS["share"].astype("category"))
+
+    rows = release.sample(50, seed=1, like=frame)
+
+    assert str(rows["town"].cat.categories.dtype) == "string[pyarrow]"
+    assert rows["hours"].cat.categories.tolist() == list(range(101))
+    assert types(rows)["share"] == "float64"  # there is no list of all numbers from 0 to 1
+
+
+def test_a_layout_names_no_column_beside_the_schemas_and_nothing_but_types():
+    frame = pd.DataFrame({"Ada Lovelace": [1], "age": np.array([1], np.dtype("int8", metadata={"of": "Ada"}))})
+
+    assert layout_of(frame, "pandas", SCHEMA) == Layout("pandas", {"age": "object"})
+    assert "Ada" not in repr(layout_of(frame, "pandas", SCHEMA))
+
+
+class Odd(dt.tzinfo):
+    """A zone that calls itself what it likes."""
+
+    def __str__(self):
+        return "Ada Lovelace"
+
+    def utcoffset(self, _):
+        return dt.timedelta(0)
+
+
+def test_a_zone_of_ones_own_is_utc(release):
+    frame = PANDAS.assign(seen=pd.Series([], dtype=pd.DatetimeTZDtype("us", Odd())))
+
+    assert layout_of(frame, "pandas", SCHEMA).dtypes["seen"] == "datetime64[us, UTC]"
+    assert types(release.sample(3, like=frame))["seen"] == "datetime64[us, UTC]"
+
+
+# -- What a type cannot hold.
+
+
+def test_a_type_that_does_not_hold_the_schemas_range_is_widened(release):
+    short = {"age": pd.array([1], "Int8"), "day": pd.Series([pd.NaT], dtype="datetime64[ns]")}
+    frame = PANDAS.head(1).assign(**short)
+    polars = TABLE.with_columns(pl.col("age").cast(pl.UInt8))
+
+    assert types(release.sample(5, like=frame))["age"] == "Int64"
+    assert types(release.sample(5, like=frame))["day"] == "datetime64[us]"  # from 1500 on
+    assert types(release.sample(5, like=polars))["age"] == "Int64"
+
+
+def test_types_of_another_sort_give_way_to_the_schemas(release):
+    frame = pa.table({name: pa.nulls(3) for name in NAMES})
+
+    assert types(release.sample(5, like=frame)) == {
+        "id": "int64", "age": "int64", "hours": "int64", "share": "double", "flag": "bool", "sure": "bool",
+        "town": "string", "rank": "string", "day": "date32[day]", "seen": "timestamp[us]",
+    }  # fmt: skip
+
+
+# -- Settings.
+
+
+@pytest.mark.parametrize(
+    ("like", "code", "said"),
+    [
+        ("excel", "LW303", "like must be a frame or one of pandas, polars, pyarrow, got 'excel'"),
+        (TABLE.drop("age"), "LW104", "like must have each of the schema's columns once and no other column, and lacks"),
+        (TABLE.with_columns(Ada=1), "LW104", "and has 1 more; select these columns"),
+        (pd.concat([PANDAS, PANDAS[["age"]]], axis=1), "LW104", "and has 1 more"),
+        (3, "LW108", "data of type int is not a table"),
+    ],
+)  # fmt: skip
+def test_what_is_no_layout_is_refused_in_a_sentence(release, like, code, said):
+    with pytest.raises((ParameterError, DataError)) as caught:
+        release.sample(3, like=like)
+
+    assert caught.value.code == code
+    assert said in str(caught.value)
+    assert "Ada" not in str(caught.value)
+
+
+def test_identifiers_may_be_left_out(release):
+    rows = release.sample(3, like=PANDAS.drop(columns="id"))
+
+    assert list(rows.columns) == [*NAMES[1:], "id"]
+    assert types(rows)["id"] == "int64"
+
+
+def test_lazy_frames_and_batches_are_layouts_too(release):
+    batch = TABLE.with_columns(pl.col("age").cast(pl.Int16)).to_arrow().to_batches()[0]
+
+    assert types(release.sample(3, like=TABLE.lazy())) == types(TABLE)
+    assert types(release.sample(3, like=batch))["age"] == "int16"
+    assert types(release.sample(3, like=FakeNarwhals(PANDAS))) == NUMPY
+
+
+class FakeNarwhals:
+    """Of narwhals as far as it matters here: its module and how it is unwrapped."""
+
+    __module__ = "narwhals.dataframe"
+
+    def __init__(self, frame):
+        self._frame = frame
+
+    def to_native(self):
+        return self._frame
+
+
+def test_linked_rows_keep_the_layout_of_each_table():
+    parents, children = (frame.to_pandas() for frame in tables())
+    release = lw.synthesize_linked(
+        parents, children, HOMES, epsilon=100, parent_mechanism="Independent", child_mechanism="Independent", seed=1
+    )
+
+    homes, people = release.sample(20)
+
+    assert set(types(homes).values()) | set(types(people).values()) <= {"int64", "float64", "bool", "object", TEXT}
+    assert isinstance(release.sample(20, like=(tables()[0], "pyarrow"))[0], pl.DataFrame)
+    assert isinstance(release.sample(20, like=(tables()[0], "pyarrow"))[1], pa.Table)
+
+
+def test_missing_texts_are_what_encoders_take_and_those_of_nullable_text_are_not(release):
+    plain, nullable = (release.sample(50, seed=1, like=FAMILIES[name][0])[["town"]] for name in ("numpy", "nullable"))
+
+    assert OneHotEncoder().fit(plain).categories_[0].tolist()[:3] == ["Ales", "Borg", "Ystad"]
+    with pytest.raises(TypeError):
+        OneHotEncoder().fit(nullable)
