@@ -15,7 +15,7 @@ package provenance: export SOURCE_DATE_EPOCH := $(shell git log -1 --format=%ct)
 MAKEFLAGS += --no-print-directory
 unexport PYTHONPATH
 
-.PHONY: demo test help check check-full oracle lowest latest pythons lint types contracts dead-code doctest docs man package provenance changelog format lock clean
+.PHONY: demo test help check check-full r oracle lowest latest pythons lint types contracts dead-code doctest docs gallery man package provenance changelog format lock clean
 
 demo:  ## Make data from the bundled sample, and say what was spent and where the files are.
 	@$(bootstrap) run
@@ -33,6 +33,10 @@ check: lint types contracts dead-code doctest docs  ## Run everything that CI ru
 check-full:  ## Run the slow statistical suites too.
 	@$(bootstrap) test
 	@.venv-test/bin/python -m pytest $(PYTEST_ARGS) -m "full or not full"
+
+r:  ## Check the R package in r/, where R is there.
+	@$(bootstrap) test
+	@.venv-test/bin/python -m pytest tests/r -rs
 
 oracle:  ## Compare with other libraries, each in an environment of its own.
 	@set -e; for name in dp-accounting pot sdmetrics anonymeter mlcroissant sdv sdv1 smartnoise mbi; do \
@@ -84,6 +88,10 @@ doctest: .venv-dev  ## Run the examples in the code.
 docs: .venv-dev  ## Build the docs into site/, and check every link in them and that nothing is fetched.
 	NO_MKDOCS_2_WARNING=1 $(in_dev) mkdocs build --strict --quiet
 	@.venv-dev/bin/python tools/check_site.py site
+
+gallery:  ## Run the notebooks of docs/gallery, and write what they show into them.
+	@$(bootstrap) test
+	@cd tests && ../.venv-test/bin/python -m helpers.notebooks
 
 man: .venv-dev  ## Write the manual page man/lapwing.1 from the commands.
 	.venv-dev/bin/python tools/man_page.py

@@ -1,4 +1,4 @@
-"""The map of docs/map-points.md: its picture, and how far three mechanisms are from its invented points.
+"""The map of docs/gallery/map.ipynb: its picture, and how far three mechanisms are from its invented points.
 
     python bench/howto_map.py [-o docs/img]
 
@@ -7,7 +7,7 @@ scaled to length 1 and the larger coordinate counting, with both tables moved to
 """
 
 import argparse
-import re
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from png import shades, side_by_side, write_png
 import lapwing as lw
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "map-points.md"
+PAGE = ROOT / "docs" / "gallery" / "map.ipynb"
 RESULTS = ROOT / "bench" / "results" / "howto_map.csv"
 SIDES = np.array([20.0, 16.0])
 STEP = 0.1
@@ -32,11 +32,10 @@ GRID = [6, 6]
 
 
 def page_table() -> tuple[pl.DataFrame, lw.Schema]:
-    """Return the points and the schema that the first two blocks of the page make."""
+    """Return the points and the schema that the first two cells of the notebook make."""
     names: dict[str, Any] = {}
-    for code in re.findall(r"^<!-- run -->\n```python\n(.*?)^```$", PAGE.read_text(), flags=re.MULTILINE | re.DOTALL)[
-        :2
-    ]:
+    cells = [each for each in json.loads(PAGE.read_text())["cells"] if each["cell_type"] == "code"]
+    for code in ("".join(each["source"]) for each in cells[:2]):
         exec(compile(code, PAGE.name, "exec"), names)
     return names["calls"], names["schema"]
 

@@ -17,10 +17,14 @@ GONE = {
     "Adaptive(*, one_way_share=None, tree_share=0.3, selection_share=None, resolutions=None, particles=None, "
     "rounds=None, workload=(), target=None)": "the engine of particles has no tree (changelog, 27-engine)",
     "Adaptive.tree_share": "that setting",
+    "LinkedRelease.sample(self, n=None, seed=None)": "it takes a layout too",
     "Plan(*, mechanism, settings, reason, request, lines, relation, privacy_unit, max_rows, expected_rows, accuracy, "
     "effort, delta_gain, max_rows_effects, assumed_fields, dp_fields)": "users do not make plans themselves",
+    "Release(*, schema, model, certificate, noisy, kind='path', seed=None)": "it carries a layout too",
+    "Release.sample(self, n=None, seed=None, where=None)": "it takes a layout too",
     "Schema(*, fields, privacy_unit=None, is_draft=False, name='', questions=(), purchases=(), weight=None, "
     "public_tables=(), rules=())": "it takes a dialect too",
+    "Synthesizer.sample(self, n=None, *, seed=None, where=None)": "it takes a layout too",
     "resume(transcript, data, *, memory=None)": "it takes a mended schema too",
     "synthesize(data, schema, *, epsilon=None, delta=None, rho=None, mechanism=None, neighbours='add-remove', "
     "expected_rows=None, ledger=None, dataset=None, transcript=None, seed=None, public_tables=None, "
@@ -44,20 +48,27 @@ GONE = {
 ADDED = [
     "Adaptive(*, one_way_share=None, selection_share=None, resolutions=None, particles=None, rounds=None, workload=(), "
     "target=None)",
+    "LinkedRelease.sample(self, n=None, seed=None, *, like=None)",
     "LinkedSchema.fingerprint",
     "Plan(*, mechanism, settings, reason, request, lines, relation, privacy_unit, max_rows, has_public_rows, "
     "expected_rows, accuracy, effort, delta_gain, max_rows_effects, assumed_fields, dp_fields, notes=())",
     "Plan.has_public_rows",
     "Plan.notes",
+    "Plan.plot(self)",
     "Query(sql, url)",
     "Query.sql",
     "Query.url",
+    "Release(*, schema, model, certificate, noisy, kind='path', seed=None, layout=None)",
+    "Release.layout",
+    "Release.sample(self, n=None, seed=None, where=None, *, like=None)",
+    "Release.plot(self, columns=None)",
     "Schema(*, fields, privacy_unit=None, is_draft=False, name='', questions=(), purchases=(), weight=None, "
     "public_tables=(), rules=(), dialect=Dialect(delimiter=None, quote_char='\"', encoding=None, header=True, "
     "skip_rows=0, sheet=None, names=()))",
     "Schema.as_written_out",
     "Schema.dialect",
     "Schema.names_every_unit",
+    "Synthesizer.sample(self, n=None, *, seed=None, where=None, like=None)",
     "Trusted(mechanism)",
     "covariance(release, confidence=0.95)",
     "Trusted.mechanism",

@@ -61,6 +61,38 @@ def test_another_schema_has_the_word_on_its_fields_and_on_the_table():
     assert found.rules == second.rules  # the first rule once
 
 
+def test_some_columns_keep_what_is_about_them_alone():
+    rule = {"when": {"sex": "f"}, "then": {"age": {"minimum": 1}}}
+    unit = {"field": "id", "maxRows": 2}
+    table = {
+        "columns": ["sex"],
+        "cells": [["f", 5], ["m", 6]],
+        "source": "x",
+        "provenance": "public",
+        "hold": "prior",
+        "sd": 9,
+    }
+    whole = lw.Schema.load(
+        {
+            **(SCHEMA | {"sex": {"required": True}}).to_dict(),
+            "weight": "age",
+            "privacyUnit": unit,
+            "rules": [rule],
+            "publicTables": [table],
+        }
+    )
+
+    assert whole.select(["age", "sex"]).names == ("id", "age", "sex")
+    assert whole.select(whole.names) == whole
+    sex = whole.select(["sex"])
+    assert (sex.names, sex.rules, sex.weight, sex.public_tables) == (("id", "sex"), (), None, whole.public_tables)
+    age = whole.select(("age",))
+    assert (age.names, age.weight, age.public_tables) == (("id", "age"), "age", ())
+    for wrong, said in (("age", "got a str"), (["agge"], 'did you mean "age"'), (3, "got a int")):
+        with pytest.raises(SchemaError, match=said):
+            whole.select(wrong)
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -82,5 +114,7 @@ def test_a_private_table_is_no_change_and_shows_no_cell():
 
     with pytest.raises(SchemaError) as caught:
         SCHEMA | pd.DataFrame({"age": [41.125]})
+    with pytest.raises(SchemaError, match="got a DataFrame") as headless:
+        SCHEMA.select(pd.DataFrame({"41.125": [1]}))
 
-    assert "41" not in str(caught.value)
+    assert "41" not in str(caught.value) + str(headless.value)

@@ -51,7 +51,7 @@ def read_rows(data: object, schema: Schema) -> UnitRows:
     units = np.arange(read.rows) if numbers is None else numbers.numbers()
     kept = np.ones(read.rows, dtype=bool) if numbers is None else read.kept(units, schema.max_rows)
     (codes,) = without_misfits([read.taken(kept)], schema.columns)
-    return UnitRows(codes, units[kept], int(units.max(initial=-1)) + 1, read.kind)
+    return UnitRows(codes, units[kept], int(units.max(initial=-1)) + 1, read.layout.kind)
 
 
 MOST_COORDINATES: Final = 2000

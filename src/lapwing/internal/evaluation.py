@@ -33,6 +33,7 @@ from lapwing.judge.prediction.downstream import Downstream, check_target, compar
 from lapwing.judge.prediction.subgroups import check_subgroups, compare_subgroups
 from lapwing.judge.report.compared import compared_sections
 from lapwing.judge.report.page import NOTICE, Page, Section, render
+from lapwing.judge.report.plots import compared_plot
 from lapwing.judge.report.summary import summary_text
 from lapwing.judge.tables.variation import Variation, choose_tables, compare_with_each
 from lapwing.judge.tables.workload import compare_k_marginals, compare_workloads
@@ -72,6 +73,21 @@ class Evaluation:
     def to_dict(self) -> dict[str, Any]:
         """Return all figures as plain JSON values, under the notice that they are internal."""
         return {"notice": NOTICE} | findings_record(self.findings)
+
+    def plot(self) -> Any:  # noqa: ANN401 - of altair
+        """Draw how far the synthetic table is from the real one: all figures, every column, every pair. Internal.
+
+        Returns
+        -------
+        chart of altair
+            To show, change and save; made from private rows.
+
+        Raises
+        ------
+        LapwingError
+            If ``lapwing[report]`` is not installed.
+        """
+        return compared_plot(self.findings)
 
     def html(self) -> str:
         """Return the report that `to_html` writes."""

@@ -32,6 +32,10 @@ class PopulationEstimate:
     upper: float
     confidence: float
 
+    def __repr__(self) -> str:
+        ends = f"{self.lower:.4g} to {self.upper:.4g} with {100 * self.confidence:g} %"
+        return f"PopulationEstimate({self.estimate:.4g}, {ends}, standard error {self.standard_error:.2g})"
+
 
 def combined(at_model: np.ndarray, simulated: np.ndarray, confidence: float) -> PopulationEstimate:
     """Combine estimates on rows of a released model and on rows of releases that were simulated from it.

@@ -6,8 +6,12 @@ from typing import Any, Final, Literal
 
 from lapwing.model.certificate.certificate import ROWS_WITHIN, Certificate
 from lapwing.model.certificate.certificate import Statement as Certified
+from lapwing.schema.short import one_line
 
 Basis = Literal["theorem", "certificate", "interval", "simulation", "model"]
+
+_LETTERS: Final = 400
+"""Of a sentence that a representation shows."""
 
 _SHOWN: Final = 10
 """Tables that a summary lists."""
@@ -93,6 +97,9 @@ class TableAccuracy:
     confidence: float
     text: str
 
+    def __repr__(self) -> str:
+        return f"TableAccuracy({one_line(self.text, _LETTERS)})"
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain JSON values."""
         return {**asdict(self), "columns": list(self.columns)}
@@ -135,6 +142,9 @@ class CountAccuracy:
     confidence: float
     text: str
 
+    def __repr__(self) -> str:
+        return f"CountAccuracy({one_line(self.text, _LETTERS)})"
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain JSON values."""
         return {**asdict(self), "columns": list(self.columns)}
@@ -164,6 +174,11 @@ class Accuracy:
     effective_rows: float
     kappa: float | None
     measured: int = 0
+
+    def __repr__(self) -> str:
+        first = "".join(f"\n  {one_line(each.text, _LETTERS)}" for each in self.statements[:3])
+        more = len(self.statements) - 3
+        return f"Accuracy({self.measured} measured tables){first}{f'{chr(10)}  … {more} more' * (more > 0)}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain JSON values."""

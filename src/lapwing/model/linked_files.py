@@ -12,6 +12,7 @@ from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.plain import at_least, rational_text, read_key, read_list, read_optional, read_rational
 from lapwing.model.certificate.certificate import Certificate, LedgerEntry
+from lapwing.model.certificate.cost_lines import asked_text
 from lapwing.model.certificate.issued import Issued, read_issued
 from lapwing.model.certificate.promise import check_pairs, pairs_from, pairs_to_dict, told_pairs
 from lapwing.model.files import SavedRelease, documents_of, read_documents, saved_of, write_documents
@@ -130,7 +131,8 @@ class LinkedCertificate:
 
     def __repr__(self) -> str:
         rows = f"{self.parent.released_rows} parents, {self.child.released_rows} children"
-        return f"LinkedCertificate({self.parent.mechanism} and {self.child.mechanism}, {self.total}, {rows})"
+        asked = asked_text(self.total, self.requested_epsilon, self.requested_delta)
+        return f"LinkedCertificate({self.parent.mechanism} and {self.child.mechanism}, {asked}, {rows})"
 
     def __str__(self) -> str:
         return self.text()

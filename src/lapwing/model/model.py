@@ -170,6 +170,9 @@ class ReleasedModel:
     laws: Mapping[str, ColumnLaw]
     log_linear: LogLinear | None = None
 
+    def __repr__(self) -> str:
+        return f"ReleasedModel({len(self.laws)} columns, {self.atoms} atoms, {self.rows} rows)"
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", floats("the weights of atoms", self.weights))
         object.__setattr__(self, "laws", Frozen(self.laws))
@@ -208,6 +211,16 @@ class ReleasedModel:
             _check_codes(f"column {field.name!r}", field.domain, _stop_of(self.laws[field.name]))
         if self.log_linear is not None:
             _check_log_linear(self.log_linear, schema)
+
+
+def may_be_missing(model: ReleasedModel, schema: Schema) -> frozenset[str]:
+    """Return the columns in which rows of a model may be missing: a law of it reaches the code, whatever its mass."""
+    base = {} if model.log_linear is None else model.log_linear.base
+    stops = {
+        name: max(_stop_of(law), int(base[name].stops.max()) if name in base else 0) for name, law in model.laws.items()
+    }
+    found = (field for field in schema.columns if field.domain.missing)
+    return frozenset(field.name for field in found if stops.get(field.name, 0) > field.domain.last)
 
 
 def narrow(index: np.ndarray) -> np.ndarray:

@@ -13,6 +13,7 @@ from lapwing.mechanisms.shared.vectors.certified_pairs import noisy_covariance
 from lapwing.release.release import Release
 from lapwing.release.shown import coordinate_labels
 from lapwing.runs.generators import generator
+from lapwing.schema.short import short
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -36,6 +37,8 @@ class Covariance:
     matrix: np.ndarray = field(repr=False)
     largest_error: float
     confidence: float
+
+    __repr__ = short
 
 
 def covariance(release: Release, confidence: float = 0.95) -> Covariance:

@@ -1,14 +1,15 @@
 """The release: what leaves, and everything one can do with it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 from lapwing.kernel.budget.budget import Number
 from lapwing.kernel.questions.questions import Answer
 from lapwing.model.accuracy import Accuracy, CountAccuracy, TableAccuracy
 from lapwing.model.certificate.certificate import Certificate
+from lapwing.model.certificate.cost_lines import asked_text
 from lapwing.model.files import SavedRelease, save_release
 from lapwing.model.model import ReleasedModel
 from lapwing.release.accuracy import chosen_accuracy
@@ -27,7 +28,8 @@ from lapwing.release.rows_out import (
     with_index_of,
     write_release,
 )
-from lapwing.release.shown import answer_table, answers_in_one_frame, certified_table, release_html, table_name
+from lapwing.release.shown import answers_in_one_frame, certified_table, named_tables, release_html
+from lapwing.rows.layouts import Layout, Like, layout_like
 from lapwing.rows.out.outputs import write_whole
 from lapwing.rows.out.writers import to_frame_kind
 from lapwing.rows.readers import Kind
@@ -57,6 +59,8 @@ class Release:
         The frame kind of the input; rows come back in it.
     seed : int or None
         The caller's seed, used by `sample` when it is given none.
+    layout : Layout or None
+        The types of the input's columns, nothing of its cells.
     """
 
     schema: Schema
@@ -65,11 +69,16 @@ class Release:
     noisy: tuple[Answer, ...]
     kind: Kind = "path"
     seed: int | None = None
+    layout: Layout | None = None
+
+    plot: ClassVar[Callable[..., Any]]
+    """Draw columns as a chart of altair; attached by the front door."""
 
     def __repr__(self) -> str:
         paid = self.certificate
         graded = "" if paid.verdict is None else f"; {paid.verdict.short}"
-        return f"Release({paid.mechanism}, {paid.total}, {paid.released_rows} rows{graded})"
+        asked = asked_text(paid.total, paid.requested_epsilon, paid.requested_delta)
+        return f"Release({paid.mechanism}, {asked}, {paid.released_rows} rows{graded})"
 
     @property
     def answers(self) -> "pl.DataFrame":
@@ -82,13 +91,9 @@ class Release:
 
     def answer_tables(self) -> list[tuple[str, "pl.DataFrame"]]:
         """Return each noisy table with a name, one column per field, the noisy count and its standard deviation."""
-        return [
-            (table_name(answer, table), answer_table(answer, table, self.schema))
-            for answer in self.noisy
-            for table in answer.tables
-        ]
+        return named_tables(self.noisy, self.schema)
 
-    def sample(self, n: int | None = None, seed: int | None = None, where: Where = None) -> Any:  # noqa: ANN401
+    def sample(self, n: int | None = None, seed: int | None = None, where: Where = None, *, like: Like = None) -> Any:  # noqa: ANN401
         """Draw rows from the released model.
 
         Parameters
@@ -101,19 +106,25 @@ class Release:
             Only rows that match, drawn from the model given the condition, which must be public. With a frame or a
             list, one row for each row of it, in its order and under its pandas index, whose values leave as given; null
             is missing, and a column with a resolution shows the step that a value is counted as.
+        like : frame, "pandas", "polars" or "pyarrow", optional
+            Whose library, order of columns and types the rows come in; by default those of the input.
 
         Returns
         -------
         frame
             pandas for a pandas table, PyArrow for PyArrow and DuckDB, Polars for Polars and paths; for Dask and Spark a
-            lazy frame that the workers draw. The schema's columns and types.
+            lazy frame that the workers draw. Types are as the input declares them, or wider where the schema needs it;
+            categories are the schema's. pandas changes NumPy's types where cells are missing, so schema and model
+            choose them: int64, or float64 with NaN if a row may be missing; bool or object; pandas' own text. All other
+            types of the input count as public.
 
         Raises
         ------
         ParameterError
-            If ``n`` or the seed is out of range, matching rows have probability 0, or a condition does not fit.
+            If ``n``, the seed, a condition or ``like`` is out of range, or matching rows have probability 0.
         """
-        return with_index_of(where, rows_frame(self.rows(n, seed=seed, where=where), self.schema, self.kind))
+        layout = self.layout or Layout(self.kind) if like is None else layout_like(like, self.schema)
+        return with_index_of(where, rows_frame(self.rows(n, seed=seed, where=where), self.model, self.schema, layout))
 
     def frames(self, n: int | None = None, *, seed: int | None = None, where: Where = None) -> Iterator["pl.DataFrame"]:
         """Draw the rows of `sample` in chunks of Polars frames; at least one frame, empty when ``n`` is 0."""
@@ -342,7 +353,7 @@ class Release:
         return make_replicates(self.model, self.schema, self.certificate, **settings)
 
     def save(self, path: str | Path) -> None:
-        """Write all of it to one ``.lapwing`` file of released numbers; a pickle, which works too, runs code when read."""
+        """Write all of it to one ``.lapwing`` file of released numbers. A pickle works too, and runs code when read."""
         save_release(SavedRelease(self.schema, self.model, self.certificate, self.noisy), Path(path_text("path", path)))
 
     def to_html(self, path: str | Path) -> None:

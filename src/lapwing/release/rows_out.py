@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 import numpy as np
 
 from lapwing.errors import LapwingWarning, ParameterError, warn
-from lapwing.model.model import ReleasedModel
+from lapwing.model.model import ReleasedModel, may_be_missing
 from lapwing.model.rows import CHUNK, RowChunks, row_chunks, sample_codes
 from lapwing.model.sampling.atom_matches import chosen_atoms
 from lapwing.model.sampling.conditions import FEW_ATOMS, Conditioned, conditioned, support
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from lapwing.rows.given import GivenRows
-    from lapwing.rows.readers import Kind
+    from lapwing.rows.layouts import Layout
 
     Conditions = list[tuple[np.ndarray, GivenRows | None]]
 
@@ -209,6 +209,9 @@ class RowsOut:
     chunks: RowChunks | None
     one_by_one: "Callable[[], Iterator[pl.DataFrame]]"
 
+    def __repr__(self) -> str:
+        return "RowsOut(none is drawn yet; see frames)"
+
     def frames(self, threads: int = 1) -> "Iterator[pl.DataFrame]":
         """Draw the rows as frames, in order; at least one, empty where there is no row."""
         if self.chunks is None or threads == 1:
@@ -245,12 +248,14 @@ def rows_out(
     return RowsOut(rows, None, lambda: frames)
 
 
-def rows_frame(rows: RowsOut, schema: Schema, kind: "Kind") -> Any:  # noqa: ANN401 - a frame of any kind
+def rows_frame(rows: RowsOut, model: ReleasedModel, schema: Schema, layout: "Layout") -> Any:  # noqa: ANN401
     """Return rows as the frame of `Release.sample`, drawn when Dask or Spark asks for them."""
     import polars as pl  # noqa: PLC0415 - it takes a quarter of a second to import
 
-    from lapwing.rows.out.writers import library_of, to_frame_kind  # noqa: PLC0415
+    from lapwing.rows.out.typed import to_layout  # noqa: PLC0415
+    from lapwing.rows.out.writers import library_of  # noqa: PLC0415
 
+    kind = layout.kind
     if kind in {"dask", "spark"}:
         with library_of(kind):
             from lapwing.release import distributed_rows as engines  # noqa: PLC0415 - on these engines only
@@ -260,7 +265,15 @@ def rows_frame(rows: RowsOut, schema: Schema, kind: "Kind") -> Any:  # noqa: ANN
             if kind == "dask":
                 return engines.dask_rows(rows.chunks)
             return engines.spark_rows(rows.chunks, engines.active_session())
-    return to_frame_kind(pl.concat(rows.frames(workers())), kind)
+    frame = pl.concat(rows.frames(workers()))
+    return to_layout(frame, layout, schema, may_be_missing(model, schema) | given_as_missing(rows, frame))
+
+
+def given_as_missing(rows: RowsOut, frame: "pl.DataFrame") -> frozenset[str]:
+    """Return the columns that a table of conditions, which is public, says to be missing somewhere."""
+    if rows.chunks is not None:
+        return frozenset()
+    return frozenset(column.name for column in frame.get_columns() if column.null_count())
 
 
 def write_to(rows: RowsOut, place: Path, name: Path, *, rows_per_file: int = ROWS_PER_FILE) -> None:

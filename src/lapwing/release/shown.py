@@ -41,6 +41,11 @@ def table_name(answer: Answer, table: NoisyTable) -> str:
     return name if table.level is None else f"{name}-level-{table.level}"
 
 
+def named_tables(answers: Sequence[Answer], schema: Schema) -> list[tuple[str, pl.DataFrame]]:
+    """Return each noisy table with its name; see `Release.answer_tables`."""
+    return [(table_name(each, table), answer_table(each, table, schema)) for each in answers for table in each.tables]
+
+
 def answer_table(answer: Answer, table: NoisyTable, schema: Schema) -> pl.DataFrame:
     """Return one noisy table: a column of labels per field, the noisy count, the standard deviation of its noise.
 

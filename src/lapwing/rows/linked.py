@@ -15,7 +15,8 @@ from lapwing.errors import DataError, ParameterError
 from lapwing.rows.codec import encoder, without_misfits
 from lapwing.rows.counting import CodedSource, Codes, KeyedColumn, Table, count_keys, count_tables
 from lapwing.rows.engines.frames import on_column
-from lapwing.rows.readers import Kind, open_table
+from lapwing.rows.layouts import Layout, layout_of
+from lapwing.rows.readers import open_table
 from lapwing.rows.source import MAX_CHUNK_ROWS
 from lapwing.rows.units import UnitNumbers, kept_rows, mixed, row_hashes
 from lapwing.schema.linked import LinkedSchema
@@ -31,8 +32,8 @@ class CodedPair:
 
     parent: CodedSource
     child: CodedSource
-    parent_kind: Kind
-    child_kind: Kind
+    parent_layout: Layout
+    child_layout: Layout
 
 
 def code_linked(parent: object, child: object, schema: LinkedSchema) -> CodedPair:
@@ -64,8 +65,8 @@ def code_linked(parent: object, child: object, schema: LinkedSchema) -> CodedPai
     return CodedPair(
         parent=_Joined(schema.counted, counted, {}, np.empty(0, dtype=np.int64)),
         child=_Joined(schema.joined, children.taken(used), given, parent_of),
-        parent_kind=parents.kind,
-        child_kind=children.kind,
+        parent_layout=parents.layout,
+        child_layout=children.layout,
     )
 
 
@@ -75,7 +76,7 @@ class CodedRows:
 
     codes: Codes
     hashes: np.ndarray
-    kind: Kind
+    layout: Layout
 
     @classmethod
     def of(cls, data: object, schema: Schema, units: UnitNumbers | None) -> "CodedRows":
@@ -92,7 +93,7 @@ class CodedRows:
                 on_column(units.column, units.add, cells[units.column])
                 hashes.append(mixed(row_hashes(parts[-1], names), units.hashes(-1)))
         codes = {name: np.concatenate([part[name] for part in parts]) for name in names}
-        return cls(codes, np.concatenate(hashes), reader.kind)
+        return cls(codes, np.concatenate(hashes), layout_of(data, reader.kind, schema))
 
     @property
     def rows(self) -> int:

@@ -234,10 +234,10 @@ def _opened(data: Any) -> tuple[RowReader, Sequence[Any], set[Any]]:  # noqa: AN
         schema = data.schema if isinstance(data, pl.DataFrame) else guarded(what, data.collect_schema)
         frame = polars_reader(data) if isinstance(data, pl.DataFrame) else LazyReader(data, what)
         return frame, schema.names(), {name for name, dtype in schema.items() if dtype.is_nested()}
-    if _is_a(data, "pandas", {"DataFrame"}):
+    if is_a(data, "pandas", {"DataFrame"}):
         types = zip(data.columns, data.dtypes, strict=True)
         return pandas_reader(data), list(data.columns), {name for name, dtype in types if is_nested_pandas(dtype)}
-    if _is_a(data, "pyarrow", {"RecordBatch", "Table"}):
+    if is_a(data, "pyarrow", {"RecordBatch", "Table"}):
         table = as_table(data)
         return (
             arrow_reader(table),
@@ -252,11 +252,11 @@ def _engine_reader(data: Any) -> "RelationReader | DatasetReader | DaskReader | 
     """Return the reader of a table that its own library runs."""
     if _is_relation(data, "DuckDBPyRelation"):
         return RelationReader(data)
-    if _is_a(data, "pyarrow", {"Dataset"}):
+    if is_a(data, "pyarrow", {"Dataset"}):
         return DatasetReader(data)
-    if _is_a(data, "dask", {"DataFrame"}):
+    if is_a(data, "dask", {"DataFrame"}):
         return DaskReader(data)
-    if not _is_a(data, "pyspark", {"DataFrame"}):
+    if not is_a(data, "pyspark", {"DataFrame"}):
         raise DataError(_no_table(data), code="LW108")
     if type(data).__module__.startswith("pyspark.pandas."):
         data = guarded("the Spark frame cannot be used", data.to_spark)
@@ -264,14 +264,14 @@ def _engine_reader(data: Any) -> "RelationReader | DatasetReader | DaskReader | 
 
 
 def _is_relation(data: object, name: str) -> bool:
-    return _is_a(data, "duckdb", {name}) or _is_a(data, "_duckdb", {name})
+    return is_a(data, "duckdb", {name}) or is_a(data, "_duckdb", {name})
 
 
 def _no_table(data: object) -> str:
     """Say what is wrong with data that is no table."""
     if _is_relation(data, "DuckDBPyConnection"):
         return "a DuckDB connection is no table; give a relation, such as connection.sql(...) or connection.table(...)"
-    if _is_a(data, "pyarrow", {"RecordBatchReader", "Scanner"}):
+    if is_a(data, "pyarrow", {"RecordBatchReader", "Scanner"}):
         return (
             f"a PyArrow {type(data).__name__} can be read once, and a release reads its rows several times; "
             "give a dataset, or the table that read_all() or to_table() returns"
@@ -282,7 +282,7 @@ def _no_table(data: object) -> str:
     )
 
 
-def _is_a(data: object, package: str, names: set[str]) -> bool:
+def is_a(data: object, package: str, names: set[str]) -> bool:
     """Return whether an object is one of another package's tables, without importing that package."""
     return any(kind.__name__ in names and kind.__module__.partition(".")[0] == package for kind in type(data).__mro__)
 

@@ -27,6 +27,7 @@ from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.noise_tails import sum_tail
 from lapwing.model.bounds import rows_statements
 from lapwing.model.certificate.certificate import EVALUATION, Certificate, Statement
+from lapwing.model.certificate.cost_lines import asked_text
 from lapwing.model.certificate.promise import (
     fields_of_origin,
     other_terms_warnings,
@@ -154,7 +155,8 @@ class BoughtEvaluation:
 
     def __repr__(self) -> str:
         figures = ", ".join(f"{each.ways}-way {each.mean:.4f}" for each in self.variations)
-        return f"BoughtEvaluation({figures}; {self.certificate.total})"
+        paid = self.certificate
+        return f"BoughtEvaluation({figures}; {asked_text(paid.total, paid.requested_epsilon, paid.requested_delta)})"
 
     def summary(self) -> str:
         """Return the figures and what they cost as text of a few lines."""

@@ -1,6 +1,6 @@
-"""What `schema | changes` makes: keys of the file format by column, or what another schema says."""
+"""Schemas made of others: what `schema | changes` and `schema.select(names)` change."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from lapwing.errors import SchemaError
@@ -26,6 +26,21 @@ def changed(schema: Any, changes: Any) -> dict[str, Any]:  # noqa: ANN401 - a Sc
     fields = tuple({**{field.name: field for field in schema.fields}, **new}.values())
     is_draft = bool(table.get("questions", schema.questions)) or any(map(open_keys, fields))
     return {"fields": fields, "is_draft": is_draft, **table}
+
+
+def selected(schema: Any, names: Any) -> dict[str, Any]:  # noqa: ANN401 - see `changed`
+    """Return what changes in a schema of which some columns are taken: what names another column goes with it."""
+    if isinstance(names, str) or hasattr(names, "columns") or not isinstance(names, Iterable):
+        said = f"select takes a list of names of columns, got a {type(names).__name__}"
+        raise SchemaError(f'{said}; write ["age", "sex"]', code="LW206")
+    unit = schema.privacy_unit
+    taken = {unit.field: schema.field(unit.field)} if unit is not None else {}
+    taken |= {name: schema.field(name) for name in names}
+    held = {
+        key: tuple(each for each in getattr(schema, key) if taken.keys() >= set(each.columns))
+        for key in ("rules", "public_tables")
+    }
+    return {"fields": tuple(taken.values()), "weight": schema.weight if schema.weight in taken else None, **held}
 
 
 def open_keys(field: Field) -> tuple[str, ...]:

@@ -30,6 +30,7 @@ from lapwing.schema.groupings.category_trees import CategoryTree, Prefixes, bran
 from lapwing.schema.groupings.domains import MAGNITUDE_VALUES, MAX_VALUES, Domain, Range, octave_cuts, range_of
 from lapwing.schema.reading import PLAIN, Reading, check_reading
 from lapwing.schema.scalars import category_key, quote
+from lapwing.schema.short import short
 
 FieldType = Literal["integer", "number", "string", "boolean", "date", "datetime"]
 Provenance = Literal["public", "assumed", "dp", "drafted"]
@@ -115,6 +116,8 @@ class Field:
     open: bool = False
     # Derived once, as a hierarchy may cut 10**6 codes; None where there is none or a draft leaves it blank.
     _domain: Domain | None = dataclasses.field(init=False, repr=False, compare=False, default=None)
+
+    __repr__ = short
 
     def __post_init__(self) -> None:
         name, kind = check_name(self.name), self.type

@@ -15,6 +15,7 @@ from lapwing.schema.files import check_object, read_json
 from lapwing.schema.rules.rules import Determines, Rule, rule_to_dict, rules_from
 from lapwing.schema.scalars import quote, whole_number
 from lapwing.schema.schemas import PrivacyUnit, Schema
+from lapwing.schema.short import linked_in_short
 
 __all__ = ["LinkedSchema", "is_linked"]
 
@@ -80,6 +81,8 @@ class LinkedSchema:
     max_children: int
     count: str = _COUNT
     rules: tuple[Rule, ...] = ()
+
+    __repr__ = linked_in_short
 
     def __post_init__(self) -> None:
         children = whole_number(self.max_children)

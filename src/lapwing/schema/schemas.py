@@ -4,13 +4,13 @@ import dataclasses
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
 from lapwing.errors import SchemaError
-from lapwing.schema.changes import changed, open_keys
+from lapwing.schema.changes import changed, open_keys, selected
 from lapwing.schema.checks import check_questions, field_error, repeated
 from lapwing.schema.fields import Field, check_weight
 from lapwing.schema.files import (
@@ -33,6 +33,7 @@ from lapwing.schema.rules.codes import CodedRule
 from lapwing.schema.rules.rules import Rule, rule_to_dict, rules_from
 from lapwing.schema.rules.search import checked_rules, named_columns
 from lapwing.schema.scalars import nearest, path_text, quote, visible
+from lapwing.schema.short import schema_in_short
 from lapwing.schema.unit import PrivacyUnit
 
 __all__ = ["PrivacyUnit", "Schema"]
@@ -100,6 +101,8 @@ class Schema:
     # Made when the schema is first found complete; None before.
     _coded_rules: tuple[CodedRule, ...] | None = dataclasses.field(init=False, repr=False, compare=False, default=None)
 
+    __repr__ = schema_in_short
+
     draft: ClassVar[Callable[..., "Schema"]]
     """Draft a schema from a table (internal); attached by the front door, as this layer never sees rows."""
 
@@ -155,6 +158,18 @@ class Schema:
         It is a draft while anything is open. Of another schema's fields each replaces the one of its name.
         """
         return dataclasses.replace(self, **changed(self, changes))
+
+    def select(self, names: Iterable[str]) -> "Schema":
+        """Return the schema of some columns, in the order given, with the column of the privacy unit in any case.
+
+        Rules, public tables and a weight that name a column that is not among them are left out.
+
+        Raises
+        ------
+        SchemaError
+            If there is no such column, or one is named twice.
+        """
+        return dataclasses.replace(self, **selected(self, names))
 
     @property
     def names(self) -> tuple[str, ...]:

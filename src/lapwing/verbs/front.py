@@ -15,12 +15,13 @@ from lapwing.model.sampling.conditions import Between as between  # noqa: N813
 from lapwing.model.statistics.expressions import row_function, stat
 from lapwing.release.covariance import covariance
 from lapwing.release.loading import load
-from lapwing.release.release import Release
+from lapwing.release.plots import Release
 from lapwing.rows.elsewhere import Query
 from lapwing.runs.public_tables import PublicTable
 from lapwing.schema.linked import LinkedSchema
 from lapwing.verbs import learn as _learn  # noqa: F401 - attaches Schema.learn
 from lapwing.verbs.anonymize import anonymize
+from lapwing.verbs.cards import attached as _attached  # noqa: F401 - attaches what notebooks show
 from lapwing.verbs.evaluate import evaluate
 from lapwing.verbs.linked import synthesize_linked
 from lapwing.verbs.linked_release import LinkedRelease, load_linked

@@ -153,7 +153,10 @@ def _run(data: tuple[object, object], settings: LinkedSettings, book: Book) -> L
             for (source, part), known, answers in zip(parts, terms, known_answers, strict=True)
         )
     warned(parent, child)
-    parent, child = replace(parent, kind=pair.parent_kind), replace(child, kind=pair.child_kind)
+    layouts = (pair.parent_layout, pair.child_layout)
+    parent, child = (
+        replace(part, kind=layout.kind, layout=layout) for part, layout in zip((parent, child), layouts, strict=True)
+    )
     return LinkedRelease(
         schema=settings.linked,
         parent=parent,

@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from lapwing.errors import ParameterError
+from lapwing.model.certificate.cost_lines import asked_text
 from lapwing.model.files import SavedRelease
 from lapwing.model.linked_files import LinkedCertificate, SavedLinked, save_linked
 from lapwing.model.linked_files import load_linked as read_linked
+from lapwing.model.model import may_be_missing
 from lapwing.model.rows import sample_codes, stand_ins
 from lapwing.model.sampling.atom_matches import chosen_atoms
 from lapwing.model.sampling.fixed import points
 from lapwing.model.sampling.given_rows import refused_rows, rows_given
 from lapwing.model.sampling.keeping import kept_components
 from lapwing.release.release import Release
-from lapwing.rows.out.writers import to_frame_kind
+from lapwing.rows.layouts import Layout, Like, layout_like
+from lapwing.rows.out.typed import to_layout
 from lapwing.rows.readers import Kind, check_kind
 from lapwing.runs.generators import checked_seed, fresh_seed, generator
 from lapwing.schema.fields import Field
@@ -64,9 +67,12 @@ class LinkedRelease:
     def __repr__(self) -> str:
         paid = self.certificate
         rows = f"{paid.parent.released_rows} parents, {paid.child.released_rows} children"
-        return f"LinkedRelease({paid.parent.mechanism} and {paid.child.mechanism}, {paid.total}, {rows})"
+        asked = asked_text(paid.total, paid.requested_epsilon, paid.requested_delta)
+        return f"LinkedRelease({paid.parent.mechanism} and {paid.child.mechanism}, {asked}, {rows})"
 
-    def sample(self, n: int | None = None, seed: int | None = None) -> tuple[Any, Any]:
+    def sample(
+        self, n: int | None = None, seed: int | None = None, *, like: tuple[Like, Like] | None = None
+    ) -> tuple[Any, Any]:
         """Draw parents from the released model, and for each its children.
 
         Parameters
@@ -75,17 +81,19 @@ class LinkedRelease:
             Number of parents; by default the released one.
         seed : int, optional
             Of the public generator; by default the release's own seed, else a fresh one.
+        like : pair, optional
+            For parents and for children, as for `Release.sample`.
 
         Returns
         -------
         parents, children : frame
-            Each in the frame kind of its input, with the columns of its schema. The key is a fresh number for each
-            parent, and each child has that of its parent; children of a parent stand together.
+            Each in the layout of its input, with the columns of its schema. The key is a fresh number for each parent,
+            and each child has that of its parent; children of a parent stand together.
 
         Raises
         ------
         ParameterError
-            If ``n`` or the seed is out of range.
+            If ``n`` or the seed is out of range, or ``like`` has other columns than the schema.
 
         Notes
         -----
@@ -94,11 +102,16 @@ class LinkedRelease:
         """
         import polars as pl  # noqa: PLC0415
 
-        parents, children = zip(*self.frames(n, seed=seed), strict=True)
-        return (
-            to_frame_kind(pl.concat(parents), self.parent.kind),
-            to_frame_kind(pl.concat(children), self.child.kind),
+        parts, schemas = (self.parent, self.child), (self.schema.parent, self.schema.child)
+        layouts = [Layout(part.kind) if part.layout is None else part.layout for part in parts]
+        if like is not None:
+            layouts = [layout_like(each, schema) for each, schema in zip(like, schemas, strict=True)]
+        drawn = zip(*self.frames(n, seed=seed), strict=True)
+        parents, children = (
+            to_layout(pl.concat(rows), layout, schema, may_be_missing(part.model, part.schema))
+            for rows, layout, schema, part in zip(drawn, layouts, schemas, parts, strict=True)
         )
+        return parents, children
 
     def frames(self, n: int | None = None, *, seed: int | None = None) -> "Iterator[tuple[pl.DataFrame, pl.DataFrame]]":
         """Draw the rows of `sample` in chunks: pairs of Polars frames of parents and of all their children."""

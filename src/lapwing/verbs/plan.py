@@ -5,13 +5,14 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from lapwing.errors import ParameterError
+from lapwing.judge.report.plots import planned_plot
 from lapwing.kernel.budget.budget import Budget, BudgetRequest, Number, read_request
 from lapwing.kernel.plain import rational_text
 from lapwing.kernel.questions.sparse_counts.question import SparseCounts
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import settings_of, why_default
 from lapwing.model.certificate.certificate import CostLine, Statement
-from lapwing.model.certificate.cost_lines import CHOSEN, budget_to_dict, counted_lines
+from lapwing.model.certificate.cost_lines import CHOSEN, asked_text, budget_to_dict, counted_lines
 from lapwing.model.certificate.promise import fields_of_origin, origin_lines
 from lapwing.model.frozen import Frozen
 from lapwing.model.planned import Planned
@@ -110,10 +111,18 @@ class Plan:
         """What the release would spend."""
         return self.request.budget
 
+    @property
+    def _asked(self) -> str:
+        return asked_text(self.total, self.request.epsilon, self.request.delta)
+
+    @property
+    def _cost(self) -> str:
+        return str(self.total) if self.total.notion == "pure" else self._asked
+
     def __repr__(self) -> str:
         error = f"expected error {self.accuracy[0].value:.3g}"
         return (
-            f"<Plan: {self.mechanism}, {self.total}, {counted_lines(self.lines)}, {error} at {self.expected_rows} rows>"
+            f"Plan({self.mechanism}, {self._asked}, {counted_lines(self.lines)}, {error} at {self.expected_rows} rows)"
         )
 
     def text(self) -> str:
@@ -122,7 +131,7 @@ class Plan:
             "\n".join(
                 [
                     f"Mechanism: {self.mechanism}. {self.reason}.",
-                    f"Cost: {self.total} for {counted_lines(self.lines)}, {self.relation} neighbours.",
+                    f"Cost: {self._cost} for {counted_lines(self.lines)}, {self.relation} neighbours.",
                     *unit_lines(self.relation, self.privacy_unit, self.max_rows),
                     *origin_lines(self.assumed_fields, self.dp_fields),
                     self._condition(),
@@ -139,6 +148,21 @@ class Plan:
             )
             + "\n"
         )
+
+    def plot(self) -> Any:  # noqa: ANN401 - of altair
+        """Draw where the budget would go, and the noise on the counts of each kind of table.
+
+        Returns
+        -------
+        chart of altair
+            To show, change and save.
+
+        Raises
+        ------
+        LapwingError
+            If ``lapwing[report]`` is not installed.
+        """
+        return planned_plot(self.lines, self.total)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain JSON values, always in the same order."""
@@ -240,7 +264,7 @@ def plan(
     --------
     >>> schema = {"fields": [{"name": "flag", "type": "boolean", "constraints": {"required": True}}]}
     >>> plan(schema, expected_rows=1000, epsilon=1, mechanism="Independent")
-    <Plan: Independent, epsilon 1, 1 noisy table, expected error 0.00439 at 1000 rows>
+    Plan(Independent, ε = 1, 1 noisy table, expected error 0.00439 at 1000 rows)
     """
     if expected_rows is None:
         raise ParameterError(

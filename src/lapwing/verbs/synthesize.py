@@ -18,6 +18,7 @@ from lapwing.kernel.terms import Terms
 from lapwing.release.release import Release
 from lapwing.rows.counting import CodedSource
 from lapwing.rows.guard import private_boundary
+from lapwing.rows.layouts import layout_of
 from lapwing.rows.readers import at_hand, open_table
 from lapwing.rows.source import coded_table
 from lapwing.runs.misfits import mended, refuse_going_on
@@ -142,7 +143,7 @@ def synthesize(
     caches = caches_within(memory, settings)
     records = new_records(ledger, dataset, transcript, settings)
     data = at_hand(data)
-    kind = open_table(data, settings.schema).kind
+    layout = layout_of(data, open_table(data, settings.schema).kind, settings.schema)
     with (
         following(progress, again=RESUMED),
         coded_table(data, settings.schema, memory=caches.codes) as source,
@@ -152,7 +153,7 @@ def synthesize(
             debit = partial(sink.debit, settings)
             release = _released(source, settings, terms, records, sink=sink, debit=debit, most_cells=caches.table_cells)
     warned(release)
-    return replace(release, kind=kind)
+    return replace(release, kind=layout.kind, layout=layout)
 
 
 @private_boundary
@@ -227,7 +228,7 @@ def resumed(
         caches = caches_within(memory, settings)
         resumable(path, partial(tell, settings, records, len(given)))
         data = at_hand(data)
-        kind = open_table(data, settings.schema).kind
+        layout = layout_of(data, open_table(data, settings.schema).kind, settings.schema)
         with coded_table(data, settings.schema, memory=caches.codes) as source:
             if terms != public_terms(source, settings.schema, settings.relation, settings.expected_rows):
                 raise DataError(
@@ -253,7 +254,7 @@ def resumed(
                 most_cells=caches.table_cells,
             )
     warned(release)
-    return replace(release, kind=kind)
+    return replace(release, kind=layout.kind, layout=layout)
 
 
 def _released(

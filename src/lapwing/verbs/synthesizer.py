@@ -10,6 +10,7 @@ from lapwing.kernel.budget.budget import Number
 from lapwing.release.release import Release
 from lapwing.release.rows_out import Where
 from lapwing.rows.guard import private_boundary
+from lapwing.rows.layouts import Like
 from lapwing.rows.target import with_target
 from lapwing.runs.plan.memory import Memory
 from lapwing.typing import (
@@ -141,7 +142,7 @@ memory, misfits, progress
         self.release_: Release = synthesize(rows, **self.get_params())
         return self
 
-    def sample(self, n: int | None = None, *, seed: int | None = None, where: Where = None) -> Any:  # noqa: ANN401
+    def sample(self, n: int | None = None, *, seed: int | None = None, where: Where = None, like: Like = None) -> Any:  # noqa: ANN401
         """Draw rows from the last release; see `Release.sample`.
 
         Raises
@@ -151,7 +152,7 @@ memory, misfits, progress
         """
         if not hasattr(self, "release_"):
             raise ParameterError("this Synthesizer has no release yet; call fit(data) first", code="LW318")
-        return self.release_.sample(n, seed=seed, where=where)
+        return self.release_.sample(n, seed=seed, where=where, like=like)
 
     @private_boundary
     def fit_sample(self, X: IntoFrame, n: int | None = None) -> Any:  # noqa: ANN401

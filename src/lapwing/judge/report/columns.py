@@ -45,6 +45,19 @@ def columns_section(found: Findings, schema: Schema) -> Section:
     return Section(key="single-columns", title="Single columns", parts=(*parts, table), folded=tuple(charts[OPEN:]))
 
 
+def differences_chart(found: Findings) -> Chart:
+    """Return how far each column is, the worst first, beside a resample of the real rows."""
+    distances, floors = _differences(found)
+    names = sorted(distances, key=lambda name: -distances[name])[:_TALL]
+    series = {what: [each[name] for name in names] for what, each in ((SYNTHETIC, distances), (BOOTSTRAP, floors))}
+    more = f" The worst {len(names)} of {len(distances)} columns." if len(names) < len(distances) else ""
+    meaning = f"Share of rows that would have to get another value; bootstrap: a resample of the real rows.{more}"
+    title = "How far single columns are from the real ones"
+    return bars(
+        list(map(clipped, names)), series, title=title, meaning=meaning, unit="share of rows that differ", is_share=True
+    )
+
+
 def _differences(found: Findings) -> tuple[dict[str, float], dict[str, float]]:
     """Return the share of rows that differ in every column, and that of a resample.
 

@@ -6,14 +6,17 @@ from fractions import Fraction
 from typing import Final
 
 from lapwing.judge.report.charts import bars, budget_bar, shown
-from lapwing.judge.report.page import Part, Section, Table, Text
+from lapwing.judge.report.page import Chart, Part, Section, Table, Text, crossed
+from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.plain import at_least
 from lapwing.kernel.questions.registered import KINDS
 from lapwing.model.accuracy import Accuracy, MarginalAccuracy, Statement
 from lapwing.model.certificate.certificate import Certificate
-from lapwing.model.certificate.cost_lines import CostLine
+from lapwing.model.certificate.cost_lines import CHOSEN, CostLine
 
 _MOST_LINES: Final = 300
+_MOST_BARS: Final = 30  # kinds of table
+_NAMED: Final = 3  # tables of a kind that are named
 _WAYS: Final = {
     0: "the number of rows",
     1: "tables of one column",
@@ -27,28 +30,60 @@ def cost_section(certificate: Certificate) -> Section:
     sign = "ε" if certificate.total.notion == "pure" else "ρ"
     if not certificate.lines:
         return Section(key="cost", title="What it cost", parts=(Text(words="Nothing was asked about private rows."),))
-    groups = _grouped(certificate.lines)
-    spent = {name: float(sum((line.cost.amount for line in lines), Fraction(0))) for name, lines in groups.items()}
-    total = float(certificate.total.amount)
-    largest = max(spent, key=spent.__getitem__)
-    meaning = f"Of {sign} = {total:.4g}, {100 * spent[largest] / total:.0f} % went into {largest}." if total else ""
     words = (
         "Privacy is paid for like this: each question about the private rows is answered with noise, and the smaller "
         "the noise, the more of the budget it takes. What is shown here sums exactly to the total."
     )
     if sign == "ρ":
         words += " The total is counted in ρ, which adds up better than ε; the section on privacy says what it means."
-    chart = budget_bar(list(spent.items()), title="Where the budget went", meaning=meaning, unit=sign)
     return Section(
         key="cost",
         title="What it cost",
-        parts=(Text(words=words), chart, _summary(groups, sign, total)),
+        parts=(
+            Text(words=words),
+            budget_chart(certificate.lines, certificate.total),
+            cost_summary(certificate.lines, certificate.total),
+        ),
         folded=_every_line(certificate.lines, sign),
+    )
+
+
+def budget_chart(lines: Sequence[CostLine], budget: Budget) -> Chart:
+    """Return what the lines of a certificate or plan cost, by purpose."""
+    sign = "ε" if budget.notion == "pure" else "ρ"
+    spent = {name: float(sum((line.cost.amount for line in own), Fraction(0))) for name, own in _grouped(lines).items()}
+    total, largest = float(budget.amount), max(spent, key=spent.__getitem__)
+    meaning = f"Of {sign} = {total:.4g}, {100 * spent[largest] / total:.0f} % goes into {largest}." if total else ""
+    return budget_bar(list(spent.items()), title="Where the budget goes", meaning=meaning, unit=sign)
+
+
+def noise_chart(lines: Sequence[CostLine]) -> Chart:
+    """Return how much noise the counts of each kind of table get."""
+    kinds: dict[tuple[str, int | None, float], list[CostLine]] = {}
+    for line in lines:
+        if line.noise is not None:
+            kinds.setdefault((_purpose(line), line.level, line.noise.sd), []).append(line)
+    widest = sorted(kinds, key=lambda kind: -kind[2])[:_MOST_BARS]
+    labels = []
+    for kind in widest:
+        named = [crossed(line.columns) for line in kinds[kind] if line.columns]
+        many = f"{len(kinds[kind]):,} " * (len(kinds[kind]) > 1)
+        level = "" if kind[1] is None else f", level {kind[1]}"
+        labels.append((", ".join(named) if 0 < len(named) <= _NAMED else many + kind[0]) + level)
+    more = f" The {len(widest)} kinds of table with most noise, of {len(kinds)}." if len(widest) < len(kinds) else ""
+    return bars(
+        labels,
+        {"released": [kind[2] for kind in widest]},
+        title="Noise on each count",
+        meaning=f"One standard deviation; 95 % of such noise is smaller than two.{more}",
+        unit="rows",
     )
 
 
 def _purpose(line: CostLine) -> str:
     """Say in plain words what a line paid for."""
+    if line.question == CHOSEN:
+        return "tables of two or three columns, chosen on the way"
     purpose = KINDS[line.question].purpose if line.question in KINDS else ""
     return purpose or _WAYS.get(len(line.columns), f"tables of {len(line.columns)} columns")
 
@@ -61,10 +96,10 @@ def _grouped(lines: Sequence[CostLine]) -> dict[str, list[CostLine]]:
     return groups
 
 
-def _summary(groups: dict[str, list[CostLine]], sign: str, total: float) -> Table:
+def cost_summary(costs: Sequence[CostLine], budget: Budget) -> Table:
     """Return one line for each purpose."""
-    lines = []
-    for name, own in groups.items():
+    sign, total, lines = "ε" if budget.notion == "pure" else "ρ", float(budget.amount), []
+    for name, own in _grouped(costs).items():
         cost = float(sum((line.cost.amount for line in own), Fraction(0)))
         share = cost / total if total else 0.0
         lines.append((name, f"{len(own):,}", f"{cost:.4g}", shown(share, is_share=True), _noise(own)))

@@ -113,7 +113,7 @@ NOTICE: Final = "internal - do not publish"  # on every screen and every printed
 Kind = Literal["releasable", "internal"]
 
 _WIDTH: Final = 440  # of a chart in pixels: two stand side by side on paper, one on a phone
-_CONFIG: Final = {
+CONFIG: Final = {
     "aria": False,  # the element around a chart says what it shows
     "background": "transparent",
     "font": "Liberation Sans",  # inside vl-convert; as wide as Arial and Helvetica
@@ -232,18 +232,18 @@ def _drawn(chart: Chart, place: int) -> _Drawn:
         import vl_convert  # noqa: PLC0415
     except ImportError:
         raise LapwingError(_missing("vl-convert-python"), code="LW701") from None
-    spec = json.dumps(_cleaned({**chart.spec, "width": _WIDTH}), allow_nan=False)
-    svg = vl_convert.vegalite_to_svg(spec, config=_CONFIG)
+    spec = json.dumps(cleaned({**chart.spec, "width": _WIDTH}), allow_nan=False)
+    svg = vl_convert.vegalite_to_svg(spec, config=CONFIG)
     return _Drawn(chart, place, _safe(_TAG.sub(lambda tag: _NEEDLESS.sub("", tag[0]), svg)))
 
 
-def _cleaned(value: Any) -> Any:  # noqa: ANN401
+def cleaned(value: Any) -> Any:  # noqa: ANN401
     """Return JSON values with all texts shown as they are."""
     if isinstance(value, str):
         return visible(value)
     if isinstance(value, dict):
-        return {key: _cleaned(each) for key, each in value.items()}
-    return [_cleaned(each) for each in value] if isinstance(value, list | tuple) else value
+        return {key: cleaned(each) for key, each in value.items()}
+    return [cleaned(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _environment() -> Any:  # noqa: ANN401

@@ -71,24 +71,29 @@ def _heat_maps(found: Associations) -> list[Chart]:
     """Return the strength of dependence of all pairs: real, synthetic, difference."""
     real, synthetic = found.matrices[_REAL], found.matrices[SYNTHETIC]
     names = [clipped(name) for name in found.columns]
-    change = np.where(np.eye(len(names), dtype=np.bool_), np.nan, synthetic - real)
-    size = float(np.nanmax(np.abs(change), initial=0.0))
-    reach = max(0.1, math.ceil(10 * size) / 10)
     unit = "strength"
     return [
         heat_map(real, names, names, title="Real", meaning=_strongest(found, real), unit=unit),
         heat_map(synthetic, names, names, title="Synthetic", meaning=_kept(found), unit=unit),
-        heat_map(
-            change,
-            names,
-            names,
-            title="Difference, synthetic minus real",
-            meaning=_changed(found, change),
-            unit="difference",
-            domain=(-reach, reach),
-            both_ways=True,
-        ),
+        change_map(found),
     ]
+
+
+def change_map(found: Associations) -> Chart:
+    """Return how much stronger or weaker each pair's relation is in the synthetic table."""
+    names = [clipped(name) for name in found.columns]
+    change = np.where(np.eye(len(names), dtype=np.bool_), np.nan, found.matrices[SYNTHETIC] - found.matrices[_REAL])
+    reach = max(0.1, math.ceil(10 * float(np.nanmax(np.abs(change), initial=0.0))) / 10)
+    return heat_map(
+        change,
+        names,
+        names,
+        title="Difference, synthetic minus real",
+        meaning=_changed(found, change),
+        unit="difference",
+        domain=(-reach, reach),
+        both_ways=True,
+    )
 
 
 def _upper(matrix: np.ndarray) -> np.ndarray:

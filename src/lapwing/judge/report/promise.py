@@ -300,10 +300,10 @@ def assumed_section(schema: Schema, certificate: Certificate) -> Section:
         "is not public. Whoever made the release vouches for that."
     )
     parts = (Text(words=words, points=tuple(points)),)
-    return Section(key="assumed", title="What was assumed", parts=parts, folded=(_fields(schema),))
+    return Section(key="assumed", title="What was assumed", parts=parts, folded=(fields_table(schema),))
 
 
-def _fields(schema: Schema) -> Table:
+def fields_table(schema: Schema) -> Table:
     """Return what the schema says about each column."""
     lines = tuple(
         (
@@ -312,7 +312,7 @@ def _fields(schema: Schema) -> Table:
             values_text(field),
             "no" if field.required else "yes",
             ", ".join(map(str, field.special[:8])) + (", ..." if len(field.special) > 8 else "") or "-",
-            _ORIGINS[field.provenance].partition(":")[0],
+            _ORIGINS.get(field.provenance, field.provenance).partition(":")[0],
         )
         for field in schema.columns
     )
@@ -330,5 +330,7 @@ def values_text(field: Field) -> str:
         prefixes = "; texts that are not listed count as their listed prefix" if field.folds else ""
         rest = "" if field.unlisted is None else f"; all other texts count as {field.unlisted}"
         return f"{len(field.categories):,} categories: {listed}{more}{prefixes}{rest}"
+    if field.minimum is None and field.maximum is None:
+        return "not yet said"
     step = "" if field.resolution is None else f", by {field.resolution}"
     return f"{field.minimum} to {field.maximum}{step}"

@@ -81,7 +81,7 @@ def column_parts(columns: Sequence[ReleasedColumn], maps: Sequence[ReleasedMap],
     )
     left_out = f"The first {len(columns)} of {total} columns are drawn. `release.query` gives the others."
     points = (left_out,) if len(columns) < total else ()
-    return (Text(words=words, points=points), *map(_map_chart, maps), *map(column_chart, columns))
+    return (Text(words=words, points=points), *map(map_chart, maps), *map(column_chart, columns))
 
 
 def column_chart(column: ReleasedColumn) -> Chart:
@@ -144,7 +144,7 @@ def _figures(column: ReleasedColumn) -> Table:
     return Table(caption="", heading=heading, lines=lines, numbers=(1, 2, 3, 4))
 
 
-def _map_chart(found: ReleasedMap) -> Chart:
+def map_chart(found: ReleasedMap) -> Chart:
     """Return a map; the fullest cells share the darkest shade, so that the others can be told apart."""
     rows = np.where(found.rows < LEAST, 0.0, found.rows)
     return map_heat(
@@ -201,7 +201,7 @@ def released_columns(
 
 def released_maps(model: ReleasedModel, schema: Schema) -> tuple[ReleasedMap, ...]:
     """Return the maps of the pairs of columns that are coordinates, on at most 48 x 48 cells."""
-    found = (_map(model, [schema.field(name) for name in pair]) for pair in coordinate_pairs(schema))
+    found = (released_map(model, [schema.field(name) for name in pair]) for pair in coordinate_pairs(schema))
     return tuple(each for each in found if each is not None)
 
 
@@ -369,7 +369,7 @@ def _start(field: Field, code: int) -> str:
     return label(cut(domain, edges), field, 1 if code else 0)[: len("2020-12-31")]
 
 
-def _map(model: ReleasedModel, fields: Sequence[Field]) -> ReleasedMap | None:
+def released_map(model: ReleasedModel, fields: Sequence[Field]) -> ReleasedMap | None:
     """Return where the model expects rows by two coordinates; None where it says nothing about them."""
     edges = []
     for field in fields:

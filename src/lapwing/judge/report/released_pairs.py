@@ -114,6 +114,15 @@ def pairs_section(found: ReleasedPairs, certificate: Certificate, total: int) ->
     return Section(key="dependence", title="How columns depend on each other", parts=(Text(words=words), chart, *drawn))
 
 
+def pair_chart(model: ReleasedModel, certificate: Certificate, fields: Sequence[Field]) -> Chart:
+    """Return the picture of a pair of columns that somebody asked for."""
+    names = (fields[0].name, fields[1].name)
+    groupings = [_few_groups(model, field) for field in fields]
+    texts = [labels(grouping, field) for grouping, field in zip(groupings, fields, strict=True)]
+    table = PairTable(columns=names, labels=(texts[0], texts[1]), rows=marginal(model, names, groupings))
+    return _drawn(table, tuple(sorted(names)) in counted_pairs(certificate, names))
+
+
 def _drawn(table: PairTable, is_counted: bool) -> Chart:
     """Return the picture of one pair: each line shows where the rows with that value lie."""
     down, across = (table.rows.sum(axis=axis) > 0 for axis in (1, 0))

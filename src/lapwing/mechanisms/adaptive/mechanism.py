@@ -30,6 +30,7 @@ from lapwing.model.model import ReleasedModel
 from lapwing.model.planned import Planned
 from lapwing.schema.scalars import nearest, told
 from lapwing.schema.schemas import Schema
+from lapwing.schema.short import short
 
 RESOLUTIONS = (32, 16, 8, 4)  # most groups of a column at each level
 _LEAVE = "; leave it out"
@@ -102,6 +103,7 @@ class Adaptive:
     True
     """
 
+    __repr__ = short
     name: ClassVar[str] = "Adaptive"
     summary: ClassVar[str] = "tables of two and three columns, chosen one by one (default for three columns or more)"
     relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")

@@ -38,6 +38,7 @@ from lapwing.model.certificate.certificate import Statement
 from lapwing.model.model import ReleasedModel
 from lapwing.model.planned import Planned
 from lapwing.schema.schemas import Schema
+from lapwing.schema.short import short
 
 FINEST = 2.0**-16  # shortest default edge of a cell
 CELL_ROWS: Mapping[Fit, float] = MappingProxyType({"threshold": 10.0, "least_squares": 2.0})
@@ -97,6 +98,7 @@ class Grid:
     'threshold'
     """
 
+    __repr__ = short
     name: ClassVar[str] = "Grid"
     summary: ClassVar[str] = "cells of a fixed grid with many rows; for few columns, or as the baseline of KDTree"
     relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")

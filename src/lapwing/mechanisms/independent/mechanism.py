@@ -30,6 +30,7 @@ from lapwing.model.planned import Planned
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
+from lapwing.schema.short import short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +58,7 @@ class Independent:
     64
     """
 
+    __repr__ = short
     name: ClassVar[str] = "Independent"
     summary: ClassVar[str] = "every column on its own: noisy one-way tables, no relation between columns (baseline)"
     relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")

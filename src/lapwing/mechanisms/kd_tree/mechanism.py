@@ -49,6 +49,7 @@ from lapwing.model.model import ReleasedModel
 from lapwing.model.planned import Planned
 from lapwing.schema.scalars import is_among, told
 from lapwing.schema.schemas import Schema
+from lapwing.schema.short import short
 
 LEMMA_DELTA: Final = 1e-6  # chance that Lemma 10 allows any empty cell to be split
 ROW_LEVELS: Final = 7
@@ -133,6 +134,7 @@ class KDTree:
     'auto'
     """
 
+    __repr__ = short
     name: ClassVar[str] = "KDTree"
     summary: ClassVar[str] = "cells split where rows are, for clustered data in few columns; kernel statistics"
     relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")

@@ -53,6 +53,7 @@ from lapwing.model.sampling.conditions import FEW_ATOMS
 from lapwing.model.statistics.expressions import RowFunction, Stat, stat
 from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
+from lapwing.schema.short import short
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -124,6 +125,7 @@ class LinearStatistics:
     ('age >= 65',)
     """
 
+    __repr__ = short
     name: ClassVar[str] = "LinearStatistics"
     summary: ClassVar[str] = "statistics of your choice on reweighted points, with a certified error for each"
     relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")

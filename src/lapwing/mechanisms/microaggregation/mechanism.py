@@ -41,6 +41,7 @@ from lapwing.model.model import ReleasedModel
 from lapwing.model.planned import Planned
 from lapwing.schema.scalars import is_among, told
 from lapwing.schema.schemas import Schema
+from lapwing.schema.short import short
 
 Constants = Literal["tight", "paper"]
 
@@ -111,6 +112,7 @@ class Microaggregation:
     True
     """
 
+    __repr__ = short
     name: ClassVar[str] = "Microaggregation"
     summary: ClassVar[str] = "means of similar rows in cells along the leading directions; many Boolean columns"
     relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")

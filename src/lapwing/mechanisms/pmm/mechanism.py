@@ -63,6 +63,7 @@ from lapwing.model.planned import Planned
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.hierarchies import hierarchy
 from lapwing.schema.schemas import Schema
+from lapwing.schema.short import short
 
 UNCUT_SHARE: Final = Fraction(1, 20)  # of the budget, for one-way tables of the columns that the tree never cuts
 UNCUT_GROUPS: Final = 16
@@ -269,6 +270,7 @@ class PMM:
     'default'
     """
 
+    __repr__ = short
     name: ClassVar[str] = "PMM"
     summary: ClassVar[str] = "noisy tree of nested cells, for one or two columns (default there); best proved accuracy"
     relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")

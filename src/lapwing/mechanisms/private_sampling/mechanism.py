@@ -35,6 +35,7 @@ from lapwing.model.laws import point_laws
 from lapwing.model.model import Indexed, ReleasedModel
 from lapwing.model.planned import Planned
 from lapwing.schema.schemas import Schema
+from lapwing.schema.short import short
 
 Variant = Literal["exact", "published"]
 
@@ -98,6 +99,7 @@ class PrivateSampling:
     0.1
     """
 
+    __repr__ = short
     name: ClassVar[str] = "PrivateSampling"
     summary: ClassVar[str] = "rows drawn from a flattened density, without noise (research; few rows, Boolean columns)"
     relations: ClassVar[tuple[Relation, ...]] = ("replace-one",)

@@ -41,6 +41,7 @@ from lapwing.model.model import Indexed, ReleasedModel, narrow
 from lapwing.model.planned import Planned
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.schemas import Schema
+from lapwing.schema.short import short
 
 # -- Isotonic regression in absolute error, and what it solves on a line: covering negative counts from positive ones.
 
@@ -244,6 +245,7 @@ class PSMM:
     'rescale'
     """
 
+    __repr__ = short
     name: ClassVar[str] = "PSMM"
     summary: ClassVar[str] = "noisy counts of equal cells, nearest measure to them; up to three ordered columns"
     relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")

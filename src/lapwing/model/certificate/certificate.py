@@ -20,6 +20,7 @@ from lapwing.model.certificate.cost_lines import (
     ROWS_WITHIN,
     CostLine,
     Statement,
+    asked_text,
     budget_from_dict,
     budget_to_dict,
     counted_lines,
@@ -232,10 +233,8 @@ class Certificate:
 
     def __repr__(self) -> str:
         rows = "" if self.mechanism == DOMAIN else f", {self.released_rows} rows"
-        return f"Certificate({self.mechanism}, {self.total}{rows})"
-
-    def __str__(self) -> str:
-        return self.text()
+        asked = asked_text(self.total, self.requested_epsilon, self.requested_delta)
+        return f"Certificate({self.mechanism}, {asked}{rows})"
 
     def text(self) -> str:
         """Return a short plain summary: what is protected, under which relation, at which cost, what was assumed."""
@@ -245,7 +244,7 @@ class Certificate:
         lines += [f"Assumed: {claim}." for claim in self.assumed]
         if self.mechanism != DOMAIN:
             counted = "The table was compared as one of" if self.mechanism == EVALUATION else "The model stands for"
-            lines.append(f"{counted} {self.released_rows} rows, {self._source_of_rows()}.")
+            lines.append(f"{counted} {self.released_rows} rows, {self.source_of_rows()}.")
         if self.mechanism not in (DOMAIN, EVALUATION):
             lines += verdict_lines(self.verdict)
         lines += [f"Certified error: {each.value:.3g}; {each.text}." for each in self.accuracy if each.is_headline]
@@ -258,12 +257,14 @@ class Certificate:
         lines += [f"Warning: {warning}" for warning in self.warnings]
         return "\n".join(visible(line).replace("\n", " ") for line in lines) + "\n"
 
+    __str__ = text
+
     def _protected(self) -> list[str]:
         """Say what is protected; of synthetic rows only where there are any."""
         lines = protection_lines(self.relation, self.privacy_unit)
         return lines[:2] if self.mechanism == DOMAIN else lines
 
-    def _source_of_rows(self) -> str:
+    def source_of_rows(self) -> str:
         """Say why the number of rows may be shown."""
         field = unit_field(self.privacy_unit)
         if any(table.hold == "exact" for table in self.public_tables):
@@ -293,7 +294,6 @@ class Certificate:
     def to_dict(self) -> dict[str, Any]:
         """Return the certificate as plain JSON values, always in the same order."""
         asked = {"epsilon": self.requested_epsilon, "delta": self.requested_delta, "rho": self.requested_rho}
-        ledger = self.ledger and asdict(self.ledger)
         return {
             "format": FORMAT,
             "issued": self.issued and self.issued.to_dict(),
@@ -320,7 +320,7 @@ class Certificate:
             "released_rows": self.released_rows,
             "written_rows": self.written_rows,
             "seed": self.seed,
-            "ledger": ledger,
+            "ledger": self.ledger and asdict(self.ledger),
             "assumed": list(self.assumed),
             "rules": [rule.to_dict() for rule in self.rules],
             "public_tables": [table.to_dict() for table in self.public_tables],

@@ -10,12 +10,13 @@ from typing import Any, Self, cast
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget, Notion
 from lapwing.kernel.noise_law import NoiseLaw, Sensitivity, calibrated, row_sensitivity
-from lapwing.kernel.plain import rational_text, read_key, read_list, read_optional, read_rational
+from lapwing.kernel.plain import at_least, rational_text, read_key, read_list, read_optional, read_rational
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.questions.questions import TABLE, Answer, Part, Question
 from lapwing.kernel.questions.registered import KINDS, REGISTERED
 from lapwing.kernel.questions.select_worst.question import Selected
 from lapwing.kernel.terms import Relation, Terms
+from lapwing.schema.short import short
 
 _refused = partial(ParameterError, code="LW621")
 
@@ -103,6 +104,8 @@ class CostLine:
     level: int | None = None
     candidates: int | None = None
     delta: Fraction | None = None
+
+    __repr__ = short
 
     def __post_init__(self) -> None:
         Terms(relation=self.relation, max_rows=self.max_rows)
@@ -205,6 +208,20 @@ def counted_lines(lines: Sequence[CostLine]) -> str:
     counts = [(called[name], name) for name in dict.fromkeys([TABLE, *(each.called for each in reversed(REGISTERED))])]
     named = [f"{count} {name}{'' if count == 1 else 's'}" for count, name in counts if count]
     return " and ".join(named) or "0 noisy tables"
+
+
+def asked_text(total: Budget, epsilon: Fraction | None, delta: Fraction | None) -> str:
+    """Return a budget as it was asked for: ε and δ where these were, and what they come to in ρ.
+
+    >>> asked_text(Budget.zcdp("0.014973057673"), Fraction(1), Fraction(1, 10**9))
+    'ε = 1, δ = 1e-9 (ρ = 0.015)'
+    """
+    if total.notion == "pure":
+        return f"ε = {at_least(total.epsilon, 4)}"
+    rho = f"ρ = {at_least(total.rho, 3)}"
+    if epsilon is None or delta is None:
+        return rho
+    return f"ε = {at_least(epsilon, 4)}, δ = {at_least(delta, 3).replace('e-0', 'e-')} ({rho})"
 
 
 def budget_to_dict(budget: Budget) -> dict[str, str]:

@@ -58,6 +58,9 @@ class Verdict:
     better: str = ""
     not_for: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"Verdict({self.short})"
+
     def __post_init__(self) -> None:
         if not self.grades or not 0 <= self.learnt <= self.pairs:
             raise _refused("a verdict needs a grade, and at most as many pairs learnt as there are")

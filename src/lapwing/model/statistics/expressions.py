@@ -52,7 +52,7 @@ class RowFunction:
     one, read once.
     """
 
-    function: Callable[[dict[str, Any]], object]
+    function: Callable[[dict[str, Any]], object] = field(repr=False)
     bounds: tuple[float, float] = (-1, 1)
     text: str = field(init=False, compare=False)
 

@@ -9,6 +9,7 @@ from lapwing.errors import SchemaError
 from lapwing.schema.checks import is_encodable
 from lapwing.schema.conditions import Between
 from lapwing.schema.scalars import finite_number, is_among, quote, visible, whole_number
+from lapwing.schema.short import short
 
 HOLDS: Final = ("exact", "prior")
 MOST_TABLES: Final = 100
@@ -81,6 +82,8 @@ class PublicTable:
     hold: Literal["exact", "prior"] = "exact"
     sd: float | None = None
     complete: bool = False
+
+    __repr__ = short
 
     from_frame: ClassVar[Callable[..., "PublicTable"]]
     """Return the public table that a frame holds; attached by the front door, as this layer never sees frames."""

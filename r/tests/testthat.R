@@ -1,0 +1,4 @@
+library(testthat)
+library(lapwing)
+
+test_check("lapwing")

@@ -1,0 +1,136 @@
+"""How a frame holds its columns: its library and the type of each column, as the frame declares it.
+
+Read off a frame's types, never off its cells. Types that list values (pandas' categories, Polars' enums, dictionaries)
+are noted without them, for these are cells of the table.
+"""
+
+import os
+import zoneinfo
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+
+import numpy as np
+import polars as pl
+
+from lapwing.errors import ParameterError
+from lapwing.rows.guard import guarded
+from lapwing.rows.readers import Kind, at_hand, is_a, open_table
+from lapwing.schema.scalars import quote, told
+from lapwing.schema.schemas import Schema
+
+Like = Any
+"""What synthetic rows shall look like: a frame of any library, or the name of one; None as the input."""
+
+_LIBRARIES: Final = ("pandas", "polars", "pyarrow")
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a frame holds its columns; nothing of its cells.
+
+    Parameters
+    ----------
+    kind : {"pandas", "polars", "pyarrow", "path", "duckdb", "dask", "spark"}
+        The frame's library.
+    dtypes : mapping of str to str
+        The types of the schema's columns, in the frame's order, as its library writes them: ``int64``, ``Int64``,
+        ``int64[pyarrow]``, ``Datetime[us]``, ``category of str``, ``dictionary of string``. Empty for the types that
+        the schema gives in this library.
+    """
+
+    kind: Kind = "path"
+    dtypes: Mapping[str, str] = field(default_factory=dict)
+
+
+def layout_of(data: Any, kind: Kind, schema: Schema) -> Layout:  # noqa: ANN401 - a table of any library
+    """Return the layout of a table that was opened: of the columns that the schema names, and of no other."""
+    names = {each.name for each in schema.fields}
+    return Layout(kind, {name: dtype for name, dtype in _dtypes(data) if name in names})
+
+
+def layout_like(like: Like, schema: Schema) -> Layout:
+    """Return the layout that `Release.sample` is asked for."""
+    if isinstance(like, Layout):
+        return like
+    if isinstance(like, str) and like in _LIBRARIES:
+        # What pandas makes of cells by itself: NumPy's types, whichever the column is.
+        by_name = {each.name: "object" for each in schema.fields} if like == "pandas" else {}
+        return Layout(cast("Kind", like), by_name)
+    if isinstance(like, str | os.PathLike | list | tuple):
+        raise ParameterError(
+            f"like must be a frame or one of {', '.join(_LIBRARIES)}, got {told(like)}; give a frame of the types you "
+            "want",
+            code="LW303",
+        )
+    like = at_hand(like)
+    names = [name for name, _ in _dtypes(like)]
+    if names:
+        _check_columns(names, schema)
+    return layout_of(like, open_table(like, schema).kind, schema)
+
+
+def _check_columns(names: list[str], schema: Schema) -> None:
+    """Refuse a frame of other columns; those that the schema does not name are not shown: they may be a row."""
+    lacking = [each.name for each in schema.columns if each.name not in names]
+    more = len(names) - len({each.name for each in schema.fields} & set(names))
+    if lacking or more:
+        what = f"lacks {quote(lacking[0])}" if lacking else f"has {more} more"
+        raise ParameterError(
+            f"like must have each of the schema's columns once and no other column, and {what}; select these columns",
+            code="LW104",
+        )
+
+
+def _dtypes(data: Any) -> Iterable[tuple[str, str]]:  # noqa: ANN401 - a table of any library
+    """Yield the columns of a frame and their types; of what is no frame with types of its own, none."""
+    if type(data).__module__.startswith("narwhals."):
+        data = guarded("the table cannot be unwrapped", data.to_native)
+    if isinstance(data, pl.DataFrame | pl.LazyFrame):
+        types = guarded("the lazy frame cannot be run", data.collect_schema)
+        return [(name, _polars_name(dtype)) for name, dtype in types.items()]
+    if is_a(data, "pandas", {"DataFrame"}):
+        return [(name, _pandas_name(dtype)) for name, dtype in zip(data.columns, data.dtypes, strict=True)]
+    if is_a(data, "pyarrow", {"RecordBatch", "Table", "Dataset"}):
+        return [(each.name, _arrow_name(each.type)) for each in data.schema]
+    return []
+
+
+def _polars_name(dtype: Any) -> str:  # noqa: ANN401 - the class of a type, or one of its values
+    name = getattr(dtype, "__name__", type(dtype).__name__)
+    return f"Datetime[{dtype.time_unit}{_zone(dtype.time_zone)}]" if isinstance(dtype, pl.Datetime) else str(name)
+
+
+def _arrow_name(dtype: Any) -> str:  # noqa: ANN401 - a pyarrow DataType, which has no static type
+    import pyarrow as pa  # noqa: PLC0415 - the user's own
+
+    if isinstance(dtype, pa.BaseExtensionType):
+        return _arrow_name(dtype.storage_type)
+    if pa.types.is_dictionary(dtype):
+        return f"{'ordered ' * dtype.ordered}dictionary of {_arrow_name(dtype.value_type)}"
+    if pa.types.is_timestamp(dtype):
+        return f"timestamp[{dtype.unit}{_zone(dtype.tz)}]"
+    is_text = pa.types.is_large_string(dtype) or pa.types.is_string(dtype) or pa.types.is_string_view(dtype)
+    return str(dtype) if is_text or pa.types.is_primitive(dtype) else "null"
+
+
+def _pandas_name(dtype: Any) -> str:  # noqa: ANN401 - a pandas dtype, which has no static type
+    name = type(dtype).__name__
+    if isinstance(dtype, np.dtype):
+        return dtype.name if dtype.kind in "biufM" else "object"
+    if name == "CategoricalDtype":
+        return f"{'ordered ' * bool(dtype.ordered)}category of {_pandas_name(dtype.categories.dtype)}"
+    if name == "ArrowDtype":
+        return f"{_arrow_name(dtype.pyarrow_dtype)}[pyarrow]"
+    if name == "StringDtype":  # that of pandas 3 has NaN where it is missing, the older one NA
+        return "str" if isinstance(dtype.na_value, float) else "string"
+    if name == "DatetimeTZDtype":
+        return f"datetime64[{dtype.unit}{_zone(str(dtype.tz))}]"
+    return str(dtype.name) if isinstance(getattr(dtype, "numpy_dtype", None), np.dtype) else "object"
+
+
+def _zone(name: str | None) -> str:
+    """Return the zone of a moment as it stands in the name of its type; UTC where it is none that every system has."""
+    if name is None:
+        return ""
+    return f", {name if name in zoneinfo.available_timezones() else 'UTC'}"

@@ -1,0 +1,83 @@
+"""How objects show themselves in a line or a few: what differs from its default, and of what is long the beginning."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Final
+
+from lapwing.schema.scalars import visible
+
+_ITEMS: Final = 6  # of a list that are shown
+_FIELDS: Final = 3  # of a schema that are shown where not all are
+_LETTERS: Final = 60
+
+
+def short(self: Any) -> str:  # noqa: ANN401 - any dataclass
+    """Return a dataclass as ``Name(field=value, ...)``, without the fields that are as by default."""
+    said = [
+        f"{field.name}={shortened(value)}"
+        for field, value in ((each, getattr(self, each.name)) for each in dataclasses.fields(self) if each.repr)
+        if field.default is dataclasses.MISSING or type(value) is not type(field.default) or value != field.default
+    ]
+    return f"{type(self).__name__}({', '.join(said)})"
+
+
+def shortened(value: object) -> str:
+    """Return a value on one line.
+
+    >>> shortened((1 / 3, list(range(9)), {"a": "b"}))
+    "(0.333333, [0, 1, 2, 3, 4, 5, … 3 more], {'a': 'b'})"
+    """
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, Mapping):
+        return f"{{{_listed([f'{shortened(key)}: {shortened(each)}' for key, each in value.items()])}}}"
+    if isinstance(value, list):
+        return f"[{_listed(list(map(shortened, value)))}]"
+    if isinstance(value, tuple):
+        return f"({_listed(list(map(shortened, value)))}{',' * (len(value) == 1)})"
+    if isinstance(value, str):
+        return repr(one_line(value))
+    return one_line(repr(value).partition("\n")[0], 2 * _LETTERS)
+
+
+def one_line(text: str, letters: int = _LETTERS) -> str:
+    """Return a text on one line, in which nothing is hidden, of at most so many letters."""
+    plain = visible(text).replace("\n", " ").replace("\t", " ")
+    return plain if len(plain) <= letters else f"{plain[: letters - 1]}…"
+
+
+def schema_in_short(schema: Any) -> str:  # noqa: ANN401 - a Schema, whose module imports this one
+    """Return a schema on at most five lines."""
+    name = f"{one_line(schema.name)}: " * bool(schema.name)
+    unit = "" if schema.privacy_unit is None else f", privacy unit {one_line(schema.unit_label)}"
+    lines = [f"Schema({name}{_counted(len(schema.fields), 'column')}{unit}{', draft' * schema.is_draft})"]
+    shown = schema.fields if len(schema.fields) <= _FIELDS + 1 else schema.fields[:_FIELDS]
+    lines += [f"  {one_line(field.name)}: {values_in_short(field)}" for field in shown]
+    more = len(schema.fields) - len(shown)
+    return "\n".join([*lines, *([f"  … {more:,} more"] if more else [])])
+
+
+def linked_in_short(linked: Any) -> str:  # noqa: ANN401 - likewise
+    """Return two linked schemas on one line each, under what links them."""
+    key = f"LinkedSchema(key {one_line(linked.key)}, at most {linked.max_children:,} children)"
+    parts = (("parent", linked.parent), ("child", linked.child))
+    return "\n".join([key, *(f"  {what}: {_counted(len(each.fields), 'column')}" for what, each in parts)])
+
+
+def values_in_short(field: Any) -> str:  # noqa: ANN401 - likewise
+    """Return the type and values of a field, such as ``integer, 0 to 120`` or ``string, 3 categories``."""
+    if field.identifier:
+        return f"{field.type}, identifier"
+    if field.categories is not None:
+        return f"{field.type}, {_counted(len(field.categories), 'category').replace('categorys', 'categories')}"
+    return field.type if field.type == "boolean" else f"{field.type}, {field.minimum} to {field.maximum}"
+
+
+def _listed(texts: list[str]) -> str:
+    """Return the first of some texts, and how many more there are."""
+    more = len(texts) - _ITEMS
+    return ", ".join(texts[:_ITEMS] + [f"… {more:,} more"] * (more > 0))
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' * (count != 1)}"

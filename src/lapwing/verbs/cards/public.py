@@ -1,0 +1,376 @@
+"""The cards of what is known before any row is read, and of what was released: public and released numbers only."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, Final
+
+from lapwing.judge.report.cost import cost_summary
+from lapwing.judge.report.page import Section, Table, counted, crossed
+from lapwing.judge.report.promise import assumed_section, fields_table
+from lapwing.kernel.terms import Relation
+from lapwing.mechanisms.registry import registration_named, settings_of
+from lapwing.model.accuracy import Accuracy, CountAccuracy, TableAccuracy
+from lapwing.model.certificate.certificate import DOMAIN, EVALUATION, Certificate
+from lapwing.model.certificate.cost_lines import asked_text, counted_lines
+from lapwing.model.certificate.promise import origin_lines, protection_lines
+from lapwing.model.certificate.verdict import WORDS, Verdict, Word
+from lapwing.model.linked_files import LinkedCertificate
+from lapwing.release.release import Release
+from lapwing.runs.bought import BoughtEvaluation
+from lapwing.schema.linked import LinkedSchema
+from lapwing.schema.schemas import Schema
+from lapwing.schema.short import shortened
+from lapwing.verbs.cards.card import Card, first_lines, in_full, sentences
+from lapwing.verbs.linked_release import LinkedRelease
+from lapwing.verbs.plan import Plan
+from lapwing.verbs.synthesize import Synthesizer
+
+_FIRST: Final = 10  # lines of a table that are not folded away
+
+_KNOWN: Final = {"public": "public", "assumed": "assumed", "dp": "bought", "drafted": "not yet looked at"}
+
+Facts = list[tuple[str, str]]
+
+
+def schema_card(schema: Schema) -> str:
+    """Show a schema."""
+    table = fields_table(schema)
+    is_long = len(table.lines) > _FIRST
+    identifiers = [field.name for field in schema.fields if field.identifier]
+    origins = Counter[str](field.provenance for field in schema.columns)
+    known = ", ".join(f"{origins[origin]} {words}" for origin, words in _KNOWN.items() if origins[origin])
+    facts = [
+        ("Identifiers", ", ".join(identifiers)),
+        ("Privacy unit", _unit(schema)),
+        ("Survey weight", schema.weight or ""),
+        ("Rules", str(len(schema.rules) or "")),
+        ("Public tables", "; ".join(crossed(table.columns) for table in schema.public_tables)),
+        ("Bought before", counted(len(schema.purchases), "purchase") if schema.purchases else ""),
+    ]
+    card = Card(
+        kind="Schema",
+        name=schema.name,
+        verdict=f"{'Draft: ' * schema.is_draft}{counted(len(schema.columns), 'column')}, {known}",
+        said="Nothing is released under a draft." if schema.is_draft else "",
+        tone="weak" if schema.is_draft else "",
+        facts=_told(facts),
+        warnings=schema.questions,
+        shown=first_lines(Table(caption="", **_but_caption(table)), _FIRST),
+        folded=(Section(key="", title=f"All {len(table.lines)} columns", parts=(table,)),) * is_long,
+    )
+    return card.html()
+
+
+def linked_schema_card(linked: LinkedSchema) -> str:
+    """Show two linked schemas."""
+    facts = [
+        ("Key", linked.key),
+        ("Privacy unit", f"one value of {linked.key}: its parent row, and at most {linked.max_children:,} child rows"),
+        ("Rules", str(len(linked.rules) or "")),
+    ]
+    return Card(kind="LinkedSchema", facts=_told(facts), folded=_both_schemas(linked)).html()
+
+
+def plan_card(plan: Plan) -> str:
+    """Show a plan."""
+    first = plan.accuracy[0]
+    deviations = [line.noise.sd for line in plan.lines if line.noise is not None]
+    figure = "" if first.value is None else f": {first.value:.3g}"
+    known = "public" if plan.has_public_rows else "expected"
+    facts = [
+        ("Privacy", asked_text(plan.total, plan.request.epsilon, plan.request.delta)),
+        ("Protected", _protected(plan.relation, plan.privacy_unit)),
+        ("Rows", f"{plan.expected_rows:,}, {known}"),
+        ("Mechanism", f"{_settings(plan.mechanism, plan.settings)}. {plan.reason}."),
+        ("Answers", counted_lines(plan.lines)),
+        ("Noise", f"{min(deviations):.3g} to {max(deviations):.3g} rows on a count (sd)" if deviations else ""),
+        ("Effort", f"about {plan.effort.seconds:.2g} s, {plan.effort.memory_bytes / 10**6:,.0f} MB"),
+    ]
+    card = Card(
+        kind="Plan",
+        verdict=f"{first.kind[:1].upper()}{first.kind[1:]}{figure}",
+        said=f"{first.text[:1].upper()}{first.text[1:]}.",
+        facts=_told(facts),
+        warnings=(*origin_lines(plan.assumed_fields, plan.dp_fields), *plan.notes),
+        folded=(
+            Section(key="", title="Where the budget goes", parts=(cost_summary(plan.lines, plan.total),)),
+            in_full("The whole plan", plan.text()),
+        ),
+        hint="Nothing is read or spent yet. `plan.plot()` draws the noise.",
+    )
+    return card.html()
+
+
+def release_card(release: Release, kind: str = "Release") -> str:
+    """Show a release."""
+    schema, paid = release.schema, release.certificate
+    columns = ", ".join(field.name for field in schema.columns)
+    facts = _paid_facts(paid)
+    facts.insert(3, ("Columns", f"{len(schema.columns):,}: {columns}"))
+    card = Card(
+        kind=kind,
+        name=schema.name,
+        **_verdict(paid.verdict),
+        facts=_told(facts),
+        warnings=paid.warnings,
+        folded=(
+            *_not_for(paid.verdict),
+            _costs(paid),
+            sentences("What was assumed", _points(assumed_section(schema, paid))),
+            Section(key="", title=f"Columns ({len(schema.columns):,})", parts=(fields_table(schema),)),
+        ),
+        hint="`.sample()`, `.query(...)`, `.accuracy(...)`, `.plot(...)` and `.to_html(...)` cost no budget.",
+    )
+    return card.html()
+
+
+def certificate_card(paid: Certificate) -> str:
+    """Show a certificate."""
+    kinds = {DOMAIN: "Certificate of learned bounds and lists", EVALUATION: "Certificate of a comparison"}
+    is_release = paid.mechanism not in kinds
+    card = Card(
+        kind=kinds.get(paid.mechanism, "Certificate"),
+        **(_verdict(paid.verdict) if is_release else {}),
+        facts=_told(_paid_facts(paid)),
+        warnings=paid.warnings,
+        folded=(*_not_for(paid.verdict), _costs(paid), in_full("All that it says", paid.text())),
+    )
+    return card.html()
+
+
+def linked_release_card(release: LinkedRelease) -> str:
+    """Show a release of two linked tables."""
+    return _linked(release.certificate, "LinkedRelease", _both_schemas(release.schema))
+
+
+def linked_certificate_card(paid: LinkedCertificate) -> str:
+    """Show the certificate of two linked tables."""
+    return _linked(paid, "LinkedCertificate", ())
+
+
+def accuracy_card(found: Accuracy) -> str:
+    """Show what is known of the accuracy of a release."""
+    said = {each.key: each.text for each in found.statements}
+    first = said.get("every_measured_count") or next(iter(said.values()), "Nothing is proved.")
+    lines = tuple(
+        (
+            crossed(each.columns) + ("" if each.level is None else f", level {each.level}"),
+            f"{each.cells:,}",
+            f"{each.noise:,.3g}",
+            f"{each.largest_error:,.0f}",
+            f"{each.variation:.3g}",
+        )
+        for each in found.marginals
+    )
+    table = Table(
+        caption="Measured tables, the most uncertain first; errors in rows",
+        heading=("table", "cells", "noise (sd)", "no count off by more", "total variation at most"),
+        lines=lines,
+        numbers=(1, 2, 3, 4),
+    )
+    facts = [("Measured", counted(found.measured, "table")), ("Model", f"worth {found.effective_rows:,.0f} rows")]
+    all_tables = Section(key="", title=f"Measured tables ({len(lines):,})", parts=(table,))
+    card = Card(
+        kind="Accuracy",
+        verdict=first,
+        facts=_told(facts),
+        shown=first_lines(table, _FIRST // 2) if lines else None,
+        folded=(
+            sentences(f"All {len(said)} statements", [each.text for each in found.statements]),
+            *(all_tables,) * (len(lines) > _FIRST // 2),
+        ),
+    )
+    return card.html()
+
+
+def table_accuracy_card(found: TableAccuracy) -> str:
+    """Show how accurate one released table is."""
+    sure = f" (with {100 * found.confidence:g} %)"
+    facts = [
+        ("Cells", f"{found.cells:,}"),
+        ("Noise", "" if found.noise is None else f"{found.noise:.3g} rows on a count (sd)"),
+        (
+            "Counts",
+            "" if found.largest_error is None else f"none off by more than {found.largest_error:,.0f} rows{sure}",
+        ),
+        ("Variation", "" if found.variation is None else f"total variation at most {found.variation:.3g}{sure}"),
+    ]
+    measured = "measured" if found.is_measured else "not measured: a guess"
+    verdict = f"{crossed(found.columns)}: {measured}"
+    return Card(kind="TableAccuracy", verdict=verdict, said=found.text, facts=_told(facts)).html()
+
+
+def count_accuracy_card(found: CountAccuracy) -> str:
+    """Show how accurate one released count is."""
+    ends = "" if found.lower is None or found.upper is None else f"{found.lower:,.0f} to {found.upper:,.0f}"
+    facts = [
+        ("True number", ends and f"{ends} (with {100 * found.confidence:g} %)"),
+        ("Noise", "" if found.noise is None else f"{found.noise:.3g} rows (sd)"),
+        ("Measured", f"by {counted(found.terms, 'noisy count')}" if found.is_measured else "no: a guess"),
+    ]
+    verdict = f"About {found.count:,.0f} rows"
+    return Card(kind="CountAccuracy", verdict=verdict, said=found.text, facts=_told(facts)).html()
+
+
+def bought_card(found: BoughtEvaluation) -> str:
+    """Show a comparison that was bought with budget."""
+    lines = tuple(
+        (
+            f"tables of {counted(each.ways, 'column')}",
+            f"{each.tables:,} of {each.possible:,}",
+            f"{each.mean:.4f}",
+            f"{each.lower:.4f} to {each.upper:.4f}",
+            f"{each.floor:.4f}",
+        )
+        for each in found.variations
+    )
+    table = Table(
+        caption="Mean total variation, 0 (same shares) to 1; floor: rows drawn from the synthetic shares",
+        heading=("tables", "compared", "mean", f"{found.confidence:.0%} interval", "floor"),
+        lines=lines,
+        numbers=(1, 2, 3, 4),
+    )
+    card = Card(
+        kind="BoughtEvaluation",
+        verdict="Bought with budget: it may be published",
+        facts=_told(_paid_facts(found.certificate)),
+        shown=table,
+        folded=(in_full("All that it says", found.summary()),),
+    )
+    return card.html()
+
+
+def synthesizer_card(found: Synthesizer) -> str:
+    """Show settings, and the release that was made with them."""
+    if hasattr(found, "release_"):
+        return release_card(found.release_, "Synthesizer, fitted")
+    facts = [(name, shortened(value)) for name, value in {"schema": found.schema, **found.settings}.items()]
+    return Card(kind="Synthesizer", verdict="Not fitted yet", facts=_told(facts), hint="`fit(data)` spends.").html()
+
+
+# -- What several cards say.
+
+
+def _paid_facts(paid: Certificate) -> Facts:
+    """Return what every certificate says: the budget as it was asked for, what is protected, rows, and records."""
+    is_release = paid.mechanism not in (DOMAIN, EVALUATION)
+    rows = "" if paid.mechanism == DOMAIN else f"{paid.released_rows:,}, {paid.source_of_rows()}"
+    mechanism = _settings(paid.mechanism, paid.settings) if is_release else ""
+    issued = paid.issued
+    entry = paid.ledger
+    return [
+        ("Privacy", asked_text(paid.total, paid.requested_epsilon, paid.requested_delta)),
+        ("Protected", _protected(paid.relation, paid.privacy_unit)),
+        ("Rows", rows),
+        ("Mechanism", mechanism),
+        ("Answers", counted_lines(paid.lines)),
+        ("Assumed", _assumed(paid)),
+        ("Kept", " and ".join(_kept(paid))),
+        ("Recorded", "in no ledger" if entry is None else f"in the ledger under {entry.dataset}, {entry.release_id}"),
+        ("Issued", "" if issued is None else f"{issued.when}, with {counted(len(issued.files), 'file')}"),
+    ]
+
+
+def _assumed(paid: Certificate) -> str:
+    """Say what the promise takes as given, in a few words."""
+    fields = f"bounds and lists of {counted(len(paid.assumed_fields), 'column')}" if paid.assumed_fields else ""
+    claims = counted(len(paid.assumed), "claim of the caller") if paid.assumed else ""
+    return ", ".join(each for each in (fields, claims) if each)
+
+
+def _kept(paid: Certificate) -> list[str]:
+    """Return how many rules and public tables rows keep."""
+    kept = ((len(paid.rules), "rule"), (len(paid.public_tables), "public table"))
+    return [counted(count, what) for count, what in kept if count]
+
+
+def _verdict(verdict: Verdict | None) -> dict[str, Any]:
+    """Return the verdict of a card, with its colour."""
+    if verdict is None:
+        said = "The noisy answers do not tell what error to expect; compare with the real rows."
+        return {"verdict": "No verdict", "said": said}
+    short, line = verdict.short, verdict.line.removeprefix("Verdict: ")
+    return {
+        "verdict": f"{short[:1].upper()}{short[1:]}",
+        "said": f"{line[:1].upper()}{line[1:]}",
+        "tone": _tone(verdict),
+    }
+
+
+def _tone(verdict: Verdict) -> Word:
+    """Return the word for pairs, or for single columns where there is one only."""
+    return next((each.word for each in verdict.grades if each.ways == 2), verdict.grades[0].word)
+
+
+def _not_for(verdict: Verdict | None) -> tuple[Section, ...]:
+    """Return what rows should not be used for."""
+    if verdict is None or not verdict.not_for:
+        return ()
+    return (sentences(f"What not to use the rows for ({len(verdict.not_for)})", verdict.not_for),)
+
+
+def _costs(paid: Certificate) -> Section:
+    """Return what the budget was spent on."""
+    return Section(key="", title=f"Cost ({counted_lines(paid.lines)})", parts=(cost_summary(paid.lines, paid.total),))
+
+
+def _linked(paid: LinkedCertificate, kind: str, folded: tuple[Section, ...]) -> str:
+    """Show what both parts of a linked release came to."""
+    parts = (("Parents", paid.parent), ("Children", paid.child))
+    tones = [_tone(each.verdict) for _, each in parts if each.verdict is not None]
+    graded = [(what, each.verdict.short) for what, each in parts if each.verdict is not None]
+    facts = [
+        ("Privacy", asked_text(paid.total, paid.requested_epsilon, paid.requested_delta)),
+        ("Protected", paid.protected),
+        *((what, f"{each.released_rows:,} rows, by {each.mechanism}") for what, each in parts),
+        ("Recorded", "in no ledger" if paid.ledger is None else f"in the ledger under {paid.ledger.dataset}"),
+    ]
+    card = Card(
+        kind=kind,
+        verdict="; ".join(f"{what}: {short}" for what, short in graded) or "No verdict",
+        tone=max(tones, key=WORDS.index, default=""),
+        facts=_told(facts),
+        folded=(
+            sentences("What rows keep and do not keep", (*paid.kept, *paid.not_kept)),
+            *folded,
+            in_full("All that the certificate says", paid.text()),
+        ),
+    )
+    return card.html()
+
+
+def _both_schemas(linked: LinkedSchema) -> tuple[Section, ...]:
+    parts = (("Parents", linked.parent), ("Children", linked.child))
+    return tuple(
+        Section(key="", title=f"{what}: {counted(len(each.columns), 'column')}", parts=(fields_table(each),))
+        for what, each in parts
+    )
+
+
+def _settings(mechanism: str, settings: Mapping[str, object]) -> str:
+    """Return a mechanism with the settings that are not as by default."""
+    usual = settings_of(registration_named(mechanism).kind())
+    given = [f"{name}={shortened(value)}" for name, value in settings.items() if (name, value) not in usual.items()]
+    return f"{mechanism} ({', '.join(given)})" if given else mechanism
+
+
+def _protected(relation: Relation, unit: str) -> str:
+    return protection_lines(relation, unit)[0].removeprefix("Protected: ").rstrip(".")
+
+
+def _unit(schema: Schema) -> str:
+    unit = schema.privacy_unit
+    return "a row" if unit is None else f"{unit.field}, of which at most {counted(unit.max_rows, 'row')} are used"
+
+
+def _points(section: Section) -> tuple[str, ...]:
+    return tuple(point for part in section.parts for point in getattr(part, "points", ()))
+
+
+def _but_caption(table: Table) -> dict[str, Any]:
+    return {"heading": table.heading, "lines": table.lines, "numbers": table.numbers}
+
+
+def _told(facts: Facts) -> tuple[tuple[str, str], ...]:
+    """Return the facts of which there is something to say."""
+    return tuple((what, said) for what, said in facts if said)
