@@ -85,6 +85,24 @@ def fitted(data, folder):
     return str(lw.Synthesizer(SCHEMA, misfits=1, **SIMPLE).fit_sample(data))
 
 
+def fitted_in_parts(data, folder):
+    target = getattr(data, "get", lambda _: data)("sex")
+    return str(lw.Synthesizer(SCHEMA, misfits=1, **SIMPLE).fit(data, target))
+
+
+def told_of_progress(data, folder):
+    steps = []
+    lw.synthesize(data, SCHEMA, misfits=1, **SIMPLE, progress=steps.append)
+    return steps, lw.synthesize(data, SCHEMA, misfits=1, **SIMPLE, progress=True)
+
+
+def ended_by_progress(data, folder):
+    def end(step):
+        raise ValueError(str(data))
+
+    return lw.synthesize(data, SCHEMA, misfits=1, **SIMPLE, progress=end)
+
+
 def resumed(data, folder):
     (folder / "t.jsonl").write_bytes(begun())
     return lw.resume(folder / "t.jsonl", data)
@@ -115,6 +133,7 @@ PYTHON = {
     "synthesize by a function of rows": by_a_function,
     "Synthesizer.fit": lambda data, _: vars(lw.Synthesizer(SCHEMA, misfits=1, **SIMPLE).fit(data))["release_"],
     "Synthesizer.fit_sample": fitted,
+    "synthesize with progress": told_of_progress,
     "resume": resumed,
     "evaluate the real": lambda data, folder: evaluated(data, ordinary(), folder),
     "evaluate the synthetic": lambda data, folder: evaluated(ordinary(), data, folder),
@@ -122,6 +141,7 @@ PYTHON = {
     "evaluate with a budget": lambda data, folder: evaluated(data, ordinary(), folder, epsilon=1),
     "anonymize": lambda data, _: lw.anonymize(data, SCHEMA, 3),
     "Schema.draft": lambda data, _: lw.Schema.draft(data),
+    "Schema.from_frame_types": lambda data, _: lw.Schema.from_frame_types(data),
     "Schema.learn": lambda data, _: lw.Schema.learn(data, BLANK, epsilon=1, fields=["age"]),
     "synthesize_linked as parents": lambda data, folder: linked(data, others(), LINKED, folder),
     "synthesize_linked as children": lambda data, folder: linked(others(), data, TURNED, folder),
@@ -155,6 +175,9 @@ MISPLACED = {
     "anonymize, as the group size": lambda data, _: lw.anonymize(ordinary(), SCHEMA, data),
     "Schema.learn, as the fields": lambda data, _: lw.Schema.learn(ordinary(), BLANK, epsilon=1, fields=data),
     "Schema.learn, as texts": lambda data, _: lw.Schema.learn(ordinary(), TEXTS, epsilon=1, dictionaries={"sex": data}),
+    "Synthesizer, with y twice": fitted_in_parts,
+    "synthesize, ended by progress": ended_by_progress,
+    "Synthesizer, as its repr": lambda data, _: repr(lw.Synthesizer(data, seed=data, public_tables=data)),
     "Synthesizer, as a setting": lambda data, _: lw.Synthesizer(SCHEMA, epsilon=1, seed=data).fit(ordinary()),
     "LinearStatistics, as its mu": lambda data, _: lw.synthesize(
         data, SCHEMA, epsilon=1, mechanism=lw.LinearStatistics(mu=data, points=64)
@@ -223,4 +246,4 @@ MEANT = PYTHON | COMMANDS
 """What succeeds with a well-formed table."""
 CALLS = MEANT | MISPLACED | MISTAKEN
 TAKES_FILES = COMMANDS | MISTAKEN
-SHOWS_NAMES = {"Schema.draft", "lapwing schema draft"}
+SHOWS_NAMES = {"Schema.draft", "Schema.from_frame_types", "lapwing schema draft"}
