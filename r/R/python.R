@@ -85,10 +85,10 @@ start_python <- function() {
 ask <- function(name, ...) {
   found <- bridge()$answer(name, ...)
   part <- function(key) reticulate::py_get_item(found, key, silent = TRUE)
-  for (text in as.character(reticulate::py_to_r(part("warnings")))) {
+  for (each in reticulate::py_to_r(part("warnings"))) {
     warning(structure(
       class = c("lapwing_warning", "warning", "condition"),
-      list(message = text, call = NULL)
+      list(message = each$message, call = NULL, code = each$code)
     ))
   }
   if (!is.null(part("interrupted"))) {

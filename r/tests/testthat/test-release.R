@@ -33,6 +33,8 @@ test_that("conditions are values, lists, ranges, missing cells and tables", {
   expect_true(all(sample_rows(release, 20, where = list(sex = factor("f", c("m", "f"))))$sex == "f"))
   expect_true(all(sample_rows(release, 20, where = list(age = c(21, 22)))$age %in% 21:22))
   expect_true(all(sample_rows(release, 20, where = list(age = between(30, 35)))$age %in% 30:35))
+  expect_true(all(sample_rows(release, 20, where = list(age = between(35)))$age >= 35))
+  expect_output(print(between(35)), "between 35 and the end")
   expect_true(all(is.na(sample_rows(release, 20, where = list(age = NA))$age)))
   ends <- as.Date(c("2020-02-01", "2020-03-31"))
   expect_true(all(format(sample_rows(release, 20, where = list(day = between(ends[1], ends[2])))$day, "%m") %in% c("02", "03")))
@@ -99,6 +101,7 @@ test_that("errors are one sentence with a code, and warnings are warnings", {
   few <- synthesize(df, schema, epsilon = 1, mechanism = "PMM")
   warning <- expect_warning(sample_rows(few, 1, where = list(age = 25)), class = "lapwing_warning")
   expect_match(conditionMessage(warning), "effective atoms of the model match where")
+  expect_match(warning$code, "^LW[0-9]{3}$")
 })
 
 test_that("settings reach Python as they are written", {
