@@ -128,7 +128,7 @@ def frame(columns: Sequence[Mapping[str, Any]], rows: float) -> pl.DataFrame:
 
 
 def _values(column: Mapping[str, Any], dtype: str) -> np.ndarray:
-    return np.frombuffer(bytes(column["data"]), dtype=dtype)
+    return np.frombuffer(column["data"], dtype=dtype)
 
 
 def _whole(column: Mapping[str, Any], dtype: str) -> pl.Series:

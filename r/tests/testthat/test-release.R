@@ -8,7 +8,7 @@ schema <- list(fields = list(
 df <- data.frame(
   sex = factor(rep(c("f", "m"), 500)), age = rep(c(NA, 20:38), 50), day = as.Date("2020-01-01") + 0:199
 )
-release <- synthesize(df, schema, epsilon = 10, seed = 1)
+release <- quiet(synthesize(df, schema, epsilon = 10, seed = 1))
 
 test_that("a schema is a list, a path or JSON text", {
   path <- tempfile(fileext = ".json")
@@ -98,7 +98,11 @@ test_that("errors are one sentence with a code, and warnings are warnings", {
   expect_equal(codes(sample_rows(release, 1, where = list(nonsense = 1))), "LW219")
   expect_equal(codes(sample_rows(release, 1, where = list(sex = "x"))), "LW323")
 
-  few <- synthesize(df, schema, epsilon = 1, mechanism = "PMM")
+  warning <- suppressWarnings(
+    expect_warning(synthesize(df, schema, epsilon = 1000, mechanism = "Independent"), "next to no promise")
+  )
+  expect_s3_class(warning, "lapwing_warning")
+  few <- quiet(synthesize(df, schema, epsilon = 1, mechanism = "PMM"))
   warning <- expect_warning(sample_rows(few, 1, where = list(age = 25)), class = "lapwing_warning")
   expect_match(conditionMessage(warning), "effective atoms of the model match where")
   expect_match(warning$code, "^LW[0-9]{3}$")
@@ -106,10 +110,10 @@ test_that("errors are one sentence with a code, and warnings are warnings", {
 
 test_that("settings reach Python as they are written", {
   ledger <- tempfile(fileext = ".ledger")
-  expect_equal(summary(synthesize(df, schema, epsilon = "1/3"))$requested$epsilon$exact, "1/3")
-  expect_equal(summary(synthesize(df, schema, epsilon = 0.1, delta = 1e-9))$requested$delta$exact, "1/1000000000")
-  settings <- summary(synthesize(df, schema, epsilon = 1, mechanism = list(name = "independent", groups = 16)))
-  expect_equal(settings$settings$groups, 16)
+  paid <- function(...) summary(quiet(synthesize(df, schema, ...)))
+  expect_equal(paid(epsilon = "1/3")$requested$epsilon$exact, "1/3")
+  expect_equal(paid(epsilon = 0.1, delta = 1e-9)$requested$delta$exact, "1/1000000000")
+  expect_equal(paid(epsilon = 1, mechanism = list(name = "independent", groups = 16))$settings$groups, 16)
   error <- expect_error(synthesize(df, schema, epsilon = 1, ledger = ledger, dataset = "x"), class = "lapwing_error")
   expect_match(error$code, "^LW[0-9]{3}$")
 })
@@ -121,6 +125,6 @@ test_that("an evaluation is internal", {
 
 test_that("no file is written", {
   before <- list.files(tempdir(), recursive = TRUE, all.files = TRUE)
-  sample_rows(synthesize(df, schema, epsilon = 1, mechanism = "Independent"), 10)
+  sample_rows(quiet(synthesize(df, schema, epsilon = 1, mechanism = "Independent")), 10)
   expect_identical(list.files(tempdir(), recursive = TRUE, all.files = TRUE), before)
 })
