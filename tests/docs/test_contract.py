@@ -269,7 +269,7 @@ def test_linked_tables_take_the_settings_of_one_and_those_of_two():
     parts = ["parent_share", "parent_mechanism", "child_mechanism", "expected_parents", "expected_children"]
     settings = ["parent", "child", "schema", *budget, *parts, *books, "progress"]
     assert list(inspect.signature(lw.synthesize_linked).parameters) == settings
-    assert list(inspect.signature(lw.LinkedRelease.sample).parameters) == ["self", "n", "seed"]
+    assert list(inspect.signature(lw.LinkedRelease.sample).parameters) == ["self", "n", "seed", "like"]
 
 
 def test_anonymize_takes_the_settings_of_the_contract_and_returns_what_it_says():
@@ -291,6 +291,6 @@ def test_a_release_offers_what_is_promised():
         assert hasattr(lw.Release, name)
     described = inspect.signature(lw.Release.to_croissant).parameters
     assert list(described) == ["self", "path", "rows", "certificate", "about"]
-    assert list(inspect.signature(lw.Release.sample).parameters) == ["self", "n", "seed", "where"]
+    assert list(inspect.signature(lw.Release.sample).parameters) == ["self", "n", "seed", "where", "like"]
     assert callable(lw.Schema.draft)
     assert list(inspect.signature(lw.Schema.from_foreign).parameters) == ["path", "table"]

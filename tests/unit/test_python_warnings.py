@@ -16,8 +16,8 @@ SCHEMA = {"fields": [{"name": "city", "type": "string", "categories": ["x", "y"]
 DATA = pl.DataFrame({"city": ["x", "y"] * 50, "flag": [True, False] * 50})
 
 
-def made(**more):
-    return lw.synthesize(DATA, SCHEMA, mechanism="Independent", seed=1, **{"epsilon": 5, **more})
+def made(data=DATA, **more):
+    return lw.synthesize(data, SCHEMA, mechanism="Independent", seed=1, **{"epsilon": 5, **more})
 
 
 def seen(call):
@@ -45,7 +45,7 @@ def test_a_release_warns_of_what_its_certificate_warns_of_at_the_line_that_calle
 
 
 def test_a_weak_verdict_is_warned_of_in_the_certificate_s_words():
-    release, found = seen(lambda: made(epsilon=0.01))
+    release, found = seen(lambda: made(pl.concat([DATA] * 20), epsilon=0.02))
 
     words = {grade.word for grade in release.certificate.verdict.grades}
     said = [str(each.message) for each in found if str(each.message).startswith("Verdict: ")]

@@ -103,8 +103,9 @@ memory, misfits, progress
 
     def __repr__(self) -> str:
         changed = {name: value for name, value in self.get_params().items() if value is not _DEFAULTS[name]}
-        said = [f"{name}={_shown(value)}" for name, value in changed.items() if name != "schema"]
-        return f"Synthesizer({', '.join([_shown(self.schema), *said])})"
+        said = [f"{name}={setting_in_short(value)}" for name, value in changed.items() if name != "schema"]
+        fitted = ", fitted" * hasattr(self, "release_")
+        return f"Synthesizer({', '.join([setting_in_short(self.schema), *said])}){fitted}"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002 - no setting has settings of its own
         """Return the settings by name; ``deep`` is scikit-learn's, and changes nothing."""
@@ -178,7 +179,7 @@ _DEFAULTS: Final = {
 }
 
 
-def _shown(value: object) -> str:
+def setting_in_short(value: object) -> str:
     """Return a setting in a line. Of what may hold rows its type: somebody could have given a table by mistake."""
     if value is None or isinstance(value, bool | int | float | str | os.PathLike):
         return reprlib.repr(value)

@@ -29,7 +29,7 @@ from lapwing.verbs.cards.public import (
 )
 from lapwing.verbs.linked_release import LinkedRelease
 from lapwing.verbs.plan import Plan
-from lapwing.verbs.synthesize import Synthesizer
+from lapwing.verbs.synthesizer import Synthesizer
 
 CARDS: Final[dict[type, Callable[..., str]]] = {
     Accuracy: accuracy_card,

@@ -23,7 +23,7 @@ from lapwing.schema.short import shortened
 from lapwing.verbs.cards.card import Card, first_lines, in_full, sentences
 from lapwing.verbs.linked_release import LinkedRelease
 from lapwing.verbs.plan import Plan
-from lapwing.verbs.synthesize import Synthesizer
+from lapwing.verbs.synthesizer import Synthesizer, setting_in_short
 
 _FIRST: Final = 10  # lines of a table that are not folded away
 
@@ -244,7 +244,7 @@ def synthesizer_card(found: Synthesizer) -> str:
     """Show settings, and the release that was made with them."""
     if hasattr(found, "release_"):
         return release_card(found.release_, "Synthesizer, fitted")
-    facts = [(name, shortened(value)) for name, value in {"schema": found.schema, **found.settings}.items()]
+    facts = [(name, setting_in_short(value)) for name, value in found.get_params().items() if value is not None]
     return Card(kind="Synthesizer", verdict="Not fitted yet", facts=_told(facts), hint="`fit(data)` spends.").html()
 
 
