@@ -11,7 +11,7 @@ from helpers.browser import CHROMIUM, chromium
 from helpers.notebooks import GALLERY
 from helpers.source_tree import ROOT
 
-SITE = ROOT / "site" / "index.html"
+SITE = ROOT.joinpath("site", "index.html")  # what `make docs` built
 
 
 @pytest.mark.skipif(

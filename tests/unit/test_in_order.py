@@ -23,7 +23,8 @@ from lapwing.rows.source import code_table
 from lapwing.rows.threads import in_order
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import identity
-from lapwing.schema.schemas import PrivacyUnit, Schema
+from lapwing.schema.schemas import Schema
+from lapwing.schema.unit import PrivacyUnit
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])

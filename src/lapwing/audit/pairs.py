@@ -16,7 +16,8 @@ import polars as pl
 
 from lapwing.kernel.terms import Relation
 from lapwing.schema.fields import Field
-from lapwing.schema.schemas import PrivacyUnit, Schema
+from lapwing.schema.schemas import Schema
+from lapwing.schema.unit import PrivacyUnit
 
 Record = Mapping[str, Any]
 

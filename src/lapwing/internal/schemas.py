@@ -40,7 +40,8 @@ from lapwing.schema.fields import Field, FieldType
 from lapwing.schema.linked import LinkedSchema
 from lapwing.schema.reading import PLAIN_FILE, Dialect
 from lapwing.schema.scalars import quote
-from lapwing.schema.schemas import PrivacyUnit, Schema
+from lapwing.schema.schemas import Schema
+from lapwing.schema.unit import PrivacyUnit
 from lapwing.schema.values import any_value
 
 _CHUNK_ROWS = 2**18

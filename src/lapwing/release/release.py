@@ -115,8 +115,7 @@ class Release:
             pandas for a pandas table, PyArrow for PyArrow and DuckDB, Polars for Polars and paths; for Dask and Spark a
             lazy frame that the workers draw. Types are as the input declares them, or wider where the schema needs it;
             categories are the schema's. pandas changes NumPy's types where cells are missing, so schema and model
-            choose them: int64, or float64 with NaN if a row may be missing; bool or object; pandas' own text. All other
-            types of the input count as public.
+            choose these: int64, or float64 with NaN if a row may be missing; bool or object. Others count as public.
 
         Raises
         ------
@@ -178,8 +177,7 @@ class Release:
         Returns
         -------
         Support or frame
-            ``effective_atoms``, ``share`` (of the model's rows that match) and ``drawn`` (how rows are drawn); for a
-            frame or list of conditions a frame with these columns and a line for each.
+            ``effective_atoms``, ``share`` of the model's rows that match, ``drawn``: how; of several, a frame of these.
 
         Raises
         ------
@@ -190,12 +188,7 @@ class Release:
         return found if isinstance(found, Support) else with_index_of(where, to_frame_kind(found, self.kind))
 
     def query(
-        self,
-        columns: str | Sequence[str],
-        groups: Groups = 20,
-        confidence: Number = 0.95,
-        *,
-        weighted: bool = False,
+        self, columns: str | Sequence[str], groups: Groups = 20, confidence: Number = 0.95, *, weighted: bool = False
     ) -> Any:  # noqa: ANN401
         """Return the expected contingency table of some columns, with intervals for the true counts.
 
@@ -210,8 +203,7 @@ class Release:
         confidence : number above 0 and below 1, default 0.95
             Of each interval.
         weighted : bool, default False
-            Weighted totals instead of counts, by the survey weight that the schema names: ``total`` instead of
-            ``count``. Intervals then need a noisy answer that counted the columns and the weight together.
+            Totals of the schema's survey weight, ``total`` instead of ``count``; intervals need one answer with both.
 
         Returns
         -------
@@ -232,8 +224,7 @@ class Release:
         Notes
         -----
         Each interval is exact for one cell chosen beforehand, and free of the model: ``count`` may lie outside. It is
-        made from the earliest answer that covers the cell, so that it holds for mechanisms that choose later questions
-        by earlier answers. Rows beyond ``maxRows`` per unit are not counted.
+        of the earliest answer that covers the cell: later ones may depend on it. Rows beyond ``maxRows`` do not count.
         """
         settings: Any = {"groups": groups, "confidence": confidence, "weighted": weighted}
         public = self.certificate.public_rows
@@ -343,11 +334,10 @@ class Release:
 
         Notes
         -----
-        A parametric bootstrap: each time a sample of as many rows as the model stands for is drawn from the released
-        model, row by row, and released by the same mechanism with the same settings, budget and terms. Costs no budget:
-        everything starts from released numbers. With a privacy unit each simulated row is a unit of its own: that rows
-        of one unit are alike is not simulated. What the model cannot express (such as what is finer than its cells) is
-        no part of the error. Takes about as long as m releases of the table.
+        A parametric bootstrap: each time as many rows as the model stands for are drawn from it, and released by the
+        same mechanism with the same settings, budget and terms. Costs no budget. Each simulated row is a unit of its
+        own. What the model cannot express (such as what is finer than its cells) is no part of the error. Takes about
+        as long as m releases of the table.
         """
         settings: Any = {"replicates": m, "rows": rows, "seed": seed, "kind": self.kind, "progress": progress}
         return make_replicates(self.model, self.schema, self.certificate, **settings)
@@ -398,14 +388,13 @@ class Release:
         Raises
         ------
         ParameterError
-            If the certificate is of another release, a file lies outside the folder of ``path``, or a setting is
-            none.
+            If the certificate is of another release, a file outside the folder of ``path``, or a setting none.
         DataError
             If a file cannot be read or written.
 
         Notes
         -----
-        Costs no budget. The types, bounds and categories are the schema's. The statement is the certificate's without
-        its cost lines, with epsilon and delta as plain numbers that are never below the exact ones.
+        Costs no budget. The statement is the certificate's without its cost lines; epsilon and delta are plain numbers,
+        never below the exact ones.
         """
         write_croissant(self.schema, self.certificate, path, rows=rows, certificate_file=certificate, about=about)

@@ -21,7 +21,8 @@ from lapwing.rows.source import MAX_CHUNK_ROWS
 from lapwing.rows.units import UnitNumbers, kept_rows, mixed, row_hashes
 from lapwing.schema.linked import LinkedSchema
 from lapwing.schema.scalars import quote
-from lapwing.schema.schemas import PrivacyUnit, Schema
+from lapwing.schema.schemas import Schema
+from lapwing.schema.unit import PrivacyUnit
 
 _READ: Final = 2**16
 

@@ -14,8 +14,9 @@ from lapwing.schema.fields import Field
 from lapwing.schema.files import check_object, read_json
 from lapwing.schema.rules.rules import Determines, Rule, rule_to_dict, rules_from
 from lapwing.schema.scalars import quote, whole_number
-from lapwing.schema.schemas import PrivacyUnit, Schema
+from lapwing.schema.schemas import Schema
 from lapwing.schema.short import linked_in_short
+from lapwing.schema.unit import PrivacyUnit
 
 __all__ = ["LinkedSchema", "is_linked"]
 

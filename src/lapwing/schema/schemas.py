@@ -36,8 +36,6 @@ from lapwing.schema.scalars import nearest, path_text, quote, visible
 from lapwing.schema.short import schema_in_short
 from lapwing.schema.unit import PrivacyUnit
 
-__all__ = ["PrivacyUnit", "Schema"]
-
 _MAX_FIELDS: Final = 100_000
 _PLAIN_MISSING: Final = ("",)
 _LISTED: Final = 20
@@ -105,7 +103,6 @@ class Schema:
 
     draft: ClassVar[Callable[..., "Schema"]]
     """Draft a schema from a table (internal); attached by the front door, as this layer never sees rows."""
-
     learn: ClassVar[Callable[..., "Schema"]]
     """Learn blank bounds and lists with budget; attached by the front door likewise."""
 
@@ -160,14 +157,14 @@ class Schema:
         return dataclasses.replace(self, **changed(self, changes))
 
     def select(self, names: Iterable[str]) -> "Schema":
-        """Return the schema of some columns, in the order given, with the column of the privacy unit in any case.
+        """Return the schema of some columns, in the order given, and of the privacy unit's.
 
-        Rules, public tables and a weight that name a column that is not among them are left out.
+        Rules, public tables and a weight that name another column are left out.
 
         Raises
         ------
         SchemaError
-            If there is no such column, or one is named twice.
+            If there is no such column.
         """
         return dataclasses.replace(self, **selected(self, names))
 

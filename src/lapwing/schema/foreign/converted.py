@@ -10,7 +10,8 @@ from lapwing.schema.checks import is_encodable
 from lapwing.schema.fields import Field, FieldType
 from lapwing.schema.reading import DIALECT_KEYS, PLAIN_FILE, Dialect, Reading, dialect_from, reading_from
 from lapwing.schema.scalars import category_key, finite_number, parse_date, parse_datetime, quote
-from lapwing.schema.schemas import PrivacyUnit, Schema
+from lapwing.schema.schemas import Schema
+from lapwing.schema.unit import PrivacyUnit
 
 WRITTEN_OTHERWISE: Final = (
     "the file is not written as plain CSV; write it with commas, double quotes, and one line of names"

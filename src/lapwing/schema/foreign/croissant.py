@@ -28,7 +28,7 @@ from lapwing.schema.foreign.converted import (
     unit_lack,
 )
 from lapwing.schema.scalars import quote
-from lapwing.schema.schemas import PrivacyUnit
+from lapwing.schema.unit import PrivacyUnit
 
 FORMAT: Final = "Croissant"
 OWN_KEYS: Final = (

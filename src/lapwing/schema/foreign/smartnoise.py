@@ -18,7 +18,7 @@ from lapwing.schema.foreign.converted import (
     unit_lack,
 )
 from lapwing.schema.scalars import finite_number, quote
-from lapwing.schema.schemas import PrivacyUnit
+from lapwing.schema.unit import PrivacyUnit
 
 FORMAT: Final = "SmartNoise SQL metadata"
 
