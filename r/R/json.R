@@ -59,17 +59,19 @@ settings_json <- function(...) {
 
 #' A range in a condition
 #'
-#' @param low,high The ends, both included: numbers, dates, or categories that have an order.
+#' @param low,high The ends, both included: numbers, dates, or categories that have an order. One of them may be
+#'   `NULL`, for the end of the column's domain.
 #' @return What `where` of [sample_rows()] and [accuracy()] takes for a column.
 #' @examples
 #' list(age = between(30, 39), sex = "Female")
 #' @export
-between <- function(low, high) {
+between <- function(low = NULL, high = NULL) {
   structure(list(low, high), class = "lapwing_between")
 }
 
 #' @export
 print.lapwing_between <- function(x, ...) {
-  cat("between", format(x[[1]]), "and", format(x[[2]]), "\n")
+  ends <- vapply(x, function(end) if (is.null(end)) "the end" else format(end), "")
+  cat("between", ends[[1]], "and", ends[[2]], "\n")
   invisible(x)
 }

@@ -6,7 +6,8 @@
 #'
 #' @section Conditions:
 #' What goes wrong is one sentence, as a condition of class `lapwing_error` with a field `code`, such as `"LW301"`
-#' (`lapwing explain LW301` says more), and never quotes a cell. Warnings are of class `lapwing_warning`.
+#' (`lapwing explain LW301` says more), and never quotes a cell. Warnings are of class `lapwing_warning`, with a
+#' code too.
 #'
 #' @section Values:
 #' `NA` is missing, and the text `"NA"` is a text. `NaN` and infinite dates are missing too, as are values that

@@ -74,21 +74,27 @@ start_python <- function() {
     started <- tryCatch(reticulate::py_available(initialize = TRUE), error = function(error) FALSE)
     if (!started) fail(paste0("lapwing needs Python 3.11 or newer, and none starts; ", install_hint), "LW701")
   }
+  used <- dQuote(reticulate::py_config()$python, FALSE)
   if (!reticulate::py_module_available("lapwing")) {
-    used <- reticulate::py_config()$python
-    fail(sprintf("the Python at %s has no lapwing; %s", dQuote(used, FALSE), install_hint), "LW701")
+    fail(sprintf("the Python at %s has no lapwing; %s", used, install_hint), "LW701")
   }
-  reticulate::import_from_path("lapwing_for_r", system.file("python", package = "lapwing"), convert = FALSE)
+  tryCatch(
+    reticulate::import_from_path("lapwing_for_r", system.file("python", package = "lapwing"), convert = FALSE),
+    error = function(error) {
+      why <- strsplit(conditionMessage(error), "\n")[[1]][1]
+      fail(sprintf("the Python at %s cannot import lapwing (%s); %s", used, why, install_hint), "LW701")
+    }
+  )
 }
 
 # Ask a function of inst/python/lapwing_for_r.py. Returns an object of Python.
 ask <- function(name, ...) {
   found <- bridge()$answer(name, ...)
   part <- function(key) reticulate::py_get_item(found, key, silent = TRUE)
-  for (text in as.character(reticulate::py_to_r(part("warnings")))) {
+  for (each in reticulate::py_to_r(part("warnings"))) {
     warning(structure(
       class = c("lapwing_warning", "warning", "condition"),
-      list(message = text, call = NULL)
+      list(message = each$message, call = NULL, code = each$code)
     ))
   }
   if (!is.null(part("interrupted"))) {

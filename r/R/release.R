@@ -14,7 +14,7 @@
 #' @return A release: everything that is done with it is free. [sample_rows()] draws rows, [query()] counts,
 #'   [accuracy()] says how far counts may be off, [save_release()] keeps it, `summary()` shows its certificate.
 #' @examplesIf lapwing::lapwing_available()
-#' patients <- data.frame(smoker = rep(c(TRUE, FALSE, NA), c(30, 60, 10)), ward = factor(rep(c("A", "B"), 50)))
+#' patients <- data.frame(smoker = rep(c(TRUE, FALSE, NA), c(300, 600, 100)), ward = factor(rep(c("A", "B"), 500)))
 #' schema <- list(fields = list(
 #'   list(name = "smoker", type = "boolean"),
 #'   list(name = "ward", type = "string", categories = c("A", "B", "C"), provenance = "public")
@@ -60,7 +60,7 @@ python_of <- function(release) {
 #'   labels; moments have the time zone that they came with.
 #' @examplesIf lapwing::lapwing_available()
 #' schema <- list(fields = list(list(name = "smoker", type = "boolean")))
-#' release <- synthesize(data.frame(smoker = c(TRUE, FALSE)), schema, epsilon = 1)
+#' release <- synthesize(data.frame(smoker = rep(c(TRUE, FALSE), 500)), schema, epsilon = 1)
 #' sample_rows(release, 2, where = list(smoker = TRUE))
 #' @export
 sample_rows <- function(release, n = NULL, seed = NULL, where = NULL) {
@@ -91,7 +91,7 @@ conditions <- function(where, fields) {
 #'   the true count lies with probability `confidence` or more; `NA` where no noisy count covers the cell.
 #' @examplesIf lapwing::lapwing_available()
 #' schema <- list(fields = list(list(name = "smoker", type = "boolean")))
-#' release <- synthesize(data.frame(smoker = c(TRUE, FALSE)), schema, epsilon = 1)
+#' release <- synthesize(data.frame(smoker = rep(c(TRUE, FALSE), 500)), schema, epsilon = 1)
 #' query(release, "smoker")
 #' @export
 query <- function(release, columns, groups = 20, confidence = 0.95, weighted = FALSE) {
@@ -110,7 +110,7 @@ query <- function(release, columns, groups = 20, confidence = 0.95, weighted = F
 #' @return `load_release()` returns a release, `save_release()` the path, invisibly.
 #' @examplesIf lapwing::lapwing_available()
 #' schema <- list(fields = list(list(name = "smoker", type = "boolean")))
-#' release <- synthesize(data.frame(smoker = c(TRUE, FALSE)), schema, epsilon = 1)
+#' release <- synthesize(data.frame(smoker = rep(c(TRUE, FALSE), 500)), schema, epsilon = 1)
 #' path <- tempfile(fileext = ".lapwing")
 #' save_release(release, path)
 #' load_release(path)

@@ -22,7 +22,7 @@ print.lapwing_text <- function(x, ...) {
 #' @return A list of figures that prints as sentences. Costs no budget.
 #' @examplesIf lapwing::lapwing_available()
 #' schema <- list(fields = list(list(name = "smoker", type = "boolean")))
-#' release <- synthesize(data.frame(smoker = c(TRUE, FALSE)), schema, epsilon = 1)
+#' release <- synthesize(data.frame(smoker = rep(c(TRUE, FALSE), 500)), schema, epsilon = 1)
 #' accuracy(release, where = list(smoker = TRUE))
 #' @export
 accuracy <- function(release, columns = NULL, confidence = 0.95, where = NULL, groups = NULL) {
@@ -59,7 +59,7 @@ plan <- function(schema, expected_rows, epsilon = NULL, delta = NULL, ..., mecha
 #' @return A list of figures that prints as text.
 #' @examplesIf lapwing::lapwing_available()
 #' schema <- list(fields = list(list(name = "smoker", type = "boolean")))
-#' real <- data.frame(smoker = rep(c(TRUE, FALSE), 50))
+#' real <- data.frame(smoker = rep(c(TRUE, FALSE), 500))
 #' synthetic <- sample_rows(synthesize(real, schema, epsilon = 1))
 #' class(evaluate(real, synthetic, schema))
 #' @export

@@ -34,7 +34,8 @@ def answer(name: str, *given: Any) -> dict[str, Any]:  # noqa: ANN401 - what R h
             found = {"error": str(error), "code": error.code, "kind": type(error).__name__}
         except KeyboardInterrupt:
             found = {"interrupted": True}
-    return found | {"warnings": [str(each.message) for each in heard if issubclass(each.category, LapwingWarning)]}
+    told = [each.message for each in heard if isinstance(each.message, LapwingWarning)]
+    return found | {"warnings": [{"message": str(each), "code": each.code} for each in told]}
 
 
 @contextlib.contextmanager
@@ -127,7 +128,7 @@ def frame(columns: Sequence[Mapping[str, Any]], rows: float) -> pl.DataFrame:
 
 
 def _values(column: Mapping[str, Any], dtype: str) -> np.ndarray:
-    return np.frombuffer(bytes(column["data"]), dtype=dtype)
+    return np.frombuffer(column["data"], dtype=dtype)
 
 
 def _whole(column: Mapping[str, Any], dtype: str) -> pl.Series:

@@ -10,9 +10,14 @@ skip_without_python <- function() {
 # A schema of one field.
 field_schema <- function(...) list(fields = list(list(...)))
 
+# Little budget and lists without a source are warned of; that is no matter of most tests.
+quiet <- function(code) {
+  withCallingHandlers(code, lapwing_warning = function(warning) invokeRestart("muffleWarning"))
+}
+
 # With so much budget there is next to no noise: counts are those of the table.
 released <- function(df, ...) {
-  synthesize(df, field_schema(...), epsilon = 1e5, mechanism = "Independent", misfits = 1)
+  quiet(synthesize(df, field_schema(...), epsilon = 1e5, mechanism = "Independent", misfits = 1))
 }
 
 counts <- function(release, column) {

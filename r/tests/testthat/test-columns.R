@@ -113,7 +113,8 @@ test_that("moments are in UTC, and shown in the time zone that they came in", {
   df$y <- as.POSIXlt(df$x)
   field <- function(name) list(name = name, type = "datetime", constraints = limits)
   schema <- list(fields = list(field("x"), field("y")))
-  release <- synthesize(df, schema, epsilon = 1e5, mechanism = list(name = "Independent", groups = 65536), misfits = 1)
+  fine <- list(name = "Independent", groups = 65536)
+  release <- quiet(synthesize(df, schema, epsilon = 1e5, mechanism = fine, misfits = 1))
   rows <- sample_rows(release, 30, seed = 1)
 
   expect_equal(attr(rows$x, "tzone"), "Europe/Paris")
@@ -158,7 +159,7 @@ test_that("a table without rows is a table", {
     list(name = "y", type = "date", constraints = list(minimum = "2000-01-01", maximum = "2000-12-31"))
   ))
   df <- data.frame(x = factor(character()), y = as.Date(character()))
-  release <- synthesize(df, schema, epsilon = 1, mechanism = "Independent")
+  release <- quiet(synthesize(df, schema, epsilon = 1, mechanism = "Independent"))
   rows <- sample_rows(release, 0)
   expect_equal(dim(rows), c(0, 2))
   expect_equal(levels(rows$x), c("a", "b"))
@@ -204,12 +205,12 @@ test_that("what haven has declared missing is missing", {
 test_that("a tibble comes back as a tibble, and an Arrow table as one", {
   schema <- field_schema(name = "x", type = "integer", constraints = list(minimum = 0, maximum = 9))
   if (requireNamespace("tibble", quietly = TRUE)) {
-    rows <- sample_rows(synthesize(tibble::tibble(x = 1:5), schema, 1), 3)
+    rows <- sample_rows(quiet(synthesize(tibble::tibble(x = 1:5), schema, 1)), 3)
     expect_s3_class(rows, "tbl_df")
   }
-  expect_identical(class(sample_rows(synthesize(data.frame(x = 1:5), schema, 1), 3)), "data.frame")
+  expect_identical(class(sample_rows(quiet(synthesize(data.frame(x = 1:5), schema, 1)), 3)), "data.frame")
   skip_if_not_installed("arrow")
-  expect_s3_class(sample_rows(synthesize(arrow::arrow_table(x = 1:5), schema, 1), 3), "Table")
+  expect_s3_class(sample_rows(quiet(synthesize(arrow::arrow_table(x = 1:5), schema, 1)), 3), "Table")
 })
 
 test_that("fresh identifiers have the type that they had", {
@@ -220,7 +221,7 @@ test_that("fresh identifiers have the type that they had", {
   )
   schema <- list(fields = fields, privacyUnit = list(field = "key", maxRows = 2))
   df <- data.frame(id = 101:106, key = c("a", "a", "a", "b", "c", "d"), x = TRUE)
-  release <- synthesize(df, schema, epsilon = 1e5, mechanism = "Independent")
+  release <- quiet(synthesize(df, schema, epsilon = 1e5, mechanism = "Independent"))
   rows <- sample_rows(release, 3)
   expect_equal(rows$id, 1:3)
   expect_equal(rows$key, c("1", "2", "3"))
