@@ -30,7 +30,7 @@ _OUTPUT = re.compile(r"^( *)```text\n(.*?)^\1```$", flags=re.MULTILINE | re.DOTA
 def blocks(text: str) -> list[Block]:
     """Return the blocks after a line ``<!-- run -->``, in order; those of tabs are indented on the page."""
     found = list(_RUN.finditer(text))
-    ends = [*(each.start() for each in found[1:]), len(text)]
+    ends = [each.start() for each in found[1:]] + [len(text)] * bool(found)
     between = [text[each.end() : end] for each, end in zip(found, ends, strict=True)]
     for place in reversed(range(len(found) - 1)):
         if found[place + 1][1] and _WITHIN_TABS.fullmatch(between[place].lstrip("\n")):

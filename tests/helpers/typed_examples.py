@@ -5,6 +5,7 @@ preset ``strict``, each with the installed package and without this project's se
 nothing but wrong calls: a checker that lets one of them pass sees no types.
 """
 
+import json
 import os
 import re
 import subprocess
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from helpers.documents import marked_blocks
+from helpers.notebooks import GALLERY
 from helpers.source_tree import ROOT
 
 PLANTED: Final = "planted"
@@ -66,8 +68,11 @@ lw.evaluate(frame, "out.csv", schema, by="age").summary()
 _FOUND: Final = re.compile(r"^(?:ERROR )?(?:\S*/)?(\w+)\.py:(\d+):(?! note:).*\[([a-z-]+)\]$", re.MULTILINE)
 
 _NONE: Final = "has a value for some kinds alone; the example knows which kind it has"
+_UNTYPED: Final = "pandas and scikit-learn ship no types"
 KNOWN: Final = {
     "accuracy": ({"operator", "unsupported-operation"}, f"a bound of an answer {_NONE}"),
+    "gallery/census": ({"bad-argument-type", "import-untyped"}, _UNTYPED),
+    "gallery/from-smartnoise-sdv": ({"import-untyped"}, _UNTYPED),
     "budget": ({"operator", "unsupported-operation"}, f"the accuracy of a plan {_NONE}"),
 }
 """What stays in the examples: for each page the kinds of error, as mypy and Pyrefly call them, and why."""
@@ -89,6 +94,11 @@ def examples(root: Path = ROOT) -> dict[str, str]:
         marked = marked_blocks(path.read_text(encoding="utf-8"))
         name = path.relative_to(root / "docs").with_suffix("").as_posix()
         pages[name] = [code for language, code in marked if language == "python"]
+    for path in GALLERY:
+        cells = [cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
+        pages[f"gallery/{path.stem}"] = [
+            code for cell in cells if not (code := "".join(cell["source"])).startswith("%%")
+        ]
     return {page: "\n".join(parts) for page, parts in pages.items() if parts}
 
 
