@@ -1,5 +1,6 @@
 """The check of the types of examples sees what it should; ``make types`` runs it, for mypy is not in these tests."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -56,5 +57,9 @@ def test_the_examples_are_those_of_readme_and_the_blocks_that_run(tmp_path: Path
     (tmp_path / "README.md").write_text("```python\n1\n```\n")
     (tmp_path / "docs" / "a.md").write_text("```python\n2\n```\n<!-- run -->\n```python\n3\n```\n")
 
-    assert examples(tmp_path) == {"README": "1\n", "a": "3\n"}
+    (tmp_path / "docs" / "gallery").mkdir()
+    cells = [{"cell_type": "code", "source": [code]} for code in ("4", "%%sh\nlapwing", "5")]
+    (tmp_path / "docs" / "gallery" / "b.ipynb").write_text(json.dumps({"cells": cells}))
+
+    assert examples(tmp_path) == {"README": "1\n", "a": "3\n", "gallery/b": "4\n5"}
     assert len(examples()) > 20

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from helpers.documents import marked_blocks
-from helpers.notebooks import GALLERY
 from helpers.source_tree import ROOT
 
 PLANTED: Final = "planted"
@@ -94,7 +93,7 @@ def examples(root: Path = ROOT) -> dict[str, str]:
         marked = marked_blocks(path.read_text(encoding="utf-8"))
         name = path.relative_to(root / "docs").with_suffix("").as_posix()
         pages[name] = [code for language, code in marked if language == "python"]
-    for path in GALLERY:
+    for path in sorted((root / "docs" / "gallery").glob("*.ipynb")):
         cells = [cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
         pages[f"gallery/{path.stem}"] = [
             code for cell in cells if not (code := "".join(cell["source"])).startswith("%%")
