@@ -1,4 +1,6 @@
-# The classes of the frame that came in, so that synthetic rows have them too. Classes and labels, and no cell.
+# The classes of the frame that came in, so that synthetic rows have them too. Classes and labels, and no cell. Whether
+# a column is integer, double, integer64, logical or character is for the schema to say: where R reads a file, one cell
+# can change it. Labels of haven are the code book of a file, and count as public.
 
 like_of <- function(df, fields) {
   names <- intersect(names(df), names(fields))
@@ -39,9 +41,9 @@ largest <- function(field) {
   if (!length(known)) 0 else max(abs(as.numeric(known)))
 }
 
-is_wide <- function(field, like) {
+is_wide <- function(field) {
   whole <- field$type == "integer" && requireNamespace("bit64", quietly = TRUE)
-  whole && (identical(like$kind, "integer64") || largest(field) > 2^53)
+  whole && largest(field) > 2^53
 }
 
 # Values of the schema's type in the class of the column that came in, where that can hold the schema's values.
@@ -52,7 +54,7 @@ restored <- function(values, field, like) {
   if (kind == "factor" && length(categories)) return(as_levels(values, field))
   switch(field$type,
     string = as_text(values, field, kind),
-    integer = as_whole(values, field, kind),
+    integer = as_whole(values, field),
     datetime = .POSIXct(as.double(values), tz = if (is.null(like$tz)) "UTC" else like$tz),
     values
   )
@@ -63,16 +65,13 @@ as_levels <- function(values, field) {
 }
 
 as_text <- function(values, field, kind) {
-  categories <- unlist(field$categories)
-  if (is.null(categories) || kind == "text") return(if (kind == "factor") factor(values) else values)
-  if (kind %in% c("integer", "double") && all(grepl("^-?[0-9]+(\\.[0-9]+)?$", categories))) {
-    return(if (kind == "integer") as.integer(values) else as.double(values))
-  }
-  as_levels(values, field)
+  if (kind == "factor") return(factor(values))
+  # Without a class to follow, categories are a factor.
+  if (kind == "" && length(field$categories)) as_levels(values, field) else values
 }
 
-as_whole <- function(values, field, kind) {
-  if (inherits(values, "integer64") || kind == "double" || largest(field) > most_integer) return(values)
+as_whole <- function(values, field) {
+  if (inherits(values, "integer64") || largest(field) > most_integer) return(values)
   # Identifiers are numbers from 1, as many as there are rows.
   as.integer(values)
 }

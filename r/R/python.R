@@ -91,6 +91,9 @@ start_python <- function() {
 ask <- function(name, ...) {
   found <- bridge()$answer(name, ...)
   part <- function(key) reticulate::py_get_item(found, key, silent = TRUE)
+  # options(warn = 2) would turn a warning into the loss of what was paid for.
+  before <- options(warn = min(getOption("warn"), 1L))
+  on.exit(options(before))
   for (each in reticulate::py_to_r(part("warnings"))) {
     warning(structure(
       class = c("lapwing_warning", "warning", "condition"),

@@ -67,7 +67,7 @@ sample_rows <- function(release, n = NULL, seed = NULL, where = NULL) {
   python <- python_of(release)
   fields <- release$fields
   like <- release$like$columns
-  wide <- names(fields)[vapply(names(fields), function(name) is_wide(fields[[name]], like[[name]]), NA)]
+  wide <- names(fields)[vapply(fields, is_wide, NA)]
   parts <- ask_r("sample", python, n, seed, conditions(where, fields), as.list(wide))
   columns <- lapply(parts, function(part) restored(decoded(part), fields[[part$name]], like[[part$name]]))
   rows <- as_frame(columns, vapply(parts, function(part) part$name, ""), length(parts[[1]]$missing) / 4L)

@@ -68,6 +68,7 @@ ADDED = [
     "Schema.as_written_out",
     "Schema.dialect",
     "Schema.names_every_unit",
+    "Schema.check(self, data)",
     "Schema.select(self, names)",
     "Synthesizer.sample(self, n=None, *, seed=None, where=None, like=None)",
     "Trusted(mechanism)",

@@ -49,9 +49,9 @@ def prose(text: str) -> str:
 
 
 def unshown(block: Block, printed: str) -> bool:
-    """Whether a block printed something, and the page shows no output below it that begins as one of the lines did.
+    """Whether a block printed something, and the page shows no output below it whose first words are those of a line.
 
-    Figures are not compared: noise has no seed.
+    Figures and verdicts are not compared: noise has no seed.
     """
     shown = _OUTPUT.search(block.after)
     if not printed.strip():
@@ -59,9 +59,8 @@ def unshown(block: Block, printed: str) -> bool:
     if shown is None:
         return True
     first = _words(shown[2].splitlines()[0])
-    lines = map(_words, printed.splitlines())
-    return not any(line.startswith(first[:-3]) if first.endswith("...") else line == first for line in lines)
+    return not any(_words(line) == first for line in printed.splitlines())
 
 
-def _words(line: str) -> str:
-    return " ".join(re.sub(r"[-+]?\d[\d.,]*(e-?\d+)?", "#", line).split())
+def _words(line: str) -> list[str]:
+    return re.sub(r"[-+]?\d[\d.,]*(e-?\d+)?", "#", line).split()[:3]

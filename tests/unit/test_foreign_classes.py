@@ -217,7 +217,9 @@ def test_a_declared_list_is_taken_and_one_of_cells_is_not():
 
     for each in (frame, frame.lazy()):
         assert types_of(lw.Schema.from_frame_types(each)) == {"size": ("string", ("s", "l")), "city": ("string", None)}
-    assert not lw.Schema.from_frame_types(frame.select("size")).is_draft
+    listed = lw.Schema.from_frame_types(frame.select("size"))
+    assert (listed.is_draft, listed["size"].provenance) == (True, "drafted")  # it may have been made of the cells
+    assert not (listed | {"size": {"provenance": "public"}}).is_draft
     table = pa.table({"city": pa.array(["x"]).dictionary_encode()})
     assert types_of(lw.Schema.from_frame_types(table)) == {"city": ("string", None)}
     relation = duckdb.sql("SELECT 1 AS age, 'x' AS city")

@@ -100,7 +100,8 @@ def test_some_columns_keep_what_is_about_them_alone():
         ({"age": 3}, 'changes of field "age" must be an object with keys, got 3'),
         ({"age": {"mimimum": 3}}, 'did you mean "minimum"'),
         ({"age": {"maximum": -4}}, "minimum 0 is above maximum -4"),
-        ({"new": {}}, 'field "new": has no type'),
+        ({"new": {}}, 'no field is called "new"; a new column needs a "type"'),
+        ({"agge": {"maximum": 3}}, 'no field is called "agge"; did you mean "age"'),
         ({3: {"type": "boolean"}}, "every field needs a name that is a text"),
     ],
 )
@@ -114,6 +115,8 @@ def test_a_private_table_is_no_change_and_shows_no_cell():
 
     with pytest.raises(SchemaError) as caught:
         SCHEMA | pd.DataFrame({"age": [41.125]})
+    with pytest.raises(SchemaError, match="got a Series"):
+        SCHEMA.select(pd.Series(["41.125"]))
     with pytest.raises(SchemaError, match="got a DataFrame") as headless:
         SCHEMA.select(pd.DataFrame({"41.125": [1]}))
 

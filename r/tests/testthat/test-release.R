@@ -125,3 +125,12 @@ test_that("no file is written", {
   sample_rows(quiet(synthesize(df, schema, epsilon = 1, mechanism = "Independent")), 10)
   expect_identical(list.files(tempdir(), recursive = TRUE, all.files = TRUE), before)
 })
+
+test_that("warnings that a session makes errors of lose no release", {
+  before <- options(warn = 2)
+  on.exit(options(before))
+  df <- data.frame(x = rep(c(TRUE, FALSE), 20))
+  assumed <- field_schema(name = "x", type = "boolean", provenance = "assumed")
+  expect_s3_class(suppressWarnings(synthesize(df, assumed, epsilon = 0.01, mechanism = "Independent")), "lapwing_release")
+  expect_equal(getOption("warn"), 2)
+})

@@ -36,6 +36,7 @@ from lapwing.rows.readers import at_hand, open_table
 from lapwing.rows.source import all_codes, coded_table
 from lapwing.rows.spelling import spelled
 from lapwing.rows.units import UnitNumbers
+from lapwing.schema.changes import open_keys
 from lapwing.schema.fields import Field, FieldType
 from lapwing.schema.linked import LinkedSchema
 from lapwing.schema.reading import PLAIN_FILE, Dialect
@@ -148,10 +149,13 @@ def draft_of_types(frame: object) -> Schema:
     for name, dtype in guarded(what, empty.collect_schema).items():
         listed = tuple(dtype.categories) if is_declared and isinstance(dtype, nw.Enum) else None
         missing = () if listed is not None and "" in listed else ("",)
-        fields.append(Field(name=name, type=_field_type(name, dtype), categories=listed, missing_values=missing))
+        settings: Any = {"categories": listed, "missing_values": missing}
+        if listed is not None:  # it may have been made of the cells: its owner has to say that it is public
+            settings["provenance"] = "drafted"
+        fields.append(Field(name=name, type=_field_type(name, dtype), **settings))
     if not fields:
         raise DataError("the table has no column; give a table with at least one", code="LW110")
-    return Schema(fields=tuple(fields), is_draft=any(field.blank for field in fields))
+    return Schema(fields=tuple(fields), is_draft=any(map(open_keys, fields)))
 
 
 def _without_rows(frame: Any) -> Any:  # noqa: ANN401 - any frame that narwhals knows

@@ -107,15 +107,15 @@ class Release:
             list, one row for each row of it, in its order and under its pandas index, whose values leave as given; null
             is missing, and a column with a resolution shows the step that a value is counted as.
         like : frame, "pandas", "polars" or "pyarrow", optional
-            Whose library, order of columns and types the rows come in; by default those of the input.
+            Whose library, types and order of columns rows have; by default those of the input, in the schema's order.
 
         Returns
         -------
         frame
             pandas for a pandas table, PyArrow for PyArrow and DuckDB, Polars for Polars and paths; for Dask and Spark a
             lazy frame that the workers draw. Types are as the input declares them, or wider where the schema needs it;
-            categories are the schema's. pandas changes NumPy's types where cells are missing, so the schema chooses
-            these: int64 where it is required, else float64 with NaN; bool or object. Others count as public.
+            categories are the schema's. Schema alone chooses what one cell can change: NumPy's types of pandas (int64,
+            or float64 with NaN if a row may be missing; bool or object), types of moments, dictionaries.
 
         Raises
         ------

@@ -233,11 +233,11 @@ def rows_out(
     if where is None or isinstance(where, Mapping | str):
         given = Conditioned(model, is_matched=True) if where is None else conditioned(model, schema, cast("Any", where))
         count = given.model.rows if n is None else n
-        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+        if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 0:
             text = f"the number of rows must be a whole number of at least 0, got {told(n)}"
             raise ParameterError(text, code="LW325")
-        chunks = row_chunks(given.model, schema, count, rng, is_matched=given.is_matched)
-        return RowsOut(count, chunks, chunks.frames)
+        chunks = row_chunks(given.model, schema, int(count), rng, is_matched=given.is_matched)
+        return RowsOut(int(count), chunks, chunks.frames)
     conditions = _read(where, schema)
     rows = _count_of(conditions)
     if n is not None and n != rows:

@@ -23,6 +23,7 @@ from lapwing.schema.schemas import Schema
 Like = Any
 """What synthetic rows shall look like: a frame of any library, or the name of one; None as the input."""
 
+_ARROW: Final = "[pyarrow]"
 _LIBRARIES: Final = ("pandas", "polars", "pyarrow")
 
 
@@ -35,7 +36,7 @@ class Layout:
     kind : {"pandas", "polars", "pyarrow", "path", "duckdb", "dask", "spark"}
         The frame's library.
     dtypes : mapping of str to str
-        The types of the schema's columns, in the frame's order, as its library writes them: ``Int64``,
+        The types of the schema's columns, in the order of rows, as its library writes them: ``Int64``,
         ``int64[pyarrow]``, ``Datetime[us]``, ``category of string``. NumPy's are ``object``, whichever it is, but for
         ``float32`` and times of another unit than microseconds. Empty for the types that the schema gives in this
         library.
@@ -46,9 +47,19 @@ class Layout:
 
 
 def layout_of(data: Any, kind: Kind, schema: Schema) -> Layout:  # noqa: ANN401 - a table of any library
-    """Return the layout of a table that was opened: of the columns that the schema names, and of no other."""
-    names = {each.name for each in schema.fields}
-    return Layout(kind, {name: dtype for name, dtype in _dtypes(data) if name in names})
+    """Return the layout of a private table: of the schema's columns, in its order, and without what readers guess.
+
+    One cell can change what a reader of files takes for a date, its unit and zone, whether it makes a dictionary, and
+    which column of records comes first.
+    """
+    found = dict(_dtypes(data))
+    return Layout(kind, {name: _unguessed(found[name]) for name in schema.names if name in found})
+
+
+def _unguessed(dtype: str) -> str:
+    dtype = dtype.rpartition("dictionary of ")[2]
+    is_moment = dtype.lower().startswith(("date", "timestamp"))
+    return _ARROW * dtype.endswith(_ARROW) if is_moment else dtype
 
 
 def layout_like(like: Like, schema: Schema) -> Layout:
@@ -69,7 +80,9 @@ def layout_like(like: Like, schema: Schema) -> Layout:
     names = [name for name, _ in _dtypes(like)]
     if names:
         _check_columns(names, schema)
-    return layout_of(like, open_table(like, schema).kind, schema)
+    fields = set(schema.names)
+    kind = open_table(like, schema).kind
+    return Layout(kind, {name: dtype for name, dtype in _dtypes(like) if name in fields})
 
 
 def _check_columns(names: list[str], schema: Schema) -> None:
@@ -125,7 +138,7 @@ def _pandas_name(dtype: Any) -> str:  # noqa: ANN401 - a pandas dtype, which has
     if name == "CategoricalDtype":
         return f"{'ordered ' * bool(dtype.ordered)}category of {_pandas_name(dtype.categories.dtype)}"
     if name == "ArrowDtype":
-        return f"{_arrow_name(dtype.pyarrow_dtype)}[pyarrow]"
+        return f"{_arrow_name(dtype.pyarrow_dtype)}{_ARROW}"
     if name == "StringDtype":  # that of pandas 3 has NaN where it is missing, and is object where all cells are
         return "object" if isinstance(dtype.na_value, float) else "string"
     if name == "DatetimeTZDtype":

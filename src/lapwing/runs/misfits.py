@@ -121,7 +121,8 @@ class Stopping:
         return DataError(
             f"column {quote(name)}{more}: at least about {bad[name]:.0%} of its cells fit nothing, by noisy counts, "
             f"and misfits allows {float(self._settings.most_misfits):.0%}; the release ended with {unit} "
-            f"{at_least(budget.amount - left, 3)} spent: `lapwing schema check` says, free, what to mend; {rest}",
+            f"{at_least(budget.amount - left, 3)} spent: `lapwing schema check`, or `schema.check(data)`, says, free, "
+            f"what to mend; {rest}",
             code="LW118",
         )
 

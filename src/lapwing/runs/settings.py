@@ -7,6 +7,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
+
 from lapwing.errors import ParameterError, SchemaError
 from lapwing.kernel.budget.budget import Budget, BudgetRequest, Number, exact_number, read_request
 from lapwing.kernel.terms import Relation, Terms
@@ -132,7 +134,8 @@ def _settings(
     """Return the settings of one table; ``expected`` goes with what is said where it is no whole number."""
     chosen = usable_mechanism(mechanism, schema)
     check_priors(schema, chosen)
-    rows = public_total(schema) if expected[0] is None else expected[0]
+    given: Any = expected[0]
+    rows = public_total(schema) if given is None else int(given) if isinstance(given, np.integer) else given
     relation = checked_relation(neighbours, chosen)
     check_expected(expected[1], rows)
     Terms(relation=relation, max_rows=schema.max_rows, expected_rows=rows)

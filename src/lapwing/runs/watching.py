@@ -94,7 +94,9 @@ def _asked(watch: Watch) -> Watch:
     def tell(step: Progress) -> None:
         try:
             watch(step)
-        except Exception as error:  # noqa: BLE001 - code of the caller's: whatever it raises, the work ends
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # noqa: BLE001 - code of the caller's: whatever it raises, the work ends
             name = type(error).__name__
         else:
             return

@@ -7,7 +7,7 @@ from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field
 from lapwing.schema.files import check_object, field_from, field_to_dict
 from lapwing.schema.reading import PLAIN_FILE
-from lapwing.schema.scalars import quote
+from lapwing.schema.scalars import nearest, quote
 
 _IN_CONSTRAINTS: Final = ("minimum", "maximum", "required")
 _PLAIN: Final = ("",)
@@ -30,7 +30,8 @@ def changed(schema: Any, changes: Any) -> dict[str, Any]:  # noqa: ANN401 - a Sc
 
 def selected(schema: Any, names: Any) -> dict[str, Any]:  # noqa: ANN401 - see `changed`
     """Return what changes in a schema of which some columns are taken: what names another column goes with it."""
-    if isinstance(names, str) or hasattr(names, "columns") or not isinstance(names, Iterable):
+    is_data = isinstance(names, str) or hasattr(names, "columns") or type(names).__name__ == "Series"
+    if is_data or not isinstance(names, Iterable):
         said = f"select takes a list of names of columns, got a {type(names).__name__}"
         raise SchemaError(f'{said}; write ["age", "sex"]', code="LW206")
     unit = schema.privacy_unit
@@ -53,6 +54,11 @@ def _field(schema: Any, name: str, keys: object) -> Field:  # noqa: ANN401 - see
     if isinstance(keys, Field):
         return keys
     new = dict[str, Any](check_object(keys, f"changes of field {quote(name)}"))
+    if name not in schema and isinstance(name, str) and "type" not in new:
+        near = nearest(name, schema.names)
+        way_out = f"did you mean {' or '.join(map(quote, near))}?" if near else 'a new column needs a "type"'
+        said = f"{way_out} What is of the whole table goes by Schema.load({{**schema.to_dict(), ...}})"
+        raise SchemaError(f"no field is called {quote(name)}; {said}", code="LW219")
     before: dict[str, Any] = field_to_dict(schema.field(name), _PLAIN) if name in schema else {"name": name}
     inner: object = new.pop("constraints", None)
     constraints = dict(before.pop("constraints", {}))

@@ -1,6 +1,7 @@
 """The rules of one field. Each check returns the value in its one normal form, or raises a SchemaError."""
 
 from collections.abc import Callable, Sequence
+from datetime import date
 from typing import Any, Final
 
 from lapwing.errors import SchemaError
@@ -97,6 +98,7 @@ _STEPS: Final[dict[str, tuple[Callable[[object], int | float | None], str]]] = {
 def check_value(name: str, kind: str, key: str, value: object) -> int | float | str:
     """Return one value of a numeric or date field in normal form: a bound or a special value."""
     read, rule = _RANGED[kind]
+    value = value.isoformat() if isinstance(value, date) else value
     number = read(value)
     if number is None:
         is_marker = key == "special value" and isinstance(value, str) and kind in ("integer", "number")

@@ -21,6 +21,7 @@ from lapwing.schema.scalars import (
     parse_datetime,
     quote,
 )
+from lapwing.schema.short import shortened
 from lapwing.schema.values import category_positions, exact_cells, special_codes, stand_in
 
 _CELLS = 2**32
@@ -53,8 +54,8 @@ class Between:
     high: object
 
     def __repr__(self) -> str:
-        low = "" if self.low is None else f"{self.low!r} <= "
-        return f"{low}value" + ("" if self.high is None else f" <= {self.high!r}")
+        low = "" if self.low is None else f"{shortened(self.low)} <= "
+        return f"{low}value" + ("" if self.high is None else f" <= {shortened(self.high)}")
 
 
 def _refusal(field: Field, said: str) -> ParameterError:

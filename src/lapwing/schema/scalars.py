@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from functools import partial
-from numbers import Number
+from numbers import Integral, Number
 from types import FunctionType
 from typing import Final, cast
 
@@ -94,7 +94,7 @@ def _is_single(value: object) -> bool:
 
 def whole_number(value: object) -> int | None:
     """Return a whole number written as an int or as an integral float as an int; None for anything else."""
-    is_whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    is_whole = isinstance(value, Integral) or (isinstance(value, float) and value.is_integer())
     return int(cast("float", value)) if is_whole and not isinstance(value, bool) else None
 
 

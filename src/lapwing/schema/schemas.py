@@ -105,12 +105,12 @@ class Schema:
     """Draft a schema from a table (internal); attached by the front door, as this layer never sees rows."""
     learn: ClassVar[Callable[..., "Schema"]]
     """Learn blank bounds and lists with budget; attached by the front door likewise."""
-
     from_foreign: ClassVar[Callable[..., "Schema"]]
     """Read another tool's description of a table; attached likewise, as its readers make schemas themselves."""
-
     from_frame_types: ClassVar[Callable[..., "Schema"]]
     """Read the types of a frame's columns; attached likewise."""
+    check: ClassVar[Callable[..., Any]]
+    """Count the cells of a table that do not fit (internal); attached likewise."""
 
     def __post_init__(self) -> None:
         _check_types(self)

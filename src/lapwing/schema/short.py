@@ -9,6 +9,8 @@ from lapwing.schema.scalars import visible
 _ITEMS: Final = 6  # of a list that are shown
 _FIELDS: Final = 3  # of a schema that are shown where not all are
 _LETTERS: Final = 60
+_PLAIN: Final = ("builtins", "datetime", "decimal", "fractions", "lapwing", "pathlib")
+"""Of whose types a value shows itself."""
 
 
 def short(self: Any) -> str:  # noqa: ANN401 - any dataclass
@@ -37,7 +39,9 @@ def shortened(value: object) -> str:
         return f"({_listed(list(map(shortened, value)))}{',' * (len(value) == 1)})"
     if isinstance(value, str):
         return repr(one_line(value))
-    return one_line(repr(value).partition("\n")[0], 2 * _LETTERS)
+    if type(value).__module__.partition(".")[0] in _PLAIN:
+        return one_line(repr(value).partition("\n")[0], 2 * _LETTERS)
+    return f"{type(value).__name__}(...)"  # it may hold rows
 
 
 def one_line(text: str, letters: int = _LETTERS) -> str:

@@ -1,10 +1,13 @@
 """`Schema.draft`, which looks at a private table (internal); `from_foreign` and `from_frame_types`, which do not."""
 
 import os
+from dataclasses import asdict
 from typing import Final
 
+import polars as pl
+
 from lapwing.errors import DataError, LapwingWarning, warn
-from lapwing.internal.schemas import draft_of_types, draft_schema
+from lapwing.internal.schemas import check_table, draft_of_types, draft_schema
 from lapwing.rows.elsewhere import Query
 from lapwing.rows.guard import private_boundary
 from lapwing.schema.foreign.converted import names_in_short
@@ -13,7 +16,7 @@ from lapwing.schema.scalars import visible
 from lapwing.schema.schemas import Schema
 from lapwing.typing import ForeignLike, IntoFrame
 
-__all__ = ["Schema", "draft", "from_foreign", "from_frame_types"]
+__all__ = ["Schema", "check", "draft", "from_foreign", "from_frame_types"]
 
 
 @private_boundary
@@ -52,6 +55,45 @@ def draft(data: IntoFrame) -> Schema:
 
 
 Schema.draft = staticmethod(draft)
+
+
+@private_boundary
+def check(self: Schema, data: IntoFrame) -> pl.DataFrame:
+    """Count the cells of a private table that do not fit the schema. Internal: exact counts, free, not to be published.
+
+    Parameters
+    ----------
+    data : path, list of paths, pandas, Polars (eager or lazy) or PyArrow table, or Query
+        The private rows.
+
+    Returns
+    -------
+    polars.DataFrame
+        One line per modelled column: ``column``; the number of its ``cells``, ``missing``, ``special``,
+        ``out_of_bounds`` (a release takes the nearest bound) and ``misfit`` (a release takes them as missing where that
+        is allowed); ``folded`` and ``unlisted``, of categories; ``cure``, what to mend, if it can be told.
+
+    Raises
+    ------
+    DataError
+        If the table cannot be read.
+
+    Notes
+    -----
+    No noise and no budget: a bound that is moved because of what is seen here is ``assumed``, not ``public``. The
+    command ``lapwing schema check`` also shows rules, public tables and rows per privacy unit.
+
+    Examples
+    --------
+    >>> schema = Schema.load({"fields": [{"name": "sex", "type": "string", "categories": ["f", "m"]}]})
+    >>> schema.check(pl.DataFrame({"sex": ["f", "F", None]}))["misfit"].to_list()
+    [1]
+    """
+    found = pl.DataFrame([asdict(fit) for fit in check_table(data, self).value])
+    return found.rename({"name": "column", "clamped": "out_of_bounds"})
+
+
+Schema.check = check
 
 
 _LONGEST: Final = 300

@@ -206,7 +206,7 @@ def _conditioned_part(part: LogLinear, wanted: Mapping[str, np.ndarray]) -> LogL
     base = dict(part.base)
     for name, runs in wanted.items():
         if not _cut_pieces(_pieces(base[name]), runs)[3].any():
-            raise _refused(f"the base law of {name!r} has no mass where asks for; ask for a wider condition")
+            raise _refused(f"the model expects no row where {name!r} is what where asks for; ask for a wider condition")
         base[name] = _cut_laws(_pieces(base[name]), runs, np.zeros(1, dtype=np.intp))
     return LogLinear(tables=part.tables, groupings=part.groupings, thetas=part.thetas, base=base)
 
