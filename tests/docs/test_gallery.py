@@ -13,9 +13,11 @@ from helpers.source_tree import ROOT
 
 
 def shown(notebook: nbformat.NotebookNode) -> list[list[tuple[str, ...]]]:
-    """Return for each cell the forms of its outputs; their figures differ from run to run, as noise does."""
-    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    return [[tuple(sorted(each.get("data", {each.get("name", ""): ""}))) for each in cell.outputs] for cell in cells]
+    """Return for each cell the forms of its outputs; their figures, and what they warn of, differ as noise does."""
+    cells = [
+        [each for each in cell.outputs if each.get("name") != "stderr"] for cell in notebook.cells if "outputs" in cell
+    ]
+    return [[tuple(sorted(each.get("data", {each.get("name", ""): ""}))) for each in outputs] for outputs in cells]
 
 
 def written(path: Path, *sources: str) -> Path:

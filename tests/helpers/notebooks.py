@@ -1,6 +1,7 @@
 """Run the notebooks of docs/gallery, and write what they show into them: ``make gallery``."""
 
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -36,6 +37,9 @@ def executed(path: Path) -> nbformat.NotebookNode:
         client.execute(env=environ)
     for cell in notebook.cells:
         cell.metadata.clear()  # when each cell ran
+        for output in cell.get("outputs", ()):
+            if "text" in output:
+                output["text"] = re.sub(r"\S*/ipykernel_\d+/\d+\.py:\d+", "notebook", output["text"])
         if "outputs" in cell:  # the line that told how far a release was is empty when it is done
             cell.outputs = [
                 each for each in cell.outputs if each.get("data", {"text/plain": "x"}) != {"text/plain": ""}

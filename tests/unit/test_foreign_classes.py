@@ -137,7 +137,8 @@ def test_a_class_that_is_no_row_is_refused(given, said):
 
 
 @pytest.mark.filterwarnings("ignore:PySpark does not yet fully support:FutureWarning")  # pandera imports it
-def test_pandera_models_and_schemas_are_read():
+def test_pandera_models_and_schemas_are_read(monkeypatch):
+    monkeypatch.setenv("PYARROW_IGNORE_TIMEZONE", "1")  # so that what PySpark's pandas sets ends with this test
     pandera = pytest.importorskip("pandera.pandas")
     polars = pytest.importorskip("pandera.polars")
 
