@@ -205,7 +205,7 @@ def test_a_base_law_without_mass_in_the_condition_is_refused():
     part = LogLinear(tables=(), groupings=(), thetas=(), base={"x": point_laws([500])})
     model = ReleasedModel(weights=model.weights, rows=1000, laws=model.laws, log_linear=part)
 
-    with pytest.raises(ParameterError, match="base law of 'x'"):
+    with pytest.raises(ParameterError, match="expects no row where 'x'"):
         condition(model, schema, {"x": 3})
 
 

@@ -73,8 +73,8 @@ test_that("numbers of 64 bits are read to the last digit", {
   release <- released(data.frame(x = rep(x, 10)), name = "x", type = "string", categories = categories)
   expect_equal(unname(counts(release, "x")), rep(10, 4))
 
-  limits <- list(minimum = 0, maximum = 1e17)
-  release <- released(data.frame(x = rep(c(1, NA), 10)), name = "x", type = "integer", constraints = limits)
+  limits <- list(minimum = 1e16, maximum = 1e16 + 8)
+  release <- released(data.frame(x = rep(c(1e16 + 2, NA), 10)), name = "x", type = "integer", constraints = limits)
   rows <- sample_rows(release, 20, seed = 1)
   expect_s3_class(rows$x, "integer64")
   expect_equal(sum(is.na(rows$x)), 10)
