@@ -177,8 +177,8 @@ def from_frame_types(frame: IntoFrame) -> Schema:
     Returns
     -------
     Schema
-        A draft while bounds and lists are open. Lists come from Polars' ``Enum`` alone, which somebody declared: the
-        categories of a pandas categorical are those that occur, as a rule, and are not read.
+        A draft while bounds and lists are open. Lists come from Polars' ``Enum`` alone, and wait for their
+        ``provenance``: a list that was made of the cells is not public.
 
     Raises
     ------
@@ -189,7 +189,7 @@ def from_frame_types(frame: IntoFrame) -> Schema:
     --------
     >>> import polars as pl
     >>> frame = pl.DataFrame({"age": [41], "sex": ["f"]}, schema_overrides={"sex": pl.Enum(["f", "m"])})
-    >>> schema = from_frame_types(frame) | {"age": {"minimum": 0, "maximum": 99}}
+    >>> schema = from_frame_types(frame) | {"age": {"minimum": 0, "maximum": 99}, "sex": {"provenance": "public"}}
     >>> schema["sex"].categories, schema.is_draft
     (('f', 'm'), False)
     """
