@@ -145,7 +145,7 @@ def query_groupings(
             )
         return measured
     if isinstance(groups, bool) or not isinstance(groups, int) or groups < 2:
-        several = "; to count several columns together, give a list of them" if isinstance(groups, str) else ""
+        several = "; to count several columns together, give a list of them" if is_among(groups, schema.names) else ""
         raise ParameterError(f"groups must be at least 2, or 'measured', got {told(groups)}{several}", code="LW302")
     wanted = tuple(query_grouping(schema, name, groups) for name in columns)
     if measured is None:
