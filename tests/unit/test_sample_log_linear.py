@@ -161,7 +161,7 @@ def test_a_release_gives_rows_for_a_condition_that_no_atom_meets():
     rows = release.sample(40, seed=1, where={"age": 5})
 
     assert rows["age"].to_list() == [5] * 40
-    with pytest.raises(ParameterError, match="no mass"):
+    with pytest.raises(ParameterError, match="the model expects no row"):
         release.sample(40, seed=1, where={"age": -1})
 
 
