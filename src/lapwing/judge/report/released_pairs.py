@@ -78,6 +78,8 @@ def _few_groups(model: ReleasedModel, field: Field) -> Grouping:
     if field.is_categorical and not field.domain.ordered:
         return most_frequent(model, field, _FEW)[0]
     codes = np.sort(model_codes(model, field, None))
+    if not codes.size:  # the model expects no row with a value
+        return cut(field.domain, codes)
     values, counts = np.unique(codes, return_counts=True)
     alone = values[counts >= len(codes) / _FEW]
     edges = np.unique(np.concatenate((codes[np.arange(1, _FEW) * len(codes) // _FEW], alone, alone + 1)))
