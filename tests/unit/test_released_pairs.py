@@ -62,4 +62,5 @@ def test_a_column_of_which_no_value_is_expected_has_a_report():
 
     assert release.sample()["b"].null_count() == release.model.rows
     found = released_pairs(release.model, release.schema)
-    assert found is not None and found.columns == ("a", "b")
+    assert found is not None
+    assert found.columns == ("a", "b")
