@@ -186,7 +186,16 @@ def interrupt(step):
         signal.raise_signal(signal.SIGINT)
 
 
-ENDS = {"a function that raises": (stop, lw.LapwingError), "Ctrl-C": (interrupt, KeyboardInterrupt)}
+def cancel(step):
+    if step.share > 0.3:
+        raise asyncio.CancelledError
+
+
+ENDS = {
+    "a function that raises": (stop, lw.LapwingError),
+    "a task that was cancelled": (cancel, lw.LapwingError),
+    "Ctrl-C": (interrupt, KeyboardInterrupt),
+}
 
 
 @pytest.mark.parametrize(("end", "kind"), ENDS.values(), ids=ENDS)
