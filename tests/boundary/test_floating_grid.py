@@ -186,7 +186,7 @@ FLAG = Schema.from_dict({"fields": [{"name": "flag", "type": "boolean", "constra
 def values_of(rows, runs, make=run_release):
     """Return, for each float that releases of so many rows give, the list of its values in so many runs."""
     source = code_table(pl.DataFrame({"flag": [True] * rows}), FLAG)
-    settings = settings_for(Independent.small(), FLAG, "add-remove", pure=True, times=3)
+    settings = settings_for(Independent.small(), FLAG, "add-remove", pure=True)
     found = {}
     for _ in range(runs):
         for name, each in floats_of(released(source, settings, make, SystemBits())).items():
