@@ -12,7 +12,8 @@ import pytest
 import lapwing as lw
 from helpers import databases
 from helpers.command import lapwing
-from lapwing.cli.outputs import read_targets, resume_line
+from lapwing.cli.outputs import resume_line
+from lapwing.release.files import read_targets
 
 SCHEMA = {
     "fields": [

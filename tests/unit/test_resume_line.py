@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from lapwing.cli.outputs import Targets, read_targets, resume_line
+from lapwing.cli.outputs import resume_line
+from lapwing.release.files import Targets, read_targets
 
 
 @pytest.mark.parametrize("is_certified", [True, False])

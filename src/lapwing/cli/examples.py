@@ -2,6 +2,7 @@
 
 _EXAMPLES = {
     "start": ("start patients.csv", "start --sql 'select * from patients' --db sqlite:///clinic.db"),
+    "studio": ("studio", "studio patients.csv"),
     "demo": ("demo",),
     "mechanisms": ("mechanisms",),
     "explain": ("explain LW310", "explain --list"),

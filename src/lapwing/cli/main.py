@@ -25,6 +25,7 @@ from lapwing.cli.commands.schema import schema_app
 from lapwing.cli.commands.schema_convert import convert
 from lapwing.cli.commands.schema_learn import learn
 from lapwing.cli.commands.start import start
+from lapwing.cli.commands.studio import studio
 from lapwing.cli.commands.synthesize import demo, plan, resume, synthesize
 from lapwing.cli.console import (
     INTERRUPT_STATUS,
@@ -71,7 +72,7 @@ app = typer.Typer(
     invoke_without_command=True,
 )
 _PANELS = {
-    "Start": (start, demo, mechanisms, explain),
+    "Start": (start, studio, demo, mechanisms, explain),
     "Schemas": (schema_app,),
     "Budget": (ledger_app,),
     "Release": (plan, synthesize, link, resume),

@@ -9,8 +9,8 @@ from lapwing.anonymous.settings import Categories, Output, Partition
 from lapwing.cli import options
 from lapwing.cli.console import busy, is_quiet, speaker
 from lapwing.cli.options import flag, number
-from lapwing.cli.outputs import write_rows
 from lapwing.cli.tables import Data, Database, Sql, file_of, given_table
+from lapwing.release.files import write_rows
 from lapwing.rows.out.outputs import rows_format, whole_files
 
 _KEY = "lapwing"  # of the metadata in a Parquet file

@@ -15,8 +15,9 @@ from lapwing.cli.options import (
     number,
     option,
 )
-from lapwing.cli.outputs import certificate_target, check_rows, produce, write_rows
+from lapwing.cli.outputs import check_rows, produce
 from lapwing.cli.tables import Database, Sqls, file_of, optional_tables
+from lapwing.release.files import certificate_target, write_rows
 from lapwing.rows.out.outputs import rows_format
 
 if TYPE_CHECKING:

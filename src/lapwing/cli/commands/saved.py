@@ -11,8 +11,9 @@ import typer
 from lapwing.cli import options
 from lapwing.cli.console import aligned, is_quiet, speaker
 from lapwing.cli.options import flag, option, whole
-from lapwing.cli.outputs import STANDARD_OUTPUT, check_rows, rows_place, write_release_rows
+from lapwing.cli.outputs import check_rows
 from lapwing.errors import DataError, ParameterError
+from lapwing.release.files import STANDARD_OUTPUT, rows_place, write_release_rows
 from lapwing.rows.out.outputs import whole_files, whole_folder
 from lapwing.schema.scalars import category_key, is_finite_number, nearest, quote
 

@@ -10,9 +10,10 @@ from lapwing.cli import options
 from lapwing.cli.console import Say, aligned, is_quiet, repeated_line, speaker
 from lapwing.cli.looking import look_first
 from lapwing.cli.options import option
-from lapwing.cli.outputs import certificate_target, produce
+from lapwing.cli.outputs import produce
 from lapwing.cli.tables import Data, Database, Sql, default_file, file_of, given_table, words_of
 from lapwing.errors import ParameterError
+from lapwing.release.files import certificate_target
 from lapwing.schema.scalars import visible
 
 if TYPE_CHECKING:

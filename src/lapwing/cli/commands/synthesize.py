@@ -13,10 +13,11 @@ from lapwing.cli.commands.saved import table_text
 from lapwing.cli.console import Say, aligned, echo, is_quiet, note, speaker
 from lapwing.cli.looking import recommendation, said_in_time
 from lapwing.cli.options import argument, option
-from lapwing.cli.outputs import check_rows, produce_release, read_targets, resume_line, summarize
+from lapwing.cli.outputs import check_rows, produce_release, resume_line, summarize
 from lapwing.cli.tables import Data, Database, Sql, default_rows, file_of, given_table
 from lapwing.errors import DataError, LapwingError, ParameterError
 from lapwing.kernel.budget.budget import requested_budget
+from lapwing.release.files import read_targets
 from lapwing.rows.out.outputs import whole_files
 from lapwing.schema.scalars import nearest
 

@@ -1,0 +1,33 @@
+"""The studio as an application: its rooms behind its guard."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.routing import Mount
+from starlette.staticfiles import StaticFiles
+
+from lapwing.errors import LapwingError
+from lapwing.studio.guard import Guard
+from lapwing.studio.pages import Studio, refused
+from lapwing.studio.rooms import budget, check, hand_over, look, plan, received, release, schema, table
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+_ASSETS: Final = Path(__file__).resolve().parent / "assets"
+_ROUTES: Final = tuple(
+    route for room in (table, schema, check, plan, budget, release, look, hand_over, received) for route in room.ROUTES
+)
+
+
+def make_app(studio: Studio, port: int) -> "ASGIApp":
+    """Return the application that serves a studio on a port of this machine."""
+    app = Starlette(
+        routes=[*_ROUTES, Mount("/assets", StaticFiles(directory=_ASSETS))],
+        exception_handlers={HTTPException: refused, LapwingError: refused},
+    )
+    app.state.studio = studio
+    # Outside of Starlette's own middleware, which hands on what it does not know to the server's log.
+    return Guard(app, studio.keys, port)

@@ -1,0 +1,144 @@
+"""A job: one table on its way to a release, kept as files in a folder of its own, so that it outlives the process.
+
+What it keeps is public (schema, settings) or was paid for (transcript, release); of the rows it keeps where they are.
+"""
+
+import json
+import os
+import re
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from lapwing.errors import DataError
+from lapwing.rows.elsewhere import Query
+from lapwing.schema.schemas import Schema
+
+JOBS: Final = "lapwing-studio"
+"""The folder of all jobs, within the working folder."""
+
+_NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,58}[a-z0-9])?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choices:
+    """What the owner chose for the release, as it was typed; empty where nothing was."""
+
+    epsilon: str = "1"
+    delta: str = ""
+    expected_rows: str = ""
+    mechanism: str = ""
+    neighbours: str = "add-remove"
+    ledger: str = ""
+    dataset: str = ""
+    rows: str = ""
+    prepared_by: str = ""
+    approved_by: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One table on its way to a release.
+
+    name: of its folder and in addresses; place: its folder; table: a path; sql, db: instead of it, a query and the
+    address of its database, without a password.
+    """
+
+    name: str
+    place: Path
+    table: str = ""
+    sql: str = ""
+    db: str = ""
+    choices: Choices = field(default_factory=Choices)
+
+    @property
+    def data(self) -> Path | Query:
+        """What the public calls take as data."""
+        return Query(self.sql, self.db) if self.sql else Path(self.table)
+
+    @property
+    def title(self) -> str:
+        """What the job is called on pages."""
+        return Path(self.table).name if self.table else self.name
+
+    def file(self, name: str) -> Path:
+        """Return where one of its files is: schema.json, transcript.lwt, rows.csv and so on."""
+        return self.place / name
+
+    @property
+    def schema(self) -> Schema | None:
+        """Its schema, which may be a draft; None where there is none yet."""
+        place = self.file("schema.json")
+        return Schema.load_draft(place) if place.exists() else None
+
+    def chosen(self, **changes: str) -> "Job":
+        """Return the job with other choices, after writing them down."""
+        changed = replace(self, choices=replace(self.choices, **changes))
+        changed.save()
+        return changed
+
+    def save(self) -> None:
+        """Write it down, whole or not at all."""
+        self.place.mkdir(parents=True, exist_ok=True)
+        kept = {"table": self.table, "sql": self.sql, "db": self.db, "choices": asdict(self.choices)}
+        write_whole(self.file("job.json"), json.dumps(kept, indent=2) + "\n")
+
+
+def write_whole(place: Path, text: str) -> None:
+    """Write a text so that a reader finds the old one or the new one."""
+    begun = place.with_name(f".{place.name}.part")
+    begun.write_text(text, encoding="utf-8", newline="\n")
+    os.replace(begun, place)
+
+
+def read_job(folder: Path, name: str) -> Job | None:
+    """Return the job of that name within a working folder, if there is one."""
+    place = folder / JOBS / name
+    if not _NAME.fullmatch(name) or not (place / "job.json").is_file():
+        return None
+    try:
+        kept = json.loads((place / "job.json").read_text(encoding="utf-8"))
+        return Job(name=name, place=place, **{**kept, "choices": Choices(**kept["choices"])})
+    except (OSError, ValueError, TypeError, KeyError):
+        broken = place / "job.json"
+    raise DataError(f"{broken} is no job of the studio; remove its folder, or put its file back", code="LW115")
+
+
+def all_jobs(folder: Path) -> list[Job]:
+    """Return the jobs of a working folder, by name."""
+    places = sorted((folder / JOBS).glob("*/job.json")) if (folder / JOBS).is_dir() else []
+    return [job for each in places if (job := read_job(folder, each.parent.name)) is not None]
+
+
+def new_job(folder: Path, title: str, *, table: str = "", sql: str = "", db: str = "") -> Job:
+    """Begin a job, in a folder named after its table; one for the same table is returned as it is."""
+    for job in all_jobs(folder):
+        if (job.table, job.sql, job.db) == (table, sql, db):
+            return job
+    stem = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40] or "table"
+    taken = {job.name for job in all_jobs(folder)}
+    name = next(each for each in (stem, *(f"{stem}-{n}" for n in range(2, 10_000))) if each not in taken)
+    job = Job(name=name, place=folder / JOBS / name, table=table, sql=sql, db=db)
+    job.save()
+    return job
+
+
+def releases(job: Job) -> list[Path]:
+    """Return the folders of its releases that are whole, the last one first: those with a certificate."""
+    return [each for each in reversed(_numbered(job)) if list(each.glob("*.certificate.json"))]
+
+
+def begun_release(job: Job) -> Path | None:
+    """Return the folder of a release that was begun and not finished, if there is one."""
+    last = _numbered(job)[-1:]
+    return last[0] if last and not list(last[0].glob("*.certificate.json")) else None
+
+
+def next_release(job: Job) -> Path:
+    """Return the folder that the next release goes to, which is not there yet."""
+    return job.place / f"release-{len(_numbered(job)) + 1}"
+
+
+def _numbered(job: Job) -> list[Path]:
+    found = [each for each in job.place.glob("release-*") if each.name.removeprefix("release-").isdigit()]
+    return sorted(found, key=lambda each: int(each.name.removeprefix("release-")))

@@ -1,0 +1,1 @@
+"""The rooms of the studio, in the order of the job."""

@@ -1,0 +1,7 @@
+"""The room: look."""
+
+from typing import Final
+
+from starlette.routing import BaseRoute
+
+ROUTES: Final[tuple[BaseRoute, ...]] = ()
