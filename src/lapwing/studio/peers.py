@@ -24,7 +24,7 @@ def own_user_only(port: int) -> Callable[["Scope"], bool]:
 
     port: of this machine, which this process listens on.
     """
-    if not any(_owners(f"{_hex(_LOOPBACK)}:{port:04X}", ":0000")):
+    if not list(_owners(f"{_hex(_LOOPBACK)}:{port:04X}", ":0000")):
         return lambda _: True
 
     def is_own(scope: "Scope") -> bool:
