@@ -12,14 +12,29 @@ from starlette.staticfiles import StaticFiles
 from lapwing.errors import LapwingError
 from lapwing.studio.guard import Guard
 from lapwing.studio.pages import Studio, refused
-from lapwing.studio.rooms import budget, check, hand_over, look, plan, received, release, schema, table
+from lapwing.studio.rooms import (
+    budget,
+    buy,
+    check,
+    column,
+    hand_over,
+    look,
+    plan,
+    received,
+    release,
+    schema,
+    table,
+    written,
+)
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Scope
 
 _ASSETS: Final = Path(__file__).resolve().parent / "assets"
 _ROUTES: Final = tuple(
-    route for room in (table, schema, check, plan, budget, release, look, hand_over, received) for route in room.ROUTES
+    route
+    for room in (table, schema, column, written, buy, check, plan, budget, release, look, hand_over, received)
+    for route in room.ROUTES
 )
 
 
