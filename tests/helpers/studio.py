@@ -139,10 +139,11 @@ class Running:
     def raw(self, request: bytes, *, seconds: float = 10, ends: bool = True) -> bytes:
         """Send bytes as they are, and return what comes until the server closes the connection or is silent."""
         with socket.create_connection(("127.0.0.1", self.port), seconds) as stream:
-            stream.sendall(request)
-            if ends:
-                stream.shutdown(socket.SHUT_WR)
             found = bytearray()
+            with contextlib.suppress(OSError):  # it may have refused before it read all
+                stream.sendall(request)
+                if ends:
+                    stream.shutdown(socket.SHUT_WR)
             with contextlib.suppress(TimeoutError, ConnectionResetError):
                 while piece := stream.recv(1 << 16):
                     found += piece
