@@ -84,6 +84,8 @@ class _Reader(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "textarea":
+            fields = self.forms[-1].fields
+            fields[self._area or ""] = [fields[self._area or ""][0].removeprefix("\n")]
             self._area = None
 
 
