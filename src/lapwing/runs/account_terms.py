@@ -1,4 +1,4 @@
-"""Accounts of a ledger as their owner opens and changes them, where policies allow it; commands and the studio share it."""
+"""Accounts of a ledger as their owner opens and changes them, where policies allow it: for commands and the studio."""
 
 from collections.abc import Mapping
 from fractions import Fraction

@@ -3,6 +3,7 @@
 import socket
 import webbrowser
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -42,7 +43,8 @@ def serve(place: Path, *, port: int, opens: bool, say: Callable[[str], None]) ->
         if opens:
             webbrowser.open(address)
         try:
-            uvicorn.Server(config).run(sockets=[listener])
+            with suppress(KeyboardInterrupt):  # how it is closed, and no failure of it
+                uvicorn.Server(config).run(sockets=[listener])
         finally:
             studio.works.end_all(_PATIENCE)
 

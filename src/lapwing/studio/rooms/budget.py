@@ -10,7 +10,6 @@ from starlette.routing import Route
 
 from lapwing.errors import LapwingError, ParameterError
 from lapwing.kernel.budget.accounts import Balance
-from lapwing.kernel.budget.budget import Notion
 from lapwing.kernel.budget.chain import Entry
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.model.certificate.promise import protection_lines
@@ -34,7 +33,7 @@ def shown(request: Request, *, said: str = "", status: int = 200, typed: dict[st
     job = job_of(request)
     folder = studio_of(request).folder
     account: dict[str, Any] | None = None
-    policies: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    policies: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
     try:
         account = _account(job)
         policies = policies_of(job)
@@ -53,7 +52,9 @@ def shown(request: Request, *, said: str = "", status: int = 200, typed: dict[st
         plan=_plan(job, account),
         books=_books(folder),
         unit=None if schema is None else schema.unit_label,
-        protects=None if schema is None else protection_lines(cast("Any", job.choices.neighbours), schema.unit_label)[0],
+        protects=None
+        if schema is None
+        else protection_lines(cast("Any", job.choices.neighbours), schema.unit_label)[0],
         typed={**_TYPED, "dataset": job.name, **(typed or {})},
     )
 
@@ -83,7 +84,7 @@ def opened(request: Request) -> Response:
         balance = open_account(
             place,
             typed["dataset"],
-            unit=cast("Notion", "pure" if is_pure else "zcdp"),
+            unit="pure" if is_pure else "zcdp",
             limit=typed["limit"],
             delta=None if is_pure else typed["delta"] or None,
             selection_delta=None if is_pure else typed["selection_delta"] or None,
@@ -110,7 +111,7 @@ def limited(request: Request) -> Response:
 def _ledger_file(folder: Path, name: str) -> Path:
     """Return where a ledger is or is to be, in the working folder itself."""
     is_plain = name == os.path.basename(name) and name.isprintable() and not name.startswith(".")
-    if not (is_plain and name.endswith(_ENDING) and _ENDING != name and len(name) <= _MOST_LETTERS):
+    if not (is_plain and name.endswith(_ENDING) and name != _ENDING and len(name) <= _MOST_LETTERS):
         raise ParameterError(texts()["budget"]["bad_file"], code="LW412")
     if (folder / name).is_symlink():
         raise ParameterError(texts()["budget"]["bad_file"], code="LW412")

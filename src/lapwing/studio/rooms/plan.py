@@ -22,15 +22,18 @@ from lapwing.runs.plan.foreseen import Foreseen, foreseen
 from lapwing.runs.plan.planning import expected_terms, planned
 from lapwing.runs.plan.text import cost_table, error_lines
 from lapwing.runs.settings import read_settings
-from lapwing.schema.schemas import Schema
 from lapwing.studio.asked import asked_for, settings_of, whole_number, with_choices
 from lapwing.studio.jobs import Choices, Job
 from lapwing.studio.pages import form_of, go, job_of, page, texts
 from lapwing.verbs.plan import Plan, plan
 
 _ROOM: Final = "plan"
-_FIELDS: Final = ("epsilon", "delta", "expected_rows", "mechanism", "neighbours")
-_EPSILONS: Final = tuple("0.01 0.02 0.03 0.05 0.07 0.1 0.15 0.2 0.3 0.5 0.7 1 1.5 2 3 5 7 10".split())
+_ASKED: Final = ("epsilon", "delta", "mechanism", "neighbours")
+_FIELDS: Final = (*_ASKED, "expected_rows")
+_EPSILONS: Final = (
+    *("0.01", "0.02", "0.03", "0.05", "0.07", "0.1", "0.15", "0.2", "0.3"),
+    *("0.5", "0.7", "1", "1.5", "2", "3", "5", "7", "10"),
+)
 _DELTAS: Final = ("", "1e-6", "1e-9", "1e-12")
 _CELL: Final = 100
 """The count whose noise is told."""
@@ -76,7 +79,11 @@ def answered(request: Request) -> Response:
     """Show the plan of what the form says: a part of the page."""
     job = job_of(request)
     return page(
-        request, "plan_shown.html", room=_ROOM, job=job, found=_found(job, with_choices(job.choices, form_of(request), *_FIELDS))
+        request,
+        "plan_shown.html",
+        room=_ROOM,
+        job=job,
+        found=_found(job, with_choices(job.choices, form_of(request), *_FIELDS)),
     )
 
 
@@ -102,7 +109,7 @@ def _found(job: Job, choices: Choices) -> dict[str, Any]:
         if rows is None:
             return {"refusal": texts()["plan"]["no_rows"]}
         text = json.dumps(schema.to_dict())
-        made = _planned(text, choices.epsilon, choices.delta, rows, choices.mechanism, choices.neighbours)
+        made = _planned(text, rows, tuple(getattr(choices, name) for name in _ASKED))
     except LapwingError as error:
         return {"refusal": str(error)}
     found, expected = made.plan, made.expected
@@ -161,14 +168,9 @@ def _time(seconds: float) -> str:
 
 
 @lru_cache(maxsize=_KEPT)
-def _planned(schema: str, epsilon: str, delta: str, rows: int, mechanism: str, neighbours: str) -> _Shown:
-    """Return a plan; a function of the schema, as JSON, and the settings alone."""
-    asked: dict[str, Any] = {
-        "epsilon": epsilon,
-        "delta": delta or None,
-        "mechanism": mechanism or None,
-        "neighbours": neighbours,
-    }
+def _planned(schema: str, rows: int, choices: tuple[str, ...]) -> _Shown:
+    """Return a plan; a function of the schema, as JSON, and of choices alone."""
+    asked: dict[str, Any] = {name: value or None for name, value in zip(_ASKED, choices, strict=True)}
     settings = read_settings(json.loads(schema), rho=None, expected_rows=rows, seed=0, **asked)
     terms = expected_terms(settings.relation, settings.schema, rows)
     questions = planned(settings, terms).questions
