@@ -11,7 +11,7 @@ from lapwing.kernel.budget.accounts import Balance
 from lapwing.kernel.budget.chain import UNITS
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.model.certificate.cost_lines import asked_text
-from lapwing.runs.policy import check_spending, in_force, named, recorded
+from lapwing.runs.policy import Policy, check_spending, in_force, named, recorded
 from lapwing.runs.settings import Settings, read_settings, spending_of
 from lapwing.studio.jobs import Choices, Job
 
@@ -60,13 +60,19 @@ def ledger_of(job: Job) -> Path | None:
 
 def left_after(account: Balance, settings: Settings) -> Fraction:
     """Return what an account would have left; below 0 where the release costs too much."""
-    return account.left - Fraction(accounts.cost_units(account, settings.request.budget), UNITS[account.unit])
+    return account.left - _cost(account, settings)
+
+
+def _cost(account: Balance, settings: Settings) -> Fraction:
+    """Return what a release costs in an account."""
+    return Fraction(accounts.cost_units(account, settings.request.budget), UNITS[account.unit])
 
 
 def refusal_of(settings: Settings, job: Job) -> str:
     """Say why ledger or policies would refuse a release, before anything is done; empty where they would not."""
     place, choices = ledger_of(job), job.choices
     try:
+        _check_names(job)
         with named(preparedBy=choices.prepared_by, approvedBy=choices.approved_by):
             if place is None:
                 check_spending(spending_of(settings), in_force(), None)
@@ -77,9 +83,7 @@ def refusal_of(settings: Settings, job: Job) -> str:
             if left_after(account, settings) < 0:
                 raise BudgetError(_too_much(account, settings), code="LW401")
             accounts.check_selections(account, settings.selection_delta)
-            check_spending(
-                spending_of(settings), in_force(), account.dataset, entries=book.history(account.dataset)
-            )
+            check_spending(spending_of(settings), in_force(), account.dataset, entries=book.history(account.dataset))
     except LapwingError as error:
         return str(error)
     return ""
@@ -87,22 +91,39 @@ def refusal_of(settings: Settings, job: Job) -> str:
 
 def _too_much(account: Balance, settings: Settings) -> str:
     """Say that a release costs more than is left."""
+    delta = account.limit_delta if settings.request.delta is None else None
+    gain = f"; with δ = {accounts.delta_text(delta)} in the room Plan it costs far less" if delta else ""
+    asked, cost = asked_for(settings), account.describe(_cost(account, settings))
     return (
-        f"the data set {account.dataset!r} has {account.describe(account.left)} left of its limit "
-        f"{account.describe(account.limit)}, and this release asks for {asked_for(settings)}; ask for less in the room "
-        "Plan, or raise the limit in the room Budget"
+        f"{account.dataset} has {account.describe(account.left)} left of its limit {account.describe(account.limit)}, "
+        f"and this release of {asked} costs {cost}; ask for less in the room Plan, or raise the limit in the room "
+        f"Budget{gain}"
     )
 
 
-def policies_of(job: Job) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Return the policies in force, of this process and of the account, each with its rules in words."""
+def policies_of(job: Job) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
+    """Return the policies in force, of this process and of the account: the file of each, and its rules by key."""
+    dataset = job.choices.dataset or None
+    return tuple(
+        (policy.file, tuple((key, _plain(value)) for key, value in policy.of(dataset).items()))
+        for policy in _policies(job)
+    )
+
+
+def _policies(job: Job) -> tuple[Policy, ...]:
+    """Return the policies in force, of this process and of the account."""
     place = ledger_of(job)
     kept = () if place is None else recorded(Ledger.open(place).history(job.choices.dataset or None))
-    return tuple((each.file, _rules(each.of(job.choices.dataset or None))) for each in (*in_force(), *kept))
+    return (*in_force(), *kept)
 
 
-def _rules(rules: "object") -> tuple[str, ...]:
-    return tuple(f"{key}: {_plain(value)}" for key, value in dict(rules).items())  # type: ignore[call-overload]
+def _check_names(job: Job) -> None:
+    """Refuse what `check_spending` would for want of names, and say where they are written here."""
+    there = {"preparedBy": job.choices.prepared_by, "approvedBy": job.choices.approved_by}
+    for policy in _policies(job):
+        if not all(there[who] for who in policy.of(job.choices.dataset or None).get("needsNames", ())):
+            said = "wants names on the certificate; write who prepared and who approved it in the room Release"
+            raise policy.refusal("needsNames", said)
 
 
 def _plain(value: object) -> str:

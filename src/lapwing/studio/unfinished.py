@@ -32,9 +32,10 @@ class Unfinished:
     """Say what there is of a release that was begun.
 
     state: `open` goes on free of charge; `misfits` ended by the stop rule, and goes on with a mended schema; `held` is
-    being worked on by another process; `over` and `broken` do not go on; said: why; asked: its budget in words; is_paid:
-    whether the ledger has its debit, or, without a ledger, whether it has answers; share: part of the budget that is
-    answered; misfits: columns with the least share of their cells that fit nothing; schema: that it goes on under.
+    being worked on by another process; `over` and `broken` do not go on; said: why; asked: its budget in words;
+    is_paid: whether the ledger has its debit, or, without a ledger, whether it has answers; share: part of the budget
+    that is answered, left: the rest, in words; misfits: columns with the least share of their cells that fit nothing;
+    schema: fingerprint of the last one.
     """
 
     place: Path
@@ -48,6 +49,7 @@ class Unfinished:
     share: float = 0.0
     misfits: tuple[tuple[str, float], ...] = ()
     left: str = ""
+    schema: str = ""
 
     @property
     def transcript(self) -> Path:
@@ -123,13 +125,14 @@ def _read(place: Path, transcript: Path) -> Unfinished:
         has_ledger=records.ledger is not None,
         answers=len(given),
         share=_share(settings, given),
+        schema=settings.schema.fingerprint,
     )
     bad = misfit_columns(settings, recorded)
     if not bad:
         return found
     rest = left_of(settings.request.budget, given)
     state: State = "misfits" if rest.amount > 0 else "over"
-    return replace(found, state=state, misfits=tuple(sorted(bad.items())), left=f"{1 - found.share:.0%}")
+    return replace(found, state=state, misfits=tuple(sorted(bad.items())), left=f"{100 * (1 - found.share):.0f} %")
 
 
 def _is_paid(records: Records, given: Sequence[Answer]) -> bool:

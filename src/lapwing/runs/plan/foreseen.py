@@ -1,7 +1,8 @@
 """What to expect of a release before a row is read: noise on each column, and grades as its certificate would give.
 
-The certificate's own grades rest on noisy answers. Here these are not there yet, so that every column is taken to have
-even shares in half of its cells, and pairs of columns to depend as much as those of public tables do: a guess, from public numbers alone.
+The certificate's own grades rest on noisy answers. These are not there yet, so that every column is taken to have even
+shares in half of its cells, and pairs of columns to depend as much as those of public tables do: a guess, from public
+numbers alone.
 """
 
 import math
@@ -48,8 +49,10 @@ class ColumnNoise:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foreseen:
-    """What to expect: columns that are counted by themselves; noise on a cell of two columns, None where none are
-    counted together; grades of single columns and pairs, none where a column is not counted by itself.
+    """Say what to expect of a release.
+
+    columns: those that are counted by themselves; pair_sd: noise on a cell of two columns, None where no two are
+    counted together; grades: of single columns and pairs, none where a column is not counted by itself.
     """
 
     columns: tuple[ColumnNoise, ...]
@@ -84,7 +87,9 @@ def _column(
     """Return the noise on one column; None where it has no table of its own."""
     cells = compared_cells(settings.schema.field(name).domain).groups
     own = [each for each in questions if isinstance(each, MarginalCounts) and each.columns == (name,)]
-    found = [(math.prod(each.shape), line.noise.sd) for each in own for line in CostLine.planned(each, terms) if line.noise]
+    found = [
+        (math.prod(each.shape), line.noise.sd) for each in own for line in CostLine.planned(each, terms) if line.noise
+    ]
     if not found:
         return None
     least = min(cells, max(size for size, _ in found))
@@ -104,7 +109,13 @@ def _grades(columns: Sequence[ColumnNoise], pair_sd: float | None, rows: int) ->
         fresh = _fresh(_PAIR_CELLS, rows)
         tables = 0.0 if pair_sd is None else min(1.0, _PAIR_CELLS * _SIZE * pair_sd / (2 * rows))
         pair = Parts(
-            ways=2, chance=fresh, columns=2 * noise, tables=tables, finer=0.0, unmeasured=0.0, fresh=fresh,
+            ways=2,
+            chance=fresh,
+            columns=2 * noise,
+            tables=tables,
+            finer=0.0,
+            unmeasured=0.0,
+            fresh=fresh,
             independent=TYPICAL,
         )
         found.append(graded(pair, is_learnt=pair_sd is not None))

@@ -1,5 +1,6 @@
 """The room where budget is spent: one release at a time, which can be watched, ended, and finished after a crash."""
 
+import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +18,7 @@ from lapwing.release.files import Targets, read_targets, write_files
 from lapwing.release.paper.sheet import sheet_in
 from lapwing.release.release import Release
 from lapwing.rows.out.outputs import whole_files
+from lapwing.rows.out.staging import PREFIX, SUFFIX
 from lapwing.runs.policy import named
 from lapwing.runs.progress import Progress
 from lapwing.runs.watching import StoppedError
@@ -30,6 +32,7 @@ from lapwing.verbs.synthesize import resume, synthesize
 _KIND: Final = "release"
 _ENDED: Final = "ended"
 _ROOM: Final = "release"
+_STAGED: Final = f"{PREFIX}*{SUFFIX}"
 
 
 def shown(request: Request, *, said: str = "", status: int = 200) -> Response:
@@ -133,9 +136,17 @@ def finished(request: Request) -> Response:
     work = works.get(job.name, _KIND)
     if work is None or work.is_done:
         left = unfinished(job)
+        if left is not None and left.state == "misfits" and not _is_mended(job, left):
+            return shown(request, said=texts()["release"]["not_mended"], status=400)
         if left is not None and left.state in ("open", "misfits"):
             works.begin(job.name, _KIND, lambda work: _finish(job, left, work))
     return go(f"/job/{job.name}/release")
+
+
+def _is_mended(job: Job, left: Unfinished) -> bool:
+    """Return whether the schema is another one than that which did not fit, and whole."""
+    schema = job.schema
+    return schema is not None and not schema.is_draft and schema.fingerprint != left.schema
 
 
 def ended(request: Request) -> Response:
@@ -217,6 +228,8 @@ def _made(job: Job, place: Path, work: Work, make: Callable[[], Release]) -> str
         failure = DataError(str(error).partition("; `lapwing resume ")[0], code=error.code)
     else:
         _report(release, place)
+        for each in place.glob(_STAGED):  # of a process that was killed: this one holds the job
+            shutil.rmtree(each, ignore_errors=True)
         return "made"
     raise failure
 
