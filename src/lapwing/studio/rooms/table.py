@@ -1,6 +1,8 @@
 """The first room: choose a file of the working folder, add one, or write a query; or open a release without a table."""
 
+import hashlib
 import os
+import re
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
@@ -51,6 +53,16 @@ def models_of(folder: Path) -> list[str]:
     return files_of(folder, _MODEL)
 
 
+def slug_of(name: str) -> str:
+    """Return what a file is called in addresses, the same wherever it stands in a list.
+
+    >>> slug_of("Adult 2024.lapwing")
+    'adult-2024-9e1755'
+    """
+    stem = re.sub(r"[^a-z0-9]+", "-", Path(name).stem.lower()).strip("-")[:40] or "model"
+    return f"{stem}-{hashlib.sha256(name.encode(errors='surrogateescape')).hexdigest()[:6]}"
+
+
 def shown(request: Request, *, said: str = "", status: int = 200) -> Response:
     """Show what can be opened."""
     folder = studio_of(request).folder
@@ -63,7 +75,7 @@ def shown(request: Request, *, said: str = "", status: int = 200) -> Response:
         jobs=all_jobs(folder),
         tables=files_of(folder, *_ENDINGS),
         first=studio_of(request).first,
-        models=models_of(folder),
+        models={name: slug_of(name) for name in models_of(folder)},
     )
 
 
