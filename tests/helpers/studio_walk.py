@@ -83,7 +83,7 @@ class Walk:
         """Yield the forms of all pages that were read, once for each button, and as they are sent while one types."""
         pages = [visit.answer for visit in self.visits if visit.answer.header("content-type").startswith("text/html")]
         known = set()
-        for form, button in (pair for answer in pages for form in read(answer).forms for pair in _ways(form)):
+        for form, button in (pair for page in pages for each in read(page).forms for pair in _ways(each)):
             key = form.action, tuple(sorted(form.fields)), tuple(button.items())
             if key not in known:
                 known.add(key)

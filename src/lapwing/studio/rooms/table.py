@@ -1,5 +1,6 @@
 """The first room: choose a file of the working folder, add one, or write a query; or open a release without a table."""
 
+import hashlib
 import os
 import re
 from pathlib import Path
@@ -61,6 +62,16 @@ def models_of(folder: Path) -> list[str]:
     return files_of(folder, _MODEL)
 
 
+def slug_of(name: str) -> str:
+    """Return what a file is called in addresses, the same wherever it stands in a list.
+
+    >>> slug_of("Adult 2024.lapwing")
+    'adult-2024-9e1755'
+    """
+    stem = re.sub(r"[^a-z0-9]+", "-", Path(name).stem.lower()).strip("-")[:40] or "model"
+    return f"{stem}-{hashlib.sha256(name.encode(errors='surrogateescape')).hexdigest()[:6]}"
+
+
 def shown(request: Request, *, said: str = "", status: int = 200, db: str = "", sql: str = "") -> Response:
     """Show what can be opened; a query that was refused stays as it was typed."""
     folder = studio_of(request).folder
@@ -73,7 +84,7 @@ def shown(request: Request, *, said: str = "", status: int = 200, db: str = "", 
         jobs=all_jobs(folder),
         tables=files_of(folder, *_ENDINGS),
         first=studio_of(request).first,
-        models=models_of(folder),
+        models={name: slug_of(name) for name in models_of(folder)},
         db=db,
         sql=sql,
     )
