@@ -28,7 +28,7 @@ def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("hostile") / "work"
     folder.mkdir()
     (folder / "people.csv").write_text("age,sex\n31,f\n42,m\n")
-    (folder.parent / "secret.csv").write_text("age\n77\n")
+    (folder.parent / "secret.csv").write_text("outside\n739173\n")
     (folder / "link.csv").symlink_to(folder.parent / "secret.csv")
     (folder / "broken.lapwing").write_bytes(b"no model")
     return folder
@@ -212,7 +212,7 @@ def faults(answer, studio):
         "it sends elsewhere": answer.at.startswith(("http", "//")),
         "it tells a trace": "Traceback" in whole or ".py" in whole or "File " in whole,
         "it tells the token": studio.visitor.token in whole,
-        "it shows what lies outside": "77" in answer.text or "root:" in answer.text,
+        "it shows what lies outside": "739173" in answer.text or "root:" in answer.text,
         "it says a password": "hush" in answer.text,
         "it may be framed or run": answer.status != 400 and not is_strict(answer),
         "it names its server": "server" in names,
@@ -336,7 +336,7 @@ def test_a_job_that_somebody_edited_is_refused_and_stops_no_other(tmp_path):
     folder = tmp_path / "work"
     folder.mkdir()
     (folder / "people.csv").write_text("age\n31\n")
-    (folder.parent / "secret.csv").write_text("age\n77\n")
+    (folder.parent / "secret.csv").write_text("outside\n739173\n")
     (folder / "link.csv").symlink_to(folder.parent / "secret.csv")
     visitor = in_process(folder)
     visitor.post("/open", {"table": "people.csv"})

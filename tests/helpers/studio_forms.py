@@ -15,7 +15,7 @@ class Form:
     """A form.
 
     fields: what is sent as it stands; options: what each list or group of choices offers; buttons: the name and value
-    that each button adds; live: where the script sends it to, as it changes.
+    that each button adds, and where it sends the form; live: where the script sends it to, as it changes.
     """
 
     method: str
@@ -23,7 +23,7 @@ class Form:
     live: str = ""
     fields: dict[str, list[str]] = field(default_factory=dict)
     options: dict[str, list[str]] = field(default_factory=dict)
-    buttons: list[tuple[str, str]] = field(default_factory=list)
+    buttons: list[tuple[str, str, str]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -35,6 +35,7 @@ class _Reader(HTMLParser):
     watched: list[str] = field(default_factory=list)
     _select: str = ""
     _area: str | None = None
+    _option: dict[str, str] | None = None
 
     def __post_init__(self) -> None:
         HTMLParser.__init__(self, convert_charrefs=True)
@@ -54,21 +55,25 @@ class _Reader(HTMLParser):
     def _field(self, tag: str, said: Mapping[str, str]) -> None:
         form, name = self.forms[-1], said.get("name", "")
         if tag == "button":
-            form.buttons.append((name, said.get("value", "")))
+            form.buttons.append((name, said.get("value", ""), said.get("formaction", form.action)))
         elif tag == "select":
             self._select = name
         elif tag == "option":
-            self._option(form, said)
+            self._option = dict(said) if "value" not in said else None
+            self._offer(form, said.get("value"), "selected" in said)
         elif tag == "textarea":
             self._area = name
             form.fields[name] = [""]
         elif tag == "input" and name:
             self._input(form, name, said)
 
-    def _option(self, form: Form, said: Mapping[str, str]) -> None:
-        form.options.setdefault(self._select, []).append(said.get("value", ""))
-        if "selected" in said or self._select not in form.fields:
-            form.fields[self._select] = [said.get("value", "")]
+    def _offer(self, form: Form, value: str | None, is_selected: bool) -> None:
+        """Take note of one value of a list, which may still be to come as a text."""
+        if value is None:
+            return
+        form.options.setdefault(self._select, []).append(value)
+        if is_selected or self._select not in form.fields:
+            form.fields[self._select] = [value]
 
     def _input(self, form: Form, name: str, said: Mapping[str, str]) -> None:
         value = said.get("value", "on" if said.get("type") in _CHOSEN else "")
@@ -78,6 +83,9 @@ class _Reader(HTMLParser):
             form.fields.setdefault(name, []).append(value)
 
     def handle_data(self, data: str) -> None:
+        if self._option is not None:
+            self._offer(self.forms[-1], data.strip(), "selected" in self._option)
+            self._option = None
         if self._area is not None:
             form = self.forms[-1]
             form.fields[self._area] = [form.fields[self._area][0] + data]
@@ -105,9 +113,9 @@ def form_to(answer: Answer, action: str) -> Form:
 
 def submit(visitor: Visitor, form: Form, changes: Mapping[str, Any] | None = None, *, button: int = 0) -> Answer:
     """Send a form as it stands but for changes, by one of its buttons."""
-    pressed = [pair for pair in form.buttons[button : button + 1] if pair[0]]
-    whole: dict[str, Any] = {**form.fields, **{name: [value] for name, value in pressed}, **(changes or {})}
-    return visitor.post(form.action, {name: value for name, value in whole.items() if name != "key"})
+    name, value, action = (form.buttons or [("", "", form.action)])[button]
+    whole: dict[str, Any] = {**form.fields, **({name: [value]} if name else {}), **(changes or {})}
+    return visitor.post(action, {field: values for field, values in whole.items() if field != "key"})
 
 
 def send(visitor: Visitor, page: str, action: str, changes: Mapping[str, Any] | None = None) -> Answer:
@@ -115,6 +123,10 @@ def send(visitor: Visitor, page: str, action: str, changes: Mapping[str, Any] | 
     return visitor.follow(submit(visitor, form_to(visitor.get(page), action), changes))
 
 
-def with_live(form: Form) -> Form:
-    """Return a form as the script sends it while one types."""
-    return replace(form, action=form.live, buttons=[])
+def ways(form: Form) -> list[Form]:
+    """Return the ways in which a form is sent: by each of its buttons, and by the script while one types."""
+    pressed = [
+        replace(form, action=action, fields={**form.fields, **({name: [value]} if name else {})}, buttons=[])
+        for name, value, action in form.buttons or [("", "", form.action)]
+    ]
+    return pressed + ([replace(form, action=form.live, buttons=[])] if form.live else [])

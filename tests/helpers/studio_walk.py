@@ -1,13 +1,13 @@
 """Walk through a studio: every link of its pages, and every form, with what stands in it and with what is odd."""
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
 from helpers.studio import Answer, Visitor
-from helpers.studio_forms import Form, read, with_live
+from helpers.studio_forms import Form, read, ways
 
 ODD = {
     "nothing": lambda _: "",
@@ -64,30 +64,33 @@ class Walk:
                 self._seen.add(path)
                 self.get(path)
 
-    def send_all(
-        self, *, change: Callable[[str], str] | None = None, only: Callable[[str], bool] = lambda _: True
-    ) -> None:
-        """Send every form of the pages that were read, once for each of its buttons; change: what each field says."""
-        for form, button in [*self._forms()]:
-            if only(form.action) and not form.action.endswith(self.avoid) and form.method == "POST" and form.action:
-                fields = {name: value for name, value in form.fields.items() if name != "key"}
-                if change is not None:
-                    fields = {name: [change(each) for each in value] for name, value in fields.items()}
-                self.post(form.action, {**fields, **button})
+    def send_all(self, only: str = "", kind: str = "") -> None:
+        """Send the forms of the pages that were read, once for each of their buttons.
+
+        only: what their addresses begin with; kind: of odd values for their fields; each form gets every third kind.
+        """
+        for turn, form in enumerate([*self._forms()]):
+            is_asked = form.method == "POST" and form.action.startswith(only or "/")
+            is_odd = not kind or (turn + [*ODD].index(kind)) % 3 == 0
+            if is_asked and is_odd and not form.action.endswith(self.avoid):
+                change = ODD[kind] if kind else str
+                self.post(
+                    form.action, {name: [*map(change, each)] for name, each in form.fields.items() if name != "key"}
+                )
 
     def forget(self) -> None:
         """Read pages again that were read."""
         self._seen.clear()
 
-    def _forms(self) -> Iterator[tuple[Form, dict[str, str]]]:
+    def _forms(self) -> Iterator[Form]:
         """Yield the forms of all pages that were read, once for each button, and as they are sent while one types."""
         pages = [visit.answer for visit in self.visits if visit.answer.header("content-type").startswith("text/html")]
         known = set()
-        for form, button in (pair for page in pages for each in read(page).forms for pair in _ways(each)):
-            key = form.action, tuple(sorted(form.fields)), tuple(button.items())
+        for form in (way for page in pages for each in read(page).forms for way in ways(each)):
+            key = form.action, tuple(sorted(form.fields))
             if key not in known:
                 known.add(key)
-                yield form, button
+                yield form
 
     def _note(self, method: str, path: str, form: Mapping[str, Any], answer: Answer) -> Answer:
         self.visits.append(Visit(method, path, form, answer))
@@ -100,8 +103,3 @@ class Walk:
             if not split.scheme and not split.netloc and split.path:
                 self._queue.append(split.path + (f"?{split.query}" if split.query else ""))
         return answer
-
-
-def _ways(form: Form) -> list[tuple[Form, dict[str, str]]]:
-    pressed = [{name: value} if name else {} for name, value in form.buttons] or [{}]
-    return [(form, each) for each in pressed] + ([(with_live(form), {})] if form.live else [])
