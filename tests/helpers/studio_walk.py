@@ -64,13 +64,13 @@ class Walk:
                 self._seen.add(path)
                 self.get(path)
 
-    def send_all(self, only: str = "", kind: str = "") -> None:
+    def send_all(self, *only: str, kind: str = "") -> None:
         """Send the forms of the pages that were read, once for each of their buttons.
 
         only: what their addresses begin with; kind: of odd values for their fields; each form gets every third kind.
         """
         for turn, form in enumerate([*self._forms()]):
-            is_asked = form.method == "POST" and form.action.startswith(only or "/")
+            is_asked = form.method == "POST" and form.action.startswith(only)
             is_odd = not kind or (turn + [*ODD].index(kind)) % 3 == 0
             if is_asked and is_odd and not form.action.endswith(self.avoid):
                 change = ODD[kind] if kind else str
@@ -78,9 +78,10 @@ class Walk:
                     form.action, {name: [*map(change, each)] for name, each in form.fields.items() if name != "key"}
                 )
 
-    def forget(self) -> None:
-        """Read pages again that were read."""
+    def read_again(self) -> None:
+        """Read all pages again that can be reached from the first one."""
         self._seen.clear()
+        self.read_all("/")
 
     def _forms(self) -> Iterator[Form]:
         """Yield the forms of all pages that were read, once for each button, and as they are sent while one types."""

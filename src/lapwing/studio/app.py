@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Scope
 
 _ASSETS: Final = Path(__file__).resolve().parent / "assets"
-_ROUTES: Final = tuple(
+ROUTES: Final = tuple(
     route
     for room in (table, schema, column, written, buy, check, plan, budget, release, look, hand_over, received)
     for route in room.ROUTES
@@ -44,7 +44,7 @@ def make_app(studio: Studio, port: int, *, is_own: "Callable[[Scope], bool]" = l
     is_own: tells whether a request comes from the user of this process.
     """
     app = Starlette(
-        routes=[*_ROUTES, Mount("/assets", StaticFiles(directory=_ASSETS))],
+        routes=[*ROUTES, Mount("/assets", StaticFiles(directory=_ASSETS))],
         exception_handlers={HTTPException: refused, LapwingError: refused},
     )
     app.state.studio = studio
