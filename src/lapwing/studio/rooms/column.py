@@ -123,18 +123,21 @@ def saved(request: Request) -> Response:
 
 
 def looked(request: Request) -> Response:
-    """Show what the column holds: internal, as its owner asked for it. It is kept nowhere."""
+    """Show what the column holds, as its form describes it: internal, as its owner asked for it. It is kept nowhere."""
     job, schema, _, field = _column(request)
-    if field.identifier:
-        return _page(request, status=400, said="an identifier is not looked at: it names rows or people")
+    form = form_of(request)
+    typed = form if "type" in form else None
     try:
-        seen = suggest(job.data, schema, field.name).value
-        texts = frequent_texts(job.data, schema, field.name, _TEXTS_SHOWN).value if field.type == "string" else ()
+        field = field if typed is None else field_of(form, field)
+        if field.identifier:
+            raise SchemaError("an identifier is not looked at, as it names rows or people", code="LW219")
+        looked_at = with_field(schema, field)
+        seen = suggest(job.data, looked_at, field.name).value
+        texts = frequent_texts(job.data, looked_at, field.name, _TEXTS_SHOWN).value if field.type == "string" else ()
     except LapwingError as error:
-        return _page(request, status=400, said=str(error))
-    return _page(
-        request, internal=True, seen=next(iter(seen), None), texts=[(visible(text), count) for text, count in texts]
-    )
+        return _page(request, typed, status=400, said=str(error))
+    shown = [(visible(text), count) for text, count in texts]
+    return _page(request, typed, internal=True, seen=next(iter(seen), None), texts=shown)
 
 
 _AT: Final = "/job/{job}/column/{number:int}"

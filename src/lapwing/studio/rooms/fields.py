@@ -100,8 +100,6 @@ def field_of(form: Mapping[str, str], old: Field) -> Field:
     keys |= _written(form, kind)
     _add_domain(keys, form, old)
     field = field_from(keys)
-    if field.provenance == "drafted":
-        raise field_error(field.name, "say where its values are known from", "LW203")
     if field.provenance == "dp" and not (field.blank or field.type == "boolean" or _is_bought(field, old)):
         said = "what is to be bought is left empty; empty its bounds or list, or say where you know them from"
         raise field_error(field.name, said, "LW212")

@@ -223,6 +223,14 @@ def answered(request: Request) -> Response:
     )
 
 
+def all_bought(request: Request) -> Response:
+    """Mark what is open as to be bought: columns without bounds or a list."""
+    return _changed(
+        request,
+        lambda schema: schema | {field.name: {"provenance": "dp"} for field in schema.columns if field.blank},
+    )
+
+
 def put_back(request: Request) -> Response:
     """Take in again a column that was left out."""
     given = form_of(request).get("column", "")
@@ -256,6 +264,7 @@ ROUTES: Final = (
     Route(f"{_AT}/unit", protected, methods=["POST"]),
     Route(f"{_AT}/rules", ruled, methods=["POST"]),
     Route(f"{_AT}/answered", answered, methods=["POST"]),
+    Route(f"{_AT}/bought", all_bought, methods=["POST"]),
     Route(f"{_AT}/back", put_back, methods=["POST"]),
     Route(f"{_AT}/done", done, methods=["POST"]),
 )
