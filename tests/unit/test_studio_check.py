@@ -1,5 +1,6 @@
 """The studio's room where cells that do not fit are counted: behind a door, in memory alone."""
 
+import re
 from pathlib import Path
 
 import polars as pl
@@ -89,7 +90,9 @@ def test_what_was_seen_is_forgotten(visitor):
 
 def test_a_look_is_old_once_the_schema_changes(visitor):
     assert "Look again." not in look(visitor)
-    form = {"name": "age", "type": "integer", "minimum": "0", "maximum": "199", "provenance": "assumed"}
+    column = re.search(r'name="column" value="([^"]*)"', visitor.get("/job/t/column/1").text)
+    assert column is not None
+    form = {"column": column[1], "type": "integer", "minimum": "0", "maximum": "199", "provenance": "assumed"}
     assert visitor.post("/job/t/column/1", form).status == 303
 
     assert "The schema has changed since this look. Look again." in visitor.get("/job/t/check").text

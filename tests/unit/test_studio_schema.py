@@ -41,7 +41,7 @@ def typed(tmp_path: Path) -> Visitor:
     pl.DataFrame(rows).write_parquet(tmp_path / "people.parquet")
     visitor = in_process(tmp_path)
     visitor.post("/open", {"table": "people.parquet"})
-    assert visitor.post("/job/people/schema/draft").status == 303
+    drafted(visitor, "people")
     return visitor
 
 
@@ -55,12 +55,24 @@ def box(page: str, name: str) -> str:
     return unescape(found[1]) if found else ""
 
 
+def column_key(page: str) -> str:
+    """Return what stands for the column in the form of its page."""
+    found = re.search(r'<input type="hidden" name="column" value="([^"]*)"', page)
+    assert found is not None
+    return found[1]
+
+
+def drafted(visitor: Visitor, job: str) -> str:
+    """Begin with names and types, and return the page that shows them."""
+    assert visitor.post(f"/job/{job}/schema/draft").status == 303
+    visitor.wait(f"/job/{job}/schema/work", lambda answer: "data-done" in answer.text)
+    return visitor.get(f"/job/{job}/schema").text
+
+
 def save(visitor: Visitor, number: int, form: Mapping[str, Any]) -> str:
     """Save a column as the form of its page sends it; return what refused it, if anything did."""
     page = visitor.get(f"/job/people/column/{number}").text
-    name = re.search(r'<input type="hidden" name="name" value="([^"]*)"', page)
-    assert name is not None
-    answer = visitor.post(f"/job/people/column/{number}", {"name": unescape(name[1]), **form})
+    answer = visitor.post(f"/job/people/column/{number}", {"column": column_key(page), **form})
     found = re.search(r'<p class="refusal" role="alert">(.*?)</p>', answer.text)
     assert (answer.status == 400) == (found is not None)
     return unescape(found[1]) if found else ""
@@ -73,7 +85,7 @@ def test_cells_are_looked_at_only_behind_the_door(messy, tmp_path):
     assert 'class="door"' in before
     assert 'class="internal"' not in before
 
-    page = messy.follow(messy.post("/job/clinic/schema/draft")).text
+    page = drafted(messy, "clinic")
     found = kept(tmp_path, "clinic")
 
     assert found.is_draft
@@ -85,6 +97,15 @@ def test_cells_are_looked_at_only_behind_the_door(messy, tmp_path):
     assert ODD not in page
     assert "&lt;script&gt;alert(1)" in page
     assert "5 columns are still open" in page
+
+
+def test_a_second_tab_does_not_begin_anew(typed, tmp_path):
+    save(typed, 1, {"type": "integer", "minimum": "0", "maximum": "120", "provenance": "public"})
+    (tmp_path / "mbi.json").write_text('{"age": 85, "sex": 2}')
+    typed.post("/job/people/schema/draft")
+    typed.post("/job/people/schema/file", {"file": "mbi.json"})
+
+    assert kept(tmp_path, "people")["age"].maximum == 120
 
 
 def test_a_typed_file_needs_no_door(tmp_path):
@@ -144,7 +165,8 @@ def test_all_is_said_column_by_column_and_the_schema_is_done(typed, tmp_path):
 
 def test_a_refused_column_keeps_what_was_typed_and_changes_nothing(typed, tmp_path):
     before = (tmp_path / "lapwing-studio" / "people" / "schema.json").read_bytes()
-    form = {"name": "age", "type": "integer", "minimum": "zero", "maximum": "7<b>", "description": "in years"}
+    key = column_key(typed.get("/job/people/column/1").text)
+    form = {"column": key, "type": "integer", "minimum": "zero", "maximum": "7<b>", "description": "in years"}
     answer = typed.post("/job/people/column/1", form)
 
     assert answer.status == 400
@@ -160,6 +182,7 @@ def test_a_refused_column_keeps_what_was_typed_and_changes_nothing(typed, tmp_pa
     ("form", "said"),
     [
         ({"minimum": "0", "maximum": "120"}, "0 to 120, may be missing"),
+        ({"minimum": "0", "maximum": "120"}, "(121 values)"),
         ({"minimum": "0", "maximum": "120", "special": "-1\n-2"}, "0 to 120, special -1, -2, may be missing"),
         ({"minimum": "9", "maximum": "1"}, 'class="refusal"'),
         ({"minimum": "9"}, "its highest value"),
@@ -185,8 +208,9 @@ def test_what_is_typed_is_judged_and_not_kept(typed, tmp_path, form, said):
 
 
 def test_a_form_of_a_column_that_moved_is_refused(typed, tmp_path):
+    key = column_key(typed.get("/job/people/column/1").text)
     save(typed, 1, {"role": "leave"})
-    answer = typed.post("/job/people/column/1", {"name": "age", "type": "integer", "minimum": "0", "maximum": "1"})
+    answer = typed.post("/job/people/column/1", {"column": key, "type": "integer", "minimum": "0", "maximum": "1"})
 
     assert answer.status == 400
     assert "have changed" in answer.text
@@ -228,7 +252,7 @@ def test_another_type_leaves_behind_what_belonged_to_the_old_one():
 
 
 def test_a_look_at_a_column_is_marked_and_leaves_no_trace(messy, tmp_path):
-    messy.post("/job/clinic/schema/draft")
+    drafted(messy, "clinic")
     folder = tmp_path / "lapwing-studio" / "clinic"
     before = {each.name: each.read_bytes() for each in folder.iterdir()}
     looked = messy.post("/job/clinic/column/1/look", {"type": "string", "description": "typed before"})
@@ -245,17 +269,20 @@ def test_a_look_at_a_column_is_marked_and_leaves_no_trace(messy, tmp_path):
 
 
 def test_rows_of_one_person_are_protected_together(typed, tmp_path):
-    refused = typed.post("/job/people/schema/unit", {"who": "column", "unit": "who", "most": "many"})
-    typed.post("/job/people/schema/unit", {"who": "column", "unit": "who", "most": "2"})
+    key = column_key(typed.get("/job/people/column/3").text)
+    refused = typed.post("/job/people/schema/unit", {"who": "column", "unit": key, "most": "many"})
+    nobody = typed.post("/job/people/schema/unit", {"who": "column", "unit": "", "most": "2"})
+    typed.post("/job/people/schema/unit", {"who": "column", "unit": key, "most": "2"})
     found = kept(tmp_path, "people")
 
     assert refused.status == 400
     assert box(refused.text, "most") == "many"
     assert found.unit_label == "who:2"
     assert found["who"].identifier
-    assert typed.post("/job/people/column/3", {"name": "who", "role": "leave"}).status == 400
+    assert nobody.status == 400
+    assert "says whose row it is, and stays" in save(typed, 3, {"role": "leave"})
 
-    typed.post("/job/people/schema/unit", {"who": "row", "unit": "who", "most": "2"})
+    typed.post("/job/people/schema/unit", {"who": "row", "unit": key, "most": "2"})
     assert kept(tmp_path, "people").privacy_unit is None
 
 
@@ -374,6 +401,6 @@ def test_a_purchase_that_was_cut_off_goes_on_and_another_begins_anew(typed, tmp_
 def test_nothing_is_found_where_no_schema_is(messy):
     for path in ("column/1", "schema.json", "schema/json", "buy"):
         assert messy.get(f"/job/clinic/{path}").status == 404
-    messy.post("/job/clinic/schema/draft")
+    drafted(messy, "clinic")
     for number in ("0", "6", "x"):
         assert messy.get(f"/job/clinic/column/{number}").status == 404

@@ -1,7 +1,7 @@
 """Buying bounds and lists that nobody knows, with budget: what is learned takes the place of the schema."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from lapwing.errors import LapwingError
 from lapwing.kernel.terms import Terms
-from lapwing.runs.learned.running import outlook
+from lapwing.runs.learned.running import LearnedDomain, outlook
 from lapwing.runs.learned.settings import LearnSettings, read_learn_settings
 from lapwing.runs.records import Book
 from lapwing.runs.watching import following
@@ -157,9 +157,17 @@ def _done(job: Job, transcript: Path, settings: LearnSettings, work: Work) -> tu
     data: Any = job.data
     with following(work.tell):
         found = learn_domain(data, settings, book).value
-    keep(job, found.schema)
+    keep(job, _merged(found, settings.original, job.schema))
     write_whole(_certificate(transcript), found.certificate.to_json())
     return tuple(map(visible, found.notes))
+
+
+def _merged(found: LearnedDomain, asked: Schema, now: Schema | None) -> Schema:
+    """Return the schema with what was bought; what else was changed in the meantime stays so."""
+    if now is None or now.fingerprint == asked.fingerprint:
+        return found.schema
+    fields = tuple(found.schema[each.name] if each.name in found.names else each for each in now.fields)
+    return replace(now, fields=fields, purchases=found.schema.purchases, is_draft=True)
 
 
 def _ledger(job: Job) -> Path | None:

@@ -19,10 +19,11 @@ from lapwing.studio.rooms.fields import (
     FROM,
     KINDS,
     LEAVE,
-    codes_of,
+    count_of,
     field_of,
     in_words,
     is_listable,
+    key_of,
     known_for,
     name_of,
     others_for,
@@ -53,6 +54,7 @@ def _page(
         "number": number,
         "count": len(schema.fields),
         "field": field,
+        "column_key": key_of(field),
         "name": name_of(field),
         "boxes": boxes,
         "kinds": KINDS,
@@ -63,7 +65,7 @@ def _page(
         "listed": len(field.categories or ()),
         "is_unit": schema.privacy_unit is not None and schema.privacy_unit.field == field.name,
         "verdict": in_words(field),
-        "codes": codes_of(field),
+        "count_of_values": count_of(field),
         "left": len(left),
         "seen": None,
         "texts": (),
@@ -97,7 +99,7 @@ def judged(request: Request) -> Response:
         field=found,
         is_left_out=is_left_out,
         verdict=in_words(found),
-        codes=codes_of(found),
+        count_of_values=count_of(found),
     )
 
 
@@ -106,7 +108,7 @@ def saved(request: Request) -> Response:
     job, schema, number, field = _column(request)
     form = form_of(request)
     try:
-        if form.get("name") != field.name:
+        if form.get("column") != key_of(field):
             raise SchemaError(
                 "the columns have changed since this page was shown; go back to all columns, and choose it again",
                 code="LW219",

@@ -1,5 +1,6 @@
 """A field as a form shows it, and back: texts of boxes ↔ the keys of the file format."""
 
+import hashlib
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -42,9 +43,16 @@ def in_words(field: Field) -> str:
     return values_in_words(field)
 
 
-def codes_of(field: Field) -> str:
-    """Return the number of codes of a complete field, with commas."""
-    return "" if field.identifier or field.blank else f"{field.domain.size:,}"
+def count_of(field: Field) -> str:
+    """Return how many values a complete field has, with commas; nothing where they lie close to each other."""
+    if field.identifier or field.blank or field.domain.continuous:
+        return ""
+    return f"{field.domain.values:,}"
+
+
+def key_of(field: Field) -> str:
+    """Return what stands for a field in forms, which do not carry every sign that a name may have."""
+    return hashlib.sha256(field.name.encode()).hexdigest()[:16]
 
 
 def is_listable(field: Field) -> bool:
