@@ -97,6 +97,7 @@ def test_cells_are_looked_at_only_behind_the_door(messy, tmp_path):
     assert ODD not in page
     assert "&lt;script&gt;alert(1)" in page
     assert "5 columns are still open" in page
+    assert "were guessed from the cells" in page
 
 
 def test_a_second_tab_does_not_begin_anew(typed, tmp_path):
@@ -242,6 +243,15 @@ def test_a_form_that_is_sent_as_it_is_shown_changes_nothing(keys):
     sent = {key: text.replace("\n", "\r\n") for key, text in texts_of(field).items()}
 
     assert field_of(sent, field) == field
+
+
+@pytest.mark.parametrize("count", [5_001, 600])
+def test_a_list_that_no_box_can_show_stays_as_it_is(count):
+    field = Field(name="x", type="string", categories=tuple(f"{number:0200}" for number in range(count)))
+    sent = texts_of(field)
+
+    assert sent["categories"] == ""
+    assert field_of({**sent, "missing": "never"}, field).categories == field.categories
 
 
 def test_another_type_leaves_behind_what_belonged_to_the_old_one():

@@ -21,6 +21,9 @@ LEAVE: Final = "leave"
 _MOST_LISTED: Final = 5_000
 """Categories that a form shows, one on a line."""
 
+_MOST_LETTERS: Final = 100_000
+"""Letters of all of them: a form is at most a mebibyte, in which a letter may need six bytes."""
+
 _NUMBERS: Final = ("integer", "number")
 _LINES: Final = ("trueValues", "falseValues")
 _WRITTEN: Final = {
@@ -58,8 +61,9 @@ def key_of(field: Field) -> str:
 def is_listable(field: Field) -> bool:
     """Tell whether each category is a line of a box, and comes back from it as it was."""
     texts = _categories(field)
-    odd = ("\n", "\r")
-    return len(texts) <= _MOST_LISTED and all(text.strip() and not any(each in text for each in odd) for text in texts)
+    if len(texts) > _MOST_LISTED or sum(map(len, texts)) > _MOST_LETTERS:
+        return False
+    return all(text.strip() and "\n" not in text and "\r" not in text for text in texts)
 
 
 def texts_of(field: Field) -> dict[str, str]:

@@ -42,6 +42,9 @@ from lapwing.verbs.schemas import draft
 _DESCRIPTIONS: Final = (".json", ".yaml", ".yml")
 _DEAD_SHOWN: Final = 10
 _KIND: Final = "draft"
+_AT_ONCE: Final = 1.0
+"""Seconds that a look may take before a page is shown that waits for it."""
+
 _USUAL_ROWS: Final = "5"
 
 
@@ -74,6 +77,7 @@ def _page(request: Request, job: Job, schema: Schema, *, said: str = "", **typed
         left=left,
         to_buy=[field.name for field in to_buy(schema)],
         is_done=not schema.is_draft,
+        is_guessed=any(field.provenance == "drafted" for field in schema.columns) and not _is_typed(job),
         questions=[visible(each) for each in schema.questions],
         rules=[(rule.text, rule.provenance) for rule in schema.rules],
         dead=_dead(schema),
@@ -81,6 +85,14 @@ def _page(request: Request, job: Job, schema: Schema, *, said: str = "", **typed
         out=[(place, name_of(field)) for place, field in _left_out(job, schema)],
         purchases=len(schema.purchases),
     )
+
+
+def _is_typed(job: Job) -> bool:
+    """Tell whether the types of the columns are those of the table; not where it is not there."""
+    try:
+        return has_types(job.data)
+    except LapwingError:
+        return False
 
 
 def _lines_of(schema: Schema) -> list[str]:
@@ -163,7 +175,8 @@ def drafted(request: Request) -> Response:
     """Begin with names and types: public where the table says them itself; else its cells are looked at."""
     job = job_of(request)
     if job.schema is None:
-        studio_of(request).works.begin(job.name, _KIND, lambda _: begin(job, draft(job.data)))
+        work = studio_of(request).works.begin(job.name, _KIND, lambda _: begin(job, draft(job.data)))
+        work.join(_AT_ONCE)
     return go(f"/job/{job.name}/schema")
 
 
