@@ -106,6 +106,7 @@ def _told(seen: _Seen, schema: Schema) -> dict[str, object]:
         "bad": sum(1 for fit in seen.fits if fit.misfit),
         "outside": sum(1 for fit in seen.fits if fit.clamped),
         "folds": any(fit.folded or fit.unlisted for fit in seen.fits),
+        "cures": any(fit.cure for fit in seen.fits),
         "remarks": seen.remarks,
         **_of_rules(seen.declared),
         "units": seen.units,
