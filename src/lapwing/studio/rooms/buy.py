@@ -1,6 +1,7 @@
 """Buying bounds and lists that nobody knows, with budget: what is learned takes the place of the schema."""
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,7 +11,7 @@ from starlette.routing import Route
 
 from lapwing.errors import LapwingError
 from lapwing.kernel.terms import Terms
-from lapwing.runs.learned.running import outlook
+from lapwing.runs.learned.running import LearnedDomain, outlook
 from lapwing.runs.learned.settings import LearnSettings, read_learn_settings
 from lapwing.runs.records import Book
 from lapwing.runs.watching import following
@@ -74,6 +75,8 @@ def _page(
         left=still_open(schema),
         typed=typed,
         work=None if is_over else work,
+        is_bought=work is not None and is_over and not work.said,
+        is_begun=any(asked["schema"] == schema.fingerprint for _, asked in _begun(job)),
         notes=work.found if work is not None and is_over and work.found else (),
         noticed=noticed,
     )
@@ -83,7 +86,10 @@ def shown(request: Request) -> Response:
     """Show what is to be bought."""
     job, schema = described(request)
     has_texts = any(field.type == "string" for field in to_buy(schema))
-    return _page(request, job, schema, _Typed(delta=_DELTA if has_texts else ""))
+    typed = _Typed(delta=_DELTA if has_texts else "")
+    for _, asked in _begun(job):
+        typed = _Typed(asked["epsilon"], asked["delta"]) if asked["schema"] == schema.fingerprint else typed
+    return _page(request, job, schema, typed)
 
 
 def foretold(request: Request) -> Response:
@@ -104,28 +110,64 @@ def bought(request: Request) -> Response:
         settings = _settings(schema, typed, job.choices.neighbours)
     except LapwingError as error:
         return _page(request, job, schema, typed, said=str(error))
-    studio_of(request).works.begin(job.name, _KIND, lambda work: _done(job, schema, settings, work))
+    transcript = _transcript(job, _asked(schema, typed))
+    studio_of(request).works.begin(job.name, _KIND, lambda work: _done(job, transcript, settings, work))
     return go(f"/job/{job.name}/buy")
 
 
-def _done(job: Job, schema: Schema, settings: LearnSettings, work: Work) -> tuple[str, ...]:
+def _asked(schema: Schema, typed: _Typed) -> dict[str, str]:
+    """Return what tells one purchase from another."""
+    return {"schema": schema.fingerprint, **asdict(typed)}
+
+
+def _begun(job: Job) -> list[tuple[Path, dict[str, str]]]:
+    """Return the purchases that were begun and are not finished: their transcripts, and what was asked for."""
+    return [
+        (place.with_suffix(".lwt"), json.loads(place.read_text(encoding="utf-8")))
+        for place in sorted(job.place.glob("bought-*.json"))
+        if place.stem.removeprefix("bought-").isdigit() and not _certificate(place).exists()
+    ]
+
+
+def _certificate(place: Path) -> Path:
+    return place.with_suffix(".certificate.json")
+
+
+def _transcript(job: Job, asked: dict[str, str]) -> Path:
+    """Return the transcript of a purchase: that of the same one, where it was begun, or a new one."""
+    for place, other in _begun(job):
+        if other == asked:
+            return place
+    place = next(place for n in range(1, 10_000) if not (place := job.file(f"bought-{n}.json")).exists())
+    write_whole(place, json.dumps(asked) + "\n")
+    return place.with_suffix(".lwt")
+
+
+def _done(job: Job, transcript: Path, settings: LearnSettings, work: Work) -> tuple[str, ...]:
     """Buy, and put the schema with what was bought in the place of the other; return what was not found.
 
     The transcript keeps each answer before it is used: the same purchase, begun again, goes on with it.
     """
-    number = len(schema.purchases) + 1
     ledger = _ledger(job)
     book = Book(
         ledger=ledger,
         dataset=(job.choices.dataset or None) if ledger is not None else None,
-        transcript=job.file(f"bought-{number}.lwt"),
+        transcript=transcript,
     )
     data: Any = job.data
     with following(work.tell):
         found = learn_domain(data, settings, book).value
-    keep(job, found.schema)
-    write_whole(job.file(f"bought-{number}.certificate.json"), found.certificate.to_json())
+    keep(job, _merged(found, settings.original, job.schema))
+    write_whole(_certificate(transcript), found.certificate.to_json())
     return tuple(map(visible, found.notes))
+
+
+def _merged(found: LearnedDomain, asked: Schema, now: Schema | None) -> Schema:
+    """Return the schema with what was bought; what else was changed in the meantime stays so."""
+    if now is None or now.fingerprint == asked.fingerprint:
+        return found.schema
+    fields = tuple(found.schema[each.name] if each.name in found.names else each for each in now.fields)
+    return replace(now, fields=fields, purchases=found.schema.purchases, is_draft=True)
 
 
 def _ledger(job: Job) -> Path | None:

@@ -22,6 +22,8 @@ from lapwing.studio.works import Work
 
 _KIND: Final = "check"
 _RULES_SHOWN: Final = 40
+_AT_ONCE: Final = 1.0
+"""Seconds that a look may take before a page is shown that waits for it."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -77,7 +79,7 @@ def begun(request: Request) -> Response:
     schema = job.schema
     if schema is None:
         raise HTTPException(404)
-    studio_of(request).works.begin(job.name, _KIND, lambda work: _looked(job, schema, work))
+    studio_of(request).works.begin(job.name, _KIND, lambda work: _looked(job, schema, work)).join(_AT_ONCE)
     return go(f"/job/{job.name}/check")
 
 
@@ -104,6 +106,7 @@ def _told(seen: _Seen, schema: Schema) -> dict[str, object]:
         "bad": sum(1 for fit in seen.fits if fit.misfit),
         "outside": sum(1 for fit in seen.fits if fit.clamped),
         "folds": any(fit.folded or fit.unlisted for fit in seen.fits),
+        "cures": any(fit.cure for fit in seen.fits),
         "remarks": seen.remarks,
         **_of_rules(seen.declared),
         "units": seen.units,

@@ -19,10 +19,11 @@ from lapwing.studio.rooms.fields import (
     FROM,
     KINDS,
     LEAVE,
-    codes_of,
+    count_of,
     field_of,
     in_words,
     is_listable,
+    key_of,
     known_for,
     name_of,
     others_for,
@@ -53,6 +54,7 @@ def _page(
         "number": number,
         "count": len(schema.fields),
         "field": field,
+        "column_key": key_of(field),
         "name": name_of(field),
         "boxes": boxes,
         "kinds": KINDS,
@@ -63,7 +65,7 @@ def _page(
         "listed": len(field.categories or ()),
         "is_unit": schema.privacy_unit is not None and schema.privacy_unit.field == field.name,
         "verdict": in_words(field),
-        "codes": codes_of(field),
+        "count_of_values": count_of(field),
         "left": len(left),
         "seen": None,
         "texts": (),
@@ -97,7 +99,7 @@ def judged(request: Request) -> Response:
         field=found,
         is_left_out=is_left_out,
         verdict=in_words(found),
-        codes=codes_of(found),
+        count_of_values=count_of(found),
     )
 
 
@@ -106,7 +108,7 @@ def saved(request: Request) -> Response:
     job, schema, number, field = _column(request)
     form = form_of(request)
     try:
-        if form.get("name") != field.name:
+        if form.get("column") != key_of(field):
             raise SchemaError(
                 "the columns have changed since this page was shown; go back to all columns, and choose it again",
                 code="LW219",
@@ -123,18 +125,21 @@ def saved(request: Request) -> Response:
 
 
 def looked(request: Request) -> Response:
-    """Show what the column holds: internal, as its owner asked for it. It is kept nowhere."""
+    """Show what the column holds, as its form describes it: internal, as its owner asked for it. It is kept nowhere."""
     job, schema, _, field = _column(request)
-    if field.identifier:
-        return _page(request, status=400, said="an identifier is not looked at: it names rows or people")
+    form = form_of(request)
+    typed = form if "type" in form else None
     try:
-        seen = suggest(job.data, schema, field.name).value
-        texts = frequent_texts(job.data, schema, field.name, _TEXTS_SHOWN).value if field.type == "string" else ()
+        field = field if typed is None else field_of(form, field)
+        if field.identifier:
+            raise SchemaError("an identifier is not looked at, as it names rows or people", code="LW219")
+        looked_at = with_field(schema, field)
+        seen = suggest(job.data, looked_at, field.name).value
+        texts = frequent_texts(job.data, looked_at, field.name, _TEXTS_SHOWN).value if field.type == "string" else ()
     except LapwingError as error:
-        return _page(request, status=400, said=str(error))
-    return _page(
-        request, internal=True, seen=next(iter(seen), None), texts=[(visible(text), count) for text, count in texts]
-    )
+        return _page(request, typed, status=400, said=str(error))
+    shown = [(visible(text), count) for text, count in texts]
+    return _page(request, typed, internal=True, seen=next(iter(seen), None), texts=shown)
 
 
 _AT: Final = "/job/{job}/column/{number:int}"

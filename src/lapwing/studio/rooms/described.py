@@ -17,7 +17,7 @@ from lapwing.schema.foreign.converted import UNIT_LACK
 from lapwing.schema.schemas import Schema
 from lapwing.studio.jobs import Job
 from lapwing.studio.pages import job_of
-from lapwing.studio.rooms.fields import codes_of, in_words, name_of
+from lapwing.studio.rooms.fields import count_of, in_words, name_of
 
 FIRST: Final = "schema.first.json"
 """The schema as the job began with it."""
@@ -34,7 +34,7 @@ class Card:
     type: str
     is_name: bool
     values: str
-    codes: str
+    count_of_values: str
     description: str
     provenance: str
     open: tuple[str, ...]
@@ -130,7 +130,7 @@ def cards(schema: Schema) -> list[Card]:
             type=field.type,
             is_name=field.identifier,
             values=in_words(field),
-            codes=codes_of(field),
+            count_of_values=count_of(field),
             description=field.description,
             provenance="" if field.identifier else field.provenance,
             open=() if field.identifier else open_keys(field),

@@ -1,5 +1,6 @@
 """A field as a form shows it, and back: texts of boxes ↔ the keys of the file format."""
 
+import hashlib
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -19,6 +20,9 @@ LEAVE: Final = "leave"
 
 _MOST_LISTED: Final = 5_000
 """Categories that a form shows, one on a line."""
+
+_MOST_LETTERS: Final = 100_000
+"""Letters of all of them: a form is at most a mebibyte, in which a letter may need six bytes."""
 
 _NUMBERS: Final = ("integer", "number")
 _LINES: Final = ("trueValues", "falseValues")
@@ -42,16 +46,24 @@ def in_words(field: Field) -> str:
     return values_in_words(field)
 
 
-def codes_of(field: Field) -> str:
-    """Return the number of codes of a complete field, with commas."""
-    return "" if field.identifier or field.blank else f"{field.domain.size:,}"
+def count_of(field: Field) -> str:
+    """Return how many values a complete field has, with commas; nothing where they lie close to each other."""
+    if field.identifier or field.blank or field.domain.continuous:
+        return ""
+    return f"{field.domain.values:,}"
+
+
+def key_of(field: Field) -> str:
+    """Return what stands for a field in forms, which do not carry every sign that a name may have."""
+    return hashlib.sha256(field.name.encode()).hexdigest()[:16]
 
 
 def is_listable(field: Field) -> bool:
     """Tell whether each category is a line of a box, and comes back from it as it was."""
     texts = _categories(field)
-    odd = ("\n", "\r")
-    return len(texts) <= _MOST_LISTED and all(text.strip() and not any(each in text for each in odd) for text in texts)
+    if len(texts) > _MOST_LISTED or sum(map(len, texts)) > _MOST_LETTERS:
+        return False
+    return all(text.strip() and "\n" not in text and "\r" not in text for text in texts)
 
 
 def texts_of(field: Field) -> dict[str, str]:
@@ -100,8 +112,6 @@ def field_of(form: Mapping[str, str], old: Field) -> Field:
     keys |= _written(form, kind)
     _add_domain(keys, form, old)
     field = field_from(keys)
-    if field.provenance == "drafted":
-        raise field_error(field.name, "say where its values are known from", "LW203")
     if field.provenance == "dp" and not (field.blank or field.type == "boolean" or _is_bought(field, old)):
         said = "what is to be bought is left empty; empty its bounds or list, or say where you know them from"
         raise field_error(field.name, said, "LW212")

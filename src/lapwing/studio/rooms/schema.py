@@ -35,12 +35,16 @@ from lapwing.studio.rooms.described import (
     with_keys,
     with_unit,
 )
-from lapwing.studio.rooms.fields import name_of
+from lapwing.studio.rooms.fields import key_of, name_of
 from lapwing.studio.rooms.table import files_of
 from lapwing.verbs.schemas import draft
 
 _DESCRIPTIONS: Final = (".json", ".yaml", ".yml")
 _DEAD_SHOWN: Final = 10
+_KIND: Final = "draft"
+_AT_ONCE: Final = 1.0
+"""Seconds that a look may take before a page is shown that waits for it."""
+
 _USUAL_ROWS: Final = "5"
 
 
@@ -56,7 +60,7 @@ def _page(request: Request, job: Job, schema: Schema, *, said: str = "", **typed
     unit = schema.privacy_unit
     left = [*still_open(schema)]
     boxes = {
-        "unit": "" if unit is None else unit.field,
+        "unit": "" if unit is None else key_of(schema.field(unit.field)),
         "most": _USUAL_ROWS if unit is None else str(unit.max_rows),
         "rules": "\n".join(_lines_of(schema)),
     }
@@ -68,11 +72,12 @@ def _page(request: Request, job: Job, schema: Schema, *, said: str = "", **typed
         room="schema",
         job=job,
         cards=cards(schema),
-        names=[(name, visible(name)) for name in schema.names],
+        names=[(key_of(field), name_of(field)) for field in schema.fields],
         boxes=boxes | typed,
         left=left,
         to_buy=[field.name for field in to_buy(schema)],
         is_done=not schema.is_draft,
+        is_guessed=any(field.provenance == "drafted" for field in schema.columns) and not _is_typed(job),
         questions=[visible(each) for each in schema.questions],
         rules=[(rule.text, rule.provenance) for rule in schema.rules],
         dead=_dead(schema),
@@ -80,6 +85,14 @@ def _page(request: Request, job: Job, schema: Schema, *, said: str = "", **typed
         out=[(place, name_of(field)) for place, field in _left_out(job, schema)],
         purchases=len(schema.purchases),
     )
+
+
+def _is_typed(job: Job) -> bool:
+    """Tell whether the types of the columns are those of the table; not where it is not there."""
+    try:
+        return has_types(job.data)
+    except LapwingError:
+        return False
 
 
 def _lines_of(schema: Schema) -> list[str]:
@@ -107,7 +120,10 @@ def _left_out(job: Job, schema: Schema) -> list[tuple[int, Field]]:
 
 
 def _start(request: Request, job: Job, *, said: str = "") -> Response:
-    """Return the page of the ways to a schema."""
+    """Return the page of the ways to a schema, or of the look that one was asked to begin with."""
+    work = studio_of(request).works.get(job.name, _KIND)
+    if work is not None and work.is_done:
+        said, work = said or work.said, None
     return page(
         request,
         "schema_start.html",
@@ -118,6 +134,7 @@ def _start(request: Request, job: Job, *, said: str = "") -> Response:
         files=_descriptions(request, job),
         is_typed=has_types(job.data),
         is_query=isinstance(job.data, Query),
+        work=work,
     )
 
 
@@ -133,6 +150,8 @@ def _descriptions(request: Request, job: Job) -> list[str]:
 def chosen(request: Request) -> Response:
     """Begin with a file that describes the table: a schema, or what another tool wrote."""
     job, form = job_of(request), form_of(request)
+    if job.schema is not None:
+        return go(f"/job/{job.name}/schema")
     try:
         if form.get("file") not in _descriptions(request, job):
             raise DataError("the working folder has no file of that name; choose one that is listed", code="LW101")
@@ -155,11 +174,17 @@ def _read(place: Path, table: str) -> Schema:
 def drafted(request: Request) -> Response:
     """Begin with names and types: public where the table says them itself; else its cells are looked at."""
     job = job_of(request)
-    try:
-        begin(job, draft(job.data))
-    except LapwingError as error:
-        return _start(request, job, said=str(error))
+    if job.schema is None:
+        work = studio_of(request).works.begin(job.name, _KIND, lambda _: begin(job, draft(job.data)))
+        work.join(_AT_ONCE)
     return go(f"/job/{job.name}/schema")
+
+
+def watched(request: Request) -> Response:
+    """Show whether the look that one begins with is over: a part of the page."""
+    job = job_of(request)
+    work = studio_of(request).works.get(job.name, _KIND)
+    return page(request, "schema_work.html", room="schema", job=job, work=work)
 
 
 def dropped(request: Request) -> Response:
@@ -168,6 +193,7 @@ def dropped(request: Request) -> Response:
     if schema.purchases:
         said = "parts of this schema were bought with budget, and it is kept; change it column by column"
         return _page(request, job, schema, said=said)
+    studio_of(request).works.forget(job.name, _KIND)
     for name in ("schema.json", FIRST):
         job.file(name).unlink(missing_ok=True)
     return go(f"/job/{job.name}/schema")
@@ -189,15 +215,16 @@ def _changed(request: Request, change: Callable[[Schema], Schema], **typed: str)
 def protected(request: Request) -> Response:
     """Take whose rows are protected together."""
     form = form_of(request)
-    name = form.get("unit", "") if form.get("who") == "column" else ""
+    given = form.get("unit", "") if form.get("who") == "column" else ""
     most = form.get("most", "").strip()
 
     def change(schema: Schema) -> Schema:
+        name = next((field.name for field in schema.fields if given and key_of(field) == given), "")
         if form.get("who") == "column" and not name:
-            raise ParameterError("choose the column that says whose row it is", code="LW316")
+            raise ParameterError("no column was chosen; choose the one that says whose row it is", code="LW316")
         return with_unit(schema, name, int(most) if most.isascii() and most.isdigit() else most)
 
-    return _changed(request, change, unit=name, most=most)
+    return _changed(request, change, unit=given, most=most)
 
 
 def ruled(request: Request) -> Response:
@@ -220,6 +247,14 @@ def answered(request: Request) -> Response:
         lambda schema: with_keys(
             schema, {"questions": [each for place, each in enumerate(schema.questions) if str(place) not in done]}
         ),
+    )
+
+
+def all_bought(request: Request) -> Response:
+    """Mark what is open as to be bought: columns without bounds or a list."""
+    return _changed(
+        request,
+        lambda schema: schema | {field.name: {"provenance": "dp"} for field in schema.columns if field.blank},
     )
 
 
@@ -252,10 +287,12 @@ ROUTES: Final = (
     Route(_AT, shown),
     Route(f"{_AT}/file", chosen, methods=["POST"]),
     Route(f"{_AT}/draft", drafted, methods=["POST"]),
+    Route(f"{_AT}/work", watched),
     Route(f"{_AT}/drop", dropped, methods=["POST"]),
     Route(f"{_AT}/unit", protected, methods=["POST"]),
     Route(f"{_AT}/rules", ruled, methods=["POST"]),
     Route(f"{_AT}/answered", answered, methods=["POST"]),
+    Route(f"{_AT}/bought", all_bought, methods=["POST"]),
     Route(f"{_AT}/back", put_back, methods=["POST"]),
     Route(f"{_AT}/done", done, methods=["POST"]),
 )

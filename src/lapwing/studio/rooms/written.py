@@ -14,7 +14,7 @@ from lapwing.schema.schemas import Schema
 from lapwing.studio.pages import form_of, go, page
 from lapwing.studio.rooms.described import described, first_of, keep
 
-_MOST_SHOWN: Final = 400_000
+_MOST_SHOWN: Final = 250_000
 """Letters of a schema that a box can take: a form has a mebibyte, in which a letter may need three bytes."""
 
 
