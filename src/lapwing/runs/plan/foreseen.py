@@ -107,7 +107,8 @@ def _grades(columns: Sequence[ColumnNoise], pair_sd: float | None, rows: int) ->
     found = [graded(Parts(ways=1, **{**none, "columns": noise, "fresh": _fresh(cells, rows)}))]
     if len(columns) > 1:
         fresh = _fresh(_PAIR_CELLS, rows)
-        tables = 0.0 if pair_sd is None else min(1.0, _PAIR_CELLS * _SIZE * pair_sd / (2 * rows))
+        # A table whose noise is larger than what it shows is not chosen, or fitted away.
+        tables = 0.0 if pair_sd is None else min(TYPICAL, _PAIR_CELLS * _SIZE * pair_sd / (2 * rows))
         pair = Parts(
             ways=2,
             chance=fresh,

@@ -21,7 +21,8 @@ from lapwing.runs.plan.effort import MACHINE
 from lapwing.runs.plan.foreseen import Foreseen, foreseen
 from lapwing.runs.plan.planning import expected_terms, planned
 from lapwing.runs.plan.text import cost_table, error_lines
-from lapwing.runs.settings import read_settings
+from lapwing.runs.policy import forbidden
+from lapwing.runs.settings import Settings, read_settings, spending_of
 from lapwing.studio.asked import asked_for, settings_of, whole_number, with_choices
 from lapwing.studio.jobs import Choices, Job
 from lapwing.studio.pages import form_of, go, job_of, page, texts
@@ -35,6 +36,7 @@ _EPSILONS: Final = (
     *("0.5", "0.7", "1", "1.5", "2", "3", "5", "7", "10"),
 )
 _DELTAS: Final = ("", "1e-6", "1e-9", "1e-12")
+_SIZE: Final = 0.8  # mean size of noise of deviation 1, about
 _CELL: Final = 100
 """The count whose noise is told."""
 _WIDE, _MINUTES = 1000, 100
@@ -44,8 +46,10 @@ _KEPT: Final = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Shown:
-    """A plan, and what is to be expected of it."""
+    """A plan, and what is to be expected of it; notes: but what policies say, which may change."""
 
+    settings: Settings
+    notes: tuple[str, ...]
     plan: Plan
     asked: str
     expected: Foreseen
@@ -116,6 +120,7 @@ def _found(job: Job, choices: Choices) -> dict[str, Any]:
     return {
         "refusal": "",
         "plan": found,
+        "notes": (*made.notes, *forbidden(spending_of(made.settings))),
         "asked": made.asked,
         "grades": expected.grades,
         "columns": expected.columns,
@@ -137,12 +142,13 @@ def _noise(expected: Foreseen, rows: int) -> dict[str, Any]:
     return {
         "sd": sd,
         "sd_text": f"{sd or 0:,.3g}" if (sd or 0) < _WIDE else f"{sd:,.0f}",
+        "sd_points": f"{100 * _SIZE * (sd or 0) / rows:.2g}",
         "cell": _CELL,
         "low": f"{max(0, round(_CELL - 2 * (sd or 0))):,}",
         "high": f"{round(_CELL + 2 * (sd or 0)):,}",
         "pair_sd": pair,
         "pair_text": f"{pair or 0:,.3g}" if (pair or 0) < _WIDE else f"{pair:,.0f}",
-        "pair_points": f"{100 * (pair or 0) / rows:.2g}",
+        "pair_points": f"{100 * _SIZE * (pair or 0) / rows:.2g}",
     }
 
 
@@ -173,11 +179,13 @@ def _planned(schema: str, rows: int, choices: tuple[str, ...]) -> _Shown:
     asked: dict[str, Any] = {name: value or None for name, value in zip(_ASKED, choices, strict=True)}
     settings = read_settings(json.loads(schema), rho=None, expected_rows=rows, seed=0, **asked)
     terms = expected_terms(settings.relation, settings.schema, rows)
-    questions = planned(settings, terms).questions
+    found = planned(settings, terms)
     return _Shown(
+        settings=settings,
+        notes=found.notes,
         plan=plan(settings.schema, expected_rows=rows, **asked),
         asked=asked_for(settings),
-        expected=foreseen(settings, terms, questions, rows),
+        expected=foreseen(settings, terms, found.questions, rows),
     )
 
 
