@@ -33,7 +33,7 @@ _HEADERS: Final = {
     "cache-control": "no-store",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
-    "referrer-policy": "no-referrer",
+    "referrer-policy": "same-origin",  # without one, a browser would say of forms that their origin is null
     "x-content-type-options": "nosniff",
 }
 _ODD_PATH: Final = re.compile(r"\\|//|%2f|%5c|%00|%2e|(^|/)\.\.?(/|$)|[\x00-\x1f]", re.IGNORECASE)
