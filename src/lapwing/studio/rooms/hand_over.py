@@ -59,7 +59,7 @@ def hand_over(request: Request, *, said: str = "", faults: list[str] | None = No
         has_report=files.report.is_file(),
         transcript=files.file("transcript").name if files.file("transcript").is_file() else "",
         faults=faults,
-        lines=told(files.certificate, sheet.short).splitlines(),
+        lines=told(files.certificate, sheet.lines),
         details=told(files.certificate, sheet.details),
         keys=keys_in(studio_of(request).folder),
         can_print=_can_print(),

@@ -49,7 +49,7 @@ def received(request: Request, *, checks: list[dict[str, Any]] | None = None) ->
         name=file.name,
         beside=[each.name for each, _ in _beside(file)],
         checks=checks,
-        lines=told(file, sheet.short).splitlines(),
+        lines=told(file, sheet.lines),
         details=told(file, sheet.details),
         **seen(subject),
     )
