@@ -149,12 +149,13 @@ def printed(request: Request) -> Response:
 
 def report(request: Request) -> Response:
     """Write the report that may be published, beside the rows."""
-    files = release_of(request, job_of(request))
+    job = job_of(request)
+    files = release_of(request, job)
     try:
-        write_whole(files.report, opened(files.model).report)
+        write_whole(files.report, opened(files.model, Path(job.title).stem).report)
     except LapwingError as error:
         return hand_over(request, said=str(error))
-    return go(f"/job/{job_of(request).name}/hand-over/{files.number}")
+    return go(f"/job/{job.name}/hand-over/{files.number}")
 
 
 def signed(request: Request) -> Response:
