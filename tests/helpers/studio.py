@@ -262,7 +262,10 @@ async def _called(app: Any, method: str, path: str, headers: Sequence[tuple[str,
     given = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive() -> dict[str, Any]:
-        return given.pop() if given else {"type": "http.disconnect"}
+        if given:
+            return given.pop()
+        await asyncio.Event().wait()  # the visitor stays, and files that come in pieces come to their end
+        raise AssertionError
 
     async def send(message: dict[str, Any]) -> None:
         sent.append(message)

@@ -37,11 +37,11 @@ def people(rows: int = 2000) -> pl.DataFrame:
     )
 
 
-def job_with_table(folder: Path, rows: int = 2000) -> Job:
+def job_with_table(folder: Path, rows: int = 2000, name: str = "people") -> Job:
     """Begin a job with a table of people, which has its schema."""
-    table = folder / "people.csv"
+    table = folder / f"{name}.csv"
     people(rows).write_csv(table)
-    job = new_job(folder, "people", table=str(table))
+    job = new_job(folder, name, table=str(table))
     lw.Schema.from_dict(PEOPLE).save(job.file("schema.json"))
     return job
 

@@ -59,7 +59,7 @@ def hand_over(request: Request, *, said: str = "", faults: list[str] | None = No
         has_report=files.report.is_file(),
         transcript=files.file("transcript").name if files.file("transcript").is_file() else "",
         faults=faults,
-        lines=told(files.certificate, sheet.short).splitlines(),
+        lines=told(files.certificate, sheet.lines),
         details=told(files.certificate, sheet.details),
         keys=keys_in(studio_of(request).folder),
         can_print=_can_print(),
@@ -149,12 +149,13 @@ def printed(request: Request) -> Response:
 
 def report(request: Request) -> Response:
     """Write the report that may be published, beside the rows."""
-    files = release_of(request, job_of(request))
+    job = job_of(request)
+    files = release_of(request, job)
     try:
-        write_whole(files.report, opened(files.model).report)
+        write_whole(files.report, opened(files.model, Path(job.title).stem).report)
     except LapwingError as error:
         return hand_over(request, said=str(error))
-    return go(f"/job/{job_of(request).name}/hand-over/{files.number}")
+    return go(f"/job/{job.name}/hand-over/{files.number}")
 
 
 def signed(request: Request) -> Response:

@@ -1,5 +1,6 @@
 """The room where a release is looked at: how good it is, its report, tables and rows; and beside the real rows."""
 
+from pathlib import Path
 from typing import Any, Final
 
 from starlette.exceptions import HTTPException
@@ -46,7 +47,7 @@ def subject_of(request: Request) -> Subject:
     return Subject(
         at=f"/job/{job.name}/look/{files.number}",
         title=job.title,
-        opened=opened(files.model),
+        opened=opened(files.model, Path(job.title).stem),
         job=job,
         number=files.number,
         others=[(each, f"/job/{job.name}/look/{each}") for each in numbers],

@@ -57,19 +57,22 @@ class Subject:
         return self.opened.release
 
 
-def opened(file: Path) -> Opened:
-    """Return the release in a model file; the last ones are kept while their files stay as they are."""
+def opened(file: Path, name: str) -> Opened:
+    """Return the release in a model file; the last ones are kept while their files stay as they are.
+
+    name: of its table, for the report of a release that has none.
+    """
     try:
         found = os.stat(file)
     except OSError:
         reason = "it is not there"
     else:
-        return _opened(file, (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns))
+        return _opened(file, name, (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns))
     raise DataError(f"the model file {file.name} cannot be read ({reason}); put it back, or open another", code="LW602")
 
 
-def _read(file: Path, version: tuple[int, ...]) -> Opened:  # noqa: ARG001 - tells versions of a file apart
-    return Opened(load(file), file.stem)
+def _read(file: Path, name: str, version: tuple[int, ...]) -> Opened:  # noqa: ARG001 - tells versions of a file apart
+    return Opened(load(file), name)
 
 
-_opened: Final[Callable[[Path, tuple[int, ...]], Opened]] = lru_cache(maxsize=_KEPT)(_read)
+_opened: Final[Callable[[Path, str, tuple[int, ...]], Opened]] = lru_cache(maxsize=_KEPT)(_read)

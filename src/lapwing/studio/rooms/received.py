@@ -34,7 +34,7 @@ def file_of(request: Request) -> Path:
 def subject_of(request: Request) -> Subject:
     """Return what the pages of a saved release look at."""
     file = file_of(request)
-    return Subject(at=f"/model/{slug_of(file.name)}", title=file.name, opened=opened(file))
+    return Subject(at=f"/model/{slug_of(file.name)}", title=file.name, opened=opened(file, file.stem))
 
 
 def received(request: Request, *, checks: list[dict[str, Any]] | None = None) -> Response:
@@ -49,7 +49,7 @@ def received(request: Request, *, checks: list[dict[str, Any]] | None = None) ->
         name=file.name,
         beside=[each.name for each, _ in _beside(file)],
         checks=checks,
-        lines=told(file, sheet.short).splitlines(),
+        lines=told(file, sheet.lines),
         details=told(file, sheet.details),
         **seen(subject),
     )
