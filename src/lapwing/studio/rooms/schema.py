@@ -215,14 +215,19 @@ def _changed(request: Request, change: Callable[[Schema], Schema], **typed: str)
 def protected(request: Request) -> Response:
     """Take whose rows are protected together."""
     form = form_of(request)
-    given = form.get("unit", "") if form.get("who") == "column" else ""
+    given, is_column = form.get("unit", ""), form.get("who") == "column"
     most = form.get("most", "").strip()
 
     def change(schema: Schema) -> Schema:
         name = next((field.name for field in schema.fields if given and key_of(field) == given), "")
-        if form.get("who") == "column" and not name:
+        if is_column and not name:
             raise ParameterError("no column was chosen; choose the one that says whose row it is", code="LW316")
-        return with_unit(schema, name, int(most) if most.isascii() and most.isdigit() else most)
+        unit = schema.privacy_unit
+        if not is_column and name and (unit is None or unit.field != name):
+            raise ParameterError(
+                "a column was chosen, and also that every row is another person; choose one of them", code="LW316"
+            )
+        return with_unit(schema, name if is_column else "", int(most) if most.isascii() and most.isdigit() else most)
 
     return _changed(request, change, unit=given, most=most)
 
