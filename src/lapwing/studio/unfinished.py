@@ -73,7 +73,7 @@ def alone(job: Job, patience: float = 2.0) -> Iterator[None]:
             raise DataError(
                 "another studio is making a release of this table at this moment; wait for it, and load this page "
                 "again",
-                code=_HELD,
+                code="LW612",
             )
         time.sleep(0.05)
     with closing(connection):
