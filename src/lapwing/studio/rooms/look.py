@@ -51,6 +51,7 @@ def subject_of(request: Request) -> Subject:
         job=job,
         number=files.number,
         others=[(each, f"/job/{job.name}/look/{each}") for each in numbers],
+        report=dict(files.public()).get("report"),
     )
 
 
