@@ -11,6 +11,7 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
 from lapwing.errors import LapwingError, ParameterError
+from lapwing.judge.report.page import crossed
 from lapwing.release.filtered import filtered_table
 from lapwing.studio.guard import REPORT_CONTENT
 from lapwing.studio.pages import page, texts
@@ -116,7 +117,7 @@ def _asked(find: Find, request: Request) -> Response:
         elif where:
             answer = {"heads": [], "lines": [], "left": 0, "is_guessed": False, "about": _about_count(subject, where)}
         else:
-            raise ParameterError("nothing is asked; choose a column, or conditions, or both", code="LW330")
+            raise _nothing()
     except LapwingError as error:
         return _ask_page(request, subject, typed, said=str(error))
     return _ask_page(request, subject, typed, answer=answer)
@@ -126,7 +127,10 @@ def _asked_file(find: Find, request: Request) -> Response:
     """Return the same table as a file."""
     subject, typed = find(request), typed_in(request)
     try:
-        table = _table(subject, typed, _columns(subject, typed), where_of(subject.release.schema, typed))
+        columns = _columns(subject, typed)
+        if not columns:
+            raise _nothing()
+        table = _table(subject, typed, columns, where_of(subject.release.schema, typed))
     except LapwingError as error:
         return _ask_page(request, subject, typed, said=str(error))
     return attached(table.write_csv().encode(), "table.csv", "text/csv; charset=utf-8")
@@ -153,9 +157,15 @@ def _ask_page(
         asked=range(_MOST_COLUMNS),
         weight=schema.weight,
         groups=_GROUPS,
+        most_groups=_MOST_GROUPS,
+        counted=sorted({crossed(each.columns) for each in subject.opened.accuracy.marginals if len(each.columns) > 1}),
         answer=answer,
         **_fields(subject, typed),
     )
+
+
+def _nothing() -> ParameterError:
+    return ParameterError("nothing is asked; choose a column, or conditions, or both", code="LW330")
 
 
 def _fields(subject: Subject, typed: Typed | None) -> dict[str, Any]:
