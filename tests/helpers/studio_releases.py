@@ -59,11 +59,11 @@ def add_release(job: Job, *, epsilon: float = 5.0, seed: int = 1, **settings: An
         **settings,
     )
     targets = read_targets(
-        os.fspath(place / "synthetic.csv"),
+        os.fspath(place / f"{job.name}-synthetic.csv"),
         place / "model.lapwing",
         None,
         no_certificate=False,
-        croissant=place / "synthetic.croissant.json",
+        croissant=place / "croissant.json",
         people=("Ada", "the board"),
     )
     with whole_files(targets.in_order) as places:

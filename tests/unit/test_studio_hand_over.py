@@ -23,10 +23,10 @@ from lapwing.studio.rooms.hand_over import keys_in
 
 AT = "/job/people/hand-over/1"
 PUBLIC = {
-    "rows": "synthetic.csv",
+    "rows": "people-synthetic.csv",
     "model": "model.lapwing",
-    "certificate": "synthetic.csv.certificate.json",
-    "croissant": "synthetic.croissant.json",
+    "certificate": "people-synthetic.csv.certificate.json",
+    "croissant": "croissant.json",
 }
 NEEDS_SSH = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs OpenSSH")
 
@@ -77,7 +77,7 @@ def test_public_files_are_listed_with_their_hashes_and_given_as_they_are(visitor
 
 
 @pytest.mark.parametrize(
-    "name", ["transcript", "job", "report", "signature", "synthetic.csv", "..", "%2e%2e%2fjob.json"]
+    "name", ["transcript", "job", "report", "signature", "people-synthetic.csv", "..", "%2e%2e%2fjob.json"]
 )
 def test_nothing_else_is_given(visitor, name):
     assert visitor.get(f"{AT}/file/{name}").status == 404
@@ -102,16 +102,16 @@ def test_a_link_to_a_file_elsewhere_is_not_followed(visitor, place, home):
 def test_whole_files_pass_the_check_and_changed_ones_are_not_handed_over(visitor, place):
     assert "The files are those that were written with the certificate." in words(visitor.post(f"{AT}/check"))
 
-    with (place / "synthetic.csv").open("a") as file:
+    with (place / "people-synthetic.csv").open("a") as file:
         file.write("9,Male,false,town 1\n")
 
     checked, zipped = visitor.post(f"{AT}/check"), visitor.get(f"{AT}/all.zip")
     for answer in (checked, zipped):
-        assert "synthetic.csv: it is not the file that was written with the certificate" in words(answer)
+        assert "people-synthetic.csv: it is not the file that was written with the certificate" in words(answer)
         assert str(place) not in answer.text.replace(f"<code>{place.parent}</code>", "")
     assert zipped.header("content-type").startswith("text/html")
-    (place / "synthetic.csv").unlink()
-    assert "synthetic.csv: the certificate names it, and it was not given" in words(visitor.post(f"{AT}/check"))
+    (place / "people-synthetic.csv").unlink()
+    assert "people-synthetic.csv: the certificate names it, and it was not given" in words(visitor.post(f"{AT}/check"))
 
 
 def test_the_zip_holds_the_public_files_and_leaves_none_behind(visitor, place):
@@ -136,7 +136,7 @@ def test_the_report_is_made_beside_the_rows_and_then_given(visitor, place, tmp_p
 
 
 def test_the_certificate_is_told_in_words_and_its_registry_entry_given(visitor, place):
-    sheet, _ = sheet_in(place / "synthetic.csv.certificate.json")
+    sheet, _ = sheet_in(place / "people-synthetic.csv.certificate.json")
 
     page, entry = visitor.get(AT), visitor.get(f"{AT}/registry.json")
 
@@ -191,7 +191,7 @@ def test_a_job_without_a_release_says_so(tmp_path):
 
 
 def test_a_certificate_that_is_none_is_refused_in_one_sentence(visitor, place):
-    (place / "synthetic.csv.certificate.json").write_text("{}")
+    (place / "people-synthetic.csv.certificate.json").write_text("{}")
 
     answer = visitor.get(AT)
 

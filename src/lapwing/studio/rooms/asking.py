@@ -11,10 +11,11 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
 from lapwing.errors import LapwingError, ParameterError
+from lapwing.judge.report.page import crossed
 from lapwing.release.filtered import filtered_table
 from lapwing.studio.guard import REPORT_CONTENT
 from lapwing.studio.pages import page, texts
-from lapwing.studio.rooms.filters import Typed, filters, has_more, where_of
+from lapwing.studio.rooms.filters import Typed, chosen, filters, has_more, where_of
 from lapwing.studio.rooms.opened import Subject
 
 if TYPE_CHECKING:
@@ -27,10 +28,12 @@ _MOST_LINES: Final = 300
 """Of a table on a page; the file has all."""
 
 _GROUPS: Final = 10
+_MOST_GROUPS: Final = 1000
 _PREVIEW: Final = 20
 _MOST_DRAWN: Final = 1_000_000
 """Rows of one download; more are drawn by `lapwing sample`."""
 
+_MOST_SEED: Final = 10**9 - 1
 _FEW_ATOMS: Final = 50
 _LOWER: Final = 2
 """Place of the interval's lower end behind the columns that were asked for."""
@@ -69,7 +72,10 @@ def shown_report(text: str) -> Response:
 
 def _report(find: Find, request: Request) -> Response:
     """Show the report that may be published."""
-    return shown_report(find(request).opened.report)
+    subject = find(request)
+    if subject.report is None:
+        return shown_report(subject.opened.report)
+    return shown_report(subject.report.read_text(encoding="utf-8", errors="replace"))
 
 
 # -- Ask a table.
@@ -100,18 +106,18 @@ def _asked(find: Find, request: Request) -> Response:
         columns, where = _columns(subject, typed), where_of(subject.release.schema, typed)
         if columns:
             table = _table(subject, typed, columns, where)
-            lines = lines_of(table, len(columns))
+            lower = table.columns[len(columns) + _LOWER]
             answer: dict[str, Any] = {
                 "heads": list(columns),
-                "lines": lines[:_MOST_LINES],
-                "left": len(lines) - len(lines[:_MOST_LINES]),
+                "lines": lines_of(table.head(_MOST_LINES), len(columns)),
+                "left": max(0, table.height - _MOST_LINES),
                 "about": "" if where else _about_table(subject, columns),
-                "is_guessed": any(line.bar is None for line in lines),
+                "is_guessed": bool(table[lower].null_count()),
             }
         elif where:
             answer = {"heads": [], "lines": [], "left": 0, "is_guessed": False, "about": _about_count(subject, where)}
         else:
-            raise ParameterError("nothing is asked; choose a column, or conditions, or both", code="LW330")
+            raise _nothing()
     except LapwingError as error:
         return _ask_page(request, subject, typed, said=str(error))
     return _ask_page(request, subject, typed, answer=answer)
@@ -121,7 +127,10 @@ def _asked_file(find: Find, request: Request) -> Response:
     """Return the same table as a file."""
     subject, typed = find(request), typed_in(request)
     try:
-        table = _table(subject, typed, _columns(subject, typed), where_of(subject.release.schema, typed))
+        columns = _columns(subject, typed)
+        if not columns:
+            raise _nothing()
+        table = _table(subject, typed, columns, where_of(subject.release.schema, typed))
     except LapwingError as error:
         return _ask_page(request, subject, typed, said=str(error))
     return attached(table.write_csv().encode(), "table.csv", "text/csv; charset=utf-8")
@@ -148,9 +157,15 @@ def _ask_page(
         asked=range(_MOST_COLUMNS),
         weight=schema.weight,
         groups=_GROUPS,
+        most_groups=_MOST_GROUPS,
+        counted=sorted({crossed(each.columns) for each in subject.opened.accuracy.marginals if len(each.columns) > 1}),
         answer=answer,
         **_fields(subject, typed),
     )
+
+
+def _nothing() -> ParameterError:
+    return ParameterError("nothing is asked; choose a column, or conditions, or both", code="LW330")
 
 
 def _fields(subject: Subject, typed: Typed | None) -> dict[str, Any]:
@@ -162,15 +177,13 @@ def _fields(subject: Subject, typed: Typed | None) -> dict[str, Any]:
 def _columns(subject: Subject, typed: Typed) -> list[str]:
     """Return the columns that were chosen."""
     names = [field.name for field in subject.release.schema.columns]
-    chosen = typed.all("column", filled=True)
-    if not all(each.isdecimal() and int(each) < len(names) for each in chosen):
-        raise ParameterError("this form is of another release; load the page again", code="LW330")
-    return list(dict.fromkeys(names[int(each)] for each in chosen))[:_MOST_COLUMNS]
+    found = [chosen(names, each) for each in typed.all("column", filled=True)]
+    return list(dict.fromkeys(found))[:_MOST_COLUMNS]
 
 
 def _table(subject: Subject, typed: Typed, columns: Sequence[str], where: dict[str, Any]) -> "pl.DataFrame":
     """Return the table that was asked for."""
-    groups, weighted = _whole("groups", typed.one("groups", str(_GROUPS))), bool(typed.all("weighted"))
+    groups, weighted = _whole("groups", typed.one("groups", str(_GROUPS)), _MOST_GROUPS), bool(typed.all("weighted"))
     if not where:
         table: pl.DataFrame = subject.release.query(list(columns), groups, weighted=weighted)
         return table
@@ -225,12 +238,12 @@ def _rows(number: float | None) -> str:
     return "" if number is None else f"{number:,.0f}"
 
 
-def _whole(what: str, text: str) -> int:
+def _whole(what: str, text: str, most: int) -> int:
     """Return a whole number that was typed."""
     plain = text.strip().replace(",", "").replace(" ", "")
-    if not plain.isdecimal() or len(plain) > len(str(_MOST_DRAWN)):
+    if not plain.isdecimal() or len(plain) > len(str(most)) or int(plain) > most:
         raise ParameterError(
-            f"{what} must be a whole number of at most {_MOST_DRAWN:,}; write it in digits, such as 1000", code="LW302"
+            f"{what} must be a whole number of at most {most:,}; write it in digits, such as 1000", code="LW302"
         )
     return int(plain)
 
@@ -292,8 +305,8 @@ def _drawn(find: Find, request: Request) -> Response:
     subject, typed = find(request), typed_in(request)
     try:
         where = where_of(subject.release.schema, typed)
-        count = _whole("the number of rows", typed.one("rows"))
-        if not 1 <= count <= _MOST_DRAWN:
+        count = _whole("the number of rows", typed.one("rows"), _MOST_DRAWN)
+        if not count:
             raise ParameterError(f"the number of rows must be from 1 to {_MOST_DRAWN:,}; change it", code="LW325")
         frames = subject.release.frames(count, seed=_seed(typed), where=where or None)
         if typed.one("format") == "parquet":
@@ -305,7 +318,7 @@ def _drawn(find: Find, request: Request) -> Response:
 
 def _seed(typed: Typed) -> int | None:
     text = typed.one("seed").strip()
-    return _whole("the seed", text) if text else None
+    return _whole("the seed", text, _MOST_SEED) if text else None
 
 
 def _csv(frames: "Iterator[pl.DataFrame]") -> Iterator[bytes]:

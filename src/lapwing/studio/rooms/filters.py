@@ -5,7 +5,7 @@ Fields are called by the column's place in the schema: ``w3`` boxes, ``f3`` and 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from lapwing.errors import ParameterError
 from lapwing.schema.condition_texts import read_conditions, value_of, wanted_of
@@ -15,11 +15,13 @@ from lapwing.schema.scalars import category_key
 from lapwing.schema.schemas import Schema
 
 Form = Sequence[tuple[str, str]]
+T = TypeVar("T")
 
 MISSING: Final = "missing"
 """Value of the box for cells without a value."""
 
 _MOST_BOXES: Final = 40
+_DIGITS: Final = 9
 _MOST_COLUMNS: Final = 100
 """Columns with fields of their own; those after them are named in lines of text."""
 
@@ -84,6 +86,13 @@ def where_of(schema: Schema, typed: Typed) -> dict[str, Any]:
     return found
 
 
+def chosen(values: Sequence[T], place: str) -> T:
+    """Return the value at a place that a form names."""
+    if place.isdecimal() and len(place) < _DIGITS and int(place) < len(values):
+        return values[int(place)]
+    raise ParameterError("this form is of another release; load the page again", code="LW320")
+
+
 def _filter(place: int, field: Field) -> Filter:
     """Return the fields of a column."""
     missing = ((MISSING, ""),) if field.domain.missing else ()
@@ -115,10 +124,8 @@ def _wanted(place: int, field: Field, typed: Typed) -> list[Any]:
     for box in typed.all(f"w{place}"):
         if box == MISSING:
             wanted.append(None)
-        elif box.isdecimal() and int(box) < len(values):
-            wanted.append(values[int(box)])
         else:
-            raise ParameterError("this form is of another release; load the page again", code="LW320")
+            wanted.append(chosen(values, box))
     ends = [typed.one(f"{letter}{place}").strip() for letter in "fu"]
     if any(ends):
         wanted.append(Between(*(value_of(field, end) if end else None for end in ends)))

@@ -71,7 +71,7 @@ class Files:
         """Return where the file of a role is, or would be."""
         match role:
             case "croissant":
-                return self._first("*.croissant.json", "synthetic.croissant.json")
+                return self._first("*croissant.json", "croissant.json")
             case "transcript":
                 return self._first("transcript.jsonl", "transcript.jsonl")
         found: Path = getattr(self, role)

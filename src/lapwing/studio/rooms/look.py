@@ -51,6 +51,7 @@ def subject_of(request: Request) -> Subject:
         job=job,
         number=files.number,
         others=[(each, f"/job/{job.name}/look/{each}") for each in numbers],
+        report=dict(files.public()).get("report"),
     )
 
 
@@ -132,7 +133,7 @@ def compare(request: Request) -> Response:
 def compared(request: Request) -> Response:
     """Show the comparison, or how far it is; go back where the door is closed."""
     subject, work = _work(request)
-    if work is None:
+    if work is None or (work.is_done and work.is_ending and work.found is None):
         return go(f"{subject.at}#door")
     found = _found(work)
     return page(

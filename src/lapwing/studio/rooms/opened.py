@@ -41,7 +41,7 @@ class Subject:
     """What a page looks at: a release, and where its pages are.
 
     at: the address that its pages begin with; title: what it is called; job: that it came from, or None; others: pairs
-    of number and address, of the other releases of the job.
+    of number and address, of all releases of the job; report: where the report that may be published is, or None.
     """
 
     at: str
@@ -50,6 +50,7 @@ class Subject:
     job: Job | None = None
     number: int = 0
     others: Sequence[tuple[int, str]] = ()
+    report: Path | None = None
 
     @property
     def release(self) -> Release:
