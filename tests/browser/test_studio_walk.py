@@ -343,9 +343,9 @@ def test_what_is_wrong_with_a_room_is_found(work, begin):
         person.tab.evaluate(
             """
             document.body.insertAdjacentHTML("beforeend", `
-              <input><p id="pale">pale</p><p style="color: red">styled</p><img src="https://evil.example/x.png">`);
+              <input><p id="pale">pale</p><p id="wide">wide</p><p style="color: red">styled</p><img src="https://evil.example/x.png">`);
             document.querySelector("#pale").style.color = "#888";
-            document.querySelector("#pale").style.width = "2000px";
+            document.querySelector("#wide").style.width = "2000px";
             const script = document.createElement("script");
             script.textContent = "document.title = 'run'";
             document.body.append(script);
