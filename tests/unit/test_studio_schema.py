@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
+from fractions import Fraction
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,10 @@ import polars as pl
 import pytest
 
 from helpers.studio import Visitor, in_process
+from lapwing.kernel.budget.ledger import Ledger
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
+from lapwing.studio.jobs import read_job
 from lapwing.studio.rooms.fields import field_of, texts_of
 
 SECRET = "Zwetschgenknödel"
@@ -378,6 +381,30 @@ def test_what_nobody_knows_is_bought_and_recorded(typed, tmp_path):
     kept_anyway = typed.post("/job/people/schema/drop")
     assert kept_anyway.status == 400
     assert (folder / "schema.json").is_file()
+
+
+def test_a_purchase_is_debited_in_the_ledger_that_was_chosen(typed, tmp_path):
+    ledger = Ledger.create_or_open(tmp_path / "budget.db")
+    ledger.init("people", unit="pure", limit=Fraction(1), relation="add-remove", privacy_unit="row")
+    job = read_job(tmp_path, "people")
+    assert job is not None
+    job.chosen(ledger="budget.db", dataset="people")
+    for number in (4, 3, 2):
+        save(typed, number, {"role": "leave"})
+    typed.post("/job/people/schema/bought")
+
+    for epsilon, left in (("0.25", Fraction(3, 4)), ("0.8", Fraction(3, 4))):
+        assert "budget.db, people" in typed.get("/job/people/buy").text
+        typed.post("/job/people/buy", {"epsilon": epsilon})
+        typed.wait("/job/people/buy/work", lambda answer: "data-done" in answer.text)
+        assert ledger.balance("people").left == left
+        text = typed.get("/job/people/schema.json").text
+        blank = json.loads(text)["fields"][0] | {"constraints": {}, "provenance": "dp"}
+        typed.post("/job/people/schema/json", {"text": json.dumps({**json.loads(text), "fields": [blank]})})
+
+    page = typed.get("/job/people/buy").text
+    assert 'class="refusal" role="alert"' in page
+    assert "nothing is paid twice" not in page
 
 
 def test_a_purchase_that_was_cut_off_goes_on_and_another_begins_anew(typed, tmp_path):

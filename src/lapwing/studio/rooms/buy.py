@@ -76,7 +76,7 @@ def _page(
         typed=typed,
         work=None if is_over else work,
         is_bought=work is not None and is_over and not work.said,
-        is_begun=any(asked["schema"] == schema.fingerprint for _, asked in _begun(job)),
+        is_begun=any(asked["schema"] == schema.fingerprint and kept.exists() for kept, asked in _begun(job)),
         notes=work.found if work is not None and is_over and work.found else (),
         noticed=noticed,
     )
