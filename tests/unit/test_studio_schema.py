@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
+from fractions import Fraction
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,9 @@ import polars as pl
 import pytest
 
 from helpers.studio import Visitor, in_process
-from lapwing.schema.fields import Field
+from lapwing.kernel.budget.ledger import Ledger
 from lapwing.schema.schemas import Schema
-from lapwing.studio.rooms.fields import field_of, texts_of
+from lapwing.studio.jobs import read_job
 
 SECRET = "Zwetschgenknödel"
 ODD = "<script>alert(1)</script>"
@@ -218,49 +219,6 @@ def test_a_form_of_a_column_that_moved_is_refused(typed, tmp_path):
     assert kept(tmp_path, "people").names == ("sex", "who", "ill")
 
 
-@pytest.mark.parametrize(
-    "keys",
-    [
-        {"type": "integer", "constraints": {"minimum": -5, "maximum": 5, "required": True}, "special": [-9, 99]},
-        {"type": "integer", "categories": [1, 2, 30], "missingValues": ["", "NA", "?"]},
-        {"type": "number", "constraints": {"minimum": 0.5, "maximum": 1e6}, "scale": "log", "decimalChar": ","},
-        {"type": "number", "constraints": {"minimum": 0, "maximum": 10}, "resolution": 0.1, "groupChar": " "},
-        {"type": "string", "categories": ["b", " a", "A "], "categoriesOrdered": True, "description": "d"},
-        {"type": "string", "categories": ["", "x\ny"], "missingValues": []},
-        {"type": "string", "categories": ["A01", "A02", "B"], "hierarchy": {"prefixes": [1]}, "unlisted": "B"},
-        {"type": "string", "categories": [1, 2]},
-        {"type": "boolean", "trueValues": ["ja"], "falseValues": ["nein", "no"]},
-        {"type": "boolean", "categories": [True, False]},
-        {"type": "date", "constraints": {"minimum": "1900-01-01", "maximum": "2020-12-31"}, "format": "%d.%m.%Y"},
-        {"type": "datetime", "constraints": {"minimum": "2020-01-01", "maximum": "2020-12-31"}, "resolution": "hour"},
-        {"type": "integer", "role": "identifier", "constraints": {"required": True}, "missingValues": ["", "-"]},
-        {"type": "string", "categories": None, "provenance": "dp"},
-        {"type": "integer", "provenance": "drafted"},
-    ],
-)
-def test_a_form_that_is_sent_as_it_is_shown_changes_nothing(keys):
-    field = Schema.load_draft({"draft": True, "fields": [{"name": "x", **keys}, {"name": "y", "type": "boolean"}]})["x"]
-    sent = {key: text.replace("\n", "\r\n") for key, text in texts_of(field).items()}
-
-    assert field_of(sent, field) == field
-
-
-@pytest.mark.parametrize("count", [5_001, 600])
-def test_a_list_that_no_box_can_show_stays_as_it_is(count):
-    field = Field(name="x", type="string", categories=tuple(f"{number:0200}" for number in range(count)))
-    sent = texts_of(field)
-
-    assert sent["categories"] == ""
-    assert field_of({**sent, "missing": "never"}, field).categories == field.categories
-
-
-def test_another_type_leaves_behind_what_belonged_to_the_old_one():
-    field = Field(name="x", type="number", minimum=0, maximum=1, special=(-1,), scale="log", provenance="public")
-    found = field_of({**texts_of(field), "type": "string", "categories": "0\n1"}, field)
-
-    assert (found.type, found.categories, found.special, found.minimum) == ("string", ("0", "1"), (), None)
-
-
 def test_a_look_at_a_column_is_marked_and_leaves_no_trace(messy, tmp_path):
     drafted(messy, "clinic")
     folder = tmp_path / "lapwing-studio" / "clinic"
@@ -378,6 +336,30 @@ def test_what_nobody_knows_is_bought_and_recorded(typed, tmp_path):
     kept_anyway = typed.post("/job/people/schema/drop")
     assert kept_anyway.status == 400
     assert (folder / "schema.json").is_file()
+
+
+def test_a_purchase_is_debited_in_the_ledger_that_was_chosen(typed, tmp_path):
+    ledger = Ledger.create_or_open(tmp_path / "budget.db")
+    ledger.init("people", unit="pure", limit=Fraction(1), relation="add-remove", privacy_unit="row")
+    job = read_job(tmp_path, "people")
+    assert job is not None
+    job.chosen(ledger="budget.db", dataset="people")
+    for number in (4, 3, 2):
+        save(typed, number, {"role": "leave"})
+    typed.post("/job/people/schema/bought")
+
+    for epsilon, left in (("0.25", Fraction(3, 4)), ("0.8", Fraction(3, 4))):
+        assert "budget.db, people" in typed.get("/job/people/buy").text
+        typed.post("/job/people/buy", {"epsilon": epsilon})
+        typed.wait("/job/people/buy/work", lambda answer: "data-done" in answer.text)
+        assert ledger.balance("people").left == left
+        text = typed.get("/job/people/schema.json").text
+        blank = json.loads(text)["fields"][0] | {"constraints": {}, "provenance": "dp"}
+        typed.post("/job/people/schema/json", {"text": json.dumps({**json.loads(text), "fields": [blank]})})
+
+    page = typed.get("/job/people/buy").text
+    assert 'class="refusal" role="alert"' in page
+    assert "nothing is paid twice" not in page
 
 
 def test_a_purchase_that_was_cut_off_goes_on_and_another_begins_anew(typed, tmp_path):
