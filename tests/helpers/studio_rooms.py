@@ -74,7 +74,7 @@ class Rooms:
         deadline = time.monotonic() + PATIENCE_S
         while not until(html := self.get("release/work").html):
             assert time.monotonic() < deadline, html
-            time.sleep(0.01)
+            time.sleep(0.05)
         return html
 
     def begin(self, number: str = "release-1", **form: str) -> Shown:
@@ -125,16 +125,19 @@ class Rooms:
 def small_rooms(folder: Path, schema: dict[str, Any] = SMALL) -> Rooms:
     """Return the rooms of a job with a small CSV file."""
     table = folder / "people.csv"
-    pl.DataFrame({"flag": [True, False] * 300, "kind": ["a", "b", "c"] * 200}).write_csv(table)
+    pl.DataFrame({"flag": [True, False] * 300, "kind": ["a", "b", "c"] * 200, "size": range(600)}).with_columns(
+        pl.col("size") % 10
+    ).write_csv(table)
     job = new_job(folder, "people", table=str(table))
     job.file("schema.json").write_text(json.dumps(schema))
     return Rooms(Studio(folder), job.name)
 
 
-def adult_rooms(folder: Path) -> Rooms:
+def adult_rooms(folder: Path, columns: int = 15) -> Rooms:
     """Return the rooms of a job with the bundled sample, whose release takes a second or two."""
     table = folder / "adult.parquet"
     shutil.copy(EXAMPLES / "adult.parquet", table)
     job = new_job(folder, "adult", table=str(table))
-    shutil.copy(EXAMPLES / "adult.schema.json", job.file("schema.json"))
+    schema = json.loads((EXAMPLES / "adult.schema.json").read_text())
+    job.file("schema.json").write_text(json.dumps({"fields": schema["fields"][:columns]}))
     return Rooms(Studio(folder), job.name)

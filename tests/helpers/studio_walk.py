@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from helpers.studio import Answer, Visitor
-from helpers.studio_forms import Form, read, ways
+from helpers.studio_forms import Form, form_to, read, ways
 
 ODD = {
     "nothing": lambda _: "",
@@ -54,6 +54,17 @@ class Walk:
     def post(self, path: str, form: Mapping[str, Any]) -> Answer:
         """Send a form, and note where it leads."""
         return self._note("POST", path, form, self.visitor.post(path, form))
+
+    def upload(self, name: str, content: bytes) -> Answer:
+        """Add a file."""
+        return self._note("POST", "/upload", {}, self.visitor.upload(name, content))
+
+    def fill(self, page: str, action: str, changes: Mapping[str, Any]) -> Answer:
+        """Read a page, and send its form whose address ends so, with changes."""
+        form = form_to(self.get(page), action)
+        return self.post(
+            form.action, {**{name: each for name, each in form.fields.items() if name != "key"}, **changes}
+        )
 
     def read_all(self, *starts: str) -> None:
         """Read all pages that can be reached by links."""

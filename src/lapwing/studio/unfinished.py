@@ -24,18 +24,18 @@ from lapwing.verbs.running import read_header
 TRANSCRIPT: Final = "transcript.jsonl"
 _HELD, _OVER = "LW612", "LW615"
 
-State = Literal["open", "misfits", "held", "over", "broken"]
+State = Literal["open", "misfits", "spent", "held", "over", "broken"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unfinished:
     """Say what there is of a release that was begun.
 
-    state: `open` goes on free of charge; `misfits` ended by the stop rule, and goes on with a mended schema; `held` is
-    being worked on by another process; `over` and `broken` do not go on; said: why; asked: its budget in words;
-    is_paid: whether the ledger has its debit, or, without a ledger, whether it has answers; share: part of the budget
-    that is answered, left: the rest, in words; misfits: columns with the least share of their cells that fit nothing;
-    schema: fingerprint of the last one.
+    state: `open` goes on free of charge; `misfits` ended by the stop rule, and goes on with a mended schema; `spent`
+    ended so with all of its budget; `held` is being worked on by another process; `over` and `broken` do not go on;
+    said: why; asked: its budget in words; is_paid: whether the ledger has its debit, or, without a ledger, whether it
+    has answers; share: part of the budget that is answered, left: the rest, in words; misfits: columns with the least
+    share of their cells that fit nothing; schema: fingerprint of the last one.
     """
 
     place: Path
@@ -73,7 +73,7 @@ def alone(job: Job, patience: float = 2.0) -> Iterator[None]:
             raise DataError(
                 "another studio is making a release of this table at this moment; wait for it, and load this page "
                 "again",
-                code=_HELD,
+                code="LW612",
             )
         time.sleep(0.05)
     with closing(connection):
@@ -131,7 +131,7 @@ def _read(place: Path, transcript: Path) -> Unfinished:
     if not bad:
         return found
     rest = left_of(settings.request.budget, given)
-    state: State = "misfits" if rest.amount > 0 else "over"
+    state: State = "misfits" if rest.amount > 0 else "spent"
     return replace(found, state=state, misfits=tuple(sorted(bad.items())), left=f"{100 * (1 - found.share):.0f} %")
 
 

@@ -163,7 +163,7 @@ def _line(entry: Entry, balance: Balance, own: dict[str, str]) -> dict[str, str]
 
 
 def _own_releases(job: Job) -> dict[str, str]:
-    """Return the names of this job's releases by their ids in ledgers."""
+    """Return this job's releases, and who prepared them, by their ids in ledgers."""
     found = {}
     for place in releases(job):
         try:
@@ -171,7 +171,8 @@ def _own_releases(job: Job) -> dict[str, str]:
         except LapwingError:
             continue
         if sheet.whole.ledger is not None:
-            found[sheet.whole.ledger.release_id] = place.name
+            who = sheet.issued.prepared_by if sheet.issued is not None else ""
+            found[sheet.whole.ledger.release_id] = f"{place.name}, {who}," if who else place.name
     return found
 
 

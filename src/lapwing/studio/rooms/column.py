@@ -108,7 +108,7 @@ def saved(request: Request) -> Response:
     job, schema, number, field = _column(request)
     form = form_of(request)
     try:
-        if form.get("column") != key_of(field):
+        if form.get("column", key_of(field)) != key_of(field):
             raise SchemaError(
                 "the columns have changed since this page was shown; go back to all columns, and choose it again",
                 code="LW219",

@@ -111,7 +111,7 @@ def _found(job: Job, choices: Choices) -> dict[str, Any]:
     try:
         rows = whole_number("the number of rows", choices.expected_rows)
         if rows is None:
-            return {"refusal": texts()["plan"]["no_rows"]}
+            return {"refusal": texts()["plan"]["no_rows"], "is_open": True}
         text = json.dumps(schema.to_dict())
         made = _planned(text, rows, tuple(getattr(choices, name) for name in _ASKED))
     except LapwingError as error:
