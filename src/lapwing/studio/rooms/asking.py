@@ -114,6 +114,7 @@ def _asked(find: Find, request: Request) -> Response:
                 "left": max(0, table.height - _MOST_LINES),
                 "about": "" if where or weighted else _about_table(subject, columns),
                 "is_weighted": weighted,
+                "is_known": table[lower].null_count() < table.height,
                 "is_guessed": bool(table[lower].null_count()),
             }
         elif where:
