@@ -328,6 +328,8 @@ EDITED = {
     "another place": {"place": "/etc"},
     "another name": {"name": "../../x"},
     "what nobody knows": {"run": "rm"},
+    "a ledger elsewhere": {"choices": {"ledger": "../other.db"}},
+    "a ledger at the root": {"choices": {"ledger": "/tmp/other.db"}},
     "choices of another kind": {"choices": []},
     "a choice that is a list": {"choices": {"ledger": ["a"]}},
     "a choice that nobody knows": {"choices": {"run": "rm"}},
@@ -420,7 +422,8 @@ def test_only_the_user_who_started_the_studio_is_answered(studio):
 
     assert found == (True, False)
     if os.getuid() == 0:
-        request = f"GET / HTTP/1.1\r\nHost: {studio.visitor.host}\r\nCookie: {studio.visitor.cookie}\r\n\r\n"
+        request = f"GET / HTTP/1.1\r\nHost: {studio.visitor.host}\r\nCookie: {studio.visitor.cookie}\r\n"
+        request += f"X-Forwarded-For: 127.0.0.1:{own['client'][1]}\r\nX-Real-IP: 127.0.0.1\r\n\r\n"
         answer = as_another_user(studio.port, request.encode())
         assert (answer.status, faults(answer, studio)) == (403, [])
 

@@ -313,9 +313,9 @@ def start(request):
         request.addfinalizer(process.kill)
         address = process.stdout.readline().strip()
         browser = build_opener(HTTPCookieProcessor())
-        first = browser.open(address).read().decode()
-        key = first.partition('name="key" value="')[2][:64]
+        browser.open(address)
         base = address.partition("/?")[0]
+        key = browser.open(base).read().decode().partition('name="key" value="')[2][:64]
 
         def ask(room, **form):
             path = f"{base}/job/adult/{room}"

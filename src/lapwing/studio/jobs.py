@@ -121,6 +121,7 @@ def _is_sound(job: Job, folder: Path) -> bool:
         and bool(job.table) != bool(job.sql and job.db)
         and (not job.table or (table.parent == folder and table.resolve().parent == folder.resolve()))
         and job.place.resolve() == folder.resolve() / JOBS / job.name
+        and job.choices.ledger == os.path.basename(job.choices.ledger)
         and not any(each.is_symlink() for each in job.place.iterdir())
     )
 

@@ -39,6 +39,7 @@ def serve(place: Path, *, port: int, opens: bool, say: Callable[[str], None]) ->
             log_level="critical",
             access_log=False,
             server_header=False,
+            proxy_headers=False,  # nobody else says where a request comes from
             date_header=False,
             lifespan="off",
             http="h11",
