@@ -17,6 +17,7 @@ from lapwing.runs.records import Book
 from lapwing.runs.watching import following
 from lapwing.schema.scalars import visible
 from lapwing.schema.schemas import Schema
+from lapwing.studio.asked import ledger_of
 from lapwing.studio.jobs import Job, write_whole
 from lapwing.studio.pages import form_of, go, page, studio_of
 from lapwing.studio.rooms.described import described, keep, still_open, to_buy
@@ -148,7 +149,7 @@ def _done(job: Job, transcript: Path, settings: LearnSettings, work: Work) -> tu
 
     The transcript keeps each answer before it is used: the same purchase, begun again, goes on with it.
     """
-    ledger = _ledger(job)
+    ledger = ledger_of(job)
     book = Book(
         ledger=ledger,
         dataset=(job.choices.dataset or None) if ledger is not None else None,
@@ -168,11 +169,6 @@ def _merged(found: LearnedDomain, asked: Schema, now: Schema | None) -> Schema:
         return found.schema
     fields = tuple(found.schema[each.name] if each.name in found.names else each for each in now.fields)
     return replace(now, fields=fields, purchases=found.schema.purchases, is_draft=True)
-
-
-def _ledger(job: Job) -> Path | None:
-    """Return the ledger that was chosen, of the working folder; None where none was."""
-    return job.place.parent.parent / job.choices.ledger if job.choices.ledger else None
 
 
 def watched(request: Request) -> Response:

@@ -50,7 +50,9 @@ def described(request: Request) -> tuple[Job, Schema]:
 
 
 def begin(job: Job, schema: Schema) -> None:
-    """Write down the schema that a job begins with."""
+    """Write down the schema that a job begins with, unless it has one: of two tabs the first has the word."""
+    if job.file(_SCHEMA).exists():
+        return
     schema.save(job.file(FIRST))
     schema.save(job.file(_SCHEMA))
 
