@@ -146,6 +146,25 @@ def test_the_certificate_is_told_in_words_and_its_registry_entry_given(visitor, 
     assert json.loads(entry.body) == registry_entry(sheet)
 
 
+def test_licence_and_author_are_written_into_the_description_and_nothing_else_changes(visitor, place):
+    others = {name: (place / name).read_bytes() for role, name in PUBLIC.items() if role != "croissant"}
+    before = json.loads((place / "croissant.json").read_text())
+    form = {"license": "CC0-1.0", "creator": "An office", "url": "https://example.org/people"}
+
+    assert visitor.post(f"{AT}/describe", form).at == f"{AT}#public"
+
+    after = json.loads(visitor.get(f"{AT}/file/croissant").body)
+    assert {key: after[key] for key in ("license", "url")} == {key: form[key] for key in ("license", "url")}
+    assert after["creator"]["name"] == "An office"
+    assert after["distribution"] == before["distribution"]
+    assert {name: (place / name).read_bytes() for name in others} == others
+    assert 'value="An office"' in visitor.get(AT).text
+    refused = visitor.post(f"{AT}/describe", {**form, "url": "javascript:alert(1)"})
+    assert refused.status == 400
+    assert 'value="javascript:alert(1)"' in refused.text
+    assert json.loads((place / "croissant.json").read_text()) == after
+
+
 def test_a_page_to_sign_is_a_pdf(visitor):
     pytest.importorskip("fpdf")
 

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import subprocess
 from html import unescape
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import lapwing as lw
 from helpers.studio import in_process
 from helpers.studio_releases import add_release, job_with_table
+from lapwing.release.paper.signature import sign
 
 NAMES = ("model.lapwing", "people-synthetic.csv", "people-synthetic.csv.certificate.json")
 
@@ -92,6 +94,21 @@ def test_files_beside_it_are_checked(visitor, at, home):
     assert "Not all is as people-synthetic.csv.certificate.json says" in found
     assert "people-synthetic.csv: it is not the file that was written with the certificate" in found
     assert str(home) not in found
+
+
+@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs OpenSSH")
+def test_it_tells_who_signed_and_refuses_another_key(visitor, at, home):
+    for name in ("ada", "eve"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", home.parent / name], check=True)
+        shutil.move(home.parent / f"{name}.pub", home / f"{name}.pub")
+    certificate = home / NAMES[-1]
+    (home / f"{NAMES[-1]}.sig").write_text(sign(certificate.read_bytes(), home.parent / "ada"))
+
+    assert "The certificate is signed with ada.pub." in words(visitor.post(f"{at}/check", {"signer": "ada.pub"}))
+    for key in ("eve.pub", "../ada", "nobody.pub"):
+        answer = words(visitor.post(f"{at}/check", {"signer": key}))
+        assert "Not all is as people-synthetic.csv.certificate.json says" in answer
+        assert "is signed with" not in answer
 
 
 def test_a_certificate_cannot_make_the_studio_read_other_files(visitor, at, home):

@@ -1,18 +1,20 @@
 """The room where a release is handed over: its files, whether they are whole, its certificate in words, and paper."""
 
 import base64
+import json
 import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Final, cast
+from typing import IO, Any, Final, cast
+from urllib.parse import urlsplit
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from lapwing.errors import DataError, LapwingError
+from lapwing.errors import DataError, LapwingError, ParameterError
 from lapwing.model.certificate.issued import Beside
 from lapwing.release.paper.page import signing_page
 from lapwing.release.paper.registry import registry_entry, registry_text, to_fill_in
@@ -37,8 +39,13 @@ _OPEN_KEY: Final = b"openssh-key-v1\x00\x00\x00\x00\x04none"
 """How a private key begins that needs no passphrase: nobody could type one here."""
 
 
-def hand_over(request: Request, *, said: str = "", faults: list[str] | None = None) -> Response:
-    """Show the files of a release; faults: what a check of them found, None where there was none."""
+def hand_over(
+    request: Request, *, said: str = "", faults: list[str] | None = None, typed: dict[str, str] | None = None
+) -> Response:
+    """Show the files of a release.
+
+    faults: what a check of them found, None where there was none; typed: a description that was refused.
+    """
     job = job_of(request)
     if "number" not in request.path_params and not releases(job):
         return page(request, "look_none.html", room="hand-over", job=job)
@@ -61,6 +68,7 @@ def hand_over(request: Request, *, said: str = "", faults: list[str] | None = No
         faults=faults,
         lines=told(files.certificate, sheet.lines),
         details=told(files.certificate, sheet.details),
+        about=typed or about_in(files.file("croissant")),
         keys=keys_in(studio_of(request).folder),
         can_print=_can_print(),
         left=", ".join(to_fill_in(told(files.certificate, lambda: registry_entry(sheet)))),
@@ -158,6 +166,36 @@ def report(request: Request) -> Response:
     return go(f"/job/{job.name}/hand-over/{files.number}")
 
 
+def about_in(croissant: Path) -> dict[str, str]:
+    """Return what a Croissant file says that only its owner can know; empty texts where it does not."""
+    try:
+        found = json.loads(croissant.read_text(encoding="utf-8"))
+        creator = found.get("creator", "")
+    except (OSError, ValueError, AttributeError):
+        found, creator = {}, ""
+    named = creator.get("name", "") if isinstance(creator, dict) else creator
+    return {"license": str(found.get("license", "")), "creator": str(named), "url": str(found.get("url", ""))}
+
+
+def described(request: Request) -> Response:
+    """Write licence, author and address into the description for machines."""
+    job = job_of(request)
+    files, form = release_of(request, job), form_of(request)
+    given = {name: form.get(name, "").strip() for name in ("license", "creator", "url")}
+    about: dict[str, Any] = {name: text for name, text in given.items() if text}
+    if "creator" in about:
+        about["creator"] = {"@type": "Organization", "name": about["creator"]}
+    try:
+        if urlsplit(given["url"]).scheme not in ("", "http", "https"):
+            raise ParameterError("the address must be one of the web; begin it with https://", code="LW316")
+        opened(files.model, Path(job.title).stem).release.to_croissant(
+            files.file("croissant"), rows=files.rows, certificate=files.certificate, about=about
+        )
+    except LapwingError as error:
+        return hand_over(request, said=str(error), typed=given)
+    return go(f"/job/{job.name}/hand-over/{files.number}#public")
+
+
 def signed(request: Request) -> Response:
     """Sign the certificate with a key of the working folder."""
     job, folder = job_of(request), studio_of(request).folder
@@ -197,5 +235,6 @@ ROUTES: Final[tuple[BaseRoute, ...]] = (
     Route(f"{_AT}/registry.json", registry),
     Route(f"{_AT}/page.pdf", printed),
     Route(f"{_AT}/report", report, methods=["POST"]),
+    Route(f"{_AT}/describe", described, methods=["POST"]),
     Route(f"{_AT}/sign", signed, methods=["POST"]),
 )

@@ -9,10 +9,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from lapwing.errors import DataError
+from lapwing.errors import DataError, LapwingError
 from lapwing.model.certificate.issued import Issued
 from lapwing.release.paper.sheet import Sheet, sheet_in, told
-from lapwing.studio.pages import page, studio_of
+from lapwing.release.paper.signature import signer_of
+from lapwing.studio.pages import form_of, page, studio_of
 from lapwing.studio.rooms.asking import routes
 from lapwing.studio.rooms.look import seen
 from lapwing.studio.rooms.opened import Subject, opened
@@ -20,6 +21,7 @@ from lapwing.studio.rooms.table import files_of, models_of, slug_of
 
 _AT: Final = "/model/{model}"
 _CERTIFICATE: Final = ".certificate.json"
+_KEYS: Final = (".pub", "allowed_signers")
 
 
 def file_of(request: Request) -> Path:
@@ -49,6 +51,7 @@ def received(request: Request, *, checks: list[dict[str, Any]] | None = None) ->
         name=file.name,
         beside=[each.name for each, _ in _beside(file)],
         checks=checks,
+        keys=files_of(file.parent, *_KEYS),
         lines=told(file, sheet.lines),
         details=told(file, sheet.details),
         **seen(subject),
@@ -56,9 +59,26 @@ def received(request: Request, *, checks: list[dict[str, Any]] | None = None) ->
 
 
 def check(request: Request) -> Response:
-    """Check that the files beside a saved release are those of the certificates that name it."""
-    file = file_of(request)
-    return received(request, checks=[_checked(file, *each) for each in _beside(file)])
+    """Check that the files beside a saved release are those of the certificates that name it, and who signed these."""
+    file, key = file_of(request), form_of(request).get("signer", "")
+    found = [_checked(file, *each) for each in _beside(file)]
+    if key:
+        for each in found:
+            by = _signed(file.parent / each["name"], key)
+            each |= {"signer": by["signer"], "faults": [*each["faults"], *by["faults"]]}
+    return received(request, checks=found)
+
+
+def _signed(certificate: Path, key: str) -> dict[str, Any]:
+    """Check who signed a certificate, with a public key of its folder."""
+    try:
+        if key not in files_of(certificate.parent, *_KEYS):
+            raise DataError("the folder has no such public key; choose one that is listed", code="LW602")
+        _, content = sheet_in(certificate)
+        signer_of(content, certificate.with_name(f"{certificate.name}.sig"), certificate.with_name(key))
+    except LapwingError as error:
+        return {"signer": "", "faults": [str(error).replace(f"{certificate.parent}/", "")]}
+    return {"signer": key, "faults": []}
 
 
 def _beside(file: Path) -> list[tuple[Path, Issued]]:
@@ -80,7 +100,7 @@ def _checked(file: Path, certificate: Path, issued: Issued) -> dict[str, Any]:
     there = [file.parent / name for name in named if name == os.path.basename(name)]  # of the folder itself
     files = [each for each in there if each.is_file()]
     faults = [each.replace(f"{file.parent}/", "") for each in issued.faults(files)]
-    return {"name": certificate.name, "count": len(issued.files), "faults": faults}
+    return {"signer": "", "name": certificate.name, "count": len(issued.files), "faults": faults}
 
 
 ROUTES: Final[tuple[BaseRoute, ...]] = (
