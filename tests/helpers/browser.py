@@ -34,9 +34,8 @@ KEYS = {
     "Tab": (9, ""),
     "Enter": (13, "\r"),
     " ": (32, " "),
+    "ArrowLeft": (37, ""),
     "ArrowRight": (39, ""),
-    "ArrowDown": (40, ""),
-    "End": (35, ""),
 }
 
 
@@ -108,7 +107,8 @@ class Tab:
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
 
     def colour_scheme(self, name: str) -> None:
-        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": name}])
+        features = {"prefers-color-scheme": name, "prefers-reduced-motion": "reduce"}  # no colour is half of another
+        self.call("Emulation.setEmulatedMedia", features=[{"name": key, "value": features[key]} for key in features])
 
     def medium(self, name: str) -> None:
         self.call("Emulation.setEmulatedMedia", media=name)
