@@ -15,6 +15,7 @@ LINT = "from importlinter.cli import lint_imports_command as lint; lint()"
 # From the top of ARCHITECTURE's list to its end.
 LAYERS = (
     ("cli",),
+    ("studio",),
     ("audit",),
     ("verbs",),
     ("release",),

@@ -36,7 +36,8 @@ def read_at_the_root(folder: Path, root: Path = ROOT) -> set[str]:
 
 
 def test_every_data_file_of_the_package_is_named_by_the_code_that_opens_it() -> None:
-    texts = [*python_files(PACKAGE), *(PACKAGE / "judge" / "report" / "templates").iterdir()]
+    templates = [each for folder in PACKAGE.rglob("templates") for each in folder.iterdir()]
+    texts = [*python_files(PACKAGE), *templates]
     code = "\n".join(path.read_text(encoding="utf-8") for path in texts)
     opened = [
         path for path in data_files() if not any(fnmatch.fnmatch(path.name, name) for name in READ_BY_PEOPLE_AND_TOOLS)

@@ -5,8 +5,11 @@ import io
 import json
 import random
 import shlex
+import signal
 import sqlite3
 import subprocess
+import sys
+import urllib.request
 
 import polars as pl
 import pyreadstat
@@ -52,9 +55,24 @@ def place(tmp_path_factory):
     return folder
 
 
+def closed_again(words):
+    """Start a studio, open its first page, end it as Ctrl-C does, and return its last line."""
+    command = [sys.executable, "-c", "from lapwing.cli.main import run; run()", *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as studio:
+        address = studio.stdout.readline().strip()
+        try:
+            with urllib.request.build_opener(urllib.request.HTTPCookieProcessor()).open(address, timeout=30) as page:
+                assert b"patients.csv" in page.read()
+        finally:
+            studio.send_signal(signal.SIGINT)
+        assert studio.wait(60) == 0
+        return studio.stderr.read().splitlines()[-1]
+
+
 def test_every_example_runs_in_their_order(place, monkeypatch):
     monkeypatch.chdir(place)
     monkeypatch.setenv("XDG_STATE_HOME", str(place / "state"))
+    monkeypatch.setenv("BROWSER", "true")  # which opens nothing
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     for command in examples._EXAMPLES:
         shown = lapwing(*command.split(), "--help").out
@@ -62,6 +80,9 @@ def test_every_example_runs_in_their_order(place, monkeypatch):
         assert lines, command
         assert shown.endswith(f"    {lines[-1]}\n")
         for line in lines:
+            if command == "studio":
+                assert closed_again(shlex.split(line)[1:]) == "lapwing: The studio is closed."
+                continue
             said = lapwing(*shlex.split(line)[1:])
             if command == "start":  # it asks, and nobody answers
                 assert (said.status, "$ lapwing schema" in said.err) == (130, True), said

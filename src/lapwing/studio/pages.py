@@ -33,9 +33,9 @@ class Studio:
 
 
 @cache
-def texts(language: str = "en") -> Mapping[str, Any]:
-    """Return all that the studio says, by room and name."""
-    return tomllib.loads((_HERE / "texts" / f"{language}.toml").read_text(encoding="utf-8"))
+def texts(file: str = "en.toml") -> Mapping[str, Any]:
+    """Return all that the studio says, by room and name; another language is another file."""
+    return tomllib.loads((_HERE / "texts" / file).read_text(encoding="utf-8"))
 
 
 @cache

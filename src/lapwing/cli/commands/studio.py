@@ -1,5 +1,6 @@
 """`lapwing studio`: the whole job in a browser."""
 
+import contextlib
 from pathlib import Path
 from typing import Annotated
 
@@ -39,5 +40,7 @@ def studio(
 
     from lapwing.studio.server import serve  # noqa: PLC0415
 
-    note("The studio is at the address below, for you alone; Ctrl-C ends it.")
-    serve(place.resolve(), port=port, opens=not no_browser, say=lambda said: print(said, flush=True))
+    note("The studio is at this address, for you alone; Ctrl-C closes it.")
+    with contextlib.suppress(KeyboardInterrupt):
+        serve(place.resolve(), port=port, opens=not no_browser, say=lambda said: print(said, flush=True))
+    note("The studio is closed.")
