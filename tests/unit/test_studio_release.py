@@ -1,16 +1,10 @@
 import json
-import os
 import signal
-import subprocess
-import sys
 import threading
-import time
-from pathlib import Path
-from urllib.request import HTTPCookieProcessor, Request, build_opener
 
 import pytest
 
-import lapwing
+from helpers.studio import running
 from helpers.studio_rooms import SMALL, adult_rooms, small_rooms
 from lapwing.errors import LapwingError
 from lapwing.kernel.budget.ledger import Ledger
@@ -20,6 +14,7 @@ from lapwing.studio.unfinished import TRANSCRIPT, alone
 from lapwing.studio.works import Works
 from lapwing.verbs.synthesize import synthesize
 
+RELEASE = "/job/adult/release"
 FILES = {"people-synthetic.csv", "model.lapwing", "croissant.json", "people-synthetic.csv.certificate.json"}
 
 
@@ -32,7 +27,7 @@ def rooms(tmp_path):
 
 
 def spent(rooms):
-    return Ledger.open(rooms.studio.folder / "budget.db").balance("people").spent
+    return Ledger.open(rooms.folder / "budget.db").balance("people").spent
 
 
 def folders(rooms):
@@ -53,7 +48,7 @@ def halted(rooms, share):
             rooms.job.data,
             rooms.job.file("schema.json"),
             epsilon=1,
-            ledger=rooms.studio.folder / "budget.db",
+            ledger=rooms.folder / "budget.db",
             transcript=place / TRANSCRIPT,
             progress=halt,
         )
@@ -81,7 +76,7 @@ def test_a_release_is_made_as_one_set_of_files(rooms):
     page = rooms.get("release").text
     assert "50 synthetic rows of people by PMM" in page
     assert "Make another release" in page
-    assert "release-1 PMM" in rooms.get("budget").text
+    assert "release-1, Ann, PMM" in rooms.get("budget").text
 
 
 def test_an_old_page_begins_nothing(rooms):
@@ -129,7 +124,7 @@ def test_without_a_ledger_it_is_warned_of(tmp_path):
 
 
 def test_a_failure_before_the_debit_is_said_and_spends_nothing(rooms):
-    (rooms.studio.folder / "people.csv").unlink()
+    (rooms.folder / "people.csv").unlink()
 
     rooms.begin()
     rooms.wait()
@@ -187,7 +182,7 @@ def test_ended_before_the_debit_nothing_is_spent(rooms):
 
 
 def test_ended_half_way_it_is_finished_free_of_charge(tmp_path):
-    rooms = adult_rooms(tmp_path)
+    rooms = adult_rooms(tmp_path, columns=9)
     rooms.account()
     rooms.begin()
     rooms.wait(lambda html: 'value="0"' not in html)
@@ -297,80 +292,40 @@ def test_misfits_that_cost_all_of_the_budget(tmp_path):
 # -- Killed, and more than one process.
 
 
-@pytest.fixture
-def start(request):
-    """Return what starts a studio as a user does, and opens it in a browser of its own."""
-
-    def started(folder):
-        process = subprocess.Popen(
-            [sys.executable, "-c", "from lapwing.cli.main import run; run()", "studio", str(folder), "--no-browser"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": str(Path(lapwing.__file__).parents[1]), "OMP_NUM_THREADS": "1"},
-            text=True,
-        )
-        request.addfinalizer(process.communicate)
-        request.addfinalizer(process.kill)
-        address = process.stdout.readline().strip()
-        browser = build_opener(HTTPCookieProcessor())
-        browser.open(address)
-        base = address.partition("/?")[0]
-        key = browser.open(base).read().decode().partition('name="key" value="')[2][:64]
-
-        def ask(room, **form):
-            path = f"{base}/job/adult/{room}"
-            if not form:
-                return browser.open(path).read().decode()
-            body = "&".join(f"{name}={value}" for name, value in {"key": key, **form}.items()).encode()
-            return browser.open(Request(path, body, {"Origin": base})).read().decode()
-
-        return process, ask
-
-    return started
-
-
-def test_killed_in_the_middle_it_is_finished_free_of_charge_by_one_process(tmp_path, start):
-    rooms = adult_rooms(tmp_path)
+def test_killed_in_the_middle_it_is_finished_free_of_charge_by_one_process(tmp_path):
+    rooms = adult_rooms(tmp_path, columns=9)
     rooms.account()
-    process, ask = start(tmp_path)
-    ask("release", number="release-1", rows="200", prepared_by="", approved_by="")
-    until(lambda: "fitting" in ask("release/work"))  # no noise is being drawn: that would be lost, and what it cost
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    with running(tmp_path) as studio:
+        studio.visitor.post(RELEASE, {"number": "release-1", "rows": "200", "prepared_by": "", "approved_by": ""})
+        # No noise is being drawn then: that would be lost, and what it cost.
+        studio.visitor.wait(f"{RELEASE}/work", lambda answer: "fitting" in answer.text)
+        studio.stop(signal.SIGKILL)
     assert not list(rooms.job.file("release-1").glob("*.json"))
     assert spent(rooms) == 1
 
-    _, first = start(tmp_path)
-    _, second = start(tmp_path)
-    assert "Finish it free of charge" in first("release")
-    first("release/finish", finish="1")
-    until(lambda: "Another studio or command is working" in second("release"))
-    until(lambda: "The last release" in first("release"))
+    with running(tmp_path) as first, running(tmp_path) as second:
+        assert "Finish it free of charge" in first.visitor.get(RELEASE).text
+        first.visitor.post(f"{RELEASE}/finish")
+        second.visitor.wait(RELEASE, lambda answer: "Another studio or command is working" in answer.text)
+        first.visitor.wait(RELEASE, lambda answer: "The last release" in answer.text)
+        assert "The last release" in second.visitor.get(RELEASE).text
 
-    assert "The last release" in second("release")
     place = rooms.job.file("release-1")
     assert not list(place.glob(".lapwing-*.unfinished"))
     assert sheet_in(next(place.glob("*.certificate.json")))[0].whole.written_rows == 200
     assert (folders(rooms), spent(rooms)) == (["release-1"], 1)
 
 
-def test_closed_in_the_middle_it_is_finished_free_of_charge(tmp_path, start):
-    rooms = adult_rooms(tmp_path)
+def test_closed_in_the_middle_it_is_finished_free_of_charge(tmp_path):
+    rooms = adult_rooms(tmp_path, columns=9)
     rooms.account()
-    process, ask = start(tmp_path)
-    ask("release", number="release-1", rows="200", prepared_by="", approved_by="")
-    until(lambda: 'value="0"' not in ask("release/work"))
-    process.send_signal(signal.SIGINT)
-    assert process.wait(30) == 0
+    with running(tmp_path) as studio:
+        studio.visitor.post(RELEASE, {"number": "release-1", "rows": "200", "prepared_by": "", "approved_by": ""})
+        studio.visitor.wait(f"{RELEASE}/work", lambda answer: 'value="0"' not in answer.text)
+        studio.stop()
+        assert studio.process.returncode == 0
 
     assert "Finish it free of charge" in rooms.get("release").text
     rooms.post("release/finish")
     rooms.wait()
     assert (folders(rooms), spent(rooms)) == (["release-1"], 1)
-
-
-def until(is_so, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
