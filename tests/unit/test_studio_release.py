@@ -1,11 +1,9 @@
 import json
-import signal
 import threading
 
 import pytest
 
-from helpers.studio import running
-from helpers.studio_rooms import SMALL, adult_rooms, small_rooms
+from helpers.studio_rooms import SMALL, small_rooms
 from lapwing.errors import LapwingError
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.release.paper.sheet import sheet_in
@@ -14,7 +12,6 @@ from lapwing.studio.unfinished import TRANSCRIPT, alone
 from lapwing.studio.works import Works
 from lapwing.verbs.synthesize import synthesize
 
-RELEASE = "/job/adult/release"
 FILES = {"people-synthetic.csv", "model.lapwing", "croissant.json", "people-synthetic.csv.certificate.json"}
 
 
@@ -61,8 +58,9 @@ def test_a_release_is_made_as_one_set_of_files(rooms):
     summary = rooms.get("release").text
     assert "Spend ε = 1 and make the release" in summary
     assert "budget.db, people" in summary
+    assert "the promise does not cover what these say, as they were taken from the table: the lists of kind" in summary
 
-    assert rooms.begin(rows="50", prepared_by="Ann").at == "/job/people/release"
+    assert rooms.begin(rows="50", prepared_by="Ann\r\n").at == "/job/people/release"
     rooms.wait()
 
     place = rooms.job.file("release-1")
@@ -76,6 +74,7 @@ def test_a_release_is_made_as_one_set_of_files(rooms):
     page = rooms.get("release").text
     assert "50 synthetic rows of people by PMM" in page
     assert "Make another release" in page
+    assert page.count("the promise does not cover what these say") == 2  # of the last one, and of the next
     assert "release-1, Ann, PMM" in rooms.get("budget").text
 
 
@@ -181,18 +180,12 @@ def test_ended_before_the_debit_nothing_is_spent(rooms):
     assert (folders(rooms), spent(rooms)) == ([], 0)
 
 
-def test_ended_half_way_it_is_finished_free_of_charge(tmp_path):
-    rooms = adult_rooms(tmp_path, columns=9)
-    rooms.account()
-    rooms.begin()
-    rooms.wait(lambda html: 'value="0"' not in html)
-    rooms.post("release/cancel")
-    rooms.wait()
+def test_ended_after_the_debit_it_is_finished_free_of_charge(rooms):
+    halted(rooms, 1)
 
     page = rooms.get("release").text
-    assert "You ended the release. What was paid for is kept" in page
-    assert "is debited in the ledger already" in page
-    assert spent(rooms) == 1
+    assert "Its budget, ε = 1, is debited in the ledger already" in page
+    assert "answers worth 100 % are kept" in page
     assert rooms.begin("release-2").status == 409  # not without saying that this one is left
     assert folders(rooms) == ["release-1"]
 
@@ -289,43 +282,31 @@ def test_misfits_that_cost_all_of_the_budget(tmp_path):
     assert "cannot be made yet" in page
 
 
-# -- Killed, and more than one process.
+# -- More than one process; that each can be killed and closed is in tests/boundary/test_studio_kill.py.
 
 
-def test_killed_in_the_middle_it_is_finished_free_of_charge_by_one_process(tmp_path):
-    rooms = adult_rooms(tmp_path, columns=9)
-    rooms.account()
-    with running(tmp_path) as studio:
-        studio.visitor.post(RELEASE, {"number": "release-1", "rows": "200", "prepared_by": "", "approved_by": ""})
-        # No noise is being drawn then: that would be lost, and what it cost.
-        studio.visitor.wait(f"{RELEASE}/work", lambda answer: "fitting" in answer.text)
-        studio.stop(signal.SIGKILL)
-    assert not list(rooms.job.file("release-1").glob("*.json"))
-    assert spent(rooms) == 1
+def test_while_another_process_makes_a_release_nothing_is_begun(rooms):
+    halted(rooms, 1)
 
-    with running(tmp_path) as first, running(tmp_path) as second:
-        assert "Finish it free of charge" in first.visitor.get(RELEASE).text
-        first.visitor.post(f"{RELEASE}/finish")
-        second.visitor.wait(RELEASE, lambda answer: "Another studio or command is working" in answer.text)
-        first.visitor.wait(RELEASE, lambda answer: "The last release" in answer.text)
-        assert "The last release" in second.visitor.get(RELEASE).text
-
-    place = rooms.job.file("release-1")
-    assert not list(place.glob(".lapwing-*.unfinished"))
-    assert sheet_in(next(place.glob("*.certificate.json")))[0].whole.written_rows == 200
-    assert (folders(rooms), spent(rooms)) == (["release-1"], 1)
-
-
-def test_closed_in_the_middle_it_is_finished_free_of_charge(tmp_path):
-    rooms = adult_rooms(tmp_path, columns=9)
-    rooms.account()
-    with running(tmp_path) as studio:
-        studio.visitor.post(RELEASE, {"number": "release-1", "rows": "200", "prepared_by": "", "approved_by": ""})
-        studio.visitor.wait(f"{RELEASE}/work", lambda answer: 'value="0"' not in answer.text)
-        studio.stop()
-        assert studio.process.returncode == 0
+    with alone(rooms.job):
+        page = rooms.get("release").text
+        assert "Another studio or command is working on a release of this table" in page
+        assert "Finish it free of charge" not in page
+        assert "Leave it and make a new one" not in page
+        assert rooms.begin("release-2", leave="yes").status == 409
+        assert rooms.post("release/finish").status == 303
 
     assert "Finish it free of charge" in rooms.get("release").text
+    assert (folders(rooms), spent(rooms)) == (["release-1"], 1)
+
+
+def test_what_a_killed_process_left_is_cleared_away_once_the_release_is_whole(rooms):
+    halted(rooms, 1)
+    left = rooms.job.file("release-1") / ".lapwing-x.unfinished"
+    left.mkdir()
+
     rooms.post("release/finish")
     rooms.wait()
-    assert (folders(rooms), spent(rooms)) == (["release-1"], 1)
+
+    assert "The last release" in rooms.get("release").text
+    assert not left.exists()
