@@ -20,7 +20,7 @@ from lapwing.schema.schemas import Schema
 from lapwing.studio.asked import ledger_of
 from lapwing.studio.jobs import Job, write_whole
 from lapwing.studio.pages import form_of, go, page, studio_of
-from lapwing.studio.rooms.described import described, keep, still_open, to_buy
+from lapwing.studio.rooms.described import described, keep, protects, still_open, to_buy
 from lapwing.studio.rooms.fields import name_of
 from lapwing.studio.works import Work
 from lapwing.verbs.learn import learn_domain
@@ -74,6 +74,7 @@ def _page(
         fields=[(schema.names.index(field.name) + 1, name_of(field), field.type) for field in fields],
         has_texts=any(field.type == "string" for field in fields),
         left=still_open(schema),
+        protects=protects(schema),
         typed=typed,
         work=None if is_over else work,
         is_bought=work is not None and is_over and not work.said,
@@ -90,18 +91,28 @@ def shown(request: Request) -> Response:
     typed = _Typed(delta=_DELTA if has_texts else "")
     for _, asked in _begun(job):
         typed = _Typed(asked["epsilon"], asked["delta"]) if asked["schema"] == schema.fingerprint else typed
-    return _page(request, job, schema, typed)
+    try:
+        noticed = _noticed(job, schema, typed) if to_buy(schema) and not still_open(schema) else ()
+    except LapwingError:
+        noticed = ()  # the purchase is refused in the same words, once it is asked for
+    return _page(request, job, schema, typed, noticed=noticed)
+
+
+def _noticed(job: Job, schema: Schema, typed: _Typed) -> tuple[str, ...]:
+    """Return what a purchase would notice."""
+    settings = _settings(schema, typed, job.choices.neighbours)
+    found = outlook(settings, Terms(relation=settings.relation, max_rows=schema.max_rows))
+    return tuple(map(visible, found))
 
 
 def foretold(request: Request) -> Response:
     """Say what a purchase would notice: from settings alone."""
     (job, schema), typed = described(request), _typed(request)
     try:
-        settings = _settings(schema, typed, job.choices.neighbours)
-        found = outlook(settings, Terms(relation=settings.relation, max_rows=schema.max_rows))
+        noticed = _noticed(job, schema, typed)
     except LapwingError as error:
         return _page(request, job, schema, typed, said=str(error))
-    return _page(request, job, schema, typed, noticed=tuple(map(visible, found)))
+    return _page(request, job, schema, typed, noticed=noticed)
 
 
 def bought(request: Request) -> Response:

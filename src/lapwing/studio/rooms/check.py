@@ -99,12 +99,13 @@ def forgotten(request: Request) -> Response:
 def _told(seen: _Seen, schema: Schema) -> dict[str, object]:
     """Return what was seen as the page shows it; columns that have most to mend come first."""
     places = {name: place for place, name in enumerate(schema.names, start=1)}
-    order = sorted(seen.fits, key=lambda fit: (-fit.share, -fit.clamped / max(1, fit.cells)))
+    order = sorted(seen.fits, key=lambda fit: (-fit.share, -(fit.clamped + fit.unlisted) / max(1, fit.cells)))
     return {
         "is_old": seen.schema != schema.fingerprint,
         "columns": [(visible(fit.name), places.get(fit.name), fit) for fit in order],
         "bad": sum(1 for fit in seen.fits if fit.misfit),
         "outside": sum(1 for fit in seen.fits if fit.clamped),
+        "unlisted": sum(1 for fit in seen.fits if fit.unlisted),
         "folds": any(fit.folded or fit.unlisted for fit in seen.fits),
         "cures": any(fit.cure for fit in seen.fits),
         "remarks": seen.remarks,

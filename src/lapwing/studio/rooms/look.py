@@ -78,7 +78,7 @@ def seen(subject: Subject) -> dict[str, Any]:
         "proved": proved,
         "uncertain": [
             (crossed(each.columns), f"{each.cells:,}", f"{each.largest_error:,.0f}")
-            for each in accuracy.marginals[:_UNCERTAIN]
+            for each in sorted(accuracy.marginals, key=lambda each: -each.largest_error)[:_UNCERTAIN]
         ],
         "warnings": made.certificate.warnings,
     }
