@@ -17,6 +17,7 @@ from lapwing.runs.policy import Policy, check_spending, in_force, named, recorde
 from lapwing.runs.settings import Settings, read_settings, spending_of
 from lapwing.studio.jobs import Choices, Job
 
+_MOST_LETTERS: Final = 200
 MISFITS: Final = "0.1"
 """The share of misfits that ends a release, as everywhere."""
 
@@ -145,4 +146,8 @@ def _plain(value: object) -> str:
 
 def with_choices(choices: Choices, form: dict[str, str], *names: str) -> Choices:
     """Return choices with what a form says of some of them, which need not be right."""
-    return replace(choices, **{name: form[name].strip()[:200] for name in names if name in form})
+    return replace(choices, **{name: _in_one_line(form[name]) for name in names if name in form})
+
+
+def _in_one_line(text: str) -> str:
+    return "".join(each if each.isprintable() else " " for each in text).strip()[:_MOST_LETTERS]

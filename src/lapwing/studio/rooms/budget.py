@@ -55,8 +55,14 @@ def shown(request: Request, *, said: str = "", status: int = 200, typed: dict[st
         protects=None
         if schema is None
         else protection_lines(cast("Any", job.choices.neighbours), schema.unit_label)[0],
-        typed={**_TYPED, "dataset": job.name, **(typed or {})},
+        typed=_usual(job) if typed is None else typed,
     )
+
+
+def _usual(job: Job) -> dict[str, str]:
+    """Return what a new account of this job would be: of the kind that its plan is paid from."""
+    delta = job.choices.delta
+    return {**_TYPED, "dataset": job.name, **({"kind": "zcdp", "delta": delta} if delta else {})}
 
 
 def picked(request: Request) -> Response:
