@@ -1,5 +1,7 @@
 """What the owner chose for a release, read as the settings of one; and whether ledger and policies would allow it."""
 
+import hashlib
+import json
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -52,6 +54,14 @@ def asked_for(settings: Settings) -> str:
     """Return the budget in the words that it was asked for in."""
     request = settings.request
     return asked_text(request.budget, request.epsilon, request.delta)
+
+
+def stamp_of(settings: Settings, job: Job) -> str:
+    """Return what stands for all that a page says of a release before it is begun; another one once that changes."""
+    choices = job.choices
+    said = (choices.expected_rows, choices.ledger, choices.dataset)
+    asked = (asked_for(settings), settings.mechanism.name, settings.relation, settings.schema.fingerprint)
+    return hashlib.sha256(json.dumps([*asked, *said]).encode()).hexdigest()[:16]
 
 
 def ledger_of(job: Job) -> Path | None:

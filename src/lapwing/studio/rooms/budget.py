@@ -105,10 +105,13 @@ def opened(request: Request) -> Response:
 
 def limited(request: Request) -> Response:
     """Change the limit of the account that was chosen."""
-    job, place = job_of(request), ledger_of(job_of(request))
+    job, form = job_of(request), form_of(request)
+    place, name = ledger_of(job), f"{job.choices.ledger}/{job.choices.dataset}"
+    if form.get("account", name) != name:
+        return shown(request, said=texts()["budget"]["other_account"], status=409)
     try:
         if place is not None:
-            change_limit(place, job.choices.dataset or None, form_of(request).get("limit", "").strip())
+            change_limit(place, job.choices.dataset or None, form.get("limit", "").strip())
     except LapwingError as error:
         return shown(request, said=str(error), status=400)
     return go(f"/job/{job.name}/budget")

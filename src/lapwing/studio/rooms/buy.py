@@ -1,5 +1,6 @@
 """Buying bounds and lists that nobody knows, with budget: what is learned takes the place of the schema."""
 
+import hashlib
 import json
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from lapwing.schema.scalars import visible
 from lapwing.schema.schemas import Schema
 from lapwing.studio.asked import ledger_of
 from lapwing.studio.jobs import Job, write_whole
-from lapwing.studio.pages import form_of, go, page, studio_of
+from lapwing.studio.pages import form_of, go, page, studio_of, texts
 from lapwing.studio.rooms.described import described, keep, protects, still_open, to_buy
 from lapwing.studio.rooms.fields import name_of
 from lapwing.studio.works import Work
@@ -76,6 +77,7 @@ def _page(
         left=still_open(schema),
         protects=protects(schema),
         typed=typed,
+        stamp=_stamp(job, schema),
         work=None if is_over else work,
         is_bought=work is not None and is_over and not work.said,
         is_begun=any(asked["schema"] == schema.fingerprint and kept.exists() for kept, asked in _begun(job)),
@@ -122,9 +124,18 @@ def bought(request: Request) -> Response:
         settings = _settings(schema, typed, job.choices.neighbours)
     except LapwingError as error:
         return _page(request, job, schema, typed, said=str(error))
+    stamp = _stamp(job, schema)
+    if form_of(request).get("stamp", stamp) != stamp:
+        return _page(request, job, schema, typed, said=texts()["release"]["has_changed"])
     transcript = _transcript(job, _asked(schema, typed))
     studio_of(request).works.begin(job.name, _KIND, lambda work: _done(job, transcript, settings, work))
     return go(f"/job/{job.name}/buy")
+
+
+def _stamp(job: Job, schema: Schema) -> str:
+    """Return what stands for all that a page says of a purchase; another one once that changes."""
+    said = (schema.fingerprint, job.choices.ledger, job.choices.dataset, job.choices.neighbours)
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:16]
 
 
 def _asked(schema: Schema, typed: _Typed) -> dict[str, str]:
@@ -169,7 +180,7 @@ def _done(job: Job, transcript: Path, settings: LearnSettings, work: Work) -> tu
     data: Any = job.data
     with following(work.tell):
         found = learn_domain(data, settings, book).value
-    keep(job, _merged(found, settings.original, job.schema))
+    _merged(found, settings.original, job.schema).save(job.file("schema.json"))  # even if rules of it now contradict
     write_whole(_certificate(transcript), found.certificate.to_json())
     return tuple(map(visible, found.notes))
 

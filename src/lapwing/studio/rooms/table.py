@@ -15,7 +15,7 @@ from starlette.routing import Route
 from lapwing.errors import LapwingError, ParameterError
 from lapwing.rows.elsewhere import Query
 from lapwing.studio.guard import UPLOAD
-from lapwing.studio.jobs import JOBS, all_jobs, new_job
+from lapwing.studio.jobs import JOBS, Job, all_jobs, new_job
 from lapwing.studio.pages import form_of, go, page, studio_of
 
 _ENDINGS: Final = (
@@ -108,7 +108,14 @@ def opened(request: Request) -> Response:
     folder, name = studio_of(request).folder, form_of(request).get("table", "")
     if name not in (*files_of(folder, *_ENDINGS), *folders_of(folder)):
         return shown(request, said=_NOT_LISTED, status=400)
-    return go(f"/job/{new_job(folder, Path(name).stem, table=str(folder / name)).name}/schema")
+    return _begun(request, new_job(folder, Path(name).stem, table=str(folder / name)))
+
+
+def _begun(request: Request, job: Job) -> Response:
+    """Go on to the schema of a job; without one nothing was looked at, and what there is was of a job of that name."""
+    if not job.file("schema.json").exists():
+        studio_of(request).works.forget_done(job.name)
+    return go(f"/job/{job.name}/schema")
 
 
 def queried(request: Request) -> Response:
@@ -121,7 +128,7 @@ def queried(request: Request) -> Response:
             raise ParameterError(_HELD, code="LW316")
     except LapwingError as error:
         return shown(request, said=str(error), status=400, db="" if str(error) == _HELD else db, sql=sql)
-    return go(f"/job/{new_job(studio_of(request).folder, 'query', sql=sql, db=db).name}/schema")
+    return _begun(request, new_job(studio_of(request).folder, "query", sql=sql, db=db))
 
 
 def _has_password(db: str) -> bool:
