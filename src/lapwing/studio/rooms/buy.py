@@ -21,7 +21,7 @@ from lapwing.schema.schemas import Schema
 from lapwing.studio.asked import ledger_of
 from lapwing.studio.jobs import Job, write_whole
 from lapwing.studio.pages import form_of, go, page, studio_of, texts
-from lapwing.studio.rooms.described import described, keep, protects, still_open, to_buy
+from lapwing.studio.rooms.described import described, protects, still_open, to_buy
 from lapwing.studio.rooms.fields import name_of
 from lapwing.studio.works import Work
 from lapwing.verbs.learn import learn_domain
