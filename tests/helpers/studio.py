@@ -244,9 +244,12 @@ def _over_http(port: int) -> Callable[[str, str, Sequence[tuple[str, str]], byte
     return send
 
 
-def in_process(folder: Path) -> Visitor:
-    """Return a visitor, already let in, of an application that is called in this process, without a server."""
-    studio = Studio(folder)
+def in_process(folder: Path, first: str = "") -> Visitor:
+    """Return a visitor, already let in, of an application that is called in this process, without a server.
+
+    first: the table that it was started with.
+    """
+    studio = Studio(folder, first)
     app = make_app(studio, APP_PORT)
 
     def send(method: str, path: str, headers: Sequence[tuple[str, str]], body: bytes) -> Answer:
