@@ -56,7 +56,7 @@ def files_of(folder: Path, *endings: str) -> list[str]:
         is_shown = each.name.isprintable() and not each.name.startswith(".") and each.name.lower().endswith(endings)
         if is_shown and each.is_file() and each.resolve().parent == folder.resolve():
             found.append(each.name)
-    return found[:_MOST_SHOWN]
+    return found
 
 
 def folders_of(folder: Path) -> list[str]:
@@ -66,7 +66,7 @@ def folders_of(folder: Path) -> list[str]:
         is_shown = each.name.isprintable() and not each.name.startswith(".") and each.name != JOBS
         if is_shown and each.is_dir() and each.resolve().parent == folder.resolve() and files_of(each, *_PIECES):
             found.append(each.name)
-    return found[:_MOST_SHOWN]
+    return found
 
 
 def models_of(folder: Path) -> list[str]:
@@ -86,7 +86,8 @@ def slug_of(name: str) -> str:
 
 def shown(request: Request, *, said: str = "", status: int = 200, db: str = "", sql: str = "") -> Response:
     """Show what can be opened; a query that was refused stays as it was typed."""
-    folder = studio_of(request).folder
+    folder, first = studio_of(request).folder, studio_of(request).first
+    tables = sorted(files_of(folder, *_ENDINGS), key=lambda each: each != first)
     return page(
         request,
         "table.html",
@@ -94,9 +95,10 @@ def shown(request: Request, *, said: str = "", status: int = 200, db: str = "", 
         said=said,
         folder=str(folder),
         jobs=all_jobs(folder),
-        tables=files_of(folder, *_ENDINGS),
-        folders=folders_of(folder),
-        first=studio_of(request).first,
+        tables=tables[:_MOST_SHOWN],
+        more=len(tables) - _MOST_SHOWN,
+        folders=folders_of(folder)[:_MOST_SHOWN],
+        first=first,
         models={name: slug_of(name) for name in models_of(folder)},
         db=db,
         sql=sql,
