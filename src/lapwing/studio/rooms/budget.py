@@ -16,9 +16,11 @@ from lapwing.model.certificate.promise import protection_lines
 from lapwing.release.paper.sheet import sheet_in
 from lapwing.runs.account_terms import change_limit, open_account
 from lapwing.runs.settings import Settings
+from lapwing.schema.schemas import Schema
 from lapwing.studio.asked import asked_for, ledger_of, left_after, policies_of, refusal_of, settings_of
 from lapwing.studio.jobs import Job, releases
 from lapwing.studio.pages import form_of, go, job_of, page, studio_of, texts
+from lapwing.studio.rooms.described import to_buy
 from lapwing.studio.rooms.table import files_of
 
 _ROOM: Final = "budget"
@@ -55,8 +57,14 @@ def shown(request: Request, *, said: str = "", status: int = 200, typed: dict[st
         protects=None
         if schema is None
         else protection_lines(cast("Any", job.choices.neighbours), schema.unit_label)[0],
-        typed={**_TYPED, "dataset": job.name, **(typed or {})},
+        typed={**_TYPED, **_for_lists(schema), "dataset": job.name, **(typed or {})},
     )
+
+
+def _for_lists(schema: Schema | None) -> dict[str, str]:
+    """Return what an account needs from which lists of texts are bought: that takes a δ."""
+    needs = schema is not None and any(field.type == "string" for field in to_buy(schema))
+    return {"kind": "zcdp", "delta": "2e-6", "selection_delta": "1e-6"} if needs else {}
 
 
 def picked(request: Request) -> Response:
