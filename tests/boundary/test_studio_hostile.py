@@ -10,9 +10,11 @@ import time
 from http.client import HTTPConnection
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from helpers.studio import Answer, in_process, running
+from helpers.studio_walk import Walk
 from lapwing.studio import peers
 from lapwing.studio.guard import MOST_FORM, REPORT_CONTENT
 from lapwing.studio.rooms import table
@@ -432,3 +434,45 @@ def test_a_cookie_of_another_port_locks_nobody_out(studio):
     ]
 
     assert found == [200] * 4
+
+
+SCRIPT = "<script>alert(1)</script>"
+IMAGE = "<img src=x onerror=alert(1)>"
+BROKEN_OUT = "\"><svg onload=alert(1)>'"
+
+
+def test_no_name_that_is_a_script_stands_in_a_page_as_one(tmp_path):
+    folder = tmp_path / "work"
+    folder.mkdir()
+    names = [SCRIPT, IMAGE, BROKEN_OUT, "{{ 7 * 191 }}"]
+    rows = pl.DataFrame({name: [SCRIPT, IMAGE, BROKEN_OUT, "plain"] * 10 for name in names})
+    rows.write_parquet(folder / f"{IMAGE}.parquet")
+    fields = [
+        {"name": name, "type": "string", "categories": [SCRIPT, IMAGE, BROKEN_OUT], "description": SCRIPT}
+        for name in names
+    ]
+    (folder / "schema.json").write_text(json.dumps({"name": SCRIPT, "title": IMAGE, "fields": fields}))
+    walk = Walk(in_process(folder), ("/drop",))
+    walk.get("/")
+    at = walk.post("/open", {"table": f"{IMAGE}.parquet"}).at.removesuffix("/schema")
+    walk.post(f"{at}/schema/file", {"file": "schema.json", "table": ""})
+    walk.post(f"{at}/plan", {"epsilon": "1", "expected_rows": "40", "neighbours": "add-remove"})
+    walk.post(f"{at}/budget/open", {"dataset": SCRIPT, "kind": "pure", "limit": "5", "file": "budget.db"})
+    walk.post(f"{at}/release", {"number": "release-1", "rows": "", "prepared_by": SCRIPT, "approved_by": IMAGE})
+    walk.visitor.wait(f"{at}/release", lambda answer: "data-watch" not in answer.text)
+    walk.post(f"{at}/look/1/ask", {"column": ["0", "1"], "groups": "5"})
+    walk.post(f"{at}/look/1/rows", {"rows": "50", "format": "csv", "seed": "1"})
+    walk.post(f"{at}/look/1/compare", {})
+    walk.read_again()
+    walk.send_all()
+    walk.read_again()
+
+    pages = [each for each in walk.visits if each.answer.header("content-type").startswith("text/html")]
+    found = {
+        each.path
+        for each in pages
+        if any(raw in each.answer.text for raw in (SCRIPT, IMAGE, "<svg onload", "1337", "onerror=alert(1)>"))
+    }
+    assert found == set()
+    assert {each.path for each in pages if not is_strict(each.answer)} == set()
+    assert any("&lt;script&gt;alert(1)" in each.answer.text and "/look/1" in each.path for each in pages)

@@ -29,10 +29,9 @@ OPENED = (
     "window.shut = [...document.querySelectorAll('details:not([open])')]; shut.forEach(each => { each.open = true })"
 )
 SHUT = "window.shut.forEach(each => { each.open = false })"
-MESSY = (
-    "Name;Größe in cm;Gewicht;Gruppe\n"
+MESSY = "Name;Größe in cm;Gewicht;Gruppe\n" + 60 * (
     "Müller, Anna;171,5;62,0;a\nSchmidt, Jan;N/A;81,5;b\nNguyen, Thi;158,0;N/A;a\nO'Neil, Pat;183,25;90,0;N/A\n"
-) * 60
+)
 SLOWLY = """
 import time
 from lapwing.studio import works
@@ -273,7 +272,7 @@ def hand_over(person, work):
         time.sleep(0.05)
 
 
-def test_a_messy_table_is_described_by_hand_and_checked(work, begin):
+def test_a_messy_table_is_described_by_hand_checked_and_released(work, begin):
     (work / "leute.csv").write_text(MESSY, encoding="utf-8")
     with running(work) as studio:
         person = begin(studio)
@@ -291,6 +290,8 @@ def test_a_messy_table_is_described_by_hand_and_checked(work, begin):
         tab.wait_for("document.querySelector('[data-watch]') === null && document.querySelector('table') !== null")
         person.look_around("messy-check")
         fits = tab.evaluate("document.querySelector('.verdict.good') !== null")
+        release_without_account(person)
+        hand_over(person, work)
         tab.close()
 
     fields = json.loads((work / "lapwing-studio" / "leute" / "schema.json").read_text(encoding="utf-8"))["fields"]
@@ -300,22 +301,81 @@ def test_a_messy_table_is_described_by_hand_and_checked(work, begin):
     assert fields[0]["role"] == "identifier"
 
 
+def release_without_account(person):
+    """Plan, and release without a ledger."""
+    person.room("plan")
+    person.write("#expected_rows", "240")
+    person.leave('form[action$="/plan"] button')
+    person.click("details:has(input[name=account][type=hidden]) summary")
+    person.leave("form:has(input[name=account][type=hidden]) button")
+    person.leave('form[action$="/release"] button')
+    person.tab.wait_for("document.querySelector('[data-watch]') === null && document.readyState === 'complete'")
+
+
 def describe_by_hand(person):
     """Say what the numbers and the groups can be, each column leading to the next that is open."""
+    tab = person.tab
     for column, values in ((2, ("100", "220")), (3, ("30", "200"))):
         assert person.at().endswith(f"/column/{column}")
+        tab.evaluate("type.value = 'number'; type.dispatchEvent(new Event('input', {bubbles: true}))")
+        tab.evaluate("document.querySelector('details:has(#decimalChar)').open = true")
         person.write("#minimum", values[0])
         person.write("#maximum", values[1])
+        person.write("#decimalChar", ",")
+        person.write("#missingValues", "N/A")
         person.click('input[name="provenance"][value="public"]')
         person.leave('button[name="then"]')
     person.write("#categories", "a\nb")
+    tab.evaluate("document.querySelector('details:has(#missingValues)').open = true")
+    person.write("#missingValues", "N/A")
     person.click('input[name="provenance"][value="public"]')
     person.leave('button[name="then"]')
-    if person.tab.evaluate("document.querySelector('form[action$=\"/schema/answered\"]') !== null"):
-        for number in range(person.tab.evaluate("document.querySelectorAll('input[name=question]').length")):
-            person.click(f'input[name="question"][value="{number}"]')
+    for number in range(tab.evaluate("document.querySelectorAll('input[name=question]').length")):
+        person.click(f'input[name="question"][value="{number}"]')
+    if tab.evaluate("document.querySelector('form[action$=\"/schema/answered\"]') !== null"):
         person.leave('form[action$="/schema/answered"] button')
     person.leave('form[action$="/schema/done"] button')
+
+
+def test_what_is_wrong_with_a_room_is_found(work, begin):
+    with running(work) as studio:
+        person = begin(studio)
+        person.tab.evaluate(
+            """
+            document.body.insertAdjacentHTML("beforeend", `
+              <input><p id="pale">pale</p><p id="wide">wide</p><p style="color: red">styled</p><img src="https://evil.example/x.png">`);
+            document.querySelector("#pale").style.color = "#888";
+            document.querySelector("#wide").style.width = "2000px";
+            const script = document.createElement("script");
+            script.textContent = "document.title = 'run'";
+            document.body.append(script);
+            """
+        )
+        person.look_around("broken")
+        title = person.tab.evaluate("document.title")
+        person.tab.close()
+
+    said = "\n".join(person.found["broken"])
+    assert title != "run"
+    for each in ("wider than 360", "label:", "color-contrast:", "image-alt:", "script-src", "img-src", "style-src"):
+        assert each in said, each
+
+
+def test_a_page_says_that_its_studio_is_gone(work, begin):
+    (work / "leute.csv").write_text(MESSY, encoding="utf-8")
+    with running(work) as studio:
+        person = begin(studio)
+        tab = person.tab
+        person.leave('form[action="/open"] button')
+        person.leave('form[action$="/schema/draft"] button')
+        tab.wait_for("document.querySelector('[data-watch]') === null && document.querySelector('.columns') !== null")
+        person.leave('.columns a[href$="/column/1"]')
+        studio.stop()
+        person.write("#description", "Whose row it is")
+        said = tab.wait_for("document.querySelector('#lost:not([hidden])')?.textContent")
+        tab.close()
+
+    assert "does not answer" in said
 
 
 def test_the_first_page_is_there_within_a_second_and_the_plan_follows_the_slider(work):

@@ -16,6 +16,7 @@ from lapwing.runs.settings import Settings, read_settings, spending_of
 from lapwing.schema.changes import open_keys
 from lapwing.studio.jobs import Choices, Job
 
+_MOST_LETTERS: Final = 200
 MISFITS: Final = "0.1"
 """The share of misfits that ends a release, as everywhere."""
 
@@ -140,4 +141,8 @@ def _plain(value: object) -> str:
 
 def with_choices(choices: Choices, form: dict[str, str], *names: str) -> Choices:
     """Return choices with what a form says of some of them, which need not be right."""
-    return replace(choices, **{name: form[name].strip()[:200] for name in names if name in form})
+    return replace(choices, **{name: _in_one_line(form[name]) for name in names if name in form})
+
+
+def _in_one_line(text: str) -> str:
+    return "".join(each if each.isprintable() else " " for each in text).strip()[:_MOST_LETTERS]

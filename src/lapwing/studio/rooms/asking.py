@@ -104,6 +104,7 @@ def _asked(find: Find, request: Request) -> Response:
     subject, typed = find(request), typed_in(request)
     try:
         columns, where = _columns(subject, typed), where_of(subject.release.schema, typed)
+        weighted = bool(typed.all("weighted"))
         if columns:
             table = _table(subject, typed, columns, where)
             lower = table.columns[len(columns) + _LOWER]
@@ -111,7 +112,9 @@ def _asked(find: Find, request: Request) -> Response:
                 "heads": list(columns),
                 "lines": lines_of(table.head(_MOST_LINES), len(columns)),
                 "left": max(0, table.height - _MOST_LINES),
-                "about": "" if where else _about_table(subject, columns),
+                "about": "" if where or weighted else _about_table(subject, columns),
+                "is_weighted": weighted,
+                "is_known": table[lower].null_count() < table.height,
                 "is_guessed": bool(table[lower].null_count()),
             }
         elif where:
@@ -217,7 +220,9 @@ def _about_table(subject: Subject, columns: Sequence[str]) -> str:
     """Say how accurate the table of some columns is."""
     told, found = texts()["look"], subject.release.accuracy(list(columns))
     if found.is_measured:
-        text: str = told["counted"].format(error=_rows(found.expected_error), largest=_rows(found.largest_error))
+        text: str = told["counted" if len(columns) > 1 else "counted_one"].format(
+            error=_rows(found.expected_error), largest=_rows(found.largest_error)
+        )
         return text
     bound = told["guess_bound"].format(largest=_rows(found.largest_error)) if found.largest_error is not None else ""
     return f"{told['guess']} {bound}".strip()

@@ -16,7 +16,6 @@ from lapwing.model.certificate.promise import protection_lines
 from lapwing.release.paper.sheet import sheet_in
 from lapwing.runs.account_terms import change_limit, open_account
 from lapwing.runs.settings import Settings
-from lapwing.schema.schemas import Schema
 from lapwing.studio.asked import asked_for, ledger_of, left_after, policies_of, refusal_of, settings_of
 from lapwing.studio.jobs import Job, releases
 from lapwing.studio.pages import form_of, go, job_of, page, studio_of, texts
@@ -57,14 +56,17 @@ def shown(request: Request, *, said: str = "", status: int = 200, typed: dict[st
         protects=None
         if schema is None
         else protection_lines(cast("Any", job.choices.neighbours), schema.unit_label)[0],
-        typed={**_TYPED, **_for_lists(schema), "dataset": job.name, **(typed or {})},
+        typed=_usual(job) if typed is None else typed,
     )
 
 
-def _for_lists(schema: Schema | None) -> dict[str, str]:
-    """Return what an account needs from which lists of texts are bought: that takes a δ."""
-    needs = schema is not None and any(field.type == "string" for field in to_buy(schema))
-    return {"kind": "zcdp", "delta": "2e-6", "selection_delta": "1e-6"} if needs else {}
+def _usual(job: Job) -> dict[str, str]:
+    """Return what a new account of this job would be: of the kind that its plan, and what it buys, is paid from."""
+    delta = job.choices.delta
+    kind = {"kind": "zcdp", "delta": delta} if delta else {}
+    if job.schema is not None and any(field.type == "string" for field in to_buy(job.schema)):
+        kind = {"kind": "zcdp", "delta": "2e-6", "selection_delta": "1e-6"}
+    return {**_TYPED, "dataset": job.name, **kind}
 
 
 def picked(request: Request) -> Response:

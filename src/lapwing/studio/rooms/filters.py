@@ -122,7 +122,7 @@ def _wanted(place: int, field: Field, typed: Typed) -> list[Any]:
     values = _values(field)
     wanted: list[Any] = []
     for box in typed.all(f"w{place}"):
-        if box == MISSING:
+        if box == MISSING and field.domain.missing:
             wanted.append(None)
         else:
             wanted.append(chosen(values, box))
@@ -131,6 +131,8 @@ def _wanted(place: int, field: Field, typed: Typed) -> list[Any]:
         wanted.append(Between(*(value_of(field, end) if end else None for end in ends)))
     text = typed.one(f"t{place}").strip()
     if text:
-        asked = wanted_of(field, text)
+        known = {category_key(value) for value in values}
+        parts = text.split(",") if text not in known else [text]
+        asked = wanted_of(field, ",".join(part if part in known else part.strip() for part in parts))
         wanted += asked if isinstance(asked, list) else [asked]
     return wanted

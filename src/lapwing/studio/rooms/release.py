@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from lapwing.errors import DataError, LapwingError
 from lapwing.judge.report.page import check_installed
-from lapwing.model.certificate.promise import protection_lines
+from lapwing.model.certificate.promise import protection_lines, uncovered_warnings
 from lapwing.release.files import Targets, read_targets, write_files
 from lapwing.release.paper.sheet import sheet_in
 from lapwing.release.release import Release
@@ -70,6 +70,7 @@ def _next(job: Job) -> dict[str, Any]:
         "refusal": refusal_of(settings, job),
         "asked": asked_for(settings),
         "mechanism": settings.mechanism.name,
+        "uncovered": uncovered_warnings(settings.schema),
         "protects": protection_lines(settings.relation, settings.schema.unit_label),
         "number": next_release(job).name,
         "files": [each.name for each in _targets(job, next_release(job)).in_order],
