@@ -50,6 +50,7 @@ def shown(request: Request, *, said: str = "", status: int = 200, typed: dict[st
         status=status,
         account=account,
         policies=policies,
+        has_bought=schema is not None and bool(schema.purchases),
         plan=_plan(job, account),
         books=_books(folder),
         unit=None if schema is None else schema.unit_label,
