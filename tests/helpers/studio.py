@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from lapwing.studio.app import make_app
+from lapwing.studio.guard import REPORT_CONTENT
 from lapwing.studio.pages import Studio
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
@@ -25,6 +26,7 @@ PATIENCE_S = 60
 APP_PORT = 8765
 """The port that an application in this process believes to be on."""
 
+STRICT = ("default-src 'none'", "script-src 'self';", "frame-ancestors 'self'", "base-uri 'none'", "form-action 'self'")
 _KEY = re.compile(r'name="key" value="([0-9a-f]{64})"|data-key="([0-9a-f]{64})"')
 _START = "from lapwing.cli.main import run; run()"
 
@@ -50,6 +52,20 @@ class Answer:
     def header(self, name: str) -> str:
         """Return a header, empty where it is not there."""
         return next((value for key, value in self.headers if key.lower() == name), "")
+
+
+def is_strict(answer: Answer) -> bool:
+    """Return whether a page may run nothing but the studio's own script, or is a report that runs nothing at all."""
+    policy = answer.header("content-security-policy")
+    is_own = all(each in policy for each in STRICT) and answer.header("cache-control") == "no-store"
+    return policy == REPORT_CONTENT or (is_own and "unsafe" not in policy)
+
+
+def tree(folder: Path) -> dict[str, bytes | None]:
+    """Return all that lies in a folder, by name."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")
+    }
 
 
 @dataclass(slots=True)
@@ -124,16 +140,12 @@ class Visitor:
 
 @dataclass(slots=True)
 class Running:
-    """A studio in a process of its own.
-
-    started_s: seconds until it printed its address; said: all that it printed so far.
-    """
+    """A studio in a process of its own; said: all that it printed so far."""
 
     process: "subprocess.Popen[bytes]"
     visitor: Visitor
     address: str
     port: int
-    started_s: float
     said: bytearray = field(default_factory=bytearray)
 
     def raw(self, request: bytes, *, seconds: float = 10, ends: bool = True) -> bytes:
@@ -175,7 +187,6 @@ def running(
         "POLARS_MAX_THREADS": "1",
         **(settings or {}),
     }
-    begun = time.monotonic()
     process = subprocess.Popen(
         [sys.executable, "-c", start, "studio", str(place), "--no-browser", *arguments],
         stdin=subprocess.DEVNULL,
@@ -192,7 +203,7 @@ def running(
         assert found.port is not None
         host = f"127.0.0.1:{found.port}"
         visitor = Visitor(_over_http(found.port), host, found.query.partition("=")[2])
-        studio = Running(process, visitor, address[0].decode(), found.port, time.monotonic() - begun, bytearray(said))
+        studio = Running(process, visitor, address[0].decode(), found.port, bytearray(said))
         visitor.enter()
         yield studio
     finally:
@@ -228,9 +239,12 @@ def _over_http(port: int) -> Callable[[str, str, Sequence[tuple[str, str]], byte
     return send
 
 
-def in_process(folder: Path) -> Visitor:
-    """Return a visitor, already let in, of an application that is called in this process, without a server."""
-    studio = Studio(folder)
+def in_process(folder: Path, first: str = "") -> Visitor:
+    """Return a visitor, already let in, of an application that is called in this process, without a server.
+
+    first: the table that it was started with.
+    """
+    studio = Studio(folder, first)
     app = make_app(studio, APP_PORT)
 
     def send(method: str, path: str, headers: Sequence[tuple[str, str]], body: bytes) -> Answer:

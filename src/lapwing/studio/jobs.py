@@ -103,7 +103,8 @@ def read_job(folder: Path, name: str) -> Job | None:
         return None
     try:
         kept = json.loads((place / "job.json").read_text(encoding="utf-8"))
-        job = Job(name=name, place=place, **{**kept, "choices": Choices(**kept["choices"])})
+        choices, rest = Choices(**kept["choices"]), {key: kept[key] for key in kept if key != "choices"}
+        job = Job(name=name, place=place, choices=choices, **rest)
         if _is_sound(job, folder):
             return replace(job, table=str(folder / job.table)) if job.table else job
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
@@ -121,6 +122,7 @@ def _is_sound(job: Job, folder: Path) -> bool:
         and bool(job.table) != bool(job.sql and job.db)
         and (not job.table or (table.parent == folder and table.resolve().parent == folder.resolve()))
         and job.place.resolve() == folder.resolve() / JOBS / job.name
+        and job.choices.ledger == os.path.basename(job.choices.ledger)
         and not any(each.is_symlink() for each in job.place.iterdir())
     )
 

@@ -4,10 +4,12 @@ import contextvars
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lapwing.errors import LapwingError
-from lapwing.runs.progress import Progress
+
+if TYPE_CHECKING:
+    from lapwing.runs.progress import Progress
 
 
 class EndedError(Exception):
@@ -29,7 +31,7 @@ class Work:
     _ends: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
 
-    def tell(self, step: Progress) -> None:
+    def tell(self, step: "Progress") -> None:
         """Take note of a step; what `progress=` of the public calls is given. Raises once the work is to end."""
         self.step, self.share = step.step, step.share
         if self._ends.is_set():
