@@ -53,7 +53,7 @@ def make_app(studio: Studio, port: int, *, is_own: Callable[[Scope], bool] = lam
     """
     app = Starlette(
         routes=[*table.ROUTES, Mount("/assets", StaticFiles(directory=_ASSETS)), Mount("/", _elsewhere)],
-        exception_handlers={HTTPException: refused, LapwingError: refused, PermissionError: refused},
+        exception_handlers={HTTPException: refused, LapwingError: refused, OSError: refused},
     )
     app.state.studio = studio
     # Outside of Starlette's own middleware, which hands on what it does not know to the server's log.

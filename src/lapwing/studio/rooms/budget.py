@@ -19,6 +19,7 @@ from lapwing.runs.settings import Settings
 from lapwing.studio.asked import asked_for, ledger_of, left_after, policies_of, refusal_of, settings_of
 from lapwing.studio.jobs import Job, releases
 from lapwing.studio.pages import form_of, go, job_of, page, studio_of, texts
+from lapwing.studio.rooms.described import to_buy
 from lapwing.studio.rooms.table import files_of
 
 _ROOM: Final = "budget"
@@ -49,6 +50,7 @@ def shown(request: Request, *, said: str = "", status: int = 200, typed: dict[st
         status=status,
         account=account,
         policies=policies,
+        has_bought=schema is not None and bool(schema.purchases),
         plan=_plan(job, account),
         books=_books(folder),
         unit=None if schema is None else schema.unit_label,
@@ -60,9 +62,12 @@ def shown(request: Request, *, said: str = "", status: int = 200, typed: dict[st
 
 
 def _usual(job: Job) -> dict[str, str]:
-    """Return what a new account of this job would be: of the kind that its plan is paid from."""
+    """Return what a new account of this job would be: of the kind that its plan, and what it buys, is paid from."""
     delta = job.choices.delta
-    return {**_TYPED, "dataset": job.name, **({"kind": "zcdp", "delta": delta} if delta else {})}
+    kind = {"kind": "zcdp", "delta": delta} if delta else {}
+    if job.schema is not None and any(field.type == "string" for field in to_buy(job.schema)):
+        kind = {"kind": "zcdp", "delta": "2e-6", "selection_delta": "1e-6"}
+    return {**_TYPED, "dataset": job.name, **kind}
 
 
 def picked(request: Request) -> Response:
