@@ -5,6 +5,7 @@ import re
 import shutil
 import threading
 import time
+from html import unescape
 
 import pytest
 
@@ -95,6 +96,17 @@ def test_a_limit_is_that_of_the_account_its_page_showed(rooms):
     assert Ledger.open(rooms.folder / "budget.db").balance("other").limit == 3
     assert rooms.post("budget/limit", limit="9", account="budget.db/other").status == 303
     assert Ledger.open(rooms.folder / "budget.db").balance("other").limit == 9
+
+
+def test_an_account_is_opened_for_those_its_page_named(tmp_path):
+    rooms = small_rooms(tmp_path)
+    seen = unescape(re.search(r'name="terms" value="([^"]+)"', rooms.get("budget").html)[1])
+    rooms.job.chosen(neighbours="replace-one")
+
+    assert "no account was opened" in rooms.account(terms=seen).refusal
+    assert not (tmp_path / "budget.db").exists()
+    rooms.job.chosen(neighbours="add-remove")
+    assert rooms.account(terms=seen).status == 303
 
 
 def test_choices_of_two_tabs_are_both_kept(rooms):
@@ -241,6 +253,20 @@ def test_a_release_that_its_ledger_does_not_know_is_not_finished_at_a_price(room
     assert "has no debit of the release in release-1" in page
     assert "free of charge" not in page.partition("Leave")[0]
     assert spent(rooms) == 0
+
+
+def test_a_digit_too_many_is_refused_and_mended_where_a_release_is_finished(rooms, tmp_path):
+    assert "at most 1,000,000,000" in rooms.begin(rows="111,111,111,111").refusal
+    halted(rooms, tmp_path / "budget.db")
+    assert 'id="rows-left" name="rows"' in rooms.get("release").html
+
+    assert rooms.post("release/finish", rows="111111111111").status == 400
+    rooms.post("release/finish", rows="12")
+    rooms.wait()
+
+    rows = rooms.job.file("release-1") / "people-synthetic.csv"
+    assert len(rows.read_text().splitlines()) == 13
+    assert spent(rooms) == 1
 
 
 def test_a_release_of_another_hand_reaches_no_ledger_elsewhere(tmp_path):
