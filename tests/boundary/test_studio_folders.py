@@ -158,6 +158,38 @@ def test_a_file_whose_name_is_no_text_or_no_word_of_one_line_hides_no_other(tmp_
     assert re.findall(r'name="table" value="([^"]*)"', answer.text) == ["people.csv"]
 
 
+def test_a_folder_of_files_is_one_table(tmp_path):
+    folder, outside = tmp_path / "work", tmp_path / "outside"
+    for place in (folder / "visits", folder / "notes", folder / ".hidden", outside):
+        place.mkdir(parents=True)
+    rows = pl.DataFrame({"age": [*range(50)], "sex": ["f", "m"] * 25})
+    for place in (folder / "visits", folder / ".hidden", outside):
+        rows.head(20).write_parquet(place / "a.parquet")
+        rows.tail(30).write_csv(place / "b.csv")
+    (folder / "link").symlink_to(outside)
+    fields = [
+        {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}},
+        {"name": "sex", "type": "string", "categories": ["f", "m"]},
+    ]
+    (folder / "visits.schema.json").write_text(json.dumps({"fields": fields}))
+    visitor = in_process(folder)
+
+    listed = re.findall(r'name="table" value="([^"]*)"', visitor.get("/").text)
+    refused = [visitor.post("/open", {"table": name}).status for name in (".hidden", "link", "notes", "../outside")]
+    at = visitor.post("/open", {"table": "visits"}).at.removesuffix("/schema")
+    visitor.post(f"{at}/schema/file", {"file": "visits.schema.json", "table": ""})
+    visitor.post(f"{at}/check", {})
+    check = visitor.wait(f"{at}/check", lambda answer: "data-watch" not in answer.text)
+    visitor.post(f"{at}/plan", {"epsilon": "1", "expected_rows": "50", "neighbours": "add-remove"})
+    visitor.post(f"{at}/release", {"number": "release-1", "rows": "40", "prepared_by": "", "approved_by": ""})
+    made = visitor.wait(f"{at}/release", lambda answer: "data-watch" not in answer.text)
+
+    assert listed == ["visits"]
+    assert refused == [400] * 4
+    assert '<td class="number">50</td>' in check.text
+    assert "40 synthetic rows" in made.text
+
+
 SCRIPT = "<script>alert(1)</script>"
 IMAGE = "<img src=x onerror=alert(1)>"
 BROKEN_OUT = "\"><svg onload=alert(1)>'"

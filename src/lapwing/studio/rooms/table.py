@@ -15,7 +15,7 @@ from starlette.routing import Route
 from lapwing.errors import LapwingError, ParameterError
 from lapwing.rows.elsewhere import Query
 from lapwing.studio.guard import UPLOAD
-from lapwing.studio.jobs import Job, all_jobs, new_job
+from lapwing.studio.jobs import JOBS, Job, all_jobs, new_job
 from lapwing.studio.pages import form_of, go, page, studio_of
 
 _ENDINGS: Final = (
@@ -32,6 +32,8 @@ _ENDINGS: Final = (
     ".sas7bdat",
     ".xpt",
 )
+_PIECES: Final = (".parquet", ".pq", ".csv", ".csv.gz", ".tsv")
+"""Of files that are one table together."""
 _MODEL: Final = ".lapwing"
 _MOST_SHOWN: Final = 200
 _MOST_BYTES: Final = 200
@@ -55,7 +57,17 @@ def files_of(folder: Path, *endings: str) -> list[str]:
         is_shown = each.name.isprintable() and not each.name.startswith(".") and each.name.lower().endswith(endings)
         if is_shown and each.is_file() and each.resolve().parent == folder.resolve():
             found.append(each.name)
-    return found[:_MOST_SHOWN]
+    return found
+
+
+def folders_of(folder: Path) -> list[str]:
+    """Return the names of folders right in a folder that hold files of one table; no link that leads elsewhere."""
+    found = []
+    for each in sorted(folder.iterdir()):
+        is_shown = each.name.isprintable() and not each.name.startswith(".") and each.name != JOBS
+        if is_shown and each.is_dir() and each.resolve().parent == folder.resolve() and files_of(each, *_PIECES):
+            found.append(each.name)
+    return found
 
 
 def models_of(folder: Path) -> list[str]:
@@ -75,7 +87,8 @@ def slug_of(name: str) -> str:
 
 def shown(request: Request, *, said: str = "", status: int = 200, db: str = "", sql: str = "") -> Response:
     """Show what can be opened; a query that was refused stays as it was typed."""
-    folder = studio_of(request).folder
+    folder, first = studio_of(request).folder, studio_of(request).first
+    tables = sorted(files_of(folder, *_ENDINGS), key=lambda each: each != first)
     return page(
         request,
         "table.html",
@@ -83,8 +96,10 @@ def shown(request: Request, *, said: str = "", status: int = 200, db: str = "", 
         said=said,
         folder=str(folder),
         jobs=all_jobs(folder),
-        tables=files_of(folder, *_ENDINGS),
-        first=studio_of(request).first,
+        tables=tables[:_MOST_SHOWN],
+        more=len(tables) - _MOST_SHOWN,
+        folders=folders_of(folder)[:_MOST_SHOWN],
+        first=first,
         models={name: slug_of(name) for name in models_of(folder)},
         db=db,
         sql=sql,
@@ -94,7 +109,7 @@ def shown(request: Request, *, said: str = "", status: int = 200, db: str = "", 
 def opened(request: Request) -> Response:
     """Begin a job with a file of the working folder."""
     folder, name = studio_of(request).folder, form_of(request).get("table", "")
-    if name not in files_of(folder, *_ENDINGS):
+    if name not in (*files_of(folder, *_ENDINGS), *folders_of(folder)):
         return shown(request, said=_NOT_LISTED, status=400)
     return _begun(request, new_job(folder, Path(name).stem, table=str(folder / name)))
 
