@@ -54,9 +54,7 @@ def shown(request: Request, *, said: str = "", status: int = 200, typed: dict[st
         plan=_plan(job, account),
         books=_books(folder),
         unit=None if schema is None else schema.unit_label,
-        protects=None
-        if schema is None
-        else protection_lines(cast("Any", job.choices.neighbours), schema.unit_label)[0],
+        protects=_terms(job),
         typed=_usual(job) if typed is None else typed,
     )
 
@@ -92,6 +90,9 @@ def opened(request: Request) -> Response:
         place = _ledger_file(studio_of(request).folder, typed["file"])
         if job.schema is None:
             raise ParameterError(texts()["budget"]["no_schema"], code="LW412")
+        terms = _terms(job)
+        if form.get("terms", terms) != terms:  # they hold for good
+            raise ParameterError(texts()["budget"]["other_terms"], code="LW412")
         balance = open_account(
             place,
             typed["dataset"],
@@ -106,6 +107,12 @@ def opened(request: Request) -> Response:
         return shown(request, said=str(error), status=400, typed=typed)
     job.chosen(ledger=place.name, dataset=balance.dataset)
     return go(f"/job/{job.name}/budget")
+
+
+def _terms(job: Job) -> str:
+    """Return what an account that is opened now would protect; empty where there is no schema yet."""
+    schema = job.schema
+    return "" if schema is None else protection_lines(cast("Any", job.choices.neighbours), schema.unit_label)[0]
 
 
 def limited(request: Request) -> Response:

@@ -41,6 +41,7 @@ _MOST_BYTES: Final = 200
 _MOST_UPLOAD: Final = 8 << 30
 """Bytes of a file that is added; a larger one is put into the folder by other means."""
 _PART: Final = ".lapwing-part"
+_SECRETS: Final = ("password", "passwd", "pwd", "token", "secret")
 _TAKEN: Final = "There is a file of that name."
 _NOT_LISTED: Final = "the working folder has no table of that name; choose one that is listed"
 _HELD: Final = (
@@ -137,7 +138,9 @@ def _has_password(db: str) -> bool:
     """Return whether an address says a password, or cannot be read to its end."""
     try:
         parts = urlsplit(db)
-        return bool(parts.password) or any("password" in name.lower() for name, _ in parse_qsl(parts.query))
+        return bool(parts.password) or any(
+            each in name.lower() for name, _ in parse_qsl(parts.query) for each in _SECRETS
+        )
     except ValueError:
         return True
 
