@@ -1,6 +1,7 @@
 """What a page showed is what is done; what was seen of one table, release or account is not taken for another's."""
 
 import json
+import os
 import re
 import shutil
 import threading
@@ -200,6 +201,14 @@ def test_a_link_in_the_folder_of_a_release_is_written_through_by_nobody(rooms, t
 
     assert rooms.get("hand-over").status == 400
     assert rooms.get("release").status == 400
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read all")
+def test_a_folder_that_may_not_be_read_hides_no_table(tmp_path):
+    (tmp_path / "people.csv").write_text("age\n31\n")
+    (tmp_path / "locked").mkdir(mode=0)
+
+    assert "people.csv" in in_process(tmp_path).get("/").text
 
 
 def test_a_release_whose_folder_was_taken_away_leaves_its_number_free_for_no_other(tmp_path):
