@@ -211,6 +211,18 @@ def test_a_folder_that_may_not_be_read_hides_no_table(tmp_path):
     assert "people.csv" in in_process(tmp_path).get("/").text
 
 
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read all")
+def test_a_job_of_another_user_hides_no_other_and_a_folder_of_theirs_is_said(tmp_path):
+    new_job(tmp_path, "own", sql="select 1", db="sqlite:///a.db")
+    new_job(tmp_path, "other", sql="select 2", db="sqlite:///a.db").place.chmod(0)
+    visitor = in_process(tmp_path)
+    assert "/job/own/" in visitor.get("/").text
+
+    (tmp_path / "lapwing-studio").chmod(0)
+
+    assert "cannot be read" in visitor.get("/").text
+
+
 def test_a_release_whose_folder_was_taken_away_leaves_its_number_free_for_no_other(tmp_path):
     job = new_job(tmp_path, "people", sql="select 1", db="sqlite:///a.db")
     for name in ("release-1", "release-3", "release-²"):
