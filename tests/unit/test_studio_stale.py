@@ -276,6 +276,17 @@ def test_a_release_that_its_ledger_does_not_know_is_not_finished_at_a_price(room
     assert spent(rooms) == 0
 
 
+def test_a_model_whose_certificate_was_taken_away_stays(rooms):
+    rooms.begin()
+    rooms.wait()
+    place = rooms.job.file("release-1")
+    for each in (*place.glob("*.certificate.json"), place / TRANSCRIPT):
+        each.unlink()
+
+    assert rooms.get("release").status == 200
+    assert (place / "model.lapwing").is_file()
+
+
 def test_a_digit_too_many_is_refused_and_mended_where_a_release_is_finished(rooms, tmp_path):
     assert "at most 1,000,000,000" in rooms.begin(rows="111,111,111,111").refusal
     halted(rooms, tmp_path / "budget.db")
