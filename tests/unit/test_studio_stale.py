@@ -87,6 +87,15 @@ def test_a_purchase_that_its_page_did_not_show_is_not_made(tmp_path):
     until(lambda: list(rooms.job.place.glob("bought-*.certificate.json")))
 
 
+@pytest.mark.parametrize("text", ["", "[]", "[" * 100_000, "{}", '{"schema": 1, "epsilon": [2], "delta": {}}'])
+def test_a_purchase_that_somebody_edited_hides_no_page(tmp_path, text):
+    rooms = small_rooms(tmp_path, BOUGHT)
+    rooms.job.file("bought-1.json").write_text(text)
+
+    assert rooms.get("buy").status == 200
+    assert rooms.post("buy", epsilon="x", delta="").status == 400
+
+
 def test_a_limit_is_that_of_the_account_its_page_showed(rooms):
     page = rooms.get("budget").html
     seen = re.search(r'name="account" value="(budget.db/people)">', page)[1]
