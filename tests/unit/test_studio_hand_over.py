@@ -95,7 +95,7 @@ def test_a_link_to_a_file_elsewhere_is_not_followed(visitor, place, home):
     (home / "secret.html").write_text("secret")
     (place / "report.html").symlink_to(home / "secret.html")
 
-    assert visitor.get(f"{AT}/file/report").status == 404
+    assert visitor.get(f"{AT}/file/report").status in (400, 404)
     assert b"secret" not in visitor.get(f"{AT}/all.zip").body
 
 

@@ -1,6 +1,7 @@
 """What a page showed is what is done; what was seen of one table, release or account is not taken for another's."""
 
 import json
+import os
 import re
 import shutil
 import threading
@@ -84,6 +85,15 @@ def test_a_purchase_that_its_page_did_not_show_is_not_made(tmp_path):
     assert not list(rooms.job.place.glob("bought-*"))
     assert rooms.post("buy", epsilon="1", delta="", stamp=stamp(rooms, "buy")).status == 303
     until(lambda: list(rooms.job.place.glob("bought-*.certificate.json")))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "[" * 100_000, "{}", '{"schema": 1, "epsilon": [2], "delta": {}}'])
+def test_a_purchase_that_somebody_edited_hides_no_page(tmp_path, text):
+    rooms = small_rooms(tmp_path, BOUGHT)
+    rooms.job.file("bought-1.json").write_text(text)
+
+    assert rooms.get("buy").status == 200
+    assert rooms.post("buy", epsilon="x", delta="").status == 400
 
 
 def test_a_limit_is_that_of_the_account_its_page_showed(rooms):
@@ -202,6 +212,26 @@ def test_a_link_in_the_folder_of_a_release_is_written_through_by_nobody(rooms, t
     assert rooms.get("release").status == 400
 
 
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read all")
+def test_a_folder_that_may_not_be_read_hides_no_table(tmp_path):
+    (tmp_path / "people.csv").write_text("age\n31\n")
+    (tmp_path / "locked").mkdir(mode=0)
+
+    assert "people.csv" in in_process(tmp_path).get("/").text
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read all")
+def test_a_job_of_another_user_hides_no_other_and_a_folder_of_theirs_is_said(tmp_path):
+    new_job(tmp_path, "own", sql="select 1", db="sqlite:///a.db")
+    new_job(tmp_path, "other", sql="select 2", db="sqlite:///a.db").place.chmod(0)
+    visitor = in_process(tmp_path)
+    assert "/job/own/" in visitor.get("/").text
+
+    (tmp_path / "lapwing-studio").chmod(0)
+
+    assert "cannot be read" in visitor.get("/").text
+
+
 def test_a_release_whose_folder_was_taken_away_leaves_its_number_free_for_no_other(tmp_path):
     job = new_job(tmp_path, "people", sql="select 1", db="sqlite:///a.db")
     for name in ("release-1", "release-3", "release-²"):
@@ -253,6 +283,17 @@ def test_a_release_that_its_ledger_does_not_know_is_not_finished_at_a_price(room
     assert "has no debit of the release in release-1" in page
     assert "free of charge" not in page.partition("Leave")[0]
     assert spent(rooms) == 0
+
+
+def test_a_model_whose_certificate_was_taken_away_stays(rooms):
+    rooms.begin()
+    rooms.wait()
+    place = rooms.job.file("release-1")
+    for each in (*place.glob("*.certificate.json"), place / TRANSCRIPT):
+        each.unlink()
+
+    assert rooms.get("release").status == 200
+    assert (place / "model.lapwing").is_file()
 
 
 def test_a_digit_too_many_is_refused_and_mended_where_a_release_is_finished(rooms, tmp_path):

@@ -103,9 +103,11 @@ def write_whole(place: Path, text: str) -> None:
 def read_job(folder: Path, name: str) -> Job | None:
     """Return the job of that name within a working folder, if there is one."""
     place = folder / JOBS / name
-    if not _NAME.fullmatch(name) or not (place / "job.json").is_file():
+    if not _NAME.fullmatch(name):
         return None
     try:
+        if not (place / "job.json").is_file():
+            return None
         kept = json.loads((place / "job.json").read_text(encoding="utf-8"))
         choices, rest = Choices(**kept["choices"]), {key: kept[key] for key in kept if key != "choices"}
         job = Job(name=name, place=place, choices=choices, **rest)
@@ -141,7 +143,11 @@ def all_jobs(folder: Path) -> list[Job]:
 
 
 def _names(folder: Path) -> list[str]:
-    return sorted(each.name for each in (folder / JOBS).iterdir()) if (folder / JOBS).is_dir() else []
+    try:
+        return sorted(each.name for each in (folder / JOBS).iterdir()) if (folder / JOBS).is_dir() else []
+    except PermissionError:
+        said = f"{folder / JOBS} is another user's, and cannot be read; copy the table into a folder of your own"
+    raise DataError(said, code="LW115")
 
 
 def new_job(folder: Path, title: str, *, table: str = "", sql: str = "", db: str = "") -> Job:

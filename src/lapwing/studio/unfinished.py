@@ -22,6 +22,7 @@ from lapwing.studio.jobs import Job, begun_release
 from lapwing.verbs.running import read_header
 
 TRANSCRIPT: Final = "transcript.jsonl"
+_MADE: Final = ("*.certificate.json", "*.lapwing", "*-synthetic.*")
 _HELD, _OVER = "LW612", "LW615"
 
 State = Literal["open", "misfits", "spent", "held", "over", "broken"]
@@ -104,7 +105,7 @@ def cleared(place: Path) -> None:
     with suppress(OSError):
         if transcript.is_file() and transcript.stat().st_size == 0:
             transcript.unlink()
-        if not transcript.exists() and not list(place.glob("*.certificate.json")):
+        if not transcript.exists() and not any(list(place.glob(each)) for each in _MADE):
             shutil.rmtree(place)
 
 

@@ -145,11 +145,18 @@ def _asked(schema: Schema, typed: _Typed) -> dict[str, str]:
 
 def _begun(job: Job) -> list[tuple[Path, dict[str, str]]]:
     """Return the purchases that were begun and are not finished: their transcripts, and what was asked for."""
-    return [
-        (place.with_suffix(".lwt"), json.loads(place.read_text(encoding="utf-8")))
-        for place in sorted(job.place.glob("bought-*.json"))
-        if place.stem.removeprefix("bought-").isdigit() and not _certificate(place).exists()
-    ]
+    places = [each for each in sorted(job.place.glob("bought-*.json")) if not _certificate(each).exists()]
+    found = [(each.with_suffix(".lwt"), _asked_in(each)) for each in places if each.stem[len("bought-") :].isdigit()]
+    return [(kept, asked) for kept, asked in found if asked is not None]
+
+
+def _asked_in(place: Path) -> dict[str, str] | None:
+    """Return what a purchase asked for; None where its file is broken."""
+    try:
+        asked = json.loads(place.read_text(encoding="utf-8"))
+        return {key: str(asked[key]) for key in ("schema", "epsilon", "delta")}
+    except (OSError, ValueError, TypeError, LookupError, RecursionError):
+        return None
 
 
 def _certificate(place: Path) -> Path:

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -65,8 +66,9 @@ def folders_of(folder: Path) -> list[str]:
     found = []
     for each in sorted(folder.iterdir()):
         is_shown = each.name.isprintable() and not each.name.startswith(".") and each.name != JOBS
-        if is_shown and each.is_dir() and each.resolve().parent == folder.resolve() and files_of(each, *_PIECES):
-            found.append(each.name)
+        with suppress(OSError):  # one that this user may not read
+            if is_shown and each.is_dir() and each.resolve().parent == folder.resolve() and files_of(each, *_PIECES):
+                found.append(each.name)
     return found
 
 
