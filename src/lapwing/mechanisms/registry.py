@@ -13,6 +13,7 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.adaptive.mechanism import REGISTRATION as ADAPTIVE
+from lapwing.mechanisms.adaptive.prior import PriorRows
 from lapwing.mechanisms.grid.mechanism import REGISTRATION as GRID
 from lapwing.mechanisms.independent.mechanism import REGISTRATION as INDEPENDENT
 from lapwing.mechanisms.kd_tree.mechanism import REGISTRATION as KD_TREE
@@ -145,7 +146,7 @@ def settings_of(mechanism: Mechanism) -> dict[str, Any]:
 
 def _plain(value: object) -> object:
     """Return a value with its tuples as lists, callables and public rows by name: they are no part of a file."""
-    if isinstance(value, PublicPoints):
+    if isinstance(value, PublicPoints | PriorRows):
         return value.name
     if isinstance(value, RowFunction):
         return f"callable {value.text}"

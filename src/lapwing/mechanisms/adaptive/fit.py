@@ -38,7 +38,8 @@ class Measured:
 class Fit:
     """A function of answers, schema, settings and public randomness.
 
-    particles: uint16 (axes, m), where they are; factors: all of these as the particles last followed them, on columns.
+    particles: uint16 (axes, m), where they are; given: public tables and rules; prior: tables of a prior, which pull
+    until a table with their columns is measured; factors: all of these as the particles last followed them, on columns.
     """
 
     columns: tuple[ResolvedColumn, ...]
@@ -47,6 +48,7 @@ class Fit:
     particles: np.ndarray
     measured: tuple[Measured, ...] = ()
     given: tuple[Factor, ...] = ()
+    prior: tuple[Factor, ...] = ()
     zeros: HardZeros | None = None
     factors: tuple[Factor, ...] = ()
 
@@ -73,8 +75,9 @@ def started(
     size: int,
     zeros: HardZeros | None = None,
     public: Sequence[Factor] = (),
+    prior: Sequence[Factor] = (),
 ) -> Fit:
-    """Return what one-way tables, public tables and rules say together.
+    """Return what one-way tables, public tables, a prior and rules say together.
 
     zeros: what rules leave empty: no particle is there, as far as single draws lead out.
     """
@@ -85,9 +88,10 @@ def started(
         whole=whole,
         particles=independent(whole.axes, size, rng),
         given=(*public, *(() if zeros is None else zeros.factors)),
+        prior=tuple(prior),
         zeros=zeros,
     )
-    return moved(fit, rng, pulls=heated() if fit.given else ())
+    return moved(fit, rng, pulls=heated() if fit.given or fit.prior else ())
 
 
 def measured(fit: Fit, table: Cells, answer: NoisyCounts) -> Measured:
@@ -131,7 +135,7 @@ def moved(fit: Fit, rng: np.random.Generator, *, pulls: Sequence[float], size: i
         particles = particles[:, rng.permutation(np.arange(size) % particles.shape[1])]
     masses = [_pooled(fit, column) for column in range(len(fit.columns))]
     axes = [replace(column.axis, base=mass) for column, mass in zip(fit.columns, masses, strict=True)]
-    asked = [*_one_way(fit, axes), *(_factor(each, axes) for each in fit.measured)]
+    asked = [*_one_way(fit, axes), *(_factor(each, axes) for each in fit.measured), *_still_prior(fit)]
     whole, turned, turns = on_axes(fit.whole.with_masses(axes), [*asked, *fit.given])
     particles, factors = fitted(whole.axes, particles, turned, fit.total, rng, pulls=pulls)
     found = tuple(
@@ -189,7 +193,7 @@ def _factor(each: Measured, axes: Sequence[Axis]) -> Factor:
 def _one_way(fit: Fit, axes: Sequence[Axis]) -> list[Factor]:
     """Return each column by itself, at the finest level that a table uses: what is finer follows its masses."""
     used = [pair for each in fit.measured for pair in each.table]
-    used += [pair for factor in fit.given for pair in factor.table]
+    used += [pair for factor in (*fit.given, *fit.prior) for pair in factor.table]
     found = []
     for place, (column, axis) in enumerate(zip(fit.columns, axes, strict=True)):
         level = min((level for at, level in used if at == place), default=0)
@@ -204,6 +208,12 @@ def _one_way(fit: Fit, axes: Sequence[Axis]) -> list[Factor]:
             )
         )
     return found
+
+
+def _still_prior(fit: Fit) -> list[Factor]:
+    """Return the tables of the prior of whose columns no table has been measured."""
+    known = [{at for at, _ in each.table} for each in fit.measured]
+    return [each for each in fit.prior if not any({at for at, _ in each.table} <= columns for columns in known)]
 
 
 def _pooled(fit: Fit, place: int) -> np.ndarray:
