@@ -125,8 +125,8 @@ def _released(saved: Any, name: str) -> tuple[object, str]:  # noqa: ANN401 - a 
     asked = asked_text(paid.total, paid.requested_epsilon, paid.requested_delta)
     table = "" if paid.ledger is None else f" of data set {paid.ledger.dataset}"
     return rows, (
-        f"the prior{name and ' '}{name} is a release{table} at {asked}, for {paid.relation} neighbours and {paid.privacy_unit}: "
-        "whoever is in both tables is protected by the sum of both budgets"
+        f"the prior{name and ' '}{name} is a release{table} at {asked}, for {paid.relation} neighbours and "
+        f"{paid.privacy_unit}: whoever is in both tables is protected by the sum of both budgets"
     )
 
 

@@ -110,8 +110,8 @@ def read_header(path: Path, header: Mapping[str, Any]) -> tuple[Settings, Terms,
     """Read what the header of a release's transcript fixes.
 
     No path in a header is followed but these: that of the ledger, which must be one of Lapwing's, and those of public
-    points (``mu``) and priors, which count only where they are row by row those that the release was made with. Otherwise a header
-    by another hand could name private rows as public points.
+    points (``mu``) and priors, which count only where they are row by row those that the release was made with.
+    Otherwise a header by another hand could name private rows as public ones.
     """
     fixed = header.get("settings")
     for key, what in _OTHERS:

@@ -11,6 +11,7 @@ from lapwing.engine.particles import explained, fitted, heated, independent, rid
 from lapwing.engine.tables import Axis, Cells, Factor, counted, table_shape
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.mechanisms.adaptive.columns import ResolvedColumn, with_masses
+from lapwing.mechanisms.adaptive.prior import NO_GUIDE, Guide
 from lapwing.model.model import Indexed, LogLinear, ReleasedModel, narrow
 
 PULL = 0.7  # pull of a measured table, beside what its signal asks for
@@ -18,6 +19,7 @@ ONE_WAY_RIDGE = 0.3
 """Ridge of a column by itself, which all tables tell of together, in standard deviations of its noise."""
 
 SNAPSHOTS = 3  # the released particles are those of so many sweeps: where they happen to stand matters less then
+_MEAN_NOISE = 0.8  # absolute deviation over standard deviation, of a normal law
 _SURE_SD = 1e-3  # of a public table without one
 _LEAST_SD = 0.3  # of a column's counts, in records: rounding is no smaller
 
@@ -39,7 +41,7 @@ class Fit:
     """A function of answers, schema, settings and public randomness.
 
     particles: uint16 (axes, m), where they are; given: public tables and rules; prior: tables of a prior, which pull
-    until a table with their columns is measured; factors: all of these as the particles last followed them, on columns.
+    until a table with their columns is known better; factors: all of these as the particles last followed them, on columns.
     """
 
     columns: tuple[ResolvedColumn, ...]
@@ -48,7 +50,7 @@ class Fit:
     particles: np.ndarray
     measured: tuple[Measured, ...] = ()
     given: tuple[Factor, ...] = ()
-    prior: tuple[Factor, ...] = ()
+    prior: Guide = NO_GUIDE
     zeros: HardZeros | None = None
     factors: tuple[Factor, ...] = ()
 
@@ -75,7 +77,7 @@ def started(
     size: int,
     zeros: HardZeros | None = None,
     public: Sequence[Factor] = (),
-    prior: Sequence[Factor] = (),
+    prior: Guide = NO_GUIDE,
 ) -> Fit:
     """Return what one-way tables, public tables, a prior and rules say together.
 
@@ -88,10 +90,10 @@ def started(
         whole=whole,
         particles=independent(whole.axes, size, rng),
         given=(*public, *(() if zeros is None else zeros.factors)),
-        prior=tuple(prior),
+        prior=prior,
         zeros=zeros,
     )
-    return moved(fit, rng, pulls=heated() if fit.given or fit.prior else ())
+    return moved(fit, rng, pulls=heated() if fit.given or fit.prior.factors else ())
 
 
 def measured(fit: Fit, table: Cells, answer: NoisyCounts) -> Measured:
@@ -193,7 +195,7 @@ def _factor(each: Measured, axes: Sequence[Axis]) -> Factor:
 def _one_way(fit: Fit, axes: Sequence[Axis]) -> list[Factor]:
     """Return each column by itself, at the finest level that a table uses: what is finer follows its masses."""
     used = [pair for each in fit.measured for pair in each.table]
-    used += [pair for factor in (*fit.given, *fit.prior) for pair in factor.table]
+    used += [pair for factor in (*fit.given, *fit.prior.factors) for pair in factor.table]
     found = []
     for place, (column, axis) in enumerate(zip(fit.columns, axes, strict=True)):
         level = min((level for at, level in used if at == place), default=0)
@@ -211,9 +213,13 @@ def _one_way(fit: Fit, axes: Sequence[Axis]) -> list[Factor]:
 
 
 def _still_prior(fit: Fit) -> list[Factor]:
-    """Return the tables of the prior of whose columns no table has been measured."""
-    known = [{at for at, _ in each.table} for each in fit.measured]
-    return [each for each in fit.prior if not any({at for at, _ in each.table} <= columns for columns in known)]
+    """Return the tables of the prior whose columns no measured table knows better: with noise below the error."""
+    known = [
+        {at for at, _ in each.table}
+        for each in fit.measured
+        if _MEAN_NOISE * each.sd * each.counts.size < fit.prior.error
+    ]
+    return [each for each in fit.prior.factors if not any({at for at, _ in each.table} <= at_once for at_once in known)]
 
 
 def _pooled(fit: Fit, place: int) -> np.ndarray:

@@ -21,7 +21,7 @@ from lapwing.mechanisms.adaptive.columns import resolved_column
 from lapwing.mechanisms.adaptive.costs import Costs, Shares, divided, particles_of
 from lapwing.mechanisms.adaptive.declared import class_groupings, hard_zeros, public_factors
 from lapwing.mechanisms.adaptive.fit import finished, fit_as_model, started
-from lapwing.mechanisms.adaptive.prior import PriorRows, paid_apart, planned_weighing, towards, weighed
+from lapwing.mechanisms.adaptive.prior import NO_GUIDE, PriorRows, paid_apart, planned_weighing, towards, weighed
 from lapwing.mechanisms.adaptive.rounds import Asking, Wanted, planned_release, planned_work, rounds
 from lapwing.mechanisms.shared.one_way import known_rows
 from lapwing.mechanisms.shared.registration import Asked, Registration, Work, nothing_certified
@@ -38,6 +38,7 @@ _LEAVE = "; leave it out"
 _MANY = 200  # columns, beyond which pairs at several levels would be tens of millions of cells
 _ONE_RESOLUTION = (6,)
 _MOST_LEVELS = 6
+_AUDITED_ROWS = 60
 _COARSEST = 16  # so that pairs of columns with up to 47 special values are small enough to compete
 
 
@@ -159,10 +160,7 @@ class Adaptive:
         tables, total = ask_columns(curator, schema, costs.one_way_costs)
         records = max(1.0, total)
         for prior in priors[:1]:
-            tables = tuple(
-                towards(table, prior.codes[field.name], records) if field.name in prior.codes else table
-                for table, field in zip(tables, schema.columns, strict=True)
-            )
+            tables = towards(tables, [field.name for field in schema.columns], prior, records)
         refining = class_groupings(schema)
         columns = tuple(
             resolved_column(table, field, records, self.levels_of(schema), refining.get(field.name, ()))
@@ -176,7 +174,7 @@ class Adaptive:
             size=particles,
             zeros=hard_zeros(schema, columns),
             public=public_factors(columns, schema, records),
-            prior=weighed(curator, columns, priors, records, weighing) if priors else (),
+            prior=weighed(curator, columns, priors, records, weighing) if priors else NO_GUIDE,
         )
         fit = rounds(Asking(curator, columns, costs, wanted), fit, left - costs.one_way, rng)
         fit = finished(fit, rng, size=costs.particles(total, particles))
@@ -278,6 +276,16 @@ def _next_step(schema: Schema, one_way: int, rounds: int) -> str:
     return "one-way tables" if one_way < one_way_tables(schema) else f"round {rounds + 1}"
 
 
+def _audited(schema: Schema) -> tuple[Adaptive, ...]:
+    """Return the small settings, without a prior and with a made-up one."""
+    codes = {
+        column.name: np.arange(_AUDITED_ROWS) * (place + 1) % column.domain.values
+        for place, column in enumerate(schema.columns)
+    }
+    small = Adaptive.small()
+    return small, replace(small, prior=(PriorRows(codes, "made up", "the prior is made up"),))
+
+
 REGISTRATION: Final = Registration(
     kind=Adaptive,
     page="docs/adaptive.md",
@@ -291,4 +299,5 @@ REGISTRATION: Final = Registration(
     warnings=relation_warnings,
     next_step=_next_step,
     work=_work,
+    audited=_audited,
 )

@@ -67,6 +67,17 @@ class PriorRows:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Guide:
+    """Tables of a prior that pull, and what each may be wrong by: the sum of absolute errors, in records."""
+
+    factors: tuple[Factor, ...] = ()
+    error: float = 0.0
+
+
+NO_GUIDE: Final = Guide()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class _Told:
     """A prior's table of two columns, in records: as it is, and as independent columns would have it."""
 
@@ -75,20 +86,52 @@ class _Told:
     independent: np.ndarray
 
 
-def towards(table: OneWayTable, prior: np.ndarray, total: float) -> OneWayTable:
-    """Return a one-way table drawn towards a prior's, as far as their difference is explained by noise.
+def towards(
+    tables: Sequence[OneWayTable], names: Sequence[str], prior: PriorRows, total: float
+) -> tuple[OneWayTable, ...]:
+    """Return one-way tables drawn towards a prior's, as far as their differences are explained by noise.
 
-    prior: codes (rows,) of the column. Each count is the mean of both, weighted by the inverse of their variances; what
-    the prior may be wrong by is what the difference has beyond the noise, in proportion to its counts, and at least
-    what the number of its rows leaves open. No count moves by more than two standard deviations of its noise, so that a
-    prior that is far off costs little.
+    names: of their columns. Each count is the mean of both, weighted by the inverse of their variances. What the prior
+    may be wrong by is in proportion to its counts: by what its difference has beyond the noise in this column, or in
+    all columns together, whichever is more, and at least by what the number of its rows leaves open. No count moves by
+    more than two standard deviations of its noise, so that a prior that is far off costs little.
     """
-    noisy = table.counts if table.masses is None else table.masses
-    counted = np.bincount(table.grouping.apply(prior), minlength=table.grouping.groups)[: noisy.size]
-    expected = counted * (total / max(1, int(counted.sum())))
-    variance = max(table.sd, _LEAST_SD) ** 2
-    excess = max(0.0, float((np.square(noisy - expected) - variance).sum())) / total
-    wrong = max(excess, total / prior.size) * ((1 - _SPREAD) * expected + _SPREAD * total / noisy.size)
+    expected = {
+        name: _expected(table, prior.codes[name], total)
+        for name, table in zip(names, tables, strict=True)
+        if name in prior.codes
+    }
+    excess = {
+        name: _excess(table, expected[name], total)
+        for name, table in zip(names, tables, strict=True)
+        if name in expected
+    }
+    least = max(float(np.mean(list(excess.values()))), total / prior.rows)
+    return tuple(
+        _steadied(table, expected[name], max(excess[name], least), total) if name in expected else table
+        for name, table in zip(names, tables, strict=True)
+    )
+
+
+def _noisy(table: OneWayTable) -> np.ndarray:
+    return table.counts if table.masses is None else table.masses
+
+
+def _expected(table: OneWayTable, codes: np.ndarray, total: float) -> np.ndarray:
+    """Return a prior's counts in the cells of a one-way table, of as many records."""
+    counted = np.bincount(table.grouping.apply(codes), minlength=table.grouping.groups)[: _noisy(table).size]
+    return counted * (total / max(1, int(counted.sum())))
+
+
+def _excess(table: OneWayTable, expected: np.ndarray, total: float) -> float:
+    """Return the squared difference beyond the noise, for each record: may be below 0."""
+    return float((np.square(_noisy(table) - expected) - max(table.sd, _LEAST_SD) ** 2).sum()) / total
+
+
+def _steadied(table: OneWayTable, expected: np.ndarray, error: float, total: float) -> OneWayTable:
+    """Return a one-way table drawn towards expected counts; error: their variance, for each record."""
+    noisy, variance = _noisy(table), max(table.sd, _LEAST_SD) ** 2
+    wrong = error * ((1 - _SPREAD) * expected + _SPREAD * total / noisy.size)
     weight = wrong / (wrong + variance)
     shift = np.clip((1 - weight) * (expected - noisy), -_SHIFT * variance**0.5, _SHIFT * variance**0.5)
     steadied, sd = noisy + shift, table.sd * float(np.sqrt(weight.mean()))
@@ -101,7 +144,7 @@ def towards(table: OneWayTable, prior: np.ndarray, total: float) -> OneWayTable:
 
 def weighed(
     curator: Curator, columns: Sequence[ResolvedColumn], priors: Sequence[PriorRows], total: float, cost: Budget
-) -> tuple[Factor, ...]:
+) -> Guide:
     """Ask how near each prior is, and return the tables of the nearest, with the pull that its distance asks for.
 
     cost: of one question. Returns none where no prior is near: then the model does without.
@@ -109,7 +152,7 @@ def weighed(
     told = [list(_strongest(_tables(columns, prior, total))) for prior in priors]
     askable = [(prior, tables) for prior, tables in zip(priors, told, strict=True) if tables]
     answers = curator.ask(*(_question(columns, tables, cost) for _, tables in askable))
-    near = []
+    near: list[tuple[float, int, float, PriorRows, list[_Told]]] = []
     for (prior, tables), answer in zip(askable, answers, strict=True):
         unit = answer.question.scale * total
         distance = max(float(answer.values[0]) / unit, answer.noise.sd / unit, _LEAST)
@@ -117,9 +160,10 @@ def weighed(
         if distance < NEAR * own:
             near.append((distance / own, len(near), distance, prior, tables))
     if not near:
-        return ()
+        return NO_GUIDE
     _, _, distance, prior, tables = min(near)
-    return tuple(_factor(columns, each, distance, prior.rows, total) for each in tables)
+    factors = tuple(_factor(columns, each, distance, prior.rows, total) for each in tables)
+    return Guide(factors, distance * total)
 
 
 def planned_weighing(schema: Schema, cost: Budget) -> TableDistances:
