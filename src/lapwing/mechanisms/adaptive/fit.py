@@ -41,7 +41,7 @@ class Fit:
     """A function of answers, schema, settings and public randomness.
 
     particles: uint16 (axes, m), where they are; given: public tables and rules; prior: tables of a prior, which pull
-    until a table with their columns is known better; factors: all of these as the particles last followed them, on columns.
+    until one with their columns is known better; factors: all of these as the particles last followed them, on columns.
     """
 
     columns: tuple[ResolvedColumn, ...]
