@@ -8,7 +8,7 @@ import numpy as np
 
 from lapwing.engine.hard_zeros import HardZeros, Joined, alive_cells, joined, on_axes
 from lapwing.engine.particles import explained, fitted, heated, independent, ridge_of
-from lapwing.engine.tables import Axis, Cells, Factor, counted, table_shape
+from lapwing.engine.tables import Axis, Cells, Factor, coarsened, counted, table_shape
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.mechanisms.adaptive.columns import ResolvedColumn, with_masses
 from lapwing.mechanisms.adaptive.prior import NO_GUIDE, Guide
@@ -19,7 +19,8 @@ ONE_WAY_RIDGE = 0.3
 """Ridge of a column by itself, which all tables tell of together, in standard deviations of its noise."""
 
 SNAPSHOTS = 3  # the released particles are those of so many sweeps: where they happen to stand matters less then
-_MEAN_NOISE = 0.8  # absolute deviation over standard deviation, of a normal law
+_ABSOLUTE = 1.25  # standard deviation over mean absolute deviation, of a normal law
+_USUAL_CELLS = 16  # as many observations is worth what the whole prior is wrong by
 _SURE_SD = 1e-3  # of a public table without one
 _LEAST_SD = 0.3  # of a column's counts, in records: rounding is no smaller
 
@@ -41,7 +42,7 @@ class Fit:
     """A function of answers, schema, settings and public randomness.
 
     particles: uint16 (axes, m), where they are; given: public tables and rules; prior: tables of a prior, which pull
-    until one with their columns is known better; factors: all of these as the particles last followed them, on columns.
+    as measured ones agree with them; factors: all of these as the particles last followed them, on columns.
     """
 
     columns: tuple[ResolvedColumn, ...]
@@ -137,7 +138,7 @@ def moved(fit: Fit, rng: np.random.Generator, *, pulls: Sequence[float], size: i
         particles = particles[:, rng.permutation(np.arange(size) % particles.shape[1])]
     masses = [_pooled(fit, column) for column in range(len(fit.columns))]
     axes = [replace(column.axis, base=mass) for column, mass in zip(fit.columns, masses, strict=True)]
-    asked = [*_one_way(fit, axes), *(_factor(each, axes) for each in fit.measured), *_still_prior(fit)]
+    asked = [*_one_way(fit, axes), *(_factor(each, axes) for each in fit.measured), *_trusted(fit)]
     whole, turned, turns = on_axes(fit.whole.with_masses(axes), [*asked, *fit.given])
     particles, factors = fitted(whole.axes, particles, turned, fit.total, rng, pulls=pulls)
     found = tuple(
@@ -212,14 +213,33 @@ def _one_way(fit: Fit, axes: Sequence[Axis]) -> list[Factor]:
     return found
 
 
-def _still_prior(fit: Fit) -> list[Factor]:
-    """Return the tables of the prior whose columns no measured table knows better: with noise below the error."""
-    known = [
-        {at for at, _ in each.table}
-        for each in fit.measured
-        if _MEAN_NOISE * each.sd * each.counts.size < fit.prior.error
-    ]
-    return [each for each in fit.prior.factors if not any({at for at, _ in each.table} <= at_once for at_once in known)]
+def _trusted(fit: Fit) -> list[Factor]:
+    """Return the tables of the prior, each trusted as far as measured tables of its columns agree with it.
+
+    A table gives way in proportion to what it may be wrong by: what the whole prior is, on average, and beside it what
+    it differs from a measured one beyond the noise, each cell of that as one more observation.
+    """
+    found = []
+    for each in fit.prior.factors:
+        columns = {at for at, _ in each.table}
+        ratios = [_more_wrong(fit, each, other) for other in fit.measured if columns <= {at for at, _ in other.table}]
+        found.append(replace(each, ridge=each.ridge * max(ratios, default=1.0)))
+    return found
+
+
+def _more_wrong(fit: Fit, prior: Factor, other: Measured) -> float:
+    """Return how much more a prior's table seems to be wrong by than on average, as a ratio of variances."""
+    levels = dict(other.table)
+    common = tuple((at, max(level, levels[at])) for at, level in prior.table)
+    assert prior.target is not None
+    told, noisy = (
+        coarsened(fit.axes, table, counts, common)
+        for table, counts in ((prior.table, prior.target), (other.table, other.counts))
+    )
+    variance = other.sd**2 * other.counts.size / told.size
+    usual = (_ABSOLUTE * fit.prior.error / told.size) ** 2
+    seen = max(0.0, float(np.square(told - noisy).mean()) - variance)
+    return (told.size * seen + _USUAL_CELLS * usual) / ((told.size + _USUAL_CELLS) * usual)
 
 
 def _pooled(fit: Fit, place: int) -> np.ndarray:

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from lapwing.engine.particles import ridge_of
-from lapwing.engine.tables import Cells, Factor, cells_of, group_of_groups, table_shape
+from lapwing.engine.tables import Cells, Factor, cells_of, coarsened, table_shape
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.kernel.room.curator import Curator
@@ -257,12 +257,8 @@ def _question(columns: Sequence[ResolvedColumn], tables: Sequence[_Told], cost: 
 def _whole(columns: Sequence[ResolvedColumn], each: _Told, coarsest: Mapping[int, int]) -> np.ndarray:
     """Return the expected counts of a table at coarser levels, in whole sixteenths, with no row among misfits."""
     axes = [column.axis for column in columns]
-    counts = each.counts.reshape(table_shape(axes, each.table))
-    for along, (at, level) in enumerate(each.table):
-        merged = group_of_groups(axes[at], level, coarsest[at])
-        sums = np.zeros((axes[at].sizes[coarsest[at]], counts.shape[1 - along]))
-        np.add.at(sums, merged, counts if along == 0 else counts.T)
-        counts = sums if along == 0 else sums.T
+    table = tuple((at, coarsest[at]) for at, _ in each.table)
+    counts = coarsened(axes, each.table, each.counts, table).reshape(table_shape(axes, table))
     sizes = [columns[at].groupings[coarsest[at]].groups for at, _ in each.table]
     whole = np.zeros(sizes, dtype=np.int64)
     whole[: counts.shape[0], : counts.shape[1]] = np.rint(counts * 2**_BITS)
