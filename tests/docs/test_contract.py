@@ -17,6 +17,7 @@ from lapwing.verbs import front
 # and --help; one that is not yet built is not shown.
 CONTRACT = {
     "start": ("start DATA", True),
+    "studio": ("studio PLACE", True),
     "demo": ("demo", True),
     "mechanisms": ("mechanisms", True),
     "explain": ("explain CODE", True),
@@ -75,6 +76,7 @@ OF_SHELLS = {"--install-completion", "--show-completion"}
 # What the lines leave open. `-o` is also spelt `--output`.
 MORE = {
     "start": "-o --sql --db",
+    "studio": "--port --no-browser",
     "demo": "-o --quiet",
     "explain": "--list",
     "schema check": "--sql --db --quiet",

@@ -30,6 +30,13 @@ _FLAGS = [
     "--force-color-profile=srgb",
     "--remote-debugging-pipe",
 ]
+KEYS = {
+    "Tab": (9, ""),
+    "Enter": (13, "\r"),
+    " ": (32, " "),
+    "ArrowLeft": (37, ""),
+    "ArrowRight": (39, ""),
+}
 
 
 @dataclass
@@ -58,11 +65,50 @@ class Tab:
             time.sleep(0.05)
         return found
 
+    def go(self, address: str) -> None:
+        """Load an address."""
+        self.call("Page.navigate", url=address)
+        self.wait_for("document.readyState === 'complete' && location.protocol !== 'about:'")
+
+    def click(self, script: str) -> None:
+        """Click with the mouse in the middle of the element that a script finds; it must be seen there."""
+        middle = """
+            (each => {
+              each.scrollIntoView({block: "center", behavior: "instant"});
+              const box = each.getBoundingClientRect();
+              const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+              const top = document.elementFromPoint(x, y);
+              return [x, y, !!top && (each.contains(top) || top.contains(each))];
+            })"""
+        x, y, is_seen = self.evaluate(f"{middle}({script})")
+        assert is_seen, f"{script} is covered"
+        for kind in ("mousePressed", "mouseReleased"):
+            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def press(self, *names: str) -> None:
+        """Press keys: names such as Tab and Enter, or signs."""
+        for name in names:
+            code, text = KEYS.get(name, (0, name))
+            said = {"key": name, "windowsVirtualKeyCode": code}
+            self.call("Input.dispatchKeyEvent", type="keyDown", **said, **({"text": text} if text else {}))
+            self.call("Input.dispatchKeyEvent", type="keyUp", **said)
+
+    def type(self, text: str) -> None:
+        """Put a text where the focus is, as if it were typed."""
+        self.call("Input.insertText", text=text)
+
+    def choose_file(self, selector: str, path: Path) -> None:
+        """Choose a file in a field."""
+        root = self.call("DOM.getDocument")["root"]["nodeId"]
+        node = self.call("DOM.querySelector", nodeId=root, selector=selector)["nodeId"]
+        self.call("DOM.setFileInputFiles", files=[str(path)], nodeId=node)
+
     def resize(self, width: int, height: int) -> None:
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
 
     def colour_scheme(self, name: str) -> None:
-        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": name}])
+        features = {"prefers-color-scheme": name, "prefers-reduced-motion": "reduce"}  # no colour is half of another
+        self.call("Emulation.setEmulatedMedia", features=[{"name": key, "value": features[key]} for key in features])
 
     def medium(self, name: str) -> None:
         self.call("Emulation.setEmulatedMedia", media=name)
@@ -105,16 +151,15 @@ class Browser:
                 return said["result"]
             self._event(said)
 
-    def open(self, path: Path, *, width: int = 1280, height: int = 900) -> Tab:
-        """Return a new tab with a file in it, loaded."""
+    def open(self, place: Path | str, *, width: int = 1280, height: int = 900) -> Tab:
+        """Return a new tab with a file or an address in it, loaded."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         tab = Tab(self, target, self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"])
         self.tabs[tab.session] = tab
-        for domain in ("Page", "Runtime", "Log", "Network"):
+        for domain in ("Page", "Runtime", "Log", "Network", "DOM"):
             tab.call(f"{domain}.enable")
         tab.resize(width, height)
-        tab.call("Page.navigate", url=path.resolve().as_uri())
-        tab.wait_for("document.readyState === 'complete' && location.protocol === 'file:'")
+        tab.go(place.resolve().as_uri() if isinstance(place, Path) else place)
         return tab
 
     def _next(self) -> dict[str, Any]:

@@ -4,6 +4,7 @@ Internal: whether a table is refused depends on its cells, exactly. Nothing of i
 """
 
 import os
+from collections.abc import Sequence
 
 from lapwing.errors import DataError
 from lapwing.internal.schemas import FieldFit, check_table
@@ -42,6 +43,20 @@ def misfit(schema: Schema, fit: FieldFit) -> str:
     """Say what the misfits of a column are not."""
     field = schema.field(fit.name)
     return "are no category of its list" if field.is_categorical else f"are no {field.type}"
+
+
+def remarks(fits: Sequence[FieldFit], schema: Schema, file_cure: str = "") -> list[str]:
+    """Return one line for each column with misfits that can be cured, or most of whose cells fit nothing."""
+    found = [file_cure] if file_cure and any(fit.misfit for fit in fits) else []
+    for fit in fits:
+        there = fit.cells - fit.missing
+        if fit.cure or 2 * fit.misfit > there:
+            hint = "spelling or case?" if schema.field(fit.name).is_categorical else "format?"
+            found.append(f"{fit.name}: {fit.misfit} of {there} cells {misfit(schema, fit)}; {fit.cure or hint}")
+        if 2 * fit.unlisted > there:
+            unlisted = quote(schema.field(fit.name).unlisted)
+            found.append(f"{fit.name}: {fit.unlisted} of {there} cells are not listed and go to {unlisted}")
+    return found
 
 
 def file_cure(data: object, schema: Schema) -> str:

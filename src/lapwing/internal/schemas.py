@@ -29,7 +29,7 @@ from lapwing.rows.cells import (
 from lapwing.rows.codec import encoder
 from lapwing.rows.csv_files import CsvFile
 from lapwing.rows.elsewhere import Query, addresses, empty_answer, query_rows, stored_rows
-from lapwing.rows.files import TableFile, TypedFile, find_files, open_file
+from lapwing.rows.files import TableFile, TypedFile, find_files, is_typed, open_file
 from lapwing.rows.guard import guarded, private_boundary
 from lapwing.rows.linked import code_linked
 from lapwing.rows.readers import at_hand, open_table
@@ -71,6 +71,13 @@ def draft_schema(data: object) -> Internal[Schema]:
     else:
         types = guarded(what, lambda: _types_of_frame(at_hand(data)))
     return Internal(_typed(types))
+
+
+def has_types(data: str | os.PathLike[str] | Query) -> bool:
+    """Tell whether a table says itself of which types its columns are, so that drafting its schema looks at no cell."""
+    if isinstance(data, Query):
+        return not data.url.lower().startswith("sqlite:")
+    return bool(addresses([data])) or is_typed(find_files(data)[0])
 
 
 def _typed(types: Sequence[tuple[str, FieldType]]) -> Schema:

@@ -68,22 +68,24 @@ class Suggestion:
 
 
 @private_boundary
-def suggest(data: object, drafted: Schema) -> Internal[tuple[Suggestion, ...]]:
+def suggest(data: object, drafted: Schema, name: str | None = None) -> Internal[tuple[Suggestion, ...]]:
     """Look at the first `MOST_ROWS` rows of a table for what the owner of its drafted schema has to fill in.
+
+    name: of the one column that is looked at; None for all.
 
     >>> schema = Schema.from_dict({"fields": [{"name": "flag", "type": "boolean"}]})
     >>> suggest(pl.DataFrame({"flag": [True, None, False]}), schema).value[0].missing
     1
     """
-    kinds = {field.name: field.type for field in drafted.columns}
+    kinds = {field.name: field.type for field in drafted.columns if name in (None, field.name)}
     tallies: dict[str, pl.DataFrame] = {}
     chunks = open_table(data, drafted).chunks(list(kinds), _CHUNK_ROWS)
     for _, chunk in zip(range(0, MOST_ROWS, _CHUNK_ROWS), chunks, strict=False):
-        for name, cells in chunk.items():
-            here = _values(cells, drafted.field(name)).alias("value").value_counts(name="count")
-            both = pl.concat([tallies[name], here]) if name in tallies else here
-            tallies[name] = both.group_by("value").agg(pl.col("count").sum())
-    found = tuple(_suggestion(name, kind, tallies.get(name)) for name, kind in kinds.items())
+        for each, cells in chunk.items():
+            here = _values(cells, drafted.field(each)).alias("value").value_counts(name="count")
+            both = pl.concat([tallies[each], here]) if each in tallies else here
+            tallies[each] = both.group_by("value").agg(pl.col("count").sum())
+    found = tuple(_suggestion(each, kind, tallies.get(each)) for each, kind in kinds.items())
     if len(drafted.fields) == len(found) == 1:
         # Where the one name looks like a whole line of names, the separator is asked for, and nothing else.
         for named in (named for sign, named in _SEPARATORS.items() if sign in found[0].name):

@@ -67,16 +67,16 @@ def query_table(
         weight = schema.field(schema.weight)
         totals = weighted_marginal(model, weight, columns, groupings)
         found = weighted_intervals(noisy, weight, columns, groupings, failure=failure, public_rows=public_rows)
-        return _framed(schema, columns, groupings, totals, found, called="total")
+        return framed(schema, columns, groupings, totals, found, called="total")
     counts = marginal(model, columns, groupings)
     found = cell_intervals(noisy, columns, groupings, failure, public_rows)
     public, is_public = public_counts(schema, columns, groupings)
     lower, upper = (np.where(is_public, public, ends) for ends in (found.lower, found.upper))
     terms, misfits_out = np.where(is_public, PUBLIC, found.terms), found.misfits_out & ~is_public
-    return _framed(schema, columns, groupings, counts, CellIntervals(lower, upper, terms, misfits_out), called="count")
+    return framed(schema, columns, groupings, counts, CellIntervals(lower, upper, terms, misfits_out), called="count")
 
 
-def _framed(
+def framed(
     schema: Schema,
     columns: Sequence[str],
     groupings: Sequence[Grouping],
@@ -84,8 +84,9 @@ def _framed(
     found: CellIntervals,
     *,
     called: str,
+    kept: np.ndarray | None = None,
 ) -> "pl.DataFrame":
-    """Return one line per cell with its labels, what the model says, and the interval."""
+    """Return one line per cell with its labels, what the model says, and the interval; `kept`: of these cells only."""
     import polars as pl  # noqa: PLC0415
 
     shown = [_shown(schema, name, grouping) for name, grouping in zip(columns, groupings, strict=True)]
@@ -103,7 +104,8 @@ def _framed(
     frame |= {lower: found.lower[inside].ravel(), upper: found.upper[inside].ravel()}
     frame[basis] = pl.Series(found.basis()[inside].ravel().tolist(), dtype=pl.String)
     is_known = pl.Series(found.terms[inside].ravel() != 0)
-    return pl.DataFrame(frame).with_columns(pl.when(is_known).then(pl.col(lower, upper)))
+    found_frame = pl.DataFrame(frame).with_columns(pl.when(is_known).then(pl.col(lower, upper)))
+    return found_frame if kept is None else found_frame.filter(pl.Series(kept[inside].ravel()))
 
 
 def listed_columns(columns: str | Sequence[str]) -> list[str]:

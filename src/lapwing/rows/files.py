@@ -197,6 +197,11 @@ def open_file(path: Path, dialect: Dialect = PLAIN_FILE, names: Sequence[str] = 
     return CsvFile(path, _CSV_SEPARATORS[suffix], dialect, names)
 
 
+def is_typed(path: Path) -> bool:
+    """Tell whether a file's columns have types, which are known without a look at a cell."""
+    return _suffix(path) in _TYPED
+
+
 def header_fault(file: TableFile) -> str | None:
     """Say what keeps the first line of a text file from being column names, if something does, and never quote it.
 

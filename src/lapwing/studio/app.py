@@ -1,5 +1,6 @@
 """The studio as an application: its rooms behind its guard."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -11,23 +12,41 @@ from starlette.staticfiles import StaticFiles
 from lapwing.errors import LapwingError
 from lapwing.studio.guard import Guard
 from lapwing.studio.pages import Studio, refused
-from lapwing.studio.rooms import budget, check, hand_over, look, plan, received, release, schema, table
+from lapwing.studio.rooms import (
+    budget,
+    buy,
+    check,
+    column,
+    hand_over,
+    look,
+    plan,
+    received,
+    release,
+    schema,
+    table,
+    written,
+)
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp
+    from starlette.types import ASGIApp, Scope
 
 _ASSETS: Final = Path(__file__).resolve().parent / "assets"
-_ROUTES: Final = tuple(
-    route for room in (table, schema, check, plan, budget, release, look, hand_over, received) for route in room.ROUTES
+ROUTES: Final = tuple(
+    route
+    for room in (table, schema, column, written, buy, check, plan, budget, release, look, hand_over, received)
+    for route in room.ROUTES
 )
 
 
-def make_app(studio: Studio, port: int) -> "ASGIApp":
-    """Return the application that serves a studio on a port of this machine."""
+def make_app(studio: Studio, port: int, *, is_own: "Callable[[Scope], bool]" = lambda _: True) -> "ASGIApp":
+    """Return the application that serves a studio on a port of this machine.
+
+    is_own: tells whether a request comes from the user of this process.
+    """
     app = Starlette(
-        routes=[*_ROUTES, Mount("/assets", StaticFiles(directory=_ASSETS))],
+        routes=[*ROUTES, Mount("/assets", StaticFiles(directory=_ASSETS))],
         exception_handlers={HTTPException: refused, LapwingError: refused},
     )
     app.state.studio = studio
     # Outside of Starlette's own middleware, which hands on what it does not know to the server's log.
-    return Guard(app, studio.keys, port)
+    return Guard(app, studio.keys, port, is_own)

@@ -8,11 +8,12 @@ import hmac
 import os
 import re
 from dataclasses import dataclass, field
-from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qs, parse_qsl
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MOST_FORM: Final = 1 << 20
@@ -33,9 +34,18 @@ _HEADERS: Final = {
     "cache-control": "no-store",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
-    "referrer-policy": "no-referrer",
+    "referrer-policy": "same-origin",  # without one, a browser would say of forms that their origin is null
     "x-content-type-options": "nosniff",
 }
+_ENTRY: Final = (
+    '<!doctype html><html lang="en"><meta charset="utf-8"><title>Lapwing studio</title>'
+    '<meta http-equiv="refresh" content="0; url=/"><link rel="icon" href="data:,">'
+    '<p><a href="/">Lapwing studio</a></p></html>'
+)
+"""What leads on from the printed address. Were it a redirect, a browser that came from elsewhere would not send the
+cookie, as the way would still be one from another site."""
+_ONCE: Final = ("host", "origin", "content-length", "content-type", "sec-fetch-site", "x-form-key", "cookie")
+"""Headers that decide: a browser sends each of them once."""
 _ODD_PATH: Final = re.compile(r"\\|//|%2f|%5c|%00|%2e|(^|/)\.\.?(/|$)|[\x00-\x1f]", re.IGNORECASE)
 
 
@@ -58,8 +68,8 @@ class _RefusedError(Exception):
 class Guard:
     """Let through what the studio's own pages ask for in the browser that was given the token."""
 
-    def __init__(self, app: "ASGIApp", keys: Keys, port: int) -> None:
-        self._app, self._keys = app, keys
+    def __init__(self, app: "ASGIApp", keys: Keys, port: int, is_own: "Callable[[Scope], bool]") -> None:
+        self._app, self._keys, self._is_own = app, keys, is_own
         self._hosts = (f"127.0.0.1:{port}", f"localhost:{port}")
         self._cookie = f"lapwing-{port}"  # cookies are shared by all ports of a host
 
@@ -89,6 +99,8 @@ class Guard:
     async def _entered(self, scope: "Scope", send: "Send") -> bool:
         """Take the token from the address that the studio printed, and put it where no address shows it."""
         headers = _headers(scope)
+        if not self._is_own(scope):
+            raise _RefusedError(403, "The studio answers only the user of this machine who started it.")
         if headers.get("host") not in self._hosts:
             raise _RefusedError(421, "This address is not the studio's.")
         if _ODD_PATH.search(_raw_path(scope)):
@@ -99,20 +111,15 @@ class Guard:
         if not hmac.compare_digest(given[0].encode(), self._keys.token.encode()):
             raise _RefusedError(403, "This is not the token of this studio: open the address that it printed.")
         cookie = f"{self._cookie}={self._keys.token}; Path=/; HttpOnly; SameSite=Strict"
-        await send(
-            {
-                "type": "http.response.start",
-                "status": 303,
-                "headers": [(b"location", b"/"), (b"set-cookie", cookie.encode())],
-            }
-        )
-        await send({"type": "http.response.body", "body": b""})
+        kind = (b"content-type", b"text/html; charset=utf-8")
+        await _send(send, 200, [kind, (b"set-cookie", cookie.encode())], _ENTRY)
         return True
 
     async def _checked(self, scope: "Scope", receive: "Receive") -> "Receive":
         """Refuse what is not from the studio's own pages; a form is read here, and stands in the request's state."""
         headers, method = _headers(scope), scope["method"]
-        if not hmac.compare_digest(_cookies(headers).get(self._cookie, "").encode(), self._keys.token.encode()):
+        given = _cookies(headers.get("cookie", ""), self._cookie)
+        if not any(hmac.compare_digest(each.encode(), self._keys.token.encode()) for each in given):
             raise _RefusedError(403, "Open the address that `lapwing studio` printed: it holds the token.")
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             raise _RefusedError(403, "Another site asked for this page.")
@@ -142,7 +149,7 @@ def _headers(scope: "Scope") -> dict[str, str]:
     found: dict[str, str] = {}
     for name, value in scope["headers"]:
         key = name.decode("latin-1").lower()
-        if key in found and key in ("host", "origin", "content-length", "content-type"):
+        if key in found and key in _ONCE:
             raise _RefusedError(400, "A header was sent twice.")
         found[key] = value.decode("latin-1")
     return found
@@ -153,11 +160,10 @@ def _raw_path(scope: "Scope") -> str:
     return raw.decode("latin-1")
 
 
-def _cookies(headers: dict[str, str]) -> dict[str, str]:
-    try:
-        return {name: each.value for name, each in SimpleCookie(headers.get("cookie", "")).items()}
-    except CookieError:
-        return {}
+def _cookies(header: str, name: str) -> list[str]:
+    """Return the values of a cookie: other ports of this host can set more of its name, and odd ones beside it."""
+    pairs = [each.strip().partition("=") for each in header.split(";")]
+    return [value for key, _, value in pairs if key == name]
 
 
 async def _body(receive: "Receive") -> bytes:
@@ -184,7 +190,9 @@ def _with_headers(headers: "list[tuple[bytes, bytes]]") -> "list[tuple[bytes, by
 
 
 async def _answer(send: "Send", status: int, said: str) -> None:
-    await send(
-        {"type": "http.response.start", "status": status, "headers": [(b"content-type", b"text/plain; charset=utf-8")]}
-    )
-    await send({"type": "http.response.body", "body": f"{said}\n".encode()})
+    await _send(send, status, [(b"content-type", b"text/plain; charset=utf-8")], f"{said}\n")
+
+
+async def _send(send: "Send", status: int, headers: "list[tuple[bytes, bytes]]", body: str) -> None:
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body.encode()})

@@ -3,10 +3,11 @@
 What it keeps is public (schema, settings) or was paid for (transcript, release); of the rows it keeps where they are.
 """
 
+import contextlib
 import json
 import os
 import re
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -40,8 +41,8 @@ class Choices:
 class Job:
     """One table on its way to a release.
 
-    name: of its folder and in addresses; place: its folder; table: a path; sql, db: instead of it, a query and the
-    address of its database, without a password.
+    name: of its folder and in addresses; place: its folder; table: a path, right in the working folder; sql, db:
+    instead of it, a query and the address of its database, without a password.
     """
 
     name: str
@@ -80,15 +81,19 @@ class Job:
     def save(self) -> None:
         """Write it down, whole or not at all."""
         self.place.mkdir(parents=True, exist_ok=True)
-        kept = {"table": self.table, "sql": self.sql, "db": self.db, "choices": asdict(self.choices)}
+        kept = {"table": Path(self.table).name, "sql": self.sql, "db": self.db, "choices": asdict(self.choices)}
         write_whole(self.file("job.json"), json.dumps(kept, indent=2) + "\n")
 
 
 def write_whole(place: Path, text: str) -> None:
     """Write a text so that a reader finds the old one or the new one."""
-    begun = place.with_name(f".{place.name}.part")
-    begun.write_text(text, encoding="utf-8", newline="\n")
-    os.replace(begun, place)
+    begun = place.with_name(f".{place.name}.{os.urandom(4).hex()}.part")
+    try:
+        with begun.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        os.replace(begun, place)
+    finally:
+        begun.unlink(missing_ok=True)
 
 
 def read_job(folder: Path, name: str) -> Job | None:
@@ -98,16 +103,39 @@ def read_job(folder: Path, name: str) -> Job | None:
         return None
     try:
         kept = json.loads((place / "job.json").read_text(encoding="utf-8"))
-        return Job(name=name, place=place, **{**kept, "choices": Choices(**kept["choices"])})
-    except (OSError, ValueError, TypeError, KeyError):
-        broken = place / "job.json"
+        job = Job(name=name, place=place, **{**kept, "choices": Choices(**kept["choices"])})
+        if _is_sound(job, folder):
+            return replace(job, table=str(folder / job.table)) if job.table else job
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        pass
+    broken = place / "job.json"
     raise DataError(f"{broken} is no job of the studio; remove its folder, or put its file back", code="LW115")
 
 
+def _is_sound(job: Job, folder: Path) -> bool:
+    """Return whether a job is one that a studio wrote: its table lies in the working folder, and no link leads out."""
+    kept = (job.table, job.sql, job.db, *astuple(job.choices))
+    table = folder / job.table
+    return (
+        all(isinstance(each, str) for each in kept)
+        and bool(job.table) != bool(job.sql and job.db)
+        and (not job.table or (table.parent == folder and table.resolve().parent == folder.resolve()))
+        and job.place.resolve() == folder.resolve() / JOBS / job.name
+        and not any(each.is_symlink() for each in job.place.iterdir())
+    )
+
+
 def all_jobs(folder: Path) -> list[Job]:
-    """Return the jobs of a working folder, by name."""
-    places = sorted((folder / JOBS).glob("*/job.json")) if (folder / JOBS).is_dir() else []
-    return [job for each in places if (job := read_job(folder, each.parent.name)) is not None]
+    """Return the jobs of a working folder, by name; not those that somebody broke."""
+    found = []
+    for name in _names(folder):
+        with contextlib.suppress(DataError):
+            found.append(read_job(folder, name))
+    return [job for job in found if job is not None]
+
+
+def _names(folder: Path) -> list[str]:
+    return sorted(each.name for each in (folder / JOBS).iterdir()) if (folder / JOBS).is_dir() else []
 
 
 def new_job(folder: Path, title: str, *, table: str = "", sql: str = "", db: str = "") -> Job:
@@ -116,7 +144,9 @@ def new_job(folder: Path, title: str, *, table: str = "", sql: str = "", db: str
         if (job.table, job.sql, job.db) == (table, sql, db):
             return job
     stem = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40] or "table"
-    taken = {job.name for job in all_jobs(folder)}
+    if (folder / JOBS).is_symlink():
+        raise DataError(f"{folder / JOBS} is a link; the studio writes into a folder of its own there", code="LW115")
+    taken = set(_names(folder))
     name = next(each for each in (stem, *(f"{stem}-{n}" for n in range(2, 10_000))) if each not in taken)
     job = Job(name=name, place=folder / JOBS / name, table=table, sql=sql, db=db)
     job.save()

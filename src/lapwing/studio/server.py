@@ -1,5 +1,7 @@
 """Serving a studio: on loopback, until Ctrl-C."""
 
+import contextlib
+import os
 import socket
 import webbrowser
 from collections.abc import Callable
@@ -11,10 +13,14 @@ import uvicorn
 from lapwing.errors import ParameterError
 from lapwing.studio.app import make_app
 from lapwing.studio.pages import Studio
+from lapwing.studio.peers import own_user_only
+from lapwing.studio.rooms.table import clear
 
 _LOOPBACK: Final = "127.0.0.1"
 _PATIENCE: Final = 10.0
 """Seconds that work has to end in, once the studio is closed."""
+_OWNER_ONLY: Final = 0o077
+"""Others may do nothing with what a studio writes: uploads are private, the rest is the owner's to hand over."""
 
 
 def serve(place: Path, *, port: int, opens: bool, say: Callable[[str], None]) -> None:
@@ -23,11 +29,13 @@ def serve(place: Path, *, port: int, opens: bool, say: Callable[[str], None]) ->
     place: its working folder, or a table in it, which is chosen; port: 0 for any that is free; opens: whether a browser
     is opened; say: is told the address.
     """
+    os.umask(_OWNER_ONLY)
     studio = Studio(place if place.is_dir() else place.parent, "" if place.is_dir() else place.name)
+    clear(studio.folder)
     with _listening(port) as listener:
         found = listener.getsockname()[1]
         config = uvicorn.Config(
-            make_app(studio, found),
+            make_app(studio, found, is_own=own_user_only(found)),
             log_level="critical",
             access_log=False,
             server_header=False,
@@ -42,7 +50,8 @@ def serve(place: Path, *, port: int, opens: bool, say: Callable[[str], None]) ->
         if opens:
             webbrowser.open(address)
         try:
-            uvicorn.Server(config).run(sockets=[listener])
+            with contextlib.suppress(KeyboardInterrupt):  # how a studio ends
+                uvicorn.Server(config).run(sockets=[listener])
         finally:
             studio.works.end_all(_PATIENCE)
 
@@ -50,7 +59,8 @@ def serve(place: Path, *, port: int, opens: bool, say: Callable[[str], None]) ->
 def _listening(port: int) -> socket.socket:
     """Return a socket on loopback."""
     listener = socket.socket()
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if os.name == "posix":  # elsewhere, it lets another program take the same port
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((_LOOPBACK, port))
     except (OSError, OverflowError):

@@ -1,5 +1,6 @@
 """Work that outlasts a page: in a thread of its own, one for each job and kind, watched and ended from any tab."""
 
+import contextvars
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -38,14 +39,19 @@ class Work:
         """Ask it to end at its next step."""
         self._ends.set()
 
+    @property
+    def is_ending(self) -> bool:
+        """Whether it was asked to end, and has not yet."""
+        return self._ends.is_set() and not self.is_done
+
     def join(self, seconds: float) -> None:
         """Wait for its end."""
         if self._thread is not None:
             self._thread.join(seconds)
 
     def begin(self, do: Callable[["Work"], Any]) -> None:
-        """Do it in a thread."""
-        self._thread = threading.Thread(target=self._run, args=(do,), daemon=True)
+        """Do it in a thread, under what holds here: a policy, for example."""
+        self._thread = threading.Thread(target=contextvars.copy_context().run, args=(self._run, do), daemon=True)
         self._thread.start()
 
     def _run(self, do: Callable[["Work"], Any]) -> None:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -12,10 +11,8 @@ from lapwing.cli import options
 from lapwing.cli.console import aligned, speaker
 from lapwing.cli.examples import examples
 from lapwing.cli.options import argument, option
-from lapwing.kernel.budget import accounts as ledger_accounts
 from lapwing.kernel.budget.accounts import Balance, delta_text
-from lapwing.kernel.budget.budget import Budget, Notion, as_text
-from lapwing.kernel.budget.chain import SELECTION_UNITS, UNITS
+from lapwing.kernel.budget.budget import Notion, as_text
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.rows.out.outputs import write_whole
 
@@ -64,27 +61,18 @@ def init(
     quiet: options.Quiet = False,
 ) -> None:
     """Open the account of a data set for good."""
-    from lapwing.runs.policy import KEY, check_limit, in_force, read_policy  # noqa: PLC0415
+    from lapwing.runs.account_terms import open_account  # noqa: PLC0415
 
-    notion = cast("Notion", unit)
-    # Checked here too, so that a refused account does not leave a new ledger file behind.
-    ledger_accounts.check_name("the name of a data set", name)
-    terms = ledger_accounts.checked_terms(notion, delta, neighbours, privacy_unit)
-    allowance = Fraction(ledger_accounts.allowance_units(selection_delta, notion, terms["delta"]), SELECTION_UNITS)
-    stated = None if terms["delta"] is None else Fraction(terms["delta"]) - allowance
-    kept = None if policy is None else read_policy(policy)
-    named = {"neighbours": neighbours, "privacyUnits": privacy_unit}
-    policies = in_force() if kept is None else (*in_force(), kept)
-    check_limit(_amount(limit, notion, stated), allowance, policies, name, named)
-    balance = Ledger.create_or_open(ledger).init(
+    balance = open_account(
+        ledger,
         name,
-        unit=notion,
+        unit=cast("Notion", unit),
         limit=limit,
-        delta=terms["delta"],
+        delta=delta,
         selection_delta=selection_delta,
         relation=neighbours,
         privacy_unit=privacy_unit,
-        notes=None if kept is None else {KEY: kept.to_dict()},
+        policy=policy,
     )
 
     from lapwing.model.certificate.promise import protection_lines  # noqa: PLC0415
@@ -160,21 +148,9 @@ def limit(
     quiet: options.Quiet = False,
 ) -> None:
     """Change the limit of a data set."""
-    from lapwing.runs.policy import check_limit, in_force, recorded  # noqa: PLC0415
+    from lapwing.runs.account_terms import change_limit  # noqa: PLC0415
 
-    book = Ledger.open(ledger)
-    held = book.balance(name)
-    wanted = _amount(limit, held.unit, held.limit_delta)
-    if wanted.amount > held.limit:
-        policies = (*in_force(), *recorded(book.history(name)))
-        check_limit(wanted, held.selection_delta, policies, held.dataset, {})
-    balance = book.set_limit(name, limit)
-    speaker(context, quiet)(_may_spend(balance))
-
-
-def _amount(limit: str, unit: Notion, delta: Fraction | None) -> Budget:
-    """Return a limit as the ledger counts it."""
-    return Budget(unit, Fraction(ledger_accounts.limit_units(limit, unit, delta), UNITS[unit]))
+    speaker(context, quiet)(_may_spend(change_limit(ledger, name, limit)))
 
 
 def _may_spend(balance: Balance) -> str:

@@ -1,8 +1,6 @@
 """What is read from a saved model: `lapwing sample` with its conditions, `lapwing query` and `lapwing answers`."""
 
-import itertools
 import re
-from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -15,13 +13,12 @@ from lapwing.cli.outputs import check_rows
 from lapwing.errors import DataError, ParameterError
 from lapwing.release.files import STANDARD_OUTPUT, rows_place, write_release_rows
 from lapwing.rows.out.outputs import whole_files, whole_folder
-from lapwing.schema.scalars import category_key, is_finite_number, nearest, quote
+from lapwing.schema.condition_texts import read_conditions
 
 if TYPE_CHECKING:
     import polars as pl
 
     from lapwing.release.release import Release
-    from lapwing.schema.fields import Field, Scalar
     from lapwing.schema.schemas import Schema
 
 _NO_MODEL = "LW601"
@@ -102,30 +99,6 @@ def _check(rows: int | None, where: list[str], where_file: Path | None) -> None:
 
 
 _DRAWN = {"atoms": "atoms that match", "sweeps": "Gibbs sweeps", "nearest": "atoms that match in some columns"}
-_LISTED = 40
-_FEW = 10
-
-
-def read_conditions(texts: Sequence[str], schema: "Schema") -> dict[str, object] | None:
-    """Return the conditions that the command line names, None where there are none.
-
-    texts: each ``col=value``, ``col=a..b`` for a range with both ends included on an ordered column, or ``col=`` for
-    missing, unless the empty text is a category; or several of these with commas between them, unless the whole is a
-    category.
-    """
-    conditions: dict[str, object] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals or not name:
-            raise ParameterError(
-                f"where must be col=value or col=a..b, got {text!r}; write for example age=30..40", code="LW320"
-            )
-        if name in conditions:
-            raise ParameterError(
-                f"where names column {name!r} twice; give one value or range for each column", code="LW320"
-            )
-        conditions[name] = _listed(_column(schema, name), value)
-    return conditions or None
 
 
 def read_condition_rows(path: Path, schema: "Schema") -> "pl.DataFrame":
@@ -144,79 +117,6 @@ def support_text(found: "pl.DataFrame") -> str:
     drawn = ", ".join([*said, *([f"{refused} refused"] if refused else [])])
     middle = f", {atoms.to_numpy().mean():.1f} effective atoms on average" if len(atoms) else ""
     return f"support of {len(atoms)} condition rows{middle}: {drawn or 'none to draw'}"
-
-
-def _column(schema: "Schema", name: str) -> "Field":
-    """Return a modelled column."""
-    columns = {field.name: field for field in schema.columns}
-    if name in columns:
-        return columns[name]
-    is_identifier = any(field.name == name for field in schema.fields)
-    what = f"column {quote(name)} is an identifier and cannot be conditioned on"
-    listed = ", ".join(itertools.islice(columns, _LISTED))
-    more = f" and {len(columns) - _LISTED} more" if len(columns) > _LISTED else ""
-    near = [] if is_identifier else nearest(name, columns)
-    way_out = f"did you mean {' or '.join(map(quote, near))}?" if near else f"columns: {listed}{more}"
-    raise ParameterError(f"{what if is_identifier else f'no column {quote(name)}'}; {way_out}", code="LW330")
-
-
-def _listed(field: "Field", text: str) -> object:
-    """Return one value or range of a field, or a list of them."""
-    if "," not in text or text in {category_key(value) for value in field.categories or ()}:
-        return _condition(field, text)
-    return [_condition(field, part) for part in text.split(",")]
-
-
-def _condition(field: "Field", text: str) -> object:
-    """Return one value or range of a field."""
-    categories = field.categories or ()
-    if not text and text not in categories:
-        return None
-    low, dots, high = text.partition("..")
-    if not dots or not field.domain.ordered or text in categories:
-        return _value(field, text)
-    if not (low or high):
-        raise ParameterError(f"where: a range needs an end, got {field.name}={text}; write A..B", code="LW320")
-    from lapwing.schema.conditions import Between  # noqa: PLC0415
-
-    return Between(*(_value(field, end) if end else None for end in (low, high)))
-
-
-def _value(field: "Field", text: str) -> "Scalar":
-    """Return a text as a value of the field's type."""
-    if field.categories is not None:
-        keys = {category_key(value): value for value in field.categories}
-        if text in keys:
-            return keys[text]
-        from lapwing.schema.values import stand_in  # noqa: PLC0415 - it needs NumPy
-
-        shown_as = stand_in(field, text)
-        way_out = _nearest(text, keys) if shown_as is None else f"it is counted under {shown_as!r}: ask for that"
-        raise ParameterError(f"where: {text!r} is no category of column {field.name!r}; {way_out}", code="LW323")
-    if field.type == "boolean":
-        if text.lower() in ("true", "false"):
-            return text.lower() == "true"
-        raise ParameterError(
-            f"where: column {field.name!r} is true or false, got {text!r}; write one of the two", code="LW323"
-        )
-    if field.type in ("date", "datetime"):
-        return text
-    try:
-        number = int(text) if field.type == "integer" else float(text)
-    except ValueError:
-        number = float("nan")
-    if not is_finite_number(number):
-        raise ParameterError(
-            f"where: column {field.name!r} holds numbers, got {text!r}; write a number or a range a..b", code="LW323"
-        )
-    return number
-
-
-def _nearest(text: str, known: Collection[str]) -> str:
-    """Return a question about the nearest categories, or the first ones."""
-    near = nearest(text, known)
-    listed = ", ".join(map(quote, itertools.islice(known, _FEW))) + (", ..." if len(known) > _FEW else "")
-    return f"did you mean {' or '.join(near)}?" if near else f"choose one of {listed}"
 
 
 LOWER = 2

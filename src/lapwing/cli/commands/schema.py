@@ -14,7 +14,7 @@ from lapwing.cli.looking import remember
 from lapwing.cli.options import argument, option
 from lapwing.cli.tables import Data, Database, Sql, default_file, given_table, optional_tables, words_of
 from lapwing.errors import ParameterError
-from lapwing.schema.scalars import quote, visible
+from lapwing.schema.scalars import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,13 +23,11 @@ if TYPE_CHECKING:
     from lapwing.internal.schemas import FieldFit, UnitFit
     from lapwing.internal.suggestions import Suggestion
     from lapwing.judge.declared import Declared
-    from lapwing.schema.fields import Field
     from lapwing.schema.purchases import Purchase
     from lapwing.schema.schemas import Schema
 
 
 _SHOWN = 40
-_SPECIAL_SHOWN = 4
 
 schema_app = typer.Typer(name="schema", help="Draft and check the description of a table.", rich_markup_mode=None)
 
@@ -113,13 +111,13 @@ def check(
     if table is None:
         return
 
-    from lapwing.internal.looks import file_cure  # noqa: PLC0415
+    from lapwing.internal.looks import file_cure, remarks  # noqa: PLC0415
     from lapwing.internal.schemas import check_declared, check_table  # noqa: PLC0415
     from lapwing.judge.report.page import NOTICE  # noqa: PLC0415
 
     fits = check_table(table, checked).value
     speaker(context, quiet)("internal: the counts are exact and were made by looking at private rows")
-    print("\n".join(["", NOTICE, "", _fits(fits, checked), *_remarks(fits, checked, file_cure(table, checked))]))
+    print("\n".join(["", NOTICE, "", _fits(fits, checked), *remarks(fits, checked, file_cure(table, checked))]))
     remember([table], checked)
     if is_open:
         return
@@ -149,6 +147,7 @@ def _check_linked(schema: Path, tables: "Sequence[Table]", say: "Callable[[str],
     if not tables:
         return
 
+    from lapwing.internal.looks import remarks  # noqa: PLC0415
     from lapwing.internal.schemas import check_linked  # noqa: PLC0415
     from lapwing.judge.report.page import NOTICE  # noqa: PLC0415
 
@@ -158,7 +157,7 @@ def _check_linked(schema: Path, tables: "Sequence[Table]", say: "Callable[[str],
     say("internal: the counts are exact and were made by looking at private rows")
     print("\n".join(["", NOTICE]))
     for what, fits, own in (("Parents", fitted.parent, linked.parent), ("Children", fitted.child, linked.child)):
-        print("\n".join(["", f"{what}:", _fits(fits, own), *_remarks(fits, own)]))
+        print("\n".join(["", f"{what}:", _fits(fits, own), *remarks(fits, own)]))
     print("\n".join(["", "Children of each key (maxRows is maxChildren):", *_units(fitted.children)]))
     for (what, _), rows, declared in zip(parts, fitted.used, fitted.declared, strict=True):
         print("\n".join(["", f"{what}: {rows} rows are used", *broken_text(declared)]))
@@ -184,6 +183,8 @@ def _suggested(suggestions: "Sequence[Suggestion]") -> list[str]:
 
 def _summary(schema: "Schema") -> str:
     """Return what a schema says, on one screen."""
+    from lapwing.schema.words import values_in_words  # noqa: PLC0415 - it needs NumPy
+
     assumed = [field.name for field in schema.columns if field.provenance == "assumed"]
     identifiers = [field.name for field in schema.fields if field.identifier]
     cells = sum(math.log10(field.domain.size) for field in schema.columns)
@@ -197,7 +198,8 @@ def _summary(schema: "Schema") -> str:
         *(("bought", _bought(each)) for each in schema.purchases),
     ]
     lines = [
-        (field.name, field.type, _domain(field), str(field.domain.size), field.provenance) for field in schema.columns
+        (field.name, field.type, values_in_words(field), str(field.domain.size), field.provenance)
+        for field in schema.columns
     ]
     shown = [("column", "type", "values", "codes", "provenance"), *lines[:_SHOWN]]
     more = [f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
@@ -220,46 +222,6 @@ def _unit(schema: "Schema") -> str:
         return "each by itself; name a privacyUnit if a person may own several"
     modelled = "" if schema.field(unit.field).identifier else '; modelled too, though usually its role is "identifier"'
     return f"all rows that share one value of {unit.field}, of which at most {unit.max_rows} are used{modelled}"
-
-
-def _domain(field: "Field") -> str:
-    """Return the values of a field in a few words."""
-    if field.categories is not None:
-        text = f"{len(field.categories)} categories"
-    elif field.type == "boolean":
-        text = "true, false"
-    else:
-        text = f"{field.minimum} to {field.maximum}"
-    return "".join([text, *(f", {part}" for part in _details(field))])
-
-
-def _details(field: "Field") -> list[str]:
-    """Return what else a field says of its values, in a few words each."""
-    by = f"by {field.resolution}" if isinstance(field.resolution, str) else f"in steps of {field.resolution}"
-    shown = ", ".join(map(str, field.special[:_SPECIAL_SHOWN]))
-    more = f" and {len(field.special) - _SPECIAL_SHOWN} more" if len(field.special) > _SPECIAL_SHOWN else ""
-    said = [
-        (field.resolution is not None, by),
-        (field.scale == "log", "log scale"),
-        (field.hierarchy is not None, "in branches"),
-        (bool(field.folds), _folded(field)),
-        (field.unlisted is not None, f"{'other' if field.folds else 'all other'} texts go to {quote(field.unlisted)}"),
-        (bool(field.special), f"special {shown}{more}"),
-        (not field.required, "may be missing"),
-    ]
-    return [part for is_so, part in said if is_so]
-
-
-def _folded(field: "Field") -> str:
-    """Say where texts that are not listed go, or that no category is as long as a declared prefix."""
-    if not field.folds or field.categories is None:
-        return "texts not listed go to their prefix"
-    lengths = {len(category) for category in field.categories if isinstance(category, str)}
-    if lengths.intersection(field.folds):
-        return "texts not listed go to their prefix"
-    *most, last = map(str, field.folds)
-    listed = f"{', '.join(most)} or {last}" if most else last
-    return f"no category has {listed} character{'' if field.folds == (1,) else 's'}: nothing folds"
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -305,22 +267,6 @@ def _units(found: "UnitFit") -> list[str]:
             f"another person's, give each a value of {found.field} of its own."
         )
     return [aligned(facts), "", aligned([("maxRows", "rows kept", "rows dropped"), *lines], right=[1, 2]), *said]
-
-
-def _remarks(fits: "Sequence[FieldFit]", schema: "Schema", file_cure: str = "") -> list[str]:
-    """Return one line for each column with misfits that can be cured, or most of whose cells fit nothing."""
-    from lapwing.internal.looks import misfit  # noqa: PLC0415
-
-    found = [file_cure] if file_cure and any(fit.misfit for fit in fits) else []
-    for fit in fits:
-        there = fit.cells - fit.missing
-        if fit.cure or 2 * fit.misfit > there:
-            hint = "spelling or case?" if schema.field(fit.name).is_categorical else "format?"
-            found.append(f"{fit.name}: {fit.misfit} of {there} cells {misfit(schema, fit)}; {fit.cure or hint}")
-        if 2 * fit.unlisted > there:
-            unlisted = quote(schema.field(fit.name).unlisted)
-            found.append(f"{fit.name}: {fit.unlisted} of {there} cells are not listed and go to {unlisted}")
-    return found
 
 
 def _still_open(schema: "Schema") -> list[str]:

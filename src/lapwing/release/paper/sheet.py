@@ -158,7 +158,11 @@ class Sheet:
         return "\n".join([self.whole.text().rstrip("\n"), *shown]) + "\n"
 
     def short(self) -> str:
-        """Return fourteen lines at most, of one table."""
+        """Return fourteen lines at most, of one table, as the command line shows them."""
+        return "\n".join(self.lines())[:-1] + "; --details says all.\n"
+
+    def lines(self) -> list[str]:
+        """Return the same, one sentence or a few each; the last one counts the warnings, which `details` has."""
         lines = [*self.verdicts, f"Release: {self.title}, {self.made}."]
         lines.append(f"Promise: {self.price} protects {self.protected}")
         lines.append(f"{_COST}{self.cost}")
@@ -173,8 +177,8 @@ class Sheet:
             said = [f"{what}: {who}." for what, who in people if who]
             lines += [" ".join(said)] * bool(said)
         count = len(self.warnings)
-        lines.append(f"{self.recorded} {count} warning{'' if count == 1 else 's'}; --details says all.")
-        return "\n".join(visible(line).replace("\n", " ") for line in lines) + "\n"
+        lines.append(f"{self.recorded} {count} warning{'' if count == 1 else 's'}.")
+        return [visible(line).replace("\n", " ") for line in lines]
 
 
 def pair_text(pair: tuple[Fraction, Fraction]) -> str:

@@ -2,20 +2,41 @@
 // It asks this server alone, and puts in the page what the server's own templates made.
 "use strict";
 
+// Return what the server says, or nothing, while the page tells that it does not answer.
+async function said(address, request) {
+  const lost = document.querySelector("#lost");
+  try {
+    const found = await fetch(address, request);
+    const text = await found.text();
+    lost.hidden = true;
+    return { ok: found.ok, text };
+  } catch {
+    lost.hidden = false;
+    return null;
+  }
+}
+
+// Put into a place what a template made, or the words of a refusal; what has the focus keeps it.
+function show(place, found) {
+  const focus = place.contains(document.activeElement) ? document.activeElement.id : "";
+  if (found.ok) {
+    if (place.innerHTML !== found.text) place.innerHTML = found.text;
+  } else {
+    const page = new DOMParser().parseFromString(found.text, "text/html");
+    place.textContent = (page.querySelector(".refusal") || page.body).textContent.trim();
+  }
+  if (focus) document.getElementById(focus)?.focus();
+}
+
 // <div data-watch="/job/x/release/work">: replaced by what that address gives, each second, until it has data-done.
 // With data-then the page is loaded again at the end.
 async function watch(place) {
   for (;;) {
     await new Promise((next) => setTimeout(next, 1000));
-    let found;
-    try {
-      found = await fetch(place.dataset.watch);
-    } catch {
-      place.dataset.lost = "";
-      continue;
-    }
+    const found = await said(place.dataset.watch);
+    if (!found) continue;
+    show(place, found);
     if (!found.ok) return;
-    place.innerHTML = await found.text();
     if (place.querySelector("[data-done]")) {
       if ("then" in place.dataset) location.reload();
       return;
@@ -30,9 +51,8 @@ function live(form) {
   let timer = 0;
   async function ask() {
     const mine = ++last;
-    const found = await fetch(form.dataset.at || form.action, { method: "POST", body: new URLSearchParams(new FormData(form)) });
-    const text = await found.text();
-    if (mine === last) place.innerHTML = text;
+    const found = await said(form.dataset.at || form.action, { method: "POST", body: new URLSearchParams(new FormData(form)) });
+    if (found && mine === last) show(place, found);
   }
   form.addEventListener("input", () => {
     clearTimeout(timer);
@@ -64,9 +84,9 @@ function upload(form) {
     if (!file) return;
     status.textContent = "…";
     const headers = { "x-form-key": form.dataset.key, "x-name": encodeURIComponent(file.name), "content-type": "application/octet-stream" };
-    const found = await fetch(form.dataset.upload, { method: "POST", body: file, headers });
-    if (found.ok) location.reload();
-    else status.textContent = (await found.text()).trim();
+    const found = await said(form.dataset.upload, { method: "POST", body: file, headers });
+    if (found?.ok) location.reload();
+    else status.textContent = found ? found.text.trim() : "";
   });
 }
 

@@ -1,18 +1,21 @@
 """The first room: choose a file of the working folder, add one, or write a query; or open a release without a table."""
 
+import hashlib
 import os
+import re
 from pathlib import Path
 from typing import Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from lapwing.errors import DataError, ParameterError
+from lapwing.errors import LapwingError, ParameterError
+from lapwing.rows.elsewhere import Query
 from lapwing.studio.guard import UPLOAD
-from lapwing.studio.jobs import JOBS, all_jobs, new_job
+from lapwing.studio.jobs import all_jobs, new_job
 from lapwing.studio.pages import form_of, go, page, studio_of
 
 _ENDINGS: Final = (
@@ -31,17 +34,25 @@ _ENDINGS: Final = (
 )
 _MODEL: Final = ".lapwing"
 _MOST_SHOWN: Final = 200
-_MOST_LETTERS: Final = 120
+_MOST_BYTES: Final = 200
+"""Of a file's name."""
 _MOST_UPLOAD: Final = 8 << 30
 """Bytes of a file that is added; a larger one is put into the folder by other means."""
+_PART: Final = ".lapwing-part"
+_TAKEN: Final = "There is a file of that name."
+_NOT_LISTED: Final = "the working folder has no table of that name; choose one that is listed"
+_HELD: Final = (
+    "the database's address holds a password, which would be written down; leave it out, and put it where the "
+    "database's own tools look for it"
+)
 
 
 def files_of(folder: Path, *endings: str) -> list[str]:
     """Return the names of files that lie in a folder itself, by their endings; no link that leads elsewhere."""
     found = []
     for each in sorted(folder.iterdir()):
-        is_there = each.is_file() and each.resolve().parent == folder
-        if is_there and not each.name.startswith(".") and each.name.lower().endswith(endings):
+        is_shown = each.name.isprintable() and not each.name.startswith(".") and each.name.lower().endswith(endings)
+        if is_shown and each.is_file() and each.resolve().parent == folder.resolve():
             found.append(each.name)
     return found[:_MOST_SHOWN]
 
@@ -51,8 +62,18 @@ def models_of(folder: Path) -> list[str]:
     return files_of(folder, _MODEL)
 
 
-def shown(request: Request, *, said: str = "", status: int = 200) -> Response:
-    """Show what can be opened."""
+def slug_of(name: str) -> str:
+    """Return what a file is called in addresses, the same wherever it stands in a list.
+
+    >>> slug_of("Adult 2024.lapwing")
+    'adult-2024-9e1755'
+    """
+    stem = re.sub(r"[^a-z0-9]+", "-", Path(name).stem.lower()).strip("-")[:40] or "model"
+    return f"{stem}-{hashlib.sha256(name.encode(errors='surrogateescape')).hexdigest()[:6]}"
+
+
+def shown(request: Request, *, said: str = "", status: int = 200, db: str = "", sql: str = "") -> Response:
+    """Show what can be opened; a query that was refused stays as it was typed."""
     folder = studio_of(request).folder
     return page(
         request,
@@ -63,7 +84,9 @@ def shown(request: Request, *, said: str = "", status: int = 200) -> Response:
         jobs=all_jobs(folder),
         tables=files_of(folder, *_ENDINGS),
         first=studio_of(request).first,
-        models=models_of(folder),
+        models={name: slug_of(name) for name in models_of(folder)},
+        db=db,
+        sql=sql,
     )
 
 
@@ -71,7 +94,7 @@ def opened(request: Request) -> Response:
     """Begin a job with a file of the working folder."""
     folder, name = studio_of(request).folder, form_of(request).get("table", "")
     if name not in files_of(folder, *_ENDINGS):
-        raise DataError("the working folder has no table of that name; choose one that is listed", code="LW101")
+        return shown(request, said=_NOT_LISTED, status=400)
     return go(f"/job/{new_job(folder, Path(name).stem, table=str(folder / name)).name}/schema")
 
 
@@ -79,43 +102,59 @@ def queried(request: Request) -> Response:
     """Begin a job with a query of a database."""
     form = form_of(request)
     sql, db = form.get("sql", "").strip(), form.get("db", "").strip()
-    if not sql or not db:
-        raise ParameterError("a query needs a database and a text; give both", code="LW316")
-    if urlsplit(db).password:
-        raise ParameterError(
-            "the database's address holds a password, which would be written down; leave it out, and put it where the "
-            "database's own tools look for it",
-            code="LW316",
-        )
+    try:
+        Query(sql, db)  # which says what is no query
+        if _has_password(db):
+            raise ParameterError(_HELD, code="LW316")
+    except LapwingError as error:
+        return shown(request, said=str(error), status=400, db="" if str(error) == _HELD else db, sql=sql)
     return go(f"/job/{new_job(studio_of(request).folder, 'query', sql=sql, db=db).name}/schema")
+
+
+def _has_password(db: str) -> bool:
+    """Return whether an address says a password, or cannot be read to its end."""
+    try:
+        parts = urlsplit(db)
+        return bool(parts.password) or any("password" in name.lower() for name, _ in parse_qsl(parts.query))
+    except ValueError:
+        return True
 
 
 async def uploaded(request: Request) -> Response:
     """Write a file into the working folder as it comes; it appears under its name once it is whole."""
     folder = studio_of(request).folder
     name = unquote(request.headers.get("x-name", ""))
-    place = folder / name
-    if (
-        name != os.path.basename(name)
-        or name.startswith(".")
-        or name == JOBS
-        or not name.isprintable()
-        or not name.lower().endswith((*_ENDINGS, _MODEL))
-        or len(name) > _MOST_LETTERS
-    ):
+    if not _is_name(name):
         return PlainTextResponse("This is no name of a table or of a saved release.", 400)
-    if place.exists():
-        return PlainTextResponse("There is a file of that name.", 409)
-    begun = folder / f".{name}.part"
+    place, begun = folder / name, folder / f".{os.urandom(8).hex()}{_PART}"
     try:
+        if os.path.lexists(place):
+            return PlainTextResponse(_TAKEN, 409)
         if not await _written(request, begun):
             return PlainTextResponse("This file is too large; put it into the folder by other means.", 413)
+        if os.path.lexists(place):  # by now
+            return PlainTextResponse(_TAKEN, 409)
         begun.rename(place)
     except OSError:
         return PlainTextResponse("The working folder cannot take this file.", 507)
+    except ClientDisconnect:
+        return PlainTextResponse("The file did not come to its end.", 400)
     finally:
         begun.unlink(missing_ok=True)
     return PlainTextResponse("added")
+
+
+def _is_name(name: str) -> bool:
+    """Return whether a file of that name may be added: of a kind that can be opened, and in the folder itself."""
+    is_plain = name.isprintable() and not name.startswith(".") and not set(name) & set('/\\:*?"<>|')
+    return is_plain and name.lower().endswith((*_ENDINGS, _MODEL)) and len(name.encode()) <= _MOST_BYTES
+
+
+def clear(folder: Path) -> None:
+    """Remove what is left of files whose adding was cut off by the end of a studio."""
+    for each in folder.glob(f".*{_PART}"):
+        if re.fullmatch(r"\.[0-9a-f]{16}", each.name.removesuffix(_PART)):
+            each.unlink(missing_ok=True)
 
 
 async def _written(request: Request, place: Path) -> bool:

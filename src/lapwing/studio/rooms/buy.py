@@ -1,0 +1,187 @@
+"""Buying bounds and lists that nobody knows, with budget: what is learned takes the place of the schema."""
+
+import json
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from lapwing.errors import LapwingError
+from lapwing.kernel.terms import Terms
+from lapwing.runs.learned.running import LearnedDomain, outlook
+from lapwing.runs.learned.settings import LearnSettings, read_learn_settings
+from lapwing.runs.records import Book
+from lapwing.runs.watching import following
+from lapwing.schema.scalars import visible
+from lapwing.schema.schemas import Schema
+from lapwing.studio.asked import ledger_of
+from lapwing.studio.jobs import Job, write_whole
+from lapwing.studio.pages import form_of, go, page, studio_of
+from lapwing.studio.rooms.described import described, keep, still_open, to_buy
+from lapwing.studio.rooms.fields import name_of
+from lapwing.studio.works import Work
+from lapwing.verbs.learn import learn_domain
+
+_KIND: Final = "buy"
+_EPSILON: Final = "0.1"
+_DELTA: Final = "1e-6"
+
+
+@dataclass(frozen=True, slots=True)
+class _Typed:
+    """What the form of a purchase holds."""
+
+    epsilon: str = _EPSILON
+    delta: str = ""
+
+
+def _settings(schema: Schema, typed: _Typed, neighbours: str) -> LearnSettings:
+    """Return what a purchase asks for, checked; nothing is read."""
+    return read_learn_settings(
+        schema,
+        epsilon=typed.epsilon.strip(),
+        delta=typed.delta.strip() or None,
+        rho=None,
+        fields=None,
+        dictionaries=None,
+        quantile=0,
+        neighbours=neighbours,
+    )
+
+
+def _typed(request: Request) -> _Typed:
+    form = form_of(request)
+    return _Typed(form.get("epsilon", ""), form.get("delta", ""))
+
+
+def _page(
+    request: Request, job: Job, schema: Schema, typed: _Typed, *, said: str = "", noticed: tuple[str, ...] = ()
+) -> Response:
+    """Return the page of a purchase, with what is under way or came of the last one."""
+    fields = to_buy(schema)
+    work = studio_of(request).works.get(job.name, _KIND)
+    is_over = work is not None and work.is_done
+    return page(
+        request,
+        "schema_buy.html",
+        status=400 if said else 200,
+        said=said or (work.said if work is not None and is_over else ""),
+        room="schema",
+        job=job,
+        fields=[(schema.names.index(field.name) + 1, name_of(field), field.type) for field in fields],
+        has_texts=any(field.type == "string" for field in fields),
+        left=still_open(schema),
+        typed=typed,
+        work=None if is_over else work,
+        is_bought=work is not None and is_over and not work.said,
+        is_begun=any(asked["schema"] == schema.fingerprint and kept.exists() for kept, asked in _begun(job)),
+        notes=work.found if work is not None and is_over and work.found else (),
+        noticed=noticed,
+    )
+
+
+def shown(request: Request) -> Response:
+    """Show what is to be bought."""
+    job, schema = described(request)
+    has_texts = any(field.type == "string" for field in to_buy(schema))
+    typed = _Typed(delta=_DELTA if has_texts else "")
+    for _, asked in _begun(job):
+        typed = _Typed(asked["epsilon"], asked["delta"]) if asked["schema"] == schema.fingerprint else typed
+    return _page(request, job, schema, typed)
+
+
+def foretold(request: Request) -> Response:
+    """Say what a purchase would notice: from settings alone."""
+    (job, schema), typed = described(request), _typed(request)
+    try:
+        settings = _settings(schema, typed, job.choices.neighbours)
+        found = outlook(settings, Terms(relation=settings.relation, max_rows=schema.max_rows))
+    except LapwingError as error:
+        return _page(request, job, schema, typed, said=str(error))
+    return _page(request, job, schema, typed, noticed=tuple(map(visible, found)))
+
+
+def bought(request: Request) -> Response:
+    """Begin a purchase."""
+    (job, schema), typed = described(request), _typed(request)
+    try:
+        settings = _settings(schema, typed, job.choices.neighbours)
+    except LapwingError as error:
+        return _page(request, job, schema, typed, said=str(error))
+    transcript = _transcript(job, _asked(schema, typed))
+    studio_of(request).works.begin(job.name, _KIND, lambda work: _done(job, transcript, settings, work))
+    return go(f"/job/{job.name}/buy")
+
+
+def _asked(schema: Schema, typed: _Typed) -> dict[str, str]:
+    """Return what tells one purchase from another."""
+    return {"schema": schema.fingerprint, **asdict(typed)}
+
+
+def _begun(job: Job) -> list[tuple[Path, dict[str, str]]]:
+    """Return the purchases that were begun and are not finished: their transcripts, and what was asked for."""
+    return [
+        (place.with_suffix(".lwt"), json.loads(place.read_text(encoding="utf-8")))
+        for place in sorted(job.place.glob("bought-*.json"))
+        if place.stem.removeprefix("bought-").isdigit() and not _certificate(place).exists()
+    ]
+
+
+def _certificate(place: Path) -> Path:
+    return place.with_suffix(".certificate.json")
+
+
+def _transcript(job: Job, asked: dict[str, str]) -> Path:
+    """Return the transcript of a purchase: that of the same one, where it was begun, or a new one."""
+    for place, other in _begun(job):
+        if other == asked:
+            return place
+    place = next(place for n in range(1, 10_000) if not (place := job.file(f"bought-{n}.json")).exists())
+    write_whole(place, json.dumps(asked) + "\n")
+    return place.with_suffix(".lwt")
+
+
+def _done(job: Job, transcript: Path, settings: LearnSettings, work: Work) -> tuple[str, ...]:
+    """Buy, and put the schema with what was bought in the place of the other; return what was not found.
+
+    The transcript keeps each answer before it is used: the same purchase, begun again, goes on with it.
+    """
+    ledger = ledger_of(job)
+    book = Book(
+        ledger=ledger,
+        dataset=(job.choices.dataset or None) if ledger is not None else None,
+        transcript=transcript,
+    )
+    data: Any = job.data
+    with following(work.tell):
+        found = learn_domain(data, settings, book).value
+    keep(job, _merged(found, settings.original, job.schema))
+    write_whole(_certificate(transcript), found.certificate.to_json())
+    return tuple(map(visible, found.notes))
+
+
+def _merged(found: LearnedDomain, asked: Schema, now: Schema | None) -> Schema:
+    """Return the schema with what was bought; what else was changed in the meantime stays so."""
+    if now is None or now.fingerprint == asked.fingerprint:
+        return found.schema
+    fields = tuple(found.schema[each.name] if each.name in found.names else each for each in now.fields)
+    return replace(now, fields=fields, purchases=found.schema.purchases, is_draft=True)
+
+
+def watched(request: Request) -> Response:
+    """Show how far a purchase is: a part of the page."""
+    job, _ = described(request)
+    return page(
+        request, "schema_buy_work.html", room="schema", job=job, work=studio_of(request).works.get(job.name, _KIND)
+    )
+
+
+ROUTES: Final = (
+    Route("/job/{job}/buy", shown),
+    Route("/job/{job}/buy", bought, methods=["POST"]),
+    Route("/job/{job}/buy/outlook", foretold, methods=["POST"]),
+    Route("/job/{job}/buy/work", watched),
+)
