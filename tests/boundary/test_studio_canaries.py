@@ -17,10 +17,12 @@ from helpers.planted_values import BYTES, SCHEMA, TEXT, table, traces_in, traces
 from helpers.studio import running
 from helpers.studio_walk import ODD, Visit, Walk
 from lapwing.judge.report.page import NOTICE
-from lapwing.studio.app import ROUTES
+from lapwing.studio.app import rooms
+from lapwing.studio.rooms import table as first_room
 from lapwing.studio.rooms.table import slug_of
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="a studio is ended by a signal here")
+ROUTES = (*first_room.ROUTES, *rooms().routes)
 JOB = "/job/people"
 DESTRUCTIVE = ("/drop", "/forget", "/cancel", "/back")
 """Forms that end what the walk still looks at; each is sent once at its end."""

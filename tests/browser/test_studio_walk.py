@@ -10,7 +10,6 @@ import time
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from statistics import median
 
 import polars as pl
 import pytest
@@ -143,7 +142,9 @@ def begin(browser, axe, tmp_path):
 
 @pytest.fixture
 def work(tmp_path):
-    folder = tmp_path / "work"
+    """Return a working folder; pictures show its name."""
+    folder = Path("/tmp/census") if os.environ.get("LAPWING_SCREENSHOTS") else tmp_path / "work"
+    shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     return folder
 
@@ -337,9 +338,10 @@ def describe_by_hand(person):
     person.leave('form[action$="/schema/done"] button')
 
 
-def test_what_is_wrong_with_a_room_is_found(work, begin):
+def test_what_is_wrong_with_a_room_is_found(work, begin, tmp_path):
     with running(work) as studio:
         person = begin(studio)
+        person.folder = tmp_path
         person.tab.evaluate(
             """
             document.body.insertAdjacentHTML("beforeend", `
@@ -359,42 +361,3 @@ def test_what_is_wrong_with_a_room_is_found(work, begin):
     assert title != "run"
     for each in ("wider than 360", "label:", "color-contrast:", "image-alt:", "script-src", "img-src", "style-src"):
         assert each in said, each
-
-
-def test_a_page_says_that_its_studio_is_gone(work, begin):
-    (work / "leute.csv").write_text(MESSY, encoding="utf-8")
-    with running(work) as studio:
-        person = begin(studio)
-        tab = person.tab
-        person.leave('form[action="/open"] button')
-        person.leave('form[action$="/schema/draft"] button')
-        tab.wait_for("document.querySelector('[data-watch]') === null && document.querySelector('.columns') !== null")
-        person.leave('.columns a[href$="/column/1"]')
-        studio.stop()
-        person.write("#description", "Whose row it is")
-        said = tab.wait_for("document.querySelector('#lost:not([hidden])')?.textContent")
-        tab.close()
-
-    assert "does not answer" in said
-
-
-def test_the_first_page_is_there_within_a_second_and_the_plan_follows_the_slider(work):
-    """Time: a second and 200 ms on a machine of one's own; three times that here, where others work too."""
-    pl.read_parquet(EXAMPLES / "adult.parquet").head(2000).write_parquet(work / "adult.parquet")
-    shutil.copy(EXAMPLES / "adult.schema.json", work / "adult.schema.json")
-    begun = time.monotonic()
-    with running(work) as studio:
-        visitor = studio.visitor
-        first = visitor.get("/")
-        seconds = time.monotonic() - begun
-        visitor.post("/open", {"table": "adult.parquet"})
-        visitor.post("/job/adult/schema/file", {"file": "adult.schema.json", "table": ""})
-        times = []
-        for epsilon in ("1", "0.5", "0.7", "2", "3", "5", "7"):
-            before = time.monotonic()
-            shown = visitor.post("/job/adult/plan/shown", {"epsilon": epsilon, "expected_rows": "2000"})
-            times.append(time.monotonic() - before)
-
-    assert (first.status, shown.status) == (200, 200)
-    assert seconds < 3
-    assert median(times) < 0.6

@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from lapwing.studio.app import make_app
+from lapwing.studio.guard import REPORT_CONTENT
 from lapwing.studio.pages import Studio
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
@@ -25,6 +26,7 @@ PATIENCE_S = 60
 APP_PORT = 8765
 """The port that an application in this process believes to be on."""
 
+STRICT = ("default-src 'none'", "script-src 'self';", "frame-ancestors 'self'", "base-uri 'none'", "form-action 'self'")
 _KEY = re.compile(r'name="key" value="([0-9a-f]{64})"|data-key="([0-9a-f]{64})"')
 _START = "from lapwing.cli.main import run; run()"
 
@@ -50,6 +52,20 @@ class Answer:
     def header(self, name: str) -> str:
         """Return a header, empty where it is not there."""
         return next((value for key, value in self.headers if key.lower() == name), "")
+
+
+def is_strict(answer: Answer) -> bool:
+    """Return whether a page may run nothing but the studio's own script, or is a report that runs nothing at all."""
+    policy = answer.header("content-security-policy")
+    is_own = all(each in policy for each in STRICT) and answer.header("cache-control") == "no-store"
+    return policy == REPORT_CONTENT or (is_own and "unsafe" not in policy)
+
+
+def tree(folder: Path) -> dict[str, bytes | None]:
+    """Return all that lies in a folder, by name."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")
+    }
 
 
 @dataclass(slots=True)

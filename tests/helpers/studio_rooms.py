@@ -1,6 +1,5 @@
 """A job of the studio, on a small table or the bundled sample, and a browser that goes through its rooms."""
 
-import asyncio
 import json
 import re
 import shutil
@@ -10,17 +9,14 @@ from dataclasses import dataclass
 from html import unescape
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
 import polars as pl
 
 import lapwing
-from lapwing.studio.app import make_app
+from helpers.studio import Answer, Visitor, in_process
 from lapwing.studio.jobs import Job, new_job, read_job
-from lapwing.studio.pages import Studio
 
 EXAMPLES = Path(lapwing.__file__).parent / "examples"
-PORT = 8791
 PATIENCE_S = 60
 SMALL = {
     "fields": [
@@ -50,24 +46,29 @@ class Shown:
         return "" if found is None else unescape(found[1])
 
 
+def _shown(answer: Answer) -> Shown:
+    return Shown(answer.status, answer.at, answer.text)
+
+
 @dataclass(slots=True)
 class Rooms:
     """The application in this process, as the browser of its owner sees the rooms of one job."""
 
-    studio: Studio
+    visitor: Visitor
+    folder: Path
     name: str
 
     @property
     def job(self) -> Job:
-        found = read_job(self.studio.folder, self.name)
+        found = read_job(self.folder, self.name)
         assert found is not None
         return found
 
     def get(self, room: str) -> Shown:
-        return self._ask("GET", room, b"")
+        return _shown(self.visitor.get(f"/job/{self.name}/{room}"))
 
     def post(self, room: str, **form: str) -> Shown:
-        return self._ask("POST", room, urlencode({"key": self.studio.keys.form, **form}).encode())
+        return _shown(self.visitor.post(f"/job/{self.name}/{room}", form))
 
     def wait(self, until: Callable[[str], object] = lambda html: "data-done" in html) -> str:
         """Look at the release that is being made until something is so."""
@@ -88,39 +89,6 @@ class Rooms:
         usual = {"delta": "", "mechanism": "", "neighbours": "add-remove", "expected_rows": "1,000"}
         return self.post("plan", epsilon=epsilon, **{**usual, **form})
 
-    def _ask(self, method: str, room: str, body: bytes) -> Shown:
-        app = make_app(self.studio, PORT)
-        path = f"/job/{self.name}/{room}"
-        headers = [
-            ("host", f"127.0.0.1:{PORT}"),
-            ("cookie", f"lapwing-{PORT}={self.studio.keys.token}"),
-            ("origin", f"http://127.0.0.1:{PORT}"),
-            ("content-type", "application/x-www-form-urlencoded"),
-        ]
-        scope = {
-            "type": "http",
-            "method": method,
-            "path": path,
-            "raw_path": path.encode(),
-            "root_path": "",
-            "query_string": b"",
-            "scheme": "http",
-            "headers": [(name.encode(), value.encode()) for name, value in headers],
-            "server": ("127.0.0.1", PORT),
-        }
-        sent: list[dict[str, Any]] = []
-
-        async def receive() -> dict[str, Any]:
-            return {"type": "http.request", "body": body, "more_body": False}
-
-        async def send(message: dict[str, Any]) -> None:
-            sent.append(message)
-
-        asyncio.run(app(scope, receive, send))
-        found = dict(sent[0]["headers"])
-        html = b"".join(each.get("body", b"") for each in sent[1:]).decode()
-        return Shown(sent[0]["status"], found.get(b"location", b"").decode(), html)
-
 
 def small_rooms(folder: Path, schema: dict[str, Any] = SMALL) -> Rooms:
     """Return the rooms of a job with a small CSV file."""
@@ -130,7 +98,7 @@ def small_rooms(folder: Path, schema: dict[str, Any] = SMALL) -> Rooms:
     ).write_csv(table)
     job = new_job(folder, "people", table=str(table))
     job.file("schema.json").write_text(json.dumps(schema))
-    return Rooms(Studio(folder), job.name)
+    return Rooms(in_process(folder), folder, job.name)
 
 
 def adult_rooms(folder: Path, columns: int = 15) -> Rooms:
@@ -140,4 +108,4 @@ def adult_rooms(folder: Path, columns: int = 15) -> Rooms:
     job = new_job(folder, "adult", table=str(table))
     schema = json.loads((EXAMPLES / "adult.schema.json").read_text())
     job.file("schema.json").write_text(json.dumps({"fields": schema["fields"][:columns]}))
-    return Rooms(Studio(folder), job.name)
+    return Rooms(in_process(folder), folder, job.name)

@@ -92,6 +92,16 @@ def test_an_account_with_a_delta(rooms, tmp_path):
     assert "is kept in pure epsilon and a zcdp release cannot be paid from it" in rooms.get("budget").text
 
 
+def test_a_new_account_is_of_the_kind_that_the_plan_needs(rooms):
+    assert 'value="pure" checked' in rooms.get("budget").html
+
+    rooms.plan("1", delta="1e-12")
+
+    page = rooms.get("budget").html
+    assert 'value="zcdp" checked' in page
+    assert 'name="delta" inputmode="decimal" autocomplete="off" value="1e-12"' in page
+
+
 def test_terms_that_differ_are_refused(rooms):
     rooms.account()
     rooms.plan("1", neighbours="replace-one", mechanism="Independent")

@@ -98,7 +98,7 @@ def test_a_look_is_old_once_the_schema_changes(visitor):
     form = {"column": column[1], "type": "integer", "minimum": "0", "maximum": "199", "provenance": "assumed"}
     assert visitor.post("/job/t/column/1", form).status == 303
 
-    assert "The schema has changed since this look. Look again." in visitor.get("/job/t/check").text
+    assert "has changed since this look. Look again." in visitor.get("/job/t/check").text
     fresh = look(visitor)
     assert "has changed since" not in fresh
     assert '<td class="number">41</td>' not in fresh

@@ -1,41 +1,51 @@
 """The studio as an application: its rooms behind its guard."""
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.routing import Mount
+from starlette.routing import Mount, Router
 from starlette.staticfiles import StaticFiles
 
 from lapwing.errors import LapwingError
 from lapwing.studio.guard import Guard
 from lapwing.studio.pages import Studio, refused
-from lapwing.studio.rooms import (
-    budget,
-    buy,
-    check,
-    column,
-    hand_over,
-    look,
-    plan,
-    received,
-    release,
-    schema,
-    table,
-    written,
-)
+from lapwing.studio.rooms import table
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Scope
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 _ASSETS: Final = Path(__file__).resolve().parent / "assets"
-ROUTES: Final = tuple(
-    route
-    for room in (table, schema, column, written, buy, check, plan, budget, release, look, hand_over, received)
-    for route in room.ROUTES
-)
+
+
+@cache
+def rooms() -> Router:
+    """Return the rooms after the first, whose modules take half a second to import: done once, and when needed."""
+    from lapwing.studio.rooms import (  # noqa: PLC0415
+        budget,
+        buy,
+        check,
+        column,
+        hand_over,
+        look,
+        plan,
+        received,
+        release,
+        schema,
+        written,
+    )
+
+    modules = (schema, column, written, buy, check, plan, budget, release, look, hand_over, received)
+    return Router([route for room in modules for route in room.ROUTES])
+
+
+async def _elsewhere(scope: "Scope", receive: "Receive", send: "Send") -> None:
+    """Answer for every room but the first."""
+    await (await run_in_threadpool(rooms))(scope, receive, send)
 
 
 def make_app(studio: Studio, port: int, *, is_own: "Callable[[Scope], bool]" = lambda _: True) -> "ASGIApp":
@@ -44,8 +54,8 @@ def make_app(studio: Studio, port: int, *, is_own: "Callable[[Scope], bool]" = l
     is_own: tells whether a request comes from the user of this process.
     """
     app = Starlette(
-        routes=[*ROUTES, Mount("/assets", StaticFiles(directory=_ASSETS))],
-        exception_handlers={HTTPException: refused, LapwingError: refused},
+        routes=[*table.ROUTES, Mount("/assets", StaticFiles(directory=_ASSETS)), Mount("/", _elsewhere)],
+        exception_handlers={HTTPException: refused, LapwingError: refused, PermissionError: refused},
     )
     app.state.studio = studio
     # Outside of Starlette's own middleware, which hands on what it does not know to the server's log.

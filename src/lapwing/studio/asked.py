@@ -1,5 +1,7 @@
 """What the owner chose for a release, read as the settings of one; and whether ledger and policies would allow it."""
 
+import hashlib
+import json
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -15,6 +17,7 @@ from lapwing.runs.policy import Policy, check_spending, in_force, named, recorde
 from lapwing.runs.settings import Settings, read_settings, spending_of
 from lapwing.studio.jobs import Choices, Job
 
+_MOST_LETTERS: Final = 200
 MISFITS: Final = "0.1"
 """The share of misfits that ends a release, as everywhere."""
 
@@ -51,6 +54,14 @@ def asked_for(settings: Settings) -> str:
     """Return the budget in the words that it was asked for in."""
     request = settings.request
     return asked_text(request.budget, request.epsilon, request.delta)
+
+
+def stamp_of(settings: Settings, job: Job) -> str:
+    """Return what stands for all that a page says of a release before it is begun; another one once that changes."""
+    choices = job.choices
+    said = (choices.expected_rows, choices.ledger, choices.dataset)
+    asked = (asked_for(settings), settings.mechanism.name, settings.relation, settings.schema.fingerprint)
+    return hashlib.sha256(json.dumps([*asked, *said]).encode()).hexdigest()[:16]
 
 
 def ledger_of(job: Job) -> Path | None:
@@ -135,4 +146,8 @@ def _plain(value: object) -> str:
 
 def with_choices(choices: Choices, form: dict[str, str], *names: str) -> Choices:
     """Return choices with what a form says of some of them, which need not be right."""
-    return replace(choices, **{name: form[name].strip()[:200] for name in names if name in form})
+    return replace(choices, **{name: _in_one_line(form[name]) for name in names if name in form})
+
+
+def _in_one_line(text: str) -> str:
+    return "".join(each if each.isprintable() else " " for each in text).strip()[:_MOST_LETTERS]

@@ -112,7 +112,8 @@ class Guard:
             raise _RefusedError(403, "This is not the token of this studio: open the address that it printed.")
         cookie = f"{self._cookie}={self._keys.token}; Path=/; HttpOnly; SameSite=Strict"
         kind = (b"content-type", b"text/html; charset=utf-8")
-        await _send(send, 200, [kind, (b"set-cookie", cookie.encode())], _ENTRY)
+        secret = (b"referrer-policy", b"no-referrer")  # nor does the next page learn the token
+        await _send(send, 200, [kind, secret, (b"set-cookie", cookie.encode())], _ENTRY)
         return True
 
     async def _checked(self, scope: "Scope", receive: "Receive") -> "Receive":

@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import re
+import threading
 from dataclasses import asdict, astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -18,6 +19,7 @@ from lapwing.schema.schemas import Schema
 JOBS: Final = "lapwing-studio"
 """The folder of all jobs, within the working folder."""
 
+_CHOOSING: Final = threading.Lock()
 _NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,58}[a-z0-9])?")
 
 
@@ -73,9 +75,11 @@ class Job:
         return Schema.load_draft(place) if place.exists() else None
 
     def chosen(self, **changes: str) -> "Job":
-        """Return the job with other choices, after writing them down."""
-        changed = replace(self, choices=replace(self.choices, **changes))
-        changed.save()
+        """Return the job with other choices, after writing them down; what another tab chose meanwhile stays so."""
+        with _CHOOSING:
+            now = read_job(self.place.parent.parent, self.name) or self
+            changed = replace(now, choices=replace(now.choices, **changes))
+            changed.save()
         return changed
 
     def save(self) -> None:
@@ -121,7 +125,8 @@ def _is_sound(job: Job, folder: Path) -> bool:
         and bool(job.table) != bool(job.sql and job.db)
         and (not job.table or (table.parent == folder and table.resolve().parent == folder.resolve()))
         and job.place.resolve() == folder.resolve() / JOBS / job.name
-        and not any(each.is_symlink() for each in job.place.iterdir())
+        and job.choices.ledger == os.path.basename(job.choices.ledger)
+        and not any(each.is_symlink() for each in (*job.place.iterdir(), *job.place.glob("release-*/*")))
     )
 
 
@@ -166,9 +171,14 @@ def begun_release(job: Job) -> Path | None:
 
 def next_release(job: Job) -> Path:
     """Return the folder that the next release goes to, which is not there yet."""
-    return job.place / f"release-{len(_numbered(job)) + 1}"
+    last = _numbered(job)[-1:]
+    return job.place / f"release-{1 + _number(last[0]) if last else 1}"
 
 
 def _numbered(job: Job) -> list[Path]:
-    found = [each for each in job.place.glob("release-*") if each.name.removeprefix("release-").isdigit()]
-    return sorted(found, key=lambda each: int(each.name.removeprefix("release-")))
+    found = [each for each in job.place.glob("release-*") if each.name.removeprefix("release-").isdecimal()]
+    return sorted(found, key=_number)
+
+
+def _number(place: Path) -> int:
+    return int(place.name.removeprefix("release-"))

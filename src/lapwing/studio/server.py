@@ -3,6 +3,7 @@
 import contextlib
 import os
 import socket
+import threading
 import webbrowser
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Final
 import uvicorn
 
 from lapwing.errors import ParameterError
-from lapwing.studio.app import make_app
+from lapwing.studio.app import make_app, rooms
 from lapwing.studio.pages import Studio
 from lapwing.studio.peers import own_user_only
 from lapwing.studio.rooms.table import clear
@@ -19,6 +20,8 @@ from lapwing.studio.rooms.table import clear
 _LOOPBACK: Final = "127.0.0.1"
 _PATIENCE: Final = 10.0
 """Seconds that work has to end in, once the studio is closed."""
+_FIRST_PAGE: Final = 1.0
+"""Seconds after which the other rooms are made ready."""
 _OWNER_ONLY: Final = 0o077
 """Others may do nothing with what a studio writes: uploads are private, the rest is the owner's to hand over."""
 
@@ -39,6 +42,7 @@ def serve(place: Path, *, port: int, opens: bool, say: Callable[[str], None]) ->
             log_level="critical",
             access_log=False,
             server_header=False,
+            proxy_headers=False,  # nobody else says where a request comes from
             date_header=False,
             lifespan="off",
             http="h11",
@@ -47,6 +51,7 @@ def serve(place: Path, *, port: int, opens: bool, say: Callable[[str], None]) ->
         )
         address = f"http://{_LOOPBACK}:{found}/?token={studio.keys.token}"
         say(address)
+        _soon(rooms)
         if opens:
             webbrowser.open(address)
         try:
@@ -54,6 +59,13 @@ def serve(place: Path, *, port: int, opens: bool, say: Callable[[str], None]) ->
                 uvicorn.Server(config).run(sockets=[listener])
         finally:
             studio.works.end_all(_PATIENCE)
+
+
+def _soon(do: Callable[[], object]) -> None:
+    """Do something in a thread, once the first page had its time."""
+    timer = threading.Timer(_FIRST_PAGE, do)
+    timer.daemon = True
+    timer.start()
 
 
 def _listening(port: int) -> socket.socket:

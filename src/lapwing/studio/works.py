@@ -4,10 +4,15 @@ import contextvars
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from lapwing.errors import LapwingError
-from lapwing.runs.progress import Progress
+
+if TYPE_CHECKING:
+    from lapwing.runs.progress import Progress
+
+
+_ENDED: Final = "it was ended before it was done"
 
 
 class EndedError(Exception):
@@ -29,7 +34,7 @@ class Work:
     _ends: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
 
-    def tell(self, step: Progress) -> None:
+    def tell(self, step: "Progress") -> None:
         """Take note of a step; what `progress=` of the public calls is given. Raises once the work is to end."""
         self.step, self.share = step.step, step.share
         if self._ends.is_set():
@@ -59,7 +64,9 @@ class Work:
             self.found = do(self)
         except LapwingError as error:
             self.said = str(error)
-        except Exception as error:  # its text could hold a value
+        except EndedError:
+            self.said = _ENDED
+        except BaseException as error:  # a panic of Polars is no Exception; its text could hold a value
             self.said = f"it failed ({type(error).__name__}); nothing more is told"
         self.is_done = True
 
@@ -86,11 +93,16 @@ class Works:
             return work
 
     def forget(self, job: str, kind: str) -> None:
-        """Drop what came of work that is done."""
+        """Drop what came of work; what is under way is ended, and nothing that it still finds is kept."""
         with self._lock:
-            there = self._found.get((job, kind))
-            if there is not None and there.is_done:
-                del self._found[job, kind]
+            there = self._found.pop((job, kind), None)
+        if there is not None:
+            there.end()
+
+    def forget_done(self, job: str) -> None:
+        """Drop what came of all work of a name that is done: it may now be that of another job."""
+        with self._lock:
+            self._found = {key: each for key, each in self._found.items() if key[0] != job or not each.is_done}
 
     def end_all(self, seconds: float) -> None:
         """Ask everything to end, and wait: what was paid for is in transcripts."""

@@ -90,6 +90,14 @@ function upload(form) {
   });
 }
 
+// <select data-opens="#list" data-when="string">: opens what belongs to that choice once it is made.
+function opens(select) {
+  select.addEventListener("change", () => {
+    if (select.value === select.dataset.when) document.querySelector(select.dataset.opens).open = true;
+  });
+}
+
+document.querySelectorAll("[data-opens]").forEach(opens);
 document.querySelectorAll("[data-watch]").forEach(watch);
 document.querySelectorAll("[data-live]").forEach(live);
 document.querySelectorAll("[data-for]").forEach(slide);

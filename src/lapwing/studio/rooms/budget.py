@@ -55,8 +55,14 @@ def shown(request: Request, *, said: str = "", status: int = 200, typed: dict[st
         protects=None
         if schema is None
         else protection_lines(cast("Any", job.choices.neighbours), schema.unit_label)[0],
-        typed={**_TYPED, "dataset": job.name, **(typed or {})},
+        typed=_usual(job) if typed is None else typed,
     )
+
+
+def _usual(job: Job) -> dict[str, str]:
+    """Return what a new account of this job would be: of the kind that its plan is paid from."""
+    delta = job.choices.delta
+    return {**_TYPED, "dataset": job.name, **({"kind": "zcdp", "delta": delta} if delta else {})}
 
 
 def picked(request: Request) -> Response:
@@ -99,10 +105,13 @@ def opened(request: Request) -> Response:
 
 def limited(request: Request) -> Response:
     """Change the limit of the account that was chosen."""
-    job, place = job_of(request), ledger_of(job_of(request))
+    job, form = job_of(request), form_of(request)
+    place, name = ledger_of(job), f"{job.choices.ledger}/{job.choices.dataset}"
+    if form.get("account", name) != name:
+        return shown(request, said=texts()["budget"]["other_account"], status=409)
     try:
         if place is not None:
-            change_limit(place, job.choices.dataset or None, form_of(request).get("limit", "").strip())
+            change_limit(place, job.choices.dataset or None, form.get("limit", "").strip())
     except LapwingError as error:
         return shown(request, said=str(error), status=400)
     return go(f"/job/{job.name}/budget")

@@ -1,5 +1,6 @@
 """Buying bounds and lists that nobody knows, with budget: what is learned takes the place of the schema."""
 
+import hashlib
 import json
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -19,8 +20,8 @@ from lapwing.schema.scalars import visible
 from lapwing.schema.schemas import Schema
 from lapwing.studio.asked import ledger_of
 from lapwing.studio.jobs import Job, write_whole
-from lapwing.studio.pages import form_of, go, page, studio_of
-from lapwing.studio.rooms.described import described, keep, still_open, to_buy
+from lapwing.studio.pages import form_of, go, page, studio_of, texts
+from lapwing.studio.rooms.described import described, protects, still_open, to_buy
 from lapwing.studio.rooms.fields import name_of
 from lapwing.studio.works import Work
 from lapwing.verbs.learn import learn_domain
@@ -74,7 +75,9 @@ def _page(
         fields=[(schema.names.index(field.name) + 1, name_of(field), field.type) for field in fields],
         has_texts=any(field.type == "string" for field in fields),
         left=still_open(schema),
+        protects=protects(schema),
         typed=typed,
+        stamp=_stamp(job, schema),
         work=None if is_over else work,
         is_bought=work is not None and is_over and not work.said,
         is_begun=any(asked["schema"] == schema.fingerprint and kept.exists() for kept, asked in _begun(job)),
@@ -90,18 +93,28 @@ def shown(request: Request) -> Response:
     typed = _Typed(delta=_DELTA if has_texts else "")
     for _, asked in _begun(job):
         typed = _Typed(asked["epsilon"], asked["delta"]) if asked["schema"] == schema.fingerprint else typed
-    return _page(request, job, schema, typed)
+    try:
+        noticed = _noticed(job, schema, typed) if to_buy(schema) and not still_open(schema) else ()
+    except LapwingError:
+        noticed = ()  # the purchase is refused in the same words, once it is asked for
+    return _page(request, job, schema, typed, noticed=noticed)
+
+
+def _noticed(job: Job, schema: Schema, typed: _Typed) -> tuple[str, ...]:
+    """Return what a purchase would notice."""
+    settings = _settings(schema, typed, job.choices.neighbours)
+    found = outlook(settings, Terms(relation=settings.relation, max_rows=schema.max_rows))
+    return tuple(map(visible, found))
 
 
 def foretold(request: Request) -> Response:
     """Say what a purchase would notice: from settings alone."""
     (job, schema), typed = described(request), _typed(request)
     try:
-        settings = _settings(schema, typed, job.choices.neighbours)
-        found = outlook(settings, Terms(relation=settings.relation, max_rows=schema.max_rows))
+        noticed = _noticed(job, schema, typed)
     except LapwingError as error:
         return _page(request, job, schema, typed, said=str(error))
-    return _page(request, job, schema, typed, noticed=tuple(map(visible, found)))
+    return _page(request, job, schema, typed, noticed=noticed)
 
 
 def bought(request: Request) -> Response:
@@ -111,9 +124,18 @@ def bought(request: Request) -> Response:
         settings = _settings(schema, typed, job.choices.neighbours)
     except LapwingError as error:
         return _page(request, job, schema, typed, said=str(error))
+    stamp = _stamp(job, schema)
+    if form_of(request).get("stamp", stamp) != stamp:
+        return _page(request, job, schema, typed, said=texts()["release"]["has_changed"])
     transcript = _transcript(job, _asked(schema, typed))
     studio_of(request).works.begin(job.name, _KIND, lambda work: _done(job, transcript, settings, work))
     return go(f"/job/{job.name}/buy")
+
+
+def _stamp(job: Job, schema: Schema) -> str:
+    """Return what stands for all that a page says of a purchase; another one once that changes."""
+    said = (schema.fingerprint, job.choices.ledger, job.choices.dataset, job.choices.neighbours)
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:16]
 
 
 def _asked(schema: Schema, typed: _Typed) -> dict[str, str]:
@@ -158,7 +180,7 @@ def _done(job: Job, transcript: Path, settings: LearnSettings, work: Work) -> tu
     data: Any = job.data
     with following(work.tell):
         found = learn_domain(data, settings, book).value
-    keep(job, _merged(found, settings.original, job.schema))
+    _merged(found, settings.original, job.schema).save(job.file("schema.json"))  # even if rules of it now contradict
     write_whole(_certificate(transcript), found.certificate.to_json())
     return tuple(map(visible, found.notes))
 

@@ -1,5 +1,7 @@
 """The room where cells that do not fit the schema are counted, before any budget: behind a door, and kept nowhere."""
 
+import os
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -28,9 +30,9 @@ _AT_ONCE: Final = 1.0
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Seen:
-    """What a look at the rows found, in memory alone; schema: the fingerprint of the one it was looked at under."""
+    """What a look at the rows found, in memory alone; of: the schema that it was looked at under, and which table."""
 
-    schema: str
+    of: tuple[object, ...]
     fits: tuple[FieldFit, ...]
     remarks: tuple[str, ...]
     declared: Declared | None
@@ -39,6 +41,7 @@ class _Seen:
 
 def _looked(job: Job, schema: Schema, work: Work) -> _Seen:
     """Count what does not fit; rules and rows of people are counted where nothing of the schema is open."""
+    of = _of(job, schema)
     work.tell(Progress(step="cells", share=0.0))
     fits = check_table(job.data, schema).value
     cure = "" if isinstance(job.data, Query) else file_cure(job.data, schema)
@@ -48,7 +51,15 @@ def _looked(job: Job, schema: Schema, work: Work) -> _Seen:
         declared = check_declared(job.data, schema).value
         work.tell(Progress(step="people", share=0.8))
         units = None if schema.privacy_unit is None else check_units(job.data, schema).value
-    return _Seen(schema.fingerprint, fits, tuple(map(visible, remarks(fits, schema, cure))), declared, units)
+    return _Seen(of, fits, tuple(map(visible, remarks(fits, schema, cure))), declared, units)
+
+
+def _of(job: Job, schema: Schema) -> tuple[object, ...]:
+    """Return what tells a schema and a table from others: of a table, its file as it is now."""
+    with suppress(OSError):
+        file = os.stat(job.table)
+        return schema.fingerprint, file.st_ino, file.st_size, file.st_mtime_ns
+    return schema.fingerprint, job.sql, job.db
 
 
 def shown(request: Request) -> Response:
@@ -56,7 +67,7 @@ def shown(request: Request) -> Response:
     job = job_of(request)
     schema, work = job.schema, studio_of(request).works.get(job.name, _KIND)
     seen = work.found if work is not None and work.is_done and not work.said else None
-    values = {} if seen is None or schema is None else _told(seen, schema)
+    values = {} if seen is None or schema is None else _told(seen, job, schema)
     return page(
         request,
         "check.html",
@@ -96,15 +107,16 @@ def forgotten(request: Request) -> Response:
     return go(f"/job/{job.name}/check")
 
 
-def _told(seen: _Seen, schema: Schema) -> dict[str, object]:
+def _told(seen: _Seen, job: Job, schema: Schema) -> dict[str, object]:
     """Return what was seen as the page shows it; columns that have most to mend come first."""
     places = {name: place for place, name in enumerate(schema.names, start=1)}
-    order = sorted(seen.fits, key=lambda fit: (-fit.share, -fit.clamped / max(1, fit.cells)))
+    order = sorted(seen.fits, key=lambda fit: (-fit.share, -(fit.clamped + fit.unlisted) / max(1, fit.cells)))
     return {
-        "is_old": seen.schema != schema.fingerprint,
+        "is_old": seen.of != _of(job, schema),
         "columns": [(visible(fit.name), places.get(fit.name), fit) for fit in order],
         "bad": sum(1 for fit in seen.fits if fit.misfit),
         "outside": sum(1 for fit in seen.fits if fit.clamped),
+        "unlisted": sum(1 for fit in seen.fits if fit.unlisted),
         "folds": any(fit.folded or fit.unlisted for fit in seen.fits),
         "cures": any(fit.cure for fit in seen.fits),
         "remarks": seen.remarks,

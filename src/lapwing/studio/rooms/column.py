@@ -23,6 +23,7 @@ from lapwing.studio.rooms.fields import (
     field_of,
     in_words,
     is_listable,
+    is_poor,
     key_of,
     known_for,
     name_of,
@@ -66,6 +67,7 @@ def _page(
         "is_unit": schema.privacy_unit is not None and schema.privacy_unit.field == field.name,
         "verdict": in_words(field),
         "count_of_values": count_of(field),
+        "is_poor": is_poor(field),
         "left": len(left),
         "seen": None,
         "texts": (),
@@ -100,6 +102,7 @@ def judged(request: Request) -> Response:
         is_left_out=is_left_out,
         verdict=in_words(found),
         count_of_values=count_of(found),
+        is_poor=is_poor(found),
     )
 
 
@@ -114,7 +117,7 @@ def saved(request: Request) -> Response:
                 code="LW219",
             )
         is_left_out = form.get("role") == LEAVE
-        changed = without_field(schema, field.name) if is_left_out else with_field(schema, field_of(form, field))
+        changed = without_field(schema, field.name) if is_left_out else with_field(schema, _whole(form, field))
         keep(job, changed)
     except LapwingError as error:
         return _page(request, form, status=400, said=str(error))
@@ -122,6 +125,15 @@ def saved(request: Request) -> Response:
     after = [each for each in left if each > number - is_left_out] or left
     whole = f"/job/{job.name}/schema"
     return go(f"/job/{job.name}/column/{after[0]}" if after and form.get("then") == "next" else whole)
+
+
+def _whole(form: dict[str, str], old: Field) -> Field:
+    """Return the field of a form; who goes on to the next says first where a list or bounds are known from."""
+    found = field_of(form, old)
+    is_unsaid = not found.identifier and not found.blank and found.provenance == "drafted"
+    if is_unsaid and form.get("then") == "next":
+        raise SchemaError("it is not said yet where you know this from; choose one of the three below", code="LW212")
+    return found
 
 
 def looked(request: Request) -> Response:

@@ -16,8 +16,8 @@ from lapwing.schema.fields import Field
 from lapwing.schema.foreign.converted import UNIT_LACK
 from lapwing.schema.schemas import Schema
 from lapwing.studio.jobs import Job
-from lapwing.studio.pages import job_of
-from lapwing.studio.rooms.fields import count_of, in_words, name_of
+from lapwing.studio.pages import job_of, texts
+from lapwing.studio.rooms.fields import count_of, in_words, is_poor, name_of
 
 FIRST: Final = "schema.first.json"
 """The schema as the job began with it."""
@@ -38,6 +38,7 @@ class Card:
     description: str
     provenance: str
     open: tuple[str, ...]
+    is_poor: bool
 
 
 def described(request: Request) -> tuple[Job, Schema]:
@@ -136,9 +137,18 @@ def cards(schema: Schema) -> list[Card]:
             description=field.description,
             provenance="" if field.identifier else field.provenance,
             open=() if field.identifier else open_keys(field),
+            is_poor=is_poor(field),
         )
         for number, field in enumerate(schema.fields, start=1)
     ]
+
+
+def protects(schema: Schema) -> str:
+    """Say in a sentence whose rows are protected together."""
+    known, unit = texts()["schema"], schema.privacy_unit
+    if unit is None:
+        return str(known["protects_row"])
+    return str(known["protects_column"]).format(name=name_of(schema.field(unit.field)), most=unit.max_rows)
 
 
 def to_buy(schema: Schema) -> list[Field]:

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, Final
 
 from lapwing.schema.catalogue import catalogue, entries_for
@@ -51,6 +52,11 @@ def count_of(field: Field) -> str:
     if field.identifier or field.blank or field.domain.continuous:
         return ""
     return f"{field.domain.values:,}"
+
+
+def is_poor(field: Field) -> bool:
+    """Tell whether a field was bought and all its cells would be the same: too little was learned."""
+    return field.provenance == "dp" and not (field.identifier or field.blank) and field.domain.values <= 1
 
 
 def key_of(field: Field) -> str:
@@ -147,13 +153,13 @@ def _add_domain(keys: dict[str, Any], form: Mapping[str, str], old: Field) -> No
         keys["categories"] = old.categories if old.type == kind else None
         return
     if kind in RANGED_TYPES:
-        keys["special"] = [_value(text, kind) for text in _lines(form, "special")] or None
+        keys["special"] = [_value(text, kind, form) for text in _lines(form, "special")] or None
     if form.get("domain"):
         del keys["provenance"]
         keys["domain"] = form["domain"]
         return
     listed, is_hidden = _listed(form, old, kind), not is_listable(old)
-    bounds = {key: _value(form.get(key, ""), kind) for key in ("minimum", "maximum") if form.get(key, "").strip()}
+    bounds = {key: _bound(form, key, kind, old) for key in ("minimum", "maximum") if form.get(key, "").strip()}
     if kind == "string" or listed:
         if bounds and kind != "string":
             raise field_error(old.name, "it has bounds and a list; empty one of them", "LW212")
@@ -165,7 +171,7 @@ def _add_domain(keys: dict[str, Any], form: Mapping[str, str], old: Field) -> No
         keys["unlisted"] = (form.get("unlisted") or None) if kind == "string" else None
         return
     keys["constraints"] |= bounds
-    keys["resolution"] = _value(form.get("resolution", ""), kind) if form.get("resolution", "").strip() else None
+    keys["resolution"] = _value(form.get("resolution", ""), kind, form) if form.get("resolution", "").strip() else None
     keys["scale"] = "log" if form.get("scale") and kind in _NUMBERS else None
 
 
@@ -174,7 +180,7 @@ def _listed(form: Mapping[str, str], old: Field, kind: str) -> list[Any] | None:
     lines = _lines(form, "categories")
     if kind == old.type and old.categories is not None and (not is_listable(old) or lines == _categories(old)):
         return [*old.categories]
-    return [_value(line, kind) for line in lines] or None
+    return [_value(line, kind, form) for line in lines] or None
 
 
 def _written(form: Mapping[str, str], kind: str) -> dict[str, Any]:
@@ -202,17 +208,44 @@ def _categories(field: Field) -> list[str]:
     return [str(each).lower() if isinstance(each, bool) else category_key(each) for each in field.categories]
 
 
-def _value(text: str, kind: str) -> str | int | float:
-    """Return a text as the format writes a value of a type; what is none is left for the format to refuse."""
+def _bound(form: Mapping[str, str], key: str, kind: str, old: Field) -> str | int | float:
+    """Return a bound that a form gives; a refusal in everyday words where it is no number."""
+    found = _value(form[key], kind, form)
+    if kind in _NUMBERS and isinstance(found, str):
+        what = "a whole number" if kind == "integer" else "a number"
+        said = f'{key} "{visible(found)}" is not {what}; write it as 1000 or 2.5, with no sign between thousands'
+        raise field_error(old.name, said, "LW212")
+    return found
+
+
+def _value(text: str, kind: str, form: Mapping[str, str]) -> str | int | float:
+    """Return a text as the format writes a value of a type; what is none is left for the format to refuse.
+
+    It may also be written as the table's cells are: with their sign before the fraction, or as their dates.
+    """
     bare = text.strip()
     if kind == "string":
         return text
-    for read in (int, float) if kind in _NUMBERS else ():
-        try:
-            return read(bare)
-        except ValueError:
-            continue
+    if kind not in _NUMBERS:
+        return _moment(bare, kind, form.get("format", "").strip())
+    point = form.get("decimalChar", "").strip()
+    texts = (bare, bare.replace(point, ".")) if point else (bare,)
+    for each in texts:
+        for read in (int, float):
+            try:
+                return read(each)
+            except ValueError:
+                continue
     return bare
+
+
+def _moment(text: str, kind: str, written: str) -> str:
+    """Return a date that is written as the table's are as the format writes it; any other text as it is."""
+    try:
+        found = datetime.strptime(text, written)
+    except ValueError:
+        return text
+    return found.date().isoformat() if kind == "date" else found.isoformat()
 
 
 def _text(value: object) -> str:

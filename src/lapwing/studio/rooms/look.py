@@ -78,7 +78,7 @@ def seen(subject: Subject) -> dict[str, Any]:
         "proved": proved,
         "uncertain": [
             (crossed(each.columns), f"{each.cells:,}", f"{each.largest_error:,.0f}")
-            for each in accuracy.marginals[:_UNCERTAIN]
+            for each in sorted(accuracy.marginals, key=lambda each: -each.largest_error)[:_UNCERTAIN]
         ],
         "warnings": made.certificate.warnings,
     }
@@ -111,9 +111,14 @@ def _kind(number: int) -> str:
 
 
 def _work(request: Request) -> tuple[Subject, Work | None]:
-    subject = subject_of(request)
+    """Return the comparison of a release; not that of an earlier one of its number, whose files were taken away."""
+    subject, works = subject_of(request), studio_of(request).works
     assert subject.job is not None
-    return subject, studio_of(request).works.get(subject.job.name, _kind(subject.number))
+    work = works.get(subject.job.name, _kind(subject.number))
+    if work is not None and work.found and work.found[2] != subject.release.certificate.to_json():
+        works.forget(subject.job.name, _kind(subject.number))
+        work = None
+    return subject, work
 
 
 def compare(request: Request) -> Response:
@@ -122,9 +127,9 @@ def compare(request: Request) -> Response:
     files = release_of(request, job)
     subject = subject_of(request)
 
-    def do(work: Work) -> tuple[Evaluation, str]:
+    def do(work: Work) -> tuple[Evaluation, str, str]:
         found = evaluate(job.data, files.rows, subject.release.schema, model=subject.release, progress=work.tell)
-        return found, found.html() if _can_report() else ""
+        return found, found.html() if _can_report() else "", subject.release.certificate.to_json()
 
     studio_of(request).works.begin(job.name, _kind(files.number), do)
     return go(f"{subject.at}/compare")
@@ -133,7 +138,7 @@ def compare(request: Request) -> Response:
 def compared(request: Request) -> Response:
     """Show the comparison, or how far it is; go back where the door is closed."""
     subject, work = _work(request)
-    if work is None or (work.is_done and work.is_ending and work.found is None):
+    if work is None:
         return go(f"{subject.at}#door")
     found = _found(work)
     return page(
@@ -169,21 +174,15 @@ def compared_report(request: Request) -> Response:
 
 def forget(request: Request) -> Response:
     """Close the door: end the comparison, or forget what it found."""
-    subject, work = _work(request)
+    subject = subject_of(request)
     assert subject.job is not None
-    if work is not None and not work.is_done:
-        work.end()
-        work.join(_PATIENCE)
     studio_of(request).works.forget(subject.job.name, _kind(subject.number))
     return go(f"{subject.at}#door")
 
 
-_PATIENCE: Final = 3.0
-"""Seconds that a page waits for work to end."""
-
-
-def _found(work: Work) -> tuple[Evaluation, str] | None:
-    found: tuple[Evaluation, str] | None = work.found
+def _found(work: Work) -> tuple[Evaluation, str, str] | None:
+    """Return the comparison, its report, and the certificate of its release; None where there is none."""
+    found: tuple[Evaluation, str, str] | None = work.found
     return found if work.is_done else None
 
 

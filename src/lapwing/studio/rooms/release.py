@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from lapwing.errors import DataError, LapwingError
 from lapwing.judge.report.page import check_installed
-from lapwing.model.certificate.promise import protection_lines
+from lapwing.model.certificate.promise import protection_lines, uncovered_warnings
 from lapwing.release.files import Targets, read_targets, write_files
 from lapwing.release.paper.sheet import sheet_in
 from lapwing.release.release import Release
@@ -22,7 +22,17 @@ from lapwing.rows.out.staging import PREFIX, SUFFIX
 from lapwing.runs.policy import named
 from lapwing.runs.progress import Progress
 from lapwing.runs.watching import StoppedError
-from lapwing.studio.asked import MISFITS, asked_for, ledger_of, refusal_of, settings_of, whole_number, with_choices
+from lapwing.schema.schemas import Schema
+from lapwing.studio.asked import (
+    MISFITS,
+    asked_for,
+    ledger_of,
+    refusal_of,
+    settings_of,
+    stamp_of,
+    whole_number,
+    with_choices,
+)
 from lapwing.studio.jobs import Job, next_release, releases
 from lapwing.studio.pages import form_of, go, job_of, page, studio_of, texts
 from lapwing.studio.unfinished import TRANSCRIPT, Unfinished, alone, cleared, unfinished
@@ -70,8 +80,10 @@ def _next(job: Job) -> dict[str, Any]:
         "refusal": refusal_of(settings, job),
         "asked": asked_for(settings),
         "mechanism": settings.mechanism.name,
+        "uncovered": uncovered_warnings(settings.schema),
         "protects": protection_lines(settings.relation, settings.schema.unit_label),
         "number": next_release(job).name,
+        "stamp": stamp_of(settings, job),
         "files": [each.name for each in _targets(job, next_release(job)).in_order],
         "rows": rows,
         "is_recorded": ledger_of(job) is not None,
@@ -113,12 +125,16 @@ def begun(request: Request) -> Response:
     job = job.chosen(rows=chosen.rows, prepared_by=chosen.prepared_by, approved_by=chosen.approved_by)
     try:
         whole_number("the number of synthetic rows", chosen.rows)
-        refusal = refusal_of(settings_of(job, chosen), job)
+        settings = settings_of(job, job.choices)
+        refusal = refusal_of(settings, job)
     except LapwingError as error:
-        refusal = str(error)
+        return shown(request, said=str(error), status=400)
+    stamp = stamp_of(settings, job)
+    if form.get("stamp", stamp) != stamp:
+        return shown(request, said=texts()["release"]["has_changed"], status=409)
     if refusal:
         return shown(request, said=refusal, status=400)
-    works.begin(job.name, _KIND, lambda work: _begin(job, place, work))
+    works.begin(job.name, _KIND, lambda work: _begin(job, settings.schema, place, work))
     return go(f"/job/{job.name}/release")
 
 
@@ -161,14 +177,14 @@ def ended(request: Request) -> Response:
 # -- The work, in a thread of its own.
 
 
-def _begin(job: Job, place: Path, work: Work) -> str:
-    """Make a new release in a folder that is not there yet."""
+def _begin(job: Job, schema: Schema, place: Path, work: Work) -> str:
+    """Make a new release in a folder that is not there yet, under the schema that its page was about."""
     choices, ledger = job.choices, ledger_of(job)
 
     def make() -> Release:
         return synthesize(
             job.data,
-            job.file("schema.json"),
+            schema,
             epsilon=choices.epsilon.strip(),
             delta=choices.delta.strip() or None,
             mechanism=choices.mechanism or None,

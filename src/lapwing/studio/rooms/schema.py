@@ -30,6 +30,7 @@ from lapwing.studio.rooms.described import (
     described,
     first_of,
     keep,
+    protects,
     still_open,
     to_buy,
     with_field_back,
@@ -47,6 +48,8 @@ _AT_ONCE: Final = 1.0
 """Seconds that a look may take before a page is shown that waits for it."""
 
 _USUAL_ROWS: Final = "5"
+_DIGITS: Final = 10
+"""Of a number of rows, which is shorter."""
 
 
 def shown(request: Request) -> Response:
@@ -76,6 +79,7 @@ def _page(request: Request, job: Job, schema: Schema, *, said: str = "", **typed
         names=[(key_of(field), name_of(field)) for field in schema.fields],
         boxes=boxes | typed,
         left=left,
+        protects=protects(schema),
         to_buy=[field.name for field in to_buy(schema)],
         is_done=not schema.is_draft,
         is_guessed=any(field.provenance == "drafted" for field in schema.columns) and not _is_typed(job),
@@ -234,7 +238,8 @@ def protected(request: Request) -> Response:
             raise ParameterError(
                 "a column was chosen, and also that every row is another person; choose one of them", code="LW316"
             )
-        return with_unit(schema, name if is_column else "", int(most) if most.isascii() and most.isdigit() else most)
+        is_number = most.isascii() and most.isdigit() and len(most) < _DIGITS
+        return with_unit(schema, name if is_column else "", int(most) if is_number else most)
 
     return _changed(request, change, unit=given, most=most)
 

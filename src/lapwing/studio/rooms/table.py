@@ -15,7 +15,7 @@ from starlette.routing import Route
 from lapwing.errors import LapwingError, ParameterError
 from lapwing.rows.elsewhere import Query
 from lapwing.studio.guard import UPLOAD
-from lapwing.studio.jobs import all_jobs, new_job
+from lapwing.studio.jobs import JOBS, Job, all_jobs, new_job
 from lapwing.studio.pages import form_of, go, page, studio_of
 
 _ENDINGS: Final = (
@@ -32,6 +32,8 @@ _ENDINGS: Final = (
     ".sas7bdat",
     ".xpt",
 )
+_PIECES: Final = (".parquet", ".pq", ".csv", ".csv.gz", ".tsv")
+"""Of files that are one table together."""
 _MODEL: Final = ".lapwing"
 _MOST_SHOWN: Final = 200
 _MOST_BYTES: Final = 200
@@ -53,6 +55,16 @@ def files_of(folder: Path, *endings: str) -> list[str]:
     for each in sorted(folder.iterdir()):
         is_shown = each.name.isprintable() and not each.name.startswith(".") and each.name.lower().endswith(endings)
         if is_shown and each.is_file() and each.resolve().parent == folder.resolve():
+            found.append(each.name)
+    return found[:_MOST_SHOWN]
+
+
+def folders_of(folder: Path) -> list[str]:
+    """Return the names of folders right in a folder that hold files of one table; no link that leads elsewhere."""
+    found = []
+    for each in sorted(folder.iterdir()):
+        is_shown = each.name.isprintable() and not each.name.startswith(".") and each.name != JOBS
+        if is_shown and each.is_dir() and each.resolve().parent == folder.resolve() and files_of(each, *_PIECES):
             found.append(each.name)
     return found[:_MOST_SHOWN]
 
@@ -83,6 +95,7 @@ def shown(request: Request, *, said: str = "", status: int = 200, db: str = "", 
         folder=str(folder),
         jobs=all_jobs(folder),
         tables=files_of(folder, *_ENDINGS),
+        folders=folders_of(folder),
         first=studio_of(request).first,
         models={name: slug_of(name) for name in models_of(folder)},
         db=db,
@@ -93,9 +106,16 @@ def shown(request: Request, *, said: str = "", status: int = 200, db: str = "", 
 def opened(request: Request) -> Response:
     """Begin a job with a file of the working folder."""
     folder, name = studio_of(request).folder, form_of(request).get("table", "")
-    if name not in files_of(folder, *_ENDINGS):
+    if name not in (*files_of(folder, *_ENDINGS), *folders_of(folder)):
         return shown(request, said=_NOT_LISTED, status=400)
-    return go(f"/job/{new_job(folder, Path(name).stem, table=str(folder / name)).name}/schema")
+    return _begun(request, new_job(folder, Path(name).stem, table=str(folder / name)))
+
+
+def _begun(request: Request, job: Job) -> Response:
+    """Go on to the schema of a job; without one nothing was looked at, and what there is was of a job of that name."""
+    if not job.file("schema.json").exists():
+        studio_of(request).works.forget_done(job.name)
+    return go(f"/job/{job.name}/schema")
 
 
 def queried(request: Request) -> Response:
@@ -108,7 +128,7 @@ def queried(request: Request) -> Response:
             raise ParameterError(_HELD, code="LW316")
     except LapwingError as error:
         return shown(request, said=str(error), status=400, db="" if str(error) == _HELD else db, sql=sql)
-    return go(f"/job/{new_job(studio_of(request).folder, 'query', sql=sql, db=db).name}/schema")
+    return _begun(request, new_job(studio_of(request).folder, "query", sql=sql, db=db))
 
 
 def _has_password(db: str) -> bool:

@@ -1,0 +1,206 @@
+"""What a page showed is what is done; what was seen of one table, release or account is not taken for another's."""
+
+import json
+import re
+import shutil
+import threading
+import time
+
+import pytest
+
+from helpers.studio import in_process
+from helpers.studio_rooms import SMALL, small_rooms
+from lapwing.kernel.budget.ledger import Ledger
+from lapwing.runs.progress import Progress
+from lapwing.studio.jobs import new_job, next_release
+from lapwing.studio.works import EndedError, Works
+
+OTHER = {"fields": SMALL["fields"][:1]}
+BOUGHT = {"fields": [{"name": "size", "type": "integer", "provenance": "dp"}], "draft": True}
+
+
+@pytest.fixture
+def rooms(tmp_path):
+    found = small_rooms(tmp_path)
+    found.account()
+    found.plan()
+    return found
+
+
+def spent(rooms):
+    return Ledger.open(rooms.studio.folder / "budget.db").balance("people").spent
+
+
+def stamp(rooms, room="release"):
+    """Return what a page carries of all that it says."""
+    return re.search(r'name="stamp" value="([0-9a-f]+)"', rooms.get(room).html)[1]
+
+
+def until(done):
+    deadline = time.monotonic() + 30
+    while not done():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+CHANGES = {
+    "another budget": lambda rooms: rooms.plan("2"),
+    "another neighbour": lambda rooms: rooms.job.chosen(neighbours="replace-one"),
+    "another schema": lambda rooms: rooms.job.file("schema.json").write_text(json.dumps(OTHER)),
+    "no ledger": lambda rooms: rooms.post("budget", account=""),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
+def test_a_release_that_its_page_did_not_show_is_not_made(rooms, change):
+    seen = stamp(rooms)
+    change(rooms)
+
+    answer = rooms.begin(stamp=seen)
+
+    assert answer.status == 409
+    assert "nothing was spent" in answer.refusal
+    assert not rooms.job.file("release-1").exists()
+    assert spent(rooms) == 0
+
+
+def test_a_release_that_its_page_showed_is_made(rooms):
+    assert rooms.begin(stamp=stamp(rooms)).status == 303
+    rooms.wait()
+
+    assert spent(rooms) == 1
+
+
+def test_a_purchase_that_its_page_did_not_show_is_not_made(tmp_path):
+    rooms = small_rooms(tmp_path, BOUGHT)
+    seen = stamp(rooms, "buy")
+    rooms.job.chosen(neighbours="replace-one")
+
+    assert rooms.post("buy", epsilon="1", delta="", stamp=seen).status == 400
+    assert not list(rooms.job.place.glob("bought-*"))
+    assert rooms.post("buy", epsilon="1", delta="", stamp=stamp(rooms, "buy")).status == 303
+    until(lambda: list(rooms.job.place.glob("bought-*.certificate.json")))
+
+
+def test_a_limit_is_that_of_the_account_its_page_showed(rooms):
+    page = rooms.get("budget").html
+    seen = re.search(r'name="account" value="(budget.db/people)">', page)[1]
+    rooms.account("3", dataset="other")
+
+    assert rooms.post("budget/limit", limit="9", account=seen).status == 409
+
+    assert Ledger.open(rooms.studio.folder / "budget.db").balance("other").limit == 3
+    assert rooms.post("budget/limit", limit="9", account="budget.db/other").status == 303
+    assert Ledger.open(rooms.studio.folder / "budget.db").balance("other").limit == 9
+
+
+def test_choices_of_two_tabs_are_both_kept(rooms):
+    early = rooms.job
+    rooms.job.chosen(epsilon="0.5")
+
+    assert early.chosen(rows="7").choices.epsilon == "0.5"
+    assert (rooms.job.choices.epsilon, rooms.job.choices.rows) == ("0.5", "7")
+    assert rooms.job.choices.ledger == "budget.db"
+
+
+# -- What was seen behind a door.
+
+
+def test_a_look_is_old_once_the_table_changes(rooms, tmp_path):
+    rooms.post("check")
+    until(lambda: "data-watch" not in rooms.get("check").html)
+    assert "has changed since this look" not in rooms.get("check").text
+
+    (tmp_path / "people.csv").write_text("flag,kind,size\ntrue,a,1\n")
+
+    assert "has changed since this look" in rooms.get("check").text
+
+
+def test_a_new_job_shows_nothing_of_an_earlier_one_of_its_name(tmp_path):
+    (tmp_path / "people.csv").write_text("flag,kind\ntrue,a\n")
+    visitor, place = in_process(tmp_path), tmp_path / "lapwing-studio" / "people"
+
+    def opened():
+        assert visitor.post("/open", {"table": "people.csv"}).at == "/job/people/schema"
+        (place / "schema.json").write_text(json.dumps(SMALL))
+
+    opened()
+    visitor.post("/job/people/check")
+    visitor.wait("/job/people/check", lambda answer: 'class="internal"' in answer.text)
+    shutil.rmtree(place)
+    opened()
+
+    assert 'class="internal"' not in visitor.get("/job/people/check").text
+
+
+def test_a_comparison_is_not_shown_for_another_release_of_its_number(rooms):
+    rooms.begin()
+    rooms.wait()
+    rooms.post("look/1/compare")
+    until(lambda: "data-watch" not in rooms.get("look/1/compare").html)
+    assert 'class="internal"' in rooms.get("look/1/compare").html
+    shutil.rmtree(rooms.job.file("release-1"))
+    rooms.begin()
+    rooms.wait()
+
+    assert rooms.get("look/1/compare").at == "/job/people/look/1#door"
+    assert rooms.get("look/1/compare/report").status == 404
+
+
+def test_what_is_forgotten_while_it_is_looked_at_is_not_shown_later():
+    works, goes_on = Works(), threading.Event()
+    work = works.begin("people", "check", lambda _: goes_on.wait(10))
+    works.forget("people", "check")
+    goes_on.set()
+    work.join(10)
+
+    assert work.is_done
+    assert works.get("people", "check") is None
+    with pytest.raises(EndedError):
+        work.tell(Progress(step="cells", share=0.5))
+
+
+def test_work_that_panics_is_done_and_prints_nothing(capfd):
+    class PanicError(BaseException):
+        """As Polars raises one: no Exception."""
+
+    def panics(_):
+        raise PanicError("739173")
+
+    work = Works().begin("people", "check", panics)
+    work.join(10)
+
+    assert work.is_done
+    assert work.said == "it failed (PanicError); nothing more is told"
+    assert "739173" not in "".join(capfd.readouterr())
+
+
+# -- Files.
+
+
+def test_a_link_in_the_folder_of_a_release_is_written_through_by_nobody(rooms, tmp_path):
+    place = rooms.job.file("release-1")
+    place.mkdir()
+    (place / "croissant.json").symlink_to(tmp_path / "elsewhere.json")
+
+    assert rooms.get("hand-over").status == 400
+    assert rooms.get("release").status == 400
+
+
+def test_a_release_whose_folder_was_taken_away_leaves_its_number_free_for_no_other(tmp_path):
+    job = new_job(tmp_path, "people", sql="select 1", db="sqlite:///a.db")
+    for name in ("release-1", "release-3", "release-²"):
+        job.file(name).mkdir()
+
+    assert next_release(job).name == "release-4"
+
+
+def test_a_number_of_thousands_of_digits_is_refused_in_words(rooms):
+    schema = {"fields": [*SMALL["fields"], {"name": "size", "type": "integer", "role": "identifier"}]}
+    rooms.job.file("schema.json").write_text(json.dumps(schema))
+    key = re.search(r'<option value="([0-9a-f]{16})">size<', rooms.get("schema").html)[1]
+
+    answer = rooms.post("schema/unit", who="column", unit=key, most="9" * 5000)
+
+    assert answer.status == 400
+    assert "maxRows" in answer.refusal
