@@ -49,7 +49,6 @@ ADDED = [
     "Adaptive(*, one_way_share=None, selection_share=None, resolutions=None, particles=None, rounds=None, workload=(), "
     "target=None, prior=None)",
     "Adaptive.prior",
-    "Adaptive.priors",
     "LinkedRelease.sample(self, n=None, seed=None, *, like=None)",
     "LinkedSchema.fingerprint",
     "Plan(*, mechanism, settings, reason, request, lines, relation, privacy_unit, max_rows, has_public_rows, "

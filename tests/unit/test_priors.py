@@ -12,7 +12,8 @@ from helpers.command import lapwing
 from lapwing.errors import DataError, LapwingWarning, ParameterError
 from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.mechanisms.adaptive.columns import OneWayTable
-from lapwing.mechanisms.adaptive.prior import PriorRows, towards
+from lapwing.mechanisms.adaptive.prior import towards
+from lapwing.mechanisms.shared.priors import PriorRows
 from lapwing.runs.priors import prior_digests, with_priors
 from lapwing.schema.groupings.grouping import identity
 

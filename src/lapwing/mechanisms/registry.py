@@ -13,7 +13,6 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.adaptive.mechanism import REGISTRATION as ADAPTIVE
-from lapwing.mechanisms.adaptive.prior import PriorRows
 from lapwing.mechanisms.grid.mechanism import REGISTRATION as GRID
 from lapwing.mechanisms.independent.mechanism import REGISTRATION as INDEPENDENT
 from lapwing.mechanisms.kd_tree.mechanism import REGISTRATION as KD_TREE
@@ -22,6 +21,7 @@ from lapwing.mechanisms.microaggregation.mechanism import REGISTRATION as MICROA
 from lapwing.mechanisms.pmm.mechanism import REGISTRATION as PMM
 from lapwing.mechanisms.private_sampling.mechanism import REGISTRATION as PRIVATE_SAMPLING
 from lapwing.mechanisms.psmm.mechanism import REGISTRATION as PSMM
+from lapwing.mechanisms.shared.priors import PriorRows
 from lapwing.mechanisms.shared.registration import (
     INSIDE_CELLS,
     Mechanism,

@@ -14,8 +14,8 @@ import numpy as np
 import polars as pl
 
 from lapwing.errors import DataError, LapwingWarning, ParameterError, warn
-from lapwing.mechanisms.adaptive.prior import MOST_PRIORS, PriorRows
 from lapwing.mechanisms.registry import MECHANISMS
+from lapwing.mechanisms.shared.priors import MOST_PRIORS, PriorRows
 from lapwing.mechanisms.shared.registration import Mechanism
 from lapwing.model.certificate.cost_lines import asked_text
 from lapwing.model.files import load_release

@@ -34,8 +34,8 @@ class Synthesizer:
     ----------
     schema : Schema, path or mapping
         Everything public about the table.
-    epsilon, delta, rho, mechanism, neighbours, expected_rows, ledger, dataset, transcript, seed, public_tables, prior, \
-memory, misfits, progress
+    epsilon, delta, rho, mechanism, neighbours, expected_rows, ledger, dataset, transcript, seed, public_tables, \
+prior, memory, misfits, progress
         As for `lapwing.synthesize`, which checks them at each fit.
 
     Attributes

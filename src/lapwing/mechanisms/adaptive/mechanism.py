@@ -21,9 +21,10 @@ from lapwing.mechanisms.adaptive.columns import resolved_column
 from lapwing.mechanisms.adaptive.costs import Costs, Shares, divided, particles_of
 from lapwing.mechanisms.adaptive.declared import class_groupings, hard_zeros, public_factors
 from lapwing.mechanisms.adaptive.fit import finished, fit_as_model, started
-from lapwing.mechanisms.adaptive.prior import NO_GUIDE, PriorRows, paid_apart, planned_weighing, towards, weighed
+from lapwing.mechanisms.adaptive.prior import NO_GUIDE, paid_apart, planned_weighing, towards, weighed
 from lapwing.mechanisms.adaptive.rounds import Asking, Wanted, planned_release, planned_work, rounds
 from lapwing.mechanisms.shared.one_way import known_rows
+from lapwing.mechanisms.shared.priors import PriorRows
 from lapwing.mechanisms.shared.registration import Asked, Registration, Work, nothing_certified
 from lapwing.mechanisms.shared.settings import check_number, check_whole
 from lapwing.model.certificate.certificate import Statement

@@ -17,16 +17,15 @@ from lapwing.engine.tables import Cells, Factor, cells_of, coarsened, table_shap
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.kernel.room.curator import Curator
-from lapwing.maths.arrays import read_only
 from lapwing.mechanisms.adaptive.candidates import rounded_down
 from lapwing.mechanisms.adaptive.columns import OneWayTable, ResolvedColumn
+from lapwing.mechanisms.shared.priors import PriorRows
 from lapwing.schema.groupings.grouping import evenly
 from lapwing.schema.schemas import Schema
 
 WEIGHING: Final = Fraction(1, 50)
 """Part of the budget that asks how near a prior is, for each of them."""
 
-MOST_PRIORS: Final = 8
 MOST_TABLES: Final = 400  # of a prior, the strongest: each is felt in every sweep
 MOST_CELLS: Final = 400  # of one of them
 NEAR: Final = 0.75
@@ -40,30 +39,6 @@ _SPREAD: Final = 0.1  # part of what a prior may be wrong by that is spread over
 _LEAST_SD: Final = 0.3
 _ABSOLUTE: Final = 1.25  # standard deviation over mean absolute deviation, of a normal law
 _ROUNDS: Final = 30
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class PriorRows:
-    """Rows that were published before, in the codes of this schema.
-
-    codes: mapping of str to integers (rows,), of the columns that they have; at least one column and row; name: a path,
-    or what they are; origin: what they were published under, a sentence for the certificate.
-    """
-
-    codes: Mapping[str, np.ndarray]
-    name: str
-    origin: str
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "codes", {name: read_only(codes) for name, codes in self.codes.items()})
-
-    @property
-    def rows(self) -> int:
-        """Number of rows."""
-        return len(next(iter(self.codes.values())))
-
-    def __repr__(self) -> str:
-        return self.name
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,8 +68,8 @@ def towards(
 
     names: of their columns. Each count is the mean of both, weighted by the inverse of their variances. What the prior
     may be wrong by is in proportion to its counts: by what its difference has beyond the noise in this column, or in
-    all columns together, whichever is more, and at least by what the number of its rows leaves open. No count moves by
-    more than two standard deviations of its noise, so that a prior that is far off costs little.
+    typical ones, whichever is more, and at least by what the number of its rows leaves open. No count moves by more
+    than two standard deviations of its noise, so that a prior that is far off costs little.
     """
     expected = {
         name: _expected(table, prior.codes[name], total)
@@ -106,7 +81,9 @@ def towards(
         for name, table in zip(names, tables, strict=True)
         if name in expected
     }
-    least = max(float(np.mean(list(excess.values()))), total / prior.rows)
+    # Without the fifths that changed most and least: a few columns that changed say nothing of the others.
+    typical = np.sort(list(excess.values()))[len(excess) // 5 : -(len(excess) // 5) or None]
+    least = max(float(typical.mean()), total / prior.rows)
     return tuple(
         _steadied(table, expected[name], max(excess[name], least), total) if name in expected else table
         for name, table in zip(names, tables, strict=True)
