@@ -128,6 +128,7 @@ def test_ctrl_c_ends_a_release_within_seconds_and_it_resumes(place):
 
     assert seconds < 5
     assert b"Traceback" not in said
+    assert b"nothing was spent" not in said
     assert made(place) == ["release-1"]
     assert len(debits(place)) == 1
 

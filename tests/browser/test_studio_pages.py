@@ -87,6 +87,22 @@ def test_a_page_of_another_port_learns_and_sends_nothing(work, browser, tmp_path
     assert not (work / "lapwing-studio").exists()
 
 
+def test_a_file_is_added_by_its_field_and_one_of_that_name_is_refused(work, browser, tmp_path):
+    (tmp_path / "ärzte & co.csv").write_text("age\n31\n")
+    with running(work) as studio:
+        tab = browser.open(studio.address)
+        tab.wait_for(ENTERED)
+        tab.choose_file("#file", tmp_path / "ärzte & co.csv")
+        tab.wait_for("document.querySelector('input[value=\"ärzte & co.csv\"]') !== null")
+        tab.wait_for(ENTERED)
+        tab.choose_file("#file", tmp_path / "ärzte & co.csv")
+        said = tab.wait_for("document.querySelector('[data-status]').textContent.replace('…', '')")
+        tab.close()
+
+    assert (work / "ärzte & co.csv").read_text() == "age\n31\n"
+    assert said == "There is a file of that name."
+
+
 def test_a_page_says_that_its_studio_is_gone(work, browser):
     with running(work) as studio:
         tab = browser.open(studio.address)

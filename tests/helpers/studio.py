@@ -140,16 +140,12 @@ class Visitor:
 
 @dataclass(slots=True)
 class Running:
-    """A studio in a process of its own.
-
-    started_s: seconds until it printed its address; said: all that it printed so far.
-    """
+    """A studio in a process of its own; said: all that it printed so far."""
 
     process: "subprocess.Popen[bytes]"
     visitor: Visitor
     address: str
     port: int
-    started_s: float
     said: bytearray = field(default_factory=bytearray)
 
     def raw(self, request: bytes, *, seconds: float = 10, ends: bool = True) -> bytes:
@@ -191,7 +187,6 @@ def running(
         "POLARS_MAX_THREADS": "1",
         **(settings or {}),
     }
-    begun = time.monotonic()
     process = subprocess.Popen(
         [sys.executable, "-c", start, "studio", str(place), "--no-browser", *arguments],
         stdin=subprocess.DEVNULL,
@@ -208,7 +203,7 @@ def running(
         assert found.port is not None
         host = f"127.0.0.1:{found.port}"
         visitor = Visitor(_over_http(found.port), host, found.query.partition("=")[2])
-        studio = Running(process, visitor, address[0].decode(), found.port, time.monotonic() - begun, bytearray(said))
+        studio = Running(process, visitor, address[0].decode(), found.port, bytearray(said))
         visitor.enter()
         yield studio
     finally:
@@ -244,9 +239,12 @@ def _over_http(port: int) -> Callable[[str, str, Sequence[tuple[str, str]], byte
     return send
 
 
-def in_process(folder: Path) -> Visitor:
-    """Return a visitor, already let in, of an application that is called in this process, without a server."""
-    studio = Studio(folder)
+def in_process(folder: Path, first: str = "") -> Visitor:
+    """Return a visitor, already let in, of an application that is called in this process, without a server.
+
+    first: the table that it was started with.
+    """
+    studio = Studio(folder, first)
     app = make_app(studio, APP_PORT)
 
     def send(method: str, path: str, headers: Sequence[tuple[str, str]], body: bytes) -> Answer:

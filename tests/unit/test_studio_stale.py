@@ -5,15 +5,19 @@ import re
 import shutil
 import threading
 import time
+from html import unescape
 
 import pytest
 
 from helpers.studio import in_process
 from helpers.studio_rooms import SMALL, small_rooms
+from lapwing.errors import LapwingError
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.runs.progress import Progress
 from lapwing.studio.jobs import new_job, next_release
+from lapwing.studio.unfinished import TRANSCRIPT
 from lapwing.studio.works import EndedError, Works
+from lapwing.verbs.synthesize import synthesize
 
 OTHER = {"fields": SMALL["fields"][:1]}
 BOUGHT = {"fields": [{"name": "size", "type": "integer", "provenance": "dp"}], "draft": True}
@@ -28,7 +32,7 @@ def rooms(tmp_path):
 
 
 def spent(rooms):
-    return Ledger.open(rooms.studio.folder / "budget.db").balance("people").spent
+    return Ledger.open(rooms.folder / "budget.db").balance("people").spent
 
 
 def stamp(rooms, room="release"):
@@ -89,9 +93,20 @@ def test_a_limit_is_that_of_the_account_its_page_showed(rooms):
 
     assert rooms.post("budget/limit", limit="9", account=seen).status == 409
 
-    assert Ledger.open(rooms.studio.folder / "budget.db").balance("other").limit == 3
+    assert Ledger.open(rooms.folder / "budget.db").balance("other").limit == 3
     assert rooms.post("budget/limit", limit="9", account="budget.db/other").status == 303
-    assert Ledger.open(rooms.studio.folder / "budget.db").balance("other").limit == 9
+    assert Ledger.open(rooms.folder / "budget.db").balance("other").limit == 9
+
+
+def test_an_account_is_opened_for_those_its_page_named(tmp_path):
+    rooms = small_rooms(tmp_path)
+    seen = unescape(re.search(r'name="terms" value="([^"]+)"', rooms.get("budget").html)[1])
+    rooms.job.chosen(neighbours="replace-one")
+
+    assert "no account was opened" in rooms.account(terms=seen).refusal
+    assert not (tmp_path / "budget.db").exists()
+    rooms.job.chosen(neighbours="add-remove")
+    assert rooms.account(terms=seen).status == 303
 
 
 def test_choices_of_two_tabs_are_both_kept(rooms):
@@ -204,3 +219,86 @@ def test_a_number_of_thousands_of_digits_is_refused_in_words(rooms):
 
     assert answer.status == 400
     assert "maxRows" in answer.refusal
+
+
+def halted(rooms, ledger):
+    """Leave a release that was paid for in a ledger and ended in the middle."""
+
+    def halt(step):
+        if step.share >= 0.5:
+            raise InterruptedError
+
+    place = rooms.job.file("release-1")
+    place.mkdir()
+    with pytest.raises(LapwingError):
+        synthesize(
+            rooms.job.data,
+            rooms.job.file("schema.json"),
+            epsilon=1,
+            ledger=ledger,
+            transcript=place / TRANSCRIPT,
+            progress=halt,
+        )
+
+
+def test_a_release_that_its_ledger_does_not_know_is_not_finished_at_a_price(rooms, tmp_path):
+    halted(rooms, tmp_path / "budget.db")
+    assert "Finish it free of charge" in rooms.get("release").text
+    (tmp_path / "budget.db").unlink()
+    rooms.account()
+
+    page = rooms.get("release").text
+    rooms.post("release/finish")
+
+    assert "has no debit of the release in release-1" in page
+    assert "free of charge" not in page.partition("Leave")[0]
+    assert spent(rooms) == 0
+
+
+def test_a_digit_too_many_is_refused_and_mended_where_a_release_is_finished(rooms, tmp_path):
+    assert "at most 1,000,000,000" in rooms.begin(rows="111,111,111,111").refusal
+    halted(rooms, tmp_path / "budget.db")
+    assert 'id="rows-left" name="rows"' in rooms.get("release").html
+
+    assert rooms.post("release/finish", rows="111111111111").status == 400
+    rooms.post("release/finish", rows="12")
+    rooms.wait()
+
+    rows = rooms.job.file("release-1") / "people-synthetic.csv"
+    assert len(rows.read_text().splitlines()) == 13
+    assert spent(rooms) == 1
+
+
+def test_a_release_of_another_hand_reaches_no_ledger_elsewhere(tmp_path):
+    work = tmp_path / "work"
+    work.mkdir()
+    rooms = small_rooms(work)
+    rooms.account()
+    (work / "budget.db").rename(tmp_path / "other.db")
+    rooms.post("budget", account="")
+    rooms.plan()
+    halted(rooms, tmp_path / "other.db")
+    before = (tmp_path / "other.db").read_bytes()
+
+    page = rooms.get("release").text
+    rooms.post("release/finish")
+
+    assert "which is not in the working folder" in page
+    assert (tmp_path / "other.db").read_bytes() == before
+
+
+def test_what_a_job_asks_a_database_is_shown_in_each_room(tmp_path):
+    job = new_job(tmp_path, "query", sql="select age from '/home/ann/<b>.csv'", db="duckdb:///a.duckdb")
+    page = in_process(tmp_path).get(f"/job/{job.name}/check").text
+
+    assert "<code>select age from &#39;/home/ann/&lt;b&gt;.csv&#39;</code>" in page
+    assert "<code>duckdb:///a.duckdb</code>" in page
+
+
+@pytest.mark.parametrize("secret", ["password=739173", "PASSWD=739173", "access_token=739173"])
+def test_an_address_with_a_secret_is_not_written_down(tmp_path, secret):
+    answer = in_process(tmp_path).post("/query", {"db": f"postgresql://h/n?{secret}", "sql": "select 1"})
+
+    assert answer.status == 400
+    assert "739173" not in answer.text
+    assert not (tmp_path / "lapwing-studio").exists()

@@ -3,21 +3,19 @@
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.routing import Mount, Router
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from lapwing.errors import LapwingError
 from lapwing.studio.guard import Guard
 from lapwing.studio.pages import Studio, refused
 from lapwing.studio.rooms import table
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
 
 _ASSETS: Final = Path(__file__).resolve().parent / "assets"
 
@@ -43,19 +41,19 @@ def rooms() -> Router:
     return Router([route for room in modules for route in room.ROUTES])
 
 
-async def _elsewhere(scope: "Scope", receive: "Receive", send: "Send") -> None:
+async def _elsewhere(scope: Scope, receive: Receive, send: Send) -> None:
     """Answer for every room but the first."""
     await (await run_in_threadpool(rooms))(scope, receive, send)
 
 
-def make_app(studio: Studio, port: int, *, is_own: "Callable[[Scope], bool]" = lambda _: True) -> "ASGIApp":
+def make_app(studio: Studio, port: int, *, is_own: Callable[[Scope], bool] = lambda _: True) -> ASGIApp:
     """Return the application that serves a studio on a port of this machine.
 
     is_own: tells whether a request comes from the user of this process.
     """
     app = Starlette(
         routes=[*table.ROUTES, Mount("/assets", StaticFiles(directory=_ASSETS)), Mount("/", _elsewhere)],
-        exception_handlers={HTTPException: refused, LapwingError: refused, PermissionError: refused},
+        exception_handlers={HTTPException: refused, LapwingError: refused, OSError: refused},
     )
     app.state.studio = studio
     # Outside of Starlette's own middleware, which hands on what it does not know to the server's log.

@@ -7,7 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Final
 
-from lapwing.errors import BudgetError, DataError, LapwingError, ParameterError
+from lapwing.errors import BudgetError, DataError, LapwingError, ParameterError, SchemaError
 from lapwing.kernel.budget import accounts
 from lapwing.kernel.budget.accounts import Balance
 from lapwing.kernel.budget.chain import UNITS
@@ -15,6 +15,7 @@ from lapwing.kernel.budget.ledger import Ledger
 from lapwing.model.certificate.cost_lines import asked_text
 from lapwing.runs.policy import Policy, check_spending, in_force, named, recorded
 from lapwing.runs.settings import Settings, read_settings, spending_of
+from lapwing.schema.changes import open_keys
 from lapwing.studio.jobs import Choices, Job
 
 _MOST_LETTERS: Final = 200
@@ -37,6 +38,10 @@ def settings_of(job: Job, choices: Choices) -> Settings:
     schema = job.schema
     if schema is None:
         raise DataError("this table has no schema yet; make one in the room Schema", code="LW115")
+    left = sum(1 for field in schema.columns if open_keys(field))
+    if schema.is_draft and left:
+        way_out = "say what they can hold, or buy what nobody knows, in the room Schema"
+        raise SchemaError(f"the schema is a draft, and open columns are {left}; {way_out}", code="LW203")
     return read_settings(
         schema,
         epsilon=choices.epsilon.strip(),

@@ -7,14 +7,12 @@ read what comes back; each of the three is checked.
 import hmac
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import parse_qs, parse_qsl
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MOST_FORM: Final = 1 << 20
 """Bytes of a form."""
@@ -68,18 +66,18 @@ class _RefusedError(Exception):
 class Guard:
     """Let through what the studio's own pages ask for in the browser that was given the token."""
 
-    def __init__(self, app: "ASGIApp", keys: Keys, port: int, is_own: "Callable[[Scope], bool]") -> None:
+    def __init__(self, app: ASGIApp, keys: Keys, port: int, is_own: Callable[[Scope], bool]) -> None:
         self._app, self._keys, self._is_own = app, keys, is_own
         self._hosts = (f"127.0.0.1:{port}", f"localhost:{port}")
         self._cookie = f"lapwing-{port}"  # cookies are shared by all ports of a host
 
-    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] != "http":
             return
         begun = False
 
-        async def guarded(message: "Message") -> None:
+        async def guarded(message: Message) -> None:
             nonlocal begun
             if message["type"] == "http.response.start":
                 begun = True
@@ -96,7 +94,7 @@ class Guard:
             if not begun:
                 await _answer(guarded, 500, f"Something went wrong ({type(error).__name__}). Nothing more is told.")
 
-    async def _entered(self, scope: "Scope", send: "Send") -> bool:
+    async def _entered(self, scope: Scope, send: Send) -> bool:
         """Take the token from the address that the studio printed, and put it where no address shows it."""
         headers = _headers(scope)
         if not self._is_own(scope):
@@ -116,7 +114,7 @@ class Guard:
         await _send(send, 200, [kind, secret, (b"set-cookie", cookie.encode())], _ENTRY)
         return True
 
-    async def _checked(self, scope: "Scope", receive: "Receive") -> "Receive":
+    async def _checked(self, scope: Scope, receive: Receive) -> Receive:
         """Refuse what is not from the studio's own pages; a form is read here, and stands in the request's state."""
         headers, method = _headers(scope), scope["method"]
         given = _cookies(headers.get("cookie", ""), self._cookie)
@@ -145,7 +143,7 @@ class Guard:
             raise _RefusedError(403, "This form is not of this studio, or of an earlier one: load the page again.")
 
 
-def _headers(scope: "Scope") -> dict[str, str]:
+def _headers(scope: Scope) -> dict[str, str]:
     """Return the headers of a request; one that comes twice is refused where it decides."""
     found: dict[str, str] = {}
     for name, value in scope["headers"]:
@@ -156,7 +154,7 @@ def _headers(scope: "Scope") -> dict[str, str]:
     return found
 
 
-def _raw_path(scope: "Scope") -> str:
+def _raw_path(scope: Scope) -> str:
     raw: bytes = scope.get("raw_path") or scope["path"].encode()
     return raw.decode("latin-1")
 
@@ -167,7 +165,7 @@ def _cookies(header: str, name: str) -> list[str]:
     return [value for key, _, value in pairs if key == name]
 
 
-async def _body(receive: "Receive") -> bytes:
+async def _body(receive: Receive) -> bytes:
     """Return the body of a form, unless it is too long."""
     found = bytearray()
     while True:
@@ -181,7 +179,7 @@ async def _body(receive: "Receive") -> bytes:
             return bytes(found)
 
 
-def _with_headers(headers: "list[tuple[bytes, bytes]]") -> "list[tuple[bytes, bytes]]":
+def _with_headers(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     """Return the headers of an answer with those that none leaves out, where it has none of that name."""
     there = {name.lower() for name, _ in headers}
     return [
@@ -190,10 +188,10 @@ def _with_headers(headers: "list[tuple[bytes, bytes]]") -> "list[tuple[bytes, by
     ]
 
 
-async def _answer(send: "Send", status: int, said: str) -> None:
+async def _answer(send: Send, status: int, said: str) -> None:
     await _send(send, status, [(b"content-type", b"text/plain; charset=utf-8")], f"{said}\n")
 
 
-async def _send(send: "Send", status: int, headers: "list[tuple[bytes, bytes]]", body: str) -> None:
+async def _send(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: str) -> None:
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body.encode()})

@@ -107,7 +107,8 @@ def read_job(folder: Path, name: str) -> Job | None:
         return None
     try:
         kept = json.loads((place / "job.json").read_text(encoding="utf-8"))
-        job = Job(name=name, place=place, **{**kept, "choices": Choices(**kept["choices"])})
+        choices, rest = Choices(**kept["choices"]), {key: kept[key] for key in kept if key != "choices"}
+        job = Job(name=name, place=place, choices=choices, **rest)
         if _is_sound(job, folder):
             return replace(job, table=str(folder / job.table)) if job.table else job
     except (OSError, ValueError, TypeError, KeyError, RecursionError):

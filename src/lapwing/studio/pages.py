@@ -93,7 +93,7 @@ def refused(request: Request, error: Exception) -> Response:
         return page(
             request, "refused.html", status=error.status_code, said=known.get(str(error.status_code), known["other"])
         )
-    if isinstance(error, PermissionError):  # a temporary name in it says nothing to anybody
-        return page(request, "refused.html", status=400, said=texts()["errors"]["permission"])
+    if isinstance(error, OSError):  # its own text names files that say nothing to anybody
+        return page(request, "refused.html", status=400, said=texts()["errors"]["files"])
     assert isinstance(error, LapwingError)
     return page(request, "refused.html", status=400, said=str(error))

@@ -10,16 +10,15 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from starlette.types import Scope
+from starlette.types import Scope
 
 _TABLES: Final = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 _LOOPBACK: Final = "127.0.0.1"
 
 
-def own_user_only(port: int) -> Callable[["Scope"], bool]:
+def own_user_only(port: int) -> Callable[[Scope], bool]:
     """Return what tells whether a request comes from the user of this process; of all, where the system does not tell.
 
     port: of this machine, which this process listens on.
@@ -27,7 +26,7 @@ def own_user_only(port: int) -> Callable[["Scope"], bool]:
     if not list(_owners(f"{_hex(_LOOPBACK)}:{port:04X}", ":0000")):
         return lambda _: True
 
-    def is_own(scope: "Scope") -> bool:
+    def is_own(scope: Scope) -> bool:
         host, number = scope["client"]
         found = list(_owners(f"{_hex(host)}:{number:04X}", f"{_hex(_LOOPBACK)}:{port:04X}"))
         return bool(found) and all(each in (os.getuid(), 0) for each in found)

@@ -116,12 +116,19 @@ def _read(place: Path, transcript: Path) -> Unfinished:
         settings = paid if header["mended"] is None else mended(paid, read_key(header, "mended", dict))
         earlier: tuple[Answer, ...] = header["earlier"]
     given = (*earlier, *recorded)
+    is_paid = _is_paid(place, records, given)
+    if given and not is_paid:  # to finish it would debit it now
+        raise DataError(
+            f"{records.ledger} has no debit of the release in {place.name}, which has answers; put back the ledger "
+            "that has it",
+            code="LW611",
+        )
     found = Unfinished(
         place=place,
         state="open",
         asked=asked_for(settings),
         mechanism=settings.name,
-        is_paid=_is_paid(records, given),
+        is_paid=is_paid,
         has_ledger=records.ledger is not None,
         answers=len(given),
         share=_share(settings, given),
@@ -135,10 +142,16 @@ def _read(place: Path, transcript: Path) -> Unfinished:
     return replace(found, state=state, misfits=tuple(sorted(bad.items())), left=f"{100 * (1 - found.share):.0f} %")
 
 
-def _is_paid(records: Records, given: Sequence[Answer]) -> bool:
+def _is_paid(place: Path, records: Records, given: Sequence[Answer]) -> bool:
     """Return whether a release is paid for."""
     if records.ledger is None:
         return bool(given)
+    if Path(records.ledger).resolve().parent != place.parents[2].resolve():  # another hand wrote this transcript
+        raise DataError(
+            f"{place.name} names the ledger {records.ledger}, which is not in the working folder; put the release and "
+            "its ledger back into one",
+            code="LW611",
+        )
     return Ledger.open(records.ledger).find(records.dataset, records.release_id) is not None
 
 

@@ -19,6 +19,7 @@ from lapwing.runs.settings import Settings
 from lapwing.studio.asked import asked_for, ledger_of, left_after, policies_of, refusal_of, settings_of
 from lapwing.studio.jobs import Job, releases
 from lapwing.studio.pages import form_of, go, job_of, page, studio_of, texts
+from lapwing.studio.rooms.described import to_buy
 from lapwing.studio.rooms.table import files_of
 
 _ROOM: Final = "budget"
@@ -49,20 +50,22 @@ def shown(request: Request, *, said: str = "", status: int = 200, typed: dict[st
         status=status,
         account=account,
         policies=policies,
+        has_bought=schema is not None and bool(schema.purchases),
         plan=_plan(job, account),
         books=_books(folder),
         unit=None if schema is None else schema.unit_label,
-        protects=None
-        if schema is None
-        else protection_lines(cast("Any", job.choices.neighbours), schema.unit_label)[0],
+        protects=_terms(job),
         typed=_usual(job) if typed is None else typed,
     )
 
 
 def _usual(job: Job) -> dict[str, str]:
-    """Return what a new account of this job would be: of the kind that its plan is paid from."""
+    """Return what a new account of this job would be: of the kind that its plan, and what it buys, is paid from."""
     delta = job.choices.delta
-    return {**_TYPED, "dataset": job.name, **({"kind": "zcdp", "delta": delta} if delta else {})}
+    kind = {"kind": "zcdp", "delta": delta} if delta else {}
+    if job.schema is not None and any(field.type == "string" for field in to_buy(job.schema)):
+        kind = {"kind": "zcdp", "delta": "2e-6", "selection_delta": "1e-6"}
+    return {**_TYPED, "dataset": job.name, **kind}
 
 
 def picked(request: Request) -> Response:
@@ -87,6 +90,9 @@ def opened(request: Request) -> Response:
         place = _ledger_file(studio_of(request).folder, typed["file"])
         if job.schema is None:
             raise ParameterError(texts()["budget"]["no_schema"], code="LW412")
+        terms = _terms(job)
+        if form.get("terms", terms) != terms:  # they hold for good
+            raise ParameterError(texts()["budget"]["other_terms"], code="LW412")
         balance = open_account(
             place,
             typed["dataset"],
@@ -101,6 +107,12 @@ def opened(request: Request) -> Response:
         return shown(request, said=str(error), status=400, typed=typed)
     job.chosen(ledger=place.name, dataset=balance.dataset)
     return go(f"/job/{job.name}/budget")
+
+
+def _terms(job: Job) -> str:
+    """Return what an account that is opened now would protect; empty where there is no schema yet."""
+    schema = job.schema
+    return "" if schema is None else protection_lines(cast("Any", job.choices.neighbours), schema.unit_label)[0]
 
 
 def limited(request: Request) -> Response:

@@ -3,6 +3,7 @@
 import os
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from starlette.exceptions import HTTPException
@@ -55,11 +56,13 @@ def _looked(job: Job, schema: Schema, work: Work) -> _Seen:
 
 
 def _of(job: Job, schema: Schema) -> tuple[object, ...]:
-    """Return what tells a schema and a table from others: of a table, its file as it is now."""
+    """Return what tells a schema and a table from others: of a table, its files as they are now."""
+    table, found = Path(job.table), []
     with suppress(OSError):
-        file = os.stat(job.table)
-        return schema.fingerprint, file.st_ino, file.st_size, file.st_mtime_ns
-    return schema.fingerprint, job.sql, job.db
+        for file in (table, *(sorted(table.iterdir()) if table.is_dir() else ())):
+            seen = os.stat(file)
+            found.append((file.name, seen.st_ino, seen.st_size, seen.st_mtime_ns))
+    return schema.fingerprint, job.sql, job.db, *found
 
 
 def shown(request: Request) -> Response:

@@ -241,6 +241,8 @@ def _value(text: str, kind: str, form: Mapping[str, str]) -> str | int | float:
 
 def _moment(text: str, kind: str, written: str) -> str:
     """Return a date that is written as the table's are as the format writes it; any other text as it is."""
+    if text[4:5] == "-":  # as the format writes it, whatever the table's order of day and month is
+        return text
     try:
         found = datetime.strptime(text, written)
     except ValueError:

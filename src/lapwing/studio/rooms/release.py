@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from lapwing.errors import DataError, LapwingError
+from lapwing.errors import DataError, LapwingError, ParameterError
 from lapwing.judge.report.page import check_installed
 from lapwing.model.certificate.promise import protection_lines, uncovered_warnings
 from lapwing.release.files import Targets, read_targets, write_files
@@ -42,6 +42,9 @@ from lapwing.verbs.synthesize import resume, synthesize
 _KIND: Final = "release"
 _ENDED: Final = "ended"
 _ROOM: Final = "release"
+_ROWS: Final = "the number of synthetic rows"
+_MOST_ROWS: Final = 10**9
+"""Rows of one release: an end to what a digit too many would write."""
 _STAGED: Final = f"{PREFIX}*{SUFFIX}"
 
 
@@ -124,7 +127,7 @@ def begun(request: Request) -> Response:
     chosen = with_choices(job.choices, form, "rows", "prepared_by", "approved_by")
     job = job.chosen(rows=chosen.rows, prepared_by=chosen.prepared_by, approved_by=chosen.approved_by)
     try:
-        whole_number("the number of synthetic rows", chosen.rows)
+        _rows(chosen.rows)
         settings = settings_of(job, job.choices)
         refusal = refusal_of(settings, job)
     except LapwingError as error:
@@ -136,6 +139,16 @@ def begun(request: Request) -> Response:
         return shown(request, said=refusal, status=400)
     works.begin(job.name, _KIND, lambda work: _begin(job, settings.schema, place, work))
     return go(f"/job/{job.name}/release")
+
+
+def _rows(text: str) -> int | None:
+    """Read a number of synthetic rows; None where the release's own is wanted."""
+    found = whole_number(_ROWS, text)
+    if found is not None and found > _MOST_ROWS:
+        raise ParameterError(
+            f"{_ROWS} must be at most {_MOST_ROWS:,}, got {found:,}; write a smaller one", code="LW315"
+        )
+    return found
 
 
 def signed(request: Request) -> Response:
@@ -154,6 +167,12 @@ def finished(request: Request) -> Response:
         left = unfinished(job)
         if left is not None and left.state == "misfits" and not _is_mended(job, left):
             return shown(request, said=texts()["release"]["not_mended"], status=400)
+        chosen = with_choices(job.choices, form_of(request), "rows")
+        try:
+            _rows(chosen.rows)
+        except LapwingError as error:
+            return shown(request, said=str(error), status=400)
+        job = job.chosen(rows=chosen.rows)
         if left is not None and left.state in ("open", "misfits"):
             works.begin(job.name, _KIND, lambda work: _finish(job, left, work))
     return go(f"/job/{job.name}/release")
@@ -227,7 +246,7 @@ def _made(job: Job, place: Path, work: Work, make: Callable[[], Release]) -> str
     choices, targets = job.choices, _targets(job, place)
     read = [Path(job.table)] if job.table else []
     read += [each for each in (job.file("schema.json"), ledger_of(job), place / TRANSCRIPT) if each is not None]
-    rows = whole_number("the number of synthetic rows", choices.rows)
+    rows = _rows(choices.rows)
     try:
         with (
             named(preparedBy=choices.prepared_by, approvedBy=choices.approved_by),

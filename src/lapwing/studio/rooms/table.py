@@ -41,6 +41,7 @@ _MOST_BYTES: Final = 200
 _MOST_UPLOAD: Final = 8 << 30
 """Bytes of a file that is added; a larger one is put into the folder by other means."""
 _PART: Final = ".lapwing-part"
+_SECRETS: Final = ("password", "passwd", "pwd", "token", "secret")
 _TAKEN: Final = "There is a file of that name."
 _NOT_LISTED: Final = "the working folder has no table of that name; choose one that is listed"
 _HELD: Final = (
@@ -56,7 +57,7 @@ def files_of(folder: Path, *endings: str) -> list[str]:
         is_shown = each.name.isprintable() and not each.name.startswith(".") and each.name.lower().endswith(endings)
         if is_shown and each.is_file() and each.resolve().parent == folder.resolve():
             found.append(each.name)
-    return found[:_MOST_SHOWN]
+    return found
 
 
 def folders_of(folder: Path) -> list[str]:
@@ -66,7 +67,7 @@ def folders_of(folder: Path) -> list[str]:
         is_shown = each.name.isprintable() and not each.name.startswith(".") and each.name != JOBS
         if is_shown and each.is_dir() and each.resolve().parent == folder.resolve() and files_of(each, *_PIECES):
             found.append(each.name)
-    return found[:_MOST_SHOWN]
+    return found
 
 
 def models_of(folder: Path) -> list[str]:
@@ -86,7 +87,8 @@ def slug_of(name: str) -> str:
 
 def shown(request: Request, *, said: str = "", status: int = 200, db: str = "", sql: str = "") -> Response:
     """Show what can be opened; a query that was refused stays as it was typed."""
-    folder = studio_of(request).folder
+    folder, first = studio_of(request).folder, studio_of(request).first
+    tables = sorted(files_of(folder, *_ENDINGS), key=lambda each: each != first)
     return page(
         request,
         "table.html",
@@ -94,9 +96,10 @@ def shown(request: Request, *, said: str = "", status: int = 200, db: str = "", 
         said=said,
         folder=str(folder),
         jobs=all_jobs(folder),
-        tables=files_of(folder, *_ENDINGS),
-        folders=folders_of(folder),
-        first=studio_of(request).first,
+        tables=tables[:_MOST_SHOWN],
+        more=len(tables) - _MOST_SHOWN,
+        folders=folders_of(folder)[:_MOST_SHOWN],
+        first=first,
         models={name: slug_of(name) for name in models_of(folder)},
         db=db,
         sql=sql,
@@ -135,7 +138,9 @@ def _has_password(db: str) -> bool:
     """Return whether an address says a password, or cannot be read to its end."""
     try:
         parts = urlsplit(db)
-        return bool(parts.password) or any("password" in name.lower() for name, _ in parse_qsl(parts.query))
+        return bool(parts.password) or any(
+            each in name.lower() for name, _ in parse_qsl(parts.query) for each in _SECRETS
+        )
     except ValueError:
         return True
 
