@@ -25,6 +25,8 @@ GONE = {
     "Schema(*, fields, privacy_unit=None, is_draft=False, name='', questions=(), purchases=(), weight=None, "
     "public_tables=(), rules=())": "it takes a dialect too",
     "Synthesizer.sample(self, n=None, *, seed=None, where=None)": "it takes a layout too",
+    "plan(schema, *, expected_rows, epsilon=None, delta=None, rho=None, mechanism=None, neighbours='add-remove', "
+    "public_tables=None, memory=None)": "it takes priors too",
     "resume(transcript, data, *, memory=None)": "it takes a mended schema too",
     "synthesize(data, schema, *, epsilon=None, delta=None, rho=None, mechanism=None, neighbours='add-remove', "
     "expected_rows=None, ledger=None, dataset=None, transcript=None, seed=None, public_tables=None, "
@@ -91,6 +93,8 @@ ADDED = [
     "evaluate(real, synthetic, schema, *, target=None, by=(), test=None, model=None, epsilon=None, delta=None, "
     "rho=None, neighbours='add-remove', expected_rows=None, ledger=None, dataset=None, transcript=None, seed=0, "
     "progress=None)",
+    "plan(schema, *, expected_rows, epsilon=None, delta=None, rho=None, mechanism=None, neighbours='add-remove', "
+    "public_tables=None, prior=None, memory=None)",
     "resume(transcript, data, *, schema=None, memory=None, progress=None)",
     "synthesize(data, schema, *, epsilon=None, delta=None, rho=None, mechanism=None, neighbours='add-remove', "
     "expected_rows=None, ledger=None, dataset=None, transcript=None, seed=None, public_tables=None, prior=None, "
