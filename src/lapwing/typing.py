@@ -31,6 +31,7 @@ __all__ = [
     "Memory",
     "Number",
     "PathLike",
+    "PriorLike",
     "Progress",
     "ProgressLike",
     "PublicTablesLike",
@@ -83,4 +84,6 @@ ForeignLike = PathLike | Mapping[str, Any] | type[Any] | _Checked
 LinkedSchemaLike = LinkedSchema | Mapping[str, Any] | PathLike
 MechanismLike = str | Mechanism | Trusted
 """A mechanism's settings, such as ``lw.Adaptive()``, or its name."""
+PriorLike = object
+"""A saved release's path, a `Release`, a file or frame of public rows, or a list of those; None for none."""
 PublicTablesLike = PublicTable | Mapping[str, Any] | PathLike | Sequence[PublicTable | Mapping[str, Any] | PathLike]

@@ -25,6 +25,8 @@ GONE = {
     "Schema(*, fields, privacy_unit=None, is_draft=False, name='', questions=(), purchases=(), weight=None, "
     "public_tables=(), rules=())": "it takes a dialect too",
     "Synthesizer.sample(self, n=None, *, seed=None, where=None)": "it takes a layout too",
+    "plan(schema, *, expected_rows, epsilon=None, delta=None, rho=None, mechanism=None, neighbours='add-remove', "
+    "public_tables=None, memory=None)": "it takes priors too",
     "resume(transcript, data, *, memory=None)": "it takes a mended schema too",
     "synthesize(data, schema, *, epsilon=None, delta=None, rho=None, mechanism=None, neighbours='add-remove', "
     "expected_rows=None, ledger=None, dataset=None, transcript=None, seed=None, public_tables=None, "
@@ -47,7 +49,8 @@ GONE = {
 
 ADDED = [
     "Adaptive(*, one_way_share=None, selection_share=None, resolutions=None, particles=None, rounds=None, workload=(), "
-    "target=None)",
+    "target=None, prior=None)",
+    "Adaptive.prior",
     "LinkedRelease.sample(self, n=None, seed=None, *, like=None)",
     "LinkedSchema.fingerprint",
     "Plan(*, mechanism, settings, reason, request, lines, relation, privacy_unit, max_rows, has_public_rows, "
@@ -81,8 +84,8 @@ ADDED = [
     "neighbours='add-remove', ledger=None, dataset=None, transcript=None, certificate=None, progress=None)",
     "Schema.names",
     "Synthesizer(schema, *, epsilon=None, delta=None, rho=None, mechanism=None, neighbours='add-remove', "
-    "expected_rows=None, ledger=None, dataset=None, transcript=None, seed=None, public_tables=None, memory=None, "
-    "misfits=0.1, progress=None)",
+    "expected_rows=None, ledger=None, dataset=None, transcript=None, seed=None, public_tables=None, prior=None, "
+    "memory=None, misfits=0.1, progress=None)",
     "Synthesizer.fit(self, X, y=None)",
     "Synthesizer.fit_sample(self, X, n=None)",
     "Synthesizer.get_params(self, deep=True)",
@@ -90,10 +93,12 @@ ADDED = [
     "evaluate(real, synthetic, schema, *, target=None, by=(), test=None, model=None, epsilon=None, delta=None, "
     "rho=None, neighbours='add-remove', expected_rows=None, ledger=None, dataset=None, transcript=None, seed=0, "
     "progress=None)",
+    "plan(schema, *, expected_rows, epsilon=None, delta=None, rho=None, mechanism=None, neighbours='add-remove', "
+    "public_tables=None, prior=None, memory=None)",
     "resume(transcript, data, *, schema=None, memory=None, progress=None)",
     "synthesize(data, schema, *, epsilon=None, delta=None, rho=None, mechanism=None, neighbours='add-remove', "
-    "expected_rows=None, ledger=None, dataset=None, transcript=None, seed=None, public_tables=None, memory=None, "
-    "misfits=0.1, progress=None)",
+    "expected_rows=None, ledger=None, dataset=None, transcript=None, seed=None, public_tables=None, prior=None, "
+    "memory=None, misfits=0.1, progress=None)",
     "synthesize_linked(parent, child, schema, *, epsilon=None, delta=None, rho=None, parent_share=0.5, "
     "parent_mechanism=None, child_mechanism=None, expected_parents=None, expected_children=None, ledger=None, "
     "dataset=None, transcript=None, seed=None, progress=None)",

@@ -84,9 +84,9 @@ MORE = {
     "schema convert": "--table --quiet",
     "schema learn": "--sql --db --rho --dictionary --quantile --neighbours --ledger --dataset --transcript "
     "--certificate --no-certificate --check --misfits --quiet",
-    "plan": "--rho --neighbours --set --public-table --public-source --memory",
-    "synthesize": "--sql --db --check --misfits --croissant --details --quiet --public-table --public-source --memory "
-    "--prepared-by --approved-by",
+    "plan": "--rho --neighbours --set --public-table --public-source --prior --memory",
+    "synthesize": "--sql --db --check --misfits --croissant --details --quiet --public-table --public-source "
+    "--prior --memory --prepared-by --approved-by",
     "link": "--sql --db --rho --parent-share --parent-mechanism --child-mechanism --parents --expected-parents "
     "--expected-children --transcript --seed --certificate --no-certificate --check --misfits --quiet "
     "--prepared-by --approved-by",
@@ -262,7 +262,7 @@ def test_evaluate_takes_the_settings_of_the_contract():
 
 
 def test_synthesize_takes_the_settings_of_the_contract():
-    settings = [*SYNTHESIZE, "public_tables", "memory", "misfits", "progress"]
+    settings = [*SYNTHESIZE, "public_tables", "prior", "memory", "misfits", "progress"]
     assert list(inspect.signature(lw.synthesize).parameters) == settings
 
 

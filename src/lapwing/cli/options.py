@@ -233,6 +233,10 @@ Dataset = Annotated[
 TranscriptFile = Annotated[
     Path | None, option("--transcript", "T", "New file that keeps every answer, for `lapwing resume`.")
 ]
+PriorFiles = Annotated[
+    list[Path],
+    option("--prior", "FILE", "A saved release, or public rows, to learn from. Repeat for more: the nearest counts."),
+]
 PublicTableFiles = Annotated[
     list[Path],
     option(

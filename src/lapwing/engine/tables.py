@@ -112,6 +112,24 @@ class _SharedCells:
         return self._levels[column, level]
 
 
+def coarsened(axes: Sequence[Axis], table: Cells, counts: np.ndarray, coarser: Cells) -> np.ndarray:
+    """Return the counts of a table at coarser levels, of some of its columns: float64, flat, in C order.
+
+    coarser: its columns are some of the table's, in their order; no level is finer than there.
+    """
+    wanted = dict(coarser)
+    found = counts.reshape(table_shape(axes, table))
+    for along, (at, level) in reversed(list(enumerate(table))):
+        if at not in wanted:
+            found = found.sum(axis=along)
+            continue
+        each = np.moveaxis(found, along, 0)
+        sums = np.zeros((axes[at].sizes[wanted[at]], *each.shape[1:]))
+        np.add.at(sums, group_of_groups(axes[at], level, wanted[at]), each)
+        found = np.moveaxis(sums, 0, along)
+    return np.asarray(found.reshape(-1))
+
+
 def group_of_groups(axis: Axis, fine: int, coarse: int) -> np.ndarray:
     """Return for each group of one level its group at a coarser level: ndarray of intp, shape (groups of ``fine``,)."""
     merged = np.zeros(axis.sizes[fine], dtype=np.intp)

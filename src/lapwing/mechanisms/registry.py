@@ -21,6 +21,7 @@ from lapwing.mechanisms.microaggregation.mechanism import REGISTRATION as MICROA
 from lapwing.mechanisms.pmm.mechanism import REGISTRATION as PMM
 from lapwing.mechanisms.private_sampling.mechanism import REGISTRATION as PRIVATE_SAMPLING
 from lapwing.mechanisms.psmm.mechanism import REGISTRATION as PSMM
+from lapwing.mechanisms.shared.priors import PriorRows
 from lapwing.mechanisms.shared.registration import (
     INSIDE_CELLS,
     Mechanism,
@@ -145,7 +146,7 @@ def settings_of(mechanism: Mechanism) -> dict[str, Any]:
 
 def _plain(value: object) -> object:
     """Return a value with its tuples as lists, callables and public rows by name: they are no part of a file."""
-    if isinstance(value, PublicPoints):
+    if isinstance(value, PublicPoints | PriorRows):
         return value.name
     if isinstance(value, RowFunction):
         return f"callable {value.text}"

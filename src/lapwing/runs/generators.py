@@ -7,7 +7,7 @@ from lapwing.schema.scalars import told
 
 _PURPOSES = (
     *("fit", "rows", "certificate", "plan", "evaluate", "anonymize", "mu", "replicates", "finish", "audit"),
-    "verdict",  # new ones at the end, so that the streams of the others stay as they are
+    *("verdict", "prior"),  # new ones at the end, so that the streams of the others stay as they are
 )
 
 

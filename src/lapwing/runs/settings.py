@@ -23,6 +23,7 @@ from lapwing.mechanisms.registry import (
 from lapwing.mechanisms.shared.registration import Mechanism
 from lapwing.runs.generators import checked_seed, chosen_seed, fresh_seed
 from lapwing.runs.policy import Spending
+from lapwing.runs.priors import prior_digests, with_priors
 from lapwing.runs.public_points import points_digest, with_public_points
 from lapwing.runs.public_tables import check_priors, with_public_tables
 from lapwing.schema.linked import LinkedSchema
@@ -60,7 +61,7 @@ class Settings:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain JSON values, for the transcript."""
-        points = points_digest(self.mechanism)
+        points, priors = points_digest(self.mechanism), prior_digests(self.mechanism)
         return {
             "schema": self.schema.to_dict(),
             "mechanism": {"name": name_in_files(self.mechanism), "settings": settings_of(self.mechanism)},
@@ -72,6 +73,7 @@ class Settings:
             **({} if self.most_misfits == 1 else {"most_misfits": str(self.most_misfits)}),
             # Whoever resumes must find the same public rows: the name of a file alone could come to stand for others.
             **({} if points is None else {"points": points}),
+            **({"priors": priors} if priors else {}),
         }
 
     @classmethod
@@ -79,7 +81,7 @@ class Settings:
         """Read back what `to_dict` wrote."""
         schema = usable_schema(values["schema"])
         mechanism = make_mechanism(values["mechanism"]["name"], values["mechanism"]["settings"])
-        mechanism = with_public_points(mechanism, schema, values["seed"])
+        mechanism = with_priors(with_public_points(mechanism, schema, values["seed"]), schema)
         return cls(
             schema=schema,
             mechanism=mechanism,
@@ -103,6 +105,7 @@ def read_settings(
     expected_rows: int | None,
     seed: int | None,
     public_tables: object = None,
+    prior: object = None,
     misfits: Number = 1,
 ) -> Settings:
     """Check the settings of `lapwing.synthesize`; see there for their meaning."""
@@ -118,7 +121,7 @@ def read_settings(
     found = _settings(
         checked, mechanism, request, neighbours, (expected_rows, rule), seed=seed, is_seeded=seed is not None
     )
-    return replace(found, most_misfits=most)
+    return replace(found, mechanism=with_priors(found.mechanism, checked, prior), most_misfits=most)
 
 
 def _settings(

@@ -23,7 +23,7 @@ from lapwing.runs.plan.planning import common_figure, expected_terms, planned
 from lapwing.runs.plan.text import cost_table, effort_text, error_lines, max_rows_lines, memory_lines, unit_lines
 from lapwing.runs.policy import forbidden
 from lapwing.runs.settings import Settings, read_settings, spending_of
-from lapwing.typing import MechanismLike, PublicTablesLike, Relation, SchemaLike
+from lapwing.typing import MechanismLike, PriorLike, PublicTablesLike, Relation, SchemaLike
 
 SUGGESTED_DELTA: Final = "1e-9"
 """The δ that a plan under pure ε is compared with."""
@@ -231,6 +231,7 @@ def plan(
     mechanism: MechanismLike | None = None,
     neighbours: Relation = "add-remove",
     public_tables: PublicTablesLike | None = None,
+    prior: PriorLike = None,
     memory: Memory = None,
 ) -> Plan:
     """Say what a release would cost and how exact it would be, before any row is read.
@@ -241,7 +242,7 @@ def plan(
         Everything public about the table.
     expected_rows : int, at least 1
         A public guess of the number of rows, made without the data.
-    epsilon, delta, rho, mechanism, neighbours, public_tables
+    epsilon, delta, rho, mechanism, neighbours, public_tables, prior
         As for `lapwing.synthesize`.
     memory : int or str, optional
         Bytes, or text such as "4 GB": refuse a release that needs more.
@@ -281,6 +282,7 @@ def plan(
         expected_rows=expected_rows,
         seed=_SEED,
         public_tables=public_tables,
+        prior=prior,
     )
     terms = expected_terms(settings.relation, settings.schema, expected_rows)
     found = planned(settings, terms)

@@ -25,6 +25,7 @@ from lapwing.runs.certify import certify
 from lapwing.runs.finishing import finished_model
 from lapwing.runs.generators import checked_seed, generator
 from lapwing.runs.misfits import Stopping, left_of, way_out_of
+from lapwing.runs.priors import prior_digests
 from lapwing.runs.progress import ReleaseProgress
 from lapwing.runs.public_points import points_digest
 from lapwing.runs.records import Records
@@ -108,9 +109,9 @@ _OTHERS = ((EVALUATION, "bought evaluation"), (DOMAIN, "learned domain"), ("link
 def read_header(path: Path, header: Mapping[str, Any]) -> tuple[Settings, Terms, Records]:
     """Read what the header of a release's transcript fixes.
 
-    No path in a header is followed but two: that of the ledger, which must be one of Lapwing's, and that of public
-    points (``mu``), which count only where they are row by row those that the release was made with. Otherwise a header
-    by another hand could name private rows as public points.
+    No path in a header is followed but these: that of the ledger, which must be one of Lapwing's, and those of public
+    points (``mu``) and priors, which count only where they are row by row those that the release was made with.
+    Otherwise a header by another hand could name private rows as public ones.
     """
     fixed = header.get("settings")
     for key, what in _OTHERS:
@@ -126,6 +127,11 @@ def read_header(path: Path, header: Mapping[str, Any]) -> tuple[Settings, Terms,
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         pass
     else:
+        if header["settings"].get("priors", []) != prior_digests(settings.mechanism):
+            raise DataError(
+                f"a prior that the transcript {path} names is not the one of its release; put that one back",
+                code="LW611",
+            )
         if header["settings"].get("points") == points_digest(settings.mechanism):
             return settings, terms, records
         raise DataError(

@@ -18,6 +18,7 @@ from lapwing.typing import (
     IntoSeries,
     MechanismLike,
     PathLike,
+    PriorLike,
     ProgressLike,
     PublicTablesLike,
     Relation,
@@ -34,7 +35,7 @@ class Synthesizer:
     schema : Schema, path or mapping
         Everything public about the table.
     epsilon, delta, rho, mechanism, neighbours, expected_rows, ledger, dataset, transcript, seed, public_tables, \
-memory, misfits, progress
+prior, memory, misfits, progress
         As for `lapwing.synthesize`, which checks them at each fit.
 
     Attributes
@@ -81,6 +82,7 @@ memory, misfits, progress
         transcript: PathLike | None = None,
         seed: int | None = None,
         public_tables: PublicTablesLike | None = None,
+        prior: PriorLike = None,
         memory: Memory = None,
         misfits: Number = 0.1,
         progress: ProgressLike = None,
@@ -97,6 +99,7 @@ memory, misfits, progress
         self.transcript = transcript
         self.seed = seed
         self.public_tables = public_tables
+        self.prior = prior
         self.memory = memory
         self.misfits = misfits
         self.progress = progress

@@ -56,6 +56,7 @@ def synthesize(
     settings: options.MechanismSettings = [],  # noqa: B006 - typer reads the default and passes a new list
     public_table: options.PublicTableFiles = [],  # noqa: B006 - likewise
     public_source: options.PublicSource = None,
+    prior: options.PriorFiles = [],  # noqa: B006 - likewise
     model: options.ModelOut = None,
     certificate: options.CertificateOut = None,
     no_certificate: options.NoCertificate = False,
@@ -80,6 +81,7 @@ def synthesize(
     people = (prepared_by, approved_by)
     targets = read_targets(place, model, certificate, no_certificate=no_certificate, croissant=croissant, people=people)
 
+    from lapwing.runs.priors import refuse_private_prior  # noqa: PLC0415
     from lapwing.runs.public_tables import read_public_tables, refuse_private_tables  # noqa: PLC0415
     from lapwing.runs.settings import usable_schema  # noqa: PLC0415
     from lapwing.verbs.synthesize import synthesize as release_of  # noqa: PLC0415
@@ -87,6 +89,7 @@ def synthesize(
     checked = usable_schema(schema)
     chosen = mechanism_with(mechanism, settings, checked)
     refuse_private_tables(public_table, table)
+    refuse_private_prior(prior, None, table)
     tables = [each for path in public_table for each in read_public_tables(path, public_source)]
     hint = recommendation([table], checked, schema, check=check, misfits=misfits)
     with said_in_time(hint, say):
@@ -105,11 +108,12 @@ def synthesize(
                 transcript=transcript,
                 seed=seed,
                 public_tables=tables,
+                prior=prior or None,
                 memory=memory,
                 misfits=misfits,
             ),
             targets,
-            [file_of(table), schema, ledger, transcript, *public_table],
+            [file_of(table), schema, ledger, transcript, *public_table, *prior],
             rows=rows,
             seed=None,
             way_out=lambda kept: resume_line(kept, table, targets, rows=rows, seed=None, memory=memory),
@@ -237,6 +241,7 @@ def plan(
     settings: options.MechanismSettings = [],  # noqa: B006 - typer reads the default and passes a new list
     public_table: options.PublicTableFiles = [],  # noqa: B006 - likewise
     public_source: options.PublicSource = None,
+    prior: options.PriorFiles = [],  # noqa: B006 - likewise
     memory: options.MemoryLimit = None,
 ) -> None:
     """Show cost, expected error, time and memory before any row is read."""
@@ -257,6 +262,7 @@ def plan(
         mechanism=chosen,
         neighbours=cast("Relation", neighbours),
         public_tables=[each for path in public_table for each in read_public_tables(path, public_source)],
+        prior=prior or None,
         memory=memory,
     )
     print(planned.text(), end="")

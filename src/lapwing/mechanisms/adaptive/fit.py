@@ -8,9 +8,10 @@ import numpy as np
 
 from lapwing.engine.hard_zeros import HardZeros, Joined, alive_cells, joined, on_axes
 from lapwing.engine.particles import explained, fitted, heated, independent, ridge_of
-from lapwing.engine.tables import Axis, Cells, Factor, counted, table_shape
+from lapwing.engine.tables import Axis, Cells, Factor, coarsened, counted, table_shape
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.mechanisms.adaptive.columns import ResolvedColumn, with_masses
+from lapwing.mechanisms.adaptive.prior import NO_GUIDE, Guide
 from lapwing.model.model import Indexed, LogLinear, ReleasedModel, narrow
 
 PULL = 0.7  # pull of a measured table, beside what its signal asks for
@@ -18,6 +19,8 @@ ONE_WAY_RIDGE = 0.3
 """Ridge of a column by itself, which all tables tell of together, in standard deviations of its noise."""
 
 SNAPSHOTS = 3  # the released particles are those of so many sweeps: where they happen to stand matters less then
+_ABSOLUTE = 1.25  # standard deviation over mean absolute deviation, of a normal law
+_USUAL_CELLS = 16  # as many observations is worth what the whole prior is wrong by
 _SURE_SD = 1e-3  # of a public table without one
 _LEAST_SD = 0.3  # of a column's counts, in records: rounding is no smaller
 
@@ -38,7 +41,8 @@ class Measured:
 class Fit:
     """A function of answers, schema, settings and public randomness.
 
-    particles: uint16 (axes, m), where they are; factors: all of these as the particles last followed them, on columns.
+    particles: uint16 (axes, m), where they are; given: public tables and rules; prior: tables of a prior, which pull
+    as measured ones agree with them; factors: all of these as the particles last followed them, on columns.
     """
 
     columns: tuple[ResolvedColumn, ...]
@@ -47,6 +51,7 @@ class Fit:
     particles: np.ndarray
     measured: tuple[Measured, ...] = ()
     given: tuple[Factor, ...] = ()
+    prior: Guide = NO_GUIDE
     zeros: HardZeros | None = None
     factors: tuple[Factor, ...] = ()
 
@@ -73,8 +78,9 @@ def started(
     size: int,
     zeros: HardZeros | None = None,
     public: Sequence[Factor] = (),
+    prior: Guide = NO_GUIDE,
 ) -> Fit:
-    """Return what one-way tables, public tables and rules say together.
+    """Return what one-way tables, public tables, a prior and rules say together.
 
     zeros: what rules leave empty: no particle is there, as far as single draws lead out.
     """
@@ -85,9 +91,10 @@ def started(
         whole=whole,
         particles=independent(whole.axes, size, rng),
         given=(*public, *(() if zeros is None else zeros.factors)),
+        prior=prior,
         zeros=zeros,
     )
-    return moved(fit, rng, pulls=heated() if fit.given else ())
+    return moved(fit, rng, pulls=heated() if fit.given or fit.prior.factors else ())
 
 
 def measured(fit: Fit, table: Cells, answer: NoisyCounts) -> Measured:
@@ -131,7 +138,7 @@ def moved(fit: Fit, rng: np.random.Generator, *, pulls: Sequence[float], size: i
         particles = particles[:, rng.permutation(np.arange(size) % particles.shape[1])]
     masses = [_pooled(fit, column) for column in range(len(fit.columns))]
     axes = [replace(column.axis, base=mass) for column, mass in zip(fit.columns, masses, strict=True)]
-    asked = [*_one_way(fit, axes), *(_factor(each, axes) for each in fit.measured)]
+    asked = [*_one_way(fit, axes), *(_factor(each, axes) for each in fit.measured), *_trusted(fit)]
     whole, turned, turns = on_axes(fit.whole.with_masses(axes), [*asked, *fit.given])
     particles, factors = fitted(whole.axes, particles, turned, fit.total, rng, pulls=pulls)
     found = tuple(
@@ -189,7 +196,7 @@ def _factor(each: Measured, axes: Sequence[Axis]) -> Factor:
 def _one_way(fit: Fit, axes: Sequence[Axis]) -> list[Factor]:
     """Return each column by itself, at the finest level that a table uses: what is finer follows its masses."""
     used = [pair for each in fit.measured for pair in each.table]
-    used += [pair for factor in fit.given for pair in factor.table]
+    used += [pair for factor in (*fit.given, *fit.prior.factors) for pair in factor.table]
     found = []
     for place, (column, axis) in enumerate(zip(fit.columns, axes, strict=True)):
         level = min((level for at, level in used if at == place), default=0)
@@ -204,6 +211,35 @@ def _one_way(fit: Fit, axes: Sequence[Axis]) -> list[Factor]:
             )
         )
     return found
+
+
+def _trusted(fit: Fit) -> list[Factor]:
+    """Return the tables of the prior, each trusted as far as measured tables of its columns agree with it.
+
+    A table gives way in proportion to what it may be wrong by: what the whole prior is, on average, and beside it what
+    it differs from a measured one beyond the noise, each cell of that as one more observation.
+    """
+    found = []
+    for each in fit.prior.factors:
+        columns = {at for at, _ in each.table}
+        ratios = [_more_wrong(fit, each, other) for other in fit.measured if columns <= {at for at, _ in other.table}]
+        found.append(replace(each, ridge=each.ridge * max(ratios, default=1.0)))
+    return found
+
+
+def _more_wrong(fit: Fit, prior: Factor, other: Measured) -> float:
+    """Return how much more a prior's table seems to be wrong by than on average, as a ratio of variances."""
+    levels = dict(other.table)
+    common = tuple((at, max(level, levels[at])) for at, level in prior.table)
+    assert prior.target is not None
+    told, noisy = (
+        coarsened(fit.axes, table, counts, common)
+        for table, counts in ((prior.table, prior.target), (other.table, other.counts))
+    )
+    variance = other.sd**2 * other.counts.size / told.size
+    usual = (_ABSOLUTE * fit.prior.error / told.size) ** 2
+    seen = max(0.0, float(np.square(told - noisy).mean()) - variance)
+    return (told.size * seen + _USUAL_CELLS * usual) / ((told.size + _USUAL_CELLS) * usual)
 
 
 def _pooled(fit: Fit, place: int) -> np.ndarray:

@@ -1,0 +1,185 @@
+"""Priors: rows that were published before, read and coded here, because no mechanism reads tables.
+
+A prior is public, or was paid for before. Its columns are found by name; what does not fit is said, and never guessed.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, Final, cast
+
+import numpy as np
+import polars as pl
+
+from lapwing.errors import DataError, LapwingWarning, ParameterError, warn
+from lapwing.mechanisms.registry import MECHANISMS
+from lapwing.mechanisms.shared.priors import MOST_PRIORS, PriorRows
+from lapwing.mechanisms.shared.registration import Mechanism
+from lapwing.model.certificate.cost_lines import asked_text
+from lapwing.model.files import load_release
+from lapwing.model.rows import row_chunks
+from lapwing.rows.readers import open_table
+from lapwing.rows.source import coded_table
+from lapwing.runs.generators import generator
+from lapwing.runs.public_tables import is_private_table
+from lapwing.schema.schemas import Schema
+
+FRAME: Final = "a frame of "
+"""How the names begin of priors that are kept in no file."""
+
+_MOST_ROWS: Final = 2**18
+_LEAST_ROWS: Final = 20_000  # that are drawn from a saved release
+_FITTING: Final = 0.5  # least share of a column's cells that fit, for it to be used
+_SAID: Final = 0.02  # share of cells that do not fit from which it is said
+
+
+def with_priors(mechanism: Mechanism, schema: Schema, prior: object = None) -> Mechanism:
+    """Return a mechanism whose priors are in code; others unchanged.
+
+    prior: what the call was given beside the mechanism, or None. What stands among the mechanism's own settings is
+    read in any case.
+    """
+    own = getattr(mechanism, "prior", None)
+    given = own if prior is None else prior
+    if given is None:
+        return mechanism
+    if prior is not None and own is not None:
+        raise ParameterError(
+            "prior is given twice, in the call and among the mechanism's settings; give one", code="LW316"
+        )
+    if not _takes_priors(type(mechanism)):
+        able = " or ".join(kind.name for kind in MECHANISMS.values() if _takes_priors(kind))
+        raise ParameterError(f"{mechanism.name} takes no prior; leave it out, or use {able}", code="LW305")
+    listed = list(given) if isinstance(given, list | tuple) else [given]
+    if not 1 <= len(listed) <= MOST_PRIORS:
+        raise ParameterError(f"prior must be 1 to {MOST_PRIORS} releases or tables, got {len(listed)}", code="LW304")
+    read = tuple(each if isinstance(each, PriorRows) else _read(each, schema) for each in listed)
+    return cast("Mechanism", replace(cast("Any", mechanism), prior=read))
+
+
+def refuse_private_prior(prior: object, mechanism: object, data: object) -> None:
+    """Refuse the private table itself as its prior: the same object, path or file."""
+    for given in (prior, getattr(mechanism, "prior", None)):
+        for each in given if isinstance(given, list | tuple) else [given]:
+            if is_private_table(each, data) or _is_same_file(each, data):
+                raise ParameterError(
+                    "the prior is the private table itself; give what was released or public before", code="LW351"
+                )
+
+
+def prior_digests(mechanism: Mechanism) -> list[str]:
+    """Return the fingerprints of a mechanism's priors: SHA-256 of their codes, in the order of their rows."""
+    priors = getattr(mechanism, "priors", ())
+    return [_digest(each.codes) for each in priors]
+
+
+def _takes_priors(kind: type) -> bool:
+    return any(each.name == "prior" for each in fields(cast("Any", kind)))
+
+
+def _is_same_file(prior: object, data: object) -> bool:
+    tables = data if isinstance(data, list | tuple) else [data]
+    if not isinstance(prior, str | os.PathLike):
+        return False
+    files = [each for each in tables if isinstance(each, str | os.PathLike)]
+    return any(Path(prior).exists() and Path(each).exists() and os.path.samefile(prior, each) for each in files)
+
+
+def _digest(codes: Mapping[str, np.ndarray]) -> str:
+    digest = hashlib.sha256()
+    for name, each in codes.items():
+        digest.update(f"{name!r}: {each.size}\n".encode())
+        digest.update(np.ascontiguousarray(each, dtype="<i8").tobytes())
+    return digest.hexdigest()
+
+
+def _read(given: object, schema: Schema) -> PriorRows:
+    """Return a prior in the codes of a schema."""
+    if isinstance(given, str) and given.startswith(FRAME):
+        raise ParameterError(
+            f"the prior was {given}, which is kept in no file, so a release with it cannot be resumed; make a new one",
+            code="LW343",
+        )
+    name = os.fspath(given) if isinstance(given, str | os.PathLike) else ""
+    if name and not Path(name).exists():
+        raise DataError(f"there is no prior {name}; give a saved release, a file of rows, or a frame", code="LW101")
+    saved: Any = load_release(Path(name)) if name.endswith(".lapwing") else given
+    if all(hasattr(saved, part) for part in ("model", "schema", "certificate")):
+        rows, origin = _released(saved, Path(name).name)
+    else:
+        rows, origin = given, f"the prior {name or '(a frame)'} is public, and no secret of the private rows"
+    codes = _coded(rows, schema, name or "prior")
+    count = len(next(iter(codes.values())))
+    fingerprint = _digest(codes)[:16]
+    return PriorRows(codes, name or f"{FRAME}{count} rows", f"{origin} (its {count} rows in code: {fingerprint})")
+
+
+def _released(saved: Any, name: str) -> tuple[object, str]:  # noqa: ANN401 - a release, in memory or from a file
+    """Return rows drawn from a release, and what its certificate says it was paid with."""
+    paid = saved.certificate
+    wanted = min(_MOST_ROWS, max(_LEAST_ROWS, saved.model.rows))
+    chunks = row_chunks(saved.model, saved.schema, wanted, generator(0, "prior"))
+    rows = pl.concat(list(chunks.frames()))
+    asked = asked_text(paid.total, paid.requested_epsilon, paid.requested_delta)
+    table = "" if paid.ledger is None else f" of data set {paid.ledger.dataset}"
+    return rows, (
+        f"the prior{name and ' '}{name} is a release{table} at {asked}, for {paid.relation} neighbours and "
+        f"{paid.privacy_unit}: whoever is in both tables is protected by the sum of both budgets"
+    )
+
+
+def _coded(rows: object, schema: Schema, name: str) -> dict[str, np.ndarray]:
+    """Return the codes of a prior's rows in the columns that it has and that mostly fit."""
+    whole = replace(schema, privacy_unit=None)
+    found = [each.name for each in schema.columns if _has(rows, whole, each.name)]
+    if not found:
+        raise ParameterError(f"{name} has none of the schema's columns by name; rename them", code="LW353")
+    narrow = whole.select(found)
+    with coded_table(rows, narrow) as source:
+        chunks = list(source.chunks(apart=True))
+    codes = (
+        {each: np.concatenate([chunk[each] for chunk in chunks]).astype(np.int64) for each in found} if chunks else {}
+    )
+    if not codes or not codes[found[0]].size:
+        raise ParameterError(f"{name} has no row; give rows of the schema's columns", code="LW353")
+    lacking = [each.name for each in schema.columns if each.name not in found]
+    for said in _kept(codes, narrow, name):
+        warn(LapwingWarning(said, code="LW357"))
+    if lacking:
+        warn(
+            LapwingWarning(
+                f"{name} lacks {len(lacking)} of the schema's columns: {', '.join(lacking[:5])}", code="LW357"
+            )
+        )
+    if not codes:
+        raise ParameterError(f"no column of {name} fits the schema; code it as the schema says", code="LW353")
+    step = -(-len(next(iter(codes.values()))) // _MOST_ROWS)
+    return {each: values[::step] for each, values in codes.items()}
+
+
+def _kept(codes: dict[str, np.ndarray], schema: Schema, name: str) -> Iterator[str]:
+    """Drop columns whose cells mostly do not fit, and rows with one that does not; say of each what was found."""
+    misfits = {each.name: codes[each.name] == each.domain.misfit for each in schema.columns}
+    for column, bad in misfits.items():
+        share = float(bad.mean())
+        if share > 1 - _FITTING:
+            del codes[column]
+        if share > _SAID:
+            then = "the column is left out" if share > 1 - _FITTING else "their rows are left out"
+            yield f"{share:.0%} of the cells of {column} in {name} fit nothing in the schema; {then}"
+    fits = ~np.any([misfits[column] for column in codes], axis=0) if codes else np.zeros(0, dtype=bool)
+    for column in codes:
+        codes[column] = codes[column][fits]
+
+
+def _has(rows: object, schema: Schema, column: str) -> bool:
+    """Return whether a public table has a column."""
+    try:
+        open_table(rows, schema.select([column]))
+    except DataError as error:
+        if error.code != "LW104":
+            raise
+        return False
+    return True

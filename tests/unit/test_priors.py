@@ -1,0 +1,239 @@
+"""Priors: how they are read, what is said of them, and what they do to a release."""
+
+import os
+import warnings
+
+import numpy as np
+import polars as pl
+import pytest
+
+import lapwing as lw
+from helpers.command import lapwing
+from lapwing.errors import DataError, LapwingWarning, ParameterError
+from lapwing.kernel.questions.table_distances.question import TableDistances
+from lapwing.mechanisms.adaptive.columns import OneWayTable
+from lapwing.mechanisms.adaptive.prior import towards
+from lapwing.mechanisms.shared.priors import PriorRows
+from lapwing.runs.priors import prior_digests, with_priors
+from lapwing.schema.groupings.grouping import identity
+
+SCHEMA = lw.Schema.from_dict(
+    {
+        "name": "visits",
+        "fields": [
+            {"name": "sex", "type": "string", "categories": ["f", "m"]},
+            {"name": "ward", "type": "string", "categories": list("abcdefgh"), "constraints": {"required": True}},
+            {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}},
+            {"name": "ill", "type": "boolean", "constraints": {"required": True}},
+        ],
+    }
+)
+
+
+def visits(rows, seed, turned=False):
+    """Return rows in which ward, age and ill depend on each other; turned: in another way."""
+    rng = np.random.default_rng(seed)
+    ward = rng.integers(0, 8, rows)
+    age = np.clip(rng.normal(12 * ward + 5, 6), 0, 99).astype(int)
+    ill = rng.random(rows) < np.where((ward < 4) ^ turned, 0.9, 0.1)
+    sex = np.where(rng.random(rows) < 0.2 + 0.6 * ill, "f", "m")
+    return pl.DataFrame(
+        {"sex": sex, "ward": np.array(list("abcdefgh"))[7 - ward if turned else ward], "age": age, "ill": ill}
+    )
+
+
+def released(rows, **more):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lw.LapwingWarning)
+        return lw.synthesize(
+            rows, SCHEMA, **({"delta": "1e-9", "seed": 1, "misfits": 1} | more), mechanism=lw.Adaptive()
+        )
+
+
+def error_of(release, rows):
+    """Return the mean total variation distance of ward and ill, and of ward and age in tens."""
+    made = release.sample(20_000, seed=2)
+    found = []
+    for columns in (["ward", "ill"], ["ward", "age"]):
+        shares = [
+            frame.select(columns)
+            .with_columns(pl.col("age") // 10 if "age" in columns else pl.col("ill"))
+            .group_by(columns)
+            .len("rows")
+            .with_columns(pl.col("rows") / frame.height)
+            for frame in (rows, made)
+        ]
+        both = shares[0].join(shares[1], on=columns, how="full").fill_null(0.0)
+        found.append(float((both["rows"] - both["rows_right"]).abs().sum()) / 2)
+    return float(np.mean(found))
+
+
+# -- What it does
+
+
+def test_a_near_prior_more_than_halves_the_error_and_a_wrong_one_costs_little():
+    rows = visits(6000, 1)
+    without, near, wrong = (
+        np.mean([error_of(released(rows, epsilon=0.15, seed=seed, prior=prior), rows) for seed in range(3)])
+        for prior in (None, visits(6000, 2), visits(6000, 3, turned=True))
+    )
+
+    assert near < 0.5 * without
+    assert wrong < 1.15 * without
+
+
+def test_of_several_priors_the_nearest_counts():
+    rows, near, wrong = visits(6000, 1), visits(6000, 2), visits(6000, 3, turned=True)
+
+    alone, both = (error_of(released(rows, epsilon=0.5, prior=prior), rows) for prior in (near, [wrong, near]))
+
+    assert both < 1.5 * alone
+
+
+def test_one_question_is_paid_for_each_prior_at_two_percent():
+    release = released(
+        visits(3000, 1), epsilon=1, delta=None, prior=[visits(500, 2), visits(500, 3)], expected_rows=3000
+    )
+
+    asked = [line for line in release.certificate.lines if line.question == TableDistances.kind]
+    assert [round(float(line.cost.amount), 4) for line in asked] == [0.02, 0.02]
+    assert release.certificate.total.amount == 1
+    assert sum(line.cost.amount for line in release.certificate.lines) <= 1
+
+
+def test_a_count_moves_towards_the_prior_by_two_deviations_at_most():
+    field = SCHEMA.field("ward")
+    counts = np.array([100, 110, 90, 105, 95, 100, 100, 100, 0], dtype=np.float64)
+    table = OneWayTable(identity(field.domain), counts, 10.0)
+    far = PriorRows({"ward": np.zeros(100_000, dtype=np.int64)}, "far", "far")
+    like = PriorRows({"ward": np.arange(80_000) % 8}, "like", "like")
+
+    ((steadied,), (left,)) = (towards([table], ["ward"], prior, 800.0) for prior in (like, far))
+
+    assert np.abs(steadied.counts[:8] - 100).max() < 2.0
+    assert steadied.sd < 3.0
+    assert np.abs(left.counts - counts).max() <= 20.0
+    assert left.sd > 9.0
+
+
+# -- What is read
+
+
+def test_the_certificate_says_what_the_prior_was_paid_with_and_its_fingerprint(tmp_path):
+    released(visits(2000, 2), epsilon=1).save(tmp_path / "last.lapwing")
+
+    assumed = released(visits(2000, 1), epsilon=1, prior=tmp_path / "last.lapwing").certificate.assumed
+
+    (said,) = [each for each in assumed if "prior" in each]
+    assert "the prior last.lapwing is a release at ε = 1, δ = 1e-9" in said
+    assert "protected by the sum of both budgets" in said
+    mechanism = with_priors(lw.Adaptive(prior=str(tmp_path / "last.lapwing")), SCHEMA)
+    assert prior_digests(mechanism)[0][:16] in said
+
+
+def test_a_release_in_memory_and_its_file_are_the_same_prior(tmp_path):
+    last = released(visits(2000, 2), epsilon=1)
+    last.save(tmp_path / "last.lapwing")
+
+    digests = {
+        *prior_digests(with_priors(lw.Adaptive(), SCHEMA, last)),
+        *prior_digests(with_priors(lw.Adaptive(), SCHEMA, tmp_path / "last.lapwing")),
+    }
+
+    assert len(digests) == 1
+
+
+def test_what_a_prior_lacks_or_names_otherwise_is_said_and_never_guessed():
+    prior = visits(1000, 2).drop("age").with_columns(pl.lit("female").alias("sex"))
+
+    with pytest.warns(LapwingWarning) as said:
+        (read,) = with_priors(lw.Adaptive(), SCHEMA, prior).priors
+
+    assert sorted(read.codes) == ["ill", "ward"]
+    assert [str(each.message).split("\n")[0] for each in said] == [
+        "100% of the cells of sex in prior fit nothing in the schema; the column is left out",
+        "prior lacks 1 of the schema's columns: age",
+    ]
+
+
+def test_rows_of_a_prior_that_do_not_fit_are_left_out():
+    prior = visits(1000, 2).with_columns(
+        pl.when(pl.int_range(pl.len()) < 100).then(pl.lit("z")).otherwise("ward").alias("ward")
+    )
+
+    with pytest.warns(LapwingWarning, match="10% of the cells of ward in prior fit nothing in the schema; their rows"):
+        (read,) = with_priors(lw.Adaptive(), SCHEMA, prior).priors
+
+    assert read.rows == 900
+
+
+def test_a_release_with_a_prior_is_resumed_with_the_same_prior_alone(tmp_path):
+    rows, prior = visits(2000, 1), tmp_path / "prior.parquet"
+    visits(1000, 2).write_parquet(prior)
+    whole = released(rows, epsilon=1, prior=prior, transcript=tmp_path / "t.jsonl")
+    lines = (tmp_path / "t.jsonl").read_bytes().splitlines(keepends=True)
+    for name in ("half", "other"):
+        (tmp_path / f"{name}.jsonl").write_bytes(b"".join(lines[: len(lines) // 2]))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lw.LapwingWarning)
+        again = lw.resume(tmp_path / "t.jsonl", rows)
+        assert again.sample(50, seed=3).equals(whole.sample(50, seed=3))
+        visits(1000, 5).write_parquet(prior)
+        with pytest.raises(DataError, match="a prior that the transcript"):
+            lw.resume(tmp_path / "other.jsonl", rows)
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_the_private_table_is_no_prior_of_its_own(tmp_path, link):
+    rows = visits(100, 1)
+    rows.write_parquet(tmp_path / "rows.parquet")
+    given = tmp_path / "rows.parquet"
+    if link:
+        given = tmp_path / "link.parquet"
+        os.link(tmp_path / "rows.parquet", given)
+
+    for data, prior in ((rows, rows), (tmp_path / "rows.parquet", given), (rows, [visits(9, 2), rows])):
+        with pytest.raises(ParameterError, match="the prior is the private table itself"):
+            released(data, epsilon=1, prior=prior)
+    with pytest.raises(ParameterError, match="the prior is the private table itself"):
+        lw.synthesize(given, SCHEMA, epsilon=1, mechanism=lw.Adaptive(prior=str(given)))
+
+
+@pytest.mark.parametrize(
+    ("prior", "mechanism", "said"),
+    [
+        ("nowhere.parquet", lw.Adaptive(), "there is no prior nowhere.parquet"),
+        (pl.DataFrame({"other": [1]}), lw.Adaptive(), "prior has none of the schema's columns by name"),
+        ([], lw.Adaptive(), "prior must be 1 to 8 releases or tables, got 0"),
+        (visits(9, 1), lw.PMM(), "PMM takes no prior; leave it out, or use Adaptive"),
+        (visits(9, 1), lw.Adaptive(prior=visits(9, 2)), "prior is given twice"),
+        (visits(9, 1)[:0], lw.Adaptive(), "prior has no row"),
+    ],
+)
+def test_what_is_no_prior_is_refused_before_anything_is_read(prior, mechanism, said):
+    with pytest.raises((ParameterError, DataError), match=said):
+        lw.plan(SCHEMA, expected_rows=100, epsilon=1, mechanism=mechanism, prior=prior)
+
+
+def test_the_command_takes_priors(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    SCHEMA.save("schema.json")
+    visits(500, 1).write_csv("now.csv")
+    visits(500, 2).write_csv("then.csv")
+    first = lapwing(
+        "synthesize", "then.csv", "--schema", "schema.json", "--epsilon", "1", "--model", "then.lapwing", "-o", "a.csv"
+    )
+
+    second = lapwing(
+        *("synthesize", "now.csv", "--schema", "schema.json", "--epsilon", "1", "-o", "b.csv", "--details"),
+        *("--prior", "then.lapwing", "--prior", "then.csv"),
+    )
+    planned = lapwing(
+        "plan", "--schema", "schema.json", "--epsilon", "1", "--expected-rows", "500", "--prior", "then.csv"
+    )
+
+    assert (first.status, second.status, planned.status) == (0, 0, 0), second.err
+    assert "the prior then.lapwing is a release" in second.err
+    assert "the prior then.csv is public" in second.err
+    assert "TableDistances" in planned.out
