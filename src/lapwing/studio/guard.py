@@ -44,6 +44,7 @@ _ENTRY: Final = (
 cookie, as the way would still be one from another site."""
 _ONCE: Final = ("host", "origin", "content-length", "content-type", "sec-fetch-site", "x-form-key", "cookie")
 """Headers that decide: a browser sends each of them once."""
+_MOST_PATH: Final = 1000
 _ODD_PATH: Final = re.compile(r"\\|//|%2f|%5c|%00|%2e|(^|/)\.\.?(/|$)|[\x00-\x1f]", re.IGNORECASE)
 
 
@@ -101,7 +102,7 @@ class Guard:
             raise _RefusedError(403, "The studio answers only the user of this machine who started it.")
         if headers.get("host") not in self._hosts:
             raise _RefusedError(421, "This address is not the studio's.")
-        if _ODD_PATH.search(_raw_path(scope)):
+        if len(_raw_path(scope)) > _MOST_PATH or _ODD_PATH.search(_raw_path(scope)):
             raise _RefusedError(404, "There is no such page.")
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token")
         if given is None or scope["method"] != "GET" or scope["path"] != "/":
