@@ -18,6 +18,8 @@ from lapwing.verbs import front
 CONTRACT = {
     "start": ("start DATA", True),
     "studio": ("studio PLACE", True),
+    "series next": ("series next DATA --schema S.json --releases T --epsilon E", True),
+    "series changes": ("series changes BEFORE AFTER", True),
     "demo": ("demo", True),
     "mechanisms": ("mechanisms", True),
     "explain": ("explain CODE", True),
@@ -87,6 +89,9 @@ MORE = {
     "plan": "--rho --neighbours --set --public-table --public-source --prior --memory",
     "synthesize": "--sql --db --check --misfits --croissant --details --quiet --public-table --public-source "
     "--prior --memory --prepared-by --approved-by",
+    "series next": "--sql --db --before --prior --delta --rho --mechanism --neighbours --rows --expected-rows --ledger "
+    "--dataset --transcript --seed --model --certificate --details --quiet -o",
+    "series changes": "--column --groups --all",
     "link": "--sql --db --rho --parent-share --parent-mechanism --child-mechanism --parents --expected-parents "
     "--expected-children --transcript --seed --certificate --no-certificate --check --misfits --quiet "
     "--prepared-by --approved-by",
@@ -132,10 +137,12 @@ NAMES = {
     "Release",
     "Schema",
     "SchemaError",
+    "Series",
     "Synthesizer",
     "Trusted",
     "anonymize",
     "between",
+    "changes",
     "covariance",
     "evaluate",
     "load",

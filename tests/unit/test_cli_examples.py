@@ -61,7 +61,9 @@ def closed_again(words):
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as studio:
         address = studio.stdout.readline().strip()
         try:
-            with urllib.request.build_opener(urllib.request.HTTPCookieProcessor()).open(address, timeout=30) as page:
+            browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+            browser.open(address, timeout=30).close()
+            with browser.open(address.partition("?")[0], timeout=30) as page:
                 assert b"patients.csv" in page.read()
         finally:
             studio.send_signal(signal.SIGINT)

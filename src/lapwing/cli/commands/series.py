@@ -1,0 +1,116 @@
+"""`lapwing series`: releases of a table that comes back, and what moved between two of them."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from lapwing.cli import options
+from lapwing.cli.console import aligned, is_quiet, speaker
+from lapwing.cli.examples import examples
+from lapwing.cli.options import argument, option
+from lapwing.cli.outputs import check_rows, produce_release, resume_line, summarize
+from lapwing.cli.tables import Data, Database, Sql, default_rows, file_of, given_table
+from lapwing.release.files import read_targets
+
+if TYPE_CHECKING:
+    from lapwing.kernel.terms import Relation
+
+series_app = typer.Typer(name="series", help="Release a table that comes back, year by year.", rich_markup_mode=None)
+
+
+@series_app.command(name="next", epilog=examples("series next"))
+def following(
+    context: typer.Context,
+    data: Data,
+    schema: options.SchemaFile,
+    releases: Annotated[int, option("--releases", "T", "How many releases the whole budget is for.")],
+    output: options.RowsPlaceOrDefault = None,
+    sql: Sql = None,
+    db: Database = None,
+    before: Annotated[
+        list[Path],
+        option("--before", "FILE", "The releases of the series so far (.lapwing), in their order; repeat for each."),
+    ] = [],  # noqa: B006 - typer reads the default and passes a new list
+    prior: options.PriorFiles = [],  # noqa: B006 - likewise
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = None,
+    rho: options.Rho = None,
+    mechanism: options.MechanismName = None,
+    neighbours: options.Neighbours = "add-remove",
+    rows: options.Rows = None,
+    expected_rows: options.ExpectedRows = None,
+    ledger: options.LedgerFile = None,
+    dataset: options.Dataset = None,
+    transcript: options.TranscriptFile = None,
+    seed: options.Seed = None,
+    model: options.ModelOut = None,
+    certificate: options.CertificateOut = None,
+    details: options.Details = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Make the next release of a series: an equal part of one total budget, learning from the last one."""
+    options.check_budget(epsilon, rho, context)
+    table = given_table(data, sql, db, context)
+    check_rows(rows)
+    place = default_rows(table) if output is None else output
+    if output is None:
+        options.refuse_existing(Path(place), "holds an earlier release")
+    targets = read_targets(place, model, certificate, no_certificate=False)
+
+    from lapwing.runs.priors import refuse_private_prior  # noqa: PLC0415
+    from lapwing.runs.settings import usable_schema  # noqa: PLC0415
+    from lapwing.verbs.series import Series  # noqa: PLC0415
+
+    refuse_private_prior([*before, *prior], None, table)
+    series = Series(
+        schema=usable_schema(schema),
+        releases=releases,
+        epsilon=epsilon,
+        delta=delta,
+        rho=rho,
+        mechanism=mechanism,
+        neighbours=cast("Relation", neighbours),
+        ledger=ledger,
+        dataset=dataset,
+    )
+    release = produce_release(
+        lambda: series.release(
+            table, before, prior=prior or None, expected_rows=expected_rows, transcript=transcript, seed=seed
+        ),
+        targets,
+        [file_of(table), schema, ledger, transcript, *before, *prior],
+        rows=rows,
+        seed=None,
+        way_out=lambda kept: resume_line(kept, table, targets, rows=rows, seed=None, memory=None),
+        quiet=is_quiet(context, quiet),
+    )
+    summarize(release, targets, speaker(context, quiet), details=details)
+
+
+@series_app.command(epilog=examples("series changes"))
+def changes(
+    before: Annotated[Path, argument("BEFORE", "A saved release.")],
+    after: Annotated[Path, argument("AFTER", "A later one of the same columns.")],
+    columns: Annotated[
+        list[str], option("--column", "NAME[,NAME]", "A column, or some together; repeat. Default: each by itself.")
+    ] = [],  # noqa: B006 - typer reads the default and passes a new list
+    groups: Annotated[int, option("--groups", "N", "About how many groups an ordered column is shown in.")] = 10,
+    everything: Annotated[bool, typer.Option("--all", help="Also show what did not move beyond noise.")] = False,
+) -> None:
+    """Show what moved between two releases beyond the noise of both; costs nothing."""
+    from lapwing.release.changes import changes as changes_of  # noqa: PLC0415
+    from lapwing.release.loading import load  # noqa: PLC0415
+
+    asked = [each.split(",") for each in columns] or None
+    found = changes_of(load(before), load(after), asked, groups=groups)
+    shown = found if everything else found.filter(found["moved"])
+    lines = [("column", "value", "before", "after", "change", "between")]
+    for column, value, was, now, change, lower, upper, _ in shown.iter_rows():
+        between = "-" if lower is None else f"{lower:+.1%} {upper:+.1%}"
+        lines.append((column, value, f"{was:.1%}", f"{now:.1%}", f"{change:+.1%}", between))
+    if shown.height:
+        print(aligned(lines, right=[2, 3, 4, 5]))
+    moved, untold = int(found["moved"].sum()), found["moved"].null_count()
+    said = f"{moved} of {found.height} shares moved beyond the noise of both releases, with 95 % confidence in all"
+    print(f"{said}{f'; {untold} are told by no noisy count' if untold else ''}.")

@@ -1,0 +1,150 @@
+"""A series of releases under one budget, and what moved between two of them."""
+
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pytest
+
+import lapwing as lw
+from helpers.command import lapwing
+from lapwing.errors import BudgetError, ParameterError
+
+SCHEMA = lw.Schema.from_dict(
+    {
+        "fields": [
+            {"name": "ward", "type": "string", "categories": list("abcd"), "constraints": {"required": True}},
+            {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99, "required": True}},
+            {"name": "ill", "type": "boolean", "constraints": {"required": True}},
+        ]
+    }
+)
+
+
+def visits(rows, seed, ill=0.3):
+    rng = np.random.default_rng(seed)
+    ward = rng.integers(0, 4, rows)
+    age = np.clip(rng.normal(20 * ward + 15, 8), 0, 99).astype(int)
+    return pl.DataFrame({"ward": np.array(list("abcd"))[ward], "age": age, "ill": rng.random(rows) < ill})
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lw.LapwingWarning)
+        yield
+
+
+# -- The series.
+
+
+def test_equal_parts_sum_to_the_whole_and_each_release_learns_from_the_one_before(tmp_path):
+    years = lw.Series(schema=SCHEMA, releases=3, epsilon=1, delta="1e-9", mechanism="adaptive")
+    made = []
+    for year in range(3):
+        made.append(years.release(visits(2000, year), made, seed=1))
+
+    whole = lw.synthesize(visits(100, 1), SCHEMA, epsilon=1, delta="1e-9").certificate.total
+    assert [each.certificate.total.amount for each in made] == [whole.amount / 3] * 3
+    assert ["prior" in " ".join(each.certificate.assumed) for each in made] == [False, True, True]
+    with pytest.raises(BudgetError, match="the series has 3 releases, and 3 were made"):
+        years.release(visits(2000, 4), made)
+
+
+def test_the_ledger_holds_a_whole_series_and_no_release_more(tmp_path):
+    book = tmp_path / "budget.db"
+    opened = ("ledger", "init", "visits", "--unit", "pure", "--limit", "1", "--neighbours", "add-remove")
+    assert lapwing(*opened, "--privacy-unit", "row", "--ledger", str(book)).status == 0
+    years = lw.Series(schema=SCHEMA, releases=2, epsilon=1, ledger=book, dataset="visits")
+
+    first = years.release(visits(500, 1))
+    years.release(visits(500, 2), [first])
+
+    assert first.certificate.total.amount == Fraction(1, 2)
+    with pytest.raises(BudgetError):
+        lw.Series(schema=SCHEMA, releases=2, epsilon=1, ledger=book, dataset="visits").release(visits(500, 3))
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"releases": 0}, "must be 1 to 10000"),
+        ({"releases": 1.5}, "whole number"),
+        ({"epsilon": -1}, "epsilon"),
+    ],
+)
+def test_what_is_no_series_is_refused(changed, said):
+    with pytest.raises(ParameterError, match=said):
+        lw.Series(**({"schema": SCHEMA, "releases": 2, "epsilon": 1} | changed))
+
+
+def test_a_prior_is_for_the_first_release_alone():
+    years = lw.Series(schema=SCHEMA, releases=2, epsilon=1)
+    first = years.release(visits(500, 1), prior=visits(300, 9))
+
+    assert "the prior (a frame) is public" in first.certificate.assumed[0]
+    with pytest.raises(ParameterError, match="prior is for the first release of a series"):
+        years.release(visits(500, 2), [first], prior=visits(300, 9))
+
+
+# -- What moved.
+
+
+def test_what_moved_is_told_and_what_did_not_is_not():
+    before, after = (
+        lw.synthesize(visits(4000, seed, ill), SCHEMA, epsilon=2, seed=1) for seed, ill in ((1, 0.3), (2, 0.6))
+    )
+
+    found = lw.changes(before, after)
+
+    moved = found.filter(pl.col("moved"))
+    assert moved["column"].unique().to_list() == ["ill"]
+    (line,) = moved.filter(value="true").to_dicts()
+    assert line["lower"] < 0.3 < line["upper"]
+    assert line["change"] == pytest.approx(line["after"] - line["before"])
+
+
+def test_intervals_hold_at_once_as_often_as_they_say():
+    tables = [visits(1500, 1), visits(1500, 2, 0.35)]
+    truth = {}
+    for column, value in (("ill", True), ("ill", False), *(("ward", each) for each in "abcd")):
+        shares = [table.filter(pl.col(column) == value).height / table.height for table in tables]
+        truth[column, str(value).lower()] = shares[1] - shares[0]
+    misses = 0
+    for seed in range(40):
+        found = lw.changes(*(lw.synthesize(table, SCHEMA, epsilon=1, seed=seed) for table in tables), confidence=0.8)
+        lines = {(each["column"], each["value"]): each for each in found.to_dicts()}
+        misses += any(not lines[key]["lower"] <= change <= lines[key]["upper"] for key, change in truth.items())
+
+    assert misses <= 16  # of a fifth of 40 or fewer: a chance of 1e-3 to be exceeded
+
+
+def test_columns_that_are_described_otherwise_are_left_out_or_refused():
+    other = SCHEMA | {"age": {"maximum": 120}}
+    before = lw.synthesize(visits(300, 1), SCHEMA, epsilon=1)
+    after = lw.synthesize(visits(300, 2), other, epsilon=1)
+
+    assert lw.changes(before, after)["column"].unique(maintain_order=True).to_list() == ["ward", "ill"]
+    with pytest.raises(ParameterError, match="age is none"):
+        lw.changes(before, after, ["age"])
+
+
+def test_the_commands_make_a_series_and_show_what_moved(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    SCHEMA.save("schema.json")
+    for year, ill in ((1, 0.2), (2, 0.8)):
+        visits(2000, year, ill).write_csv(f"y{year}.csv")
+    same = ("--schema", "schema.json", "--releases", "2", "--epsilon", "4")
+
+    one, two = ("--before", "y1.lapwing"), ("--before", "y2.lapwing")
+    first = lapwing("series", "next", "y1.csv", *same, "--model", "y1.lapwing", "-o", "s1.csv")
+    files = ("--model", "y2.lapwing", "-o", "s2.csv", "--details")
+    second = lapwing("series", "next", "y2.csv", *same, *one, *files)
+    shown = lapwing("series", "changes", "y1.lapwing", "y2.lapwing", "--column", "ill")
+    third = lapwing("series", "next", "y2.csv", *same, *one, *two, "-o", "s3.csv")
+
+    assert (first.status, second.status, third.status) == (0, 0, 1), (first.err, second.err)
+    assert "the prior y1.lapwing is a release at ε = 2" in second.err
+    assert "2 of 2 shares moved beyond the noise of both releases" in shown.out
+    assert "the series has 2 releases, and 2 were made" in third.err
