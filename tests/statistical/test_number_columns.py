@@ -85,11 +85,15 @@ def test_single_values_of_real_numbers_come_out_as_they_are():
     }
     fields = [number("usual", -100, 500, "number"), number("rounded", 0, 300, "number"), kinds("kind", "a", "b")]
 
-    rows, said = released(columns, fields, 1)
+    right = 0
+    for _ in range(4):
+        rows, said = released(columns, fields, 1)
+        right += "values not told apart" not in said and all(
+            (rows[name] == value).mean() == pytest.approx((columns[name] == value).mean(), rel=0.2)
+            for name, value in (("usual", 37.2), ("rounded", 41.75), ("rounded", 52.1))
+        )
 
-    for name, value in (("usual", 37.2), ("rounded", 41.75), ("rounded", 52.1)):
-        assert (rows[name] == value).mean() == pytest.approx((columns[name] == value).mean(), rel=0.2)
-    assert "values not told apart" not in said
+    assert right >= 2  # in one of twenty, noise hides a value from the search: a chance of 5e-4
 
 
 def test_a_single_value_that_noise_hides_is_warned_of():
