@@ -10,8 +10,8 @@ from helpers.planted_values import SCHEMA, table, traces_in
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.mechanisms.registry import MECHANISMS
 
-TAKEN = {"LinearStatistics mu"}
-"""A table is what it is for."""
+TAKEN = {"LinearStatistics mu", "Adaptive prior"}
+"""A table is what these are for."""
 FORMS = {
     "Polars": table,
     "pandas": lambda: table().to_pandas(),

@@ -18,13 +18,14 @@ from lapwing.kernel.noise_law import Sensitivity
 from lapwing.kernel.questions.private_draw.question import row_price
 from lapwing.kernel.questions.registered import KINDS
 from lapwing.kernel.room.opening import public_terms
+from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.grid.mechanism import Grid
 from lapwing.mechanisms.independent.mechanism import Independent
 from lapwing.mechanisms.kd_tree.mechanism import KDTree
 from lapwing.mechanisms.linear_statistics.mechanism import LinearStatistics
 from lapwing.mechanisms.pmm.mechanism import PMM
 from lapwing.mechanisms.psmm.mechanism import PSMM
-from lapwing.mechanisms.registry import MECHANISMS
+from lapwing.mechanisms.registry import MECHANISMS, registration_of
 from lapwing.rows.source import code_table
 from lapwing.runs.bought import run_evaluation
 from lapwing.schema.schemas import Schema
@@ -33,6 +34,7 @@ from mechanism_checks import MIXED, TWO_VALUED, run, settings_for, table, varian
 PAGE = (ROOT / "docs" / "guarantees.md").read_text(encoding="utf-8")
 QUESTIONS = set(KINDS)
 MORE_SETTINGS = {
+    "Adaptive": [registration_of(Adaptive.small()).audited(Schema.load(MIXED))[1]],
     "LinearStatistics": [
         LinearStatistics(degree=1, bins=2, points=8, statistics=("flag",)),
         LinearStatistics(degree=1, bins=2, points=8, mu="tree"),

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from helpers.command import Said, lapwing
-from lapwing.cli import console, outputs
+from lapwing.cli import console
 from lapwing.kernel.budget.ledger import Ledger
+from lapwing.release import files
 from lapwing.runs.records import AccountedSink
 from lapwing.verbs import synthesize as synthesize_module
 
@@ -118,7 +119,7 @@ def test_without_a_record_nothing_is_spent_until_the_files_are_written(folder, m
     with monkeypatch.context() as patched:
         interrupted_after_an_answer(patched)
         assert synthesized().error == NOTHING
-    monkeypatch.setattr(outputs, "write_release_rows", interrupt)
+    monkeypatch.setattr(files, "write_release_rows", interrupt)
 
     assert "running again spends again" in synthesized().error
 
