@@ -83,16 +83,17 @@ ADDED = [
     "Schema.learn(data, schema, *, epsilon=None, delta=None, rho=None, fields=None, dictionaries=None, quantile=0, "
     "neighbours='add-remove', ledger=None, dataset=None, transcript=None, certificate=None, progress=None)",
     "Schema.names",
-    "Series(*, schema, releases, epsilon=None, delta=None, rho=None, mechanism=None, neighbours='add-remove', "
-    "ledger=None, dataset=None)",
+    "Series(*, schema, releases, epsilon=None, delta=None, rho=None, first_share=0.5, mechanism=None, "
+    "neighbours='add-remove', ledger=None, dataset=None)",
     "Series.dataset",
     "Series.delta",
     "Series.epsilon",
+    "Series.first_share",
     "Series.ledger",
     "Series.mechanism",
     "Series.neighbours",
-    "Series.part",
-    "Series.plan(self, *, expected_rows, prior=None)",
+    "Series.part(self, number)",
+    "Series.plan(self, *, expected_rows, number=0, prior=None)",
     "Series.release(self, data, before=(), *, prior=None, expected_rows=None, transcript=None, seed=None, "
     "progress=None)",
     "Series.releases",

@@ -89,8 +89,8 @@ MORE = {
     "plan": "--rho --neighbours --set --public-table --public-source --prior --memory",
     "synthesize": "--sql --db --check --misfits --croissant --details --quiet --public-table --public-source "
     "--prior --memory --prepared-by --approved-by",
-    "series next": "--sql --db --before --prior --delta --rho --mechanism --neighbours --rows --expected-rows --ledger "
-    "--dataset --transcript --seed --model --certificate --details --quiet -o",
+    "series next": "--sql --db --before --prior --delta --rho --first-share --mechanism --neighbours --rows "
+    "--expected-rows --ledger --dataset --transcript --seed --model --certificate --details --quiet -o",
     "series changes": "--column --groups --all",
     "link": "--sql --db --rho --parent-share --parent-mechanism --child-mechanism --parents --expected-parents "
     "--expected-children --transcript --seed --certificate --no-certificate --check --misfits --quiet "

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lapwing.errors import BudgetError, ParameterError
-from lapwing.kernel.budget.budget import Budget, Number, read_request
+from lapwing.kernel.budget.budget import Budget, Number, exact_number, read_request
 from lapwing.release.loading import load
 from lapwing.release.release import Release
 from lapwing.rows.guard import private_boundary
@@ -15,6 +15,7 @@ from lapwing.verbs.plan import Plan, plan
 from lapwing.verbs.synthesize import synthesize
 
 _MOST_RELEASES = 10_000
+_ALIKE = 2  # so few releases have equal parts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,9 +27,12 @@ class Series:
     schema : Schema, path or mapping
         Everything public about the table, the same for all releases.
     releases : int, 1 to 10,000
-        How many there will be; each gets an equal part of the budget.
+        How many there will be.
     epsilon, delta, rho
         The total of all of them, as for `lapwing.synthesize`: who is in every table is protected by this.
+    first_share : number above 0 and below 1, default 0.5
+        Part of the budget for the first of three releases or more; the others get equal parts of the rest. They need
+        less: what did not change is known from the first. Of two each gets half.
     mechanism, neighbours, ledger, dataset
         As for `lapwing.synthesize`, of each release. One ``dataset`` for all, so that the ledger sums them.
 
@@ -49,8 +53,8 @@ class Series:
     >>> years = Series(schema=schema, releases=4, epsilon=2)
     >>> first = years.release(pl.DataFrame({name: [True, False] * 50 for name in "abc"}), seed=1)
     >>> second = years.release(pl.DataFrame({name: [True, False] * 60 for name in "abc"}), [first], seed=1)
-    >>> second.certificate.total.amount, len(second.certificate.assumed)
-    (Fraction(1, 2), 1)
+    >>> first.certificate.total.amount, second.certificate.total.amount, len(second.certificate.assumed)
+    (Fraction(1, 1), Fraction(1, 3), 1)
     """
 
     schema: SchemaLike
@@ -58,6 +62,7 @@ class Series:
     epsilon: Number | None = None
     delta: Number | None = None
     rho: Number | None = None
+    first_share: Number = 0.5
     mechanism: MechanismLike | None = None
     neighbours: Relation = "add-remove"
     ledger: PathLike | None = None
@@ -72,23 +77,27 @@ class Series:
             raise ParameterError(
                 f"releases must be 1 to {_MOST_RELEASES}, got {self.releases}; give how many", code="LW302"
             )
-        self.part  # noqa: B018 - refuses a budget that cannot be divided
+        self.part(0)
 
-    @property
-    def part(self) -> Budget:
-        """What each release spends."""
+    def part(self, number: int) -> Budget:
+        """Return what a release spends; number: from 0."""
         whole = read_request(epsilon=self.epsilon, delta=self.delta, rho=self.rho).budget
-        return whole.split([1] * self.releases)[0]
+        share = exact_number("first_share", self.first_share)
+        if not 0 < share < 1:
+            raise ParameterError(f"first_share must be above 0 and below 1, got {share}; 0.5 is usual", code="LW301")
+        if self.releases <= _ALIKE:
+            return whole.split([1] * self.releases)[0]
+        return whole.split([share, *[(1 - share) / (self.releases - 1)] * (self.releases - 1)])[min(number, 1)]
 
-    def plan(self, *, expected_rows: int, prior: PriorLike = None) -> Plan:
-        """Return what one release would do, as `lapwing.plan` does."""
+    def plan(self, *, expected_rows: int, number: int = 0, prior: PriorLike = None) -> Plan:
+        """Return what a release would do, as `lapwing.plan` does; number: from 0."""
         return plan(
             self.schema,
             expected_rows=expected_rows,
             mechanism=self.mechanism,
             neighbours=self.neighbours,
             prior=prior,
-            **self._budget(),
+            **self._budget(number),
         )
 
     @private_boundary
@@ -110,7 +119,8 @@ class Series:
         data : path, list of paths, pandas, Polars or PyArrow table, or Query
             The private rows, as they are now.
         before : sequence of Release or paths of saved ones, default ()
-            The releases of the series so far, in their order; the last one is what this one learns from.
+            The releases of the series so far, in their order; this one learns from the first or the last of them,
+            whichever is nearer.
         prior : path, Release, frame, or a list of those, optional
             For the first one: what was public or released before the series.
         expected_rows, transcript, seed, progress
@@ -147,11 +157,11 @@ class Series:
             expected_rows=expected_rows,
             transcript=transcript,
             seed=seed,
-            prior=before[-1] if made else prior,
+            prior=[before[0], before[-1]][: len(made)] if made else prior,
             progress=progress,
-            **self._budget(),
+            **self._budget(len(made)),
         )
 
-    def _budget(self) -> dict[str, Any]:
-        part = self.part
+    def _budget(self, number: int) -> dict[str, Any]:
+        part = self.part(number)
         return {"epsilon": part.amount} if part.notion == "pure" else {"rho": part.amount}

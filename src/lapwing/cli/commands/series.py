@@ -36,6 +36,9 @@ def following(
     epsilon: options.Epsilon = None,
     delta: options.Delta = None,
     rho: options.Rho = None,
+    first_share: Annotated[
+        str, option("--first-share", "X", "Part of the budget for the first of three releases or more.")
+    ] = "0.5",
     mechanism: options.MechanismName = None,
     neighbours: options.Neighbours = "add-remove",
     rows: options.Rows = None,
@@ -49,7 +52,7 @@ def following(
     details: options.Details = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Make the next release of a series: an equal part of one total budget, learning from the last one."""
+    """Make the next release of a series under one total budget, learning from those before."""
     options.check_budget(epsilon, rho, context)
     table = given_table(data, sql, db, context)
     check_rows(rows)
@@ -69,6 +72,7 @@ def following(
         epsilon=epsilon,
         delta=delta,
         rho=rho,
+        first_share=first_share,
         mechanism=mechanism,
         neighbours=cast("Relation", neighbours),
         ledger=ledger,

@@ -67,9 +67,10 @@ def towards(
     """Return one-way tables drawn towards a prior's, as far as their differences are explained by noise.
 
     names: of their columns. Each count is the mean of both, weighted by the inverse of their variances. What the prior
-    may be wrong by is in proportion to its counts: by what its difference has beyond the noise in this column, or in
-    typical ones, whichever is more, and at least by what the number of its rows leaves open. No count moves by more
-    than two standard deviations of its noise, so that a prior that is far off costs little.
+    may be wrong by is in proportion to its counts: by what its difference has in this column beyond what noise often
+    makes, or in typical ones beyond what it makes on average, whichever is more, and at least by what the number of its
+    rows leaves open. No count moves by more than two standard deviations of its noise, so that a prior that is far off
+    costs little.
     """
     expected = {
         name: _expected(table, prior.codes[name], total)
@@ -85,7 +86,9 @@ def towards(
     typical = np.sort(list(excess.values()))[len(excess) // 5 : -(len(excess) // 5) or None]
     least = max(float(typical.mean()), total / prior.rows)
     return tuple(
-        _steadied(table, expected[name], max(excess[name], least), total) if name in expected else table
+        _steadied(table, expected[name], max(excess[name] - _chance(table, total), least), total)
+        if name in expected
+        else table
         for name, table in zip(names, tables, strict=True)
     )
 
@@ -103,6 +106,11 @@ def _expected(table: OneWayTable, codes: np.ndarray, total: float) -> np.ndarray
 def _excess(table: OneWayTable, expected: np.ndarray, total: float) -> float:
     """Return the squared difference beyond the noise, for each record: may be below 0."""
     return float((np.square(_noisy(table) - expected) - max(table.sd, _LEAST_SD) ** 2).sum()) / total
+
+
+def _chance(table: OneWayTable, total: float) -> float:
+    """Return the standard deviation of what noise alone makes of `_excess`."""
+    return max(table.sd, _LEAST_SD) ** 2 * float(np.sqrt(2 * _noisy(table).size)) / total
 
 
 def _steadied(table: OneWayTable, expected: np.ndarray, error: float, total: float) -> OneWayTable:
