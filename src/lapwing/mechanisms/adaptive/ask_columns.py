@@ -10,6 +10,7 @@ import numpy as np
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
 from lapwing.kernel.questions.questions import Answer
+from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.kernel.room.curator import Curator, ReplayCurator
 from lapwing.kernel.terms import Terms
 from lapwing.maths.arrays import project_to_simplex
@@ -296,6 +297,11 @@ def relation_warnings(schema: Schema, answers: Sequence[Answer], accuracy: Seque
     tables = [question for question in joint if isinstance(question, MarginalCounts)]
     if len(schema.columns) == 1 or not all(grouping.regular == 1 for table in tables for grouping in table.groupings):
         return ()
+    if any(isinstance(question, TableDistances) for question in joint):
+        return (
+            "tables of two columns would be mostly noise, and none was measured in this release: how columns depend on "
+            "each other is what a prior says, if it was found near, and else not kept",
+        )
     if not joint:
         return (
             "tables of two columns would be mostly noise, and none was measured: no relation between columns is "

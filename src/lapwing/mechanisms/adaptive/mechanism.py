@@ -22,7 +22,15 @@ from lapwing.mechanisms.adaptive.costs import Costs, Shares, divided, particles_
 from lapwing.mechanisms.adaptive.declared import class_groupings, hard_zeros, public_factors
 from lapwing.mechanisms.adaptive.fit import finished, fit_as_model, started
 from lapwing.mechanisms.adaptive.prior import NO_GUIDE, paid_apart, planned_weighing, towards, weighed
-from lapwing.mechanisms.adaptive.rounds import Asking, Wanted, planned_release, planned_work, rounds
+from lapwing.mechanisms.adaptive.rounds import (
+    PRIOR_ALONE,
+    UNRELATED,
+    Asking,
+    Wanted,
+    planned_release,
+    planned_work,
+    rounds,
+)
 from lapwing.mechanisms.shared.one_way import known_rows
 from lapwing.mechanisms.shared.priors import PriorRows
 from lapwing.mechanisms.shared.registration import Asked, Registration, Work, nothing_certified
@@ -223,8 +231,12 @@ class Adaptive:
         priors = self.priors
         weighing, rest = paid_apart(budget, len(priors))
         found = planned_release(schema, self.costs_of(schema, rest, rows, terms), terms, self.levels_of(schema))
-        asked = [planned_weighing(schema, weighing)] * len(priors) if len(schema.columns) > 1 else []
-        return replace(found, questions=(*found.questions, *asked))
+        if not priors or len(schema.columns) == 1:
+            return found
+        notes = tuple(PRIOR_ALONE if each == UNRELATED else each for each in found.notes)
+        return replace(
+            found, questions=(*found.questions, *[planned_weighing(schema, weighing)] * len(priors)), notes=notes
+        )
 
     def levels_of(self, schema: Schema) -> tuple[int, ...]:
         """Return the resolutions: fewer for wide tables, so that they stay quick."""

@@ -249,8 +249,12 @@ def _by_columns(tables: Sequence[Cells]) -> list[list[Cells]]:
 # -- What an adaptive release is going to ask, from schema, settings and budget alone.
 
 
-_UNRELATED: Final = (
+UNRELATED: Final = (
     "Tables of two columns would be mostly noise: none is measured, and no relation between columns is kept."
+)
+PRIOR_ALONE: Final = (
+    "Tables of two columns would be mostly noise: none is measured, and relations between columns are those of a prior, "
+    "if it is found near."
 )
 
 # Measured as `lapwing.runs.plan.effort` and `lapwing.runs.plan.memory` say.
@@ -287,7 +291,7 @@ def planned_release(schema: Schema, costs: Costs, terms: Terms, resolutions: tup
             candidate_count=len(resolutions) * math.comb(columns, 2) + triples,
         )
         questions += ([select] * costs.tables + [ChosenTable(table - select.cost)] * costs.tables) * rounds
-    notes = () if any(isinstance(each, ChosenTable) for each in questions) or columns == 1 else (_UNRELATED,)
+    notes = () if any(isinstance(each, ChosenTable) for each in questions) or columns == 1 else (UNRELATED,)
     return Planned(questions=tuple(questions), accuracy=_expected_noise(costs, terms), notes=notes)
 
 
