@@ -253,8 +253,8 @@ UNRELATED: Final = (
     "Tables of two columns would be mostly noise: none is measured, and no relation between columns is kept."
 )
 PRIOR_ALONE: Final = (
-    "Tables of two columns would be mostly noise: none is measured, and relations between columns are those of a prior, if "
-    "it is found near."
+    "Tables of two columns would be mostly noise: none is measured, and relations between columns are those of a "
+    "prior, if it is found near."
 )
 
 # Measured as `lapwing.runs.plan.effort` and `lapwing.runs.plan.memory` say.
