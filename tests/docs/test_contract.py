@@ -106,7 +106,7 @@ MORE = {
     "anonymize": "--sql --db --partition --no-improve --draw --categories --rows --seed --quiet",
     "audit": "--json --quiet",
     "ledger init": "--selection-delta --policy --ledger --quiet",
-    "ledger show": "--ledger",
+    "ledger show": "--ledger --together",
     "ledger history": "--json --ledger",
     "ledger limit": "--ledger --quiet",
     "ledger verify": "--ledger",

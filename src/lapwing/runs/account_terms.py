@@ -1,13 +1,15 @@
 """Accounts of a ledger as their owner opens and changes them, where policies allow it: for commands and the studio."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 
+from lapwing.errors import BudgetError
 from lapwing.kernel.budget import accounts
 from lapwing.kernel.budget.accounts import Balance
-from lapwing.kernel.budget.budget import Budget, Notion, Number
+from lapwing.kernel.budget.budget import Budget, Notion, Number, as_text
 from lapwing.kernel.budget.chain import SELECTION_UNITS, UNITS
+from lapwing.kernel.budget.conversions import certificate_epsilons
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.runs.policy import KEY, check_limit, in_force, read_policy, recorded
 
@@ -64,3 +66,27 @@ def change_limit(ledger: Path, dataset: str | None, limit: Number) -> Balance:
 def _amount(limit: Number, unit: Notion, delta: Fraction | None) -> Budget:
     """Return a limit as the ledger counts it."""
     return Budget(unit, Fraction(accounts.limit_units(limit, unit, delta), UNITS[unit]))
+
+
+def together(found: Sequence[Balance]) -> str:
+    """Say how far whoever is in the tables of several accounts is protected, by what was spent on all of them.
+
+    Pure ε adds up; where an account counts in ρ, so does ρ, to which a pure ε adds its half square. The δ of selections
+    are added.
+    """
+    if len({each.relation for each in found}) > 1 or len({each.privacy_unit == "row" for each in found}) > 1:
+        raise BudgetError(
+            "budgets add up under one neighbour relation, and for rows or for people; name accounts of one kind",
+            code="LW418",
+        )
+    names = ", ".join(each.dataset for each in found)
+    selections = sum((each.selection_spent for each in found), Fraction(0))
+    chance = f", and except with probability {as_text(selections)}" if selections else ""
+    if all(each.unit == "pure" for each in found):
+        epsilon = sum((each.spent for each in found), Fraction(0))
+        return f"Whoever is in all of {names}: epsilon {as_text(epsilon)}{chance}."
+    rho = sum((each.spent if each.unit == "zcdp" else each.spent**2 / 2 for each in found), Fraction(0))
+    told = "; ".join(
+        f"epsilon {as_text(epsilon)} at delta {float(delta):g}" for delta, epsilon in certificate_epsilons(rho)
+    )
+    return f"Whoever is in all of {names}: rho {as_text(rho)} ({told}){chance}."

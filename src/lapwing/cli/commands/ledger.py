@@ -85,11 +85,21 @@ def init(
 
 
 @ledger_app.command(epilog=examples("ledger show"))
-def show(name: AnyName = None, ledger: LedgerFile = _BOOK) -> None:
+def show(
+    name: AnyName = None,
+    ledger: LedgerFile = _BOOK,
+    together: Annotated[
+        list[str], option("--together", "NAME", "Sum what was spent on people who are in several data sets; repeat.")
+    ] = [],  # noqa: B006 - typer reads the default and passes a new list
+) -> None:
     """Print limit, spent and left of one data set, or of all."""
+    from lapwing.runs.account_terms import together as spent_together  # noqa: PLC0415
     from lapwing.runs.policy import recorded  # noqa: PLC0415
 
     book = Ledger.open(ledger)
+    if together:
+        print(spent_together([book.balance(each) for each in dict.fromkeys(together)]))
+        return
     names = book.datasets() if name is None else (name,)
     print("\n\n".join(_balance_text(book.balance(each), recorded(book.history(each))) for each in names))
 
