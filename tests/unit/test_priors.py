@@ -209,6 +209,15 @@ def test_the_private_table_is_no_prior_of_its_own(tmp_path, link):
         lw.synthesize(given, SCHEMA, epsilon=1, mechanism=lw.Adaptive(prior=str(given)))
 
 
+def test_a_file_of_the_private_folder_is_no_prior_and_a_release_beside_it_is(tmp_path):
+    visits(200, 1).write_parquet(tmp_path / "one.parquet")
+    released(visits(200, 2), epsilon=1).save(tmp_path / "last.lapwing")
+
+    with pytest.raises(ParameterError, match="or a file of it"):
+        released(tmp_path, epsilon=1, prior=tmp_path / "one.parquet")
+    assert released(tmp_path, epsilon=1, prior=tmp_path / "last.lapwing").certificate.total.amount > 0
+
+
 @pytest.mark.parametrize(
     ("prior", "mechanism", "said"),
     [

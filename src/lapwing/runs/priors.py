@@ -29,6 +29,7 @@ from lapwing.schema.schemas import Schema
 FRAME: Final = "a frame of "
 """How the names begin of priors that are kept in no file."""
 
+_SAVED: Final = ".lapwing"
 _MOST_ROWS: Final = 2**18
 _LEAST_ROWS: Final = 20_000  # that are drawn from a saved release
 _FITTING: Final = 0.5  # least share of a column's cells that fit, for it to be used
@@ -60,12 +61,13 @@ def with_priors(mechanism: Mechanism, schema: Schema, prior: object = None) -> M
 
 
 def refuse_private_prior(prior: object, mechanism: object, data: object) -> None:
-    """Refuse the private table itself as its prior: the same object, path or file."""
+    """Refuse the private table itself as its prior: the same object, path or file, or a file of its folder."""
     for given in (prior, getattr(mechanism, "prior", None)):
         for each in given if isinstance(given, list | tuple) else [given]:
-            if is_private_table(each, data) or _is_same_file(each, data):
+            if is_private_table(each, data) or _is_part(each, data):
                 raise ParameterError(
-                    "the prior is the private table itself; give what was released or public before", code="LW351"
+                    "the prior is the private table itself, or a file of it; give what was released or public before",
+                    code="LW351",
                 )
 
 
@@ -79,12 +81,14 @@ def _takes_priors(kind: type) -> bool:
     return any(each.name == "prior" for each in fields(cast("Any", kind)))
 
 
-def _is_same_file(prior: object, data: object) -> bool:
-    tables = data if isinstance(data, list | tuple) else [data]
-    if not isinstance(prior, str | os.PathLike):
+def _is_part(prior: object, data: object) -> bool:
+    """Return whether a prior is one of the private table's files, or rows in one of its folders."""
+    if not isinstance(prior, str | os.PathLike) or not Path(prior).exists():
         return False
-    files = [each for each in tables if isinstance(each, str | os.PathLike)]
-    return any(Path(prior).exists() and Path(each).exists() and os.path.samefile(prior, each) for each in files)
+    tables = data if isinstance(data, list | tuple) else [data]
+    places = [Path(each) for each in tables if isinstance(each, str | os.PathLike) and Path(each).exists()]
+    inside = [] if os.fspath(prior).endswith(_SAVED) else Path(prior).resolve().parents
+    return any(os.path.samefile(prior, each) or each.resolve() in inside for each in places)
 
 
 def _digest(codes: Mapping[str, np.ndarray]) -> str:
@@ -105,7 +109,7 @@ def _read(given: object, schema: Schema) -> PriorRows:
     name = os.fspath(given) if isinstance(given, str | os.PathLike) else ""
     if name and not Path(name).exists():
         raise DataError(f"there is no prior {name}; give a saved release, a file of rows, or a frame", code="LW101")
-    saved: Any = load_release(Path(name)) if name.endswith(".lapwing") else given
+    saved: Any = load_release(Path(name)) if name.endswith(_SAVED) else given
     if all(hasattr(saved, part) for part in ("model", "schema", "certificate")):
         rows, origin = _released(saved, Path(name).name)
     else:
