@@ -193,6 +193,11 @@ def test_a_release_with_a_prior_is_resumed_with_the_same_prior_alone(tmp_path):
             lw.resume(tmp_path / "other.jsonl", rows)
 
 
+def test_replicates_of_a_release_with_a_prior_are_refused():
+    with pytest.raises(ParameterError, match="prior"):
+        released(visits(300, 1), epsilon=1, prior=visits(300, 2)).replicates(20)
+
+
 @pytest.mark.parametrize("link", [False, True])
 def test_the_private_table_is_no_prior_of_its_own(tmp_path, link):
     rows = visits(100, 1)

@@ -290,6 +290,8 @@ def rebuilt(certificate: Certificate, schema: Schema, seed: int) -> Settings:
     own = own_points(mechanism)
     if own is not None:
         raise _kept_by_name(own.setting, own.rows)
+    if certificate.settings.get("prior") is not None:
+        raise _kept_by_name("prior", certificate.settings["prior"])
     return Settings(
         schema=schema,
         mechanism=mechanism,
