@@ -52,10 +52,12 @@ def single_columns_are_steadied_by_the_private_rows(patch):
     known = adaptive.known_rows
     patch.setattr(adaptive, "known_rows", lambda curator, budget: held.append(curator) or known(curator, budget))
 
-    def peeking(tables, names, prior, total):
+    def peeking(tables, names, given, total):
         chunks = list(rows_behind(held[-1]).chunks())
-        codes = {name: np.concatenate([chunk[name] for chunk in chunks]) for name in names} if chunks else prior.codes
-        return honest(tables, names, replace(prior, codes=codes), total)
+        codes = (
+            {name: np.concatenate([chunk[name] for chunk in chunks]) for name in names} if chunks else given[0].codes
+        )
+        return honest(tables, names, [replace(given[0], codes=codes)], total)
 
     patch.setattr(adaptive, "towards", peeking)
 

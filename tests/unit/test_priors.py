@@ -117,7 +117,7 @@ def test_a_count_moves_towards_the_prior_by_two_deviations_at_most():
     far = PriorRows({"ward": np.zeros(100_000, dtype=np.int64)}, "far", "far")
     like = PriorRows({"ward": np.arange(80_000) % 8}, "like", "like")
 
-    ((steadied,), (left,)) = (towards([table], ["ward"], prior, 800.0) for prior in (like, far))
+    ((steadied,), (left,)) = (towards([table], ["ward"], [prior], 800.0) for prior in (like, far))
 
     assert np.abs(steadied.counts[:8] - 100).max() < 2.0
     assert steadied.sd < 3.0

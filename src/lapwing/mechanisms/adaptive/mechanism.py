@@ -168,8 +168,8 @@ class Adaptive:
         costs = self.costs_of(schema, left, known, curator.terms)
         tables, total = ask_columns(curator, schema, costs.one_way_costs)
         records = max(1.0, total)
-        for prior in priors[:1]:
-            tables = towards(tables, [field.name for field in schema.columns], prior, records)
+        if priors:
+            tables = towards(tables, [field.name for field in schema.columns], priors, records)
         refining = class_groupings(schema)
         columns = tuple(
             resolved_column(table, field, records, self.levels_of(schema), refining.get(field.name, ()))

@@ -62,9 +62,9 @@ class _Told:
 
 
 def towards(
-    tables: Sequence[OneWayTable], names: Sequence[str], prior: PriorRows, total: float
+    tables: Sequence[OneWayTable], names: Sequence[str], priors: Sequence[PriorRows], total: float
 ) -> tuple[OneWayTable, ...]:
-    """Return one-way tables drawn towards a prior's, as far as their differences are explained by noise.
+    """Return one-way tables drawn towards those of the nearest prior, as far as noise explains their differences.
 
     names: of their columns. Each count is the mean of both, weighted by the inverse of their variances. What the prior
     may be wrong by is in proportion to its counts: by what its difference has in this column beyond what noise often
@@ -72,25 +72,22 @@ def towards(
     rows leaves open. No count moves by more than two standard deviations of its noise, so that a prior that is far off
     costs little.
     """
-    expected = {
-        name: _expected(table, prior.codes[name], total)
-        for name, table in zip(names, tables, strict=True)
-        if name in prior.codes
+    named = dict(zip(names, tables, strict=True))
+    prior = min(priors, key=lambda each: _typical_excess(named, each, total))
+    least = max(_typical_excess(named, prior, total), total / prior.rows)
+    found = {
+        name: _steadied(table, prior.codes[name], least, total) for name, table in named.items() if name in prior.codes
     }
-    excess = {
-        name: _excess(table, expected[name], total)
-        for name, table in zip(names, tables, strict=True)
-        if name in expected
-    }
-    # Without the fifths that changed most and least: a few columns that changed say nothing of the others.
-    typical = np.sort(list(excess.values()))[len(excess) // 5 : -(len(excess) // 5) or None]
-    least = max(float(typical.mean()), total / prior.rows)
-    return tuple(
-        _steadied(table, expected[name], max(excess[name] - _chance(table, total), least), total)
-        if name in expected
-        else table
-        for name, table in zip(names, tables, strict=True)
-    )
+    return tuple((named | found).values())
+
+
+def _typical_excess(named: Mapping[str, OneWayTable], prior: PriorRows, total: float) -> float:
+    """Return what a prior's columns typically differ by beyond the noise: may be below 0.
+
+    Without the fifths that changed most and least: a few columns that changed say nothing of the others.
+    """
+    found = sorted(_excess(named[name], codes, total) for name, codes in prior.codes.items())
+    return float(np.mean(found[len(found) // 5 : -(len(found) // 5) or None]))
 
 
 def _noisy(table: OneWayTable) -> np.ndarray:
@@ -103,9 +100,10 @@ def _expected(table: OneWayTable, codes: np.ndarray, total: float) -> np.ndarray
     return counted * (total / max(1, int(counted.sum())))
 
 
-def _excess(table: OneWayTable, expected: np.ndarray, total: float) -> float:
-    """Return the squared difference beyond the noise, for each record: may be below 0."""
-    return float((np.square(_noisy(table) - expected) - max(table.sd, _LEAST_SD) ** 2).sum()) / total
+def _excess(table: OneWayTable, codes: np.ndarray, total: float) -> float:
+    """Return the squared difference from a prior's counts beyond the noise, for each record: may be below 0."""
+    gap = _noisy(table) - _expected(table, codes, total)
+    return float((np.square(gap) - max(table.sd, _LEAST_SD) ** 2).sum()) / total
 
 
 def _chance(table: OneWayTable, total: float) -> float:
@@ -113,9 +111,10 @@ def _chance(table: OneWayTable, total: float) -> float:
     return max(table.sd, _LEAST_SD) ** 2 * float(np.sqrt(2 * _noisy(table).size)) / total
 
 
-def _steadied(table: OneWayTable, expected: np.ndarray, error: float, total: float) -> OneWayTable:
-    """Return a one-way table drawn towards expected counts; error: their variance, for each record."""
+def _steadied(table: OneWayTable, codes: np.ndarray, least: float, total: float) -> OneWayTable:
+    """Return a one-way table drawn towards a prior's; least: variance of the prior's counts, for each record."""
     noisy, variance = _noisy(table), max(table.sd, _LEAST_SD) ** 2
+    expected, error = _expected(table, codes, total), max(_excess(table, codes, total) - _chance(table, total), least)
     wrong = error * ((1 - _SPREAD) * expected + _SPREAD * total / noisy.size)
     weight = wrong / (wrong + variance)
     shift = np.clip((1 - weight) * (expected - noisy), -_SHIFT * variance**0.5, _SHIFT * variance**0.5)
