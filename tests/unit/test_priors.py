@@ -9,6 +9,8 @@ import pytest
 
 import lapwing as lw
 from helpers.command import lapwing
+from helpers.linked_homes import SCHEMA as LINKED
+from helpers.linked_homes import tables
 from lapwing.errors import DataError, LapwingWarning, ParameterError
 from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.mechanisms.adaptive.columns import OneWayTable
@@ -191,6 +193,12 @@ def test_a_release_with_a_prior_is_resumed_with_the_same_prior_alone(tmp_path):
         visits(1000, 5).write_parquet(prior)
         with pytest.raises(DataError, match="a prior that the transcript"):
             lw.resume(tmp_path / "other.jsonl", rows)
+
+
+def test_linked_tables_take_no_prior():
+    homes, people = tables(20)
+    with pytest.raises(ParameterError, match="releases of linked tables take no prior"):
+        lw.synthesize_linked(homes, people, LINKED, epsilon=1, child_mechanism=lw.Adaptive(prior=people))
 
 
 def test_replicates_of_a_release_with_a_prior_are_refused():

@@ -320,6 +320,8 @@ def read_linked_settings(
 
 def _part(schema: Schema, mechanism: object, budget: Budget, expected: int | None, seed: tuple[int, bool]) -> Settings:
     """Return the settings of one part, as if it had been asked for by itself: too small an amount is refused."""
+    if getattr(mechanism, "prior", None) is not None:
+        raise ParameterError("releases of linked tables take no prior; leave it out of the mechanism", code="LW305")
     own = read_request(epsilon=budget.amount) if budget.notion == "pure" else read_request(rho=budget.amount)
     guess = (expected, "expected numbers of rows must be whole")
     return _settings(schema, mechanism, own, _RELATION, guess, seed=seed[0], is_seeded=seed[1])
