@@ -28,6 +28,8 @@ APP_PORT = 8765
 
 STRICT = ("default-src 'none'", "script-src 'self';", "frame-ancestors 'self'", "base-uri 'none'", "form-action 'self'")
 _KEY = re.compile(r'name="key" value="([0-9a-f]{64})"|data-key="([0-9a-f]{64})"')
+_STAMP = re.compile(r'name="stamp" value="([0-9a-f]+)"')
+_SPENDING = ("/release", "/buy")
 _START = "from lapwing.cli.main import run; run()"
 
 
@@ -114,7 +116,13 @@ class Visitor:
     def post(
         self, path: str, form: Mapping[str, Any] | None = None, headers: Mapping[str, str | None] | None = None
     ) -> Answer:
-        """Send a form with its key; a value that is a list is a field that is there more than once."""
+        """Send a form with its key; a value that is a list is a field that is there more than once.
+
+        A form that spends carries the stamp of its page as it is now, unless another one is given.
+        """
+        if path.endswith(_SPENDING) and "stamp" not in (form or {}):
+            found = _STAMP.search(self.get(path).text)
+            form = {**(form or {}), "stamp": "" if found is None else found[1]}
         body = urlencode({"key": self.key, **(form or {})}, doseq=True).encode()
         return self.ask("POST", path, body, headers)
 

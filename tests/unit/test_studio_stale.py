@@ -70,6 +70,7 @@ def test_a_release_that_its_page_did_not_show_is_not_made(rooms, change):
 
 
 def test_a_release_that_its_page_showed_is_made(rooms):
+    assert rooms.begin(stamp="").status == 409
     assert rooms.begin(stamp=stamp(rooms)).status == 303
     rooms.wait()
 

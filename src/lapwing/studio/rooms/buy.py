@@ -125,7 +125,7 @@ def bought(request: Request) -> Response:
     except LapwingError as error:
         return _page(request, job, schema, typed, said=str(error))
     stamp = _stamp(job, schema)
-    if form_of(request).get("stamp", stamp) != stamp:
+    if form_of(request).get("stamp") != stamp:
         return _page(request, job, schema, typed, said=texts()["release"]["has_changed"])
     transcript = _transcript(job, _asked(schema, typed))
     studio_of(request).works.begin(job.name, _KIND, lambda work: _done(job, transcript, settings, work))

@@ -132,8 +132,8 @@ def begun(request: Request) -> Response:
         refusal = refusal_of(settings, job)
     except LapwingError as error:
         return shown(request, said=str(error), status=400)
-    stamp = stamp_of(settings, job)
-    if form.get("stamp", stamp) != stamp:
+    seen = form.get("stamp", "")  # a page that refuses has none
+    if seen != stamp_of(settings, job) and (seen or not refusal):
         return shown(request, said=texts()["release"]["has_changed"], status=409)
     if refusal:
         return shown(request, said=refusal, status=400)
