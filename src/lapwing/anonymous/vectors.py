@@ -47,7 +47,7 @@ def read_rows(data: object, schema: Schema) -> UnitRows:
     """
     unit = schema.privacy_unit
     numbers = None if unit is None else UnitNumbers(schema.field(unit.field))
-    read = CodedRows.of(data, schema, numbers)
+    read = CodedRows.of(data, schema, schema.columns, {} if numbers is None else {numbers.column: numbers})
     units = np.arange(read.rows) if numbers is None else numbers.numbers()
     kept = np.ones(read.rows, dtype=bool) if numbers is None else read.kept(units, schema.max_rows)
     (codes,) = without_misfits([read.taken(kept)], schema.columns)

@@ -1,4 +1,4 @@
-"""Generated neighbours of two linked tables, and record and replay of both parts."""
+"""Generated neighbours of linked tables, and record and replay of all parts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -12,34 +12,46 @@ from lapwing.audit.worst_case import USUAL, Mode
 from lapwing.mechanisms.independent.mechanism import Independent
 from lapwing.mechanisms.shared.registration import Mechanism
 from lapwing.rows.linked import code_linked
-from lapwing.runs.settings import LinkedSettings, read_linked_settings
+from lapwing.runs.linked import LinkedSettings, read_linked_settings
 from lapwing.schema.linked import LinkedSchema
 from lapwing.verbs.running import run_release
 
-Tables = tuple[pl.DataFrame, pl.DataFrame]
-"""Parents and children."""
+Tables = dict[str, pl.DataFrame]
+"""Tables by name."""
 
 _Rows = list[dict[str, Any]]
 
 KEY = {"name": "home", "type": "string", "role": "identifier"}
+PERSON = {"name": "person", "type": "string", "role": "identifier"}
 SCHEMA = LinkedSchema.load(
     {
-        "key": "home",
-        "maxChildren": 3,
-        "parent": {
-            "fields": [
-                KEY,
-                {"name": "kind", "type": "string", "categories": ["a", "b"]},
-                {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 3}},
-            ]
-        },
-        "child": {
-            "fields": [
-                KEY,
-                {"name": "flag", "type": "boolean", "constraints": {"required": True}},
-                {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 5}},
-            ]
-        },
+        "tables": {
+            "homes": {
+                "primaryKey": "home",
+                "fields": [
+                    KEY,
+                    {"name": "kind", "type": "string", "categories": ["a", "b"]},
+                    {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 3}},
+                ],
+            },
+            "people": {
+                "primaryKey": "person",
+                "foreignKeys": {"home": "homes"},
+                "maxRows": 3,
+                "order": {"by": "age", "descending": True},
+                "fields": [
+                    KEY,
+                    PERSON,
+                    {"name": "flag", "type": "boolean", "constraints": {"required": True}},
+                    {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 5}},
+                ],
+            },
+            "visits": {
+                "foreignKeys": {"person": "people"},
+                "maxRows": 2,
+                "fields": [PERSON, {"name": "kind", "type": "string", "categories": ["a", "b"]}],
+            },
+        }
     }
 )
 _CELLS = {"kind": ("a", "b", "zzz", None), "age": ("0", "2", "5", "77", "x", None), "flag": ("true", "false", None)}
@@ -47,65 +59,80 @@ _HOMES = ("h1", "h2", "h3", "h4", "h5", "07", "7", None)
 """Texts of keys: one may be missing, and two look alike and are not."""
 
 
-def linked_pair(rng: np.random.Generator, schema: LinkedSchema = SCHEMA) -> tuple[Tables, Tables]:
-    """Return two pairs of tables of texts, parents and children; one of them has one key more.
+def with_most_rows(schema: LinkedSchema, most: int) -> LinkedSchema:
+    """Return a schema under which every row of a parent has at most so many rows."""
+    source = schema.to_dict()
+    for table in source["tables"].values():
+        if "maxRows" in table:
+            table["maxRows"] = most
+    return LinkedSchema.load(source)
 
-    Keys have no, one or several parent rows and no to more than `max_children` children. The order of rows says
-    nothing.
+
+def linked_pair(rng: np.random.Generator, schema: LinkedSchema = SCHEMA) -> tuple[Tables, Tables]:
+    """Return two databases of texts; one of them has one home more, with all that belongs to it.
+
+    Homes, persons and visits: keys have no, one or several rows, and no to twice as many rows of others as are used.
+    The order of rows says nothing.
     """
     homes = list(rng.permutation(np.array(_HOMES, dtype=object))[: rng.integers(1, len(_HOMES) + 1)])
-    most = 2 * schema.max_children
-    rows = {home: (_rows(rng, home, 2, ("kind", "age")), _rows(rng, home, most, ("flag", "age"))) for home in homes}
-    all_of = _tables(rng, rows, homes, schema)
-    fewer = _tables(rng, rows, homes[1:], schema)
+    rows = {home: _unit(rng, home, schema) for home in homes}
+    all_of = _tables(rng, [rows[home] for home in homes], schema)
+    fewer = _tables(rng, [rows[home] for home in homes[1:]], schema)
     return (all_of, fewer) if rng.integers(2) else (fewer, all_of)
 
 
-def _rows(rng: np.random.Generator, home: str | None, most: int, names: Sequence[str]) -> _Rows:
+def _unit(rng: np.random.Generator, home: str | None, schema: LinkedSchema) -> dict[str, _Rows]:
+    """Draw all rows of one home. Persons may lack a key or have one of another, and visits may be of nobody."""
+    people = _rows(rng, {"home": home}, 2 * schema.table("people").max_rows, ("flag", "age"))
+    persons = [f"{home}-{number}" for number in range(3)]
+    for row in people:
+        row["person"] = (None, *persons)[rng.integers(4)]
+    visits = [
+        visit
+        for person in (None, *persons)
+        for visit in _rows(rng, {"person": person}, 2 * schema.table("visits").max_rows, ("kind",))
+    ]
+    return {"homes": _rows(rng, {"home": home}, 2, ("kind", "age")), "people": people, "visits": visits}
+
+
+def _rows(rng: np.random.Generator, keys: Mapping[str, str | None], most: int, names: Sequence[str]) -> _Rows:
     """Draw rows of one key, at times all the same."""
     rows = [
         {name: _CELLS[name][rng.integers(len(_CELLS[name]))] for name in names} for _ in range(rng.integers(most + 1))
     ]
     if rows and rng.integers(2):
         rows = [rows[0]] * len(rows)
-    return [{"home": home, **row} for row in rows]
+    return [{**keys, **row} for row in rows]
 
 
-def _tables(
-    rng: np.random.Generator,
-    rows: Mapping[str | None, tuple[_Rows, _Rows]],
-    homes: Sequence[str | None],
-    schema: LinkedSchema,
-) -> Tables:
-    """Return the tables of some keys."""
-    found = []
-    for place, part in enumerate((schema.parent, schema.child)):
-        chosen = [row for home in homes for row in rows[home][place]]
+def _tables(rng: np.random.Generator, units: Sequence[Mapping[str, _Rows]], schema: LinkedSchema) -> Tables:
+    """Return the tables of some units."""
+    found = {}
+    for table in schema.tables:
+        chosen = [row for unit in units for row in unit[table.name]]
         order = rng.permutation(len(chosen))
-        found.append(
-            pl.DataFrame(
-                {
-                    field.name: pl.Series([chosen[at][field.name] for at in order], dtype=pl.String)
-                    for field in part.fields
-                }
-            )
+        found[table.name] = pl.DataFrame(
+            {
+                field.name: pl.Series([chosen[at][field.name] for at in order], dtype=pl.String)
+                for field in table.written
+            }
         )
-    return found[0], found[1]
+    return found
 
 
 def linked_settings(
     mechanism: Mechanism | None = None, *, pure: bool = True, times: int = 1, schema: LinkedSchema = SCHEMA
 ) -> LinkedSettings:
-    """Return settings of a linked release at so many times a budget of one, the same mechanism for both parts."""
+    """Return settings of a linked release at so many times a budget of one, the same mechanism for all parts."""
     small = Independent.small() if mechanism is None else mechanism
     return read_linked_settings(
         schema,
         epsilon=times if pure else None,
         delta=None,
         rho=None if pure else times,
-        parent_share="1/3",
-        mechanisms=(small, small),
-        expected=(9, 20),
+        shares=None,
+        mechanism=small,
+        expected_rows={"homes": 9, "people": 20},
         seed=11,
         transcript=None,
     )
@@ -114,25 +141,27 @@ def linked_settings(
 def examine_linked(
     one: Tables, other: Tables, settings: LinkedSettings, code: Callable[..., Any] = code_linked, *, mode: Mode = USUAL
 ) -> Examined:
-    """Record and replay both parts between two pairs of tables, and compare what they claim together.
+    """Record and replay all parts between two databases, and compare what they claim together.
 
-    one, other: parents and children; the pairs differ in all rows of one key; code: what joins and codes the tables,
-    always in memory. Returns the loss is that of both parts together, as a share of the budget that was asked for.
+    one, other: tables by name; they differ in all rows of one unit; code: what joins and codes the tables, always in
+    memory. The loss of what is returned is that of all parts together, as a share of the budget that was asked for.
     """
-    first, second = (code(*tables, settings.linked) for tables in (one, other))
-    sources = {"parent": (first.parent, second.parent), "child": (first.child, second.child)}
-    parts = {"parent": settings.parent, "child": settings.child}
-    found = {name: examine_release(*sources[name], part, run_release, mode=mode) for name, part in parts.items()}
+    first, second = (code(tables, settings.linked) for tables in (one, other))
+    found = {
+        name: examine_release(first[name].source, second[name].source, part, run_release, mode=mode)
+        for name, part in settings.parts.items()
+    }
     flags = [f"{name}: {flag}" for name, part in found.items() for flag in part.flags]
-    claims = sum(part.request.budget.amount for part in parts.values())
+    claims = sum(part.request.budget.amount for part in settings.parts.values())
     asked = settings.request.budget.amount
     if claims > asked:
         flags.append("the parts claim more together than was asked for")
-    lost = sum(found[name].loss_share * part.request.budget.amount for name, part in parts.items())
+    lost = sum(found[name].loss_share * part.request.budget.amount for name, part in settings.parts.items())
+    questions = set().union(*(part.questions for part in found.values()))
     return replace(
-        found["child"],
+        next(iter(found.values())),
         flags=tuple(flags),
         loss_share=lost / asked,
-        questions=found["parent"].questions | found["child"].questions,
-        is_released=found["parent"].is_released and found["child"].is_released,
+        questions=frozenset(questions),
+        is_released=all(part.is_released for part in found.values()),
     )

@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from lapwing.audit.linked_pairs import SCHEMA as LINKED
-from lapwing.audit.linked_pairs import examine_linked, linked_pair, linked_settings
+from lapwing.audit.linked_pairs import examine_linked, linked_pair, linked_settings, with_most_rows
 from lapwing.audit.pairs import NeighbourPair, neighbour_pair, text_pair, two_valued_pair
 from lapwing.audit.replay import Examined, examine_pair
 from lapwing.audit.worst_case import Mode
@@ -255,9 +255,9 @@ def _examine_link(
     number: int,
     mode: Mode,
 ) -> tuple[Budget, Examined]:
-    """Examine a release of parents and children, by one mechanism after the other."""
+    """Examine a release of linked tables, by one mechanism after the other."""
     mechanism = (Independent, PMM, Adaptive)[number // 2 % 3].small()
-    schema = replace(LINKED, max_children=max_rows)
+    schema = with_most_rows(LINKED, max_rows)
     settings = linked_settings(mechanism, pure=number % 2 == 0, times=int(rng.choice([1, 100])), schema=schema)
     one, other = linked_pair(rng, schema)
     return settings.request.budget, examine_linked(one, other, settings, mode=mode)

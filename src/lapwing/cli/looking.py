@@ -44,7 +44,7 @@ def recommendation(
     from lapwing.internal.looks import refuse_misfits  # noqa: PLC0415
     from lapwing.schema.linked import LinkedSchema  # noqa: PLC0415
 
-    parts = [schema.parent, schema.child] if isinstance(schema, LinkedSchema) else [schema]
+    parts = [schema.as_written(name) for name in schema.given] if isinstance(schema, LinkedSchema) else [schema]
     if check:
         for path, part in zip(data, parts, strict=True):
             refuse_misfits(path, part, most)

@@ -360,32 +360,34 @@ def check_units(data: object, schema: Schema) -> Internal[UnitFit]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkedFit:
-    """Say how all rows of two linked tables fit their fields, and what the rows that a release uses break.
+    """Say how all rows of one linked table fit its fields, and what the rows that a release uses break.
 
-    `children` says how many child rows the keys have, and what each ``maxChildren`` would keep.
+    units: how many rows the keys of its parent have, and what each ``maxRows`` would keep; None for the first table;
+    used: how many rows a release uses.
     """
 
-    parent: tuple[FieldFit, ...]
-    child: tuple[FieldFit, ...]
-    children: UnitFit
-    used: tuple[int, int]
-    declared: tuple[Declared | None, Declared | None]
+    fields: tuple[FieldFit, ...]
+    units: UnitFit | None
+    used: int
+    declared: Declared | None
 
 
 @private_boundary
-def check_linked(parent: object, child: object, schema: LinkedSchema) -> Internal[LinkedFit]:
-    """Count what of two linked tables does not fit their schema or breaks its rules."""
-    pair = code_linked(parent, child, schema)
-    of_child = replace(schema.child, privacy_unit=PrivacyUnit(schema.key, schema.max_children))
-    return Internal(
-        LinkedFit(
-            parent=check_table(parent, schema.parent).value,
-            child=check_table(child, schema.child).value,
-            children=check_units(child, of_child).value,
-            used=(pair.parent.rows, pair.child.rows),
-            declared=(
-                compare_declared({REAL: all_codes(pair.parent, schema.counted)}, schema.counted),
-                compare_declared({REAL: all_codes(pair.child, schema.joined)}, schema.joined),
-            ),
+def check_linked(tables: Mapping[str, object], schema: LinkedSchema) -> Internal[dict[str, LinkedFit]]:
+    """Count what of each linked table does not fit its schema or breaks its rules."""
+    coded = code_linked(tables, schema)
+    found = {}
+    for name in schema.given:
+        table, own = schema.table(name), schema.as_written(name)
+        units = None
+        if table.link is not None:
+            of_parent = replace(own, privacy_unit=PrivacyUnit(table.link, table.max_rows))
+            units = check_units(tables[name], of_parent).value
+        source, by_row = coded[name].source, schema.coded[name]
+        found[name] = LinkedFit(
+            fields=check_table(tables[name], own).value if table.own else (),
+            units=units,
+            used=source.rows,
+            declared=compare_declared({REAL: all_codes(source, by_row)}, by_row),
         )
-    )
+    return Internal(found)

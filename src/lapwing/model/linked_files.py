@@ -1,4 +1,4 @@
-"""The certificate of two linked tables: both parts, what they cost together, and what synthetic rows do not keep."""
+"""The certificate of linked tables: all parts, what they cost together, and what synthetic rows do not keep."""
 
 import json
 from collections.abc import Mapping
@@ -21,40 +21,41 @@ from lapwing.schema.scalars import visible
 
 _refused = partial(ParameterError, code="LW621")
 
-CERTIFICATE_FORMAT = 1
-ONE_OF_TWO = (
-    "this is one of two parts of a release of linked tables: the other one spends on the same people too, and the "
-    "certificate of both adds them up"
+CERTIFICATE_FORMAT = 2
+ONE_OF_SEVERAL = (
+    "this is one of the parts of a release of linked tables: the others spend on the same people too, and the "
+    "certificate of all adds them up"
 )
-"""What the certificate of each part warns of, as it may be met without the other."""
+"""What the certificate of each part warns of, as it may be met without the others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class LinkedCertificate:
-    """Certify a release of two linked tables.
+    """Certify a release of linked tables.
 
-    max_children: children of one parent that are used at most: K; parent, child: of the two parts. Their costs are for
-    the same people and add up; requested_epsilon, requested_delta, requested_rho: what the caller asked for, for both
-    parts together; epsilons: for zCDP: what both parts together mean as (ε, δ). Empty for pure ε; written_rows: how
-    many parents and children were written with this certificate; issued: when and with which files, and by whom.
+    linked: the tables, their keys and how many rows of each parent are used; parts: the certificate of each table.
+    Their costs are for the same people and add up; requested_epsilon, requested_delta, requested_rho: what the caller
+    asked for, for all parts together; epsilons: for zCDP: what all parts together mean as (ε, δ). Empty for pure ε;
+    written_rows: how many rows of each table were written with this certificate; issued: when and with which files, and
+    by whom.
     """
 
-    key: str
-    max_children: int
-    count: str
-    parent: Certificate
-    child: Certificate
+    linked: LinkedSchema
+    parts: Mapping[str, Certificate]
     requested_epsilon: Fraction | None
     requested_delta: Fraction | None
     requested_rho: Fraction | None
     epsilons: tuple[tuple[Fraction, Fraction], ...] = ()
-    written_rows: tuple[int, int] | None = None
+    written_rows: Mapping[str, int] | None = None
     issued: Issued | None = None
 
     def __post_init__(self) -> None:
-        for part, rows in ((self.parent, 1), (self.child, self.max_children)):
-            if (part.privacy_unit, part.relation) != (f"{self.key}:{rows}", "add-remove"):
-                raise _refused(f"a part of linked tables must protect {self.key}:{rows}, got {part.privacy_unit}")
+        if tuple(self.parts) != self.linked.names:
+            raise _refused("the certificate of linked tables must have a part for each table")
+        for name, part in self.parts.items():
+            unit = self.linked.coded[name].unit_label
+            if (part.privacy_unit, part.relation) != (unit, "add-remove"):
+                raise _refused(f"the part {name} of linked tables must protect {unit}, got {part.privacy_unit}")
         if (self.requested_epsilon is None) == (self.requested_rho is None):
             raise _refused("a certificate needs the requested epsilon or the requested rho, not both")
         is_pure = self.requested_epsilon is not None and self.requested_delta is None
@@ -68,91 +69,127 @@ class LinkedCertificate:
         check_pairs(self.epsilons, self.total, Fraction(0), (self.requested_epsilon, self.requested_delta))
 
     @property
+    def first(self) -> Certificate:
+        """The part of the first table."""
+        return next(iter(self.parts.values()))
+
+    @property
     def total(self) -> Budget:
-        """What both parts cost together: amounts for the same people are added."""
-        return self.parent.total + self.child.total
+        """What all parts cost together: amounts for the same people are added."""
+        first, *others = (part.total for part in self.parts.values())
+        return sum(others, first)
 
     @property
     def privacy_unit(self) -> str:
-        """The privacy unit as the ledger writes it, ``KEY:K``."""
-        return self.child.privacy_unit
+        """The privacy unit as the ledger writes it, ``KEY:K`` for the most rows of a table."""
+        return max((self.linked.coded[name] for name in self.parts), key=lambda schema: schema.max_rows).unit_label
+
+    @property
+    def relation(self) -> str:
+        """The neighbour relation."""
+        return self.first.relation
 
     @property
     def ledger(self) -> LedgerEntry | None:
-        """Where the release was recorded, once for both parts."""
-        return self.parent.ledger
+        """Where the release was recorded, once for all parts."""
+        return self.first.ledger
 
     @property
     def protected(self) -> str:
         """What is protected, in two sentences."""
+        linked = self.linked
+        most = [f"at most {linked.max_rows(name)} of {name}" for name in linked.given if linked.table(name).parent]
+        one = "" if linked.is_events else f"the one row of {linked.names[0]} and "
         return (
-            f"All rows that share one value of {self.key}: the one parent row and at most {self.max_children} child "
-            "rows that are used, whether they are in the tables, and what they say (add-remove neighbours). Rows "
-            f"without {self.key} are protected together only, as if they shared one more value."
+            f"All rows that share one value of {linked.key}: {one}{', '.join(most)} that are used, whether they are in "
+            f"the {'table' if linked.is_events else 'tables'}, and what they say (add-remove neighbours). Rows without "
+            f"{linked.key} are protected together only, as if they shared one more value."
         )
 
     @property
     def kept(self) -> tuple[str, ...]:
         """What synthetic rows keep by construction."""
+        linked = self.linked
+        keys = ", ".join(
+            f"each row of {table.name} belongs to a row of {table.parent}, which has 0 to {table.max_rows} of them"
+            for table in linked.tables[1:]
+        )
+        ordered = tuple(
+            f"rows of {table.name} come in the order of {table.order.by}"
+            for table in linked.tables
+            if table.order is not None
+        )
+        public = tuple(
+            f"{column} of {table.name} is a key of the public table {lookup}"
+            for table in linked.tables
+            for column, lookup in table.lookups.items()
+        )
         return (
-            f"every child has a parent, and every parent has exactly as many children as its {self.count} says, 0 to "
-            f"{self.max_children}",
-            f"values of {self.key} are fresh numbers, and rows out of one value follow the noisy answers alone",
+            keys,
+            *ordered,
+            *public,
+            f"values of {linked.key} and of other keys are fresh numbers, and rows out of one value follow the noisy "
+            "answers alone",
         )
 
     @property
     def not_kept(self) -> tuple[str, ...]:
         """What synthetic rows do not keep: whole sentences."""
+        linked = self.linked
+        with_prior = [table.name for table in linked.tables[1:] if table.schema.public_tables]
         prior = (
-            "public tables of the child schema are where the child model starts; rows follow their parents, and come "
+            f"public tables of {', '.join(with_prior)} are where the model starts; rows follow their parents, and come "
             "only near them"
         )
         exact = (
-            "public totals of parents hold but for parents whom rules leave no child: others stand in for them, who "
-            "may stand in other cells where too few are like them"
+            f"public totals of {linked.names[0]} hold but for rows whom rules leave none of their own: others stand in "
+            "for them, who may stand in other cells where too few are like them"
         )
+        has_rules = any(linked.coded[name].rules for name in linked.names[1:])
         return (
-            f"children of one parent are drawn one by one, given the parent's columns and {self.count}: how they "
-            "depend on each other beyond these is lost, such as that no two of them are the eldest, or that spouses "
-            "are of like age",
-            "children have no order: what of them comes first, and how one changes into the next, is lost",
-            "children depend on those of the parent's columns with which they were measured, and through them on "
-            "others: the certificate's cost lines of the child part list the tables",
-            f"what parents with more than {self.max_children} children had beyond them is cut: their {self.count} is "
-            f"{self.max_children}",
-            "totals over the children of a parent, such as a sum of incomes, agree with no column of the parent "
-            "unless each child does",
-            *((prior,) if self.child.public_tables else ()),
-            *((exact,) if self.parent.public_tables and self.child.rules else ()),
-            "child rows whose key has no parent row, further parent rows of a key, and the values of all identifiers "
-            "are not used",
-            "a third table, such as the children of children, is no part of this release",
+            "each row is drawn given the row before it, those of its parents and the numbers of rows: what it has to "
+            "do with rows before that, beyond these, is lost",
+            *(
+                f"rows of {table.name} are in no declared order: each is drawn given one other, not all of them"
+                for table in linked.tables
+                if table.parent is not None and table.max_rows > 1 and table.order is None
+            ),
+            "rows depend on those columns with which theirs were measured, and through them on others: the "
+            "certificate's cost lines of each part list the tables",
+            *(
+                f"what rows of {table.parent} had beyond {table.max_rows} rows of {table.name} is cut"
+                for table in linked.tables[1:]
+            ),
+            "totals over a parent's rows, such as a sum of incomes, agree with no column of it unless each row does",
+            *((prior,) if with_prior else ()),
+            *((exact,) if linked.tables[0].schema.public_tables and has_rules else ()),
+            "rows whose key has no parent row, further rows of one key, and the values of all identifiers are not used",
         )
 
     def __repr__(self) -> str:
-        rows = f"{self.parent.released_rows} parents, {self.child.released_rows} children"
+        rows = ", ".join(f"{part.released_rows} {name}" for name, part in self.parts.items())
+        mechanisms = " and ".join(dict.fromkeys(part.mechanism for part in self.parts.values()))
         asked = asked_text(self.total, self.requested_epsilon, self.requested_delta)
-        return f"LinkedCertificate({self.parent.mechanism} and {self.child.mechanism}, {asked}, {rows})"
+        return f"LinkedCertificate({mechanisms}, {asked}, {rows})"
 
     def __str__(self) -> str:
         return self.text()
 
     def text(self) -> str:
         """Return a short plain summary: what is protected, at which cost, and what is kept and what is not."""
-        parent, child = (
-            [line for line in part.text().splitlines() if not line.startswith(_SAID)]
-            for part in (self.parent, self.child)
-        )
-        both = [line for line in parent if line in child]
+        parts = {
+            name: [line for line in part.text().splitlines() if not line.startswith(_SAID)]
+            for name, part in self.parts.items()
+        }
+        in_all = [line for line in parts[self.linked.names[0]] if all(line in lines for lines in parts.values())]
         lines = [
             f"Protected: {self.protected}",
             self._price(),
             f"Kept: {'; '.join(self.kept)}.",
-            f"Not kept: what siblings have to do with each other, their order, children beyond {self.max_children}, "
-            f"sums over them; {len(self.not_kept)} sentences of the certificate under not_kept say it in full.",
-            *both,
-            *(f"Parents: {line}" for line in parent if line not in both),
-            *(f"Children: {line}" for line in child if line not in both),
+            "Not kept: what rows have to do with others than their parents and the row before, rows beyond those that "
+            f"are used, sums over them; {len(self.not_kept)} sentences of the certificate (not_kept) say it in full.",
+            *in_all,
+            *(f"{name}: {line}" for name, each in parts.items() for line in each if line not in in_all),
         ]
         if self.ledger is None:
             lines.append("Recorded in no ledger.")
@@ -162,8 +199,8 @@ class LinkedCertificate:
         return "\n".join(visible(line).replace("\n", " ") for line in lines) + "\n"
 
     def _price(self) -> str:
-        """Say what both parts cost together."""
-        parts = f"{self.parent.total} for parents and {self.child.total} for children"
+        """Say what all parts cost together."""
+        parts = ", ".join(f"{part.total} for {name}" for name, part in self.parts.items())
         if self.total.notion == "pure":
             return f"Cost: {self.total} in all ({parts}), pure differential privacy."
         pairs = [
@@ -178,22 +215,19 @@ class LinkedCertificate:
         return {
             "format": CERTIFICATE_FORMAT,
             "issued": self.issued and self.issued.to_dict(),
-            "key": self.key,
-            "max_children": self.max_children,
-            "count": self.count,
             "notion": self.total.notion,
             "total": rational_text(self.total.amount),
             "requested": {key: None if value is None else rational_text(value) for key, value in asked.items()},
             "epsilons": pairs_to_dict(self.epsilons),
-            "relation": self.parent.relation,
+            "relation": self.relation,
             "privacy_unit": self.privacy_unit,
             "protected": self.protected,
             "kept": list(self.kept),
             "not_kept": list(self.not_kept),
-            "written_rows": None if self.written_rows is None else list(self.written_rows),
+            "written_rows": None if self.written_rows is None else dict(self.written_rows),
             "ledger": ledger,
-            "parent": self.parent.to_dict(),
-            "child": self.child.to_dict(),
+            "linked": self.linked.to_dict(),
+            "parts": {name: part.to_dict() for name, part in self.parts.items()},
         }
 
     def to_json(self) -> str:
@@ -211,87 +245,61 @@ class LinkedCertificate:
         asked = read_key(values, "requested", dict)
         amounts = {key: read_optional(asked, key, dict) for key in ("epsilon", "delta", "rho")}
         exact = {f"requested_{key}": None if each is None else read_rational(each) for key, each in amounts.items()}
-        rows = None if read_optional(values, "written_rows", list) is None else read_list(values, "written_rows", int)
-        if rows is not None and len(rows) != 2:
-            raise _refused("written_rows of linked tables must be two numbers")
+        rows, parts = read_optional(values, "written_rows", dict), read_key(values, "parts", dict)
+        linked = LinkedSchema.load(read_key(values, "linked", dict))
         return cls(
-            key=read_key(values, "key", str),
-            max_children=read_key(values, "max_children", int),
-            count=read_key(values, "count", str),
-            parent=Certificate.from_dict(read_key(values, "parent", dict)),
-            child=Certificate.from_dict(read_key(values, "child", dict)),
+            linked=linked,
+            parts={name: Certificate.from_dict(read_key(parts, name, dict)) for name in linked.names},
             epsilons=pairs_from(values),
-            written_rows=None if rows is None else (rows[0], rows[1]),
+            written_rows=None if rows is None else {name: read_key(rows, name, int) for name in rows},
             issued=read_issued(values),
             **exact,
         )
 
 
-_SAID = ("Protected:", "Rows without", "Rows out are drawn", "Cost:", "Recorded in", f"Warning: {ONE_OF_TWO}")
+_SAID = ("Protected:", "Rows without", "Rows out are drawn", "Cost:", "Recorded in", f"Warning: {ONE_OF_SEVERAL}")
 
 
-# -- Model files of two linked tables: both releases in one ``.lapwing`` file, safe to load from strangers.
+# -- Model files of linked tables: all releases in one ``.lapwing`` file, safe to load from strangers.
 
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 _KIND: Final = "lapwing linked release"
-_PARTS: Final = ("parent", "child")
-_EACH: Final = ("schema.json", "certificate.json", "model.json", "answers.json")
-_DOCUMENTS: Final = (
-    "manifest.json",
-    "linked.json",
-    "certificate.json",
-    *(f"{part}-{name}" for part in _PARTS for name in _EACH),
-)
-_WITH_ARRAYS: Final = tuple(f"{part}-{name}" for part in _PARTS for name in _EACH[2:])
+_WITH_ARRAYS: Final = ("models.json", "answers.json")
+_DOCUMENTS: Final = ("manifest.json", "certificate.json", *_WITH_ARRAYS)
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class SavedLinked:
-    """Hold what a model file of two linked tables holds."""
-
-    schema: LinkedSchema
-    parent: SavedRelease
-    child: SavedRelease
-    certificate: LinkedCertificate
-
-    def __post_init__(self) -> None:
-        told = self.certificate
-        parts = (
-            (self.parent, self.schema.counted, told.parent),
-            (self.child, self.schema.joined, told.child),
-        )
-        for part, schema, certificate in parts:
-            if part.schema != schema or part.certificate.to_dict() != certificate.to_dict():
-                raise _refused("a part of the linked tables does not belong to their schema or certificate")
-        linked = (self.schema.key, self.schema.max_children, self.schema.count)
-        if linked != (told.key, told.max_children, told.count):
-            raise _refused("the certificate is of other linked tables than the schema")
-
-
-def save_linked(saved: SavedLinked, path: Path) -> None:
+def save_linked(certificate: LinkedCertificate, parts: Mapping[str, SavedRelease], path: Path) -> None:
     """Write a model file, which appears whole or not at all; as `lapwing.model.files.save_release`."""
+    each = [documents_of(part) for part in parts.values()]
     documents: dict[str, Any] = {
-        "manifest.json": {"kind": _KIND, "format": FORMAT, "lapwing": saved.parent.certificate.lapwing},
-        "linked.json": saved.schema.to_dict(),
-        "certificate.json": saved.certificate.to_dict(),
+        "manifest.json": {"kind": _KIND, "format": FORMAT, "lapwing": certificate.first.lapwing},
+        "certificate.json": certificate.to_dict(),
+        "models.json": [documents["model.json"] for documents in each],
+        "answers.json": [documents["answers.json"] for documents in each],
     }
-    for part, release in zip(_PARTS, (saved.parent, saved.child), strict=True):
-        documents |= {f"{part}-{name}": tree for name, tree in documents_of(release).items()}
     write_documents(path, documents)
 
 
-def load_linked(path: Path) -> SavedLinked:
+def load_linked(path: Path) -> tuple[LinkedCertificate, dict[str, SavedRelease]]:
     """Read a model file that anybody may have written; as `lapwing.model.files.load_release`."""
     return read_documents(path, (_KIND, FORMAT), (_DOCUMENTS, _WITH_ARRAYS), _saved)
 
 
-def _saved(trees: Mapping[str, Any]) -> SavedLinked:
+def _saved(trees: Mapping[str, Any]) -> tuple[LinkedCertificate, dict[str, SavedRelease]]:
     """Read back all documents."""
-    parent, child = (saved_of({name: trees[f"{part}-{name}"] for name in _EACH}) for part in _PARTS)
-    return SavedLinked(
-        schema=LinkedSchema.load(read_key(trees, "linked.json", dict)),
-        parent=parent,
-        child=child,
-        certificate=LinkedCertificate.from_dict(trees["certificate.json"]),
-    )
+    certificate = LinkedCertificate.from_dict(trees["certificate.json"])
+    names = certificate.linked.names
+    models, answers = read_list(trees, "models.json", dict), read_list(trees, "answers.json", list)
+    if not len(models) == len(answers) == len(names):
+        raise _refused("a model file of linked tables must have a model, and answers, for each table")
+    parts = {}
+    for name, model, answer in zip(names, models, answers, strict=True):
+        documents = {
+            "schema.json": certificate.linked.coded[name].to_dict(),
+            "certificate.json": certificate.parts[name].to_dict(),
+            "model.json": model,
+            "answers.json": answer,
+        }
+        parts[name] = saved_of(documents)
+    return certificate, parts

@@ -1,12 +1,18 @@
 """Saved releases, read again."""
 
 from pathlib import Path
+from typing import Final, cast
 
+from lapwing.errors import DataError
 from lapwing.model.files import load_release
+from lapwing.release.linked.release import load_linked
 from lapwing.release.release import Release
 from lapwing.rows.layouts import layout_like
 from lapwing.rows.readers import Kind, check_kind
 from lapwing.schema.scalars import path_text
+
+HOLDS_OTHERS: Final = "LW603"
+"""The code of a file that holds another number of tables."""
 
 
 def load(path: str | Path, kind: Kind = "path") -> Release:
@@ -21,6 +27,11 @@ def load(path: str | Path, kind: Kind = "path") -> Release:
         of a frame: pandas' are NumPy's, and `Release.sample` takes others as ``like``. Rows on Spark need an active
         session.
 
+    Returns
+    -------
+    Release
+        Of linked tables a `LinkedRelease`.
+
     Raises
     ------
     ParameterError
@@ -29,7 +40,15 @@ def load(path: str | Path, kind: Kind = "path") -> Release:
         If the file cannot be read or is not a Lapwing model file.
     """
     check_kind(kind)
-    saved = load_release(Path(path_text("path", path)))
+    place = Path(path_text("path", path))
+    try:
+        saved = load_release(place)
+    except DataError as error:
+        if error.code != HOLDS_OTHERS:
+            raise
+        saved = None
+    if saved is None:
+        return cast("Release", load_linked(place, kind))
     layout = layout_like(kind, saved.schema) if kind == "pandas" else None
     return Release(
         schema=saved.schema,

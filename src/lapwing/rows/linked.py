@@ -1,10 +1,11 @@
-"""The coded rows of two linked tables: one row for each parent, and the children joined with their parent's columns.
+"""The coded rows of linked tables: each with its place among the rows of its parent, the row before, and its parents.
 
-The only place where rows of two tables meet. All of it is a function of the rows of one key alone, so that adding or
-removing these changes one parent row and at most K child rows, and nothing else; see `code_linked`.
+The only place where rows of several tables, or several rows of a person, meet. All of it is a function of the rows of
+one privacy unit alone, so that adding or removing these changes one row of the first table and, of each other table, at
+most the product of ``maxRows`` on the way to it, and nothing else; see `code_linked`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -12,63 +13,51 @@ import numpy as np
 import polars as pl
 
 from lapwing.errors import DataError, ParameterError
+from lapwing.rows.cells import RawColumn
 from lapwing.rows.codec import encoder, without_misfits
 from lapwing.rows.counting import CodedSource, Codes, KeyedColumn, Table, count_keys, count_tables
 from lapwing.rows.engines.frames import on_column
 from lapwing.rows.layouts import Layout, layout_of
 from lapwing.rows.readers import open_table
 from lapwing.rows.source import MAX_CHUNK_ROWS
-from lapwing.rows.units import UnitNumbers, kept_rows, mixed, row_hashes
+from lapwing.rows.units import UnitNumbers, kept_rows, mixed, places, row_hashes
+from lapwing.schema.fields import Field
 from lapwing.schema.linked import LinkedSchema
+from lapwing.schema.linked.tables import LinkedTable, Order
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
-from lapwing.schema.unit import PrivacyUnit
 
 _READ: Final = 2**16
+_NONE: Final = -1
+"""The row above, or before, that is not there."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class CodedPair:
-    """The private rows of two linked tables, by ``schema.counted`` and ``schema.joined``."""
+class CodedTable:
+    """The private rows of one linked table, by ``schema.coded``, and how it was given."""
 
-    parent: CodedSource
-    child: CodedSource
-    parent_layout: Layout
-    child_layout: Layout
+    source: CodedSource
+    layout: Layout
 
 
-def code_linked(parent: object, child: object, schema: LinkedSchema) -> CodedPair:
-    """Return the rows of two linked tables as codes; joined rows are made chunk by chunk. Private.
+def code_linked(data: Mapping[str, object], schema: LinkedSchema) -> dict[str, CodedTable]:
+    """Return the rows of linked tables as codes; what rows say of others is put together chunk by chunk. Private.
 
-    - Of the parent rows of a key one is used, of its child rows at most K, each those of the smallest public hash;
-    - the number of children is the number of child rows that are used, 0 to K;
-    - child rows whose key has no parent row are not used: removing other keys cannot give them one;
-    - rows without a key are those of one more key, as everywhere.
+    - Of the rows of a key of the first table one is used; of a table's rows that belong to one row of its parent at
+      most ``maxRows``, and of those that say the same key one; each those of the smallest public hash of key and codes,
+      whatever their order;
+    - rows of a parent are put in order, by the column of the order or else by that hash, only when these are chosen;
+    - the number of rows is that of the rows that are used, 0 to ``maxRows``;
+    - rows whose parent is not used are not used. A row without the key of a parent is of one more key where the parent
+      is the first table, and has no parent elsewhere. A key that stands in rows of two units has its rows in both.
     """
-    # One numbering for both tables: what is one key in one is the same key in the other.
-    units = UnitNumbers(schema.parent.field(schema.key))
-    parents = _told("parent", parent, schema.parent, units)
-    children = _told("child", child, schema.child, units)
-    numbers = units.numbers()
-    of_parents, of_children = numbers[: parents.rows], numbers[parents.rows :]
-
-    first = parents.kept(of_parents, 1)
-    place = np.full(int(numbers.max(initial=-1)) + 1, -1, dtype=np.int64)
-    place[of_parents[first]] = np.arange(np.count_nonzero(first))
-    used = children.kept(of_children, schema.max_children) & (place[of_children] >= 0)
-    parent_of = place[of_children[used]]
-    counts = np.bincount(parent_of, minlength=np.count_nonzero(first))
-
-    dtype = schema.count_field.domain.dtype
-    counted = {**parents.taken(first), schema.count: counts.astype(dtype)}
-    names = schema.joined_names
-    given = {names[name]: codes for name, codes in counted.items()}
-    return CodedPair(
-        parent=_Joined(schema.counted, counted, {}, np.empty(0, dtype=np.int64)),
-        child=_Joined(schema.joined, children.taken(used), given, parent_of),
-        parent_layout=parents.layout,
-        child_layout=children.layout,
-    )
+    read = _read(data, schema)
+    kept: dict[str, _Kept] = {}
+    for table in schema.tables:
+        rows, above = read[table.name], None if table.parent is None else kept[table.parent]
+        kept[table.name] = _first(rows) if above is None else _of_parents(table, rows, above)
+    counted = {name: _with_counts(schema, name, kept) for name in schema.names}
+    return {name: _coded(schema, name, kept, counted) for name in schema.names}
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -80,58 +69,301 @@ class CodedRows:
     layout: Layout
 
     @classmethod
-    def of(cls, data: object, schema: Schema, units: UnitNumbers | None) -> "CodedRows":
-        """Read a table once, and hand the key of every row to `units`, if rows have one."""
-        key = () if units is None else (units.column,)
-        reader = open_table(data, replace(schema, privacy_unit=PrivacyUnit(key[0], 1)) if key else schema)
-        encoders = {field.name: encoder(field, apart=True) for field in schema.columns}
-        names = tuple(encoders)
-        parts: list[Codes] = [{field.name: np.empty(0, dtype=field.domain.dtype) for field in schema.columns}]
+    def of(cls, data: object, schema: Schema, fields: Sequence[Field], keys: Mapping[str, UnitNumbers]) -> "CodedRows":
+        """Read some columns of a table once, and have the keys of every row numbered, which go into its hash.
+
+        keys: identifiers, and what numbers the values of each.
+        """
+        names = tuple(field.name for field in fields)
+        reader = open_table(data, schema, (*names, *keys))
+        encoders = {field.name: encoder(field, apart=True) for field in fields}
+        parts: list[Codes] = [{field.name: np.empty(0, dtype=field.domain.dtype) for field in fields}]
         hashes = [np.empty(0, dtype=np.uint64)]
-        for cells in reader.chunks(tuple(dict.fromkeys((*names, *key))), _READ):
+        for cells in reader.chunks(tuple(dict.fromkeys((*names, *keys))), _READ):
             parts.append({name: on_column(name, encode, cells[name]) for name, encode in encoders.items()})
-            if units is not None:
-                on_column(units.column, units.add, cells[units.column])
-                hashes.append(mixed(row_hashes(parts[-1], names), units.hashes(-1)))
+            said = row_hashes(parts[-1], names) if names else np.zeros(_height(cells), dtype=np.uint64)
+            for key, numbers in keys.items():
+                on_column(key, numbers.add, cells[key])
+                # Two parents choose among equal rows by themselves, and rows of other keys are never equal.
+                said = mixed(said, numbers.hashes(-1))
+            hashes.append(said)
         codes = {name: np.concatenate([part[name] for part in parts]) for name in names}
         return cls(codes, np.concatenate(hashes), layout_of(data, reader.kind, schema))
 
     @property
     def rows(self) -> int:
         """Number of rows. Private."""
-        return len(next(iter(self.codes.values())))
+        return len(self.hashes)
 
-    def kept(self, units: np.ndarray, max_rows: int) -> np.ndarray:
-        """Return which rows stay when each key keeps so many, by its own rows alone: ndarray of bool."""
-        return kept_rows(units, self.hashes, max_rows, lambda: [self.codes], tuple(self.codes))
+    def kept(self, units: np.ndarray, max_rows: int, rows: np.ndarray | None = None) -> np.ndarray:
+        """Return which rows stay when each key keeps so many, by its own rows alone: ndarray of bool.
+
+        rows: numbers of the rows that are asked about, all by default, each with its number in `units`.
+        """
+        of = np.arange(self.rows) if rows is None else rows
+        codes = self.taken(of) or {"none": np.zeros(len(of), np.uint8)}
+        return kept_rows(units, self.hashes[of], max_rows, lambda: [codes], tuple(codes))
 
     def taken(self, rows: np.ndarray) -> Codes:
         """Return the codes of some rows."""
         return {name: codes[rows] for name, codes in self.codes.items()}
 
 
-def _told(what: str, data: object, schema: Schema, units: UnitNumbers) -> CodedRows:
-    """Read one of the tables; an error about it says which it is."""
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Read:
+    """All rows of a table, the number of each row's parent by its key, and that of its own key."""
+
+    rows: CodedRows
+    parents: np.ndarray | None
+    keys: np.ndarray | None
+    lacks_key: np.ndarray | None
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Kept:
+    """The rows of a table that are used, in order.
+
+    codes: of their own columns; parents: the place of each row's parent among those that are used; place: its place
+    among the rows of its parent, from 0; keys: the number of each row's own key, `_NONE` where it has none.
+    """
+
+    codes: Codes
+    parents: np.ndarray
+    place: np.ndarray
+    keys: np.ndarray
+    layout: Layout
+
+    @property
+    def rows(self) -> int:
+        return len(self.parents)
+
+
+def _height(cells: Mapping[str, RawColumn]) -> int:
+    return len(next(iter(cells.values())))
+
+
+# -- Reading: one numbering for each key, so that what is one key in one table is the same key in the others.
+
+
+def _read(data: Mapping[str, object], schema: LinkedSchema) -> dict[str, _Read]:
+    """Read all tables, each once."""
+    if schema.is_events:
+        return _read_events(data, schema)
+    numbering = {
+        table.name: UnitNumbers(table.schema.field(table.key)) for table in schema.tables if table.key is not None
+    }
+    rows: dict[str, CodedRows] = {}
+    parts: dict[tuple[str, str], slice] = {}
+    for table in schema.tables:
+        keys = {} if table.parent is None or table.link is None else {table.link: table.parent}
+        keys |= {} if table.key is None else {table.key: table.name}
+        before = {of: numbering[of].rows for of in keys.values()}
+        numbers = {key: numbering[of] for key, of in keys.items()}
+        rows[table.name] = _told(schema, table.name, data[table.name], numbers, table.own)
+        parts |= {(of, table.name): slice(before[of], numbering[of].rows) for of in keys.values()}
+    found = {of: (each.numbers(), each.is_none) for of, each in numbering.items()}
+
+    def number(table: LinkedTable) -> _Read:
+        own, above = parts.get((table.name, table.name)), parts.get((table.parent or "", table.name))
+        numbers, is_none = found.get(table.name, (None, None))
+        return _Read(
+            rows[table.name],
+            None if above is None or table.parent is None else found[table.parent][0][above],
+            None if own is None or numbers is None else numbers[own],
+            None if own is None or is_none is None or table.parent is None else is_none[own],
+        )
+
+    return {table.name: number(table) for table in schema.tables}
+
+
+def _read_events(data: Mapping[str, object], schema: LinkedSchema) -> dict[str, _Read]:
+    """Read one table of events: the rows of the first table are made of it, one for each row here."""
+    first, events = schema.tables
+    units = UnitNumbers(first.schema.field(schema.key))
+    rows = _told(schema, events.name, data[events.name], {units.column: units}, (*events.own, *first.own))
+    numbers = units.numbers()
+    persons = {field.name: rows.codes.pop(field.name) for field in first.own}
+    return {
+        first.name: _Read(replace(rows, codes=persons), None, numbers, None),
+        events.name: _Read(rows, numbers, None, None),
+    }
+
+
+def _told(
+    schema: LinkedSchema, name: str, data: object, keys: Mapping[str, UnitNumbers], fields: Sequence[Field]
+) -> CodedRows:
+    """Read some columns of a table; an error about it says which it is."""
     try:
-        return CodedRows.of(data, schema, units)
+        return CodedRows.of(data, schema.table(name).schema, fields, keys)
     except DataError as error:
-        said, code = f"{what}: {error}", error.code
+        said, code = str(error) if schema.is_events else f"{name}: {error}", error.code
     raise DataError(said, code=code)
 
 
-class _Joined:
-    """Codes in memory: those of rows, and those of the parents that rows belong to."""
+# -- Choosing rows, by the rows of one unit alone.
 
-    __slots__ = ("_fields", "_given", "_own", "_parent_of", "columns", "rows", "units")
 
-    def __init__(self, schema: Schema, own: Codes, given: Codes, parent_of: np.ndarray) -> None:
-        self._own = own
-        self._given = given
-        self._parent_of = parent_of
+def _first(read: _Read) -> _Kept:
+    """Keep one row of each key."""
+    assert read.keys is not None
+    chosen = np.flatnonzero(read.rows.kept(read.keys, 1))
+    chosen = chosen[np.argsort(read.keys[chosen], kind="stable")]
+    none = np.full(len(chosen), _NONE)
+    return _Kept(read.rows.taken(chosen), none, np.zeros(len(chosen), np.int64), read.keys[chosen], read.rows.layout)
+
+
+def _of_parents(table: LinkedTable, read: _Read, above: _Kept) -> _Kept:
+    """Keep at most ``maxRows`` rows of each row of the parent, and put them in order."""
+    assert read.parents is not None
+    rows, parents = _joined(read.parents, above.keys)
+    if read.keys is not None and read.lacks_key is not None:
+        rows, parents = _one_of_each_key(read, rows, parents)
+    stays = read.rows.kept(parents, table.max_rows, rows)
+    rows, parents = rows[stays], parents[stays]
+    order = _in_order(table.order, read.rows, rows, parents, table.schema)
+    rows, parents = rows[order], parents[order]
+    place = places(np.diff(parents, prepend=_NONE) != 0) if len(rows) else np.zeros(0, np.int64)
+    keys = np.full(len(rows), _NONE)
+    if read.keys is not None and read.lacks_key is not None:
+        keys = np.where(read.lacks_key[rows], _NONE, read.keys[rows])
+    return _Kept(read.rows.taken(rows), parents, place, keys, read.rows.layout)
+
+
+def _joined(keys: np.ndarray, of_parents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return each pair of a row and a parent of its key: row numbers and places of parents."""
+    by_key = np.argsort(keys, kind="stable")
+    starts = np.searchsorted(keys[by_key], of_parents, side="left")
+    counts = np.where(of_parents == _NONE, 0, np.searchsorted(keys[by_key], of_parents, side="right") - starts)
+    parents = np.repeat(np.arange(len(of_parents)), counts)
+    within = np.arange(len(parents)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return by_key[np.repeat(starts, counts) + within], parents
+
+
+def _one_of_each_key(read: _Read, rows: np.ndarray, parents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Keep one row of each key and parent; rows without a key are all of their own."""
+    assert read.keys is not None
+    assert read.lacks_key is not None
+    own = np.where(read.lacks_key[rows], read.keys.max(initial=0) + 1 + np.arange(len(rows)), read.keys[rows])
+    _, pairs = np.unique(np.stack((parents, own)), axis=1, return_inverse=True)
+    stays = read.rows.kept(pairs.reshape(-1), 1, rows)
+    return rows[stays], parents[stays]
+
+
+def _in_order(
+    order: Order | None, table: CodedRows, rows: np.ndarray, parents: np.ndarray, schema: Schema
+) -> np.ndarray:
+    """Return the order of rows: by parent, by the column of the order, and rows that this does not tell apart by hash.
+
+    Cells without a place in the order come last.
+    """
+    keys = [table.codes[name][rows] for name in reversed(table.codes)]
+    keys.append(table.hashes[rows])
+    if order is not None:
+        keys.append(steps_of(table.codes[order.by][rows], schema.field(order.by), descending=order.descending))
+    return np.lexsort((*keys, parents))
+
+
+def steps_of(codes: np.ndarray, field: Field, *, descending: bool) -> np.ndarray:
+    """Return the place of codes in an order, from 0; those of missing and special cells come behind all others."""
+    values, found = field.domain.values, codes.astype(np.int64)
+    return np.where(found >= values, found, values - 1 - found) if descending else found
+
+
+# -- Coded rows: what rows say of others.
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Block:
+    """Some columns of coded rows: codes, by the row of each where they are of other rows, and what none is."""
+
+    codes: Codes
+    rows: np.ndarray | None
+    none: Mapping[str, int] | None = None
+
+    def part(self, part: slice) -> Codes:
+        """Return the codes of some rows."""
+        if self.rows is None:
+            return {name: codes[part] for name, codes in self.codes.items()}
+        rows = self.rows[part]
+        found = {name: codes[rows] for name, codes in self.codes.items()}
+        for name, code in (self.none or {}).items():
+            found[name][rows == _NONE] = code
+        return found
+
+
+def _with_counts(schema: LinkedSchema, name: str, kept: Mapping[str, _Kept]) -> Codes:
+    """Return the codes of a table's schema: its own columns, and the numbers of rows of its child tables."""
+    found, rows = dict(kept[name].codes), kept[name].rows
+    for below in schema.below(name):
+        counts = np.bincount(kept[below.name].parents, minlength=rows)
+        found[below.count] = counts.astype(schema.table(name).schema.field(below.count).domain.dtype)
+    return found
+
+
+def _coded(schema: LinkedSchema, name: str, kept: Mapping[str, _Kept], counted: Mapping[str, Codes]) -> CodedTable:
+    """Return the coded rows of one table."""
+    coded, own = schema.coded[name], kept[name]
+    blocks = [_Block(counted[name], None)]
+    blocks += _lagged(schema, name, own)
+    rows = np.arange(own.rows)
+    names = schema.given_names(name)
+    below = name
+    units = own.rows
+    for above in schema.above(name):
+        rows = kept[below].parents[rows]
+        given = {called: counted[of][column] for (of, column), called in names.items() if of == above.name}
+        blocks.append(_Block(given, rows))
+        below = above.name
+    if below != name:
+        units = len(np.unique(rows))
+    return CodedTable(_Linked(coded, blocks, own.rows, units), own.layout)
+
+
+def _lagged(schema: LinkedSchema, name: str, own: _Kept) -> list[_Block]:
+    """Return what the rows of a table say of the row before."""
+    lag, coded, table = schema.lag(name), schema.coded[name], schema.table(name)
+    if lag is None:
+        return []
+    before = np.where(own.place == 0, _NONE, np.arange(own.rows) - 1)
+    missing = {called: coded.field(called).domain.last for called in lag.previous.values()}
+    codes = {
+        called: _before(own.codes[each], table.schema.field(each), coded.field(called))
+        for each, called in lag.previous.items()
+    }
+    place = own.place.astype(coded.field(lag.number).domain.dtype)
+    found = [_Block({lag.number: place}, None), _Block(codes, before, missing)]
+    if lag.gap is not None:
+        found.append(_Block({lag.gap: _gaps(table, own, before, coded.field(lag.gap))}, None))
+    return found
+
+
+def _before(codes: np.ndarray, field: Field, before: Field) -> np.ndarray:
+    """Return codes as those of the row before, where a cell may be missing; a misfit stays one."""
+    domain = before.domain
+    found = codes if field.domain.missing else np.where(codes == field.domain.last, domain.misfit, codes)
+    return found.astype(domain.dtype)
+
+
+def _gaps(table: LinkedTable, own: _Kept, before: np.ndarray, gap: Field) -> np.ndarray:
+    """Return the steps from each row's predecessor in the column of the order; missing where one has no place."""
+    assert table.order is not None
+    field = table.schema.field(table.order.by)
+    steps = steps_of(own.codes[table.order.by], field, descending=table.order.descending)
+    is_none = (before == _NONE) | (steps >= field.domain.values) | (steps[before] >= field.domain.values)
+    return np.where(is_none, gap.domain.last, steps - steps[before]).astype(gap.domain.dtype)
+
+
+class _Linked:
+    """Codes in memory: those of rows, and those of the rows before and above them."""
+
+    __slots__ = ("_blocks", "_fields", "columns", "rows", "units")
+
+    def __init__(self, schema: Schema, blocks: Sequence[_Block], rows: int, units: int) -> None:
+        self._blocks = blocks
         self._fields = schema.columns
         self.columns = tuple(field.name for field in schema.columns)
-        self.rows = len(next(iter(own.values())))
-        self.units = len(np.unique(parent_of)) if given else self.rows
+        self.rows = rows
+        self.units = units
 
     def chunks(self, *, apart: bool = False) -> Iterator[Codes]:
         chunks = self._apart()
@@ -139,10 +371,11 @@ class _Joined:
 
     def _apart(self) -> Iterator[Codes]:
         for start in range(0, self.rows, MAX_CHUNK_ROWS):
-            part = slice(start, start + MAX_CHUNK_ROWS)
-            parents = self._parent_of[part]
-            own = {name: codes[part] for name, codes in self._own.items()}
-            yield own | {name: codes[parents] for name, codes in self._given.items()}
+            part = slice(start, min(start + MAX_CHUNK_ROWS, self.rows))
+            found: Codes = {}
+            for block in self._blocks:
+                found |= block.part(part)
+            yield {name: found[name] for name in self.columns}
 
     def count(self, tables: Sequence[Table]) -> list[np.ndarray]:
         return count_tables(self._apart(), tables)

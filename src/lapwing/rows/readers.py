@@ -151,8 +151,10 @@ def check_kind(kind: object) -> None:
         )
 
 
-def open_table(data: object, schema: Schema) -> RowReader:
+def open_table(data: object, schema: Schema, columns: Sequence[str] | None = None) -> RowReader:
     """Return a reader of a table that has every column that the schema models; no other column is ever read.
+
+    columns: those that are read, where it is not those that the schema models and its privacy unit.
 
     A path may be a file of a known kind, a folder of such files, or a pattern such as ``data/*.parquet``.
 
@@ -162,9 +164,8 @@ def open_table(data: object, schema: Schema) -> RowReader:
     lapwing.errors.DataError: the table has no column "sex"; rename its columns, or rename or drop the field
     `lapwing explain LW104` says why, and what to do
     """
-    wanted = [field.name for field in schema.columns]
-    if schema.privacy_unit is not None and schema.privacy_unit.field not in wanted:
-        wanted.append(schema.privacy_unit.field)
+    unit = () if schema.privacy_unit is None else (schema.privacy_unit.field,)
+    wanted = list(dict.fromkeys((*(field.name for field in schema.columns), *unit) if columns is None else columns))
     if isinstance(data, Query):
         reader = _open_frame(query_rows(data), wanted)
         assert isinstance(reader, FrameReader | RelationReader)

@@ -234,6 +234,11 @@ class UnitNumbers:
         """The column that names the unit of each row."""
         return self._field.name
 
+    @property
+    def rows(self) -> int:
+        """How many rows there are so far."""
+        return sum(map(len, self._keys))
+
     def add(self, cells: RawColumn) -> None:
         """Take in the unit of each row of the next chunk."""
         sorts = np.full(len(cells), _NUMBER, dtype=np.uint8)
@@ -292,9 +297,15 @@ class UnitNumbers:
         return found
 
     @property
+    def is_none(self) -> np.ndarray:
+        """Which rows so far have no unit: ndarray of bool."""
+        found: np.ndarray = np.concatenate([np.empty(0, dtype=np.uint8), *self._sorts]) == _NULL
+        return found
+
+    @property
     def rows_without(self) -> int:
         """How many rows so far have no unit."""
-        return sum(int(np.count_nonzero(sorts == _NULL)) for sorts in self._sorts)
+        return int(np.count_nonzero(self.is_none))
 
     def _from_texts(self, cells: pl.Series, sorts: np.ndarray) -> np.ndarray:
         is_none = cells.is_in(self._markers) | (cells == UNREADABLE)

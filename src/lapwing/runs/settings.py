@@ -1,16 +1,14 @@
-"""The settings of a release, of one table or of two linked ones, checked before any row is read."""
+"""The settings of a release, checked before any row is read."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
 from lapwing.errors import ParameterError, SchemaError
-from lapwing.kernel.budget.budget import Budget, BudgetRequest, Number, exact_number, read_request
+from lapwing.kernel.budget.budget import BudgetRequest, Number, exact_number, read_request
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.mechanisms.registry import (
     Trusted,
@@ -21,12 +19,11 @@ from lapwing.mechanisms.registry import (
     settings_of,
 )
 from lapwing.mechanisms.shared.registration import Mechanism
-from lapwing.runs.generators import checked_seed, chosen_seed, fresh_seed
+from lapwing.runs.generators import chosen_seed
 from lapwing.runs.policy import Spending
 from lapwing.runs.priors import prior_digests, with_priors
 from lapwing.runs.public_points import points_digest, with_public_points
 from lapwing.runs.public_tables import check_priors, with_public_tables
-from lapwing.schema.linked import LinkedSchema
 from lapwing.schema.public_tables.cells import public_total
 from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
@@ -118,13 +115,13 @@ def read_settings(
     request = read_request(epsilon=epsilon, delta=delta, rho=rho)
     checked = with_public_tables(usable_schema(schema), public_tables)
     rule = "expected_rows must be a whole number"
-    found = _settings(
+    found = table_settings(
         checked, mechanism, request, neighbours, (expected_rows, rule), seed=seed, is_seeded=seed is not None
     )
     return replace(found, mechanism=with_priors(found.mechanism, checked, prior), most_misfits=most)
 
 
-def _settings(
+def table_settings(
     schema: Schema,
     mechanism: object,
     request: BudgetRequest,
@@ -220,7 +217,7 @@ def checked_relation(neighbours: str, mechanism: Mechanism) -> Relation:
 
 def spending_of(settings: Any) -> Spending:  # noqa: ANN401 - all that is paid for
     """Return what a policy looks at; somebody else's mechanism cannot take the name of one of Lapwing's."""
-    parts = (settings.parent, settings.child) if isinstance(settings, LinkedSettings) else (settings,)
+    parts = getattr(settings, "parts", {"": settings}).values()
     return Spending(
         runs=tuple(name_in_files(each.mechanism) if isinstance(each, Settings) else each.name for each in parts),
         budget=settings.request.budget,
@@ -229,110 +226,3 @@ def spending_of(settings: Any) -> Spending:  # noqa: ANN401 - all that is paid f
         relation=settings.relation,
         privacy_unit=settings.schema.unit_label,
     )
-
-
-_RELATION: Relation = "add-remove"
-"""The one relation: under replace-one the number of parents would be public, and a unit may have none."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinkedSettings:
-    """Everything public that fixes a release of two linked tables, apart from where it is recorded.
-
-    parent, child: of the two parts, whose budgets sum to the request's.
-    """
-
-    linked: LinkedSchema
-    parent: Settings
-    child: Settings
-    request: BudgetRequest
-
-    @property
-    def selection_delta(self) -> Fraction:
-        """No text is selected."""
-        return Fraction(0)
-
-    @property
-    def relation(self) -> Relation:
-        """The neighbour relation."""
-        return _RELATION
-
-    @property
-    def expected_rows(self) -> None:
-        """Each part has its own."""
-        return None
-
-    @property
-    def name(self) -> str:
-        """What the budget is spent on: both mechanisms."""
-        return f"linked {self.parent.name} and {self.child.name}"
-
-    @property
-    def schema(self) -> Schema:
-        """Gives the privacy unit: one parent and at most K children."""
-        return self.child.schema
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the settings as plain JSON values, for the transcript."""
-        return {
-            "linked": self.linked.to_dict(),
-            "request": request_to_dict(self.request),
-            "parent": self.parent.to_dict(),
-            "child": self.child.to_dict(),
-        }
-
-
-def read_linked_settings(
-    schema: object,
-    *,
-    epsilon: Number | None,
-    delta: Number | None,
-    rho: Number | None,
-    parent_share: Number,
-    mechanisms: tuple[object, object],
-    expected: tuple[int | None, int | None],
-    seed: int | None,
-    transcript: Path | None,
-) -> LinkedSettings:
-    """Check the settings of `lapwing.synthesize_linked`; see there for their meaning.
-
-    transcript: where the transcript is or is to be; one that is there gives the seed that was drawn for it.
-    """
-    linked = LinkedSchema.load(cast("Any", schema))
-    request = read_request(epsilon=epsilon, delta=delta, rho=rho)
-    share = exact_number("parent_share", parent_share)
-    if not 0 < share < 1:
-        raise ParameterError(
-            f"parent_share must be above 0 and below 1, got {parent_share}; it is the parents' part of the budget",
-            code="LW301",
-        )
-    own = checked_seed(seed)
-    kept = _recorded_seed(transcript) if own is None else own
-    used = fresh_seed() if kept is None else kept
-    budgets = request.budget.split((share, 1 - share))
-    schemas = (linked.counted, linked.joined)
-    parent, child = (
-        _part(usable_schema(part), mechanism, budget, rows, (used, own is not None))
-        for part, mechanism, budget, rows in zip(schemas, mechanisms, budgets, expected, strict=True)
-    )
-    return LinkedSettings(linked=linked, parent=parent, child=child, request=request)
-
-
-def _part(schema: Schema, mechanism: object, budget: Budget, expected: int | None, seed: tuple[int, bool]) -> Settings:
-    """Return the settings of one part, as if it had been asked for by itself: too small an amount is refused."""
-    if getattr(mechanism, "prior", None) is not None:
-        raise ParameterError("releases of linked tables take no prior; leave it out of the mechanism", code="LW305")
-    own = read_request(epsilon=budget.amount) if budget.notion == "pure" else read_request(rho=budget.amount)
-    guess = (expected, "expected numbers of rows must be whole")
-    return _settings(schema, mechanism, own, _RELATION, guess, seed=seed[0], is_seeded=seed[1])
-
-
-def _recorded_seed(transcript: Path | None) -> int | None:
-    """Return the seed that a transcript was begun with; None where there is none that can be read."""
-    if transcript is None or not transcript.is_file():
-        return None
-    try:
-        with transcript.open("rb") as file:
-            return int(json.loads(file.readline())["settings"]["parent"]["seed"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None  # what is wrong with it is said where it is taken up

@@ -218,9 +218,9 @@ def table_from(value: object) -> Mapping[str, Any]:
 def fields_from(table: Mapping[str, Any]) -> tuple[Field, ...]:
     """Return the fields of a schema in the file format."""
     listed = table.get("fields")
-    if listed is None and "parent" in table and "child" in table:
-        way_out = "`lapwing link`, lapwing.synthesize_linked and `lapwing schema check` take it"
-        raise SchemaError(f"the schema describes two linked tables, not one; {way_out}", code="LW252")
+    if listed is None and ("tables" in table or {"parent", "child"} <= table.keys()):
+        way_out = "`lapwing link`, lapwing.synthesize and `lapwing schema check` take it"
+        raise SchemaError(f"the schema describes linked tables, not one; {way_out}", code="LW252")
     if not isinstance(listed, list | tuple):
         said = f'the schema needs a list "fields" with one object per column, got {quote(listed)}; write for example '
         raise SchemaError(said + EXAMPLES["the schema"], code="LW206")

@@ -62,10 +62,12 @@ def schema_in_short(schema: Any) -> str:  # noqa: ANN401 - a Schema, whose modul
 
 
 def linked_in_short(linked: Any) -> str:  # noqa: ANN401 - likewise
-    """Return two linked schemas on one line each, under what links them."""
-    key = f"LinkedSchema(key {one_line(linked.key)}, at most {linked.max_children:,} children)"
-    parts = (("parent", linked.parent), ("child", linked.child))
-    return "\n".join([key, *(f"  {what}: {_counted(len(each.fields), 'column')}" for what, each in parts)])
+    """Return linked schemas on one line each, under the key that is protected."""
+    lines = [f"LinkedSchema(key {one_line(linked.key)}, {_counted(len(linked.given), 'table')})"]
+    for table in linked.tables:
+        most = "" if table.parent is None else f", at most {table.max_rows:,} rows of each of {one_line(table.parent)}"
+        lines.append(f"  {one_line(table.name)}: {_counted(len(table.written), 'column')}{most}")
+    return "\n".join(lines)
 
 
 def values_in_short(field: Any) -> str:  # noqa: ANN401 - likewise

@@ -15,6 +15,7 @@ from lapwing.model.sampling.conditions import Between as between  # noqa: N813
 from lapwing.model.statistics.expressions import row_function, stat
 from lapwing.release.changes import changes
 from lapwing.release.covariance import covariance
+from lapwing.release.linked.release import LinkedRelease, load_linked
 from lapwing.release.loading import load
 from lapwing.release.plots import Release
 from lapwing.rows.elsewhere import Query
@@ -25,7 +26,6 @@ from lapwing.verbs.anonymize import anonymize
 from lapwing.verbs.cards import attached as _attached  # noqa: F401 - attaches what notebooks show
 from lapwing.verbs.evaluate import evaluate
 from lapwing.verbs.linked import synthesize_linked
-from lapwing.verbs.linked_release import LinkedRelease, load_linked
 from lapwing.verbs.plan import Plan, plan
 from lapwing.verbs.schemas import Schema
 from lapwing.verbs.series import Series

@@ -1,34 +1,39 @@
-"""`lapwing.synthesize_linked`: from two linked private tables to a release of both."""
+"""Releases of linked tables: one debit, one transcript, one part for each table."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from itertools import product
+from pathlib import Path
 from typing import Any, cast
 
-from lapwing.errors import ParameterError
-from lapwing.kernel.budget.budget import Number
+from lapwing.errors import DataError, ParameterError
+from lapwing.kernel.budget.budget import Number, exact_number
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.curator import ReplayCurator
 from lapwing.kernel.room.opening import public_terms
+from lapwing.kernel.room.transcript import continue_transcript
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import check_mechanism
-from lapwing.model.linked_files import ONE_OF_TWO, LinkedCertificate
+from lapwing.model.linked_files import ONE_OF_SEVERAL, LinkedCertificate
+from lapwing.release.linked.release import LinkedRelease
 from lapwing.release.release import Release
 from lapwing.rows.counting import CodedSource
 from lapwing.rows.guard import private_boundary
 from lapwing.rows.linked import code_linked
+from lapwing.rows.readers import at_hand
 from lapwing.runs.certify import promised_epsilons
 from lapwing.runs.generators import generator
+from lapwing.runs.linked import LinkedSettings, read_linked_settings
 from lapwing.runs.progress import part_told
 from lapwing.runs.public_points import refuse_private_points
-from lapwing.runs.records import AccountedSink, Book, Records
-from lapwing.runs.settings import LinkedSettings, Settings, read_linked_settings
+from lapwing.runs.records import AccountedSink, Book, Records, resumable
+from lapwing.runs.settings import Settings
 from lapwing.runs.watching import following
+from lapwing.schema.linked import LinkedSchema
+from lapwing.schema.scalars import told
 from lapwing.typing import IntoFrame, LinkedSchemaLike, MechanismLike, PathLike, ProgressLike
-from lapwing.verbs.linked_release import LinkedRelease
 from lapwing.verbs.running import run_release, warned
 
 
@@ -53,6 +58,8 @@ def synthesize_linked(
     progress: ProgressLike = None,
 ) -> LinkedRelease:
     """Turn two linked private tables into a differentially private release: parents, each with its children.
+
+    `lapwing.synthesize` takes these two, and any number of linked tables, by name.
 
     Parameters
     ----------
@@ -80,7 +87,7 @@ def synthesize_linked(
         The data set's name in the ledger.
     transcript : path, optional
         Where each answer is written before it is used. The same call with the same transcript goes on, and spends
-        nothing again.
+        nothing again; so does `lapwing.resume`.
     seed : int, optional
         Of the public generator. Noise has no seed.
     progress : bool or callable, optional
@@ -118,51 +125,133 @@ def synthesize_linked(
     >>> parents.columns, children.columns
     (['home', 'rented'], ['home', 'adult'])
     """
-    for mechanism, data in product((parent_mechanism, child_mechanism), (parent, child)):
-        refuse_private_points(mechanism, data)
-    book = Book(ledger=ledger, dataset=dataset, transcript=transcript)
-    settings = read_linked_settings(
-        schema,
+    linked = LinkedSchema.load(cast("Any", schema))
+    if linked.is_events or len(linked.names) != 2:
+        raise ParameterError(
+            f"synthesize_linked takes two tables, and the schema has {', '.join(linked.given)}; lapwing.synthesize "
+            "takes any number, as a mapping from names to tables",
+            code="LW252",
+        )
+    share = exact_number("parent_share", parent_share)
+    if not 0 < share < 1:
+        raise ParameterError(
+            f"parent_share must be above 0 and below 1, got {parent_share}; it is the parents' part of the budget",
+            code="LW301",
+        )
+    first, second = linked.names
+    expected = {first: expected_parents, second: expected_children}
+    return release_linked(
+        {first: parent, second: child},
+        linked,
         epsilon=epsilon,
         delta=delta,
         rho=rho,
-        parent_share=parent_share,
-        mechanisms=(parent_mechanism, child_mechanism),
-        expected=(expected_parents, expected_children),
+        shares={first: share, second: 1 - share},
+        mechanism={first: parent_mechanism, second: child_mechanism},
+        expected_rows=expected,
+        book=Book(ledger=ledger, dataset=dataset, transcript=transcript),
         seed=seed,
-        transcript=book.path,
+        progress=progress,
     )
+
+
+@private_boundary
+def release_linked(
+    data: object,
+    schema: object,
+    *,
+    book: Book,
+    progress: ProgressLike,
+    mechanism: object,
+    **asked: Any,  # noqa: ANN401
+) -> LinkedRelease:
+    """Release linked tables, or one of events, as `lapwing.synthesize` says.
+
+    data: tables by name, or in the schema's order, or one of events; asked: as `read_linked_settings`.
+    """
+    linked = LinkedSchema.load(cast("Any", schema))
+    tables = tables_by_name(data, linked)
+    for each in mechanism.values() if isinstance(mechanism, Mapping) else [mechanism]:
+        for table in tables.values():
+            refuse_private_points(each, table)
+    settings = read_linked_settings(linked, mechanism=mechanism, transcript=book.path, **asked)
     with following(progress):
-        return _run((parent, child), settings, book)
+        return _run(tables, settings, book)
 
 
-def _run(data: tuple[object, object], settings: LinkedSettings, book: Book) -> LinkedRelease:
-    """Debit once for both parts, and release them one after the other."""
-    fresh = book.fresh(settings)
-    pair = code_linked(*data, settings.linked)
-    parts = ((pair.parent, settings.parent), (pair.child, settings.child))
-    terms = [public_terms(source, part.schema, part.relation, part.expected_rows) for source, part in parts]
-    for (_, part), known in zip(parts, terms, strict=True):
-        check_mechanism(part.mechanism, part.schema, part.request.budget, known)
-    sink, records, recorded = book.begin(fresh, settings, terms[1])
-    with closing(sink):
-        first = _answers_of_parent(settings.parent, terms[0], recorded)
-        known_answers = (recorded[:first], recorded[first:])
-        parent, child = (
-            _released(source, part, known, (settings, sink, records), answers)
-            for (source, part), known, answers in zip(parts, terms, known_answers, strict=True)
+def resume_linked(
+    path: Path, data: object, tell: Callable[[LinkedSettings, Records, int], None], *, schema: object
+) -> LinkedRelease:
+    """Finish an interrupted release of linked tables, as `lapwing.resume` says."""
+    if schema is not None:
+        raise ParameterError("linked tables are resumed under their own schema; leave schema out", code="LW305")
+    sink, header, recorded = continue_transcript(path)
+    sink.close()
+    try:
+        settings = LinkedSettings.from_dict(header["settings"])
+        records = Records(**header["records"], transcript=path)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        settings = None
+    if settings is None:
+        raise DataError(
+            f"the header of the transcript {path} is damaged; give the file that the release wrote", code="LW610"
         )
-    warned(parent, child)
-    layouts = (pair.parent_layout, pair.child_layout)
-    parent, child = (
-        replace(part, kind=layout.kind, layout=layout) for part, layout in zip((parent, child), layouts, strict=True)
-    )
+    tables = tables_by_name(data, settings.linked)
+    resumable(path, partial(tell, settings, records, len(recorded)))
+    return _run(tables, settings, Book(ledger=records.ledger, dataset=records.dataset, transcript=path))
+
+
+def tables_by_name(data: object, linked: LinkedSchema) -> dict[str, object]:
+    """Return the private tables by name; a ParameterError where there are others than the schema says."""
+    if isinstance(data, Mapping):
+        found = dict(data)
+    elif linked.is_events:
+        found = {linked.given[0]: data}
+    elif isinstance(data, list | tuple):
+        found = dict(zip(linked.given, data, strict=False)) if len(data) == len(linked.given) else {}
+    else:
+        found = {}
+    if set(found) != set(linked.given):
+        names = ", ".join(map(told, found)) if isinstance(data, Mapping) else told(type(data).__name__)
+        raise ParameterError(
+            f"linked tables must be given by name, those of the schema and no other, got {names}; give "
+            f"{{{', '.join(f'{name!r}: ...' for name in linked.given)}}}",
+            code="LW252",
+        )
+    return {name: at_hand(found[name]) for name in linked.given}
+
+
+def _run(tables: Mapping[str, object], settings: LinkedSettings, book: Book) -> LinkedRelease:
+    """Debit once for all parts, and release them one after the other."""
+    fresh = book.fresh(settings)
+    coded = code_linked(tables, settings.linked)
+    terms = {
+        name: public_terms(coded[name].source, part.schema, part.relation, part.expected_rows)
+        for name, part in settings.parts.items()
+    }
+    for name, part in settings.parts.items():
+        check_mechanism(part.mechanism, part.schema, part.request.budget, terms[name])
+    last = settings.linked.names[-1]
+    sink, records, recorded = book.begin(fresh, settings, terms[last])
+    releases: dict[str, Release] = {}
+    before = 0.0
+    with closing(sink):
+        for name, part in settings.parts.items():
+            known = len(recorded) if name == last else _asked(part, terms[name], recorded)
+            share = float(part.request.budget.amount / settings.request.budget.amount)
+            with part_told(name, before, share):
+                releases[name] = _released(
+                    coded[name].source, part, terms[name], (settings, sink, records), recorded[:known]
+                )
+            recorded, before = recorded[known:], before + share
+    warned(*releases.values(), but=ONE_OF_SEVERAL)
+    parts = {
+        name: replace(part, kind=coded[name].layout.kind, layout=coded[name].layout) for name, part in releases.items()
+    }
     return LinkedRelease(
-        schema=settings.linked,
-        parent=parent,
-        child=child,
-        certificate=_certificate(settings, parent, child),
-        seed=settings.parent.seed if settings.parent.is_seeded else None,
+        parts=parts,
+        certificate=_certificate(settings, parts),
+        seed=settings.first.seed if settings.first.is_seeded else None,
     )
 
 
@@ -173,26 +262,23 @@ def _released(
     paid: tuple[LinkedSettings, AccountedSink, Records],
     recorded: Sequence[Answer],
 ) -> Release:
-    """Release one part; the debit is for both, and of the second part it changes nothing."""
+    """Release one part; the debit is for all, and of later parts it changes nothing."""
     whole, sink, records = paid
     debit = partial(sink.debit, whole)
-    share = float(part.request.budget.amount / whole.request.budget.amount)
-    what, before = ("parents", 0.0) if part is whole.parent else ("children", 1.0 - share)
-    with part_told(what, before, share):
-        release = run_release(
-            source, part, terms, records, debit=debit, sink=sink, secret_bits=SystemBits, recorded=recorded
-        )
+    release = run_release(
+        source, part, terms, records, debit=debit, sink=sink, secret_bits=SystemBits, recorded=recorded
+    )
     verdict = release.certificate.verdict  # its next budget would be that of one part
-    told = replace(
+    told_more = replace(
         release.certificate,
-        warnings=(*release.certificate.warnings, ONE_OF_TWO),
+        warnings=(*release.certificate.warnings, ONE_OF_SEVERAL),
         verdict=verdict and replace(verdict, better=""),
     )
-    return replace(release, certificate=told)
+    return replace(release, certificate=told_more)
 
 
-def _answers_of_parent(part: Settings, terms: Terms, recorded: Sequence[Answer]) -> int:
-    """Return how many recorded answers are the parent part's: as many as it asks for when it is run on them."""
+def _asked(part: Settings, terms: Terms, recorded: Sequence[Answer]) -> int:
+    """Return how many recorded answers are a part's: as many as it asks for when it is run on them."""
     if not recorded:
         return 0
     counting = _Counting(terms, recorded)
@@ -220,17 +306,15 @@ class _Counting:
         return answers
 
 
-def _certificate(settings: LinkedSettings, parent: Release, child: Release) -> LinkedCertificate:
-    """Return the certificate of both parts."""
-    request, linked = settings.request, settings.linked
-    total = parent.certificate.total + child.certificate.total
+def _certificate(settings: LinkedSettings, parts: Mapping[str, Release]) -> LinkedCertificate:
+    """Return the certificate of all parts."""
+    request = settings.request
+    first, *others = (part.certificate.total for part in parts.values())
+    total = sum(others, first)
     assert total.amount <= request.budget.amount, "each part spends at most its own budget, and these sum to the whole"
     return LinkedCertificate(
-        key=linked.key,
-        max_children=linked.max_children,
-        count=linked.count,
-        parent=parent.certificate,
-        child=child.certificate,
+        linked=settings.linked,
+        parts={name: part.certificate for name, part in parts.items()},
         requested_epsilon=request.epsilon,
         requested_delta=request.delta,
         requested_rho=request.rho,

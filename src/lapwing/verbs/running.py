@@ -3,6 +3,7 @@
 Anybody may have written a header, so it is believed only after its types.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -92,18 +93,27 @@ def _as_recorded(answer: Answer) -> Answer:
     return answer_from_dict(answer.to_dict()) if isinstance(answer, Selected) else answer
 
 
-def warned(*releases: Release) -> None:
-    """Warn of what the certificates of releases warn of, and of a weak verdict, in the same words."""
+def warned(*releases: Release, but: str = "") -> None:
+    """Warn of what the certificates of releases warn of, but one thing, and of a weak verdict, in the same words."""
     for paid in (each.certificate for each in releases):
         verdict = paid.verdict
         is_weak = verdict is not None and any(grade.word in ("weak", "none") for grade in verdict.grades)
         graded = [" ".join(verdict.lines())] if verdict is not None and is_weak else []
-        for said in (*paid.warnings, *graded):
+        for said in (each for each in (*paid.warnings, *graded) if each != but):
             with suppress(CertificateWarning):  # a filter that makes errors of warnings does not lose what is paid for
                 warn(CertificateWarning(said, code="LW907"))
 
 
-_OTHERS = ((EVALUATION, "bought evaluation"), (DOMAIN, "learned domain"), ("linked", "release of linked tables"))
+_OTHERS = ((EVALUATION, "bought evaluation"), (DOMAIN, "learned domain"))
+
+
+def is_of_linked(transcript: Path) -> bool:
+    """Return whether a transcript is of linked tables; False where that cannot be read."""
+    try:
+        with transcript.open("rb") as file:
+            return "linked" in json.loads(file.readline())["settings"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return False  # what is wrong with it is said where it is taken up
 
 
 def read_header(path: Path, header: Mapping[str, Any]) -> tuple[Settings, Terms, Records]:

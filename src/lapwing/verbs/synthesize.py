@@ -1,13 +1,13 @@
 """`lapwing.synthesize` and `lapwing.resume`: from private rows to a release."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from lapwing.errors import DataError
+from lapwing.errors import DataError, ParameterError
 from lapwing.kernel.budget.budget import Number
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.plain import read_key
@@ -26,12 +26,14 @@ from lapwing.runs.plan.memory import Memory, caches_within
 from lapwing.runs.priors import refuse_private_prior
 from lapwing.runs.public_points import refuse_private_points
 from lapwing.runs.public_tables import refuse_private_tables
-from lapwing.runs.records import AccountedSink, Records, new_records, open_sink, resumable
+from lapwing.runs.records import AccountedSink, Book, Records, new_records, open_sink, resumable
 from lapwing.runs.settings import Settings, read_settings
 from lapwing.runs.watching import RESUMED, following
-from lapwing.schema.scalars import path_text
+from lapwing.schema.linked import is_linked
+from lapwing.schema.scalars import path_text, told
 from lapwing.typing import (
     IntoFrame,
+    LinkedSchemaLike,
     MechanismLike,
     PathLike,
     PriorLike,
@@ -40,20 +42,21 @@ from lapwing.typing import (
     Relation,
     SchemaLike,
 )
-from lapwing.verbs.running import read_header, run_release, warned
+from lapwing.verbs.linked import release_linked, resume_linked
+from lapwing.verbs.running import is_of_linked, read_header, run_release, warned
 
 
 @private_boundary
 def synthesize(
-    data: IntoFrame,
-    schema: SchemaLike,
+    data: IntoFrame | Mapping[str, IntoFrame],
+    schema: SchemaLike | LinkedSchemaLike,
     *,
     epsilon: Number | None = None,
     delta: Number | None = None,
     rho: Number | None = None,
-    mechanism: MechanismLike | None = None,
+    mechanism: MechanismLike | Mapping[str, MechanismLike] | None = None,
     neighbours: Relation = "add-remove",
-    expected_rows: int | None = None,
+    expected_rows: int | Mapping[str, int] | None = None,
     ledger: PathLike | None = None,
     dataset: str | None = None,
     transcript: PathLike | None = None,
@@ -62,16 +65,18 @@ def synthesize(
     prior: PriorLike = None,
     memory: Memory = None,
     misfits: Number = 0.1,
+    shares: Mapping[str, Number] | None = None,
     progress: ProgressLike = None,
 ) -> Release:
-    """Turn a private table into a differentially private release.
+    """Turn a private table, or linked ones, into a differentially private release.
 
     Parameters
     ----------
     data : path, list of paths, pandas, Polars (eager or lazy) or PyArrow table, or Query
-        The private rows. Columns that the schema does not name are ignored.
-    schema : Schema, path or mapping
-        Everything public about the table.
+        The private rows. Columns that the schema does not name are ignored. Linked tables: a mapping from their names
+        to tables.
+    schema : Schema, path or mapping; LinkedSchema
+        Everything public about the table. Of linked tables, and of events in the order of time, a `LinkedSchema`.
     epsilon : number above 0, optional
         Alone: pure ε-DP. With ``delta``: (ε, δ)-DP through zCDP. A float is read as it is written.
     delta : number in [0, 1), optional
@@ -79,7 +84,8 @@ def synthesize(
     rho : number above 0, optional
         zCDP budget; exactly one of ``epsilon`` and ``rho`` is given.
     mechanism : mechanism settings or name, optional
-        Such as ``lw.Independent()``. The default depends on the schema alone.
+        Such as ``lw.Independent()``. The default depends on the schema alone. Of linked tables one for all, or a
+        mapping by table; so is ``expected_rows``, of which a single number is that of the first table.
     neighbours : add-remove or replace-one, default "add-remove"
         The neighbour relation of the promise.
     expected_rows : int, optional
@@ -107,6 +113,8 @@ def synthesize(
         Largest share of a column's cells that may be misfits, which fit nothing in the schema. Once noisy one-way
         tables show more, the release ends with LW118, and `resume` goes on with the rest of its budget under a mended
         schema; 1 never ends it. Mechanisms that ask for no such tables do not see misfits.
+    shares : mapping of str to number, optional
+        Of linked tables: each table's part of the budget, which sum to 1. By default by their numbers of columns.
     progress : bool or callable, optional
         By default a bar on a terminal or in a notebook once the work has lasted a second; True shows one in any case,
         in a log as lines, False never. A callable is told of each step, a `Progress` with ``step`` and ``share``, both
@@ -116,7 +124,7 @@ def synthesize(
     Returns
     -------
     Release
-        Model, certificate and answers; `Release.sample` draws rows.
+        Model, certificate and answers; `Release.sample` draws rows. Of linked tables and of events a `LinkedRelease`.
 
     Raises
     ------
@@ -141,6 +149,26 @@ def synthesize(
     >>> release.sample(4).columns
     ['flag']
     """
+    if is_linked(schema):
+        refuse_settings_of_one(
+            neighbours=neighbours, public_tables=public_tables, prior=prior, memory=memory, misfits=misfits
+        )
+        linked = release_linked(
+            data,
+            schema,
+            epsilon=epsilon,
+            delta=delta,
+            rho=rho,
+            shares=shares,
+            mechanism=mechanism,
+            expected_rows=expected_rows,
+            book=Book(ledger=ledger, dataset=dataset, transcript=transcript),
+            seed=seed,
+            progress=progress,
+        )
+        return cast("Release", linked)
+    if shares is not None:
+        raise ParameterError(f"shares are of linked tables, got {told(shares)} for one; leave it out", code="LW305")
     refuse_private_points(mechanism, data)
     refuse_private_tables(public_tables, data)
     refuse_private_prior(prior, mechanism, data)
@@ -151,7 +179,7 @@ def synthesize(
         rho=rho,
         mechanism=mechanism,
         neighbours=neighbours,
-        expected_rows=expected_rows,
+        expected_rows=cast("int | None", expected_rows),
         seed=seed,
         public_tables=public_tables,
         prior=prior,
@@ -176,7 +204,7 @@ def synthesize(
 @private_boundary
 def resume(
     transcript: PathLike,
-    data: IntoFrame,
+    data: IntoFrame | Mapping[str, IntoFrame],
     *,
     schema: SchemaLike | None = None,
     memory: Memory = None,
@@ -189,7 +217,7 @@ def resume(
     transcript : path
         Written by `synthesize`; its settings, budget and ledger entry are used again.
     data : path, list of paths, pandas, Polars or PyArrow table
-        The same private rows.
+        The same private rows; of linked tables, by name.
     schema : Schema, path or mapping, optional
         A mended schema, for a release that ended because too many cells did not fit: it goes on under this one with
         the budget that is left. The privacy unit stays what it was.
@@ -221,8 +249,8 @@ def resume(
 @private_boundary
 def resumed(
     transcript: PathLike,
-    data: IntoFrame,
-    tell: Callable[[Settings, Records, int], None],
+    data: IntoFrame | Mapping[str, IntoFrame],
+    tell: Callable[[Any, Records, int], None],
     *,
     schema: SchemaLike | None = None,
     memory: Memory = None,
@@ -232,6 +260,8 @@ def resumed(
     tell: called once, with what the transcript fixes and the number of its answers.
     """
     path = Path(path_text("transcript", transcript))
+    if is_of_linked(path):
+        return cast("Release", resume_linked(path, data, tell, schema=schema))
     sink, header, recorded = continue_transcript(path)
     with closing(sink):
         paid, terms, records = read_header(path, header)
@@ -272,6 +302,14 @@ def resumed(
             )
     warned(release)
     return replace(release, kind=layout.kind, layout=layout)
+
+
+def refuse_settings_of_one(**given: object) -> None:
+    """Refuse settings that releases of linked tables do not take."""
+    usual = {"neighbours": "add-remove", "misfits": 0.1}
+    for name, value in given.items():
+        if value != usual.get(name):
+            raise ParameterError(f"linked tables take no {name}, got {told(value)}; leave it out", code="LW305")
 
 
 def _released(

@@ -1,71 +1,63 @@
 """`lapwing link`."""
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from lapwing.cli import options
 from lapwing.cli.console import is_quiet, repeated_line, speaker
 from lapwing.cli.looking import recommendation, said_in_time
-from lapwing.cli.options import (
-    argument,
-    number,
-    option,
-)
+from lapwing.cli.options import argument, option
 from lapwing.cli.outputs import check_rows, produce
 from lapwing.cli.tables import Database, Sqls, file_of, optional_tables
-from lapwing.release.files import certificate_target, write_rows
+from lapwing.errors import ParameterError
+from lapwing.release.files import certificate_target
+from lapwing.release.linked.files import LinkedTargets, write_linked
 from lapwing.rows.out.outputs import rows_format
+from lapwing.schema.scalars import quote
 
 if TYPE_CHECKING:
-    from lapwing.verbs.linked_release import LinkedRelease
+    from lapwing.cli.tables import Table
+    from lapwing.release.linked.release import LinkedRelease
+    from lapwing.schema.linked import LinkedSchema
 
 
-_TWO = 2
-_WAY_OUT = "give PARENT and CHILD, or --sql twice and --db"
-
-Parent = Annotated[str | None, argument("PARENT", "The private table of parents, as DATA.", is_optional=True)]
-Child = Annotated[str | None, argument("CHILD", "The private table of children, likewise.", is_optional=True)]
-LinkedSchemaFile = Annotated[Path, option("--schema", "L.json", "Schemas of both tables, their key, and maxChildren.")]
-BothOut = Annotated[
-    tuple[Path, Path],
-    option("-o --output", "PARENTS CHILDREN", "Where the rows go: two .parquet or .csv files, replaced if there."),
+Tables = Annotated[
+    list[str] | None,
+    argument("PARENT CHILD ...", "The private tables, as DATA, in the schema's order; or NAME=DATA.", is_optional=True),
 ]
+LinkedSchemaFile = Annotated[Path, option("--schema", "L.json", "The tables, their keys, and how many rows are used.")]
+BothOut = Annotated[
+    tuple[Path, Path] | None,
+    option("-o --output", "PARENTS CHILDREN", "Where the rows of two go: .parquet or .csv files, replaced if there."),
+]
+Into = Annotated[Path | None, option("--into", "FOLDER", "Where the rows of any number go: a file for each table.")]
+Shares = Annotated[list[str], option("--share", "TABLE=P", "A table's part of the budget; of all, they sum to 1.")]
 
 
 def link(
     context: typer.Context,
-    parent: Parent,
-    child: Child,
+    tables: Tables,
     schema: LinkedSchemaFile,
-    output: BothOut,
+    output: BothOut = None,
+    into: Into = None,
     sql: Sqls = [],  # noqa: B006 - typer reads the default and passes a new list
     db: Database = None,
     epsilon: options.Epsilon = None,
     delta: options.Delta = None,
     rho: options.Rho = None,
-    parent_share: Annotated[
-        str, option("--parent-share", "P", "The parents' part of the budget, above 0 and below 1.")
-    ] = "0.5",
-    parent_mechanism: Annotated[
-        str | None,
-        option("--parent-mechanism", "M", "Mechanism of the parent part.", autocompletion=options.mechanism_names),
-    ] = None,
-    child_mechanism: Annotated[
-        str | None,
-        option("--child-mechanism", "M", "Mechanism of the child part.", autocompletion=options.mechanism_names),
-    ] = None,
-    parents: Annotated[
-        int | None, number("--parents", "N", "Parents to write, at least 1. Default: the noisy number.")
-    ] = None,
-    expected_parents: Annotated[
-        int | None, number("--expected-parents", "N", "Your public guess of how many there are.")
-    ] = None,
-    expected_children: Annotated[
-        int | None, number("--expected-children", "N", "Your public guess of how many there are.")
+    share: Shares = [],  # noqa: B006 - likewise
+    mechanism: Annotated[
+        list[str],
+        option("--mechanism", "[TABLE=]M", "Mechanism of all or one.", autocompletion=options.mechanism_names),
+    ] = [],  # noqa: B006 - likewise
+    expected_rows: Annotated[
+        list[str], option("--expected-rows", "TABLE=N", "Your public guess of how many rows a table has.")
+    ] = [],  # noqa: B006 - likewise
+    rows: Annotated[
+        int | None, option("--rows", "N", "Rows of the first table to write, at least 1. Default: the noisy number.")
     ] = None,
     ledger: options.LedgerFile = None,
     dataset: options.Dataset = None,
@@ -76,7 +68,7 @@ def link(
     seed: options.Seed = None,
     model: options.ModelOut = None,
     certificate: Annotated[
-        Path | None, option("--certificate", "C.json", "Where the certificate goes. Default: PARENTS.certificate.json.")
+        Path | None, option("--certificate", "C.json", "Where the certificate goes. Default: beside the rows.")
     ] = None,
     no_certificate: options.NoCertificate = False,
     prepared_by: options.PreparedBy = None,
@@ -85,91 +77,118 @@ def link(
     misfits: options.Misfits = "0.1",
     quiet: options.Quiet = False,
 ) -> None:
-    """Turn two linked private tables into synthetic parents, each with its children."""
+    """Turn linked private tables into synthetic ones: rows that belong together, with keys that fit."""
     options.check_budget(epsilon, rho, context)
-    tables = optional_tables((parent, child), sql, db, context)
-    if len(tables) != _TWO:
-        raise options.misuse(f"link takes two tables, got {len(tables)}; {_WAY_OUT}", context, code="LW903")
-    first, second = tables
-    say = speaker(context, quiet)
-    check_rows(parents)
-    for rows in output:
-        rows_format(rows)
-    told = certificate_target(output[0], certificate, no_certificate=no_certificate)
-    targets = [path for path in (model, *output, told) if path is not None]
+    check_rows(rows)
 
     from lapwing.runs.policy import named  # noqa: PLC0415
     from lapwing.schema.linked import LinkedSchema  # noqa: PLC0415
-    from lapwing.verbs.linked import synthesize_linked  # noqa: PLC0415
+    from lapwing.verbs.synthesize import synthesize as release_of  # noqa: PLC0415
+
+    linked = LinkedSchema.load(schema)
+    private = private_tables(tables or [], sql, db, linked, context)
+    targets = linked_targets(linked, output, into, model, (certificate, no_certificate), (prepared_by, approved_by))
+    say = speaker(context, quiet)
 
     def made() -> "LinkedRelease":
-        linked = LinkedSchema.load(schema)
-        hint = recommendation(tables, linked, schema, check=check, misfits=misfits)
+        hint = recommendation(list(private.values()), linked, schema, check=check, misfits=misfits)
         with said_in_time(hint, say), named(preparedBy=prepared_by, approvedBy=approved_by):
-            return of_linked(linked)
-
-    def of_linked(linked: LinkedSchema) -> "LinkedRelease":
-        return synthesize_linked(
-            first,
-            second,
-            linked,
-            epsilon=epsilon,
-            delta=delta,
-            rho=rho,
-            parent_share=parent_share,
-            parent_mechanism=parent_mechanism,
-            child_mechanism=child_mechanism,
-            expected_parents=expected_parents,
-            expected_children=expected_children,
-            ledger=ledger,
-            dataset=dataset,
-            transcript=transcript,
-            seed=seed,
-        )
+            release = release_of(
+                private,
+                linked,
+                epsilon=epsilon,
+                delta=delta,
+                rho=rho,
+                shares=by_table("share", share) or None,
+                mechanism=by_table("mechanism", mechanism, linked.names) or None,
+                expected_rows={name: _whole(text) for name, text in by_table("expected-rows", expected_rows).items()},
+                ledger=ledger,
+                dataset=dataset,
+                transcript=transcript,
+                seed=seed,
+            )
+        return cast("LinkedRelease", release)
 
     release = produce(
         made,
-        lambda release, place: _write(release, output, place, model, told, parents, (prepared_by, approved_by)),
-        targets,
-        [*map(file_of, tables), schema, ledger, transcript],
+        lambda release, place: write_linked(release, targets, place, rows=rows),
+        targets.in_order,
+        [*map(file_of, private.values()), schema, ledger, transcript],
         way_out=repeated_line,
         quiet=is_quiet(context, quiet),
+        folders=targets.folders,
     )
     for line in release.certificate.text().splitlines():
         say(line)
-    for what, path in (("parents", output[0]), ("children", output[1]), ("model", model), ("certificate", told)):
-        if path is not None:
-            say(f"{what}: {path}")
+    for what, path in targets.named:
+        say(f"{what}: {path}")
 
 
-def _write(
-    release: "LinkedRelease",
-    output: tuple[Path, Path],
-    place: Mapping[Path, Path],
+def private_tables(
+    given: Sequence[str], sql: Sequence[str], db: str | None, linked: "LinkedSchema", context: typer.Context
+) -> "dict[str, Table]":
+    """Return the private tables by name: in the schema's order, or as NAME=DATA."""
+    named = dict(text.split("=", 1) for text in given if text.partition("=")[0] in linked.given)
+    tables = optional_tables(tuple(named.values()) if len(named) == len(given) else given, sql, db, context)
+    names = tuple(named) if named else linked.given
+    if len(tables) != len(linked.given) or set(names) != set(linked.given):
+        said = f"the schema is of {len(linked.given)} tables, {', '.join(linked.given)}, got {len(tables)}"
+        raise options.misuse(f"{said}; give one for each, or as many --sql and one --db", context, code="LW903")
+    found = dict(zip(names, tables, strict=True))
+    return {name: found[name] for name in linked.given}
+
+
+def by_table(what: str, texts: Sequence[str], every: Sequence[str] = ()) -> dict[str, Any]:
+    """Return settings by table, which are given as TABLE=VALUE, or as VALUE for every table."""
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals and not every:
+            raise ParameterError(f"{what} must be TABLE=VALUE, got {quote(text)}; name the table", code="LW307")
+        found |= {name: value} if equals else dict.fromkeys(every, text)
+    return found
+
+
+def _whole(text: str) -> int:
+    """Return a whole number."""
+    if not text.isdecimal():
+        raise ParameterError(f"expected rows must be whole, got {quote(text)}; give a public guess", code="LW315")
+    return int(text)
+
+
+def linked_targets(
+    linked: "LinkedSchema",
+    output: tuple[Path, Path] | None,
+    into: Path | None,
     model: Path | None,
-    certificate: Path | None,
-    parents: int | None,
+    certificate: tuple[Path | None, bool],
     people: tuple[str | None, str | None],
-) -> None:
-    """Write model, rows and certificate to the places that are kept for the targets."""
-    from lapwing.model.certificate.issued import Beside, Issued  # noqa: PLC0415
-
-    if model is not None:
-        release.save(place[model])
-    drawn = list(release.frames(parents, seed=release.certificate.parent.seed))
-    for path, frames in zip(output, zip(*drawn, strict=True), strict=True):
-        write_rows(iter(frames), path, place[path])
-    if certificate is not None:
-        heights = [sum(frame.height for frame in frames) for frames in zip(*drawn, strict=True)]
-        files = [Beside.read(Path(path.name), place[path], rows) for path, rows in zip(output, heights, strict=True)]
-        files += [] if model is None else [Beside.read(Path(model.name), place[model])]
-        ledger = release.certificate.ledger
-        issued = Issued.now(
-            files,
-            table="" if ledger is None else ledger.dataset,
-            schema=release.schema.fingerprint,
-            prepared_by=people[0] or "",
-            approved_by=people[1] or "",
+) -> LinkedTargets:
+    """Return the files that the options name."""
+    if (output is None) == (into is None):
+        raise ParameterError(
+            "rows need one place, got "
+            f"{'none' if into is None else 'two'}; give -o PARENTS CHILDREN for two tables, or --into FOLDER",
+            code="LW316",
         )
-        written = replace(release.certificate, written_rows=(heights[0], heights[1]), issued=issued)
-        place[certificate].write_text(written.to_json(), encoding="utf-8", newline="\n")
+    if output is not None:
+        if len(linked.given) != len(output):
+            raise ParameterError(
+                f"-o names two files, and there are {len(linked.given)} tables; give --into FOLDER", code="LW316"
+            )
+        for path in output:
+            rows_format(path)
+        rows = dict(zip(linked.given, output, strict=True))
+        told = certificate_target(output[0], certificate[0], no_certificate=certificate[1])
+    else:
+        assert into is not None
+        rows = {name: into / f"{name}.parquet" for name in linked.given}
+        told = certificate_target(into, certificate[0], no_certificate=certificate[1])
+    return LinkedTargets(
+        rows=rows,
+        folder=into,
+        model=model,
+        certificate=told,
+        prepared_by=people[0] or "",
+        approved_by=people[1] or "",
+    )

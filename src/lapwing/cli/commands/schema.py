@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lapwing.cli import options
+from lapwing.cli.commands.linked import private_tables
 from lapwing.cli.console import aligned, note, speaker
 from lapwing.cli.examples import examples
 from lapwing.cli.looking import remember
@@ -17,12 +18,13 @@ from lapwing.errors import ParameterError
 from lapwing.schema.scalars import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from lapwing.cli.tables import Table
     from lapwing.internal.schemas import FieldFit, UnitFit
     from lapwing.internal.suggestions import Suggestion
     from lapwing.judge.declared import Declared
+    from lapwing.schema.linked import LinkedSchema
     from lapwing.schema.purchases import Purchase
     from lapwing.schema.schemas import Schema
 
@@ -79,30 +81,32 @@ def check(
     context: typer.Context,
     schema: Annotated[Path, argument("S.json", "The schema.")],
     data: Annotated[
-        str | None,
+        list[str] | None,
         argument(
-            "[DATA]", "Internal: also count the cells of this private table that do not fit, and the rows of its units."
+            "[DATA]...",
+            "Internal: also count the cells of this private table that do not fit, and the rows of its units. Of "
+            "linked tables all, as `lapwing link` takes them.",
         ),
     ] = None,
-    child: Annotated[
-        str | None, argument("[CHILD]", "Of linked tables: DATA is the parents, and this the children.")
-    ] = None,
-    sql: Annotated[list[str], option("--sql", "QUERY", "Instead of DATA: a query of --db; another for CHILD.")] = [],  # noqa: B006
+    sql: Annotated[
+        list[str], option("--sql", "QUERY", "Instead of DATA: a query of --db, of linked tables each.")
+    ] = [],  # noqa: B006
     db: Database = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Validate a schema, also of linked tables (internal with DATA)."""
-    tables = optional_tables((data, child), sql, db, context)
-
-    from lapwing.schema.linked import is_linked  # noqa: PLC0415
+    from lapwing.schema.linked import LinkedSchema, is_linked  # noqa: PLC0415
     from lapwing.schema.schemas import Schema  # noqa: PLC0415
 
     if is_linked(schema):
-        _check_linked(schema, tables, speaker(context, quiet))
+        linked = LinkedSchema.load(schema)
+        private = private_tables(data or [], sql, db, linked, context) if data or sql else {}
+        _check_linked(linked, private, speaker(context, quiet))
         return
+    tables = optional_tables(data or [], sql, db, context)
     if len(tables) > 1:
         raise ParameterError(
-            f"{schema} describes one table, got two; leave one out, or give a linked schema", code="LW252"
+            f"{schema} describes one table, got {len(tables)}; leave others out, or give a linked schema", code="LW252"
         )
     table = next(iter(tables), None)
     checked = Schema.load(schema) if table is None else Schema.load_draft(schema)
@@ -131,19 +135,11 @@ def check(
     print("\n".join(["", *_units(check_units(table, checked).value)]))
 
 
-def _check_linked(schema: Path, tables: "Sequence[Table]", say: "Callable[[str], None]") -> None:
-    """Validate the schema of linked tables; count what of both tables does not fit it."""
-    from lapwing.schema.linked import LinkedSchema  # noqa: PLC0415
-
-    if len(tables) not in (0, 2):
-        found = "one" if len(tables) == 1 else "more"
-        raise ParameterError(f"{schema} describes two tables, got {found}; give DATA and CHILD", code="LW252")
-    linked = LinkedSchema.load(schema)
-    parts = (
-        (f"Parents, with their number of {linked.count}", linked.counted),
-        ("Children, with the columns of their parent", linked.joined),
-    )
-    print("\n\n".join("\n".join([f"{what}:", _summary(each), *declared_text(each)]) for what, each in parts))
+def _check_linked(linked: "LinkedSchema", tables: "Mapping[str, Table]", say: "Callable[[str], None]") -> None:
+    """Show the schemas of linked tables; count what of the tables does not fit."""
+    titles = {name: f"{name}, as its rows are asked about" for name in linked.names}
+    parts = linked.coded.items()
+    print("\n\n".join("\n".join([f"{titles[name]}:", _summary(each), *declared_text(each)]) for name, each in parts))
     if not tables:
         return
 
@@ -151,16 +147,18 @@ def _check_linked(schema: Path, tables: "Sequence[Table]", say: "Callable[[str],
     from lapwing.internal.schemas import check_linked  # noqa: PLC0415
     from lapwing.judge.report.page import NOTICE  # noqa: PLC0415
 
-    parent, child = tables
-    fitted = check_linked(parent, child, linked).value
-    remember(tables, linked)
+    found = check_linked(tables, linked).value
+    remember(list(tables.values()), linked)
     say("internal: the counts are exact and were made by looking at private rows")
     print("\n".join(["", NOTICE]))
-    for what, fits, own in (("Parents", fitted.parent, linked.parent), ("Children", fitted.child, linked.child)):
-        print("\n".join(["", f"{what}:", _fits(fits, own), *remarks(fits, own)]))
-    print("\n".join(["", "Children of each key (maxRows is maxChildren):", *_units(fitted.children)]))
-    for (what, _), rows, declared in zip(parts, fitted.used, fitted.declared, strict=True):
-        print("\n".join(["", f"{what}: {rows} rows are used", *broken_text(declared)]))
+    for name, fit in found.items():
+        own = linked.as_written(name)
+        if fit.fields:
+            print("\n".join(["", f"{name}:", _fits(fit.fields, own), *remarks(fit.fields, own)]))
+        if fit.units is not None:
+            parent = linked.table(name).parent
+            print("\n".join(["", f"Rows of {name} for each row of {parent}:", *_units(fit.units)]))
+        print("\n".join(["", f"{titles[name]}: {fit.used} rows are used", *broken_text(fit.declared)]))
 
 
 def _suggested(suggestions: "Sequence[Suggestion]") -> list[str]:

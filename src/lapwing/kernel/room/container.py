@@ -59,9 +59,9 @@ _HEADER = re.compile(
     rb"'shape': \((?:\d{1,15},|\d{1,15}(?:, \d{1,15})+)?\), \} *\n"
 )
 _END = struct.Struct("<4s4H2LH")
-HOLDS_TWO = "holds two linked tables, not one; read it in Python with lapwing.load_linked"
-HOLDS_ONE = "holds one table, not two linked ones; read it in Python with lapwing.load"
-_KINDS = {"linked.json": HOLDS_TWO, "model.json": HOLDS_ONE}
+HOLDS_SEVERAL = "holds linked tables, not one by itself; this takes a release of one table"
+HOLDS_ONE = "holds one table, not linked ones; read it in Python with lapwing.load"
+_KINDS = {"models.json": HOLDS_SEVERAL, "model.json": HOLDS_ONE}
 """Documents that only one kind of file has, and what to say where another kind is read."""
 _FIXED_TIME = (1980, 1, 1, 0, 0, 0)
 

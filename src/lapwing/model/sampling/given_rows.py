@@ -203,26 +203,22 @@ def rows_given(
     an atom is drawn again by one. A code that no atom left can give is passed over: it stays in the row, and the other
     columns follow the law given the rest; sweeps know of it again.
     """
-    if not given or any(name not in model.laws for name in given):
-        raise ParameterError(
-            f"conditions must name modelled columns, at least one, got {', '.join(given) or 'none'}", code="LW330"
-        )
-    dtypes = {field.name: field.domain.dtype for field in schema.columns}
-    n = next(iter(given.values())).size
-    if n == 0:
-        return RowsGiven({name: np.empty(0, dtype=dtype) for name, dtype in dtypes.items()}, np.empty(0))
-    choice = chosen_atoms(model, given, rng)
-    kept = kept_components(model, schema)
-    numbers = np.arange(1, n + 1) if called is None else called
-    codes = _drawn(model, choice.atoms, given, rng)
-    for rows, reason in _refused(model, schema, kept, codes, rng, given=given):
-        raise ParameterError(f"condition row {numbers[rows[0]]}{reason}", code="LW322")
-    if model.log_linear is not None:
-        part = grouped(model.log_linear, tuple(model.laws))
-        moved = swept_given(part, codes, frozenset(given), _sweeps(choice), rng)
-        codes = held_rows(kept, moved, codes, given)
-    narrowed = {name: codes[name].astype(dtype, copy=False) for name, dtype in dtypes.items()}
-    return RowsGiven(narrowed, choice.effective)
+    found, refused = _drawn_given(model, schema, given, rng)
+    for rows, reason in refused:
+        name = rows[0] + 1 if called is None else called[rows[0]]
+        raise ParameterError(f"condition row {name}{reason}", code="LW322")
+    return found
+
+
+def possible_rows(
+    model: ReleasedModel, schema: Schema, given: Mapping[str, np.ndarray], rng: np.random.Generator
+) -> tuple[RowsGiven, np.ndarray]:
+    """Draw as `rows_given`; rows that rules leave no place for are not drawn well, and told: bool (n,)."""
+    found, refused = _drawn_given(model, schema, given, rng)
+    is_lost = np.zeros(found.support.size, dtype=bool)
+    for rows, _ in refused:
+        is_lost[rows] = True
+    return found, is_lost
 
 
 def refused_rows(
@@ -242,6 +238,29 @@ def refused_rows(
         for rows, _ in _refused(model, schema, kept, drawn, rng, given=own):
             is_refused[doubtful[rows]] = True
     return is_refused
+
+
+def _drawn_given(
+    model: ReleasedModel, schema: Schema, given: Mapping[str, np.ndarray], rng: np.random.Generator
+) -> tuple[RowsGiven, list[_Refused]]:
+    """Draw one row for each row of given codes, and say which rules refuse."""
+    if not given or any(name not in model.laws for name in given):
+        raise ParameterError(
+            f"conditions must name modelled columns, at least one, got {', '.join(given) or 'none'}", code="LW330"
+        )
+    dtypes = {field.name: field.domain.dtype for field in schema.columns}
+    if next(iter(given.values())).size == 0:
+        return RowsGiven({name: np.empty(0, dtype=dtype) for name, dtype in dtypes.items()}, np.empty(0)), []
+    choice = chosen_atoms(model, given, rng)
+    kept = kept_components(model, schema)
+    codes = _drawn(model, choice.atoms, given, rng)
+    refused = list(_refused(model, schema, kept, codes, rng, given=given))
+    if model.log_linear is not None:
+        part = grouped(model.log_linear, tuple(model.laws))
+        moved = swept_given(part, codes, frozenset(given), _sweeps(choice), rng)
+        codes = held_rows(kept, moved, codes, given)
+    narrowed = {name: codes[name].astype(dtype, copy=False) for name, dtype in dtypes.items()}
+    return RowsGiven(narrowed, choice.effective), refused
 
 
 def _drawn(

@@ -1,4 +1,4 @@
-"""What a certificate says in a few lines, whether it is of one table or of two linked ones."""
+"""What a certificate says in a few lines, whether it is of one table or of linked ones."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ from lapwing.model.certificate.issued import SHOWN, Beside, Issued
 from lapwing.model.certificate.promise import Pairs, protection_lines
 from lapwing.model.certificate.verdict import verdict_lines
 from lapwing.model.certificate.words import in_other_words
-from lapwing.model.linked_files import ONE_OF_TWO, LinkedCertificate
+from lapwing.model.linked_files import ONE_OF_SEVERAL, LinkedCertificate
 from lapwing.schema.scalars import visible
 
 T = TypeVar("T")
@@ -36,9 +36,9 @@ class Sheet:
 
     @property
     def parts(self) -> tuple[Certificate, ...]:
-        """One certificate, or those of parents and children."""
+        """One certificate, or those of linked tables."""
         whole = self.whole
-        return (whole,) if isinstance(whole, Certificate) else (whole.parent, whole.child)
+        return (whole,) if isinstance(whole, Certificate) else tuple(whole.parts.values())
 
     @property
     def issued(self) -> Issued | None:
@@ -57,8 +57,9 @@ class Sheet:
         if self.mechanism in _NO_ROWS:
             return f"{_NO_ROWS[self.mechanism]}{named}"
         if isinstance(self.whole, LinkedCertificate):
-            rows = self.whole.written_rows or tuple(part.released_rows for part in self.parts)
-            return f"{rows[0]} synthetic parents and {rows[1]} children{named} by {self.mechanism}"
+            rows = self.whole.written_rows or {name: part.released_rows for name, part in self.whole.parts.items()}
+            listed = " and ".join(f"{count} synthetic rows of {name}" for name, count in rows.items())
+            return f"{listed}{named} by {self.mechanism}"
         written = self.whole.written_rows
         rows_told = f"a model of {self.whole.released_rows}" if written is None else f"{written} synthetic"
         return f"{rows_told} rows{named} by {self.mechanism}"
@@ -128,7 +129,7 @@ class Sheet:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the reader should know, but that there is another part, which stands beside this one."""
-        return tuple(dict.fromkeys(each for part in self.parts for each in part.warnings if each != ONE_OF_TWO))
+        return tuple(dict.fromkeys(each for part in self.parts for each in part.warnings if each != ONE_OF_SEVERAL))
 
     @property
     def attack(self) -> str:
@@ -145,10 +146,9 @@ class Sheet:
         """The verdict on the rows, and what not to use them for, by part where there are two."""
         if self.mechanism in _NO_ROWS:
             return []
-        if len(self.parts) == 1:
-            return verdict_lines(self.parts[0].verdict)
-        named = zip(("Parents", "Children"), self.parts, strict=True)
-        return [f"{who}. {line}" for who, part in named for line in verdict_lines(part.verdict)]
+        if isinstance(self.whole, Certificate):
+            return verdict_lines(self.whole.verdict)
+        return [f"{name}. {line}" for name, part in self.whole.parts.items() for line in verdict_lines(part.verdict)]
 
     def details(self) -> str:
         """Return all sentences."""
@@ -207,14 +207,14 @@ def told(file: Path, make: Callable[[], T]) -> T:
 
 
 def sheet_in(file: Path) -> tuple[Sheet, bytes]:
-    """Read a certificate of one table or of two, whose own sums are checked on the way; and what the file holds.
+    """Read a certificate of one table or of linked ones, whose sums are checked on the way; and what the file holds.
 
     It is read once, so that what is shown is what was hashed or signed.
     """
     try:
         content = file.read_bytes()
         values = json.loads(content)
-        is_linked = isinstance(values, Mapping) and "child" in values
+        is_linked = isinstance(values, Mapping) and "parts" in values
         whole = LinkedCertificate.from_dict(values) if is_linked else Certificate.from_dict(values)
     except OSError as error:
         reason = error.strerror or type(error).__name__

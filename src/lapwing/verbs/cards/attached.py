@@ -8,6 +8,7 @@ from lapwing.internal.evaluation import Evaluation
 from lapwing.model.accuracy import Accuracy, CountAccuracy, TableAccuracy
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.linked_files import LinkedCertificate
+from lapwing.release.linked.release import LinkedRelease
 from lapwing.release.release import Release
 from lapwing.runs.bought import BoughtEvaluation
 from lapwing.schema.linked import LinkedSchema
@@ -27,7 +28,6 @@ from lapwing.verbs.cards.public import (
     synthesizer_card,
     table_accuracy_card,
 )
-from lapwing.verbs.linked_release import LinkedRelease
 from lapwing.verbs.plan import Plan
 from lapwing.verbs.synthesizer import Synthesizer
 

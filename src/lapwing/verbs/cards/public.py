@@ -15,13 +15,13 @@ from lapwing.model.certificate.cost_lines import asked_text, counted_lines
 from lapwing.model.certificate.promise import origin_lines, protection_lines
 from lapwing.model.certificate.verdict import WORDS, Verdict, Word
 from lapwing.model.linked_files import LinkedCertificate
+from lapwing.release.linked.release import LinkedRelease
 from lapwing.release.release import Release
 from lapwing.runs.bought import BoughtEvaluation
 from lapwing.schema.linked import LinkedSchema
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import shortened
 from lapwing.verbs.cards.card import Card, first_lines, in_full, sentences
-from lapwing.verbs.linked_release import LinkedRelease
 from lapwing.verbs.plan import Plan
 from lapwing.verbs.synthesizer import Synthesizer, setting_in_short
 
@@ -62,13 +62,14 @@ def schema_card(schema: Schema) -> str:
 
 
 def linked_schema_card(linked: LinkedSchema) -> str:
-    """Show two linked schemas."""
+    """Show the schemas of linked tables."""
+    most = [f"{linked.max_rows(name):,} of {name}" for name in linked.names[1:]]
     facts = [
         ("Key", linked.key),
-        ("Privacy unit", f"one value of {linked.key}: its parent row, and at most {linked.max_children:,} child rows"),
+        ("Privacy unit", f"one value of {linked.key}, and of the rows that belong to it at most {', '.join(most)}"),
         ("Rules", str(len(linked.rules) or "")),
     ]
-    return Card(kind="LinkedSchema", facts=_told(facts), folded=_both_schemas(linked)).html()
+    return Card(kind="LinkedSchema", facts=_told(facts), folded=_each_schema(linked)).html()
 
 
 def plan_card(plan: Plan) -> str:
@@ -139,12 +140,12 @@ def certificate_card(paid: Certificate) -> str:
 
 
 def linked_release_card(release: LinkedRelease) -> str:
-    """Show a release of two linked tables."""
-    return _linked(release.certificate, "LinkedRelease", _both_schemas(release.schema))
+    """Show a release of linked tables."""
+    return _linked(release.certificate, "LinkedRelease", _each_schema(release.schema))
 
 
 def linked_certificate_card(paid: LinkedCertificate) -> str:
-    """Show the certificate of two linked tables."""
+    """Show the certificate of linked tables."""
     return _linked(paid, "LinkedCertificate", ())
 
 
@@ -315,8 +316,8 @@ def _costs(paid: Certificate) -> Section:
 
 
 def _linked(paid: LinkedCertificate, kind: str, folded: tuple[Section, ...]) -> str:
-    """Show what both parts of a linked release came to."""
-    parts = (("Parents", paid.parent), ("Children", paid.child))
+    """Show what the parts of a linked release came to."""
+    parts = tuple(paid.parts.items())
     tones = [_tone(each.verdict) for _, each in parts if each.verdict is not None]
     graded = [(what, each.verdict.short) for what, each in parts if each.verdict is not None]
     facts = [
@@ -339,11 +340,10 @@ def _linked(paid: LinkedCertificate, kind: str, folded: tuple[Section, ...]) -> 
     return card.html()
 
 
-def _both_schemas(linked: LinkedSchema) -> tuple[Section, ...]:
-    parts = (("Parents", linked.parent), ("Children", linked.child))
+def _each_schema(linked: LinkedSchema) -> tuple[Section, ...]:
     return tuple(
-        Section(key="", title=f"{what}: {counted(len(each.columns), 'column')}", parts=(fields_table(each),))
-        for what, each in parts
+        Section(key="", title=f"{name}: {counted(len(each.columns), 'column')}", parts=(fields_table(each),))
+        for name, each in ((name, linked.as_written(name)) for name in linked.given)
     )
 
 

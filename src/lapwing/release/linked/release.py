@@ -1,0 +1,241 @@
+"""The release of linked tables: a part for each, and rows of all that belong together."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lapwing.errors import ParameterError
+from lapwing.model.files import SavedRelease
+from lapwing.model.linked_files import LinkedCertificate, save_linked
+from lapwing.model.linked_files import load_linked as read_linked
+from lapwing.release.linked.rows import Drawn, LinkedRows
+from lapwing.release.release import Release
+from lapwing.rows.layouts import Layout, Like, layout_like
+from lapwing.rows.readers import Kind, check_kind
+from lapwing.runs.generators import checked_seed, fresh_seed, generator
+from lapwing.schema.linked import LinkedSchema
+from lapwing.schema.linked.tables import LinkedTable
+from lapwing.schema.scalars import path_text, told
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class Tables(tuple[Any, ...]):
+    """Frames of linked tables, in the order of the schema; ``tables["people"]`` and ``tables[1]`` are both one.
+
+    >>> tables = Tables(["homes", "people"], [1, 2])
+    >>> homes, people = tables
+    >>> tables["people"], tables.names
+    (2, ('homes', 'people'))
+    """
+
+    names: tuple[str, ...]
+
+    def __new__(cls, names: Sequence[str], frames: Sequence[Any]) -> "Tables":  # noqa: D102
+        found = super().__new__(cls, frames)
+        found.names = tuple(names)
+        return found
+
+    def __getitem__(self, key: Any) -> Any:  # noqa: ANN401 - a frame of any library
+        if isinstance(key, str):
+            if key not in self.names:
+                raise ParameterError(f"there is no table {told(key)}; tables are {', '.join(self.names)}", code="LW301")
+            key = self.names.index(key)
+        return super().__getitem__(key)
+
+    def items(self) -> Iterator[tuple[str, Any]]:
+        """Return names and frames."""
+        return zip(self.names, self, strict=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class LinkedRelease:
+    """A differentially private release of linked tables; every method is free post-processing.
+
+    Parameters
+    ----------
+    parts : mapping of str to Release
+        By table: of its rows with their place, the row before and the rows above. Rows that a part draws by itself
+        belong to none of another table; `sample` gives those that do.
+    certificate : LinkedCertificate
+        What was spent on all parts together, what is kept and what is not.
+    seed : int or None
+        The caller's seed, used by `sample` when it is given none.
+
+    Examples
+    --------
+    >>> import lapwing as lw
+    >>> import polars as pl
+    >>> schema = {"privacyUnit": {"field": "who", "maxRows": 3}, "order": "day", "fields": [
+    ...     {"name": "who", "type": "integer", "role": "identifier"},
+    ...     {"name": "day", "type": "integer", "constraints": {"minimum": 1, "maximum": 9, "required": True}}]}
+    >>> days = pl.DataFrame({"who": [1, 1, 2] * 50, "day": [1, 4, 2] * 50})
+    >>> release = lw.synthesize(days, schema, epsilon=100, seed=1)
+    >>> release.sample(4).columns
+    ['who', 'day']
+    """
+
+    parts: Mapping[str, Release]
+    certificate: LinkedCertificate
+    seed: int | None = None
+
+    def __repr__(self) -> str:
+        return repr(self.certificate).replace("LinkedCertificate", "LinkedRelease", 1)
+
+    @property
+    def schema(self) -> LinkedSchema:
+        """The public schema."""
+        return self.certificate.linked
+
+    @property
+    def parent(self) -> Release:
+        """The part of the first table."""
+        return self.parts[self.schema.names[0]]
+
+    @property
+    def child(self) -> Release:
+        """The part of the second table."""
+        return self.parts[self.schema.names[1]]
+
+    def sample(self, n: int | None = None, seed: int | None = None, *, like: Any = None) -> Any:  # noqa: ANN401 - frames
+        """Draw rows of the first table from the released model, and all that belong to them.
+
+        Parameters
+        ----------
+        n : int, at least 0, optional
+            Number of privacy units, the rows of the first table; by default the released one.
+        seed : int, optional
+            Of the public generator; by default the release's own seed, else a fresh one.
+        like : frame, or sequence or mapping of frames, optional
+            For events, or for each table, as for `Release.sample`.
+
+        Returns
+        -------
+        frame or Tables
+            Of events one frame. Else one for each table, by order or name, in the layout of its input and with the
+            columns of its schema. Keys are fresh numbers, and each row has that of its parent; rows of a parent stand
+            together, in their order.
+
+        Raises
+        ------
+        ParameterError
+            If ``n`` or the seed is out of range, or ``like`` has other columns than the schema.
+
+        Notes
+        -----
+        Each row of a parent has as many rows as its number of rows says. The first is drawn from the released model
+        given the parent's columns and these numbers, each other one given the row before it too.
+        """
+        import polars as pl  # noqa: PLC0415
+
+        from lapwing.rows.out.typed import to_layout  # noqa: PLC0415
+
+        names = self.schema.given
+        layouts = self._layouts(like)
+        drawn: dict[str, list[pl.DataFrame]] = {name: [] for name in names}
+        for frames in self.frames(n, seed=seed):
+            for name, frame in frames.items():
+                drawn[name].append(frame)
+        found = []
+        for name in names:
+            schema = self.schema.as_written(name)
+            rows = pl.concat(drawn[name])
+            found.append(to_layout(rows, layouts[name], schema) if set(schema.names) <= set(rows.columns) else rows)
+        return found[0] if self.schema.is_events else Tables(names, found)
+
+    def frames(self, n: int | None = None, *, seed: int | None = None) -> "Iterator[dict[str, pl.DataFrame]]":
+        """Draw the rows of `sample` in chunks of whole units: Polars frames by table."""
+        count = self.parent.model.rows if n is None else n
+        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+            raise ParameterError(
+                f"the number of rows of {self.schema.names[0]} must be a whole number of at least 0, got {told(n)}",
+                code="LW325",
+            )
+        chosen = checked_seed(seed)
+        if chosen is None:
+            chosen = fresh_seed() if self.seed is None else self.seed
+        return self._frames(count, generator(chosen, "rows"))
+
+    def save(self, path: str | Path) -> None:
+        """Write all parts to one ``.lapwing`` file, for `lapwing.load`; it holds released numbers only."""
+        saved = {
+            name: SavedRelease(part.schema, part.model, part.certificate, part.noisy)
+            for name, part in self.parts.items()
+        }
+        save_linked(self.certificate, saved, Path(path_text("path", path)))
+
+    def _layouts(self, like: Any) -> dict[str, Layout]:  # noqa: ANN401 - frames
+        """Return the layout of each table: that of the input, or one that was asked for."""
+        linked = self.schema
+        if like is None:
+            return {name: self.parts[name].layout or Layout(self.parts[name].kind) for name in linked.given}
+        if linked.is_events or isinstance(like, str):
+            like = [like] * len(linked.given)
+        frames: Mapping[str, Like] = like if isinstance(like, Mapping) else dict(zip(linked.given, like, strict=True))
+        return {name: layout_like(frames[name], linked.as_written(name)) for name in linked.given}
+
+    def _frames(self, n: int, rng: np.random.Generator) -> "Iterator[dict[str, pl.DataFrame]]":
+        """Draw chunk by chunk; keys count on from chunk to chunk."""
+        before = dict.fromkeys(self.schema.names, 0)
+        rows = LinkedRows(self.schema, {name: part.model for name, part in self.parts.items()})
+        for drawn in rows.chunks(n, rng):
+            found: dict[str, pl.DataFrame] = {}
+            for table in self.schema.tables:
+                found[table.name] = self._frame(table, drawn, found, before[table.name])
+                before[table.name] += drawn[table.name].rows
+            yield {name: found[name].select(self._written(name)) for name in self.schema.given}
+
+    def _written(self, name: str) -> list[str]:
+        """Return the columns that are written of a table."""
+        written = [field.name for field in self.schema.table(name).written]
+        return [*written, *(field.name for field in self.schema.tables[0].own)] if self.schema.is_events else written
+
+    def _frame(
+        self, table: LinkedTable, drawn: Mapping[str, Drawn], found: "Mapping[str, pl.DataFrame]", before: int
+    ) -> "pl.DataFrame":
+        """Return the rows of one table with their keys, and those of their parents."""
+        from lapwing.rows.out.decode import decode  # noqa: PLC0415 - polars takes a quarter of a second to import
+
+        frame = decode(drawn[table.name].codes, table.schema, before)
+        if table.parent is None or table.link is None:
+            return frame
+        parents = found[table.parent]
+        own = drawn[table.name].parents
+        key = self.schema.table(table.parent).key or ""
+        given = [key, *(field.name for field in self.schema.tables[0].own)] if self.schema.is_events else [key]
+        columns = [parents[each].gather(own).alias(table.link if each == key else each) for each in given]
+        return frame.with_columns(columns)
+
+
+def load_linked(path: str | Path, kind: Kind = "path") -> LinkedRelease:
+    """Read a ``.lapwing`` file of linked tables; safe on files from strangers. `lapwing.load` reads it too.
+
+    Parameters
+    ----------
+    path : path
+        The file, written by `LinkedRelease.save`.
+    kind : {"pandas", "polars", "pyarrow", "path"}, default "path"
+        The frames that rows come in; Polars for ``path``.
+
+    Returns
+    -------
+    LinkedRelease
+
+    Raises
+    ------
+    ParameterError
+        If there is no such kind of frame.
+    DataError
+        If the file cannot be read or is not a model file of linked tables.
+    """
+    check_kind(kind)
+    certificate, saved = read_linked(Path(path_text("path", path)))
+    parts = {
+        name: Release(schema=part.schema, model=part.model, certificate=part.certificate, noisy=part.answers, kind=kind)
+        for name, part in saved.items()
+    }
+    return LinkedRelease(parts=parts, certificate=certificate)

@@ -1,0 +1,231 @@
+"""Rows of linked tables: those of the first table, then of each other one row by row, given parents and predecessors.
+
+A row of a parent's first place is drawn from the table's model given the parent's columns and numbers of rows; the row
+of the next place given that row too. In an ordered table the steps from the row before are drawn first, and the rest of
+the row given where they lead. Post-processing of released numbers: costs no budget.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from lapwing.model.model import ReleasedModel
+from lapwing.model.rows import sample_codes, stand_ins
+from lapwing.model.sampling.fixed import points
+from lapwing.model.sampling.given_rows import possible_rows, rows_given
+from lapwing.model.sampling.keeping import kept_components
+from lapwing.schema.linked import LinkedSchema
+from lapwing.schema.linked.coded import Lag
+from lapwing.schema.linked.tables import LinkedTable, Order
+
+Codes = dict[str, np.ndarray]
+
+_UNITS: Final = 2**16  # of one chunk
+_ROWS: Final = 2**17  # drawn at a time
+_SPARE: Final = 2**10  # rows that may take the place of those whom rules leave none of their own
+_TRIES: Final = 4  # of steps that lead out of the range of the order
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Drawn:
+    """Rows of a table: codes of its own columns and numbers of rows, and the place of each row's parent."""
+
+    codes: Codes
+    parents: np.ndarray
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return self.parents.size
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinkedRows:
+    """Draw rows of linked tables from the models of their parts."""
+
+    linked: LinkedSchema
+    models: Mapping[str, ReleasedModel]
+
+    def chunks(self, units: int, rng: np.random.Generator) -> Iterator[dict[str, Drawn]]:
+        """Yield all tables of some units at a time; parents are numbered within the chunk."""
+        first = self.linked.names[0]
+        for codes in sample_codes(self.models[first], self.linked.coded[first], units, rng, chunk=_UNITS):
+            yield self._families(codes, rng)
+
+    def _families(self, units: Codes, rng: np.random.Generator) -> dict[str, Drawn]:
+        """Return the rows of all tables that belong to some rows of the first one."""
+        firsts, is_lost = self._first_rows(units, rng)
+        if is_lost.any():
+            # Rules may leave a row of the first table none of another. Each such search takes long.
+            units = self._with_rows(units, rng)
+            firsts, _ = self._first_rows(units, rng)
+        found = {self.linked.names[0]: Drawn(units, np.full(_height(units), -1))}
+        for name in self.linked.names[1:]:
+            found[name] = self._of_parents(name, found, firsts.get(name), rng)
+        return found
+
+    # -- Rows of the first table, all of which can have rows in the others.
+
+    def _first_rows(self, units: Codes, rng: np.random.Generator) -> tuple[dict[str, "_Step"], np.ndarray]:
+        """Draw the first row of each unit in each child table of the first; tell which units rules leave none."""
+        is_lost = np.zeros(_height(units), dtype=bool)
+        firsts = {}
+        above = {self.linked.names[0]: Drawn(units, np.full(is_lost.size, -1))}
+        for table in self.linked.below(self.linked.names[0]):
+            step = self._step(table, above, np.flatnonzero(units[table.count] > 0), None, rng)
+            is_lost[step.owners[step.is_lost]] = True
+            firsts[table.name] = step
+        return firsts, is_lost
+
+    def _with_rows(self, units: Codes, rng: np.random.Generator) -> Codes:
+        """Return units from their law given that there can be such rows: some are replaced by others."""
+        first = self.linked.names[0]
+        model, schema = self.models[first], self.linked.coded[first]
+        (spare,) = sample_codes(model, schema, _SPARE, rng, chunk=_SPARE)
+        pool = {name: np.concatenate((codes, spare[name])) for name, codes in units.items()}
+        _, is_lost = self._first_rows(pool, rng)
+        if is_lost.all():
+            return self._whose_rows_are_known(is_lost.size - _SPARE, rng)
+        chosen = stand_ins(schema, pool, is_lost, rng)[: is_lost.size - _SPARE]
+        return {name: codes[chosen] for name, codes in pool.items()}
+
+    def _whose_rows_are_known(self, n: int, rng: np.random.Generator) -> Codes:
+        """Return units who have what the rules tie to their rows from an atom of the second table's model.
+
+        For budgets so small that the two models have no family in common.
+        """
+        first, second = self.linked.names[:2]
+        model = self.models[second]
+        names = {called: column for (_, column), called in self.linked.given_names(second).items()}
+        kept = kept_components(model, self.linked.coded[second])
+        tied = [name for component in kept for name in component.columns if name in names]
+        atoms = rng.choice(model.atoms, n, p=model.weights / model.weights.sum())
+        given = {names[name]: codes[atoms] for name, codes in points(model, tied).items()}
+        return rows_given(self.models[first], self.linked.coded[first], given, rng).codes
+
+    # -- Rows of the other tables.
+
+    def _of_parents(
+        self, name: str, found: Mapping[str, Drawn], first: "_Step | None", rng: np.random.Generator
+    ) -> Drawn:
+        """Draw the rows of a table for the rows of its parent, place by place."""
+        table = self.linked.table(name)
+        counts = found[table.parent or ""].codes[table.count]
+        steps: list[_Step] = []
+        for place in range(int(counts.max(initial=0))):
+            if place == 0 and first is not None:
+                step = first
+            else:
+                # Where rules left a row no place, the rows of its parent end before it.
+                going = steps[-1].owners[~steps[-1].is_lost] if steps else np.arange(counts.size)
+                step = self._step(table, found, going[counts[going] > place], steps[-1] if steps else None, rng)
+            steps.append(step)
+        names = [field.name for field in table.schema.columns]
+        owners = np.concatenate([np.empty(0, np.int64), *(step.owners[~step.is_lost] for step in steps)])
+        order = np.argsort(owners, kind="stable")
+        codes = {
+            each: np.concatenate(
+                [
+                    np.empty(0, table.schema.field(each).domain.dtype),
+                    *(step.codes[each][~step.is_lost] for step in steps),
+                ]
+            )[order]
+            for each in names
+        }
+        return Drawn(codes, owners[order])
+
+    def _step(
+        self,
+        table: LinkedTable,
+        found: Mapping[str, Drawn],
+        owners: np.ndarray,
+        before: "_Step | None",
+        rng: np.random.Generator,
+    ) -> "_Step":
+        """Draw the next row of some rows of the parent; `before` has the rows before, of these owners and others."""
+        given = self._above(table.name, found, owners)
+        place = 0 if before is None else before.place + 1
+        lag = self.linked.lag(table.name)
+        if lag is not None:
+            given = self._lagged(table, lag, given, place)
+            if before is not None:
+                rows = np.searchsorted(before.owners, owners)
+                previous = {column: codes[rows] for column, codes in before.codes.items()}
+                given |= {called: previous[column] for column, called in lag.previous.items()}
+                given = self._gone_on(table, lag, given, previous, rng)
+        codes, is_lost = self._drawn(table.name, given, owners.size, rng)
+        return _Step(owners, codes, is_lost, place)
+
+    def _lagged(self, table: LinkedTable, lag: Lag, given: Codes, place: int) -> Codes:
+        """Return what is given with the place of rows, as if there were no row before."""
+        coded = self.linked.coded[table.name]
+        none = {name: coded.field(name).domain.last for name in lag.names} | {lag.number: place}
+        height = _height(given)
+        return given | {name: np.full(height, code) for name, code in none.items()}
+
+    def _gone_on(
+        self, table: LinkedTable, lag: Lag, given: Codes, before: Mapping[str, np.ndarray], rng: np.random.Generator
+    ) -> Codes:
+        """Return what is given with the steps to the next row, and where in the order they lead."""
+        if lag.gap is None or table.order is None:
+            return given
+        by, gaps = table.schema.field(table.order.by).domain, self.linked.coded[table.name].field(lag.gap).domain
+        here = steps(before[table.order.by], by.values, table.order)
+        gap = np.full(here.size, gaps.last)
+        left = np.flatnonzero(here < by.values)
+        for _ in range(_TRIES):
+            drawn, _ = self._drawn(table.name, {name: codes[left] for name, codes in given.items()}, left.size, rng)
+            gap[left] = drawn[lag.gap]
+            left = left[(gap[left] != gaps.last) & (here[left] + gap[left] >= by.values)]
+        # What leads out of the range again and again ends at its end; a row that must have a place keeps the last one.
+        is_gone = (gap == gaps.last) | (here >= by.values)
+        gap = np.where(is_gone, gap, np.minimum(gap, by.values - 1 - here))
+        if not by.missing:
+            gap, is_gone = np.where(is_gone & (here < by.values), 0, gap), here >= by.values
+        there = np.where(is_gone, by.last, here + np.where(is_gone, 0, gap))
+        return {**given, lag.gap: gap, table.order.by: steps(there, by.values, table.order)}
+
+    def _above(self, name: str, found: Mapping[str, Drawn], owners: np.ndarray) -> Codes:
+        """Return the codes of the rows above, under their names in a table's coded rows."""
+        given: Codes = {}
+        names, rows = self.linked.given_names(name), owners
+        for above in self.linked.above(name):
+            drawn = found[above.name]
+            given |= {called: drawn.codes[column][rows] for (of, column), called in names.items() if of == above.name}
+            rows = drawn.parents[rows]
+        return given
+
+    def _drawn(self, name: str, given: Codes, n: int, rng: np.random.Generator) -> tuple[Codes, np.ndarray]:
+        """Draw one row for each that is given; tell which of them rules leave no place."""
+        coded, model = self.linked.coded[name], self.models[name]
+        parts: dict[str, list[np.ndarray]] = {field.name: [np.empty(0, field.domain.dtype)] for field in coded.columns}
+        lost = [np.empty(0, dtype=bool)]
+        for start in range(0, n, _ROWS):
+            part = {column: codes[start : start + _ROWS] for column, codes in given.items()}
+            drawn, is_lost = possible_rows(model, coded, part, rng)
+            lost.append(is_lost)
+            for column, codes in parts.items():
+                codes.append(drawn.codes[column])
+        return {column: np.concatenate(codes) for column, codes in parts.items()}, np.concatenate(lost)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Step:
+    """The rows of one place: their parents, increasing; their codes; and which of them rules leave no place."""
+
+    owners: np.ndarray
+    codes: Codes
+    is_lost: np.ndarray
+    place: int
+
+
+def steps(codes: np.ndarray, values: int, order: Order) -> np.ndarray:
+    """Return the place of regular codes in an order, or the codes of places; others stay as they are."""
+    found = codes.astype(np.int64)
+    return np.where(found < values, values - 1 - found, found) if order.descending else found
+
+
+def _height(codes: Codes) -> int:
+    return next(iter(codes.values())).size

@@ -1,0 +1,181 @@
+"""The settings of a release of linked tables, checked before any row is read."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final, cast
+
+from lapwing.errors import ParameterError
+from lapwing.kernel.budget.budget import Budget, BudgetRequest, Number, exact_number, read_request
+from lapwing.kernel.terms import Relation
+from lapwing.runs.generators import checked_seed, fresh_seed
+from lapwing.runs.settings import Settings, request_to_dict, table_settings, usable_schema
+from lapwing.schema.linked import LinkedSchema
+from lapwing.schema.scalars import told
+from lapwing.schema.schemas import Schema
+
+_RELATION: Final[Relation] = "add-remove"
+"""The one relation: under replace-one the number of units would be public, and a unit may have no row."""
+
+_ROWS_OF_OTHERS: Final = 4
+"""A table of rows of others counts in its share as four tables of as many columns: noise grows with the rows of a unit,
+and these are on average half as many as may be used."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkedSettings:
+    """Everything public that fixes a release of linked tables, apart from where it is recorded.
+
+    parts: by table, each as if it had been asked for by itself; their budgets sum to the request's.
+    """
+
+    linked: LinkedSchema
+    parts: Mapping[str, Settings]
+    request: BudgetRequest
+
+    @property
+    def first(self) -> Settings:
+        """The part of the first table."""
+        return next(iter(self.parts.values()))
+
+    @property
+    def selection_delta(self) -> Fraction:
+        """No text is selected."""
+        return Fraction(0)
+
+    @property
+    def relation(self) -> Relation:
+        """The neighbour relation."""
+        return _RELATION
+
+    @property
+    def expected_rows(self) -> None:
+        """Each part has its own."""
+        return None
+
+    @property
+    def name(self) -> str:
+        """What the budget is spent on: all mechanisms."""
+        return f"linked {' and '.join(part.name for part in self.parts.values())}"
+
+    @property
+    def schema(self) -> Schema:
+        """Gives the privacy unit: as many rows of the first table's key as the largest table may have."""
+        return max((part.schema for part in self.parts.values()), key=lambda schema: schema.max_rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings as plain JSON values, for the transcript."""
+        return {
+            "linked": self.linked.to_dict(),
+            "request": request_to_dict(self.request),
+            "parts": {name: part.to_dict() for name, part in self.parts.items()},
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "LinkedSettings":
+        """Read back what `to_dict` wrote."""
+        parts = {name: Settings.from_dict(part) for name, part in values["parts"].items()}
+        linked = LinkedSchema.load(values["linked"])
+        if tuple(parts) != linked.names or any(part.schema != linked.coded[name] for name, part in parts.items()):
+            raise ValueError
+        return cls(linked=linked, parts=parts, request=read_request(**values["request"]))
+
+
+def read_linked_settings(
+    schema: object,
+    *,
+    epsilon: Number | None,
+    delta: Number | None,
+    rho: Number | None,
+    shares: Mapping[str, Number] | None,
+    mechanism: object,
+    expected_rows: object,
+    seed: int | None,
+    transcript: Path | None,
+) -> LinkedSettings:
+    """Check the settings of `lapwing.synthesize` with linked tables; see there for their meaning.
+
+    mechanism, expected_rows: one for all tables, or by table; transcript: where the transcript is or is to be; one that
+    is there gives the seed that was drawn for it.
+    """
+    linked = LinkedSchema.load(cast("Any", schema))
+    request = read_request(epsilon=epsilon, delta=delta, rho=rho)
+    own = checked_seed(seed)
+    kept = _recorded_seed(transcript) if own is None else own
+    used = fresh_seed() if kept is None else kept
+    budgets = request.budget.split(_shares(linked, shares))
+    mechanisms, expected = _by_table(linked, "mechanism", mechanism), _expected(linked, expected_rows)
+    parts = {
+        name: _part(
+            usable_schema(linked.coded[name]), mechanisms.get(name), budget, expected.get(name), (used, own is not None)
+        )
+        for name, budget in zip(linked.names, budgets, strict=True)
+    }
+    return LinkedSettings(linked=linked, parts=parts, request=request)
+
+
+def _shares(linked: LinkedSchema, shares: Mapping[str, Number] | None) -> tuple[Fraction, ...]:
+    """Return each table's part of the budget: as given, or by the numbers of columns, so that errors are alike."""
+    if shares is None:
+        sizes = [
+            len(linked.coded[table.name].columns) * (1 if table.parent is None else _ROWS_OF_OTHERS)
+            for table in linked.tables
+        ]
+        weights = [round(100 * size ** (1 / 3)) for size in sizes]
+        return tuple(Fraction(weight, sum(weights)) for weight in weights)
+    _check_tables(linked, "shares", shares)
+    found = tuple(exact_number(f"the share of {name}", shares.get(name, 0)) for name in linked.names)
+    if any(share <= 0 for share in found) or sum(found) != 1:
+        raise ParameterError(
+            f"shares must be above 0 for each table and sum to 1, got {', '.join(f'{each}' for each in found)} for "
+            f"{', '.join(linked.names)}",
+            code="LW301",
+        )
+    return found
+
+
+def _by_table(linked: LinkedSchema, what: str, value: object) -> Mapping[str, object]:
+    """Return one value for each table, which is given for all or by table."""
+    if isinstance(value, Mapping):
+        _check_tables(linked, what, value)
+        return value
+    return dict.fromkeys(linked.names, value)
+
+
+def _expected(linked: LinkedSchema, value: object) -> Mapping[str, object]:
+    """Return the expected number of rows of each table; a single number is that of the first table."""
+    if value is None or isinstance(value, Mapping):
+        return _by_table(linked, "expected_rows", value or {})
+    return {linked.given[0]: value}
+
+
+def _check_tables(linked: LinkedSchema, what: str, value: Mapping[Any, Any]) -> None:
+    """Refuse values by table that name another one."""
+    for name in value:
+        if name not in linked.names:
+            raise ParameterError(
+                f"{what} names the table {told(name)}, which is not there; tables are {', '.join(linked.names)}",
+                code="LW301",
+            )
+
+
+def _part(schema: Schema, mechanism: object, budget: Budget, expected: Any, seed: tuple[int, bool]) -> Settings:  # noqa: ANN401
+    """Return the settings of one part, as if it had been asked for by itself: too small an amount is refused."""
+    if getattr(mechanism, "prior", None) is not None:
+        raise ParameterError("releases of linked tables take no prior; leave it out of the mechanism", code="LW305")
+    own = read_request(epsilon=budget.amount) if budget.notion == "pure" else read_request(rho=budget.amount)
+    guess = (expected, "expected numbers of rows must be whole")
+    return table_settings(schema, mechanism, own, _RELATION, guess, seed=seed[0], is_seeded=seed[1])
+
+
+def _recorded_seed(transcript: Path | None) -> int | None:
+    """Return the seed that a transcript was begun with; None where there is none that can be read."""
+    if transcript is None or not transcript.is_file():
+        return None
+    try:
+        with transcript.open("rb") as file:
+            return int(next(iter(json.loads(file.readline())["settings"]["parts"].values()))["seed"])
+    except (OSError, ValueError, KeyError, TypeError, StopIteration, AttributeError):
+        return None  # what is wrong with it is said where it is taken up

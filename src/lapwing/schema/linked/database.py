@@ -1,0 +1,192 @@
+"""The public description of linked tables: a tree of private tables, and public ones that they refer to."""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from math import prod
+from typing import Any
+
+from lapwing.schema.files import read_json
+from lapwing.schema.linked import reading
+from lapwing.schema.linked.coded import Lag, check_rules, coded_schema, given_names, lag_of
+from lapwing.schema.linked.tables import LinkedTable, Lookup, refusal
+from lapwing.schema.rules.rules import Rule, rules_from
+from lapwing.schema.scalars import quote
+from lapwing.schema.schemas import Schema
+from lapwing.schema.short import linked_in_short
+
+__all__ = ["LinkedSchema", "is_linked"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkedSchema:
+    """Everything public about linked tables: households and persons, patients and their stays, or events in order.
+
+    Parameters
+    ----------
+    tables : tuple of LinkedTable
+        The private tables, each after its parent: the first has no parent, and its key is the privacy unit.
+    rules : tuple of Rule
+        What every row keeps together with the columns of its parents and, as ``previous.NAME``, of the row before.
+        Rules of one table alone are in its schema.
+    lookups : tuple of Lookup
+        Public tables that private ones refer to.
+    is_events : bool, default False
+        Whether there is one table, of events of a person: the first table is then made of the second.
+
+    Raises
+    ------
+    SchemaError
+        Where a rule is broken; the sentence names it.
+
+    Notes
+    -----
+    The privacy unit is one value of the first table's key: its row there, and of each other table at most ``maxRows``
+    rows for each row of its parent.
+
+    Examples
+    --------
+    >>> home = {"name": "home", "type": "integer", "role": "identifier"}
+    >>> size = {"name": "rooms", "type": "integer", "constraints": {"minimum": 1, "maximum": 9}}
+    >>> schema = LinkedSchema.load({"tables": {
+    ...     "homes": {"primaryKey": "home", "fields": [home, size]},
+    ...     "people": {"foreignKeys": {"home": "homes"}, "maxRows": 3, "fields": [
+    ...         home, {"name": "adult", "type": "boolean"}]},
+    ... }})
+    >>> schema.coded["people"].names, schema.coded["people"].unit_label
+    (('home', 'adult', 'row.number', 'previous.adult', 'rooms', 'people'), 'home:3')
+    """
+
+    tables: tuple[LinkedTable, ...]
+    rules: tuple[Rule, ...] = ()
+    lookups: tuple[Lookup, ...] = ()
+    is_events: bool = False
+    coded: Mapping[str, Schema] = field(init=False, repr=False, compare=False)
+    """The schema of each table's coded rows, under which it is asked about."""
+
+    __repr__ = linked_in_short
+
+    def __post_init__(self) -> None:
+        if len(self.tables) < 2:
+            raise refusal(f"linked tables must be two at least, got {len(self.tables)}; one by itself has a schema")
+        names = [*(table.name for table in self.tables), *(lookup.name for lookup in self.lookups)]
+        for name in names:
+            if names.count(name) > 1:
+                raise refusal(f"the table {quote(name)} stands twice; rename one")
+        for table in self.tables[1:]:
+            self._check_link(table)
+        object.__setattr__(self, "rules", rules_from(self.rules))
+        check_rules(self)
+        object.__setattr__(self, "coded", {table.name: coded_schema(self, table.name) for table in self.tables})
+
+    @property
+    def key(self) -> str:
+        """The first table's key, of which one value is the privacy unit."""
+        key = self.tables[0].key
+        assert key is not None
+        return key
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the private tables, in order."""
+        return tuple(table.name for table in self.tables)
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The names of the tables that are given as data, in order."""
+        return self.names[1:] if self.is_events else self.names
+
+    def table(self, name: str) -> LinkedTable:
+        """Return the private table of a name."""
+        for table in self.tables:
+            if table.name == name:
+                return table
+        raise refusal(f"there is no private table {quote(name)}; tables are {', '.join(self.names)}")
+
+    def as_written(self, name: str) -> Schema:
+        """Return the schema of the rows that are written of a table; events have their persons' columns too."""
+        found = self.table(name).as_written
+        return replace(found, fields=(*found.fields, *self.tables[0].own)) if self.is_events else found
+
+    def above(self, name: str) -> tuple[LinkedTable, ...]:
+        """Return the parent of a table, the parent of that, and so on."""
+        parent = self.table(name).parent
+        return () if parent is None else (self.table(parent), *self.above(parent))
+
+    def below(self, name: str) -> tuple[LinkedTable, ...]:
+        """Return the child tables of a table."""
+        return tuple(table for table in self.tables if table.parent == name)
+
+    def max_rows(self, name: str) -> int:
+        """Return the rows of one privacy unit that are used at most in a table."""
+        return prod(each.max_rows for each in (self.table(name), *self.above(name)) if each.parent is not None)
+
+    def lag(self, name: str) -> Lag | None:
+        """Return what the coded rows of a table say of the row before; None where a parent has one row at most."""
+        return lag_of(self.table(name))
+
+    def given_names(self, name: str) -> dict[tuple[str, str], str]:
+        """Return what each column of the tables above, as (table, column), is called in a table's coded rows."""
+        return given_names(self, name)
+
+    @classmethod
+    def load(cls, source: "str | os.PathLike[str] | Mapping[str, Any] | LinkedSchema") -> "LinkedSchema":
+        """Return a linked schema from a file, from a mapping in the file format, or as it is.
+
+        Parameters
+        ----------
+        source : path, mapping or LinkedSchema
+            ``{"tables": {NAME: {"primaryKey": ..., "foreignKeys": {...}, "maxRows": ..., "order": ..., "fields":
+            [...]}, ...}, "rules": [...]}``; or two tables as ``{"parent": {...}, "child": {...}, "key": ...,
+            "maxChildren": ...}``; or one table of events: a schema with ``privacyUnit`` and ``order``.
+
+        Returns
+        -------
+        LinkedSchema
+
+        Raises
+        ------
+        SchemaError
+            Where the file cannot be read or breaks a rule of the format.
+        """
+        if isinstance(source, LinkedSchema):
+            return source
+        return cls(**reading.parts_from(source))
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the linked schema in normal form, as 64 hexadecimal digits."""
+        text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the linked schema in the file format: JSON values that `load` makes an equal one of."""
+        return reading.to_dict(self.tables, self.rules, self.lookups, is_events=self.is_events)
+
+    def _check_link(self, table: LinkedTable) -> None:
+        """Refuse a table whose parent does not come before it, or whose key is not of the parent's kind."""
+        before = self.tables[: self.tables.index(table)]
+        parents = [each for each in before if each.name == table.parent]
+        if not parents or table.link is None:
+            raise refusal(f"{table.name}: its parent {quote(table.parent)} must be a table that stands before it")
+        key = parents[0].key
+        if key is None:
+            raise refusal(f'{parents[0].name}: other tables refer to it, so it needs a "primaryKey"')
+        # Cells of the key could else name one unit in one table and another in the other.
+        own, other = table.schema.field(table.link), parents[0].schema.field(key)
+        if (own.type, own.missing_values) != (other.type, other.missing_values):
+            said = "must have the same type and missingValues in both tables; write them alike"
+            raise refusal(f"the key {quote(table.link)} of {table.name} {said}")
+
+
+def is_linked(source: object) -> bool:
+    """Return whether a schema is of linked tables, or of events in order; a SchemaError where a file is no JSON."""
+    if isinstance(source, LinkedSchema):
+        return True
+    value = read_json(source) if isinstance(source, str | os.PathLike) else source
+    return isinstance(value, Mapping) and (
+        value.get("order") is not None
+        or ("fields" not in value and ("tables" in value or {"parent", "child"} <= value.keys()))
+    )

@@ -1,0 +1,327 @@
+"""The file format of linked tables: what is written, and the three forms that are read."""
+
+import csv
+import io
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from lapwing.errors import SchemaError
+from lapwing.schema.checks import repeated
+from lapwing.schema.files import check_object, field_to_dict, read_content, read_json
+from lapwing.schema.linked.coded import GAP, NUMBER, PREVIOUS, count_field, told
+from lapwing.schema.linked.tables import LinkedTable, Lookup, Order, refusal
+from lapwing.schema.rules.rules import Rule, rule_to_dict, rules_from
+from lapwing.schema.scalars import quote, whole_number
+from lapwing.schema.schemas import Schema
+
+_TOP: Final = ("tables", "rules")
+_LINKS: Final = ("primaryKey", "foreignKeys", "maxRows", "count", "order", "public")
+_TWO: Final = ("parent", "child", "key", "maxChildren", "count", "rules")
+_EVENTS: Final = frozenset({"privacyUnit", "order", "constant", "rules", "name"})
+_COUNT: Final = "children"
+_ROWS: Final = "rows"
+"""What the number of a person's events is called."""
+
+
+def parts_from(source: object) -> dict[str, Any]:
+    """Return the settings of a LinkedSchema from a path or a mapping in one of the three forms."""
+    beside = Path(source).parent if isinstance(source, str | os.PathLike) else Path()
+    value = read_json(source) if isinstance(source, str | os.PathLike) else source
+    found = check_object(value, "the schema of linked tables")
+    if "tables" in found:
+        _check_keys(found, _TOP)
+        return _of_tables(check_object(found["tables"], "tables"), found.get("rules"), beside)
+    if found.get("order") is not None:
+        return _of_events(found)
+    if "fields" in found:
+        said = "the schema describes one table, not linked ones; `lapwing synthesize` takes it, and linked ones list "
+        raise SchemaError(f"{said}{', '.join(_TOP)}", code="LW252")
+    return _of_two(found, beside)
+
+
+def to_dict(
+    tables: tuple[LinkedTable, ...], rules: tuple[Rule, ...], lookups: tuple[Lookup, ...], *, is_events: bool
+) -> dict[str, Any]:
+    """Return linked tables in the file format."""
+    described = {table.name: _described(table) for table in tables}
+    if is_events:
+        first, events = tables
+        own = {key: value for key, value in described[events.name].items() if key not in {*_LINKS, "name"}}
+        constant = described[first.name]["fields"][1:]
+        return {
+            **own,
+            "name": events.name,
+            "privacyUnit": {"field": first.key, "maxRows": events.max_rows},
+            "order": None if events.order is None else events.order.to_json(),
+            **({"constant": [field["name"] for field in constant]} if constant else {}),
+            "fields": [*own["fields"], *constant],
+            "rules": [*described[first.name].get("rules", ()), *own.get("rules", ()), *map(rule_to_dict, rules)],
+        }
+    public = {
+        each.name: {"primaryKey": each.key, "public": [list(row) for row in each.rows], **each.schema.to_dict()}
+        for each in lookups
+    }
+    return {"tables": {**described, **public}, "rules": list(map(rule_to_dict, rules))}
+
+
+def _described(table: LinkedTable) -> dict[str, Any]:
+    """Return one table in the file format; keys that say nothing are left out."""
+    own = table.schema.to_dict()
+    own["fields"] = [field for field in own["fields"] if field["name"] not in table.counts]
+    keys = {} if table.link is None else {table.link: table.parent}
+    links = {
+        "primaryKey": table.key,
+        "foreignKeys": {**keys, **table.lookups},
+        "maxRows": None if table.parent is None else table.max_rows,
+        "count": table.count if table.parent is not None and table.count != table.name else None,
+        "order": None if table.order is None else table.order.to_json(),
+    }
+    return {**{key: value for key, value in links.items() if value}, **own}
+
+
+def _check_keys(found: Mapping[str, Any], keys: tuple[str, ...]) -> None:
+    """Refuse a key of linked tables that is not known."""
+    for key in found:
+        if key not in keys:
+            said = f"the schema of linked tables has the unknown key {quote(key)}; keys are {', '.join(keys)}"
+            raise SchemaError(said, code="LW205")
+
+
+# -- Two tables: parents and children.
+
+
+def _of_two(found: Mapping[str, Any], beside: Path) -> dict[str, Any]:
+    """Read ``{"parent": ..., "child": ..., "key": ..., "maxChildren": ...}``."""
+    _check_keys(found, _TWO)
+    for key in _TWO[:4]:
+        if key not in found:
+            raise refusal(f'the schema of linked tables needs "{key}"; write {", ".join(_TWO)}')
+    key, count = found["key"], found.get("count", _COUNT)
+    if not isinstance(key, str):
+        raise refusal(f"key must be the name of a column of both tables, got {quote(key)}")
+    if not isinstance(count, str) or not count:
+        raise refusal(f"count must be the name of a column, got {quote(count)}; leave it out")
+    most = whole_number(found["maxChildren"])
+    if most is None:
+        raise refusal(f"maxChildren must be a whole number from 1 to 10000, got {quote(found['maxChildren'])}")
+    tables = {
+        "parent": {**check_object(found["parent"], "parent"), "primaryKey": key},
+        "child": {
+            **check_object(found["child"], "child"),
+            "foreignKeys": {key: "parent"},
+            "maxRows": found["maxChildren"],
+            "count": count,
+        },
+    }
+    return _of_tables(tables, found.get("rules"), beside)
+
+
+# -- One table of events of a person.
+
+
+def _of_events(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Read a schema with ``privacyUnit`` and ``order``: persons, who are their events, and these."""
+    unit = check_object(found.get("privacyUnit"), "privacyUnit")
+    key, fields = unit.get("field"), found.get("fields")
+    constant = found.get("constant", [])
+    if not isinstance(fields, list | tuple) or not isinstance(constant, list | tuple):
+        raise refusal(
+            'events need a list "fields", and where there are columns that are one for each person "constant"'
+        )
+    names = [check_object(each, "a field").get("name") for each in fields]
+    for name in (key, *constant):
+        if name not in names:
+            raise refusal(f"{quote(name)} is no field of the events; fields are {', '.join(map(str, names))}")
+    by_name = dict(zip(names, fields, strict=True))
+    name = found.get("name") or "events"
+    own = {each: value for each, value in found.items() if each not in _EVENTS}
+    persons, events, both = _dealt(found.get("rules"), set(constant), set(names) - set(constant))
+    tables = {
+        str(key): {
+            **{each: value for each, value in own.items() if each in ("missingValues", "dialect")},
+            "primaryKey": key,
+            "fields": [by_name[key], *(by_name[each] for each in constant)],
+            "rules": persons,
+        },
+        name: {
+            **own,
+            "fields": [by_name[each] for each in names if each not in constant],
+            "foreignKeys": {key: str(key)},
+            "maxRows": unit.get("maxRows"),
+            "order": found["order"],
+            "count": _ROWS,
+            "rules": events,
+        },
+    }
+    return {**_of_tables(tables, both, Path()), "is_events": True}
+
+
+def _dealt(rules: object, persons: set[Any], events: set[Any]) -> tuple[list[Any], list[Any], list[Any]]:
+    """Return the rules of persons, of events, and of both or of the row before."""
+    parts: tuple[list[Any], list[Any], list[Any]] = ([], [], [])
+    for rule in rules_from(rules):
+        place = 0 if persons.issuperset(rule.columns) else 1 if events.issuperset(rule.columns) else 2
+        parts[place].append(rule_to_dict(rule))
+    return parts
+
+
+# -- Any number of tables.
+
+
+def _of_tables(described: Mapping[str, Any], rules: object, beside: Path) -> dict[str, Any]:
+    """Read ``{"tables": {...}, "rules": [...]}``; parents may stand after their child tables."""
+    sources = {name: check_object(value, name) for name, value in described.items()}
+    lookups = {name: _lookup(name, each, beside) for name, each in sources.items() if "public" in each}
+    private = {name: each for name, each in sources.items() if name not in lookups}
+    links = {name: _links(name, each, private, lookups) for name, each in private.items()}
+    first = [name for name, (parent, _, _) in links.items() if parent is None]
+    if len(first) != 1:
+        raise refusal(
+            f"one private table must be the first, without a foreign key to another, got {len(first)} "
+            f"({', '.join(first) or 'none'}); its key is the privacy unit"
+        )
+    tables: list[LinkedTable] = []
+    waiting = first
+    while waiting:
+        name, *waiting = waiting
+        tables.append(_table(name, private, links, lookups))
+        waiting += [each for each, (parent, _, _) in links.items() if parent == name]
+    if len(tables) < len(private):
+        lost = [name for name in private if name not in {table.name for table in tables}]
+        raise refusal(f"the tables {', '.join(lost)} refer to each other in a circle; leave one foreign key out")
+    return {"tables": tuple(tables), "rules": rules_from(rules), "lookups": tuple(lookups.values())}
+
+
+_Links = tuple[str | None, str | None, dict[str, str]]
+"""The parent of a table, the column that refers to it, and the columns that refer to public tables."""
+
+
+def _links(name: str, source: Mapping[str, Any], private: Mapping[str, Any], lookups: Mapping[str, Lookup]) -> _Links:
+    """Return what a table refers to."""
+    keys = check_object(source.get("foreignKeys") or {}, f"{name}: foreignKeys")
+    for column, table in keys.items():
+        if table not in private and table not in lookups:
+            raise refusal(
+                f"{name}: the foreign key {quote(column)} is to {quote(table)}, which is no table; tables are "
+                f"{', '.join((*private, *lookups))}"
+            )
+    parents = {column: table for column, table in keys.items() if table in private}
+    if len(parents) > 1:
+        raise refusal(
+            f"{name}: foreignKeys name {len(parents)} private tables ({', '.join(parents.values())}); a row has one "
+            'parent: leave the others out, or declare those that are public with "public"'
+        )
+    public = {column: table for column, table in keys.items() if table in lookups}
+    for column, table in parents.items():
+        return table, column, public
+    return None, None, public
+
+
+def _table(
+    name: str, private: Mapping[str, Mapping[str, Any]], links: Mapping[str, _Links], lookups: Mapping[str, Lookup]
+) -> LinkedTable:
+    """Return one private table, whose schema has the numbers of rows of its child tables."""
+    source = private[name]
+    parent, link, public = links[name]
+    if "privacyUnit" in source:
+        raise refusal(
+            f"{name} has a privacyUnit of its own; the first table's key and maxRows say whose rows are protected, so "
+            "remove it"
+        )
+    counts = {
+        _count_of(each, private[each]): private[each].get("maxRows")
+        for each, (above, _, _) in links.items()
+        if above == name
+    }
+    own = {key: value for key, value in source.items() if key not in _LINKS}
+    if not isinstance(own.get("fields"), list | tuple):
+        raise refusal(f'{name} needs a list "fields" with one object per column, got {quote(own.get("fields"))}')
+    own["fields"] = [_referring(field, public, lookups) for field in own["fields"]]
+    names = [field["name"] for field in own["fields"] if isinstance(field, Mapping) and "name" in field]
+    for count in repeated([*names, *counts]):
+        raise refusal(
+            f"{name}: {quote(count)} is a column already, and the number of rows of a child table would be called so "
+            'too; give another name under "count"'
+        )
+    own["fields"] += [
+        field_to_dict(count_field(count, whole_number(most) or 1), ("",)) for count, most in counts.items()
+    ]
+    key = source.get("primaryKey")
+    for said in (each for each in names if each.startswith((PREVIOUS, GAP)) or each == NUMBER):
+        raise refusal(f"{name}: the column {quote(said)} is called as what is said of the row before; rename it")
+    if parent is not None and "maxRows" not in source:
+        raise refusal(f'{name} needs "maxRows": the number of rows of one row of {parent} that are used at most')
+    if parent is None and key is None:
+        raise refusal(f'{name} needs a "primaryKey", whose values are the privacy units')
+    return LinkedTable(
+        name=name,
+        schema=told(lambda: Schema.load(own), lambda said: f"{name}: {said}"),
+        key=key,
+        parent=parent,
+        link=link,
+        max_rows=source.get("maxRows", 1),
+        count="" if parent is None else _count_of(name, source),
+        order=Order.load(source["order"]) if source.get("order") is not None else None,
+        lookups=public,
+        counts=tuple(counts),
+    )
+
+
+def _count_of(name: str, source: Mapping[str, Any]) -> str:
+    """Return what the number of a child table's rows is called."""
+    count = source.get("count", name)
+    if not isinstance(count, str) or not count:
+        raise refusal(f"{name}: count must be the name of a column, got {quote(count)}; leave it out")
+    return count
+
+
+def _referring(field: Any, public: Mapping[str, str], lookups: Mapping[str, Lookup]) -> Any:  # noqa: ANN401 - JSON
+    """Return a field in the file format; one that refers to a public table lists its keys."""
+    if not isinstance(field, Mapping) or field.get("name") not in public or "categories" in field:
+        return field
+    return {**field, "categories": list(lookups[public[field["name"]]].keys)}
+
+
+# -- Public tables.
+
+
+def _lookup(name: str, source: Mapping[str, Any], beside: Path) -> Lookup:
+    """Return a public table, from rows or from a CSV file beside the schema."""
+    schema = told(
+        lambda: Schema.load({key: value for key, value in source.items() if key not in _LINKS}),
+        lambda said: f"{name}: {said}",
+    )
+    key = source.get("primaryKey")
+    if key not in schema.names:
+        raise refusal(f'{name}: "primaryKey" must name a column of the public table, got {quote(key)}')
+    given = source["public"]
+    rows = _file_rows(name, beside / given) if isinstance(given, str) else given
+    if not isinstance(rows, list | tuple):
+        raise refusal(f'{name}: "public" must be a CSV file or a list of rows, got {quote(given)}')
+    found = tuple(_lookup_row(name, row, schema.names) for row in rows)
+    lookup = Lookup(name=name, schema=schema, key=key, rows=found)
+    if not found or len(set(lookup.keys)) < len(found) or None in lookup.keys:
+        raise refusal(f"{name}: the public table needs rows, each with its own {key}")
+    return lookup
+
+
+def _lookup_row(name: str, row: object, names: tuple[str, ...]) -> tuple[Any, ...]:
+    """Return the cells of a public row in the order of the fields."""
+    if isinstance(row, Mapping):
+        return tuple(row.get(each) for each in names)
+    if isinstance(row, list | tuple) and len(row) == len(names):
+        return tuple(row)
+    raise refusal(f"{name}: a row of the public table must have {len(names)} cells, {', '.join(names)}")
+
+
+def _file_rows(name: str, path: Path) -> list[dict[str, str | None]]:
+    """Return the rows of a CSV file; an empty cell is missing."""
+    try:
+        text = read_content(path, "public table").decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = None
+    if text is None:
+        raise refusal(f"{name}: the public table {quote(path.name)} is not UTF-8; write it so")
+    return [{key: value or None for key, value in row.items()} for row in csv.DictReader(io.StringIO(text))]
