@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field
@@ -18,14 +18,37 @@ from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
 from lapwing.schema.unit import PrivacyUnit
 
-if TYPE_CHECKING:
-    from lapwing.schema.linked.database import LinkedSchema
-
 T = TypeVar("T")
 
 NUMBER: Final = "row.number"
 PREVIOUS: Final = "previous."
 GAP: Final = "gap."
+
+
+class Tree(Protocol):
+    """Linked tables, each after its parent, and the rules of several of them."""
+
+    @property
+    def tables(self) -> tuple[LinkedTable, ...]:
+        """The private tables."""
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules."""
+
+    @property
+    def key(self) -> str:
+        """The first table's key."""
+
+    def table(self, name: str) -> LinkedTable:
+        """Return the table of a name."""
+
+    def above(self, name: str) -> tuple[LinkedTable, ...]:
+        """Return the parent of a table, the parent of that, and so on."""
+
+    def max_rows(self, name: str) -> int:
+        """Return the rows of one privacy unit that are used at most in a table."""
+
 
 _Named = tuple[str, Rule]
 """A rule, and where it stands: ``2 of people``."""
@@ -92,7 +115,7 @@ def lag_fields(table: LinkedTable) -> tuple[Field, ...]:
     return (place, *before, gap)
 
 
-def given_names(linked: "LinkedSchema", name: str) -> dict[tuple[str, str], str]:
+def given_names(linked: Tree, name: str) -> dict[tuple[str, str], str]:
     """Return what each column of the tables above is called in the coded rows of a table, nearest tables first."""
     table = linked.table(name)
     taken = {*table.schema.names, *(field.name for field in lag_fields(table))}
@@ -105,7 +128,7 @@ def given_names(linked: "LinkedSchema", name: str) -> dict[tuple[str, str], str]
     return found
 
 
-def coded_schema(linked: "LinkedSchema", name: str) -> Schema:
+def coded_schema(linked: Tree, name: str) -> Schema:
     """Return the schema of the coded rows of a table, whose unit is one value of the first table's key."""
     table = linked.table(name)
     given = tuple(
@@ -133,7 +156,7 @@ def coded_schema(linked: "LinkedSchema", name: str) -> Schema:
     )
 
 
-def check_rules(linked: "LinkedSchema") -> None:
+def check_rules(linked: Tree) -> None:
     """Refuse rules of several tables that could not be kept by parents first and by their rows then."""
     for rule in linked.rules:
         home = _home(linked, rule)
@@ -158,7 +181,7 @@ def _own_names(table: LinkedTable) -> set[str]:
     return {*table.schema.names, *(field.name for field in lag_fields(table))}
 
 
-def _home(linked: "LinkedSchema", rule: Rule) -> str | None:
+def _home(linked: Tree, rule: Rule) -> str | None:
     """Return the table that a rule of several is of: the last that has one of its columns, and sees the others."""
     for table in reversed(linked.tables):
         own = _own_names(table)
@@ -168,7 +191,7 @@ def _home(linked: "LinkedSchema", rule: Rule) -> str | None:
     return None
 
 
-def _rules_of(linked: "LinkedSchema", name: str) -> list[_Named]:
+def _rules_of(linked: Tree, name: str) -> list[_Named]:
     """Return the rules of a table's coded rows, each with where it stands.
 
     Rules of parents tell the model of their rows for nothing what it would else be asked about. A dependency without
