@@ -173,10 +173,11 @@ class LinkedRows:
             return given
         by, gaps = table.schema.field(table.order.by).domain, self.linked.coded[table.name].field(lag.gap).domain
         here = steps(before[table.order.by], by.values, table.order)
+        known = {name: codes for name, codes in given.items() if name != lag.gap}
         gap = np.full(here.size, gaps.last)
         left = np.flatnonzero(here < by.values)
         for _ in range(_TRIES):
-            drawn, _ = self._drawn(table.name, {name: codes[left] for name, codes in given.items()}, left.size, rng)
+            drawn, _ = self._drawn(table.name, {name: codes[left] for name, codes in known.items()}, left.size, rng)
             gap[left] = drawn[lag.gap]
             left = left[(gap[left] != gaps.last) & (here[left] + gap[left] >= by.values)]
         # What leads out of the range again and again ends at its end; a row that must have a place keeps the last one.
@@ -185,7 +186,7 @@ class LinkedRows:
         if not by.missing:
             gap, is_gone = np.where(is_gone & (here < by.values), 0, gap), here >= by.values
         there = np.where(is_gone, by.last, here + np.where(is_gone, 0, gap))
-        return {**given, lag.gap: gap, table.order.by: steps(there, by.values, table.order)}
+        return {**known, lag.gap: gap, table.order.by: steps(there, by.values, table.order)}
 
     def _above(self, name: str, found: Mapping[str, Drawn], owners: np.ndarray) -> Codes:
         """Return the codes of the rows above, under their names in a table's coded rows."""
