@@ -124,6 +124,7 @@ def _every_pair(asking: Asking, fit: Fit, left: Budget) -> list[_Chosen]:
     levels = _by_columns(pair_tables(asking.columns, asking.costs.most_cells))
     if not levels:
         return []
+    levels += _wanted_triples(asking)
     weights = 1 + (_WANTED_WEIGHT - 1) * preferred_tables([each[0] for each in levels], *asking.wanted)
     unit = rounded_down(left.amount * share_at_once(asking.costs.rounds) / int(weights.sum()))
     sd = table_law(Budget(left.notion, unit), asking.curator.terms).sd
@@ -139,6 +140,12 @@ def _every_pair(asking: Asking, fit: Fit, left: Budget) -> list[_Chosen]:
     if asking.costs.rounds == 1:
         costs[-1] = Budget(left.notion, left.amount - unit * int(weights[:-1].sum()))
     return [_Chosen(table, cost, cost.amount) for table, cost in zip(tables, costs, strict=True)]
+
+
+def _wanted_triples(asking: Asking) -> list[list[Cells]]:
+    """Return the tables of three columns that were named, which are asked for with the pairs."""
+    named = [tuple(sorted(each)) for each in asking.wanted[1] if len(each) == 3]
+    return _by_columns(triple_tables(asking.columns, named, asking.costs.most_cells))
 
 
 def _dealt(fit: Fit, tables: Sequence[Cells], rng: np.random.Generator) -> list[Candidates]:
