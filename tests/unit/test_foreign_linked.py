@@ -55,6 +55,11 @@ def sdv(relationships, **tables):
     return {"METADATA_SPEC_VERSION": "V1", "tables": described, "relationships": links}
 
 
+def listed(name, fields, **settings):
+    """Return a table as the oldest files of SDV have it."""
+    return {"name": name, "fields": [{"name": each, **about} for each, about in fields.items()], **settings}
+
+
 def shape(found):
     """Return what the draft says of each table beside its fields."""
     return {
@@ -75,6 +80,35 @@ def test_metadata_of_sdv_give_a_parent_and_its_children(version):
     }
     alone = read_foreign(value, table="visits").schema
     assert found.tables["visits"].schema.fields == alone.fields
+
+
+def test_metadata_of_sdv_before_its_first_version_give_the_same():
+    users = {"id": {"type": "id", "subtype": "integer"}, "age": {"type": "numerical", "subtype": "integer"}}
+    sessions = {
+        "user": {"type": "id", "subtype": "integer", "ref": {"table": "users", "field": "id"}},
+        "at": {"type": "datetime", "format": "%d.%m.%Y"},
+        "mail": {"type": "categorical", "pii": True, "pii_category": ["email", "x"]},
+        "share": {"type": "numerical", "subtype": "float"},
+        "ok": {"type": "boolean"},
+    }
+    old = {"tables": {"sessions": {"fields": sessions}, "users": {"fields": users, "primary_key": "id"}}}
+
+    found = read_foreign_tables(old)
+
+    assert shape(found) == {
+        "users": {"primaryKey": "id"},
+        "sessions": {"foreignKeys": {"user": "users"}, "maxRows": None},
+    }
+    assert [(field.name, field.type, field.identifier) for field in found.tables["sessions"].schema.fields] == [
+        ("user", "string", True),
+        ("at", "date", False),
+        ("mail", "string", True),
+        ("share", "number", False),
+        ("ok", "boolean", False),
+    ]
+    assert read_foreign(old, table="users").schema.fields == found.tables["users"].schema.fields
+    oldest = {"path": "", "tables": [listed("sessions", sessions), listed("users", users, primary_key="id")]}
+    assert read_foreign_tables(oldest) == found
 
 
 def test_a_chain_comes_parents_first_and_a_lookup_is_a_column_of_its_keys():
@@ -194,11 +228,15 @@ def test_files_without_keys_between_tables_give_none(value):
             sdv([("b", "x", "a", "x"), ("a", "y", "b", "y")], a={"x": "id", "y": "id"}, b={"x": "id", "y": "id"}),
             'the keys of "a", "b" run in a circle',
         ),
+        ({"resources": [resource("a", ["x"], "y")]}, 'the primary key "y" of "a" is no column'),
+        (sdv([("b", "x", "\ud800", "x")], **{"\ud800": {"x": "id"}, "b": {"x": "id"}}), "characters that are none"),
+        ({"tables": {"a": {"fields": {"x": {"type": 1}}}}}, "type must be a text such as numerical"),
+        ({"tables": [{"fields": {"x": {"type": "id"}}}]}, "which is not a text"),
         ({"resources": [resource("a", ["x"], x=("b", "x"))]}, 'names the table "b", which is not there'),
         ({"resources": [{"name": "a", "schema": {"fields": [], "foreignKeys": {}}}]}, "no field"),
         ({"resources": [resource("a", ["x"]), {"name": "b", "schema": "b.json"}]}, "is not fetched"),
     ],
-    ids=range(7),
+    ids=range(11),
 )
 def test_what_is_broken_is_said(value, said):
     with pytest.raises(SchemaError) as caught:

@@ -6,9 +6,10 @@ Which table is the one of people, and which ones everybody may see, no such file
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from lapwing.schema.checks import RANGED_TYPES
+from lapwing.schema.checks import RANGED_TYPES, is_encodable
 from lapwing.schema.fields import Field
 from lapwing.schema.files import file_text
 from lapwing.schema.foreign.converted import UNIT_LACK, Converted, Lack, converted, names_in_short, refusal
@@ -79,6 +80,8 @@ def linked_tables(
     what: what error sentences call the file.
     """
     tables = {table.name: table for table in found}
+    for table in found:
+        _check_table(table, what)
     for each in relations:
         _check_relation(each, tables, what)
     links = {
@@ -105,6 +108,16 @@ def linked_tables(
 
 def _is_link(relation: Relation) -> bool:
     return len(relation.columns) == 1 and relation.child != relation.parent
+
+
+def _check_table(table: ForeignTable, what: str) -> None:
+    """Refuse a name that cannot be written, and a key or order that is no column."""
+    if not is_encodable(table.name):
+        raise refusal(f"{what}: the name of a table holds characters that are none; correct it")
+    names = {"", *(field.name for field in table.fields)}
+    for which, column in (("primary key", table.key), ("order", table.order)):
+        if column not in names:
+            raise refusal(f"{what}: the {which} {quote(column)} of {quote(table.name)} is no column; correct it")
 
 
 def _check_relation(relation: Relation, tables: Mapping[str, ForeignTable], what: str) -> None:
@@ -151,31 +164,28 @@ def _keyed(table: ForeignTable, relations: Sequence[Relation]) -> ForeignTable:
 
 
 def _order(links: Mapping[str, Mapping[str, str]], what: str) -> list[str]:
-    """Return the tables, parents before their children and else in the order of the file."""
-    found: list[str] = []
-    while len(found) < len(links):
-        free = [name for name in links if name not in found and set(links[name].values()) <= set(found)]
-        if not free:
-            left = [name for name in links if name not in found]
-            raise refusal(
-                f"{what}: the keys of {names_in_short(left)} run in a circle, and linked tables are a tree; remove one "
-                "relationship, or read one table with --table"
-            )
-        found += free
-    return found
+    """Return the tables, parents before their children."""
+    try:
+        return list(TopologicalSorter({name: to.values() for name, to in links.items()}).static_order())
+    except CycleError as error:
+        circle = list(dict.fromkeys(error.args[1]))
+    raise refusal(
+        f"{what}: the keys of {names_in_short(circle)} run in a circle, and linked tables are a tree; remove one "
+        "relationship, or read one table with --table"
+    )
 
 
-def _reached(root: str, links: Mapping[str, Mapping[str, str]], order: Sequence[str]) -> list[str]:
-    """Return a table and all whose keys lead to it."""
-    found = [root]
+def _reached(root: str, links: Mapping[str, Mapping[str, str]], order: Sequence[str]) -> dict[str, None]:
+    """Return a table and all whose keys lead to it, in order."""
+    found = {root: None}
     for name in order:
-        if name not in found and not set(found).isdisjoint(links[name].values()):
-            found.append(name)
+        if not found.keys().isdisjoint(links[name].values()):
+            found[name] = None
     return found
 
 
 def _child(
-    table: ForeignTable, stated: Sequence[Field], links: Mapping[str, str], private: Sequence[str]
+    table: ForeignTable, stated: Sequence[Field], links: Mapping[str, str], private: Mapping[str, None]
 ) -> tuple[ForeignTable, Mapping[str, str]]:
     """Return a private table and its foreign keys: one to its parent, the others to tables that may be public.
 

@@ -1,4 +1,4 @@
-"""Metadata of SDV: one table or several, versions 1 and 2, in JSON; what each sdtype becomes."""
+"""Metadata of SDV: one table or several, all versions, in JSON; what each sdtype becomes."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -23,6 +23,7 @@ from lapwing.schema.foreign.converted import (
     unit_lack,
 )
 from lapwing.schema.foreign.linked import ConvertedTables, ForeignTable, Relation, linked_tables
+from lapwing.schema.foreign.sdv_first import is_first_sdv, later_form
 from lapwing.schema.reading import PLAIN
 from lapwing.schema.scalars import finite_number, parse_date, parse_datetime, quote, whole_number
 
@@ -199,9 +200,11 @@ _SINGLE: Final = ("SINGLE_TABLE_V1", "SINGLE_TABLE_V2")
 
 
 def is_sdv(value: object) -> bool:
-    """Return whether a value names a version of SDV's metadata, or has a column with an sdtype."""
+    """Return whether a value names a version of SDV's metadata, or has a column with an sdtype or an older type."""
     if not isinstance(value, Mapping):
         return False
+    if is_first_sdv(value):
+        return True
     tables = value.get("tables")
     return _VERSION in value or any(
         isinstance(column, Mapping) and "sdtype" in column
@@ -213,7 +216,7 @@ def is_sdv(value: object) -> bool:
 
 def read_sdv(value: object, name: str, table: str | None) -> Converted:
     """Return the schema of one table in an SDV metadata file; `table` may be None where there is one."""
-    whole = check_object(value, name)
+    whole = _whole(value, name)
     chosen, described, where = _table(whole, name, table)
     columns, fields = _columns(described, where)
     return converted(
@@ -227,7 +230,7 @@ def read_sdv(value: object, name: str, table: str | None) -> Converted:
 
 def read_sdv_tables(value: object, name: str) -> ConvertedTables | None:
     """Return the draft of all tables of an SDV metadata file, None where no key links them."""
-    whole = check_object(value, name)
+    whole = _whole(value, name)
     relations = _relations(whole, name)
     if not relations or "tables" not in whole:
         return None
@@ -250,6 +253,12 @@ def read_sdv_tables(value: object, name: str) -> ConvertedTables | None:
             )
         )
     return linked_tables(tables, relations, FORMAT, name)
+
+
+def _whole(value: object, name: str) -> Mapping[str, Any]:
+    """Return metadata, those of a first version in the form of later ones."""
+    whole = check_object(value, name)
+    return later_form(whole, name) if is_first_sdv(whole) else whole
 
 
 def _columns(
