@@ -13,8 +13,8 @@ import lapwing as lw
 from helpers import databases
 from lapwing.errors import DataError, LapwingError, ParameterError
 from lapwing.rows.named import tables_from
-from lapwing.rows.out.databases import TableOut, check_tables, is_table_file, tables_target, write_tables
-from lapwing.rows.out.outputs import whole_files
+from lapwing.rows.out.databases import TableOut, check_tables, tables_target, write_database, write_files
+from lapwing.rows.out.outputs import is_table_file, whole_files
 from lapwing.rows.source import code_table
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
@@ -93,15 +93,18 @@ def address(request, tmp_path):
     yield url
 
 
-def write(output, drawn=None, tables=TABLES, **settings):
+def write(output, drawn=None, tables=TABLES, form="parquet"):
     target = tables_target(str(output))
     check_tables(target, tables)
     drawn = chunks() if drawn is None else drawn
     if target.path is None:
-        return write_tables(drawn, tables, target, **settings)
+        return write_database(drawn, tables, target)
+    names = [table.name for table in tables]
     folders = [target.path] if target.kind == "folder" else []
-    with whole_files([target.path], [], folders, lambda file: is_table_file(file, tables)) as (place,):
-        return write_tables(drawn, tables, target, place, **settings)
+    with whole_files([target.path], [], folders, lambda file: is_table_file(file, names)) as (place,):
+        if not folders:
+            return write_database(drawn, tables, target, place)
+        return write_files(drawn, tables, {name: (place / f"{name}.{form}", form) for name in names})
 
 
 def rows_of(address, table):
@@ -178,7 +181,7 @@ def test_a_key_that_points_to_no_row_leaves_nothing(address, tmp_path):
 
 @pytest.mark.parametrize("form", ["parquet", "csv"])
 def test_a_folder_holds_a_file_for_each_table(tmp_path, form):
-    write(tmp_path / "out", format=form)
+    write(tmp_path / "out", form=form)
 
     read = pl.read_parquet if form == "parquet" else pl.read_csv
     assert sorted(file.name for file in (tmp_path / "out").iterdir()) == sorted(
@@ -191,7 +194,7 @@ def test_a_folder_holds_a_file_for_each_table(tmp_path, form):
 
 
 def test_a_folder_of_these_tables_is_replaced_and_another_is_not(tmp_path):
-    write(tmp_path / "out", format="csv")
+    write(tmp_path / "out", form="csv")
     write(tmp_path / "out")
     assert {file.suffix for file in (tmp_path / "out").iterdir()} == {".parquet"}
     (tmp_path / "out" / "notes.txt").write_text("mine")
@@ -290,7 +293,7 @@ def test_an_address_is_never_told(server):
 @pytest.mark.parametrize("form", ["parquet", "csv", "database"])
 def test_what_was_written_is_read_by_the_names_of_the_tables(address, tmp_path, form):
     output = address if form == "database" else tmp_path / "out"
-    write(output, **({} if form == "database" else {"format": form}))
+    write(output, **({} if form == "database" else {"form": form}))
 
     found = tables_from(str(output), {table.name: [each.name for each in table.fields] for table in TABLES})
 

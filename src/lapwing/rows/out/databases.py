@@ -8,7 +8,7 @@ import os
 import re
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -25,6 +25,9 @@ from lapwing.version import install_command
 
 Kind = Literal["folder", "sqlite", "duckdb", "postgresql"]
 """Where linked tables go."""
+
+Chunk = Mapping[str, pl.DataFrame]
+"""Rows of some units, by table."""
 
 Insert = Callable[[str, pl.DataFrame], None]
 
@@ -69,6 +72,16 @@ class TablesTarget:
     path: Path | None = None
     url: str = field(default="", repr=False)
 
+    @property
+    def paths(self) -> list[Path]:
+        """The file or folder that it is; none for a server."""
+        return [] if self.path is None else [self.path]
+
+    @property
+    def folders(self) -> list[Path]:
+        """The folder that it is, if it is one."""
+        return self.paths if self.kind == "folder" else []
+
     def __str__(self) -> str:
         return "the database" if self.path is None else str(self.path)
 
@@ -95,14 +108,6 @@ def tables_target(output: str) -> TablesTarget:
     return TablesTarget("folder" if is_folder else DATABASE_ENDINGS.get(path.suffix.lower(), "folder"), path)
 
 
-def is_table_file(file: Path, tables: Sequence[TableOut]) -> bool:
-    """Return whether a file could be one of a folder of these tables, by its name."""
-    return file.is_file() and file.name in {f"{table.name}.{form}" for table in tables for form in _FILE_FORMATS}
-
-
-_FILE_FORMATS: Final[tuple[Format, ...]] = ("parquet", "csv")
-
-
 def check_tables(target: TablesTarget, tables: Sequence[TableOut]) -> None:
     """Refuse, before anything is spent, tables that the target cannot hold, and a database that would be replaced.
 
@@ -120,27 +125,34 @@ def check_tables(target: TablesTarget, tables: Sequence[TableOut]) -> None:
         _begin(opened, tables)
 
 
-def write_tables(
-    chunks: Iterator[Mapping[str, pl.DataFrame]],
-    tables: Sequence[TableOut],
-    target: TablesTarget,
-    place: Path | None = None,
-    *,
-    format: Format = "parquet",
+def write_database(
+    chunks: Iterable[Chunk], tables: Sequence[TableOut], target: TablesTarget, place: Path | None = None
 ) -> dict[str, int]:
-    """Write chunks, each a frame for every table that is not public, and return the number of rows of each table.
+    """Write chunks to a new database, and return the number of rows of each table.
 
-    A row's keys point to rows of its own chunk or an earlier one. place: what is kept for the target, an empty folder
-    or file; None for Postgres, where all comes to be in one transaction; format: of the files of a folder.
+    chunks: a frame for every table that is not public, whose rows' keys point to rows of their own chunk or an earlier
+    one; place: the empty file that is kept for the target; None for Postgres, where all comes to be in one transaction.
     """
-    is_folder = target.kind == "folder"
-    opened = _folder(place, tables, format) if is_folder else _database(target, str(place or ""), keep=True)
+    return _filled(_database(target, str(place or ""), keep=True), chunks, tables)
+
+
+def write_files(
+    chunks: Iterable[Chunk], tables: Sequence[TableOut], files: Mapping[str, tuple[Path, Format]]
+) -> dict[str, int]:
+    """Write chunks, as `write_database` takes them, to a file for each table; return the number of rows of each."""
+    return _filled(_files(files), chunks, tables)
+
+
+def _filled(
+    opening: contextlib.AbstractContextManager["_Opened"], chunks: Iterable[Chunk], tables: Sequence[TableOut]
+) -> dict[str, int]:
+    """Write public tables first, and chunk by chunk the others."""
     counts = {table.name: 0 if table.rows is None else table.rows.height for table in tables}
-    with opened as database:
-        drawn = [table for table in _begin(database, tables) if table.rows is None]
+    with opening as opened:
+        drawn = [table for table in _begin(opened, tables) if table.rows is None]
         for table, rows in ((table, chunk[table.name]) for chunk in chunks for table in drawn):
             counts[table.name] += rows.height
-            database.insert(table.name, table.frame(rows))
+            opened.insert(table.name, table.frame(rows))
     return counts
 
 
@@ -155,9 +167,8 @@ class _Opened:
 def _begin(opened: _Opened, tables: Sequence[TableOut]) -> list[TableOut]:
     """Make the tables and write the public ones; return them in the order in which they are to be filled."""
     named = {table.name: table for table in tables}
-    order = [
-        named[name] for name in TopologicalSorter({each.name: each.links.values() for each in tables}).static_order()
-    ]
+    sorter = TopologicalSorter({each.name: each.links.values() for each in tables})
+    order = [named[name] for name in sorter.static_order() if name in named]
     for table in order:
         if opened.execute is not None:
             opened.execute(_made(table, named))
@@ -202,14 +213,14 @@ def _check_names(tables: Sequence[TableOut]) -> None:
             )
 
 
-# -- A folder: rows of a table come in parts, which are kept until the last one is there.
+# -- Files: rows of a table come in parts, which are kept until the last one is there.
 
 
 @contextlib.contextmanager
-def _folder(place: Path | None, tables: Sequence[TableOut], format: Format) -> Iterator[_Opened]:
-    assert place is not None, "a folder is kept for the target"
-    with tempfile.TemporaryDirectory(prefix=".", dir=place.parent) as spool:
-        parts: dict[str, list[Path]] = {table.name: [] for table in tables}
+def _files(files: Mapping[str, tuple[Path, Format]]) -> Iterator[_Opened]:
+    beside = next(iter(files.values()))[0].parent
+    with tempfile.TemporaryDirectory(prefix=".", dir=beside) as spool:
+        parts: dict[str, list[Path]] = {name: [] for name in files}
 
         def insert(table: str, rows: pl.DataFrame) -> None:
             part = Path(spool) / f"{list(parts).index(table)}-{len(parts[table])}.arrow"
@@ -217,9 +228,8 @@ def _folder(place: Path | None, tables: Sequence[TableOut], format: Format) -> I
             parts[table].append(part)
 
         yield _Opened(insert)
-        for table in tables:
-            frames = map(pl.read_ipc, parts[table.name])
-            write_rows(frames, place / f"{table.name}.{format}", format)
+        for name, (place, form) in files.items():
+            write_rows(map(pl.read_ipc, parts[name]), place, form)
 
 
 # -- Databases. Nobody reads a file before it is whole, and it is thrown away where anything fails.

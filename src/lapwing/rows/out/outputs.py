@@ -11,7 +11,7 @@ import os
 import re
 import stat
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -70,6 +70,11 @@ def part_name(number: int) -> str:
 def is_part(file: Path) -> bool:
     """Return whether a file could be one of a folder of rows that was written here, by its name."""
     return bool(_PART.fullmatch(file.name)) and file.is_file()
+
+
+def is_table_file(file: Path, tables: Iterable[str]) -> bool:
+    """Return whether a file could be one of a folder of tables of these names."""
+    return file.is_file() and file.name in {f"{name}.{form}" for name in tables for form in ("parquet", "csv")}
 
 
 _CANNOT_FLUSH = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EBADF)
