@@ -312,10 +312,10 @@ def _unit_lacks(whole: Mapping[str, Any], chosen: str, described: Mapping[str, A
     parents += [f"key {names_in_short(each.columns)} of {quote(each.parent)}" for each in as_child]
     if not parents:
         return []
-    shown = ", ".join(parents[:10])
-    return [
-        unit_lack(f"rows share a {shown}", '"privacyUnit": {"field": the column that names a person, "maxRows": 5}')
-    ]
+    index = chain.from_iterable(_names(described.get("sequence_index"), f"{where}: sequence_index"))
+    ordered = "".join(f', and "order": {quote(column)} to keep the order of its rows' for column in index)
+    unit = '"privacyUnit": {"field": the column that names a person, "maxRows": 5}'
+    return [unit_lack(f"rows share a {', '.join(parents[:10])}", unit + ordered)]
 
 
 def _relations(whole: Mapping[str, Any], where: str) -> list[Relation]:
@@ -338,11 +338,6 @@ def _relations(whole: Mapping[str, Any], where: str) -> list[Relation]:
 
 def _table_notes(described: Mapping[str, Any]) -> list[str]:
     """Return what SDV says of the table beside its columns and has no counterpart."""
-    return [
-        f"{key} has no counterpart: {why}"
-        for key, why in (
-            ("sequence_index", "rows have no order here"),
-            ("column_relationships", "columns are measured together by what mechanisms find"),
-        )
-        if described.get(key)
-    ]
+    if not described.get("column_relationships"):
+        return []
+    return ["column_relationships has no counterpart: columns are measured together by what mechanisms find"]

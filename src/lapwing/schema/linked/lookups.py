@@ -69,15 +69,21 @@ def _lookup_cell(name: str, field: Mapping[str, Any], cell: object) -> object:
 
 def _of_values(field: Mapping[str, Any], cells: Sequence[Any]) -> Mapping[str, Any]:
     """Return a field of a public table with the values that it has there, where it has no domain."""
-    values = sorted({cell for cell in cells if cell is not None})
     stated = check_object(field.get("constraints") or {}, f"field {quote(field.get('name'))}: constraints")
     has_domain = field.get("categories") is not None or any(
         stated.get(key) is not None for key in ("minimum", "maximum", "enum")
     )
+    values = sorted({cell for cell in cells if cell is not None})
     if has_domain or field.get("role") or field.get("domain") or field.get("type") == "boolean" or not values:
         return field
+    return with_values(field, values)
+
+
+def with_values(field: Mapping[str, Any], values: Sequence[Any]) -> Mapping[str, Any]:
+    """Return a field in the file format whose categories are values of a public table."""
+    stated = check_object(field.get("constraints") or {}, f"field {quote(field.get('name'))}: constraints")
     kept = {key: value for key, value in stated.items() if key not in ("minimum", "maximum")}
-    return {**field, "categories": values, "constraints": kept or None}
+    return {**field, "categories": list(values), "constraints": kept, "provenance": "public"}
 
 
 def _file_rows(name: str, path: Path) -> list[dict[str, str | None]]:

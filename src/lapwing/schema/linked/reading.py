@@ -9,10 +9,10 @@ from lapwing.errors import SchemaError
 from lapwing.schema.checks import repeated
 from lapwing.schema.files import check_object, field_to_dict, read_json
 from lapwing.schema.linked.coded import GAP, NUMBER, PREVIOUS, count_field, told
-from lapwing.schema.linked.lookups import LINKS, read_lookup
+from lapwing.schema.linked.lookups import LINKS, read_lookup, with_values
 from lapwing.schema.linked.tables import LinkedTable, Lookup, Order, refusal
 from lapwing.schema.rules.rules import Rule, rule_to_dict, rules_from
-from lapwing.schema.scalars import quote, whole_number
+from lapwing.schema.scalars import quote, visible, whole_number
 from lapwing.schema.schemas import Schema
 
 _TOP: Final = ("tables", "rules")
@@ -171,6 +171,10 @@ def _dealt(rules: object, persons: set[Any], events: set[Any]) -> tuple[list[Any
 def _of_tables(described: Mapping[str, Any], rules: object, beside: Path) -> dict[str, Any]:
     """Read ``{"tables": {...}, "rules": [...]}``; parents may stand after their child tables."""
     sources = {name: check_object(value, name) for name, value in described.items()}
+    for name, asked in ((name, each.get("questions")) for name, each in sources.items()):
+        if isinstance(asked, list) and asked:
+            way_out = 'answer it in the schema and take it out of "questions"'
+            raise SchemaError(f"{name} has an open question: {visible(str(asked[0]))}; {way_out}", code="LW204")
     lookups = {name: read_lookup(name, each, beside) for name, each in sources.items() if "public" in each}
     private = {name: each for name, each in sources.items() if name not in lookups}
     links = {name: _links(name, each, private, lookups) for name, each in private.items()}
@@ -277,6 +281,6 @@ def _count_of(name: str, source: Mapping[str, Any]) -> str:
 
 def _referring(field: Any, public: Mapping[str, str], lookups: Mapping[str, Lookup]) -> Any:  # noqa: ANN401 - JSON
     """Return a field in the file format; one that refers to a public table lists its keys."""
-    if not isinstance(field, Mapping) or field.get("name") not in public or "categories" in field:
+    if not isinstance(field, Mapping) or field.get("name") not in public or field.get("categories") is not None:
         return field
-    return {"provenance": "public", **field, "categories": list(lookups[public[field["name"]]].keys)}
+    return with_values(field, lookups[public[field["name"]]].keys)
