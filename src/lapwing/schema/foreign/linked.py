@@ -164,9 +164,12 @@ def _keyed(table: ForeignTable, relations: Sequence[Relation]) -> ForeignTable:
 
 
 def _order(links: Mapping[str, Mapping[str, str]], what: str) -> list[str]:
-    """Return the tables, parents before their children."""
+    """Return the tables, parents before their children and else in the order of the file."""
+    depth: dict[str, int] = {}
     try:
-        return list(TopologicalSorter({name: to.values() for name, to in links.items()}).static_order())
+        for name in TopologicalSorter({name: to.values() for name, to in links.items()}).static_order():
+            depth[name] = 1 + max((depth[parent] for parent in links[name].values()), default=0)
+        return sorted(links, key=depth.__getitem__)
     except CycleError as error:
         circle = list(dict.fromkeys(error.args[1]))
     raise refusal(
