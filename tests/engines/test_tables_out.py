@@ -205,6 +205,24 @@ def test_a_folder_of_these_tables_is_replaced_and_another_is_not(tmp_path):
     assert (tmp_path / "out" / "notes.txt").exists()
 
 
+def test_names_that_are_sql_are_names(address):
+    odd = "a\"b'; DROP TABLE homes; --"
+    column = Field(name=odd, type="integer", identifier=True)
+    tables = (
+        TableOut(name="homes", fields=HOME, key="home"),
+        TableOut(name=odd, fields=(column, key("home")), key=odd, links={"home": "homes"}),
+        TableOut(name="select", fields=(column,), links={odd: odd}),
+    )
+    drawn = {"homes": frame(HOMES, HOME), odd: frame([(5, 1)], tables[1].fields), "select": frame([(5,)], (column,))}
+
+    write(address, [drawn], tables)
+
+    assert rows_of(address, "homes") == HOMES
+    assert rows_of(address, odd.replace('"', '""')) == [(5, 1)]
+    assert rows_of(address, "select") == [(5,)]
+    assert refused(address, 'INSERT INTO "select" VALUES (6)')
+
+
 def test_equal_rows_are_equal_files(tmp_path):
     for name in ("a", "b"):
         write(tmp_path / name)
