@@ -23,7 +23,7 @@ COUNTED = (
 )
 """Where counts and sums of rows are made: half of 64 bits would wrap, or round, on large tables alone."""
 OF_ROWS = ("rows/", "kernel/room/", "kernel/questions/", "internal/", "anonymous/")
-OF_FILES = {"rows/out/writers.py", "rows/out/outputs.py", "rows/out/staging.py"}
+OF_FILES = {f"rows/out/{name}.py" for name in ("writers", "outputs", "staging", "databases")}
 """Files of rows out are written there, under the names that the user gave."""
 WRITING = {"tempfile", "shutil", "mmap", "memmap", "save", "savez", "savez_compressed", "savetxt", "tofile", "dump"} | {
     f"write_{kind}" for kind in ("avro", "bytes", "csv", "feather", "ipc", "json", "ndjson", "parquet", "text")

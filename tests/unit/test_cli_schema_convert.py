@@ -7,7 +7,7 @@ import pytest
 
 from helpers.command import lapwing
 from helpers.foreign_files import FOREIGN, ROOT
-from lapwing.schema.foreign.reading import read_foreign
+from lapwing.schema.foreign.reading import read_foreign, read_foreign_tables
 from lapwing.schema.schemas import Schema
 
 
@@ -81,10 +81,26 @@ def test_a_file_that_is_there_is_not_replaced(output):
     assert output.read_text() == "edited"
 
 
-def test_a_file_of_several_tables_is_refused_with_their_names_and_nothing_is_written(output):
+def test_tables_that_keys_link_become_one_draft_with_a_question_for_all_that_the_file_leaves_open(output):
     said = lapwing("schema", "convert", FOREIGN / "sdv2-visits.json", "-o", output)
 
-    assert said.error.endswith('choose one with table= or --table: "patients", "visits"')
+    written = json.loads(output.read_text())
+    assert said.status == 0
+    assert written == read_foreign_tables(FOREIGN / "sdv2-visits.json").to_dict()
+    lines = [" ".join(line.split()) for line in said.out.splitlines()]
+    for line in ("visits visit patient_id -> patients 7 of 11", "Table visits:", "ward categories"):
+        assert line in lines
+    assert "schema learn" not in said.out
+    assert 'every field is "assumed"' in said.err
+
+
+def test_tables_without_keys_between_them_are_refused_with_their_names_and_nothing_is_written(tmp_path, output):
+    path = tmp_path / "metadata.json"
+    path.write_text(json.dumps({"tables": {name: {"columns": {"a": {"sdtype": "boolean"}}} for name in "xy"}}))
+
+    said = lapwing("schema", "convert", path, "-o", output)
+
+    assert said.error.endswith('choose one with table= or --table: "x", "y"')
     assert not output.exists()
 
 

@@ -143,7 +143,7 @@ def test_a_sequence_key_lacks_a_privacy_unit_too():
 
     assert 'sequence_key "person"' in found.lacks[0].way_out
     assert found.schema.is_draft
-    assert any("sequence_index" in note for note in found.notes)
+    assert '"order": "day" to keep the order' in found.lacks[0].way_out
 
 
 def test_personal_data_are_identifiers_unless_the_file_says_that_they_are_none():

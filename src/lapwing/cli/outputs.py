@@ -11,7 +11,7 @@ from lapwing.cli.console import Say, interruptible, repeated_line, shown_progres
 from lapwing.cli.tables import words_of
 from lapwing.errors import DataError, LapwingError, ParameterError
 from lapwing.release.files import STANDARD_OUTPUT, Targets, write_files
-from lapwing.rows.out.outputs import whole_files
+from lapwing.rows.out.outputs import is_part, whole_files
 
 if TYPE_CHECKING:
     from lapwing.cli.tables import Table
@@ -44,6 +44,7 @@ def produce(
     way_out: Callable[[Path | None], str],
     quiet: bool,
     folders: Sequence[Path] = (),
+    replaces: Callable[[Path], bool] = is_part,
 ) -> T:
     """Spend budget and write what comes out as one set of files, whole or not at all.
 
@@ -56,7 +57,7 @@ def produce(
     try:
         with (
             interruptible(lambda: made is not None, way_out) as begun,
-            whole_files(targets, read, folders) if targets else contextlib.nullcontext(()) as places,
+            whole_files(targets, read, folders, replaces) if targets else contextlib.nullcontext(()) as places,
         ):
             with shown_progress(quiet=quiet):
                 made = make()

@@ -71,7 +71,7 @@ class Query:
     def __post_init__(self) -> None:
         if not isinstance(self.sql, str) or not self.sql.strip():
             raise ParameterError("sql must be one query; write for example select age from people", code="LW304")
-        if not isinstance(self.url, str) or _scheme(self.url) not in _ASKED:
+        if not is_database(self.url):
             raise ParameterError(
                 "the address of a database must begin with postgresql://, sqlite:/// or duckdb:///, and is not shown "
                 "here; write for example sqlite:///people.db",
@@ -84,6 +84,11 @@ class Query:
     @cached_property
     def _rows(self) -> "pl.DataFrame | pa.Table | duckdb.DuckDBPyRelation":
         return _ASKED[_scheme(self.url)](self.sql.strip().rstrip(";"), self.url)
+
+
+def is_database(text: object) -> bool:
+    """Return whether a text is the address of a database that can be asked."""
+    return isinstance(text, str) and _scheme(text) in _ASKED
 
 
 def query_rows(query: Query) -> Any:  # noqa: ANN401 - tables of three libraries

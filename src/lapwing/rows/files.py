@@ -35,7 +35,7 @@ _TYPED: Final[dict[str, _Form]] = {
 _JSON_LINES: Final = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
 _EXCEL: Final = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods")
 _IN_FOLDERS: Final = (*_TYPED, *_CSV_SEPARATORS, *_JSON_LINES)  # others stand in folders beside rows, as code books do
-_KNOWN: Final = (*_IN_FOLDERS, *_EXCEL, *PROGRAMS)
+KNOWN: Final = (*_IN_FOLDERS, *_EXCEL, *PROGRAMS)
 
 
 class TypedFile:
@@ -240,12 +240,12 @@ def _no_file(what: str) -> list[Path]:
 def _suffix(path: Path) -> str | None:
     """Return the known suffix that a file name ends in."""
     name = path.name.lower()
-    return next((suffix for suffix in _KNOWN if name.endswith(suffix)), None)
+    return next((suffix for suffix in KNOWN if name.endswith(suffix)), None)
 
 
 def _known(path: Path) -> Path:
     if _suffix(path) is None:
-        known = ", ".join(_KNOWN)
+        known = ", ".join(KNOWN)
         raise DataError(
             f"file {quote(str(path))} is of no known kind; its name must end in one of {known}", code="LW102"
         )

@@ -1,6 +1,7 @@
 """`lapwing link`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -11,10 +12,11 @@ from lapwing.cli.console import is_quiet, repeated_line, speaker
 from lapwing.cli.looking import recommendation, said_in_time
 from lapwing.cli.options import argument, option
 from lapwing.cli.outputs import check_rows, produce
-from lapwing.cli.tables import Database, Sqls, file_of, optional_tables
+from lapwing.cli.tables import Database, Sqls, default_rows, file_of, optional_tables
 from lapwing.errors import ParameterError
 from lapwing.release.files import certificate_target
-from lapwing.release.linked.files import LinkedTargets, write_linked
+from lapwing.release.linked.files import write_linked
+from lapwing.release.linked.targets import LinkedTargets, tables_out, targets_into
 from lapwing.rows.out.outputs import rows_format
 from lapwing.schema.scalars import quote
 
@@ -26,14 +28,21 @@ if TYPE_CHECKING:
 
 Tables = Annotated[
     list[str] | None,
-    argument("PARENT CHILD ...", "The private tables, as DATA, in the schema's order; or NAME=DATA.", is_optional=True),
+    argument(
+        "PARENT CHILD ...",
+        "The private tables, as DATA, in the schema's order; or NAME=DATA; or one folder or database of them all.",
+        is_optional=True,
+    ),
 ]
 LinkedSchemaFile = Annotated[Path, option("--schema", "L.json", "The tables, their keys, and how many rows are used.")]
 BothOut = Annotated[
     tuple[Path, Path] | None,
     option("-o --output", "PARENTS CHILDREN", "Where the rows of two go: .parquet or .csv files, replaced if there."),
 ]
-Into = Annotated[Path | None, option("--into", "FOLDER", "Where the rows of any number go: a file for each table.")]
+Into = Annotated[
+    str | None,
+    option("--into", "PLACE", "Where all tables go: a folder, a new .duckdb, .sqlite or .db file, or postgresql://..."),
+]
 Shares = Annotated[list[str], option("--share", "TABLE=P", "A table's part of the budget; of all, they sum to 1.")]
 
 
@@ -87,7 +96,9 @@ def link(
 
     linked = LinkedSchema.load(schema)
     private = private_tables(tables or [], sql, db, linked, context)
-    targets = linked_targets(linked, output, into, model, (certificate, no_certificate), (prepared_by, approved_by))
+    targets = linked_targets(
+        linked, output, (into, is_text(private)), model, (certificate, no_certificate), (prepared_by, approved_by)
+    )
     say = speaker(context, quiet)
 
     def made() -> "LinkedRelease":
@@ -117,6 +128,7 @@ def link(
         way_out=repeated_line,
         quiet=is_quiet(context, quiet),
         folders=targets.folders,
+        replaces=targets.replaces,
     )
     for line in release.certificate.text().splitlines():
         say(line)
@@ -129,6 +141,10 @@ def private_tables(
 ) -> "dict[str, Table]":
     """Return the private tables by name: in the schema's order, or as NAME=DATA."""
     named = dict(text.split("=", 1) for text in given if text.partition("=")[0] in linked.given)
+    if len(given) == 1 < len(linked.given) and not named and not sql:
+        from lapwing.rows.named import tables_from  # noqa: PLC0415
+
+        return tables_from(given[0], {name: linked.as_written(name).names for name in linked.given})
     tables = optional_tables(tuple(named.values()) if len(named) == len(given) else given, sql, db, context)
     names = tuple(named) if named else linked.given
     if len(tables) != len(linked.given) or set(names) != set(linked.given):
@@ -156,39 +172,54 @@ def _whole(text: str) -> int:
     return int(text)
 
 
+def is_text(tables: "Mapping[str, Table]") -> bool:
+    """Return whether all private tables are files of text by their names."""
+    return all(default_rows(table).endswith(".csv") for table in tables.values())
+
+
 def linked_targets(
     linked: "LinkedSchema",
     output: tuple[Path, Path] | None,
-    into: Path | None,
+    into: tuple[str | None, bool],
     model: Path | None,
     certificate: tuple[Path | None, bool],
     people: tuple[str | None, str | None],
 ) -> LinkedTargets:
-    """Return the files that the options name."""
-    if (output is None) == (into is None):
+    """Return the files that the options name; into: the option, and whether a folder gets files of text."""
+    place, has_text = into
+    if (output is None) == (place is None):
         raise ParameterError(
             "rows need one place, got "
-            f"{'none' if into is None else 'two'}; give -o PARENTS CHILDREN for two tables, or --into FOLDER",
+            f"{'none' if place is None else 'two'}; give -o PARENTS CHILDREN for two tables, or --into PLACE",
             code="LW316",
         )
-    if output is not None:
-        if len(linked.given) != len(output):
-            raise ParameterError(
-                f"-o names two files, and there are {len(linked.given)} tables; give --into FOLDER", code="LW316"
-            )
-        for path in output:
-            rows_format(path)
-        rows = dict(zip(linked.given, output, strict=True))
-        told = certificate_target(output[0], certificate[0], no_certificate=certificate[1])
-    else:
-        assert into is not None
-        rows = {name: into / f"{name}.parquet" for name in linked.given}
-        told = certificate_target(into, certificate[0], no_certificate=certificate[1])
+    signed: dict[str, Any] = {"model": model, "prepared_by": people[0] or "", "approved_by": people[1] or ""}
+    if output is None:
+        assert place is not None
+        targets = targets_into(linked, place, "csv" if has_text else "parquet", **signed)
+        return replace(targets, certificate=_certificate(targets.beside, *certificate))
+    if len(linked.given) != len(output):
+        raise ParameterError(
+            f"-o names two files, and there are {len(linked.given)} tables; give --into PLACE", code="LW316"
+        )
+    for path in output:
+        rows_format(path)
     return LinkedTargets(
-        rows=rows,
-        folder=into,
-        model=model,
-        certificate=told,
-        prepared_by=people[0] or "",
-        approved_by=people[1] or "",
+        tables=tables_out(linked)[: len(output)],
+        rows=dict(zip(linked.given, output, strict=True)),
+        certificate=_certificate(output[0], *certificate),
+        **signed,
     )
+
+
+def _certificate(rows: Path | None, given: Path | None, is_unwanted: bool) -> Path | None:
+    """Return where the certificate goes; beside a database server there is no place."""
+    if rows is None and given is None and not is_unwanted:
+        raise ParameterError(
+            "a certificate stands beside the rows, and a database server has no such place; name it with --certificate "
+            "C.json, or give --no-certificate",
+            code="LW316",
+        )
+    if rows is None:
+        return None if is_unwanted else given
+    return certificate_target(rows, given, no_certificate=is_unwanted)

@@ -13,10 +13,15 @@ from lapwing.schema.scalars import visible
 
 if TYPE_CHECKING:
     from lapwing.schema.foreign.converted import Converted, Lack
+    from lapwing.schema.foreign.linked import ConvertedTables
 
 
 _SHOWN = 40
 _LEARNED = 10
+_ASSUMED = (
+    '{}: every field is "assumed", as a file does not say that its bounds and lists are public; '
+    'say where each is from in "provenance"'
+)
 
 
 def convert(
@@ -29,27 +34,52 @@ def convert(
         ),
     ],
     output: Annotated[Path, option("-o --output", "S.json", "A new file: the schema.")],
-    table: Annotated[str | None, option("--table", "T", "Which table, where the file describes several.")] = None,
+    table: Annotated[
+        str | None, option("--table", "T", "One table of several. Default: all that keys link, as one database.")
+    ] = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Make a schema of another tool's metadata, and say what is missing."""
     options.refuse_existing(output)
 
-    from lapwing.schema.foreign.reading import read_foreign  # noqa: PLC0415
+    from lapwing.schema.files import write_whole  # noqa: PLC0415
+    from lapwing.schema.foreign.reading import read_foreign, read_foreign_tables  # noqa: PLC0415
 
+    say = speaker(context, quiet)
+    linked = read_foreign_tables(foreign) if table is None else None
+    if linked is not None:
+        write_whole(output, linked.text)
+        say(_ASSUMED.format(output))
+        print(_tables(linked))
+        return
     found = read_foreign(foreign, table=table)
     found.schema.save(output)
-    say = speaker(context, quiet)
-    say(
-        f'{output}: every field is "assumed", as a file does not say that its bounds and lists are public; '
-        'say where each is from in "provenance"'
-    )
+    say(_ASSUMED.format(output))
     if found.schema.privacy_unit is None and not any(lack.field == "" for lack in found.lacks):
         say(
             "a row is protected by itself: if a person may own several, protect them together by "
             '"privacyUnit": {"field": the column that names the person, "maxRows": 5} or another number'
         )
     print(_summary(found, output))
+
+
+def _tables(found: "ConvertedTables") -> str:
+    """Return what was read of linked tables, how they hang together, and what is missing of each."""
+    lines = []
+    for name, part in found.tables.items():
+        entry = found.entries[name]
+        to = ", ".join(f"{column} -> {parent}" for column, parent in entry.get("foreignKeys", {}).items())
+        modelled = f"{len(part.schema.columns)} of {len(part.schema.fields)}"
+        lines.append(tuple(map(visible, (name, entry.get("primaryKey", ""), to, modelled))))
+    shown = [("table", "key", "points to", "columns modelled"), *lines[:_SHOWN]]
+    more = [f"and {len(lines) - _SHOWN} more tables"] if len(lines) > _SHOWN else []
+    missing = [
+        line
+        for name, part in list(found.tables.items())[:_SHOWN]
+        if part.lacks or part.notes
+        for line in ("", f"Table {visible(name)}:", *_missing(part, None), *_notes(part))
+    ]
+    return "\n".join([aligned([("read", found.format)]), "", aligned(shown), *more, *missing])
 
 
 def _summary(found: "Converted", output: Path) -> str:
@@ -67,8 +97,8 @@ def _summary(found: "Converted", output: Path) -> str:
     return "\n".join([aligned(facts), *_missing(found, output), *_notes(found)])
 
 
-def _missing(found: "Converted", output: Path) -> list[str]:
-    """Return what is missing, field by field, and how to supply it."""
+def _missing(found: "Converted", output: Path | None) -> list[str]:
+    """Return what is missing, field by field, and how to supply it; output: where its schema is alone in a file."""
     if not found.lacks:
         return []
     by_field: dict[str, list[str]] = {}
@@ -77,7 +107,8 @@ def _missing(found: "Converted", output: Path) -> list[str]:
     lines = [(name, "; ".join(whats)) for name, whats in by_field.items()]
     shown = aligned([("field", "missing"), *lines[:_SHOWN]])
     more = [f"and {len(lines) - _SHOWN} more fields"] if len(lines) > _SHOWN else []
-    ways_out = ["", "How to supply it:", *_ways_out(found.lacks), *_learning(found, output)]
+    ways_out = ["", "How to supply it:", *_ways_out(found.lacks)]
+    ways_out += [] if output is None else _learning(found, output)
     return ["", shown, *more, *ways_out, *_questions(found)]
 
 

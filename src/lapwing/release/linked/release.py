@@ -12,6 +12,7 @@ from lapwing.model.files import SavedRelease
 from lapwing.model.linked_files import LinkedCertificate, save_linked
 from lapwing.model.linked_files import load_linked as read_linked
 from lapwing.release.linked.rows import Drawn, LinkedRows
+from lapwing.release.linked.targets import write_into
 from lapwing.release.release import Release
 from lapwing.rows.layouts import Layout, Like, layout_like
 from lapwing.rows.readers import Kind, check_kind
@@ -159,6 +160,26 @@ class LinkedRelease:
         if chosen is None:
             chosen = fresh_seed() if self.seed is None else self.seed
         return self._frames(count, generator(chosen, "rows"))
+
+    def write(self, path: str | Path, n: int | None = None, seed: int | None = None) -> None:
+        """Draw rows as `sample` does and write all tables, public ones too, in the memory of a few chunks.
+
+        Parameters
+        ----------
+        path : path or address
+            A folder, which gets a Parquet file for each table; a new file that ends in ``.duckdb``, ``.sqlite`` or
+            ``.db``; or ``postgresql://user@host/name``. Databases get the keys declared.
+        n, seed
+            As for `sample`.
+
+        Raises
+        ------
+        ParameterError
+            As `sample`; or if a database is there already, or a folder with other files in it.
+        DataError
+            If it cannot be written; then nothing is.
+        """
+        write_into(self.schema, self.frames(n, seed=seed), path_text("path", path))
 
     def save(self, path: str | Path) -> None:
         """Write all parts to one ``.lapwing`` file, for `lapwing.load`; it holds released numbers only."""

@@ -11,7 +11,7 @@ import os
 import re
 import stat
 import tempfile
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -72,6 +72,11 @@ def is_part(file: Path) -> bool:
     return bool(_PART.fullmatch(file.name)) and file.is_file()
 
 
+def is_table_file(file: Path, tables: Iterable[str]) -> bool:
+    """Return whether a file could be one of a folder of tables of these names."""
+    return file.is_file() and file.name in {f"{name}.{form}" for name in tables for form in ("parquet", "csv")}
+
+
 _CANNOT_FLUSH = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EBADF)
 
 
@@ -90,14 +95,17 @@ class Place:
 
 @contextlib.contextmanager
 def whole_files(
-    targets: Sequence[Path], inputs: Sequence[Path] = (), folders: Collection[Path] = ()
+    targets: Sequence[Path],
+    inputs: Sequence[Path] = (),
+    folders: Collection[Path] = (),
+    replaces: Callable[[Path], bool] = is_part,
 ) -> Iterator[tuple[Path, ...]]:
     """Write a set of files that appear together, in order, when the block ends well.
 
     The last target vouches for the others: an earlier version of it is taken away first, so that a set that a crash cut
     short has none. Inputs are read, and must not be among the targets. Folders are those targets that are to be filled
-    with files of rows; an earlier one is replaced if it holds such files only. Yields empty files, or folders, to write
-    instead of the targets.
+    with files of rows; an earlier one is replaced if it holds nothing but what `replaces` is true of. Yields empty
+    files, or folders, to write instead of the targets.
 
     Guarantee: wherever the process is killed, each target is absent, the earlier one, or whole, and the last one never
     stands beside others than it was written with. Two processes with the same last target put their files in place
@@ -113,7 +121,7 @@ def whole_files(
     for target in targets:
         _check_folder(target)
     inside = [Path(os.path.realpath(folder)) for folder in folders]
-    _check_parts(inside, [*targets, *inputs])
+    _check_parts(inside, [*targets, *inputs], replaces)
     with _refused(targets[-1]), contextlib.ExitStack() as hidden:
         places = _reserve(real, hidden, inside)
         yield tuple(place.temporary for place in places)
@@ -181,15 +189,15 @@ def _identity(path: Path) -> object:
     return (found.st_dev, found.st_ino)
 
 
-def _check_parts(folders: Sequence[Path], files: Sequence[Path]) -> None:
-    """Refuse to write a folder of parts where there is anything else, or a file in it."""
+def _check_parts(folders: Sequence[Path], files: Sequence[Path], replaces: Callable[[Path], bool]) -> None:
+    """Refuse to write a folder of rows where there is anything else, or a file in it."""
     for folder in folders:
         for file in files:
             if folder in Path(os.path.realpath(file)).parents:
                 raise ParameterError(
                     f"{file} is in the folder {folder}, which is written as a whole; move one of them", code="LW113"
                 )
-        if folder.is_dir() and not all(map(is_part, folder.iterdir())):
+        if folder.is_dir() and not all(map(replaces, folder.iterdir())):
             raise ParameterError(
                 f"{folder} is there already and holds other files than parts of rows; give a folder that does not "
                 "exist yet",

@@ -5,7 +5,7 @@ References
 Data Resource and Table Dialect, https://datapackage.org/standard/data-resource/ and /table-dialect/ (versions 1 and 2).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from lapwing.schema.files import check_object
@@ -18,6 +18,7 @@ from lapwing.schema.foreign.converted import (
     refusal,
     text_or_empty,
 )
+from lapwing.schema.foreign.linked import ConvertedTables, ForeignTable, Relation, linked_tables
 from lapwing.schema.reading import PLAIN_FILE, Dialect
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
@@ -36,22 +37,14 @@ def is_frictionless(value: object) -> bool:
 
 def read_frictionless(value: object, name: str, table: str | None) -> Converted:
     """Return the schema of a resource; `table` is its name, and may be None where there is one."""
-    whole = check_object(value, name)
-    listed = [check_object(each, f"{name}: a resource") for each in whole.get("resources", [whole])]
-    names = [text_or_empty(each.get("name")) or f"resource {place}" for place, each in enumerate(listed, 1)]
-    chosen = chosen_table(names, table, name)
-    resource = listed[names.index(chosen)]
-    if isinstance(resource.get("schema"), str):
-        said = (
-            f"{name}: schema is the address {quote(resource['schema'])}, which is not fetched; write it into the file"
-        )
-        raise refusal(said)
-    inner = check_object(resource.get("schema"), f"{name}: schema")
-    found = Schema.load_draft({key: each for key, each in inner.items() if key != "dialect"})
+    resources = _resources(value, name)
+    chosen = chosen_table(list(resources), table, name)
+    resource = resources[chosen]
+    inner, found = _schema(resource, name)
     dialect = _dialect(resource)
     notes = [WRITTEN_OTHERWISE] if dialect is None else []
     if inner.get("foreignKeys"):
-        notes.append("foreign keys are left out: a schema describes one table")
+        notes.append("foreign keys are left out, as one table of the package was asked for")
     return converted(
         found.fields,
         FORMAT,
@@ -60,6 +53,74 @@ def read_frictionless(value: object, name: str, table: str | None) -> Converted:
         notes=notes,
         dialect=dialect or PLAIN_FILE,
     )
+
+
+def read_frictionless_tables(value: object, name: str) -> ConvertedTables | None:
+    """Return the draft of all tables of a package, None where no key links them."""
+    tables: list[ForeignTable] = []
+    relations: list[Relation] = []
+    for title, resource in _resources(value, name).items():
+        if not isinstance(resource.get("schema"), Mapping | str):
+            continue
+        inner, found = _schema(resource, name)
+        dialect, where = _dialect(resource), f"{name}: resource {quote(title)}"
+        relations += _relations(inner, title, where)
+        primary = _columns(inner.get("primaryKey"), f"{where}: primaryKey")
+        tables.append(
+            ForeignTable(
+                name=title,
+                fields=found.fields,
+                key=primary[0] if len(primary) == 1 else "",
+                notes=(WRITTEN_OTHERWISE,) if dialect is None else (),
+                dialect=dialect or PLAIN_FILE,
+            )
+        )
+    return linked_tables(tables, relations, FORMAT, name)
+
+
+def _resources(value: object, name: str) -> dict[str, Mapping[str, Any]]:
+    """Return the resources of a package, or the one of the file, by their names."""
+    whole = check_object(value, name)
+    listed = [check_object(each, f"{name}: a resource") for each in whole.get("resources", [whole])]
+    found: dict[str, Mapping[str, Any]] = {}
+    for place, each in enumerate(listed, 1):
+        found.setdefault(text_or_empty(each.get("name")) or f"resource {place}", each)
+    return found
+
+
+def _schema(resource: Mapping[str, Any], name: str) -> tuple[Mapping[str, Any], Schema]:
+    """Return the Table Schema of a resource, as it is and read."""
+    if isinstance(resource.get("schema"), str):
+        said = (
+            f"{name}: schema is the address {quote(resource['schema'])}, which is not fetched; write it into the file"
+        )
+        raise refusal(said)
+    inner = check_object(resource.get("schema"), f"{name}: schema")
+    return inner, Schema.load_draft({key: each for key, each in inner.items() if key != "dialect"})
+
+
+def _relations(inner: Mapping[str, Any], title: str, where: str) -> Iterator[Relation]:
+    """Yield the foreign keys of a resource; one without a resource to point to points to its own."""
+    listed = inner.get("foreignKeys") or []
+    if not isinstance(listed, list):
+        raise refusal(f"{where}: foreignKeys must be a list, got {quote(listed)}")
+    for each in listed:
+        key = check_object(each, f"{where}: a foreign key")
+        to = check_object(key.get("reference"), f"{where}: reference")
+        yield Relation(
+            child=title,
+            columns=_columns(key.get("fields"), f"{where}: fields of a foreign key"),
+            parent=text_or_empty(to.get("resource")) or title,
+            key=_columns(to.get("fields"), f"{where}: fields of a reference"),
+        )
+
+
+def _columns(value: object, where: str) -> tuple[str, ...]:
+    """Return the columns of a key, which is a name or a list of them."""
+    listed = [] if value is None else value if isinstance(value, list) else [value]
+    if not all(isinstance(each, str) for each in listed):
+        raise refusal(f"{where} must be names of columns, got {quote(value)}")
+    return tuple(listed)
 
 
 def _dialect(resource: Mapping[str, Any]) -> Dialect | None:

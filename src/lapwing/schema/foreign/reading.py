@@ -15,10 +15,11 @@ from lapwing.schema.foreign.classes import is_class, read_class
 from lapwing.schema.foreign.converted import Converted, converted, number_of, refusal
 from lapwing.schema.foreign.croissant import is_croissant, read_croissant
 from lapwing.schema.foreign.csvw import is_csvw, read_csvw
-from lapwing.schema.foreign.frictionless import is_frictionless, read_frictionless
+from lapwing.schema.foreign.frictionless import is_frictionless, read_frictionless, read_frictionless_tables
+from lapwing.schema.foreign.linked import ConvertedTables
 from lapwing.schema.foreign.nist import is_nist, read_nist
 from lapwing.schema.foreign.pandera import is_pandera, read_pandera
-from lapwing.schema.foreign.sdv import is_sdv, read_sdv
+from lapwing.schema.foreign.sdv import is_sdv, read_sdv, read_sdv_tables
 from lapwing.schema.foreign.smartnoise import is_smartnoise, read_smartnoise, smartnoise_misfit
 from lapwing.schema.foreign.statistics import PROGRAMS, read_statistics
 from lapwing.schema.scalars import quote
@@ -142,12 +143,14 @@ class _Format:
     A reader gets the value in the file, what error sentences call the file (such as ``metadata file "x.json"``),
     and the table that was asked for, which a format of single tables refuses (`no_tables`). `misfit` says of a value
     that nothing recognises what keeps it from being of this format, or nothing where it does not look like it.
+    `read_tables` reads all tables of a file, where the format links tables by keys.
     """
 
     name: str
     recognises: Callable[[object], bool]
     read: Callable[[object, str, str | None], Converted]
     misfit: Callable[[object], str] | None = None
+    read_tables: Callable[[object, str], ConvertedTables | None] | None = None
 
 
 def no_tables(read: Callable[[Any, str], Converted]) -> Callable[[Any, str, str | None], Converted]:
@@ -167,8 +170,8 @@ _TABLES: Final = frozenset({".csv", ".tsv", ".parquet", ".pq", ".arrow", ".feath
 _FORMATS: Final = (
     _Format("Croissant", is_croissant, read_croissant),
     _Format("CSVW metadata", is_csvw, read_csvw),
-    _Format("Frictionless metadata", is_frictionless, read_frictionless),
-    _Format("SDV metadata", is_sdv, read_sdv),
+    _Format("Frictionless metadata", is_frictionless, read_frictionless, read_tables=read_frictionless_tables),
+    _Format("SDV metadata", is_sdv, read_sdv, read_tables=read_sdv_tables),
     _Format("SmartNoise SQL metadata", is_smartnoise, read_smartnoise, smartnoise_misfit),
     _Format("NIST data dictionary", is_nist, no_tables(read_nist)),
     _Format("mbi domain", is_mbi, no_tables(read_mbi), mbi_misfit),
@@ -180,22 +183,39 @@ def read_foreign(source: object, *, table: str | None = None) -> Converted:
     if is_class(source) or is_pandera(source):
         read = read_pandera if is_pandera(source) else read_class
         return no_tables(lambda value, _: read(value))(source, "the class", table)
-    if isinstance(source, Mapping):
-        name = "the metadata"
-        value = _plain(source, name)
-    elif isinstance(source, str | os.PathLike):
-        name = f"metadata file {quote(Path(source).name)}"
-        if Path(source).suffix.lower() in PROGRAMS:
-            return no_tables(lambda path, name: read_statistics(Path(path), name))(source, name, table)
-        value = _value_in(Path(source), name)
-    else:
-        raise SchemaError(f"metadata is a path, a mapping or a class, got a {type(source).__name__}", code="LW260")
+    if isinstance(source, str | os.PathLike) and Path(source).suffix.lower() in PROGRAMS:
+        return no_tables(lambda path, name: read_statistics(Path(path), name))(source, _named(source), table)
+    value, name = _value_of(source)
     for form in _FORMATS:
         if form.recognises(value):
             return form.read(value, name, table)
-    if not isinstance(source, Mapping):
+    if isinstance(source, str | os.PathLike):
         _refuse_table(Path(source), name)
     raise SchemaError(_unrecognised(value, name), code="LW260")
+
+
+def read_foreign_tables(source: object) -> ConvertedTables | None:
+    """Read all tables that another tool described, None where the file has one, or no keys between them."""
+    if is_class(source) or is_pandera(source):
+        return None
+    if isinstance(source, str | os.PathLike) and Path(source).suffix.lower() in PROGRAMS:
+        return None
+    value, name = _value_of(source)
+    form = next((form for form in _FORMATS if form.recognises(value)), None)
+    return None if form is None or form.read_tables is None else form.read_tables(value, name)
+
+
+def _value_of(source: object) -> tuple[object, str]:
+    """Return the value in a mapping or file, and what error sentences call it."""
+    if isinstance(source, Mapping):
+        return _plain(source, "the metadata"), "the metadata"
+    if isinstance(source, str | os.PathLike):
+        return _value_in(Path(source), _named(source)), _named(source)
+    raise SchemaError(f"metadata is a path, a mapping or a class, got a {type(source).__name__}", code="LW260")
+
+
+def _named(path: str | os.PathLike[str]) -> str:
+    return f"metadata file {quote(Path(path).name)}"
 
 
 def _unrecognised(value: object, name: str) -> str:

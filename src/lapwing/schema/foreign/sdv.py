@@ -1,9 +1,10 @@
-"""Metadata of SDV: one table or several, versions 1 and 2, in JSON; what each sdtype becomes."""
+"""Metadata of SDV: one table or several, all versions, in JSON; what each sdtype becomes."""
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain
 from typing import Any, Final
 
 from lapwing.errors import SchemaError
@@ -21,6 +22,8 @@ from lapwing.schema.foreign.converted import (
     refusal,
     unit_lack,
 )
+from lapwing.schema.foreign.linked import ConvertedTables, ForeignTable, Relation, linked_tables
+from lapwing.schema.foreign.sdv_first import is_first_sdv, later_form
 from lapwing.schema.reading import PLAIN
 from lapwing.schema.scalars import finite_number, parse_date, parse_datetime, quote, whole_number
 
@@ -197,9 +200,11 @@ _SINGLE: Final = ("SINGLE_TABLE_V1", "SINGLE_TABLE_V2")
 
 
 def is_sdv(value: object) -> bool:
-    """Return whether a value names a version of SDV's metadata, or has a column with an sdtype."""
+    """Return whether a value names a version of SDV's metadata, or has a column with an sdtype or an older type."""
     if not isinstance(value, Mapping):
         return False
+    if is_first_sdv(value):
+        return True
     tables = value.get("tables")
     return _VERSION in value or any(
         isinstance(column, Mapping) and "sdtype" in column
@@ -211,16 +216,60 @@ def is_sdv(value: object) -> bool:
 
 def read_sdv(value: object, name: str, table: str | None) -> Converted:
     """Return the schema of one table in an SDV metadata file; `table` may be None where there is one."""
-    whole = check_object(value, name)
+    whole = _whole(value, name)
     chosen, described, where = _table(whole, name, table)
+    columns, fields = _columns(described, where)
+    return converted(
+        fields,
+        FORMAT,
+        name=chosen,
+        lacks=[*_unit_lacks(whole, chosen, described, where), *columns.all_lacks()],
+        notes=[*_table_notes(described), *columns.remarks.texts()],
+    )
+
+
+def read_sdv_tables(value: object, name: str) -> ConvertedTables | None:
+    """Return the draft of all tables of an SDV metadata file, None where no key links them."""
+    whole = _whole(value, name)
+    relations = _relations(whole, name)
+    if not relations or "tables" not in whole:
+        return None
+    tables = []
+    for chosen in check_object(whole["tables"], f"{name}: tables"):
+        _, described, where = _table(whole, name, chosen)
+        keys = [each.columns for each in relations if each.child == chosen]
+        keys += [each.key for each in relations if each.parent == chosen]
+        columns, fields = _columns(described, where, keys)
+        primary = _names(described.get("primary_key"), f"{where}: primary_key")
+        index = _names(described.get("sequence_index"), f"{where}: sequence_index")
+        tables.append(
+            ForeignTable(
+                name=chosen,
+                fields=fields,
+                key=next((key[0] for key in primary if len(key) == 1), ""),
+                order=next(chain.from_iterable(index), ""),
+                lacks=tuple(columns.all_lacks()),
+                notes=columns.remarks.texts(),
+            )
+        )
+    return linked_tables(tables, relations, FORMAT, name)
+
+
+def _whole(value: object, name: str) -> Mapping[str, Any]:
+    """Return metadata, those of a first version in the form of later ones."""
+    whole = check_object(value, name)
+    return later_form(whole, name) if is_first_sdv(whole) else whole
+
+
+def _columns(
+    described: Mapping[str, Any], where: str, links: Sequence[Sequence[str]] = ()
+) -> tuple[Columns, tuple[Field, ...]]:
+    """Return the columns of a table, and their fields; links: keys of it that relationships name."""
     columns = Columns(check_object(described.get("columns"), f"{where}: columns"), where)
     for key in ("primary_key", "alternate_keys"):
         columns.take_keys(key, _names(described.get(key), f"{where}: {key}"))
-    fields = [columns.field_of(column) for column in columns.source]
-    lacks = [*_unit_lacks(whole, chosen, described, where), *columns.all_lacks()]
-    return converted(
-        fields, FORMAT, name=chosen, lacks=lacks, notes=[*_table_notes(described), *columns.remarks.texts()]
-    )
+    columns.take_keys("a key of a relationship", links)
+    return columns, tuple(columns.field_of(column) for column in columns.source)
 
 
 def _table(whole: Mapping[str, Any], name: str, wanted: str | None) -> tuple[str, Mapping[str, Any], str]:
@@ -259,33 +308,36 @@ def _unit_lacks(whole: Mapping[str, Any], chosen: str, described: Mapping[str, A
     """Return a lack where the file says that rows belong together, which SDV takes for no question of privacy."""
     sequence = [column for key in _names(described.get("sequence_key"), f"{where}: sequence_key") for column in key]
     parents = [f"sequence_key {quote(column)}" for column in sequence]
-    relations = whole.get("relationships") if chosen else None
-    if not isinstance(relations, list | None):
-        raise refusal(f"{where}: relationships must be a list, got {quote(relations)}")
-    for relation in relations or ():
-        link = check_object(relation, f"{where}: a relationship")
-        if link.get("child_table_name") == chosen:
-            parents.append(f"key {_short(link.get('child_foreign_key'))} of {_short(link.get('parent_table_name'))}")
+    as_child = [each for each in _relations(whole, where) if each.child == chosen] if chosen else []
+    parents += [f"key {names_in_short(each.columns)} of {quote(each.parent)}" for each in as_child]
     if not parents:
         return []
-    shown = ", ".join(parents[:10])
-    return [
-        unit_lack(f"rows share a {shown}", '"privacyUnit": {"field": the column that names a person, "maxRows": 5}')
-    ]
+    index = chain.from_iterable(_names(described.get("sequence_index"), f"{where}: sequence_index"))
+    ordered = "".join(f', and "order": {quote(column)} to keep the order of its rows' for column in index)
+    unit = '"privacyUnit": {"field": the column that names a person, "maxRows": 5}'
+    return [unit_lack(f"rows share a {', '.join(parents[:10])}", unit + ordered)]
 
 
-def _short(value: object) -> str:
-    """Return one name or several as they stand in a sentence."""
-    return names_in_short(value) if isinstance(value, list) else quote(value)
+def _relations(whole: Mapping[str, Any], where: str) -> list[Relation]:
+    """Return the relationships between tables."""
+    listed = whole.get("relationships")
+    if not isinstance(listed, list | None):
+        raise refusal(f"{where}: relationships must be a list, got {quote(listed)}")
+    found = []
+    for each in listed or ():
+        link = check_object(each, f"{where}: a relationship")
+        tables = [link.get(f"{which}_table_name") for which in ("child", "parent")]
+        child, parent = (table if isinstance(table, str) else quote(table) for table in tables)
+        columns, key = (
+            tuple(chain.from_iterable(_names(link.get(which), f"{where}: {which}")))
+            for which in ("child_foreign_key", "parent_primary_key")
+        )
+        found.append(Relation(child=child, columns=columns, parent=parent, key=key))
+    return found
 
 
 def _table_notes(described: Mapping[str, Any]) -> list[str]:
     """Return what SDV says of the table beside its columns and has no counterpart."""
-    return [
-        f"{key} has no counterpart: {why}"
-        for key, why in (
-            ("sequence_index", "rows have no order here"),
-            ("column_relationships", "columns are measured together by what mechanisms find"),
-        )
-        if described.get(key)
-    ]
+    if not described.get("column_relationships"):
+        return []
+    return ["column_relationships has no counterpart: columns are measured together by what mechanisms find"]

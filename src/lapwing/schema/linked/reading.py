@@ -1,7 +1,5 @@
 """The file format of linked tables: what is written, and the three forms that are read."""
 
-import csv
-import io
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,15 +7,15 @@ from typing import Any, Final
 
 from lapwing.errors import SchemaError
 from lapwing.schema.checks import repeated
-from lapwing.schema.files import check_object, field_to_dict, read_content, read_json
+from lapwing.schema.files import check_object, field_to_dict, read_json
 from lapwing.schema.linked.coded import GAP, NUMBER, PREVIOUS, count_field, told
+from lapwing.schema.linked.lookups import LINKS, read_lookup, with_values
 from lapwing.schema.linked.tables import LinkedTable, Lookup, Order, refusal
 from lapwing.schema.rules.rules import Rule, rule_to_dict, rules_from
-from lapwing.schema.scalars import quote, whole_number
+from lapwing.schema.scalars import quote, visible, whole_number
 from lapwing.schema.schemas import Schema
 
 _TOP: Final = ("tables", "rules")
-_LINKS: Final = ("primaryKey", "foreignKeys", "maxRows", "count", "order", "public")
 _TWO: Final = ("parent", "child", "key", "maxChildren", "count", "rules")
 _EVENTS: Final = frozenset({"privacyUnit", "order", "constant", "rules", "name"})
 _COUNT: Final = "children"
@@ -48,7 +46,7 @@ def to_dict(
     described = {table.name: _described(table) for table in tables}
     if is_events:
         first, events = tables
-        own = {key: value for key, value in described[events.name].items() if key not in {*_LINKS, "name"}}
+        own = {key: value for key, value in described[events.name].items() if key not in {*LINKS, "name"}}
         constant = described[first.name]["fields"][1:]
         return {
             **own,
@@ -173,7 +171,11 @@ def _dealt(rules: object, persons: set[Any], events: set[Any]) -> tuple[list[Any
 def _of_tables(described: Mapping[str, Any], rules: object, beside: Path) -> dict[str, Any]:
     """Read ``{"tables": {...}, "rules": [...]}``; parents may stand after their child tables."""
     sources = {name: check_object(value, name) for name, value in described.items()}
-    lookups = {name: _lookup(name, each, beside) for name, each in sources.items() if "public" in each}
+    for name, asked in ((name, each.get("questions")) for name, each in sources.items()):
+        if isinstance(asked, list) and asked:
+            way_out = 'answer it in the schema and take it out of "questions"'
+            raise SchemaError(f"{name} has an open question: {visible(str(asked[0]))}; {way_out}", code="LW204")
+    lookups = {name: read_lookup(name, each, beside) for name, each in sources.items() if "public" in each}
     private = {name: each for name, each in sources.items() if name not in lookups}
     links = {name: _links(name, each, private, lookups) for name, each in private.items()}
     first = [name for name, (parent, _, _) in links.items() if parent is None]
@@ -235,7 +237,7 @@ def _table(
         for each, (above, _, _) in links.items()
         if above == name
     }
-    own = {key: value for key, value in source.items() if key not in _LINKS}
+    own = {key: value for key, value in source.items() if key not in LINKS}
     if not isinstance(own.get("fields"), list | tuple):
         raise refusal(f'{name} needs a list "fields" with one object per column, got {quote(own.get("fields"))}')
     own["fields"] = [_referring(field, public, lookups) for field in own["fields"]]
@@ -279,49 +281,6 @@ def _count_of(name: str, source: Mapping[str, Any]) -> str:
 
 def _referring(field: Any, public: Mapping[str, str], lookups: Mapping[str, Lookup]) -> Any:  # noqa: ANN401 - JSON
     """Return a field in the file format; one that refers to a public table lists its keys."""
-    if not isinstance(field, Mapping) or field.get("name") not in public or "categories" in field:
+    if not isinstance(field, Mapping) or field.get("name") not in public or field.get("categories") is not None:
         return field
-    return {**field, "categories": list(lookups[public[field["name"]]].keys)}
-
-
-# -- Public tables.
-
-
-def _lookup(name: str, source: Mapping[str, Any], beside: Path) -> Lookup:
-    """Return a public table, from rows or from a CSV file beside the schema."""
-    schema = told(
-        lambda: Schema.load({key: value for key, value in source.items() if key not in _LINKS}),
-        lambda said: f"{name}: {said}",
-    )
-    key = source.get("primaryKey")
-    if key not in schema.names:
-        raise refusal(f'{name}: "primaryKey" must name a column of the public table, got {quote(key)}')
-    given = source["public"]
-    rows = _file_rows(name, beside / given) if isinstance(given, str) else given
-    if not isinstance(rows, list | tuple):
-        raise refusal(f'{name}: "public" must be a CSV file or a list of rows, got {quote(given)}')
-    found = tuple(_lookup_row(name, row, schema.names) for row in rows)
-    lookup = Lookup(name=name, schema=schema, key=key, rows=found)
-    if not found or len(set(lookup.keys)) < len(found) or None in lookup.keys:
-        raise refusal(f"{name}: the public table needs rows, each with its own {key}")
-    return lookup
-
-
-def _lookup_row(name: str, row: object, names: tuple[str, ...]) -> tuple[Any, ...]:
-    """Return the cells of a public row in the order of the fields."""
-    if isinstance(row, Mapping):
-        return tuple(row.get(each) for each in names)
-    if isinstance(row, list | tuple) and len(row) == len(names):
-        return tuple(row)
-    raise refusal(f"{name}: a row of the public table must have {len(names)} cells, {', '.join(names)}")
-
-
-def _file_rows(name: str, path: Path) -> list[dict[str, str | None]]:
-    """Return the rows of a CSV file; an empty cell is missing."""
-    try:
-        text = read_content(path, "public table").decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = None
-    if text is None:
-        raise refusal(f"{name}: the public table {quote(path.name)} is not UTF-8; write it so")
-    return [{key: value or None for key, value in row.items()} for row in csv.DictReader(io.StringIO(text))]
+    return with_values(field, lookups[public[field["name"]]].keys)
