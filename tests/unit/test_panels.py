@@ -2,10 +2,14 @@ import numpy as np
 import polars as pl
 import pytest
 
+from helpers.findings import findings
 from lapwing.errors import DataError, ParameterError
 from lapwing.internal.panels import compare_panel_tables
-from lapwing.judge.metrics import BOOTSTRAP, INDEPENDENT, SYNTHETIC
+from lapwing.judge.glance import glance
+from lapwing.judge.metrics import BOOTSTRAP, INDEPENDENT, SYNTHETIC, Internal
 from lapwing.judge.panels import METRICS, bootstrap_units, compare_panels, dealt_rows, panel_of
+from lapwing.judge.report.compared import compared_sections
+from lapwing.judge.report.page import Page, render
 from lapwing.schema.schemas import Schema
 
 SCHEMA = Schema.from_dict(
@@ -131,3 +135,20 @@ def test_references_keep_the_order_of_the_panel():
     for reference in (panel, bootstrap_units(panel, rng), dealt_rows(panel, rng)):
         first = reference.runs(2)
         assert (reference.codes["day"][first] >= reference.codes["day"][first + 1]).all()
+
+
+def test_figures_of_panels_have_a_place_between_a_resample_and_rows_dealt_at_random():
+    rng = np.random.default_rng(8)
+    real, other = visits(500, rng), visits(500, rng, stay=0.7)
+    found = compare_panel_tables(real, other, SCHEMA, unit="person", order="day", rng=rng).value
+    codes = {
+        field.name: rng.integers(field.domain.values, size=50).astype(field.domain.dtype) for field in SCHEMA.columns
+    }
+
+    whole = findings(SCHEMA, codes, codes, metrics=found.figures)
+    page = render(Internal(Page(title="it", sections=compared_sections(whole, SCHEMA))))
+
+    places = {each.metric.key: each.place for each in glance(whole).standings}
+    # Nine in ten stay, seven in ten there, and half of rows dealt at random.
+    assert places["next_states"] == pytest.approx(0.5, abs=0.1)
+    assert all(metric.title in page and metric.meaning in page.replace("&#39;", "'") for metric in METRICS.values())

@@ -33,51 +33,58 @@ MOST_UNITS: Final = 2**15  # units of a table whose trajectories are compared
 _COUNTED: Final = 2**20  # cells up to which counting is faster than sorting
 _BLOCK: Final = 2**10
 
-_TV: Final = "total variation"
 _MARKOV: Final = "Wang et al., PrivTrace: Differentially Private Trajectory Synthesis by Adaptive Markov Models (2023)"
 _NGRAMS: Final = "Chen, Ács, Castelluccia, Differentially Private Sequential Data Publication via N-Grams (2012)"
-_TEXTS: Final = (
-    ("transitions", "transitions", _TV, "the laws of a column's state and its next state; mean of columns", _MARKOV),
+_LAWS: Final = (
+    ("transitions", "transitions", "a column's state and its next state; mean of columns", _MARKOV),
     (
         "next_states",
         "next state, given the state",
-        _TV,
-        "the laws of a column's next state given the state, mean over the real states; a state that the other table "
-        "has before no other one counts as 1; mean of columns",
+        "a column's next state given the state, mean over the real states, where a state that the other table has "
+        "before no other one counts as 1; mean of columns",
         _MARKOV,
     ),
-    ("triples", "runs of three states", _TV, "the laws of three successive states; mean of columns", _NGRAMS),
-    ("positions", "states by position", _TV, "the laws of a row's position and its state; mean of columns", _NGRAMS),
-    (
-        "trajectories",
-        "whole trajectories",
-        "difference of means",
-        "MMD of units, all columns at once; the kernel is exp(-3 s), s the share of the cells of their first 8 rows in "
-        "which two units differ",
-        "Gretton et al., A kernel two-sample test (2012)",
+    ("triples", "runs of three states", "three successive states of a column; mean of columns", _NGRAMS),
+    ("positions", "states by position", "a row's position in its unit and its state; mean of columns", _NGRAMS),
+    ("gaps", "gaps between rows", "the gap from a row to the next, in cells that double", _MARKOV),
+    ("rows_per_unit", "rows per unit", "the number of rows of a unit", _MARKOV),
+)
+_OTHERS: Final = (
+    Metric(
+        key="gap_lengths",
+        title="W1 of gaps between rows",
+        unit="real standard deviations",
+        meaning="Mean distance by which gaps have to be moved to become the real ones.",
+        reference="Vallender (1974), as in lapwing.judge.samples",
     ),
-    ("gaps", "gaps between rows", _TV, "the laws of the gap to the next row, in cells that double", _MARKOV),
-    (
-        "gap_lengths",
-        "gaps between rows (W1)",
-        "real standard deviations",
-        "mean distance by which gaps have to be moved to become the real ones",
-        "Vallender (1974)",
+    Metric(
+        key="siblings",
+        title="agreement of siblings",
+        unit="share of pairs",
+        meaning="How far the share of pairs of rows of one unit that agree in a column is from the real one, from 0 to "
+        "1; mean of columns.",
+        reference="pairs of rows counted, in the cells of lapwing.judge.panels",
     ),
-    ("rows_per_unit", "rows per unit", _TV, "the laws of the number of rows of a unit", _MARKOV),
-    (
-        "siblings",
-        "agreement of siblings",
-        "share of pairs",
-        "how far the share of pairs of rows of a unit that agree in a column is from the real one; mean of columns",
-        "Agresti, Categorical Data Analysis (2013)",
+    Metric(
+        key="trajectories",
+        title="MMD of whole trajectories",
+        unit="difference of means",
+        meaning="The largest difference in mean that a smooth function of a unit's first 8 rows, all columns at once, "
+        "can have, 0 to 1.41.",
+        reference="Gretton et al., A kernel two-sample test (2012); kernel exp(-3 share of cells that differ).",
     ),
 )
 METRICS: Final = {
-    key: Metric(key=key, title=title, unit=unit, meaning=meaning, reference=reference)
-    for key, title, unit, meaning, reference in _TEXTS
-}
-"""What is measured, by key; total variations and shares are from 0 to 1."""
+    key: Metric(
+        key=key,
+        title=title,
+        unit="total variation",
+        meaning=f"Total variation between the laws of {law}; from 0 to 1.",
+        reference=reference,
+    )
+    for key, title, law, reference in _LAWS
+} | {metric.key: metric for metric in _OTHERS}
+"""What is measured, by key."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
