@@ -32,7 +32,7 @@ from lapwing.mechanisms.adaptive.rounds import (
     rounds,
 )
 from lapwing.mechanisms.shared.one_way import known_rows
-from lapwing.mechanisms.shared.priors import PriorRows
+from lapwing.mechanisms.shared.priors import PriorRows, priors_assumed, priors_of
 from lapwing.mechanisms.shared.registration import Asked, Registration, Work, nothing_certified
 from lapwing.mechanisms.shared.settings import check_number, check_whole
 from lapwing.model.certificate.certificate import Statement
@@ -153,6 +153,8 @@ class Adaptive:
         check_whole(self, "rounds", 1, 1000, _LEAVE, optional=True)
 
     certified = nothing_certified
+    assumptions = priors_assumed
+    priors = property(priors_of)
 
     @classmethod
     def small(cls) -> "Adaptive":
@@ -195,16 +197,6 @@ class Adaptive:
         """Return what a reader should know of single columns: `warnings_of`."""
         del rng
         return warnings_of(schema, terms, answers, model)
-
-    @property
-    def priors(self) -> tuple[PriorRows, ...]:
-        """What ``prior`` is once it has been read: rows in code, none, one or several."""
-        given = self.prior if isinstance(self.prior, tuple) else (self.prior,)
-        return tuple(each for each in given if isinstance(each, PriorRows))
-
-    def assumptions(self) -> tuple[str, ...]:
-        """Say what each prior is, and that it is taken to be what it says."""
-        return tuple(each.origin for each in self.priors)
 
     def check(self, schema: Schema, budget: Budget, terms: Terms) -> Wanted:
         """Refuse names that the schema lacks; return the columns and tables that matter more, by position."""

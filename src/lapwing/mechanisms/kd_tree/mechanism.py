@@ -35,15 +35,16 @@ from lapwing.mechanisms.shared.cell_model import (
     weighted_cells,
 )
 from lapwing.mechanisms.shared.one_way import known_rows, told_rows
+from lapwing.mechanisms.shared.priors import priors_assumed, priors_of
 from lapwing.mechanisms.shared.registration import (
     INSIDE_CELLS,
     Registration,
     no_warnings,
-    nothing_assumed,
     nothing_certified,
 )
 from lapwing.mechanisms.shared.settings import check_choice, check_number
 from lapwing.mechanisms.shared.trees.model import Placement
+from lapwing.mechanisms.shared.trees.prior import leaning_cells, spread_codes
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.model import ReleasedModel
 from lapwing.model.planned import Planned
@@ -151,6 +152,7 @@ class KDTree:
     threshold: int | None = None
     split_share: float | None = None
     placement: Placement | None = None
+    prior: object = None
 
     def __post_init__(self) -> None:
         check_choice(self, "split_rule", SplitRule)
@@ -165,7 +167,8 @@ class KDTree:
             check_number(self, "split_share", 0.01, 0.99, "; leave it out to choose")
 
     certified = nothing_certified
-    assumptions = nothing_assumed
+    assumptions = priors_assumed
+    priors = property(priors_of)
 
     @classmethod
     def small(cls) -> "KDTree":
@@ -181,8 +184,13 @@ class KDTree:
             (splits,) = curator.ask(decisions)
             counts = replace(counts, tree=splits.tree)
         (noisy,) = curator.ask(counts)
-        weights = self._weights(noisy, curator.terms)
-        return weighted_cells(schema, noisy, weights, released_rows(noisy, curator.terms.rows), self.placement)
+        rows = released_rows(noisy, curator.terms.rows)
+        if self.priors:
+            told = [spread_codes(each, schema, rng) for each in self.priors]
+            *cells, weights = leaning_cells(noisy, schema, told, float(rows))
+        else:
+            cells, weights = noisy.leaves, self._weights(noisy, rows)
+        return weighted_cells(schema, noisy.question.tree, cells, weights, rows, self.placement)
 
     def statements(
         self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
@@ -263,12 +271,11 @@ class KDTree:
         scales = math.log(decisions.tree.cells + round(rows) * decisions.deciding) - math.log(LEMMA_DELTA)
         return math.floor(scale * Fraction(scales))
 
-    def _weights(self, noisy: NoisyCells, terms: Terms) -> np.ndarray:
+    def _weights(self, noisy: NoisyCells, rows: int) -> np.ndarray:
         """Return the weights of the leaves: their noisy counts, or non-negative ones that are fitted to them."""
         if self.fit == "threshold":
             return noisy.counts.astype(np.float64)
-        total = float(released_rows(noisy, terms.rows))
-        return fitted_weights(noisy, total, float(self._least(noisy.question.tree, noisy.noise)))
+        return fitted_weights(noisy, float(rows), float(self._least(noisy.question.tree, noisy.noise)))
 
     def _check_tau(self) -> None:
         """Refuse a tau that is neither a number nor one of the two words."""

@@ -28,11 +28,11 @@ from lapwing.mechanisms.pmm.accuracy import (
     released_statements,
 )
 from lapwing.mechanisms.shared.one_way import bought_rows, fitted_law, one_way_grouping, planned_rows, told_rows
+from lapwing.mechanisms.shared.priors import priors_assumed, priors_of
 from lapwing.mechanisms.shared.registration import (
     INSIDE_CELLS,
     Registration,
     no_warnings,
-    nothing_assumed,
     nothing_certified,
 )
 from lapwing.mechanisms.shared.settings import check_choice, check_whole
@@ -55,6 +55,7 @@ from lapwing.mechanisms.shared.trees.model import (
     has_exact_root,
     known_root,
 )
+from lapwing.mechanisms.shared.trees.prior import counted_prior, spread_codes
 from lapwing.mechanisms.shared.trees.shapes import TreeShape, tree_shape
 from lapwing.mechanisms.shared.trees.simulation import NoiseTree
 from lapwing.model.certificate.certificate import Statement
@@ -281,6 +282,7 @@ class PMM:
     consistency: Consistency = "uniform"
     max_nodes: int = 2**22
     placement: Placement = "uniform"
+    prior: object = None
 
     def __post_init__(self) -> None:
         check_whole(self, "depth", 0, 64, "; leave it out to choose", optional=True)
@@ -291,7 +293,8 @@ class PMM:
         check_whole(self, "max_nodes", 1, MAX_CELLS)
 
     certified = nothing_certified
-    assumptions = nothing_assumed
+    assumptions = priors_assumed
+    priors = property(priors_of)
 
     @classmethod
     def small(cls) -> "PMM":
@@ -308,7 +311,7 @@ class PMM:
 
         (noisy,) = curator.ask(question)
         tables = curator.ask(*of_columns) if of_columns else ()
-        model = cells_as_model(schema, question, self._solved(noisy, terms, bought, rng), terms.rows, self.placement)
+        model = cells_as_model(schema, question, self._solved(noisy, schema, terms, bought, rng), terms.rows, self.placement)
         return with_columns(model, schema, tables)
 
     def statements(
@@ -378,12 +381,13 @@ class PMM:
         return noise_tree(question, noises, schema, is_root_exact=is_root_exact)
 
     def _solved(
-        self, noisy: NoisyTree, terms: Terms, bought: NoisyCounts | None, rng: np.random.Generator
+        self, noisy: NoisyTree, schema: Schema, terms: Terms, bought: NoisyCounts | None, rng: np.random.Generator
     ) -> np.ndarray:
         """Return consistent counts of the leaf cells."""
         if self.variant == "paper":
             return greedy_leaves(noisy, terms.rows, self.consistency)
-        return fitted_leaves(noisy, known_root(noisy.question, terms.rows, bought), rng)
+        priors = [counted_prior(noisy.question, spread_codes(each, schema, rng)) for each in self.priors]
+        return fitted_leaves(noisy, known_root(noisy.question, terms.rows, bought), rng, priors)
 
 
 REGISTRATION: Final = Registration(

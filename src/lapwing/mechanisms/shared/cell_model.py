@@ -71,6 +71,11 @@ def leaf_least_squares(levels: Sequence[TreeLevel], counts: np.ndarray, total: f
     return np.concatenate(found)
 
 
+def leaf_sums(levels: Sequence[TreeLevel], counts: np.ndarray) -> list[np.ndarray]:
+    """Return, level by level, the sum of each node's leaves."""
+    return _sums(levels, counts, np.zeros(counts.size, dtype=bool))[0]
+
+
 def _sums(
     levels: Sequence[TreeLevel], counts: np.ndarray, is_full: np.ndarray
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
@@ -111,11 +116,17 @@ LONG_EDGES: Final = 4
 
 
 def weighted_cells(
-    schema: Schema, noisy: NoisyCells, weights: np.ndarray, rows: int, placement: Placement | None
+    schema: Schema,
+    tree: CellTree,
+    cells: tuple[np.ndarray, np.ndarray],
+    weights: np.ndarray,
+    rows: int,
+    placement: Placement | None,
 ) -> ReleasedModel:
     """Return one atom per cell with a positive weight; the uniform model where there is none.
 
-    weights: float64 (k,), at least 0, one per cell; placement: where in its cell a row lies. None: uniform up to four
+    cells: their levels in the tree, int64 (k,), and runs of each column, int64 (k, d), as `NoisyCells.leaves`; weights:
+    float64 (k,), at least 0, one per cell; placement: where in its cell a row lies. None: uniform up to four
     columns; beyond, in the middle of edges up to a quarter of their column, and uniform on others. Codes without order,
     missing and special ones are uniform. Returns a cell that holds regular and reserved codes stands for the regular
     ones.
@@ -126,8 +137,7 @@ def weighted_cells(
             column.name: Indexed(np.zeros(1, dtype=np.uint8), uniform_law(column.domain)) for column in schema.columns
         }
         return ReleasedModel(weights=np.ones(1), rows=rows, laws=laws)
-    tree = noisy.question.tree
-    levels, cells = (each[full] for each in noisy.leaves)
+    levels, runs = (each[full] for each in cells)
     spans = {}
     for place, (name, nested) in enumerate(zip(tree.columns, tree.hierarchies, strict=True)):
         depths = tree.depths_of(place)[levels]
@@ -136,7 +146,7 @@ def weighted_cells(
             longest = domain.values // LONG_EDGES if len(schema.columns) > MOST_UNIFORM else 0
         else:
             longest = domain.values if placement == "centre" else 0
-        spans[name] = _spans(nested, domain, depths, cells[:, place], longest)
+        spans[name] = _spans(nested, domain, depths, runs[:, place], longest)
     return ReleasedModel(weights=weights[full].astype(np.float64), rows=rows, laws=spans)
 
 
@@ -165,29 +175,40 @@ def fitted_weights(noisy: NoisyCells, total: float, threshold: float) -> np.ndar
     leaves with a smaller count hand their rows to their nearest relatives. Returns float64 (k,), in the order of the
     answer.
     """
-    tree = noisy.question.tree
+    levels, _, order = tree_levels(noisy.question.tree)
+    fitted = leaf_least_squares(levels, noisy.counts[order], total, threshold)
+    weights = np.empty_like(fitted)
+    weights[order] = fitted
+    return weights
+
+
+def tree_levels(tree: CellTree) -> tuple[list[TreeLevel], list[np.ndarray], np.ndarray]:
+    """Return the levels of a tree from its root on, and the cells of each, where those of the first level can be listed.
+
+    Returns also the place of each leaf, in the order of the levels, in the answer about all leaves.
+    """
     levels, cells = _upper_levels(tree)
-    at = np.argsort(tree.ranks_of(cells), kind="stable")  # the place of each first cell, by rank
+    at = np.argsort(tree.ranks_of(cells[-1]), kind="stable")  # the place of each first cell, by rank
     goes_on = at[tree.ranks_of(tree.split_cells)]
     is_leaf = np.ones(tree.cells, dtype=bool)
     is_leaf[goes_on] = False
     levels[-1] = TreeLevel(levels[-1].parents, is_leaf)
     order = np.argsort(at[is_leaf[at]], kind="stable")  # answers go by rank, the tree's lists by parent
-    levels += _listed_levels(tree, goes_on)
+    listed = _listed_levels(tree, goes_on)
+    below = sum(int(level.is_leaf.sum()) for level in listed)
+    levels += listed
+    cells += [each for _, each in tree.levels()]
+    return levels, cells, np.concatenate((order, order.size + np.arange(below)))
 
-    firsts, listed = noisy.counts[: len(order)], noisy.counts[len(order) :]
-    fitted = leaf_least_squares(levels, np.concatenate((firsts[order], listed)), total, threshold)
-    fitted[order] = fitted[: len(order)].copy()
-    return fitted
 
-
-def _upper_levels(tree: CellTree) -> tuple[list[TreeLevel], np.ndarray]:
-    """Return the levels from the root to the first one, all of whose cells exist, and the cells of the last of them."""
-    cells = np.zeros((1, len(tree.columns)), dtype=np.int64)
+def _upper_levels(tree: CellTree) -> tuple[list[TreeLevel], list[np.ndarray]]:
+    """Return the levels from the root to the first one, all of whose cells exist, and their cells."""
+    cells = [np.zeros((1, len(tree.columns)), dtype=np.int64)]
     levels = [TreeLevel(np.zeros(1, dtype=np.int64), np.zeros(1, dtype=bool))]
     for level in range(tree.first):
-        cells, parents = tree.children(level, cells)
-        levels.append(TreeLevel(parents, np.zeros(len(cells), dtype=bool)))
+        below, parents = tree.children(level, cells[-1])
+        cells.append(below)
+        levels.append(TreeLevel(parents, np.zeros(len(below), dtype=bool)))
     return levels, cells
 
 

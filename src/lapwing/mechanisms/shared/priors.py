@@ -33,3 +33,14 @@ class PriorRows:
 
     def __repr__(self) -> str:
         return self.name
+
+
+def priors_of(mechanism: object) -> tuple[PriorRows, ...]:
+    """Return what a mechanism's ``prior`` is once it has been read: rows in code, none, one or several."""
+    given = getattr(mechanism, "prior", None)
+    return tuple(each for each in (given if isinstance(given, tuple) else (given,)) if isinstance(each, PriorRows))
+
+
+def priors_assumed(mechanism: object) -> tuple[str, ...]:
+    """Say what each prior of a mechanism is, and that it is taken to be what it says."""
+    return tuple(each.origin for each in priors_of(mechanism))

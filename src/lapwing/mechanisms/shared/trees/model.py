@@ -139,10 +139,13 @@ def tree_splits(question: TreeCounts) -> tuple[Split, ...]:
     return tuple(Split(*question.parents(level)) for level in range(1, len(question.costs)))
 
 
-def fitted_leaves(noisy: NoisyTree, root: KnownRoot | None, rng: np.random.Generator) -> np.ndarray:
+def fitted_leaves(
+    noisy: NoisyTree, root: KnownRoot | None, rng: np.random.Generator, priors: Sequence[Sequence[Floats]] = ()
+) -> np.ndarray:
     """Return the counts of the deepest level by a fit that shrinks what noise explains, and fair rounding.
 
-    root: a number of rows that is known beside the tree, and its variance. Returns int64, at least 0.
+    root: a number of rows that is known beside the tree, and its variance; priors: of each, its rows in each cell,
+    level by level. Returns int64, at least 0.
     """
     levels: list[np.ndarray | None] = list(noisy.levels)
     variances = [math.inf if law is None else law.sd**2 for law in noisy.noises]
@@ -154,7 +157,7 @@ def fitted_leaves(noisy: NoisyTree, root: KnownRoot | None, rng: np.random.Gener
         pooled = float(count) if own is None else part * float(own.sum()) + (1 - part) * count
         levels[0], variances[0] = np.full(noisy.question.shapes[0], pooled), (1 - part) * variance
     splits = tree_splits(noisy.question)
-    return fair_rounding(shrunk_fit(levels, splits, variances, _even_parts(noisy.question)), splits, rng)[-1]
+    return fair_rounding(shrunk_fit(levels, splits, variances, _even_parts(noisy.question), priors), splits, rng)[-1]
 
 
 def known_root(question: TreeCounts, rows: int | None, bought: NoisyCounts | None) -> KnownRoot | None:
