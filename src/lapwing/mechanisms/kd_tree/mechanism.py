@@ -187,7 +187,7 @@ class KDTree:
         rows = released_rows(noisy, curator.terms.rows)
         if self.priors:
             told = [spread_codes(each, schema, rng) for each in self.priors]
-            *cells, weights = leaning_cells(noisy, schema, told, float(rows))
+            *cells, weights = leaning_cells(noisy, told, float(rows), float(self._least(noisy.question.tree, noisy.noise)))
         else:
             cells, weights = noisy.leaves, self._weights(noisy, rows)
         return weighted_cells(schema, noisy.question.tree, cells, weights, rows, self.placement)

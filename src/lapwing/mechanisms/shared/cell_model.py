@@ -60,26 +60,24 @@ def leaf_least_squares(levels: Sequence[TreeLevel], counts: np.ndarray, total: f
         raise ParameterError(
             "a fit of leaves needs one count per leaf and a total of at least 0; check them", code="LW390"
         )
-    estimates, reaches = _sums(levels, counts.astype(np.float64), counts >= threshold)
-    if not reaches[0].any():
-        reaches = [np.ones(each.size, dtype=bool) for each in reaches]
+    estimates, reaches = full_sums(levels, counts.astype(np.float64), counts >= threshold)
     masses = np.array([total])
     found = [masses[levels[0].is_leaf]]
     for level, estimate, reached in zip(levels[1:], estimates[1:], reaches[1:], strict=True):
-        masses = _shared(masses[level.parents], level.parents, estimate, reached)
+        masses = shared_mass(masses[level.parents], level.parents, estimate, reached)
         found.append(masses[level.is_leaf])
     return np.concatenate(found)
 
 
 def leaf_sums(levels: Sequence[TreeLevel], counts: np.ndarray) -> list[np.ndarray]:
     """Return, level by level, the sum of each node's leaves."""
-    return _sums(levels, counts, np.zeros(counts.size, dtype=bool))[0]
+    return full_sums(levels, counts, np.zeros(counts.size, dtype=bool))[0]
 
 
-def _sums(
+def full_sums(
     levels: Sequence[TreeLevel], counts: np.ndarray, is_full: np.ndarray
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Return, level by level, the sum of each node's leaves, and whether any of them is full."""
+    """Return, level by level, the sum of each node's leaves, and whether any of them is full; all where none is."""
     sizes = [level.is_leaf.size for level in levels]
     sums, full = [np.zeros(size) for size in sizes], [np.zeros(size, dtype=bool) for size in sizes]
     stop = counts.size
@@ -91,10 +89,10 @@ def _sums(
             sums[place - 1] += np.bincount(level.parents, sums[place], sizes[place - 1])
             full[place - 1] |= np.bincount(level.parents, full[place], sizes[place - 1]) > 0
         stop = start
-    return sums, full
+    return sums, full if full[0].any() else [np.ones(size, dtype=bool) for size in sizes]
 
 
-def _shared(mass: np.ndarray, parents: np.ndarray, estimate: np.ndarray, reached: np.ndarray) -> np.ndarray:
+def shared_mass(mass: np.ndarray, parents: np.ndarray, estimate: np.ndarray, reached: np.ndarray) -> np.ndarray:
     """Return what each node gets of its parent's mass."""
     sibling = np.arange(parents.size)
     pairs = np.flatnonzero(parents[1:] == parents[:-1])

@@ -12,7 +12,7 @@ import numpy as np
 from lapwing.kernel.questions.shared.cells import CellTree
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells
 from lapwing.kernel.questions.tree_counts.question import TreeCounts
-from lapwing.mechanisms.shared.cell_model import TreeLevel, leaf_sums, tree_levels
+from lapwing.mechanisms.shared.cell_model import TreeLevel, full_sums, leaf_sums, shared_mass, tree_levels
 from lapwing.mechanisms.shared.priors import PriorRows
 from lapwing.mechanisms.shared.trees.flows import summed
 from lapwing.mechanisms.shared.trees.model import tree_splits
@@ -40,7 +40,7 @@ def counted_prior(question: TreeCounts, codes: Codes) -> list[Floats]:
 
 
 def leaning_cells(
-    noisy: NoisyCells, schema: Schema, priors: Sequence[Codes], total: float
+    noisy: NoisyCells, priors: Sequence[Codes], total: float, threshold: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return levels, runs and weights of cells: the leaves, and cells of the deepest level in which priors have rows.
 
@@ -52,11 +52,13 @@ def leaning_cells(
     tree = noisy.question.tree
     levels, cells, order = tree_levels(tree)
     placed = [_placed(tree, levels, cells, codes) for codes in priors]
-    estimates = leaf_sums(levels, noisy.counts[order].astype(np.float64))
+    counts = noisy.counts[order]
+    estimates, reaches = full_sums(levels, counts.astype(np.float64), counts >= threshold)
     leaves = leaf_sums(levels, np.ones(order.size))
     masses, law = [np.array([total])], LevelLaw.before(len(priors))
     for place, level in enumerate(levels[1:], start=1):
         whole = masses[-1][level.parents]
+        own = shared_mass(whole, level.parents, estimates[place], reaches[place])
         first = np.flatnonzero(level.parents[1:] == level.parents[:-1])
         if first.size:
             one, two = estimates[place][first], estimates[place][first + 1]
@@ -67,7 +69,7 @@ def leaning_cells(
             even = _even(tree, place, cells[place - 1][level.parents[first]])
             halves = Halves(whole[first], left, variance, *guessed(even, counts))
             law = fitted_law(halves, law)
-            part = leaning(halves, law)
+            part = leaning(halves, law, own[first])
             whole[first], whole[first + 1] = part, whole[first] - part
         masses.append(whole)
     return _continued(tree, levels, cells, masses, placed, law)

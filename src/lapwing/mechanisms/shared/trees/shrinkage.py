@@ -31,9 +31,11 @@ NEARLY: Final = 0.075
 """How far from all, as a part of the cell, one half may be in a cell that counts as one-sided."""
 MOST_UNEVEN: Final = 1 / 12
 """The variance of a part that may be anything."""
-OF_PRIORS, UNLIKE = 0.5, 0.002
+OF_PRIORS, UNLIKE = 0.5, 0.0002
 """What is thought of priors before the first level: in what part of the cells that are not one-sided mass lies as in
 one of them, and the variance of its part there."""
+
+MEMORY = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,8 +43,8 @@ class Halves:
     """Cells that are divided in two.
 
     whole, left, variance: float64 (k,), counts, least-squares estimates of the left halves, and their variances;
-    centres, spreads: float64 (guesses, k), the part of the left half if the mass is even, and if it is as in each
-    prior, and how much that may be off because the prior has few rows there.
+    centres, spreads, heard: float64 (guesses, k), the part of the left half if the mass is even, and if it is as in
+    each prior; how much that may be off because the prior has few rows there; and how much it counts for that reason.
     """
 
     whole: Floats
@@ -50,6 +52,7 @@ class Halves:
     variance: Floats
     centres: Floats
     spreads: Floats
+    heard: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,7 @@ class LevelLaw:
     one_sided: float
     parts: tuple[float, ...]
     widths: tuple[float, ...]
+    seen: float = 0.0
 
     @classmethod
     def before(cls, priors: int) -> "LevelLaw":
@@ -71,15 +75,16 @@ class LevelLaw:
         return cls(ONE_SIDED, given, (UNEVEN, *[UNLIKE] * priors))
 
 
-def guessed(share: Floats, priors: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
-    """Return the centres and spreads of `Halves`.
+def guessed(share: Floats, priors: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, Floats, Floats]:
+    """Return the centres and spreads of `Halves`, and what they count.
 
     share: float64 (k,), the part of an even mass; priors: of each, how many of its rows lie in the left half, and in
     the cell. An even row is added to these.
     """
     centres = [share, *((left + share) / (whole + 1) for left, whole in priors)]
     spreads = [part * (1 - part) / (whole + 2) for part, (_, whole) in zip(centres[1:], priors, strict=True)]
-    return np.stack(centres), np.stack([np.zeros_like(share), *spreads])
+    heard = [np.ones_like(share), *(whole / (whole + 1) for _, whole in priors)]
+    return np.stack(centres), np.stack([np.zeros_like(share), *spreads]), np.stack(heard)
 
 
 def shrunk_fit(
@@ -174,9 +179,10 @@ def _likelihoods(halves: Halves, law: LevelLaw) -> Floats:
     whole, left = halves.whole, halves.left
     near = halves.variance + (NEARLY * whole) ** 2 + 1e-12
     logs = []
-    for part, width, centre, spread in zip(law.parts, law.widths, halves.centres, halves.spreads, strict=True):
+    guesses = zip(law.parts, law.widths, halves.centres, halves.spreads, halves.heard, strict=True)
+    for part, width, centre, spread, heard in guesses:
         wide = halves.variance + (width + spread) * whole**2 + 1e-12
-        chance = np.log1p(-law.one_sided) + np.log(part)
+        chance = np.log1p(-law.one_sided) + np.log(np.maximum(part * heard, 1e-300))
         logs.append(chance - (left - centre * whole) ** 2 / (2 * wide) - np.log(wide) / 2)
     logs.append(np.log(law.one_sided / 2) - left**2 / (2 * near) - np.log(near) / 2)
     logs.append(np.log(law.one_sided / 2) - (left - whole) ** 2 / (2 * near) - np.log(near) / 2)
@@ -196,20 +202,22 @@ def fitted_law(halves: Halves, above: LevelLaw) -> LevelLaw:
     square, law = seen.whole**2, above
     # Cells whose counts are noise tell nothing.
     told = np.divide(square, square + 4 * seen.variance, out=np.zeros_like(square), where=square > 0)
+    memory = 1 + MEMORY * above.seen
     for _ in range(ROUNDS):
         around = _likelihoods(seen, law)[:-2]
         sizes = [float((told * each).sum()) for each in around]
         widths = []
         for place, (width, chances) in enumerate(zip(law.widths, around, strict=True)):
             off = _squares(seen, place, width)
-            guess = above.widths[place] if place else UNEVEN
-            found = (float((told * chances * off).sum()) + guess / 5) / (sizes[place] + 0.2)
+            guess, cells = (above.widths[place], memory / 5) if place else (UNEVEN, 0.2)
+            found = (float((told * chances * off).sum()) + guess * cells) / (sizes[place] + cells)
             widths.append(min(max(found, 1e-7), MOST_UNEVEN))
-        parts = [(size + part) / (sum(sizes) + 1) for size, part in zip(sizes, above.parts, strict=True)]
+        parts = [size + part * memory for size, part in zip(sizes, above.parts, strict=True)]
         law = LevelLaw(
             one_sided=float((told * (1 - around.sum(axis=0))).sum() + ONE_SIDED) / (float(told.sum()) + 1),
             parts=tuple(part / sum(parts) for part in parts),
             widths=tuple(widths),
+            seen=above.seen + float(told.sum()),
         )
     return law
 
@@ -223,18 +231,29 @@ def _squares(halves: Halves, place: int, width: float) -> Floats:
     return np.divide(found, square, out=np.zeros_like(square), where=square > 0)
 
 
-def leaning(halves: Halves, law: LevelLaw) -> Floats:
-    """Return what is expected of the left halves, at most one standard deviation from least squares."""
+def leaning(halves: Halves, law: LevelLaw, own: Floats | None = None) -> Floats:
+    """Return what is expected of the left halves, at most one standard deviation from least squares.
+
+    own: float64 (k,), what another fit makes of them where mass does not lie as in a prior.
+    """
     whole, left, variance = halves.whole, halves.left, halves.variance
     *around, none, every = _likelihoods(halves, law)
+    means = [_mean(halves, place, width) for place, width in enumerate(law.widths)]
+    clipped, far = np.clip(left, 0.0, whole), np.sqrt(variance)
+    if own is not None:
+        near = [np.clip(each, clipped - far, clipped + far) for each in means[1:]]
+        moved = sum((chances * (mean - own) for chances, mean in zip(around[1:], near, strict=True)), np.zeros_like(own))
+        return np.clip(own + moved, 0.0, whole)
     near = (NEARLY * whole) ** 2
     nearly = np.divide(near, near + variance, out=np.ones_like(near), where=near + variance > 0)
     expected = none * nearly * left + every * (whole + nearly * (left - whole))
-    for chances, width, centre, spread in zip(around, law.widths, halves.centres, halves.spreads, strict=True):
-        wide = (width + spread) * whole**2
-        kept = np.divide(wide, wide + variance, out=np.ones_like(wide), where=wide + variance > 0)
-        middle = centre * whole
-        expected += chances * (middle + kept * (left - middle))
-    clipped = np.clip(left, 0.0, whole)
-    far = np.sqrt(variance)
+    expected += sum(chances * mean for chances, mean in zip(around, means, strict=True))
     return np.clip(np.clip(expected, clipped - far, clipped + far), 0.0, whole)
+
+
+def _mean(halves: Halves, place: int, width: float) -> Floats:
+    """Return what is expected of the left halves that lie around a guess."""
+    wide = (width + halves.spreads[place]) * halves.whole**2
+    kept = np.divide(wide, wide + halves.variance, out=np.ones_like(wide), where=wide + halves.variance > 0)
+    middle = halves.centres[place] * halves.whole
+    return middle + kept * (halves.left - middle)
