@@ -69,11 +69,6 @@ def leaf_least_squares(levels: Sequence[TreeLevel], counts: np.ndarray, total: f
     return np.concatenate(found)
 
 
-def leaf_sums(levels: Sequence[TreeLevel], counts: np.ndarray) -> list[np.ndarray]:
-    """Return, level by level, the sum of each node's leaves."""
-    return full_sums(levels, counts, np.zeros(counts.size, dtype=bool))[0]
-
-
 def full_sums(
     levels: Sequence[TreeLevel], counts: np.ndarray, is_full: np.ndarray
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
@@ -104,6 +99,8 @@ def shared_mass(mass: np.ndarray, parents: np.ndarray, estimate: np.ndarray, rea
 
 
 Fit = Literal["least_squares", "threshold"]
+Cells = tuple[np.ndarray, np.ndarray]
+"""Cells of a tree, as `NoisyCells.leaves`: their levels, int64 (k,), and runs of each column, int64 (k, d)."""
 
 MAX_FITTED: Final = 2**20  # most cells of the first level for a fit that lists them all
 MOST_UNIFORM: Final = 4
@@ -116,15 +113,15 @@ LONG_EDGES: Final = 4
 def weighted_cells(
     schema: Schema,
     tree: CellTree,
-    cells: tuple[np.ndarray, np.ndarray],
+    cells: Cells,
     weights: np.ndarray,
     rows: int,
+    *,
     placement: Placement | None,
 ) -> ReleasedModel:
     """Return one atom per cell with a positive weight; the uniform model where there is none.
 
-    cells: their levels in the tree, int64 (k,), and runs of each column, int64 (k, d), as `NoisyCells.leaves`; weights:
-    float64 (k,), at least 0, one per cell; placement: where in its cell a row lies. None: uniform up to four
+    weights: float64 (k,), at least 0, one per cell; placement: where in its cell a row lies. None: uniform up to four
     columns; beyond, in the middle of edges up to a quarter of their column, and uniform on others. Codes without order,
     missing and special ones are uniform. Returns a cell that holds regular and reserved codes stands for the regular
     ones.
@@ -181,9 +178,9 @@ def fitted_weights(noisy: NoisyCells, total: float, threshold: float) -> np.ndar
 
 
 def tree_levels(tree: CellTree) -> tuple[list[TreeLevel], list[np.ndarray], np.ndarray]:
-    """Return the levels of a tree from its root on, and the cells of each, where those of the first level can be listed.
+    """Return the levels of a tree from its root on, and the cells of each; those of the first level are all listed.
 
-    Returns also the place of each leaf, in the order of the levels, in the answer about all leaves.
+    Returns also the place in an answer about all leaves of each leaf, in the order of the levels.
     """
     levels, cells = _upper_levels(tree)
     at = np.argsort(tree.ranks_of(cells[-1]), kind="stable")  # the place of each first cell, by rank

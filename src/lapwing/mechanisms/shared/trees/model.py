@@ -9,6 +9,8 @@ import numpy as np
 from lapwing.errors import ParameterError
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
+from lapwing.mechanisms.shared.priors import Codes
+from lapwing.mechanisms.shared.trees.flows import summed
 from lapwing.mechanisms.shared.trees.shrinkage import shrunk_fit
 from lapwing.mechanisms.shared.trees.trees import Floats, Ints, Split, check_levels
 from lapwing.model.laws import Laws, uniform_law
@@ -158,6 +160,17 @@ def fitted_leaves(
         levels[0], variances[0] = np.full(noisy.question.shapes[0], pooled), (1 - part) * variance
     splits = tree_splits(noisy.question)
     return fair_rounding(shrunk_fit(levels, splits, variances, _even_parts(noisy.question), priors), splits, rng)[-1]
+
+
+def counted_prior(question: TreeCounts, codes: Codes) -> list[Floats]:
+    """Return how many of a prior's rows are in each cell of a tree, level by level."""
+    shape = question.shapes[-1]
+    runs = [
+        np.searchsorted(nested.cuts, codes[name], side="right")
+        for name, nested in zip(question.columns, question.hierarchies, strict=True)
+    ]
+    leaves = np.bincount(np.ravel_multi_index(runs, shape), minlength=math.prod(shape)).astype(np.float64)
+    return [each[0] for each in summed(leaves.reshape(1, *shape), tree_splits(question))]
 
 
 def known_root(question: TreeCounts, rows: int | None, bought: NoisyCounts | None) -> KnownRoot | None:

@@ -32,10 +32,10 @@ NEARLY: Final = 0.075
 MOST_UNEVEN: Final = 1 / 12
 """The variance of a part that may be anything."""
 OF_PRIORS, UNLIKE = 0.5, 0.0002
-"""What is thought of priors before the first level: in what part of the cells that are not one-sided mass lies as in
-one of them, and the variance of its part there."""
-
-MEMORY = 0.5
+"""What is thought of priors before the first level: the part of the cells that are divided as in one of them, and the
+variance of their parts around it."""
+MEMORY: Final = 0.5
+"""What a cell of the levels above counts beside one of a level in what is thought of priors there."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,7 +118,7 @@ def shrunk_fit(
         for family in split.families:
             if family.right is not None:
                 estimated = _estimated(fit[level], fit[level + 1], spreads[level + 1], split, family)
-                pairs.append(_halves(*estimated, share, counts, split, family))
+                pairs.append(_halves(estimated, share, counts, split, family))
         left = np.zeros(0)
         if pairs:
             halves = Halves(*(np.concatenate(part, axis=-1) for part in zip(*pairs, strict=True)))
@@ -138,22 +138,21 @@ def shrunk_fit(
 
 
 def _halves(
-    whole: Floats,
-    left: Floats,
-    variance: Floats,
+    estimated: tuple[Floats, Floats, Floats],
     share: Floats,
     priors: Sequence[tuple[Floats, Floats]],
     split: Split,
     family: Family,
 ) -> tuple[Floats, ...]:
     """Return the parts of `Halves`, flat, for groups that divide alike."""
-    along = (-1,) + (1,) * (whole.ndim - split.axis - 1)
-    even = np.broadcast_to(share[family.parents].reshape(along), whole.shape).reshape(-1)
+    shape = estimated[0].shape
+    along = (-1,) + (1,) * (len(shape) - split.axis - 1)
+    even = np.broadcast_to(share[family.parents].reshape(along), shape).reshape(-1)
     told = [
         (split.at(below, family.left).reshape(-1), split.at(above, family.parents).reshape(-1))
         for above, below in priors
     ]
-    return whole.reshape(-1), left.reshape(-1), variance.reshape(-1), *guessed(even, told)
+    return *(each.reshape(-1) for each in estimated), *guessed(even, told)
 
 
 def _estimated(
@@ -186,7 +185,7 @@ def _likelihoods(halves: Halves, law: LevelLaw) -> Floats:
         logs.append(chance - (left - centre * whole) ** 2 / (2 * wide) - np.log(wide) / 2)
     logs.append(np.log(law.one_sided / 2) - left**2 / (2 * near) - np.log(near) / 2)
     logs.append(np.log(law.one_sided / 2) - (left - whole) ** 2 / (2 * near) - np.log(near) / 2)
-    chances = np.stack(logs)
+    chances: Floats = np.stack(logs)
     chances = np.exp(chances - chances.max(axis=0))
     chances /= chances.sum(axis=0)
     return chances
@@ -228,32 +227,36 @@ def _squares(halves: Halves, place: int, width: float) -> Floats:
     noise = halves.variance + halves.spreads[place] * square
     kept = np.divide(width * square, width * square + noise, out=np.ones_like(square), where=square > 0)
     found = (kept * (halves.left - halves.centres[place] * halves.whole)) ** 2 + (1 - kept) * width * square
-    return np.divide(found, square, out=np.zeros_like(square), where=square > 0)
+    squares: Floats = np.divide(found, square, out=np.zeros_like(square), where=square > 0)
+    return squares
 
 
 def leaning(halves: Halves, law: LevelLaw, own: Floats | None = None) -> Floats:
     """Return what is expected of the left halves, at most one standard deviation from least squares.
 
-    own: float64 (k,), what another fit makes of them where mass does not lie as in a prior.
+    own: float64 (k,), another fit, which stands where mass does not lie as in a prior, however far it is.
     """
     whole, left, variance = halves.whole, halves.left, halves.variance
-    *around, none, every = _likelihoods(halves, law)
-    means = [_mean(halves, place, width) for place, width in enumerate(law.widths)]
+    even, *as_priors, none, every = _likelihoods(halves, law)
     clipped, far = np.clip(left, 0.0, whole), np.sqrt(variance)
-    if own is not None:
-        near = [np.clip(each, clipped - far, clipped + far) for each in means[1:]]
-        moved = sum((chances * (mean - own) for chances, mean in zip(around[1:], near, strict=True)), np.zeros_like(own))
-        return np.clip(own + moved, 0.0, whole)
-    near = (NEARLY * whole) ** 2
-    nearly = np.divide(near, near + variance, out=np.ones_like(near), where=near + variance > 0)
-    expected = none * nearly * left + every * (whole + nearly * (left - whole))
-    expected += sum(chances * mean for chances, mean in zip(around, means, strict=True))
-    return np.clip(np.clip(expected, clipped - far, clipped + far), 0.0, whole)
+    if own is None:
+        near = (NEARLY * whole) ** 2
+        nearly = np.divide(near, near + variance, out=np.ones_like(near), where=near + variance > 0)
+        one_sided = none * nearly * left + every * (whole + nearly * (left - whole))
+        expected = even * _mean(halves, 0, law.widths[0]) + one_sided
+        own = clipped
+    else:
+        expected = (even + none + every) * own
+    for place, chances in enumerate(as_priors, start=1):
+        expected += chances * _mean(halves, place, law.widths[place])
+    low, high = np.minimum(own, clipped - far), np.maximum(own, clipped + far)
+    leaned: Floats = np.clip(np.clip(expected, low, high), 0.0, whole)
+    return leaned
 
 
 def _mean(halves: Halves, place: int, width: float) -> Floats:
     """Return what is expected of the left halves that lie around a guess."""
     wide = (width + halves.spreads[place]) * halves.whole**2
     kept = np.divide(wide, wide + halves.variance, out=np.ones_like(wide), where=wide + halves.variance > 0)
-    middle = halves.centres[place] * halves.whole
+    middle: Floats = halves.centres[place] * halves.whole
     return middle + kept * (halves.left - middle)
