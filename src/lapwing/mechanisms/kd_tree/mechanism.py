@@ -145,8 +145,8 @@ class KDTree:
     summary: ClassVar[str] = "cells split where rows are, for clustered data in few columns; kernel statistics"
     relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")
     caveat: ClassVar[str] = (
-        "relations finer than a cell of the tree are lost, but for a prior's: inside it rows are spread evenly or, from "
-        "five columns on, lie in its middle"
+        "relations finer than a cell of the tree are lost, but for a prior's: inside it rows are spread evenly or, "
+        "from five columns on, lie in its middle"
     )
 
     split_rule: SplitRule = "privtree"

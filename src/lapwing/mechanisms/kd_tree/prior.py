@@ -88,7 +88,7 @@ def _runs(tree: CellTree, axis: int, level: int, codes: np.ndarray) -> np.ndarra
 
 
 def _even(tree: CellTree, level: int, above: np.ndarray) -> Floats:
-    """Return which part of the codes of cells is in the first halves on a level below; a half where some are reserved."""
+    """Return which part of cells' codes is in their first halves on a level below; a half where some are reserved."""
     axis = tree.schedule[level - 1]
     nested, depth = tree.hierarchies[axis], tree.depths(level)[axis]
     starts, stops = nested.starts(depth - 1)[above[:, axis]], nested.stops(depth - 1)[above[:, axis]]

@@ -259,4 +259,5 @@ def _mean(halves: Halves, place: int, width: float) -> Floats:
     wide = (width + halves.spreads[place]) * halves.whole**2
     kept = np.divide(wide, wide + halves.variance, out=np.ones_like(wide), where=wide + halves.variance > 0)
     middle: Floats = halves.centres[place] * halves.whole
-    return middle + kept * (halves.left - middle)
+    middle += kept * (halves.left - middle)
+    return middle
