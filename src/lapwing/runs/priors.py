@@ -15,7 +15,7 @@ import polars as pl
 
 from lapwing.errors import DataError, LapwingWarning, ParameterError, warn
 from lapwing.mechanisms.registry import MECHANISMS
-from lapwing.mechanisms.shared.priors import MOST_PRIORS, PriorRows
+from lapwing.mechanisms.shared.priors import MOST_PRIORS, PriorRows, priors_of
 from lapwing.mechanisms.shared.registration import Mechanism
 from lapwing.model.certificate.cost_lines import asked_text
 from lapwing.model.files import load_release
@@ -73,8 +73,7 @@ def refuse_private_prior(prior: object, mechanism: object, data: object) -> None
 
 def prior_digests(mechanism: Mechanism) -> list[str]:
     """Return the fingerprints of a mechanism's priors: SHA-256 of their codes, in the order of their rows."""
-    priors = getattr(mechanism, "priors", ())
-    return [_digest(each.codes) for each in priors]
+    return [_digest(each.codes) for each in priors_of(mechanism)]
 
 
 def _takes_priors(kind: type) -> bool:

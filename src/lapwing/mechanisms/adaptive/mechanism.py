@@ -32,7 +32,7 @@ from lapwing.mechanisms.adaptive.rounds import (
     rounds,
 )
 from lapwing.mechanisms.shared.one_way import known_rows
-from lapwing.mechanisms.shared.priors import PriorRows
+from lapwing.mechanisms.shared.priors import priors_assumed, priors_of, small_and_with_prior
 from lapwing.mechanisms.shared.registration import Asked, Registration, Work, nothing_certified
 from lapwing.mechanisms.shared.settings import check_number, check_whole
 from lapwing.model.certificate.certificate import Statement
@@ -47,7 +47,6 @@ _LEAVE = "; leave it out"
 _MANY = 200  # columns, beyond which pairs at several levels would be tens of millions of cells
 _ONE_RESOLUTION = (6,)
 _MOST_LEVELS = 6
-_AUDITED_ROWS = 60
 _COARSEST = 16  # so that pairs of columns with up to 47 special values are small enough to compete
 
 
@@ -153,6 +152,8 @@ class Adaptive:
         check_whole(self, "rounds", 1, 1000, _LEAVE, optional=True)
 
     certified = nothing_certified
+    assumptions = priors_assumed
+    priors = property(priors_of)
 
     @classmethod
     def small(cls) -> "Adaptive":
@@ -195,16 +196,6 @@ class Adaptive:
         """Return what a reader should know of single columns: `warnings_of`."""
         del rng
         return warnings_of(schema, terms, answers, model)
-
-    @property
-    def priors(self) -> tuple[PriorRows, ...]:
-        """What ``prior`` is once it has been read: rows in code, none, one or several."""
-        given = self.prior if isinstance(self.prior, tuple) else (self.prior,)
-        return tuple(each for each in given if isinstance(each, PriorRows))
-
-    def assumptions(self) -> tuple[str, ...]:
-        """Say what each prior is, and that it is taken to be what it says."""
-        return tuple(each.origin for each in self.priors)
 
     def check(self, schema: Schema, budget: Budget, terms: Terms) -> Wanted:
         """Refuse names that the schema lacks; return the columns and tables that matter more, by position."""
@@ -289,16 +280,6 @@ def _next_step(schema: Schema, one_way: int, rounds: int) -> str:
     return "one-way tables" if one_way < one_way_tables(schema) else f"round {rounds + 1}"
 
 
-def _audited(schema: Schema) -> tuple[Adaptive, ...]:
-    """Return the small settings, without a prior and with a made-up one."""
-    codes = {
-        column.name: np.arange(_AUDITED_ROWS) * (place + 1) % column.domain.values
-        for place, column in enumerate(schema.columns)
-    }
-    small = Adaptive.small()
-    return small, replace(small, prior=(PriorRows(codes, "made up", "the prior is made up"),))
-
-
 REGISTRATION: Final = Registration(
     kind=Adaptive,
     page="docs/adaptive.md",
@@ -312,5 +293,5 @@ REGISTRATION: Final = Registration(
     warnings=relation_warnings,
     next_step=_next_step,
     work=_work,
-    audited=_audited,
+    audited=small_and_with_prior(Adaptive.small()),
 )

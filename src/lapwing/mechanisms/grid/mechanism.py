@@ -140,7 +140,7 @@ class Grid:
             weights = noisy.counts.astype(np.float64)
         else:
             weights = fitted_weights(noisy, float(total), float(self._least(noisy.noise)))
-        return weighted_cells(schema, noisy, weights, total, self.placement)
+        return weighted_cells(schema, noisy.question.tree, noisy.leaves, weights, total, placement=self.placement)
 
     def statements(
         self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator

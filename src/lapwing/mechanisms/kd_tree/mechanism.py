@@ -21,7 +21,9 @@ from lapwing.kernel.questions.sparse_counts.question import NoisyCells, SparseCo
 from lapwing.kernel.questions.split_decisions.question import SplitDecisions, SplitRule
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Relation, Terms
+from lapwing.mechanisms.kd_tree.prior import leaning_cells
 from lapwing.mechanisms.shared.cell_model import (
+    Cells,
     Fit,
     cells_statement,
     check_cell_settings,
@@ -35,11 +37,11 @@ from lapwing.mechanisms.shared.cell_model import (
     weighted_cells,
 )
 from lapwing.mechanisms.shared.one_way import known_rows, told_rows
+from lapwing.mechanisms.shared.priors import Codes, priors_assumed, priors_of, small_and_with_prior, spread_codes
 from lapwing.mechanisms.shared.registration import (
     INSIDE_CELLS,
     Registration,
     no_warnings,
-    nothing_assumed,
     nothing_certified,
 )
 from lapwing.mechanisms.shared.settings import check_choice, check_number
@@ -103,6 +105,10 @@ class KDTree:
     placement : {"uniform", "centre"} or None, default None
         Where in its cell a row lies; the paper releases the centres. By default uniform up to four columns; beyond, in
         the middle of edges up to a quarter of their column: better for tight clusters, worse for rows spread out.
+    prior : path, frame or mapping, or a list of up to 8, or None, default None
+        Rows that are public or were released before, as for `Adaptive`. The fit of the leaves' counts leans towards how
+        they divide between the halves of a cell, as far as the counts of its level look like it; as far mass lies where
+        they do inside a leaf. For ``least_squares`` only.
 
     Raises
     ------
@@ -139,8 +145,8 @@ class KDTree:
     summary: ClassVar[str] = "cells split where rows are, for clustered data in few columns; kernel statistics"
     relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")
     caveat: ClassVar[str] = (
-        "relations finer than a cell of the tree are lost: inside it rows are spread evenly or, from five columns on, "
-        "lie in its middle"
+        "relations finer than a cell of the tree are lost, but for a prior's: inside it rows are spread evenly or, "
+        "from five columns on, lie in its middle"
     )
 
     split_rule: SplitRule = "privtree"
@@ -151,6 +157,7 @@ class KDTree:
     threshold: int | None = None
     split_share: float | None = None
     placement: Placement | None = None
+    prior: object = None
 
     def __post_init__(self) -> None:
         check_choice(self, "split_rule", SplitRule)
@@ -161,19 +168,22 @@ class KDTree:
             raise ParameterError(f"coarse must be at least fine, got {self.coarse:g} and {self.fine:g}", code="LW316")
         self._check_tau()
         check_cell_settings(self)
+        if self.prior is not None and self.fit != "least_squares":
+            raise ParameterError("fit='threshold' takes no prior; leave one of both out", code="LW316")
         if self.split_share is not None:
             check_number(self, "split_share", 0.01, 0.99, "; leave it out to choose")
 
     certified = nothing_certified
-    assumptions = nothing_assumed
+    assumptions = priors_assumed
+    priors = property(priors_of)
 
     @classmethod
     def small(cls) -> "KDTree":
         """Return settings under which a run takes milliseconds, for privacy tests."""
         return cls(coarse=1.0, fine=0.25)
 
-    def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:  # noqa: ARG002
-        """Return one atom per leaf with a positive count."""
+    def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:
+        """Return one atom per leaf with a positive count, and one per cell of the priors' rows."""
         is_steered = self.coarse is None or self.tau == "lemma10"
         rows, left = known_rows(curator, budget) if is_steered else (1.0, budget)
         decisions, counts = self._questions(schema, left, curator.terms, rows)
@@ -181,8 +191,10 @@ class KDTree:
             (splits,) = curator.ask(decisions)
             counts = replace(counts, tree=splits.tree)
         (noisy,) = curator.ask(counts)
-        weights = self._weights(noisy, curator.terms)
-        return weighted_cells(schema, noisy, weights, released_rows(noisy, curator.terms.rows), self.placement)
+        total = released_rows(noisy, curator.terms.rows)
+        priors = [spread_codes(each, schema, rng) for each in self.priors]
+        cells, weights = self._weighted(noisy, total, priors)
+        return weighted_cells(schema, counts.tree, cells, weights, total, placement=self.placement)
 
     def statements(
         self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
@@ -263,12 +275,14 @@ class KDTree:
         scales = math.log(decisions.tree.cells + round(rows) * decisions.deciding) - math.log(LEMMA_DELTA)
         return math.floor(scale * Fraction(scales))
 
-    def _weights(self, noisy: NoisyCells, terms: Terms) -> np.ndarray:
-        """Return the weights of the leaves: their noisy counts, or non-negative ones that are fitted to them."""
+    def _weighted(self, noisy: NoisyCells, total: int, priors: Sequence[Codes]) -> tuple[Cells, np.ndarray]:
+        """Return cells and their weights: noisy counts, or non-negative ones that are fitted to them."""
         if self.fit == "threshold":
-            return noisy.counts.astype(np.float64)
-        total = float(released_rows(noisy, terms.rows))
-        return fitted_weights(noisy, total, float(self._least(noisy.question.tree, noisy.noise)))
+            return noisy.leaves, noisy.counts.astype(np.float64)
+        least = float(self._least(noisy.question.tree, noisy.noise))
+        if priors:
+            return leaning_cells(noisy, priors, float(total), least)
+        return noisy.leaves, fitted_weights(noisy, float(total), least)
 
     def _check_tau(self) -> None:
         """Refuse a tau that is neither a number nor one of the two words."""
@@ -301,4 +315,5 @@ REGISTRATION: Final = Registration(
     two_valued=False,
     takes_priors=False,
     warnings=no_warnings,
+    audited=small_and_with_prior(KDTree.small()),
 )

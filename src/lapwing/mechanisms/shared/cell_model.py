@@ -60,21 +60,19 @@ def leaf_least_squares(levels: Sequence[TreeLevel], counts: np.ndarray, total: f
         raise ParameterError(
             "a fit of leaves needs one count per leaf and a total of at least 0; check them", code="LW390"
         )
-    estimates, reaches = _sums(levels, counts.astype(np.float64), counts >= threshold)
-    if not reaches[0].any():
-        reaches = [np.ones(each.size, dtype=bool) for each in reaches]
+    estimates, reaches = full_sums(levels, counts.astype(np.float64), counts >= threshold)
     masses = np.array([total])
     found = [masses[levels[0].is_leaf]]
     for level, estimate, reached in zip(levels[1:], estimates[1:], reaches[1:], strict=True):
-        masses = _shared(masses[level.parents], level.parents, estimate, reached)
+        masses = shared_mass(masses[level.parents], level.parents, estimate, reached)
         found.append(masses[level.is_leaf])
     return np.concatenate(found)
 
 
-def _sums(
+def full_sums(
     levels: Sequence[TreeLevel], counts: np.ndarray, is_full: np.ndarray
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Return, level by level, the sum of each node's leaves, and whether any of them is full."""
+    """Return, level by level, the sum of each node's leaves, and whether any of them is full; all where none is."""
     sizes = [level.is_leaf.size for level in levels]
     sums, full = [np.zeros(size) for size in sizes], [np.zeros(size, dtype=bool) for size in sizes]
     stop = counts.size
@@ -86,10 +84,10 @@ def _sums(
             sums[place - 1] += np.bincount(level.parents, sums[place], sizes[place - 1])
             full[place - 1] |= np.bincount(level.parents, full[place], sizes[place - 1]) > 0
         stop = start
-    return sums, full
+    return sums, full if full[0].any() else [np.ones(size, dtype=bool) for size in sizes]
 
 
-def _shared(mass: np.ndarray, parents: np.ndarray, estimate: np.ndarray, reached: np.ndarray) -> np.ndarray:
+def shared_mass(mass: np.ndarray, parents: np.ndarray, estimate: np.ndarray, reached: np.ndarray) -> np.ndarray:
     """Return what each node gets of its parent's mass."""
     sibling = np.arange(parents.size)
     pairs = np.flatnonzero(parents[1:] == parents[:-1])
@@ -101,6 +99,8 @@ def _shared(mass: np.ndarray, parents: np.ndarray, estimate: np.ndarray, reached
 
 
 Fit = Literal["least_squares", "threshold"]
+Cells = tuple[np.ndarray, np.ndarray]
+"""Cells of a tree, as `NoisyCells.leaves`: their levels, int64 (k,), and runs of each column, int64 (k, d)."""
 
 MAX_FITTED: Final = 2**20  # most cells of the first level for a fit that lists them all
 MOST_UNIFORM: Final = 4
@@ -111,7 +111,13 @@ LONG_EDGES: Final = 4
 
 
 def weighted_cells(
-    schema: Schema, noisy: NoisyCells, weights: np.ndarray, rows: int, placement: Placement | None
+    schema: Schema,
+    tree: CellTree,
+    cells: Cells,
+    weights: np.ndarray,
+    rows: int,
+    *,
+    placement: Placement | None,
 ) -> ReleasedModel:
     """Return one atom per cell with a positive weight; the uniform model where there is none.
 
@@ -126,8 +132,7 @@ def weighted_cells(
             column.name: Indexed(np.zeros(1, dtype=np.uint8), uniform_law(column.domain)) for column in schema.columns
         }
         return ReleasedModel(weights=np.ones(1), rows=rows, laws=laws)
-    tree = noisy.question.tree
-    levels, cells = (each[full] for each in noisy.leaves)
+    levels, runs = (each[full] for each in cells)
     spans = {}
     for place, (name, nested) in enumerate(zip(tree.columns, tree.hierarchies, strict=True)):
         depths = tree.depths_of(place)[levels]
@@ -136,7 +141,7 @@ def weighted_cells(
             longest = domain.values // LONG_EDGES if len(schema.columns) > MOST_UNIFORM else 0
         else:
             longest = domain.values if placement == "centre" else 0
-        spans[name] = _spans(nested, domain, depths, cells[:, place], longest)
+        spans[name] = _spans(nested, domain, depths, runs[:, place], longest)
     return ReleasedModel(weights=weights[full].astype(np.float64), rows=rows, laws=spans)
 
 
@@ -165,29 +170,40 @@ def fitted_weights(noisy: NoisyCells, total: float, threshold: float) -> np.ndar
     leaves with a smaller count hand their rows to their nearest relatives. Returns float64 (k,), in the order of the
     answer.
     """
-    tree = noisy.question.tree
+    levels, _, order = tree_levels(noisy.question.tree)
+    fitted = leaf_least_squares(levels, noisy.counts[order], total, threshold)
+    weights = np.empty_like(fitted)
+    weights[order] = fitted
+    return weights
+
+
+def tree_levels(tree: CellTree) -> tuple[list[TreeLevel], list[np.ndarray], np.ndarray]:
+    """Return the levels of a tree from its root on, and the cells of each; those of the first level are all listed.
+
+    Returns also the place in an answer about all leaves of each leaf, in the order of the levels.
+    """
     levels, cells = _upper_levels(tree)
-    at = np.argsort(tree.ranks_of(cells), kind="stable")  # the place of each first cell, by rank
+    at = np.argsort(tree.ranks_of(cells[-1]), kind="stable")  # the place of each first cell, by rank
     goes_on = at[tree.ranks_of(tree.split_cells)]
     is_leaf = np.ones(tree.cells, dtype=bool)
     is_leaf[goes_on] = False
     levels[-1] = TreeLevel(levels[-1].parents, is_leaf)
     order = np.argsort(at[is_leaf[at]], kind="stable")  # answers go by rank, the tree's lists by parent
-    levels += _listed_levels(tree, goes_on)
+    listed = _listed_levels(tree, goes_on)
+    below = sum(int(level.is_leaf.sum()) for level in listed)
+    levels += listed
+    cells += [each for _, each in tree.levels()]
+    return levels, cells, np.concatenate((order, order.size + np.arange(below)))
 
-    firsts, listed = noisy.counts[: len(order)], noisy.counts[len(order) :]
-    fitted = leaf_least_squares(levels, np.concatenate((firsts[order], listed)), total, threshold)
-    fitted[order] = fitted[: len(order)].copy()
-    return fitted
 
-
-def _upper_levels(tree: CellTree) -> tuple[list[TreeLevel], np.ndarray]:
-    """Return the levels from the root to the first one, all of whose cells exist, and the cells of the last of them."""
-    cells = np.zeros((1, len(tree.columns)), dtype=np.int64)
+def _upper_levels(tree: CellTree) -> tuple[list[TreeLevel], list[np.ndarray]]:
+    """Return the levels from the root to the first one, all of whose cells exist, and their cells."""
+    cells = [np.zeros((1, len(tree.columns)), dtype=np.int64)]
     levels = [TreeLevel(np.zeros(1, dtype=np.int64), np.zeros(1, dtype=bool))]
     for level in range(tree.first):
-        cells, parents = tree.children(level, cells)
-        levels.append(TreeLevel(parents, np.zeros(len(cells), dtype=bool)))
+        below, parents = tree.children(level, cells[-1])
+        cells.append(below)
+        levels.append(TreeLevel(parents, np.zeros(len(below), dtype=bool)))
     return levels, cells
 
 

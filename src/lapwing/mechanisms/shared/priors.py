@@ -1,14 +1,21 @@
 """Rows that were published before, as a mechanism is given them."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 
 from lapwing.maths.arrays import read_only
+from lapwing.schema.schemas import Schema
 
 MOST_PRIORS: Final = 8
+Codes = Mapping[str, np.ndarray]
+"""Codes of rows, by column."""
+
+_AUDITED_ROWS: Final = 60
+
+M = TypeVar("M")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -19,7 +26,7 @@ class PriorRows:
     or what they are; origin: what they were published under, a sentence for the certificate.
     """
 
-    codes: Mapping[str, np.ndarray]
+    codes: Codes
     name: str
     origin: str
 
@@ -33,3 +40,34 @@ class PriorRows:
 
     def __repr__(self) -> str:
         return self.name
+
+
+def priors_of(mechanism: object) -> tuple[PriorRows, ...]:
+    """Return what a mechanism's ``prior`` is once it has been read: rows in code, none, one or several."""
+    given = getattr(mechanism, "prior", None)
+    return tuple(each for each in (given if isinstance(given, tuple) else (given,)) if isinstance(each, PriorRows))
+
+
+def priors_assumed(mechanism: object) -> tuple[str, ...]:
+    """Say what each prior of a mechanism is, and that it is taken to be what it says."""
+    return tuple(each.origin for each in priors_of(mechanism))
+
+
+def spread_codes(prior: PriorRows, schema: Schema, rng: np.random.Generator) -> Codes:
+    """Return a prior's codes of all columns; of those that it lacks, regular ones at random."""
+    lacking = [column for column in schema.columns if column.name not in prior.codes]
+    return {**prior.codes, **{each.name: rng.integers(each.domain.values, size=prior.rows) for each in lacking}}
+
+
+def small_and_with_prior(small: M) -> Callable[[Schema], tuple[M, ...]]:
+    """Return what makes the settings that audits run: the small ones, without a prior and with a made-up one."""
+
+    def audited(schema: Schema) -> tuple[M, ...]:
+        codes = {
+            column.name: np.arange(_AUDITED_ROWS) * (place + 1) % column.domain.values
+            for place, column in enumerate(schema.columns)
+        }
+        made_up = PriorRows(codes, "made up", "the prior is made up")
+        return small, cast("M", replace(cast("Any", small), prior=(made_up,)))
+
+    return audited

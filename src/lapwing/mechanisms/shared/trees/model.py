@@ -9,6 +9,8 @@ import numpy as np
 from lapwing.errors import ParameterError
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
+from lapwing.mechanisms.shared.priors import Codes
+from lapwing.mechanisms.shared.trees.flows import summed
 from lapwing.mechanisms.shared.trees.shrinkage import shrunk_fit
 from lapwing.mechanisms.shared.trees.trees import Floats, Ints, Split, check_levels
 from lapwing.model.laws import Laws, uniform_law
@@ -139,10 +141,13 @@ def tree_splits(question: TreeCounts) -> tuple[Split, ...]:
     return tuple(Split(*question.parents(level)) for level in range(1, len(question.costs)))
 
 
-def fitted_leaves(noisy: NoisyTree, root: KnownRoot | None, rng: np.random.Generator) -> np.ndarray:
+def fitted_leaves(
+    noisy: NoisyTree, root: KnownRoot | None, rng: np.random.Generator, priors: Sequence[Sequence[Floats]] = ()
+) -> np.ndarray:
     """Return the counts of the deepest level by a fit that shrinks what noise explains, and fair rounding.
 
-    root: a number of rows that is known beside the tree, and its variance. Returns int64, at least 0.
+    root: a number of rows that is known beside the tree, and its variance; priors: of each, its rows in each cell,
+    level by level. Returns int64, at least 0.
     """
     levels: list[np.ndarray | None] = list(noisy.levels)
     variances = [math.inf if law is None else law.sd**2 for law in noisy.noises]
@@ -154,7 +159,18 @@ def fitted_leaves(noisy: NoisyTree, root: KnownRoot | None, rng: np.random.Gener
         pooled = float(count) if own is None else part * float(own.sum()) + (1 - part) * count
         levels[0], variances[0] = np.full(noisy.question.shapes[0], pooled), (1 - part) * variance
     splits = tree_splits(noisy.question)
-    return fair_rounding(shrunk_fit(levels, splits, variances, _even_parts(noisy.question)), splits, rng)[-1]
+    return fair_rounding(shrunk_fit(levels, splits, variances, _even_parts(noisy.question), priors), splits, rng)[-1]
+
+
+def counted_prior(question: TreeCounts, codes: Codes) -> list[Floats]:
+    """Return how many of a prior's rows are in each cell of a tree, level by level."""
+    shape = question.shapes[-1]
+    runs = [
+        np.searchsorted(nested.cuts, codes[name], side="right")
+        for name, nested in zip(question.columns, question.hierarchies, strict=True)
+    ]
+    leaves = np.bincount(np.ravel_multi_index(runs, shape), minlength=math.prod(shape)).astype(np.float64)
+    return [each[0] for each in summed(leaves.reshape(1, *shape), tree_splits(question))]
 
 
 def known_root(question: TreeCounts, rows: int | None, bought: NoisyCounts | None) -> KnownRoot | None:
