@@ -32,7 +32,7 @@ from lapwing.mechanisms.adaptive.rounds import (
     rounds,
 )
 from lapwing.mechanisms.shared.one_way import known_rows
-from lapwing.mechanisms.shared.priors import PriorRows
+from lapwing.mechanisms.shared.priors import PriorRows, made_up
 from lapwing.mechanisms.shared.registration import Asked, Registration, Work, nothing_certified
 from lapwing.mechanisms.shared.settings import check_number, check_whole
 from lapwing.model.certificate.certificate import Statement
@@ -47,7 +47,6 @@ _LEAVE = "; leave it out"
 _MANY = 200  # columns, beyond which pairs at several levels would be tens of millions of cells
 _ONE_RESOLUTION = (6,)
 _MOST_LEVELS = 6
-_AUDITED_ROWS = 60
 _COARSEST = 16  # so that pairs of columns with up to 47 special values are small enough to compete
 
 
@@ -291,12 +290,8 @@ def _next_step(schema: Schema, one_way: int, rounds: int) -> str:
 
 def _audited(schema: Schema) -> tuple[Adaptive, ...]:
     """Return the small settings, without a prior and with a made-up one."""
-    codes = {
-        column.name: np.arange(_AUDITED_ROWS) * (place + 1) % column.domain.values
-        for place, column in enumerate(schema.columns)
-    }
     small = Adaptive.small()
-    return small, replace(small, prior=(PriorRows(codes, "made up", "the prior is made up"),))
+    return small, replace(small, prior=(made_up(schema),))
 
 
 REGISTRATION: Final = Registration(
