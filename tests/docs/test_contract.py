@@ -107,7 +107,7 @@ MORE = {
     "--dataset --transcript --seed --quiet",
     "anonymize": "--sql --db --partition --no-improve --draw --categories --rows --seed --quiet",
     "audit": "--json --quiet",
-    "ledger init": "--selection-delta --policy --ledger --quiet",
+    "ledger init": "--selection-delta --policy --population --ledger --quiet",
     "ledger show": "--ledger --together",
     "ledger history": "--json --ledger",
     "ledger limit": "--ledger --quiet",

@@ -143,7 +143,7 @@ def following(
         way_out=lambda kept: resume_line(kept, table, targets, rows=rows, seed=None, memory=None),
         quiet=is_quiet(context, quiet),
     )
-    summarize(release, targets, speaker(context, quiet), details=details)
+    summarize(release, targets, speaker(context, quiet), details=details, ledger=ledger)
 
 
 @series_app.command(epilog=examples("series changes"))
