@@ -30,7 +30,7 @@ FIELDS = [
     {"name": "rate", "type": "number", "constraints": {"minimum": 0, "maximum": 1}},
 ]
 SCHEMA = Schema.from_dict({"fields": FIELDS})
-SIZES = (16, 8, 4)
+SIZES = (32, 16, 8, 4)
 TOTAL = 400.0
 SEEDS = range(12)
 # Sums of some hundred floats in another order; raking repeats them 30 times.
@@ -89,8 +89,8 @@ def coded(rows):
 def given_priors(rng, rows):
     """Return priors, near and far, that lack at most two columns."""
     found = []
-    for number in range(rng.integers(1, 4)):
-        codes = codes_of(rng, int(rng.integers(20, rows)), turn=rng.choice([0.0, 0.02, 0.4]))
+    for number in range(rng.integers(1, 5)):
+        codes = codes_of(rng, int(rng.integers(20, rows)), turn=rng.choice([0.0, 0.02, 0.05, 0.4]))
         for name in rng.choice([*codes], rng.integers(0, 3), replace=False):
             del codes[name]
         found.append(PriorRows(codes, f"prior {number}", "made up"))
@@ -160,7 +160,7 @@ def guided(seed):
     rows = private_rows(rng, 400)
     columns = resolved(one_way_tables(rng, coded(rows), sd=2.0), TOTAL)
     priors, kept = given_priors(rng, 600), Kept()
-    cost = Budget.zcdp(int(rng.choice([1, 100])))
+    cost = Budget.zcdp(int(rng.choice([1, 1000])))
     terms = Terms(relation="add-remove", max_rows=1)
     room = Room(code_table(rows, SCHEMA), SCHEMA, terms, cost, bits=SystemBits(), sink=kept)
     guide = weighed(room, columns, priors, TOTAL, Budget.zcdp(cost.amount / len(priors)))
