@@ -4,23 +4,38 @@
 noise. The bounds are above the truth at most one time in a million.
 """
 
+from dataclasses import replace
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 import lapwing.kernel.questions.answering as counting
+from helpers.peeking import rows_behind
 from helpers.tight_audits import Attacked, certified_mu
 from lapwing.audit.worst_case import MISTAKE
 from lapwing.kernel.budget.budget import Budget
 from lapwing.mechanisms.adaptive import mechanism as adaptive
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
+from lapwing.mechanisms.adaptive.prior import NO_GUIDE
 from lapwing.mechanisms.kd_tree.mechanism import KDTree
 from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
 from lapwing.mechanisms.pmm.mechanism import PMM
+from lapwing.mechanisms.shared.priors import PriorRows
+
+
+def learning(columns, *turns):
+    """Return Adaptive with priors of two kinds of rows: the attacked table's own, or turned so that columns differ."""
+    rows = np.arange(200)
+    codes = [{f"c{place}": (rows + turn * place) % 2 for place in range(columns)} for turn in turns]
+    return replace(Adaptive.small(), prior=tuple(PriorRows(each, "made up", "the prior is made up") for each in codes))
+
 
 GAUSSIAN = {
     "PMM": Attacked(PMM(), Budget.zcdp(2), 1),
     "Microaggregation": Attacked(Microaggregation(), Budget.zcdp(2), 2),
     "Adaptive": Attacked(Adaptive.small(), Budget.zcdp(2), 2),
+    "Adaptive with a prior": Attacked(learning(2, 0), Budget.zcdp(2), 2, others=60),
 }
 MU = 2.0
 RUNS = 120
@@ -30,7 +45,12 @@ PURE = {
     "PMM": Attacked(PMM(), Budget.pure(1), 1),
     "KDTree": Attacked(KDTree(), Budget.pure(1), 1),
     "Adaptive": Attacked(Adaptive.small(), Budget.pure(1), 3),
+    "Adaptive with a prior": Attacked(learning(3, 0), Budget.pure(1), 3, others=60),
 }
+
+LEANING = Attacked(learning(2, 0, 1), Budget.zcdp(Fraction(1, 20_000)), 2, others=1000)
+"""So little budget that what two columns have to do with each other is told by priors alone."""
+LEANING_MU, HELD = 0.01, 600
 
 
 def half_the_noise(patch):
@@ -71,6 +91,36 @@ def test_a_model_made_with_the_true_number_of_rows_is_certified(monkeypatch):
     first, second = GAUSSIAN["Adaptive"].scores(FEW)
 
     assert certified_mu(first[:, 2], second[:, 2], 1.5, mistake=MISTAKE) > MU
+
+
+def test_the_attacked_releases_with_a_prior_learn_from_it(monkeypatch):
+    honest, learnt = adaptive.weighed, []
+
+    def watched(*given):
+        learnt.append(honest(*given))
+        return learnt[-1]
+
+    monkeypatch.setattr(adaptive, "weighed", watched)
+    for cases in (GAUSSIAN, PURE):
+        cases["Adaptive with a prior"].scores(10)
+
+    assert sum(guide is not NO_GUIDE for guide in learnt) > 0.6 * len(learnt)
+
+
+def test_a_model_whose_prior_is_chosen_by_the_private_rows_is_certified(monkeypatch):
+    """Whose own question is honest: the attacker sees the model alone."""
+    within = LEANING.scores(FEW)
+    honest = adaptive.weighed
+    monkeypatch.setattr(
+        adaptive,
+        "weighed",
+        lambda curator, columns, given, *rest: honest(curator, columns, [given[rows_behind(curator).rows % 2]], *rest),
+    )
+
+    first, second = LEANING.scores(FEW)
+
+    assert certified_mu(within[0][:, 1], within[1][:, 1], HELD, mistake=MISTAKE) <= LEANING_MU
+    assert certified_mu(first[:, 1], second[:, 1], HELD, mistake=MISTAKE) > LEANING_MU
 
 
 @pytest.mark.parametrize("mu", [0.2, 1.0, 3.0])

@@ -18,6 +18,7 @@ from lapwing.verbs import front
 CONTRACT = {
     "start": ("start DATA", True),
     "studio": ("studio PLACE", True),
+    "series plan": ("series plan --schema S.json --releases T --expected-rows N --epsilon E", True),
     "series next": ("series next DATA --schema S.json --releases T --epsilon E", True),
     "series changes": ("series changes BEFORE AFTER", True),
     "demo": ("demo", True),
@@ -89,6 +90,7 @@ MORE = {
     "plan": "--rho --neighbours --set --public-table --public-source --prior --memory",
     "synthesize": "--sql --db --check --misfits --croissant --details --quiet --public-table --public-source "
     "--prior --memory --prepared-by --approved-by",
+    "series plan": "--prior --delta --rho --first-share --mechanism --neighbours",
     "series next": "--sql --db --before --prior --delta --rho --first-share --mechanism --neighbours --rows "
     "--expected-rows --ledger --dataset --transcript --seed --model --certificate --details --quiet -o",
     "series changes": "--column --groups --all",
@@ -105,7 +107,7 @@ MORE = {
     "--dataset --transcript --seed --quiet",
     "anonymize": "--sql --db --partition --no-improve --draw --categories --rows --seed --quiet",
     "audit": "--json --quiet",
-    "ledger init": "--selection-delta --policy --ledger --quiet",
+    "ledger init": "--selection-delta --policy --population --ledger --quiet",
     "ledger show": "--ledger --together",
     "ledger history": "--json --ledger",
     "ledger limit": "--ledger --quiet",

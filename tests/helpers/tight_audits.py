@@ -34,11 +34,15 @@ EXPECTED = 1000
 
 @dataclass(frozen=True)
 class Attacked:
-    """A mechanism at a budget, on a table and the same table with one row more, equal to the others."""
+    """A mechanism at a budget, on a table and the same table with one row more, equal to some of the others.
+
+    others: as many rows more in both tables that are equal to it, and as many that differ from it in every column.
+    """
 
     mechanism: object
     budget: object
     columns: int = 3
+    others: int = 0
 
     @cached_property
     def schema(self):
@@ -54,7 +58,9 @@ class Attacked:
     def sources(self):
         """The two tables."""
         row = {field.name: True if field.type == "boolean" else 15 for field in self.schema.columns}
-        return tuple(code_table(pl.DataFrame([row] * rows), self.schema) for rows in (ROWS, ROWS + 1))
+        other = {name: False if value is True else 0 for name, value in row.items()}
+        tables = [[row] * (rows + self.others) + [other] * self.others for rows in (ROWS, ROWS + 1)]
+        return tuple(code_table(pl.DataFrame(table), self.schema) for table in tables)
 
     def ran(self, source, seed):
         """Return the answers and the model of one run."""

@@ -190,6 +190,7 @@ def test_a_release_with_a_prior_is_resumed_with_the_same_prior_alone(tmp_path):
         warnings.simplefilter("ignore", lw.LapwingWarning)
         again = lw.resume(tmp_path / "t.jsonl", rows)
         assert again.sample(50, seed=3).equals(whole.sample(50, seed=3))
+        assert again.certificate.verdict == whole.certificate.verdict
         visits(1000, 5).write_parquet(prior)
         with pytest.raises(DataError, match="a prior that the transcript"):
             lw.resume(tmp_path / "other.jsonl", rows)

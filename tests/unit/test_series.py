@@ -10,6 +10,7 @@ import pytest
 import lapwing as lw
 from helpers.command import lapwing
 from lapwing.errors import BudgetError, ParameterError
+from lapwing.kernel.questions.table_distances.question import TableDistances
 
 SCHEMA = lw.Schema.from_dict(
     {
@@ -87,6 +88,49 @@ def test_a_prior_is_for_the_first_release_alone():
     assert "the prior (a frame) is public" in first.certificate.assumed[0]
     with pytest.raises(ParameterError, match="prior is for the first release of a series"):
         years.release(visits(500, 2), [first], prior=visits(300, 9))
+
+
+def test_a_later_release_is_planned_with_as_many_priors_as_it_learns_from():
+    years = lw.Series(schema=SCHEMA, releases=5, epsilon=1, mechanism="adaptive")
+
+    planned = [years.plan(expected_rows=2000, number=number) for number in (0, 1, 2, 4)]
+
+    assert [each.total.amount for each in planned] == [Fraction(1, 2), *[Fraction(1, 8)] * 3]
+    asked = [sum(line.question == TableDistances.kind for line in each.lines) for each in planned]
+    assert asked == [0, 1, 2, 2]
+    assert planned[2].to_dict() == planned[3].to_dict()
+
+
+def test_the_plan_of_a_series_is_its_releases_plans(tmp_path):
+    SCHEMA.save(tmp_path / "s.json")
+    budget = ("--epsilon", "1", "--delta", "1e-9", "--expected-rows", "2000")
+
+    shown = lapwing("series", "plan", "--schema", tmp_path / "s.json", "--releases", "5", *budget)
+    single = lapwing("series", "plan", "--schema", tmp_path / "s.json", "--releases", "1", *budget)
+
+    years = lw.Series(schema=SCHEMA, releases=5, epsilon=1, delta="1e-9")
+    table, first, second, others = shown.out.split("\nRelease ")
+    texts = [years.plan(expected_rows=2000, number=number).text() for number in range(3)]
+    assert [first, second, others] == [
+        f"{name}:\n\n{text}" for name, text in zip(("1", "2", "3 to 5"), texts, strict=True)
+    ]
+    assert table.splitlines()[0].split() == ["release", "cost", "asks", "expected", "error"]
+    assert [line.split()[:3] for line in table.splitlines()[1:4]] == [
+        ["1", "rho", "0.007487"],
+        ["2", "rho", "0.001872"],
+        ["3", "to", "5"],
+    ]
+    assert table.splitlines()[4].startswith("Together ε = 1, δ = 1e-9 (ρ = 0.015), for whoever")
+    assert single.out.count("Release ") == 1
+
+
+def test_a_series_of_a_mechanism_that_learns_from_none_is_refused_in_its_plan(tmp_path):
+    SCHEMA.save(tmp_path / "s.json")
+    given = ("--schema", tmp_path / "s.json", "--releases", "2", "--epsilon", "1", "--expected-rows", "2000")
+
+    refused = lapwing("series", "plan", *given, "--mechanism", "independent")
+
+    assert refused.code == "LW305"
 
 
 # -- What moved.

@@ -1,7 +1,9 @@
 """The verdict on a release: from released numbers alone, the same everywhere, and near the truth."""
 
 import json
+import math
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import polars as pl
@@ -15,7 +17,9 @@ from lapwing.errors import ParameterError
 from lapwing.judge.tables import variation
 from lapwing.judge.tables.variation import choose_tables, compare_tables
 from lapwing.judge.verdict.expected import expected_error, graded, placed
-from lapwing.judge.verdict.terms import Terms, learnt_pairs, terms_of
+from lapwing.judge.verdict.terms import Terms, learnt_pairs, led_pairs, terms_of
+from lapwing.kernel.noise_law import NoiseLaw
+from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.verdict import WORDS, Grade, Verdict
 from lapwing.rows.source import all_codes, coded_table
@@ -116,6 +120,80 @@ def test_relations_of_four_columns_are_said_to_be_absent_unless_they_were_counte
     assert absent in precise[1].certificate.verdict.not_for
     assert absent not in tree.certificate.verdict.not_for
     assert tree.certificate.verdict.learnt == 10
+
+
+# -- A prior, which a paid answer found near or far.
+
+
+def learning(prior, epsilon="0.02"):
+    frame = chained(20_000)
+    budget = {"epsilon": epsilon, "delta": "1e-9", "expected_rows": 20_000}
+    return frame, lw.synthesize(frame, SCHEMA, mechanism="Adaptive", seed=3, prior=prior, **budget)
+
+
+@pytest.fixture(scope="module")
+def near():
+    return learning(chained(20_000, seed=2))
+
+
+def without_the_question(release):
+    """Return what would be expected if nothing had been asked of the prior."""
+    answers = [each for each in release.noisy if not isinstance(each.question, TableDistances)]
+    terms = terms_of(release.schema, answers, release.model, np.random.default_rng(1))
+    return {each.ways: expected_error(each) for each in terms}
+
+
+def test_a_near_prior_counts_as_near_as_it_was_found_to_be(near):
+    frame, release = near
+    true, blind = true_errors(frame, release), without_the_question(release)
+
+    assert led_pairs(release.noisy, release.model)
+    for grade in release.certificate.verdict.grades:
+        assert true[grade.ways] / 1.5 < grade.error
+        assert grade.ways == 1 or grade.error < 0.8 * blind[grade.ways]
+
+
+def test_pairs_that_a_near_prior_told_of_have_a_grade_though_none_was_counted(near):
+    verdict = near[1].certificate.verdict
+
+    assert verdict.learnt == 0
+    assert {grade.ways: grade.word for grade in verdict.grades}[2] in ("good", "fair", "weak")
+    assert "none was counted" not in verdict.line
+    assert "; 0 of 10 pairs learnt" in verdict.line
+
+
+def test_a_far_prior_changes_no_verdict():
+    turned = chained(20_000, seed=2).with_columns(pl.col("b", "d") ^ 3)
+    _, release = learning(turned, epsilon="0.2")
+
+    assert [each for each in release.noisy if isinstance(each.question, TableDistances)]
+    assert not led_pairs(release.noisy, release.model)
+    errors = {grade.ways: grade.error for grade in release.certificate.verdict.grades}
+    assert errors == pytest.approx(without_the_question(release), rel=0.2)  # other rows are drawn from the model
+
+
+def test_of_several_priors_the_farthest_counts_as_no_answer_tells_which_is_followed(near):
+    release = near[1]
+    (asked,) = [each for each in release.noisy if isinstance(each.question, TableDistances)]
+    farther = replace(asked, values=4 * asked.values + math.ceil(4 * asked.noise.sd))
+
+    alone, both = (
+        terms_of(release.schema, answers, release.model, np.random.default_rng(1))
+        for answers in (release.noisy, [*release.noisy, farther])
+    )
+
+    assert [each.columns for each in alone] == [each.columns for each in both]
+    assert both[1].unmeasured > 1.2 * alone[1].unmeasured
+
+
+def test_single_columns_are_no_farther_off_than_the_tables_of_any_prior(near):
+    release = near[1]
+    (asked,) = [each for each in release.noisy if isinstance(each.question, TableDistances)]
+    exact = replace(asked, values=asked.values * 0, noise=NoiseLaw("gaussian", Fraction(1)))
+
+    single = terms_of(release.schema, [*release.noisy, exact], release.model, np.random.default_rng(1))[0]
+
+    assert single.columns < 1e-4
 
 
 def test_where_the_answers_do_not_tell_there_is_none_and_the_text_says_so():

@@ -30,6 +30,7 @@ _EXAMPLES = {
         "synthesize patients.csv --schema patients.schema.json --epsilon 1 --ledger budget.db --dataset patients "
         "--transcript patients.jsonl --model patients.lapwing -o release.csv",
     ),
+    "series plan": ("series plan --schema patients.schema.json --expected-rows 1000 --releases 10 --epsilon 1",),
     "series next": (
         "series next patients.csv --schema patients.schema.json --releases 10 --epsilon 1 --model p1.lapwing -o p1.csv",
         "series next patients.csv --schema patients.schema.json --releases 10 --epsilon 1 --before p1.lapwing "

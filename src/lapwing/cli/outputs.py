@@ -110,10 +110,12 @@ def resume_line(
     return f"the answers are kept: `{command}` finishes free of charge"
 
 
-def summarize(release: "Release", targets: Targets, say: Say, *, details: bool) -> None:
+def summarize(
+    release: "Release", targets: Targets, say: Say, *, details: bool, ledger: str | os.PathLike[str] | None = None
+) -> None:
     """Say what is protected, what was spent, where that is recorded, and where the files are; warnings in any case.
 
-    details: whether to say all that the certificate says.
+    details: whether to say all that the certificate says; ledger: where it was paid; it may know others' accounts.
     """
     lines = release.certificate.text().splitlines()
     if not details:
@@ -124,6 +126,12 @@ def summarize(release: "Release", targets: Targets, say: Say, *, details: bool) 
         lines = [" ".join(lines[:cost]), lines[cost], *told]
     for line in lines:
         say(_UNRECORDED if release.certificate.ledger is None and line.startswith("Recorded in") else line)
+    if ledger is not None and release.certificate.ledger is not None:
+        from lapwing.kernel.budget.ledger import Ledger  # noqa: PLC0415
+        from lapwing.runs.account_terms import by_population  # noqa: PLC0415
+
+        for line in by_population(Ledger.open(ledger), [release.certificate.ledger.dataset]):
+            say(line)
     if targets.croissant is not None:
         say(_ASKED_FOR)
     rows = None if targets.rows == STANDARD_OUTPUT else f"{targets.rows}{os.sep if targets.has_folder else ''}"

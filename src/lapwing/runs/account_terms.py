@@ -1,17 +1,21 @@
 """Accounts of a ledger as their owner opens and changes them, where policies allow it: for commands and the studio."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
+from typing import Final
 
 from lapwing.errors import BudgetError
 from lapwing.kernel.budget import accounts
 from lapwing.kernel.budget.accounts import Balance
 from lapwing.kernel.budget.budget import Budget, Notion, Number, as_text
-from lapwing.kernel.budget.chain import SELECTION_UNITS, UNITS
+from lapwing.kernel.budget.chain import SELECTION_UNITS, UNITS, Entry, tampered
 from lapwing.kernel.budget.conversions import certificate_epsilons
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.runs.policy import KEY, check_limit, in_force, read_policy, recorded
+
+POPULATION: Final = "population"
+"""Of the details of an account's first entry."""
 
 
 def open_account(
@@ -25,10 +29,12 @@ def open_account(
     relation: str,
     privacy_unit: str,
     policy: Path | None = None,
+    population: str | None = None,
 ) -> Balance:
     """Open the account of a data set for good; the ledger is made where there is none.
 
-    policy: a file of rules that is kept in the account; the others are those of `Ledger.init`.
+    policy: a file of rules that is kept in the account; population: whose data these are, kept likewise, so that what
+    is spent on its accounts is summed; the others are those of `Ledger.init`.
     """
     # Checked here too, so that a refused account does not leave a new ledger file behind.
     accounts.check_name("the name of a data set", dataset)
@@ -39,6 +45,14 @@ def open_account(
     named = {"neighbours": relation, "privacyUnits": privacy_unit}
     policies = in_force() if kept is None else (*in_force(), kept)
     check_limit(_amount(limit, unit, stated), allowance, policies, dataset, named)
+    notes: dict[str, object] = {} if kept is None else {KEY: kept.to_dict()}
+    if population is not None:
+        accounts.check_name("the population", population)
+        notes[POPULATION] = population
+        if ledger.exists():
+            book = Ledger.open(ledger)
+            held = [book.balance(each) for each in _of_population(book, population)]
+            _check_kind([(relation, privacy_unit), *[(each.relation, each.privacy_unit) for each in held]])
     return Ledger.create_or_open(ledger).init(
         dataset,
         unit=unit,
@@ -47,7 +61,7 @@ def open_account(
         selection_delta=selection_delta,
         relation=relation,
         privacy_unit=privacy_unit,
-        notes=None if kept is None else {KEY: kept.to_dict()},
+        notes=notes,
     )
 
 
@@ -71,22 +85,54 @@ def _amount(limit: Number, unit: Notion, delta: Fraction | None) -> Budget:
 def together(found: Sequence[Balance]) -> str:
     """Say how far whoever is in the tables of several accounts is protected, by what was spent on all of them.
 
-    Pure ε adds up; where an account counts in ρ, so does ρ, to which a pure ε adds its half square. The δ of selections
-    are added.
+    The δ of selections are added.
     """
-    if len({each.relation for each in found}) > 1 or len({each.privacy_unit == "row" for each in found}) > 1:
+    _check_kind([(each.relation, each.privacy_unit) for each in found])
+    names = ", ".join(each.dataset for each in found)
+    selections = sum((each.selection_spent for each in found), Fraction(0))
+    chance = f", and except with probability {as_text(selections)}" if selections else ""
+    return f"Whoever is in all of {names}: {summed([Budget(each.unit, each.spent) for each in found])}{chance}."
+
+
+def summed(budgets: Sequence[Budget]) -> str:
+    """Return what budgets come to as text.
+
+    Pure ε adds up; where one is in ρ, so does ρ, to which a pure ε adds its half square.
+    """
+    if all(each.notion == "pure" for each in budgets):
+        return f"epsilon {as_text(sum((each.epsilon for each in budgets), Fraction(0)))}"
+    rho = sum((each.as_zcdp().rho for each in budgets), Fraction(0))
+    told = "; ".join(
+        f"epsilon {as_text(epsilon)} at delta {float(delta):g}" for delta, epsilon in certificate_epsilons(rho)
+    )
+    return f"rho {as_text(rho)} ({told})"
+
+
+def by_population(book: Ledger, names: Sequence[str]) -> Iterator[str]:
+    """Say of each population of these data sets that has several accounts what was spent on all of them together."""
+    for each in dict.fromkeys(population_of(book.history(name)) for name in names):
+        found = [] if each is None else _of_population(book, each)
+        if len(found) > 1:
+            yield f"Population {each}. {together([book.balance(name) for name in found])}"
+
+
+def population_of(entries: Sequence[Entry]) -> str | None:
+    """Return whose data an account is for, from its entries; None where its owner did not say."""
+    kept = entries[0].details.get(POPULATION)
+    if kept is None or isinstance(kept, str):
+        return kept
+    raise tampered(f"the population in entry {entries[0].number}")
+
+
+def _of_population(book: Ledger, population: str) -> list[str]:
+    """Return the data sets of a population."""
+    return [each for each in book.datasets() if population_of(book.history(each)) == population]
+
+
+def _check_kind(terms: Sequence[tuple[str, str]]) -> None:
+    """Refuse accounts that do not add up, by relation and privacy unit of each."""
+    if len({(relation, unit == "row") for relation, unit in terms}) > 1:
         raise BudgetError(
             "budgets add up under one neighbour relation, and for rows or for people; name accounts of one kind",
             code="LW418",
         )
-    names = ", ".join(each.dataset for each in found)
-    selections = sum((each.selection_spent for each in found), Fraction(0))
-    chance = f", and except with probability {as_text(selections)}" if selections else ""
-    if all(each.unit == "pure" for each in found):
-        epsilon = sum((each.spent for each in found), Fraction(0))
-        return f"Whoever is in all of {names}: epsilon {as_text(epsilon)}{chance}."
-    rho = sum((each.spent if each.unit == "zcdp" else each.spent**2 / 2 for each in found), Fraction(0))
-    told = "; ".join(
-        f"epsilon {as_text(epsilon)} at delta {float(delta):g}" for delta, epsilon in certificate_epsilons(rho)
-    )
-    return f"Whoever is in all of {names}: rho {as_text(rho)} ({told}){chance}."

@@ -14,14 +14,19 @@ import numpy as np
 import polars as pl
 
 from lapwing.errors import DataError, LapwingWarning, ParameterError, warn
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.terms import Relation
 from lapwing.mechanisms.registry import MECHANISMS
 from lapwing.mechanisms.shared.priors import MOST_PRIORS, PriorRows, priors_of
 from lapwing.mechanisms.shared.registration import Mechanism
+from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.cost_lines import asked_text
+from lapwing.model.certificate.promise import ROW
 from lapwing.model.files import load_release
 from lapwing.model.rows import row_chunks
 from lapwing.rows.readers import open_table
 from lapwing.rows.source import coded_table
+from lapwing.runs.account_terms import summed
 from lapwing.runs.generators import generator
 from lapwing.runs.public_tables import is_private_table
 from lapwing.schema.schemas import Schema
@@ -36,11 +41,13 @@ _FITTING: Final = 0.5  # least share of a column's cells that fit, for it to be 
 _SAID: Final = 0.02  # share of cells that do not fit from which it is said
 
 
-def with_priors(mechanism: Mechanism, schema: Schema, prior: object = None) -> Mechanism:
+def with_priors(
+    mechanism: Mechanism, schema: Schema, prior: object = None, paid: tuple[Budget, Relation] | None = None
+) -> Mechanism:
     """Return a mechanism whose priors are in code; others unchanged.
 
     prior: what the call was given beside the mechanism, or None. What stands among the mechanism's own settings is
-    read in any case.
+    read in any case; paid: what this release will be paid with, to add to what a prior was.
     """
     own = getattr(mechanism, "prior", None)
     given = own if prior is None else prior
@@ -56,7 +63,7 @@ def with_priors(mechanism: Mechanism, schema: Schema, prior: object = None) -> M
     listed = list(given) if isinstance(given, list | tuple) else [given]
     if not 1 <= len(listed) <= MOST_PRIORS:
         raise ParameterError(f"prior must be 1 to {MOST_PRIORS} releases or tables, got {len(listed)}", code="LW304")
-    read = tuple(each if isinstance(each, PriorRows) else _read(each, schema) for each in listed)
+    read = tuple(each if isinstance(each, PriorRows) else _read(each, schema, paid) for each in listed)
     return cast("Mechanism", replace(cast("Any", mechanism), prior=read))
 
 
@@ -98,7 +105,7 @@ def _digest(codes: Mapping[str, np.ndarray]) -> str:
     return digest.hexdigest()
 
 
-def _read(given: object, schema: Schema) -> PriorRows:
+def _read(given: object, schema: Schema, now: tuple[Budget, Relation] | None) -> PriorRows:
     """Return a prior in the codes of a schema."""
     if isinstance(given, str) and given.startswith(FRAME):
         raise ParameterError(
@@ -111,6 +118,7 @@ def _read(given: object, schema: Schema) -> PriorRows:
     saved: Any = load_release(Path(name)) if name.endswith(_SAVED) else given
     if all(hasattr(saved, part) for part in ("model", "schema", "certificate")):
         rows, origin = _released(saved, Path(name).name)
+        origin += _both(saved.certificate, schema.unit_label, now)
     else:
         rows, origin = given, f"the prior {name or '(a frame)'} is public, and no secret of the private rows"
     codes = _coded(rows, schema, name or "prior")
@@ -131,6 +139,13 @@ def _released(saved: Any, name: str) -> tuple[object, str]:  # noqa: ANN401 - a 
         f"the prior{name and ' '}{name} is a release{table} at {asked}, for {paid.relation} neighbours and "
         f"{paid.privacy_unit}: whoever is in both tables is protected by the sum of both budgets"
     )
+
+
+def _both(paid: Certificate, unit: str, now: tuple[Budget, Relation] | None) -> str:
+    """Return what two releases come to, where they promise the same of the same, and neither selected anything."""
+    if now is None or (paid.relation, paid.privacy_unit == ROW) != (now[1], unit == ROW):
+        return ""
+    return "" if any(line.delta for line in paid.lines) else f", {summed([paid.total, now[0]])}"
 
 
 def _coded(rows: object, schema: Schema, name: str) -> dict[str, np.ndarray]:

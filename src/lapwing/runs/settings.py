@@ -78,12 +78,13 @@ class Settings:
         """Read back what `to_dict` wrote."""
         schema = usable_schema(values["schema"])
         mechanism = make_mechanism(values["mechanism"]["name"], values["mechanism"]["settings"])
-        mechanism = with_priors(with_public_points(mechanism, schema, values["seed"]), schema)
+        request, relation = read_request(**values["request"]), checked_relation(values["relation"], mechanism)
+        mechanism = with_public_points(mechanism, schema, values["seed"])
         return cls(
             schema=schema,
-            mechanism=mechanism,
-            request=read_request(**values["request"]),
-            relation=checked_relation(values["relation"], mechanism),
+            mechanism=with_priors(mechanism, schema, paid=(request.budget, relation)),
+            request=request,
+            relation=relation,
             expected_rows=values["expected_rows"],
             seed=values["seed"],
             is_seeded=values["is_seeded"],
@@ -118,7 +119,8 @@ def read_settings(
     found = table_settings(
         checked, mechanism, request, neighbours, (expected_rows, rule), seed=seed, is_seeded=seed is not None
     )
-    return replace(found, mechanism=with_priors(found.mechanism, checked, prior), most_misfits=most)
+    read = with_priors(found.mechanism, checked, prior, (request.budget, found.relation))
+    return replace(found, mechanism=read, most_misfits=most)
 
 
 def table_settings(

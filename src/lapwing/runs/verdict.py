@@ -8,7 +8,7 @@ from fractions import Fraction
 from lapwing.errors import CapacityError, LapwingError, ParameterError
 from lapwing.judge.verdict.expected import graded
 from lapwing.judge.verdict.terms import Terms as Parts
-from lapwing.judge.verdict.terms import learnt_pairs, terms_of
+from lapwing.judge.verdict.terms import learnt_pairs, led_pairs, terms_of
 from lapwing.kernel.budget.budget import read_request
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.questions import Answer
@@ -50,12 +50,13 @@ def verdict_of(settings: Settings, terms: Terms, answers: Sequence[Answer], mode
         nothing = tuple(replace(graded(each), word=WORDS[-1]) for each in parts)
         return Verdict(grades=nothing, learnt=learnt, pairs=pairs, not_for=(NO_ROW,))
     rows = terms if terms.rows is not None else replace(terms, expected_rows=max(1, model.rows))
-    grades = _in_order([graded(each, is_learnt=learnt > 0) for each in parts])
+    is_learnt = learnt > 0 or bool(led_pairs(answers, model))
+    grades = _in_order([graded(each, is_learnt=is_learnt) for each in parts])
     return Verdict(
         grades=grades,
         learnt=learnt,
         pairs=pairs,
-        better=_better(settings, rows, parts, grades, learnt),
+        better=_better(settings, rows, parts, grades, is_learnt=is_learnt),
         not_for=_not_for(settings, answers, grades, learnt),
     )
 
@@ -68,7 +69,9 @@ def _in_order(grades: Sequence[Grade]) -> tuple[Grade, ...]:
     )
 
 
-def _better(settings: Settings, terms: Terms, parts: Sequence[Parts], grades: Sequence[Grade], learnt: int) -> str:
+def _better(
+    settings: Settings, terms: Terms, parts: Sequence[Parts], grades: Sequence[Grade], *, is_learnt: bool
+) -> str:
     """Say at which budget the most important grade that is not good would be better: noise falls as the budget says."""
     by_ways = {grade.ways: (part, grade) for part, grade in zip(parts, grades, strict=True) if grade.word != "good"}
     ways = next((each for each in _IMPORTANT if each in by_ways), None)
@@ -82,7 +85,7 @@ def _better(settings: Settings, terms: Terms, parts: Sequence[Parts], grades: Se
             break
         share = float(budget.amount / asked.request.budget.amount)
         noise = share if budget.notion == "pure" else math.sqrt(share)
-        there = graded(part, noise, is_learnt=learnt > 0 or _asks_pairs(asked, terms))
+        there = graded(part, noise, is_learnt=is_learnt or _asks_pairs(asked, terms))
         if WORDS.index(there.word) < WORDS.index(grade.word):
             request = asked.request
             amount = (

@@ -6,9 +6,11 @@ from typing import Any
 
 from lapwing.errors import BudgetError, ParameterError
 from lapwing.kernel.budget.budget import Budget, Number, exact_number, read_request
+from lapwing.mechanisms.shared.priors import made_up
 from lapwing.release.loading import load
 from lapwing.release.release import Release
 from lapwing.rows.guard import private_boundary
+from lapwing.runs.settings import usable_schema
 from lapwing.schema.scalars import told
 from lapwing.typing import IntoFrame, MechanismLike, PathLike, PriorLike, ProgressLike, Relation, SchemaLike
 from lapwing.verbs.plan import Plan, plan
@@ -16,6 +18,7 @@ from lapwing.verbs.synthesize import synthesize
 
 _MOST_RELEASES = 10_000
 _ALIKE = 2  # so few releases have equal parts
+_LEARNT_FROM = 2  # the first release and the last
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +93,12 @@ class Series:
         return whole.split([share, *[(1 - share) / (self.releases - 1)] * (self.releases - 1)])[min(number, 1)]
 
     def plan(self, *, expected_rows: int, number: int = 0, prior: PriorLike = None) -> Plan:
-        """Return what a release would do, as `lapwing.plan` does; number: from 0."""
+        """Return what a release would do, as `lapwing.plan` does; number: from 0.
+
+        prior: by default none for the first one; others ask about as many as they learn from, whatever those will say.
+        """
+        if number and prior is None:
+            prior = [made_up(usable_schema(self.schema))] * min(number, _LEARNT_FROM)
         return plan(
             self.schema,
             expected_rows=expected_rows,

@@ -17,8 +17,8 @@ from lapwing.kernel.budget.ledger import Ledger
 from lapwing.rows.out.outputs import write_whole
 
 if TYPE_CHECKING:
+    from lapwing.kernel.budget.chain import Entry
     from lapwing.kernel.terms import Relation
-    from lapwing.runs.policy import Policy
 
 
 ledger_app = typer.Typer(name="ledger", help="Keep account of the privacy budget spent.", rich_markup_mode=None)
@@ -57,6 +57,9 @@ def init(
     policy: Annotated[
         Path | None, option("--policy", "FILE", "Rules for what may be spent, kept in the account for good.")
     ] = None,
+    population: Annotated[
+        str | None, option("--population", "NAME", "Whose data these are; all accounts of theirs are summed.")
+    ] = None,
     ledger: LedgerFile = _BOOK,
     quiet: options.Quiet = False,
 ) -> None:
@@ -73,6 +76,7 @@ def init(
         relation=neighbours,
         privacy_unit=privacy_unit,
         policy=policy,
+        population=population,
     )
 
     from lapwing.model.certificate.promise import protection_lines  # noqa: PLC0415
@@ -92,16 +96,17 @@ def show(
         list[str], option("--together", "NAME", "Sum what was spent on people who are in several data sets; repeat.")
     ] = [],  # noqa: B006 - typer reads the default and passes a new list
 ) -> None:
-    """Print limit, spent and left of one data set, or of all."""
+    """Print limit, spent and left of one data set, or of all, and what was spent on a population."""
+    from lapwing.runs.account_terms import by_population  # noqa: PLC0415
     from lapwing.runs.account_terms import together as spent_together  # noqa: PLC0415
-    from lapwing.runs.policy import recorded  # noqa: PLC0415
 
     book = Ledger.open(ledger)
     if together:
         print(spent_together([book.balance(each) for each in dict.fromkeys(together)]))
         return
     names = book.datasets() if name is None else (name,)
-    print("\n\n".join(_balance_text(book.balance(each), recorded(book.history(each))) for each in names))
+    accounts = [_balance_text(book.balance(each), book.history(each)) for each in names]
+    print("\n\n".join([*accounts, *by_population(book, names)]))
 
 
 @ledger_app.command(epilog=examples("ledger history"))
@@ -171,8 +176,12 @@ def _may_spend(balance: Balance) -> str:
     return text
 
 
-def _balance_text(balance: Balance, policies: "tuple[Policy, ...]") -> str:
+def _balance_text(balance: Balance, entries: "tuple[Entry, ...]") -> str:
     """Return the state of one account as aligned text."""
+    from lapwing.runs.account_terms import population_of  # noqa: PLC0415
+    from lapwing.runs.policy import recorded  # noqa: PLC0415
+
+    population = population_of(entries)
     selections = [
         ("limit for selections", f"delta {delta_text(balance.selection_delta)}"),
         ("spent on selections", f"delta {delta_text(balance.selection_spent)}"),
@@ -187,7 +196,8 @@ def _balance_text(balance: Balance, policies: "tuple[Policy, ...]") -> str:
             *(selections if balance.selection_delta > 0 else ()),
             ("neighbours", balance.relation),
             ("privacy unit", balance.privacy_unit),
-            *(("policy", each.file) for each in policies),
+            *([] if population is None else [("population", population)]),
+            *(("policy", each.file) for each in recorded(entries)),
         ]
     )
 

@@ -18,13 +18,69 @@ if TYPE_CHECKING:
 
 series_app = typer.Typer(name="series", help="Release a table that comes back, year by year.", rich_markup_mode=None)
 
+Releases = Annotated[int, option("--releases", "T", "How many releases the whole budget is for.")]
+FirstShare = Annotated[str, option("--first-share", "X", "Part of the budget for the first of three releases or more.")]
+_OTHERS = 2  # the third release and those after it are planned alike
+
+
+@series_app.command(epilog=examples("series plan"))
+def plan(
+    context: typer.Context,
+    schema: options.SchemaFile,
+    releases: Releases,
+    expected_rows: options.ExpectedRowsNeeded,
+    prior: options.PriorFiles = [],  # noqa: B006 - typer reads the default and passes a new list
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = None,
+    rho: options.Rho = None,
+    first_share: FirstShare = "0.5",
+    mechanism: options.MechanismName = None,
+    neighbours: options.Neighbours = "add-remove",
+) -> None:
+    """Show what each release of a series would cost, ask and miss, before any row is read."""
+    options.check_budget(epsilon, rho, context)
+
+    from lapwing.kernel.budget.budget import read_request  # noqa: PLC0415
+    from lapwing.kernel.plain import at_least  # noqa: PLC0415
+    from lapwing.model.certificate.cost_lines import asked_text, counted_lines  # noqa: PLC0415
+    from lapwing.runs.settings import usable_schema  # noqa: PLC0415
+    from lapwing.verbs.series import Series  # noqa: PLC0415
+
+    series = Series(
+        schema=usable_schema(schema),
+        releases=releases,
+        epsilon=epsilon,
+        delta=delta,
+        rho=rho,
+        first_share=first_share,
+        mechanism=mechanism,
+        neighbours=cast("Relation", neighbours),
+    )
+    found = [
+        series.plan(expected_rows=expected_rows, number=number, prior=None if number else prior or None)
+        for number in range(min(releases, _OTHERS + 1))
+    ]
+    named = [str(number + 1) for number in range(len(found))]
+    if releases > len(found):
+        named[-1] += f" to {releases}"
+    lines = [("release", "cost", "asks", found[0].accuracy[0].kind)]
+    for name, each in zip(named, found, strict=True):
+        amount = f"{'epsilon' if each.total.notion == 'pure' else 'rho'} {at_least(each.total.amount, 4)}"
+        value = each.accuracy[0].value
+        lines.append((name, amount, counted_lines(each.lines), "" if value is None else f"{value:.3g}"))
+    whole = read_request(epsilon=epsilon, delta=delta, rho=rho)
+    print(aligned(lines))
+    print(f"Together {asked_text(whole.budget, whole.epsilon, whole.delta)}, for whoever is in all tables.")
+    for name, each in zip(named, found, strict=True):
+        print(f"\nRelease {name}:\n\n{each.text()}", end="")
+
 
 @series_app.command(name="next", epilog=examples("series next"))
 def following(
     context: typer.Context,
     data: Data,
     schema: options.SchemaFile,
-    releases: Annotated[int, option("--releases", "T", "How many releases the whole budget is for.")],
+    releases: Releases,
     output: options.RowsPlaceOrDefault = None,
     sql: Sql = None,
     db: Database = None,
@@ -36,9 +92,7 @@ def following(
     epsilon: options.Epsilon = None,
     delta: options.Delta = None,
     rho: options.Rho = None,
-    first_share: Annotated[
-        str, option("--first-share", "X", "Part of the budget for the first of three releases or more.")
-    ] = "0.5",
+    first_share: FirstShare = "0.5",
     mechanism: options.MechanismName = None,
     neighbours: options.Neighbours = "add-remove",
     rows: options.Rows = None,
@@ -89,7 +143,7 @@ def following(
         way_out=lambda kept: resume_line(kept, table, targets, rows=rows, seed=None, memory=None),
         quiet=is_quiet(context, quiet),
     )
-    summarize(release, targets, speaker(context, quiet), details=details)
+    summarize(release, targets, speaker(context, quiet), details=details, ledger=ledger)
 
 
 @series_app.command(epilog=examples("series changes"))

@@ -119,7 +119,7 @@ def synthesize(
             way_out=lambda kept: resume_line(kept, table, targets, rows=rows, seed=None, memory=memory),
             quiet=silent,
         )
-    summarize(release, targets, say, details=details)
+    summarize(release, targets, say, details=details, ledger=ledger)
     if details and epsilon is not None and delta is None:
         _say_what_delta_gains(say, release.certificate, epsilon)
 
@@ -213,7 +213,10 @@ def resume(
     from lapwing.runs.records import resumed_line  # noqa: PLC0415
     from lapwing.verbs.synthesize import resumed  # noqa: PLC0415
 
+    booked: list[str | None] = []
+
     def tell(settings: "Settings", records: "Records", answers: int) -> None:
+        booked.append(records.ledger)
         if not is_quiet(context, quiet):  # asking the ledger needs time
             note(resumed_line(settings, records, answers))
 
@@ -226,7 +229,7 @@ def resume(
         way_out=lambda _: resume_line(transcript, table, targets, rows=rows, seed=seed, memory=memory),
         quiet=is_quiet(context, quiet),
     )
-    summarize(release, targets, speaker(context, quiet), details=details)
+    summarize(release, targets, speaker(context, quiet), details=details, ledger=booked[0])
 
 
 def plan(

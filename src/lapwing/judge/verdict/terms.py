@@ -15,8 +15,10 @@ import numpy as np
 
 from lapwing.judge.metrics import Codes
 from lapwing.judge.tables.variation import choose_tables, compared_cells, count_distances, side_by_side
+from lapwing.kernel.questions.cell_sums.question import NoisySums
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.questions import Answer
+from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.kernel.questions.tree_counts.question import NoisyTree
 from lapwing.model.intervals import runs_grouping
 from lapwing.model.model import LogLinear, ReleasedModel
@@ -40,6 +42,7 @@ _WEAKEST: Final = 0.2  # of all effects
 _MOST_EFFECT: Final = 3.0  # of a logarithm
 _LEAST_KEPT: Final = 0.1
 _RARE: Final = 1e-9
+_PAIR: Final = 2  # columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +73,7 @@ def terms_of(
     """
     if not model.rows:
         return ()
-    released = _Released.of(schema, answers, model, rng)
+    released = _Released(schema, answers, model, _Drawn(schema, model, rng))
     if not all(released.parts.values()):
         return ()
     found = []
@@ -94,8 +97,46 @@ def terms_of(
 
 def learnt_pairs(answers: Sequence[Answer]) -> int:
     """Return how many pairs of columns noisy counts show together."""
+    return len(_counted_pairs(answers))
+
+
+def led_pairs(answers: Sequence[Answer], model: ReleasedModel) -> frozenset[frozenset[str]]:
+    """Return the pairs that noisy counts do not show together, and a prior does that was found to be near."""
+    asked = any(isinstance(answer.question, TableDistances) for answer in answers)
+    tables = [] if model.log_linear is None or not asked else model.log_linear.tables
+    return frozenset(frozenset(table) for table in tables if len(table) == _PAIR) - _counted_pairs(answers)
+
+
+def _counted_pairs(answers: Sequence[Answer]) -> frozenset[frozenset[str]]:
+    """Return the pairs of columns that noisy counts show together."""
     shown = [answer.question.columns for answer in answers if isinstance(answer, NoisyCounts | NoisyTree)]
-    return len({frozenset(pair) for columns in shown for pair in itertools.combinations(columns, 2)})
+    return frozenset(frozenset(pair) for columns in shown for pair in itertools.combinations(columns, _PAIR))
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """How far the tables of one prior are from the real ones, and in how many groups of each column.
+
+    off: a mean total variation, at least what noise makes of it.
+    """
+
+    off: float
+    groups: Mapping[str, int]
+
+    def reach(self, name: str, cells: int) -> float:
+        """Return how far a column may be off in so many cells: noise that groups hold tells less than that in cells."""
+        return self.off * math.sqrt(max(1.0, cells / self.groups[name])) if name in self.groups else 1.0
+
+
+def _told(answers: Sequence[Answer], rows: float) -> list[_Told]:
+    return [
+        _Told(
+            max(float(answer.values[0]), answer.noise.sd) / (2 * answer.question.scale * rows),
+            {name: each.groups for name, each in zip(answer.question.columns, answer.question.groupings, strict=True)},
+        )
+        for answer in answers
+        if isinstance(answer, NoisySums) and isinstance(answer.question, TableDistances)
+    ]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -178,22 +219,16 @@ class _Drawn:
 class _Released:
     """What a release shows of its columns and pairs, each looked at once."""
 
-    def __init__(self, cells: Mapping[str, Grouping], shown: Sequence[_Shown], drawn: _Drawn, weakest: float) -> None:
-        self.cells, self.drawn, self.weakest = cells, drawn, weakest
-        self.parts = {name: [each.part([name]) for each in shown if name in each.columns] for name in cells}
+    def __init__(self, schema: Schema, answers: Sequence[Answer], model: ReleasedModel, drawn: _Drawn) -> None:
+        self.cells, self.drawn = {column.name: compared_cells(column.domain) for column in schema.columns}, drawn
+        self.weakest, self.led = _weakest_effect(model.log_linear, drawn), led_pairs(answers, model)
+        self.told = _told(answers, drawn.total)
+        shown = [each for answer in answers for each in _shown(answer, drawn)]
+        self.parts = {name: [each.part([name]) for each in shown if name in each.columns] for name in self.cells}
         self.pair_sd = float(np.median([each.sd for each in shown if len(each.columns) > 1] or [math.inf]))
         self._tables = _finest_pairs(shown)
         self._columns: dict[str, tuple[float, float]] = {}
         self._pairs: dict[tuple[str, str], _Pair] = {}
-
-    @classmethod
-    def of(
-        cls, schema: Schema, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
-    ) -> "_Released":
-        drawn = _Drawn(schema, model, rng)
-        shown = [each for answer in answers for each in _shown(answer, drawn)]
-        cells = {column.name: compared_cells(column.domain) for column in schema.columns}
-        return cls(cells, shown, drawn, _weakest_effect(model.log_linear, drawn))
 
     def terms(self, columns: tuple[str, ...]) -> tuple[float, ...]:
         """Return the terms of one table: of its columns, and of all pairs in it."""
@@ -214,7 +249,8 @@ class _Released:
     def _column(self, name: str) -> tuple[float, float]:
         """Return how far rows drawn twice are apart in the groups of a column that were counted, and what noise makes.
 
-        All tables as fine as the compared cells tell together.
+        All tables as fine as the compared cells tell together. The tables of a prior that were compared with the real
+        ones have this margin: it is hardly farther off than they were found to be.
         """
         if name not in self._columns:
             cells, parts = self.cells[name], self.parts[name]
@@ -226,7 +262,9 @@ class _Released:
             live = max(2, int((counts > 0).sum()))
             variance = finer * (1 - 1 / live) / sum(1 / max(part.sd, _RARE) ** 2 for part in fine)
             held, _ = self.drawn.distances([name], fine[0].groupings)
-            self._columns[name] = held, self.drawn.noise(counts, math.sqrt(variance), sum(kept) / len(kept))
+            noise = self.drawn.noise(counts, math.sqrt(variance), sum(kept) / len(kept))
+            off = min((each.reach(name, cells.groups) for each in self.told), default=1.0)
+            self._columns[name] = held, min(noise, off)
         return self._columns[name]
 
     def _pair(self, one: str, other: str) -> _Pair:
@@ -248,12 +286,16 @@ class _Released:
     def _not_counted(self, one: str, other: str) -> _Pair:
         """Return the dependence that may be there all the same: less than the weakest that was worth a table.
 
-        It is also what noise would hide in a coarse table of the two; of nothing else known, as in public tables.
+        It is also what noise would hide in a coarse table of the two; of nothing else known, as in public tables. Where
+        the model follows a prior, it is no more than that was found to be off: of several the farthest, as the answers
+        do not tell which one.
         """
         sides = [min(self.cells[name].groups, _COARSE) for name in (one, other)]
         hidden = _SIZE / 2 * self.pair_sd * math.sqrt(math.prod(each * (each - 1) for each in sides)) / self.drawn.total
         most = max(self.weakest, hidden)
-        return _Pair(unmeasured=TYPICAL if math.isinf(most) else TYPICAL * most / (TYPICAL + most))
+        usual = TYPICAL if math.isinf(most) else TYPICAL * most / (TYPICAL + most)
+        off = max(each.off for each in self.told) if frozenset((one, other)) in self.led else 1.0
+        return _Pair(unmeasured=min(usual, off))
 
 
 def _shown(answer: Answer, drawn: _Drawn) -> Iterator[_Shown]:
@@ -299,7 +341,7 @@ def _weakest_effect(part: LogLinear | None, drawn: _Drawn) -> float:
 def _effects(part: LogLinear, drawn: _Drawn) -> Iterator[float]:
     """Return the share of the rows that each table of two columns moves, its margins left alone."""
     for columns, groupings, theta in zip(part.tables, part.groupings, part.thetas, strict=True):
-        if len(columns) != 2:
+        if len(columns) != _PAIR:
             continue
         shares = drawn.counts(columns, groupings).reshape(theta.shape) / drawn.total + _RARE
         effect = theta

@@ -13,7 +13,8 @@ MOST_PRIORS: Final = 8
 Codes = Mapping[str, np.ndarray]
 """Codes of rows, by column."""
 
-_AUDITED_ROWS: Final = 60
+_MADE_UP: Final = 60
+"""Rows of a prior that stands for another one."""
 
 M = TypeVar("M")
 
@@ -59,15 +60,19 @@ def spread_codes(prior: PriorRows, schema: Schema, rng: np.random.Generator) -> 
     return {**prior.codes, **{each.name: rng.integers(each.domain.values, size=prior.rows) for each in lacking}}
 
 
+def made_up(schema: Schema) -> PriorRows:
+    """Return a prior of no relation to any table, for audits, and for plans of releases whose prior is yet to come."""
+    codes = {
+        column.name: np.arange(_MADE_UP) * (place + 1) % column.domain.values
+        for place, column in enumerate(schema.columns)
+    }
+    return PriorRows(codes, "made up", "the prior is made up")
+
+
 def small_and_with_prior(small: M) -> Callable[[Schema], tuple[M, ...]]:
     """Return what makes the settings that audits run: the small ones, without a prior and with a made-up one."""
 
     def audited(schema: Schema) -> tuple[M, ...]:
-        codes = {
-            column.name: np.arange(_AUDITED_ROWS) * (place + 1) % column.domain.values
-            for place, column in enumerate(schema.columns)
-        }
-        made_up = PriorRows(codes, "made up", "the prior is made up")
-        return small, cast("M", replace(cast("Any", small), prior=(made_up,)))
+        return small, cast("M", replace(cast("Any", small), prior=(made_up(schema),)))
 
     return audited

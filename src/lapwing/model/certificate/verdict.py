@@ -79,7 +79,7 @@ class Verdict:
 
     def _figures(self, grade: Grade) -> str:
         """Return what a grade rests on; of relations of which none was looked at, nothing is known."""
-        if grade.ways > 1 and not self.learnt:
+        if grade.ways > 1 and not self.learnt and grade.word == WORDS[-1]:
             return "none was counted"
         return f"expected error {_percent(grade.error)}, fresh rows {_percent(grade.fresh)}"
 

@@ -14,7 +14,7 @@ from lapwing.judge.metrics import SYNTHETIC
 from lapwing.judge.report.page import check_installed, crossed, percent
 from lapwing.judge.standing import glance_table
 from lapwing.model.certificate.certificate import Certificate
-from lapwing.model.certificate.verdict import Verdict
+from lapwing.model.certificate.verdict import WORDS, Verdict
 from lapwing.studio.jobs import Job, releases
 from lapwing.studio.pages import go, job_of, page, studio_of, texts
 from lapwing.studio.rooms.asking import routes, shown_report
@@ -89,7 +89,7 @@ def _graded(verdict: Verdict | None) -> dict[str, Any]:
     told, grades = texts()["look"], [] if verdict is None else verdict.grades
     lines = []
     for each in grades:
-        is_known = each.ways == 1 or (verdict is not None and verdict.learnt)
+        is_known = each.ways == 1 or each.word != WORDS[-1] or (verdict is not None and verdict.learnt)
         text = told["error"].format(error=percent(each.error), fresh=percent(each.fresh))
         lines.append((told["ways"][str(each.ways)], each.word, text if is_known else told["uncounted"]))
     means = [told[key][each.word] for key, each in zip(("means", "means_pairs"), grades, strict=False)]
