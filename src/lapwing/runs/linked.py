@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final, cast
@@ -10,14 +10,19 @@ from typing import Any, Final, cast
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget, BudgetRequest, Number, exact_number, read_request
 from lapwing.kernel.terms import Relation
+from lapwing.mechanisms.adaptive.mechanism import Adaptive
+from lapwing.mechanisms.registry import default_mechanism
 from lapwing.runs.generators import checked_seed, fresh_seed
 from lapwing.runs.settings import Settings, request_to_dict, table_settings, usable_schema
-from lapwing.schema.linked import LinkedSchema
+from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
 
 _RELATION: Final[Relation] = "add-remove"
 """The one relation: under replace-one the number of units would be public, and a unit may have no row."""
+
+_SMALL: Final = 16
+"""Codes of a column that goes on from row to row of which tables by place are small beside their noise."""
 
 _ROWS_OF_OTHERS: Final = 4
 """A table of rows of others counts in its share as four tables of as many columns: noise grows with the rows of a unit,
@@ -109,11 +114,25 @@ def read_linked_settings(
     mechanisms, expected = _by_table(linked, "mechanism", mechanism), _expected(linked, expected_rows)
     parts = {
         name: _part(
-            usable_schema(linked.coded[name]), mechanisms.get(name), budget, expected.get(name), (used, own is not None)
+            usable_schema(linked.coded[name]),
+            mechanisms.get(name) or _usual(linked, name),
+            budget,
+            expected.get(name),
+            (used, own is not None),
         )
         for name, budget in zip(linked.names, budgets, strict=True)
     }
     return LinkedSettings(linked=linked, parts=parts, request=request)
+
+
+def _usual(linked: LinkedSchema, name: str) -> object:
+    """Return the mechanism of a table by default; how a small column goes on from place to place matters more."""
+    lag, schema = linked.lag(name), linked.coded[name]
+    usual = default_mechanism(schema)
+    if lag is None or not isinstance(usual, Adaptive):
+        return usual
+    small = [column for column in lag.previous if schema.field(column).domain.size <= _SMALL]
+    return replace(usual, workload=tuple((column, lag.previous[column], lag.number) for column in small))
 
 
 def _shares(linked: LinkedSchema, shares: Mapping[str, Number] | None) -> tuple[Fraction, ...]:
