@@ -237,7 +237,7 @@ def test_a_file_of_the_private_folder_is_no_prior_and_a_release_beside_it_is(tmp
         ("nowhere.parquet", lw.Adaptive(), "there is no prior nowhere.parquet"),
         (pl.DataFrame({"other": [1]}), lw.Adaptive(), "prior has none of the schema's columns by name"),
         ([], lw.Adaptive(), "prior must be 1 to 8 releases or tables, got 0"),
-        (visits(9, 1), lw.PMM(), "PMM takes no prior; leave it out, or use Adaptive"),
+        (visits(9, 1), lw.Independent(), "Independent takes no prior; leave it out, or use Adaptive or PMM or KDTree"),
         (visits(9, 1), lw.Adaptive(prior=visits(9, 2)), "prior is given twice"),
         (visits(9, 1)[:0], lw.Adaptive(), "prior has no row"),
     ],
