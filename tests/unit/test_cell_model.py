@@ -82,14 +82,7 @@ def test_over_every_kind_of_column_no_atom_has_the_misfit_code():
 
     for seed, placement in enumerate(("uniform", "centre", None)):
         noisy = noisy_cells(schema, table(40, schema), 0.4, 1.0, seed=seed, epsilon=Fraction(5))
-        model = weighted_cells(
-            schema,
-            noisy.question.tree,
-            noisy.leaves,
-            np.maximum(noisy.counts, 0).astype(float),
-            40,
-            placement=placement,
-        )
+        model = weighted(schema, noisy, np.maximum(noisy.counts, 0).astype(float), 40, placement)
 
         for column in schema.columns:
             law, domain = model.laws[column.name], column.domain
