@@ -13,6 +13,8 @@ from lapwing.audit.pairs import neighbour_pair
 from lapwing.audit.replay import audit_pair
 from lapwing.errors import BudgetError
 from lapwing.mechanisms.adaptive import mechanism as adaptive
+from lapwing.mechanisms.kd_tree import mechanism as kd_tree
+from lapwing.mechanisms.pmm import mechanism as pmm
 from lapwing.mechanisms.registry import registration_of
 from mechanism_checks import settings_for
 
@@ -21,13 +23,13 @@ TIMES = 1000
 """Times a budget of one: with less, noise drowns the generated tables."""
 
 
-def first_flags():
+def first_flags(kind=adaptive.Adaptive, times=TIMES):
     """Return the flags of the first of some pairs that has any, for releases with a prior."""
     rng = np.random.default_rng(8)
     for _, relation, pure in itertools.product(range(PAIRS), ("add-remove", "replace-one"), (True, False)):
         pair = neighbour_pair(rng, relation, 1)
-        (_, with_prior) = registration_of(adaptive.Adaptive.small()).audited(pair.schema)
-        settings = settings_for(with_prior, pair.schema, relation, pure=pure, times=TIMES)
+        (_, with_prior) = registration_of(kind.small()).audited(pair.schema)
+        settings = settings_for(with_prior, pair.schema, relation, pure=pure, times=times)
         flags = audit_pair(pair.data, pair.neighbour, settings)
         if flags:
             return flags
@@ -79,6 +81,24 @@ def the_distance_of_the_prior_is_exact(patch):
     patch.setattr(adaptive, "weighed", exact)
 
 
+def a_tree_reads_its_prior_from_the_private_rows(patch, module, kind):
+    run, honest, held = kind.run, module.spread_codes, []
+
+    def watched(self, curator, *rest):
+        held.append(curator)
+        return run(self, curator, *rest)
+
+    def peeking(prior, *rest):
+        chunks = list(rows_behind(held[-1]).chunks())
+        if not chunks:
+            return honest(prior, *rest)
+        return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in chunks[0]}
+
+    patch.setattr(kind, "run", watched)
+    patch.setattr(module, "spread_codes", peeking)
+
+
+TREES = [(kd_tree, kd_tree.KDTree), (pmm, pmm.PMM)]
 BUGS = [
     the_prior_is_read_from_the_private_rows,
     single_columns_are_steadied_by_the_private_rows,
@@ -93,8 +113,16 @@ def test_a_bug_in_priors_is_flagged(plant, monkeypatch):
     assert first_flags()
 
 
-def test_honest_releases_with_a_prior_are_not_flagged_on_the_same_pairs():
-    assert first_flags() == ()
+@pytest.mark.parametrize(("module", "kind"), TREES)
+def test_a_tree_that_reads_its_prior_from_the_private_rows_is_flagged(module, kind, monkeypatch):
+    a_tree_reads_its_prior_from_the_private_rows(monkeypatch, module, kind)
+
+    assert first_flags(kind, times=5)  # with more, no noise is left that a prior could explain
+
+
+@pytest.mark.parametrize("kind", [adaptive.Adaptive, kd_tree.KDTree, pmm.PMM])
+def test_honest_releases_with_a_prior_are_not_flagged_on_the_same_pairs(kind):
+    assert first_flags(kind) == ()
 
 
 def test_a_release_that_forgets_what_the_prior_cost_is_refused(monkeypatch):

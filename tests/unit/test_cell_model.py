@@ -42,6 +42,10 @@ def noisy_cells(schema, data, fine, coarse, *, seed=1, threshold=None, epsilon=F
     return answered(counts_asked(tree, threshold=threshold, epsilon=epsilon), source, SeededBits(seed + 1))
 
 
+def weighted(schema, noisy, weights, rows, placement):
+    return weighted_cells(schema, noisy.question.tree, noisy.leaves, weights, rows, placement=placement)
+
+
 def codes_of(noisy, schema):
     """Return the regular codes of each leaf and column, or its reserved ones where it has no others."""
     tree = noisy.question.tree
@@ -60,9 +64,7 @@ def codes_of(noisy, schema):
 def test_an_atom_lies_on_the_regular_codes_of_its_cell_or_on_reserved_ones(fine, coarse, seed):
     noisy = noisy_cells(TWO, ROWS, fine, coarse, seed=seed)
 
-    model = weighted_cells(
-        TWO, noisy.question.tree, noisy.leaves, np.maximum(noisy.counts, 0).astype(float), 9, placement="uniform"
-    )
+    model = weighted(TWO, noisy, np.maximum(noisy.counts, 0).astype(float), 9, "uniform")
 
     expected = [codes for codes, count in zip(codes_of(noisy, TWO), noisy.counts, strict=True) if count > 0]
     found = [
@@ -80,14 +82,7 @@ def test_over_every_kind_of_column_no_atom_has_the_misfit_code():
 
     for seed, placement in enumerate(("uniform", "centre", None)):
         noisy = noisy_cells(schema, table(40, schema), 0.4, 1.0, seed=seed, epsilon=Fraction(5))
-        model = weighted_cells(
-            schema,
-            noisy.question.tree,
-            noisy.leaves,
-            np.maximum(noisy.counts, 0).astype(float),
-            40,
-            placement=placement,
-        )
+        model = weighted(schema, noisy, np.maximum(noisy.counts, 0).astype(float), 40, placement)
 
         for column in schema.columns:
             law, domain = model.laws[column.name], column.domain
@@ -98,10 +93,10 @@ def test_over_every_kind_of_column_no_atom_has_the_misfit_code():
 
 def test_the_centre_is_the_middle_code_of_an_ordered_column_only():
     noisy = noisy_cells(TWO, ROWS, 1.0, 1.0)
-    whole = weighted_cells(TWO, noisy.question.tree, noisy.leaves, np.ones(1), 9, placement="centre")
+    whole = weighted(TWO, noisy, np.ones(1), 9, "centre")
     halves = noisy_cells(TWO, ROWS, 0.9, 0.9)
 
-    cut = weighted_cells(TWO, halves.question.tree, halves.leaves, np.ones(len(halves.counts)), 9, placement="centre")
+    cut = weighted(TWO, halves, np.ones(len(halves.counts)), 9, "centre")
 
     assert (whole.laws["size"].starts.tolist(), whole.laws["size"].stops.tolist()) == ([3], [4])
     assert (whole.laws["kind"].starts.tolist(), whole.laws["kind"].stops.tolist()) == ([0], [3])
@@ -118,9 +113,7 @@ def test_rows_are_spread_up_to_four_columns_and_beyond_lie_in_the_middle_of_shor
     schema, data = unit_columns(columns), frame_of(np.full((50, columns), 0.3))
     noisy = noisy_cells(schema, data, width, width, epsilon=Fraction(10))
 
-    model = weighted_cells(
-        schema, noisy.question.tree, noisy.leaves, np.maximum(noisy.counts, 0).astype(float), 50, placement=None
-    )
+    model = weighted(schema, noisy, np.maximum(noisy.counts, 0).astype(float), 50, None)
 
     widths = model.laws["x0"].stops.astype(np.int64) - model.laws["x0"].starts
     assert set(widths.tolist()) == {codes}
@@ -130,7 +123,7 @@ def test_rows_are_spread_up_to_four_columns_and_beyond_lie_in_the_middle_of_shor
 def test_no_positive_weight_gives_the_uniform_model(weights):
     noisy = noisy_cells(TWO, ROWS, 0.5, 0.5, threshold=10**6 if weights == "none" else None)
 
-    model = weighted_cells(TWO, noisy.question.tree, noisy.leaves, np.zeros(len(noisy.counts)), 4, placement=None)
+    model = weighted(TWO, noisy, np.zeros(len(noisy.counts)), 4, None)
 
     assert (model.atoms, model.rows) == (1, 4)
     assert (int(model.laws["size"].laws.stops[0]), int(model.laws["kind"].laws.stops[0])) == (7, 3)

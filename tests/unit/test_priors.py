@@ -127,6 +127,96 @@ def test_a_count_moves_towards_the_prior_by_two_deviations_at_most():
     assert left.sd > 9.0
 
 
+PLACES = lw.Schema.from_dict(
+    {
+        "fields": [
+            {"name": name, "type": "number", "constraints": {"minimum": 0, "maximum": 1, "required": True}}
+            for name in ("x", "y")
+        ]
+    }
+)
+
+
+def places(rows, seed, turned=False):
+    """Return rows in five clusters; turned: in the opposite corners."""
+    rng = np.random.default_rng(seed)
+    centres = np.array([[0.1, 0.2], [0.3, 0.15], [0.25, 0.6], [0.8, 0.3], [0.15, 0.85]])
+    points = np.clip(centres[rng.integers(5, size=rows)] + rng.normal(0, 0.03, (rows, 2)), 0, 1)
+    return pl.DataFrame(1 - points if turned else points, schema=["x", "y"])
+
+
+def misplaced(mechanism, rows, prior, **more):
+    """Return the total variation distance of the shares of sixteenths by sixteenths, over three releases."""
+    edges, found = np.linspace(0, 1, 17), []
+    for seed in range(3):
+        made = lw.synthesize(
+            rows, PLACES, epsilon=0.1, mechanism=mechanism, prior=prior, seed=seed, expected_rows=rows.height, **more
+        ).sample(40_000, seed=2)
+        shares = [np.histogram2d(*each.to_numpy().T, [edges, edges])[0] / each.height for each in (rows, made)]
+        found.append(np.abs(shares[0] - shares[1]).sum() / 2)
+    return float(np.mean(found))
+
+
+@pytest.mark.parametrize("mechanism", [lw.KDTree(), lw.PMM()])
+def test_a_tree_halves_its_error_with_a_near_prior_and_loses_little_with_a_wrong_one(mechanism):
+    rows = places(3000, 1)
+    without, near, wrong = (
+        misplaced(mechanism, rows, prior) for prior in (None, places(3000, 2), places(3000, 3, turned=True))
+    )
+
+    assert near < 0.6 * without
+    assert wrong < 1.25 * without
+
+
+@pytest.mark.parametrize("mechanism", [lw.KDTree(), lw.PMM()])
+def test_a_prior_without_a_column_says_nothing_of_it_and_still_helps_with_the_other(mechanism):
+    rows = places(3000, 1)
+    with pytest.warns(LapwingWarning, match="lacks 1 of the schema's columns: y"):
+        part = misplaced(mechanism, rows, places(3000, 2).select("x"))
+
+    assert part < misplaced(mechanism, rows, None)
+
+
+@pytest.mark.parametrize("mechanism", [lw.KDTree(), lw.PMM()])
+def test_a_tree_asks_the_same_with_a_prior_and_its_certificate_names_it(mechanism):
+    rows, prior = places(500, 1), places(500, 2)
+    with_prior, without = (
+        lw.synthesize(rows, PLACES, epsilon=1, mechanism=mechanism, prior=each, expected_rows=500).certificate
+        for each in (prior, None)
+    )
+
+    assert [line.question for line in with_prior.lines] == [line.question for line in without.lines]
+    assert with_prior.total == without.total
+    assert any("the prior (a frame) is public" in each for each in with_prior.assumed)
+    planned = lw.plan(PLACES, expected_rows=500, epsilon=1, mechanism=mechanism, prior=prior)
+    assert [line.question for line in planned.lines] == [line.question for line in with_prior.lines]
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda prior: lw.PMM(variant="paper", prior=prior), "variant='paper' takes no prior"),
+        (lambda prior: lw.KDTree(fit="threshold", prior=prior), "fit='threshold' takes no prior"),
+    ],
+)
+def test_published_fits_take_no_prior(make, said):
+    with pytest.raises(ParameterError, match=said):
+        make(places(9, 1))
+
+
+def test_a_tree_with_a_prior_is_resumed_with_the_same_prior_alone(tmp_path):
+    rows, prior = places(500, 1), tmp_path / "prior.parquet"
+    places(500, 2).write_parquet(prior)
+    whole = lw.synthesize(rows, PLACES, epsilon=1, prior=prior, transcript=tmp_path / "t.jsonl", seed=1)
+    lines = (tmp_path / "t.jsonl").read_bytes().splitlines(keepends=True)
+    (tmp_path / "other.jsonl").write_bytes(b"".join(lines[: len(lines) // 2]))
+
+    assert lw.resume(tmp_path / "t.jsonl", rows).sample(50, seed=3).equals(whole.sample(50, seed=3))
+    places(500, 5).write_parquet(prior)
+    with pytest.raises(DataError, match="a prior that the transcript"):
+        lw.resume(tmp_path / "other.jsonl", rows)
+
+
 # -- What is read
 
 
@@ -190,7 +280,6 @@ def test_a_release_with_a_prior_is_resumed_with_the_same_prior_alone(tmp_path):
         warnings.simplefilter("ignore", lw.LapwingWarning)
         again = lw.resume(tmp_path / "t.jsonl", rows)
         assert again.sample(50, seed=3).equals(whole.sample(50, seed=3))
-        assert again.certificate.verdict == whole.certificate.verdict
         visits(1000, 5).write_parquet(prior)
         with pytest.raises(DataError, match="a prior that the transcript"):
             lw.resume(tmp_path / "other.jsonl", rows)
@@ -238,7 +327,7 @@ def test_a_file_of_the_private_folder_is_no_prior_and_a_release_beside_it_is(tmp
         ("nowhere.parquet", lw.Adaptive(), "there is no prior nowhere.parquet"),
         (pl.DataFrame({"other": [1]}), lw.Adaptive(), "prior has none of the schema's columns by name"),
         ([], lw.Adaptive(), "prior must be 1 to 8 releases or tables, got 0"),
-        (visits(9, 1), lw.PSMM(), "PSMM takes no prior; leave it out, or use "),
+        (visits(9, 1), lw.Independent(), "Independent takes no prior; leave it out, or use Adaptive or PMM or KDTree"),
         (visits(9, 1), lw.Adaptive(prior=visits(9, 2)), "prior is given twice"),
         (visits(9, 1)[:0], lw.Adaptive(), "prior has no row"),
     ],
