@@ -104,18 +104,15 @@ BUGS = {
         ("before = np.where(own.place == 0, _NONE, np.arange(own.rows) - 1)", "before = np.arange(own.rows) - 1")
     ],
     "the gap is from another person": [
-        ("is_none = (before == _NONE) | (steps", "before = np.arange(own.rows) - 1\n    is_none = (steps"),
-        ("steps - steps[before])", "abs(steps - steps[before]))"),
+        ("steps - steps[before])", "np.minimum(abs(steps - steps[0]), gap.domain.last))")
     ],
-    "rows are counted as shares of all": [
-        ("minlength=rows)", "minlength=rows)\n        counts = counts * 2 // max(1, counts.max(initial=0))")
-    ],
-    "a visit is counted for another person": [
+    "rows are counted with those of all": [
         (
-            "np.bincount(kept[below.name].parents, minlength=rows)",
-            "np.roll(np.bincount(kept[below.name].parents, minlength=rows), 1)",
+            "minlength=rows)",
+            "minlength=rows)\n        counts = (counts + counts.sum()) % (below.max_rows + 1)",
         )
     ],
+    "a visit is counted for another person": [("minlength=rows)", "minlength=rows)[::-1]")],
     "a visit is that of another home": [
         ("rows = kept[below].parents[rows]", "rows = np.roll(kept[below].parents, 1)[rows]")
     ],
