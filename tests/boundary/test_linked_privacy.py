@@ -104,7 +104,7 @@ BUGS = {
         ("before = np.where(own.place == 0, _NONE, np.arange(own.rows) - 1)", "before = np.arange(own.rows) - 1")
     ],
     "the gap is from another person": [
-        ("steps - steps[before])", "np.minimum(abs(steps - steps[0]), gap.domain.last))")
+        ("steps - steps[before])", "np.minimum(abs(steps - steps[:1]), gap.domain.last))")
     ],
     "rows are counted with those of all": [
         (

@@ -159,7 +159,7 @@ def test_a_rule_of_parents_that_names_a_column_of_both_tables_is_refused():
         lw.LinkedSchema.load(described(child=(KEY, FLAG, SIZE), rules=rules))
 
 
-# -------------------------------------------------------------------------------------------------- any number of tables
+# ------------------------------------------------------------------------------------------------- any number of tables
 
 
 def database(**changes):
