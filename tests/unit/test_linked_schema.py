@@ -242,7 +242,7 @@ def test_events_are_those_of_persons_who_have_the_constant_columns():
 
     assert (linked.names, linked.given, linked.is_events) == (("person", "stays"), ("stays",), True)
     assert names(linked.coded["person"]) == ["person", "size", "rows"]
-    assert linked.as_written("stays").names == ("person", "day", "state", "size")
+    assert linked.as_written("stays").names == ("person", "size", "day", "state")
     assert [len(linked.coded[name].rules) for name in linked.names] == [1, 3]
     assert lw.LinkedSchema.load(linked.to_dict()) == linked
     assert lw.LinkedSchema.load(linked.to_dict()).to_dict() == linked.to_dict()

@@ -40,21 +40,22 @@ def parts_from(source: object) -> dict[str, Any]:
 
 
 def to_dict(
-    tables: tuple[LinkedTable, ...], rules: tuple[Rule, ...], lookups: tuple[Lookup, ...], *, is_events: bool
+    tables: tuple[LinkedTable, ...], rules: tuple[Rule, ...], lookups: tuple[Lookup, ...], columns: tuple[str, ...]
 ) -> dict[str, Any]:
     """Return linked tables in the file format."""
     described = {table.name: _described(table) for table in tables}
-    if is_events:
+    if columns:
         first, events = tables
         own = {key: value for key, value in described[events.name].items() if key not in {*LINKS, "name"}}
         constant = described[first.name]["fields"][1:]
+        fields = {field["name"]: field for field in (*own["fields"], *constant)}
         return {
             **own,
             "name": events.name,
             "privacyUnit": {"field": first.key, "maxRows": events.max_rows},
             "order": None if events.order is None else events.order.to_json(),
             **({"constant": [field["name"] for field in constant]} if constant else {}),
-            "fields": [*own["fields"], *constant],
+            "fields": [fields[column] for column in columns],
             "rules": [*described[first.name].get("rules", ()), *own.get("rules", ()), *map(rule_to_dict, rules)],
         }
     public = {
@@ -153,7 +154,7 @@ def _of_events(found: Mapping[str, Any]) -> dict[str, Any]:
             "rules": events,
         },
     }
-    return {**_of_tables(tables, both, Path()), "is_events": True}
+    return {**_of_tables(tables, both, Path()), "columns": tuple(names)}
 
 
 def _dealt(rules: object, persons: set[Any], events: set[Any]) -> tuple[list[Any], list[Any], list[Any]]:
