@@ -22,13 +22,12 @@ import lapwing.rows.counting
 import lapwing.rows.source
 from helpers.asked_questions import asked, exact_parts
 from helpers.linked_runs import SCHEMA as LINKED
-from helpers.linked_runs import linked_pair
+from helpers.linked_runs import coded_rows, linked_pair
 from helpers.private_draws import cube_schema
 from helpers.same_rows import FORMS, real_columns, same_rows
 from lapwing.audit.pairs import neighbour_pair
 from lapwing.kernel.questions.registered import REGISTERED
 from lapwing.kernel.questions.second_moment.answer import blocks
-from lapwing.rows.linked import code_linked
 
 WORKER = Path(__file__).resolve().parents[1] / "helpers" / "determinism_worker.py"
 FULL = pytest.mark.full
@@ -215,21 +214,16 @@ def test_a_count_that_hangs_on_order_or_pieces_is_noticed(place, fault, kind, mo
 
 
 def linked_counts(tables):
-    """Return the counts of all columns together, of parents and of children joined with them."""
-    pair = code_linked(*tables, LINKED)
-    found = []
-    for source in (pair.parent, pair.child):
-        rows = [zip(*(chunk[name].tolist() for name in source.columns), strict=True) for chunk in source.chunks()]
-        found.append((source.units, Counter(row for part in rows for row in part)))
-    return found
+    """Return the counts of all columns together, of each table."""
+    return {name: Counter(tuple(row.items()) for row in coded_rows(tables, LINKED, name)) for name in LINKED.names}
 
 
-def test_the_order_of_linked_tables_changes_no_joined_row():
+def test_the_order_of_linked_tables_changes_no_coded_row():
     rng = np.random.default_rng(6)
     for seed in range(15):
         tables, _ = linked_pair(rng)
 
-        shuffled = [table.sample(fraction=1, shuffle=True, seed=seed) for table in tables]
+        shuffled = {name: table.sample(fraction=1, shuffle=True, seed=seed) for name, table in tables.items()}
 
         assert linked_counts(shuffled) == linked_counts(tables)
 
@@ -239,4 +233,7 @@ def test_linked_rows_that_hang_on_the_order_are_noticed(monkeypatch):
     rng = np.random.default_rng(6)
     found = [linked_pair(rng)[0] for _ in range(15)]
 
-    assert any(linked_counts([table.reverse() for table in tables]) != linked_counts(tables) for tables in found)
+    assert any(
+        linked_counts({name: table.reverse() for name, table in tables.items()}) != linked_counts(tables)
+        for tables in found
+    )

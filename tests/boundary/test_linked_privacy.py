@@ -1,4 +1,4 @@
-"""Two linked tables: all rows of one key are added or removed, and record and replay finds nothing in either part.
+"""Linked tables: all rows of one key are added or removed, and record and replay finds nothing in any part.
 
 Planted bugs in how tables are joined and counted are flagged.
 """
@@ -6,6 +6,7 @@ Planted bugs in how tables are joined and counted are flagged.
 import itertools
 import json
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -16,10 +17,12 @@ from helpers.linked_runs import (
     SCHEMA,
     audit_linked,
     changed_module,
+    coded_rows,
     linked_pair,
     linked_settings,
     with_rows_of_one,
 )
+from lapwing.audit.linked_pairs import with_most_rows
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.independent.mechanism import Independent
 from lapwing.mechanisms.pmm.mechanism import PMM
@@ -32,10 +35,10 @@ TIMES = (1, 100)
 def flags_of(code=code_linked, change=None, mechanism=None, pairs=PAIRS):
     """Return the flags of the first of some generated pairs that has any."""
     rng = np.random.default_rng(5)
-    settled = itertools.cycle(itertools.product((True, False), TIMES))
-    for _, (pure, times) in zip(range(pairs), settled, strict=False):
-        settings = linked_settings(mechanism, pure=pure, times=times)
-        one, other = linked_pair(rng)
+    settled = itertools.cycle(itertools.product((True, False), TIMES, (SCHEMA, with_most_rows(SCHEMA, 1))))
+    for _, (pure, times, schema) in zip(range(pairs), settled, strict=False):
+        settings = linked_settings(mechanism, pure=pure, times=times, schema=schema)
+        one, other = linked_pair(rng, schema)
         flags = audit_linked(one, other, settings if change is None else change(settings), code)
         if flags:
             return flags
@@ -50,138 +53,175 @@ def test_no_pair_of_tables_that_differs_in_one_key_is_flagged(mechanism, pairs):
     assert flags_of(mechanism=mechanism, pairs=pairs // fewer) == []
 
 
-def test_the_claims_of_both_parts_are_exactly_what_was_asked_for():
+def test_the_claims_of_all_parts_are_exactly_what_was_asked_for():
     for pure in (True, False):
         settings = linked_settings(pure=pure)
+        first, *others = (part.request.budget for part in settings.parts.values())
 
-        assert settings.parent.request.budget + settings.child.request.budget == settings.request.budget
+        assert sum(others, first) == settings.request.budget
 
 
-def test_two_parts_that_each_claim_the_whole_budget_are_flagged():
+def test_parts_of_which_one_claims_the_whole_budget_are_flagged():
     settings = linked_settings()
-    greedy = replace(settings, child=replace(settings.child, request=settings.request))
+    greedy = replace(settings.parts["visits"], request=settings.request)
 
-    assert audit_linked(*linked_pair(np.random.default_rng(1)), greedy)
+    assert audit_linked(
+        *linked_pair(np.random.default_rng(1)), replace(settings, parts={**settings.parts, "visits": greedy})
+    )
 
 
-CUT = ("counts.astype(dtype)", "counts.clip(0, schema.max_children).astype(dtype)")
+IN_RANGE = (
+    ("counts.astype(schema", "counts.clip(0, below.max_rows).astype(schema"),
+    ("place = own.place.astype(", "place = own.place.clip(0, table.max_rows - 1).astype("),
+)
 """Keeps a planted bug from being noticed by an index out of range before it is flagged."""
 
+CUT = "stays = read.rows.kept(parents, table.max_rows, rows)"
+
 BUGS = {
-    "further parent rows of a key are kept": ("parents.kept(of_parents, 1)", "parents.kept(of_parents, 2)"),
-    "more children are kept than noise hides": (
-        "children.kept(of_children, schema.max_children)",
-        "children.kept(of_children, schema.max_children + 1)",
-    ),
-    "all children are kept where parents are few": (
-        "children.kept(of_children, schema.max_children)",
-        "children.kept(of_children, schema.max_children if parents.rows > 3 else 9)",
-    ),
-    "orphans go to whoever is the last parent": (
-        " & (place[of_children] >= 0)\n    parent_of = place[of_children[used]]",
-        " & first.any()\n    parent_of = place[of_children[used]] % max(1, np.count_nonzero(first))",
-    ),
-    "the join multiplies rows by their parents": (
-        "parent_of = place[of_children[used]]",
-        "used = np.repeat(np.flatnonzero(used), np.bincount(of_parents, minlength=len(place))[of_children[used]])\n"
-        "    parent_of = place[of_children[used]]",
-    ),
-    "the keys of each table are numbered by themselves": (
-        '    children = _told("child", child, schema.child, units)\n    numbers = units.numbers()',
-        "    own = UnitNumbers(schema.child.field(schema.key))\n"
-        '    children = _told("child", child, schema.child, own)\n'
-        "    numbers = np.concatenate((units.numbers(), own.numbers()))",
-    ),
-    "the first rows in the table are kept": (
-        "return kept_rows(units, self.hashes, max_rows",
-        "return kept_rows(units, np.arange(self.rows, dtype=np.uint64), max_rows",
-    ),
-    "children are counted as shares of all": (
-        "minlength=np.count_nonzero(first))",
-        "minlength=np.count_nonzero(first)) * 3 // max(1, np.bincount(parent_of).max(initial=0))",
-    ),
-    "rows without a key are dropped where others have none": (
-        "used = children.kept",
-        "of_children = of_children[::-1] if len(of_children) % 2 else of_children\n    used = children.kept",
-    ),
+    "further rows of a key of the first table are kept": [
+        ("read.rows.kept(read.keys, 1)", "read.rows.kept(read.keys, 2)")
+    ],
+    "more rows are kept than noise hides": [(CUT, CUT.replace("max_rows", "max_rows + 1"))],
+    "all rows are kept where there are few": [(CUT, CUT.replace("max_rows", "max_rows if len(rows) > 9 else 9"))],
+    "rows are cut by their position in the table": [
+        ("kept_rows(units, self.hashes[of]", "kept_rows(units, np.arange(len(of), dtype=np.uint64)")
+    ],
+    "the order decides across units which rows are cut": [
+        (
+            CUT,
+            f"{CUT}\n    first = np.argsort(np.argsort(read.rows.hashes[rows]))\n"
+            "    stays &= first < table.max_rows * len(above.keys) - 1",
+        )
+    ],
+    "the second half of who has too many goes to the next": [
+        (
+            "rows, parents = rows[stays], parents[stays]",
+            "parents = np.where(stays, parents, (parents + 1) % above.rows)",
+        )
+    ],
+    "the row before the first is the last of the next person": [
+        ("before = np.where(own.place == 0, _NONE, np.arange(own.rows) - 1)", "before = np.arange(own.rows) - 1")
+    ],
+    "the gap is from another person": [
+        ("steps - steps[before])", "np.minimum(abs(steps - steps[:1]), gap.domain.last))")
+    ],
+    "rows are counted with those of all": [
+        (
+            "minlength=rows)",
+            "minlength=rows)\n        counts = (counts + counts.sum()) % (below.max_rows + 1)",
+        )
+    ],
+    "a visit is counted for another person": [("minlength=rows)", "minlength=rows)[::-1]")],
+    "a visit is that of another home": [
+        ("rows = kept[below].parents[rows]", "rows = np.roll(kept[below].parents, 1)[rows]")
+    ],
+    "the keys of each table are numbered by themselves": [
+        ("found[table.parent][0][above]", "np.unique(found[table.parent][0][above], return_inverse=True)[1]")
+    ],
+    "a key of two homes is that of one": [("np.stack((parents, own))", "np.stack((0 * parents, own))")],
+    "rows without a key refer to each other": [
+        ("keys = np.where(read.lacks_key[rows], _NONE, read.keys[rows])", "keys = read.keys[rows]")
+    ],
+    "rows whose parent is not used go to another": [
+        (
+            "counts = np.where(of_parents == _NONE, 0, np",
+            "counts = np.where(of_parents == max((*of_parents, 0)), len(keys) - starts, np",
+        ),
+    ],
 }
 
 
 @pytest.mark.parametrize("bug", BUGS)
 def test_a_planted_bug_in_the_join_is_flagged(bug):
-    module = changed_module(BUGS[bug], CUT)
+    module = changed_module(*BUGS[bug], *IN_RANGE)
 
     assert flags_of(module.code_linked, pairs=400)
 
 
-def test_noise_for_one_child_where_many_are_used_is_flagged():
-    assert flags_of(change=with_rows_of_one)
+@pytest.mark.parametrize("name", ["people", "visits"])
+def test_noise_for_one_row_where_many_are_used_is_flagged(name):
+    assert flags_of(change=partial(with_rows_of_one, name=name))
 
 
-def test_the_number_of_children_never_leaves_its_public_domain():
-    homes = pl.DataFrame({"home": ["a", "b"], "kind": ["a", "b"], "age": ["1", "1"]})
-    people = pl.DataFrame({"home": ["a"] * 50, "flag": ["true"] * 50, "age": ["1"] * 50})
+def test_the_number_of_rows_never_leaves_its_public_domain():
+    tables = {
+        "homes": pl.DataFrame({"home": ["a", "b"], "kind": ["a", "b"], "age": ["1", "1"]}),
+        "people": pl.DataFrame({"home": ["a"] * 50, "person": range(50), "flag": ["true"] * 50, "age": ["1"] * 50}),
+        "visits": pl.DataFrame({"person": [*range(50)] * 9, "kind": ["a"] * 450}),
+    }
 
     def most(code):
-        pair = code(homes, people, SCHEMA)
-        return next(pair.parent.chunks())["children"].max(), pair.child.rows
+        found = code(tables, SCHEMA)
+        rows = [found[name].source.rows for name in SCHEMA.names]
+        return (
+            next(found["homes"].source.chunks())["people"].max(),
+            next(found["people"].source.chunks())["visits"].max(),
+            rows,
+        )
 
-    assert most(code_linked) == (3, 3)
-    unclipped = changed_module(("counts = np.bincount(parent_of", "counts = 50 + np.bincount(parent_of"))
-    assert most(unclipped.code_linked)[0] > SCHEMA.count_field.domain.last
+    assert most(code_linked) == (3, 2, [2, 3, 6])
+    unbounded = changed_module(("counts = np.bincount(kept", "counts = 50 + np.bincount(kept"))
+    assert most(unbounded.code_linked)[0] > SCHEMA.coded["homes"].field("people").domain.last
 
 
-def test_orphans_change_nothing_at_all():
+def test_rows_of_nobody_change_nothing_at_all():
     one, _ = linked_pair(np.random.default_rng(3))
-    orphans = pl.DataFrame({"home": ["nobody"] * 9, "flag": ["true"] * 9, "age": ["1"] * 9})
+    nobody = {
+        "people": pl.DataFrame(
+            {"home": ["nobody"] * 9, "person": ["h1-1"] * 9, "flag": ["true"] * 9, "age": ["1"] * 9}
+        ),
+        "visits": pl.DataFrame({"person": [None, "nobody", "h9-1"] * 3, "kind": ["a"] * 9}),
+    }
+    more = {name: pl.concat([table, nobody.get(name, table.clear())]) for name, table in one.items()}
 
-    def shown(children):
-        pair = code_linked(one[0], children, SCHEMA)
-        return [{name: codes.tolist() for name, codes in chunk.items()} for chunk in pair.child.chunks()]
-
-    assert shown(pl.concat([one[1], orphans])) == shown(one[1])
+    for name in SCHEMA.names:
+        assert coded_rows(more, SCHEMA, name) == coded_rows(one, SCHEMA, name)
 
 
 def test_no_cell_makes_reading_fail_or_shows_in_an_error():
     odd = ["", "nan", "1e999", "\x00", "h1", None]
-    homes = pl.DataFrame({"home": odd, "kind": odd, "age": odd})
-    people = pl.DataFrame({"home": odd[::-1], "flag": odd, "age": odd})
+    tables = {
+        table.name: pl.DataFrame({field.name: odd[::-1] if field.identifier else odd for field in table.written})
+        for table in SCHEMA.tables
+    }
 
-    pair = code_linked(homes, people, SCHEMA)
-
-    assert pair.parent.rows <= len(odd)
+    assert code_linked(tables, SCHEMA)["homes"].source.rows <= len(odd)
 
 
-def real_tables(folder, parent, child, key, most):
-    """Return schema, and parents and children of the first keys of a real table."""
+def real_tables(folder, parent, child, key, most, order):
+    """Return schema and tables of the first keys of a real table."""
     described = json.loads((folder / "schema.json").read_text())
     fields = {field["name"]: field for field in described["fields"]}
+    rows = pl.read_parquet(folder / "data.parquet").head(150)
+    if order is not None:
+        unit = {"privacyUnit": {"field": key, "maxRows": most}, "order": order, "constant": parent, "name": "child"}
+        schema = lw.LinkedSchema.load({**unit, "fields": [fields[name] for name in (key, *parent, *child)]})
+        return schema, {"child": rows.select(key, *parent, *child)}
     parts = {
         part: {"fields": [fields[name] for name in (key, *names)]}
         for part, names in (("parent", parent), ("child", child))
     }
-    rows = pl.read_parquet(folder / "data.parquet").head(150)
     schema = lw.LinkedSchema.load({**parts, "key": key, "maxChildren": most})
-    return schema, rows.select(key, *parent), rows.select(key, *child)
+    return schema, {"parent": rows.select(key, *parent), "child": rows.select(key, *child)}
 
 
 REAL = {
-    "eusilc": (["hsize", "db040", "eqIncome"], ["age", "rb090", "py010n"], "db030", 3),
-    "mimic-demo-admissions": (["gender", "dob"], ["admittime", "admission_type"], "subject_id", 2),
+    "eusilc": (["hsize", "db040", "eqIncome"], ["age", "rb090", "py010n"], "db030", 3, None),
+    "mimic-demo-admissions": (["gender", "dob"], ["admittime", "admission_type"], "subject_id", 2, "admittime"),
 }
 
 
 @pytest.mark.parametrize("name", REAL)
 def test_no_real_household_or_patient_that_is_left_out_is_flagged(name, shared_data):
-    schema, parents, children = real_tables(shared_data / name, *REAL[name])
+    schema, tables = real_tables(shared_data / name, *REAL[name])
     key = schema.key
-    sizes = children.group_by(key).len().sort("len", key)
+    sizes = tables["child"].group_by(key).len().sort("len", key)
     flagged = []
 
     for changed, pure in ((sizes[key][-1], True), (sizes[key][0], False)):  # one beyond the limit, and one below it
-        fewer = tuple(table.filter(pl.col(key) != changed) for table in (parents, children))
-        settings = linked_settings(pure=pure, schema=schema)
-        flagged += audit_linked((parents, children), fewer, settings)
+        fewer = {each: table.filter(pl.col(key) != changed) for each, table in tables.items()}
+        flagged += audit_linked(tables, fewer, linked_settings(pure=pure, schema=schema))
 
-    assert sizes["len"][-1] > schema.max_children
+    assert sizes["len"][-1] > schema.max_rows("child")
     assert flagged == []

@@ -1,4 +1,4 @@
-"""Homes and who lives in them: two small linked tables, and releases of them."""
+"""Homes, who lives in them, and whom these visit: two or three small linked tables, and releases of them."""
 
 import numpy as np
 import polars as pl
@@ -16,6 +16,42 @@ SCHEMA = {
     "parent": {"fields": [KEY, ROOMS, KIND]},
     "child": {"fields": [KEY, {"name": "person", "type": "string", "role": "identifier"}, AGE]},
 }
+PERSON = {"name": "person", "type": "integer", "role": "identifier"}
+DAY = {"name": "day", "type": "integer", "constraints": {"minimum": 0, "maximum": 29, "required": True}}
+STATE = {
+    "name": "state",
+    "type": "string",
+    "categories": ["well", "ill", "dead"],
+    "constraints": {"required": True},
+}
+CLINIC = {"name": "clinic", "type": "string", "constraints": {"required": True}}
+THREE = {
+    "tables": {
+        "homes": {"primaryKey": "home", "fields": [KEY, ROOMS, KIND]},
+        "people": {
+            "primaryKey": "person",
+            "foreignKeys": {"home": "homes"},
+            "maxRows": 4,
+            "order": {"by": "age", "descending": True},
+            "fields": [KEY, PERSON, AGE],
+        },
+        "visits": {
+            "foreignKeys": {"person": "people", "clinic": "clinics"},
+            "maxRows": 3,
+            "order": "day",
+            "fields": [PERSON, DAY, STATE, CLINIC],
+        },
+        "clinics": {
+            "primaryKey": "clinic",
+            "public": [{"clinic": "north", "beds": 7}, {"clinic": "south", "beds": 9}],
+            "fields": [
+                {"name": "clinic", "type": "string", "categories": ["north", "south"]},
+                {"name": "beds", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}},
+            ],
+        },
+    },
+    "rules": [{"when": {"previous.state": "dead"}, "then": {"state": "dead"}}],
+}
 BUDGET = {"epsilon": 50, "delta": "1e-6"}
 
 
@@ -31,3 +67,23 @@ def tables(homes=600):
 
 def released(schema=SCHEMA, data=None, **settings):
     return lw.synthesize_linked(*(data or tables()), schema, **(BUDGET | {"seed": 1} | settings))
+
+
+def three_tables(homes=300):
+    """Return those of `tables`, and visits: as many as there are rooms, at most 3; none is better at a later one."""
+    rng = np.random.default_rng(2)
+    parents, persons = tables(homes)
+    persons = persons.with_columns(person=pl.int_range(pl.len()))
+    visits = []
+    for person, rooms in persons.join(parents, on="home", maintain_order="left").select("person", "rooms").rows():
+        days = np.sort(rng.integers(0, 30, min(rooms, 3)))
+        states = np.maximum.accumulate(rng.choice(3, days.size, p=(0.6, 0.2, 0.2)))
+        visits += [
+            {"person": person, "day": int(day), "state": ("well", "ill", "dead")[state], "clinic": clinic}
+            for day, state, clinic in zip(days, states, rng.choice(["north", "south"], days.size), strict=True)
+        ]
+    return {"homes": parents, "people": persons, "visits": pl.DataFrame(visits)}
+
+
+def released_three(data=None, **settings):
+    return lw.synthesize(data or three_tables(), THREE, **(BUDGET | {"seed": 1} | settings))

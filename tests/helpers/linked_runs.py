@@ -1,4 +1,4 @@
-"""Neighbours of two linked tables that differ in all rows of one key, and record and replay of both parts."""
+"""Neighbours of linked tables that differ in all rows of one key, and record and replay of all parts."""
 
 import inspect
 import types
@@ -13,7 +13,7 @@ from lapwing.rows.linked import code_linked
 
 
 def audit_linked(one, other, settings, code=code_linked):
-    """Return the broken promises of both parts, between two pairs of tables, and of their claims together."""
+    """Return the broken promises of all parts, between two databases, and of their claims together."""
     return list(examine_linked(one, other, settings, code).flags)
 
 
@@ -29,8 +29,19 @@ def changed_module(*changes):
     return module
 
 
-def with_rows_of_one(settings):
-    """Return settings whose children are noised as if a key had one."""
-    joined = settings.child.schema
-    unit = replace(joined.privacy_unit, max_rows=1)
-    return replace(settings, child=replace(settings.child, schema=replace(joined, privacy_unit=unit)))
+def with_rows_of_one(settings, name):
+    """Return settings under which rows of a table are noised as if a key had one."""
+    part = settings.parts[name]
+    unit = replace(part.schema.privacy_unit, max_rows=1)
+    changed = replace(part, schema=replace(part.schema, privacy_unit=unit))
+    return replace(settings, parts={**settings.parts, name: changed})
+
+
+def coded_rows(data, schema, name):
+    """Return the coded rows of a table, each a mapping, as they are counted."""
+    source = code_linked(data, schema)[name].source
+    return [
+        dict(zip(source.columns, row, strict=True))
+        for chunk in source.chunks(apart=True)
+        for row in zip(*(chunk[column].tolist() for column in source.columns), strict=True)
+    ]

@@ -11,7 +11,7 @@ import pytest
 
 import lapwing as lw
 from helpers.command import lapwing
-from helpers.linked_homes import SCHEMA, released, tables
+from helpers.linked_homes import SCHEMA, THREE, released, tables, three_tables
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.verbs import linked as front
 
@@ -25,13 +25,9 @@ def test_a_file_of_another_kind_is_refused(release, tmp_path):
     release.save(tmp_path / "linked.lapwing")
     release.parent.save(tmp_path / "one.lapwing")
 
-    with pytest.raises(lw.DataError, match=r"(?m)one.lapwing holds one table, not two.* lapwing.load$"):
+    with pytest.raises(lw.DataError, match=r"(?m)one.lapwing holds one table, not linked ones.* lapwing.load$"):
         lw.load_linked(tmp_path / "one.lapwing")
-    with pytest.raises(lw.DataError, match=r"(?m)linked.lapwing holds two linked tables.* lapwing.load_linked$"):
-        lw.load(tmp_path / "linked.lapwing")
-    for command in ("sample {} --rows 3 -o r.csv", "report {} -o r.html", "query {} --column age"):
-        said = lapwing(*command.format(tmp_path / "linked.lapwing").split())
-        assert (said.status, "lapwing.load_linked" in said.error) == (1, True)
+    assert lw.load(tmp_path / "linked.lapwing").certificate.to_dict() == release.certificate.to_dict()
     with pytest.raises(lw.ParameterError, match="kind must be one of"):
         lw.load_linked(tmp_path / "linked.lapwing", "r")
 
@@ -46,16 +42,35 @@ def rewritten(path, name, change):
             archive.writestr(each, content)
 
 
+def of_other_tables(change):
+    """Return a change of the tables that a certificate says it is of."""
+    return lambda tree: {**tree, "linked": {**tree["linked"], "tables": change(tree["linked"]["tables"])}}
+
+
 CHANGES = {
-    "linked.json is a path": ("linked.json", lambda _: "/etc/passwd"),
-    "another key": ("linked.json", lambda tree: {**tree, "count": "others"}),
-    "more children": ("linked.json", lambda tree: {**tree, "maxChildren": 5}),
-    "a cheaper part": ("parent-certificate.json", lambda tree: {**tree, "seed": 99}),
-    "a cheaper whole": ("certificate.json", lambda tree: {**tree, "max_children": 3}),
-    "two of three rows": ("certificate.json", lambda tree: {**tree, "written_rows": [1, 2, 3]}),
-    "no format": ("certificate.json", lambda tree: {**tree, "format": 2}),
+    "tables are a path": ("certificate.json", lambda tree: {**tree, "linked": "/etc/passwd"}),
+    "public tables are a path": (
+        "certificate.json",
+        of_other_tables(lambda tables: {**tables, "x": {"public": "/etc/passwd", "primaryKey": "home", "fields": []}}),
+    ),
+    "another count": (
+        "certificate.json",
+        of_other_tables(lambda tables: {**tables, "child": {**tables["child"], "count": "others"}}),
+    ),
+    "more children": (
+        "certificate.json",
+        of_other_tables(lambda tables: {**tables, "child": {**tables["child"], "maxRows": 5}}),
+    ),
+    "a part that cost more": (
+        "certificate.json",
+        lambda tree: {**tree, "parts": {**tree["parts"], "parent": tree["parts"]["child"]}},
+    ),
+    "a part is missing": ("certificate.json", lambda tree: {**tree, "parts": {"parent": tree["parts"]["parent"]}}),
+    "a model is missing": ("models.json", lambda tree: tree[:1]),
+    "answers are missing": ("answers.json", lambda tree: tree[1:]),
+    "models exchanged": ("models.json", lambda tree: tree[::-1]),
+    "rows are no numbers": ("certificate.json", lambda tree: {**tree, "written_rows": {"parent": "many"}}),
     "another kind": ("manifest.json", lambda tree: {**tree, "kind": "lapwing release"}),
-    "parts exchanged": ("certificate.json", lambda tree: {**tree, "parent": tree["child"], "child": tree["parent"]}),
 }
 
 
@@ -78,13 +93,17 @@ def test_link_writes_both_tables_model_and_certificate(tmp_path):
     inputs = [tmp_path / "homes.parquet", tmp_path / "people.csv", "--schema", tmp_path / "L.json"]
     output = ["-o", tmp_path / "P.parquet", tmp_path / "C.csv", "--model", tmp_path / "M.lapwing"]
 
-    said = lapwing("link", *inputs, "--epsilon", "9", "--parents", "40", "--seed", "3", *output)
+    said = lapwing("link", *inputs, "--epsilon", "9", "--rows", "40", "--seed", "3", *output)
 
     drawn, people = pl.read_parquet(tmp_path / "P.parquet"), pl.read_csv(tmp_path / "C.csv")
     told = json.loads((tmp_path / "P.parquet.certificate.json").read_text())
     assert (said.status, said.out) == (0, "")
-    assert "Not kept: what siblings have to do with each other" in said.err
-    assert told["written_rows"] == [drawn.height, people.height] == [40, people.height]
+    assert "Not kept: what rows have to do with others than their parents and the row before" in said.err
+    assert (
+        told["written_rows"]
+        == {"parent": drawn.height, "child": people.height}
+        == {"parent": 40, "child": people.height}
+    )
     assert drawn.equals(lw.load_linked(tmp_path / "M.lapwing").sample(40, seed=3)[0])
 
 
@@ -109,7 +128,7 @@ def test_link_takes_a_query_for_each_table_and_remembers_the_look_at_both(tmp_pa
     assert "Not looked at yet" not in after.err
     assert pl.read_csv(tmp_path / "P.csv").height > 0
     one = lapwing("link", *given[:2], *given[4:], *link[7:])
-    assert "link takes two tables, got 1; give PARENT and CHILD, or --sql twice and --db" in one.error
+    assert "the schema is of 2 tables, parent, child, got 1; give one for each" in one.error
 
 
 @pytest.mark.parametrize(
@@ -118,18 +137,59 @@ def test_link_takes_a_query_for_each_table_and_remembers_the_look_at_both(tmp_pa
         (["-o", "p.csv", "c.csv"], "give a budget"),
         (["-o", "p.csv", "c.txt", "--epsilon", "1"], "must end in .parquet or .csv"),
         (["-o", "p.csv", "p.csv", "--epsilon", "1"], "give every output a file of its own"),
-        (["-o", "p.csv", "c.csv", "--epsilon", "1", "--parents", "0"], "rows must be at least 1"),
-        (["-o", "p.csv", "c.csv", "--epsilon", "1"], "does not exist"),
+        (["-o", "p.csv", "c.csv", "--epsilon", "1", "--rows", "0"], "rows must be at least 1"),
+        (["-o", "p.csv", "c.csv", "--epsilon", "1", "--ledger", "none.db"], "there is no ledger"),
+        (["-o", "p.csv", "c.csv", "--into", "f", "--epsilon", "1"], "rows need one place, got two"),
+        (["--epsilon", "1"], "rows need one place, got none"),
+        (["--into", "f", "--epsilon", "1", "--share", "1/2"], "share must be TABLE=VALUE"),
+        (["--into", "f", "--epsilon", "1", "--share", "parent=1/2", "--share", "child=1"], "sum to 1"),
+        (["--into", "f", "--epsilon", "1", "--mechanism", "pets=pmm"], "mechanism names the table 'pets'"),
+        (["--into", "f", "--epsilon", "1", "--expected-rows", "child=many"], "expected rows must be whole"),
     ],
-    ids=range(5),
+    ids=range(11),
 )
 def test_link_refuses_in_one_line(arguments, said, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "L.json").write_text(json.dumps(SCHEMA))
+    for name, table in zip(("homes.csv", "people.csv"), tables(50), strict=True):
+        table.write_csv(tmp_path / name)
+    before = sorted(tmp_path.iterdir())
 
     done = lapwing("link", "homes.csv", "people.csv", "--schema", "L.json", *arguments)
 
     assert said in done.error
-    assert list(tmp_path.iterdir()) == []
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_link_writes_a_folder_of_three_tables_with_a_key_of_each(tmp_path):
+    for name, table in three_tables(60).items():
+        table.write_csv(tmp_path / f"{name}.csv")
+    (tmp_path / "L.json").write_text(json.dumps(THREE))
+    inputs = [f"{name}={tmp_path / name}.csv" for name in ("visits", "homes", "people")]
+    settings = [
+        "--epsilon",
+        "9",
+        "--seed",
+        "3",
+        "--mechanism",
+        "independent",
+        "--mechanism",
+        "homes=pmm",
+        "--rows",
+        "30",
+    ]
+    shares = [text for name in ("homes", "people", "visits") for text in ("--share", f"{name}=1/3")]
+
+    said = lapwing("link", *inputs, "--schema", tmp_path / "L.json", *settings, *shares, "--into", tmp_path / "out")
+
+    drawn = {name: pl.read_parquet(tmp_path / "out" / f"{name}.parquet") for name in ("homes", "people", "visits")}
+    told = json.loads((tmp_path / "out.certificate.json").read_text())
+    assert (said.status, said.out) == (0, "")
+    assert told["written_rows"] == {name: table.height for name, table in drawn.items()}
+    assert {name: part["total"]["exact"] for name, part in told["parts"].items()} == dict.fromkeys(drawn, "3")
+    assert [part["mechanism"] for part in told["parts"].values()] == ["PMM", "Independent", "Independent"]
+    assert set(drawn["people"]["home"]) <= set(drawn["homes"]["home"])
+    assert set(drawn["visits"]["person"]) <= set(drawn["people"]["person"])
 
 
 @pytest.mark.parametrize("is_recorded", [True, False])
@@ -139,13 +199,13 @@ def test_a_paid_release_whose_rows_cannot_be_written_says_how_to_go_on(is_record
     (tmp_path / "L.json").write_text(json.dumps(SCHEMA))
     monkeypatch.chdir(tmp_path)
     command = ["link", "homes.csv", "people.csv", "--schema", "L.json", "-o", "p.csv", "c.csv", "--quiet"]
-    small = ["--rho", "1/9", "--parent-mechanism", "independent", "--child-mechanism", "independent"]
+    small = ["--rho", "1/9", "--mechanism", "independent"]
     if is_recorded:
         Ledger.create_or_open("b.db").init("d", unit="zcdp", limit=1, relation="add-remove", privacy_unit="home:4")
         small += ["--ledger", "b.db"]
 
     with monkeypatch.context() as patch:
-        patch.setattr("lapwing.cli.commands.linked.write_rows", full)
+        patch.setattr("lapwing.release.linked.files.write_rows", full)
         said = lapwing(*command, *small).error
 
     assert "no space left" in said

@@ -1,4 +1,4 @@
-"""Schemas of two linked tables: what they derive, and what they refuse."""
+"""Schemas of linked tables: what they derive, and what they refuse."""
 
 import json
 
@@ -11,6 +11,12 @@ FLAG = {"name": "flag", "type": "boolean"}
 SIZE = {"name": "size", "type": "integer", "constraints": {"minimum": 0, "maximum": 9}}
 PERSON = {"name": "person", "type": "integer", "role": "identifier"}
 
+DAY = {"name": "day", "type": "date", "constraints": {"minimum": "2024-01-01", "maximum": "2024-12-31"}}
+STATE = {"name": "state", "type": "string", "categories": ["well", "ill", "dead"]}
+CLINIC = {"name": "clinic", "type": "string"}
+BEDS = {"name": "beds", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}}
+CLINICS = [{"clinic": "north", "beds": 3}, {"clinic": "south", "beds": None}]
+
 
 def described(parent=(KEY, SIZE), child=(KEY, PERSON, FLAG), **changes):
     parts = {"parent": {"fields": list(parent)}, "child": {"fields": list(child)}}
@@ -22,7 +28,7 @@ def names(schema):
 
 
 def test_the_parent_gets_the_number_of_children_as_a_public_column():
-    schema = lw.LinkedSchema.load(described()).counted
+    schema = lw.LinkedSchema.load(described()).coded["parent"]
 
     count = schema.field("children")
     assert names(schema) == ["home", "size", "children"]
@@ -30,10 +36,10 @@ def test_the_parent_gets_the_number_of_children_as_a_public_column():
     assert schema.unit_label == "home:1"
 
 
-def test_the_child_gets_the_columns_of_its_parent():
-    schema = lw.LinkedSchema.load(described()).joined
+def test_the_child_gets_its_place_the_row_before_and_the_columns_of_its_parent():
+    schema = lw.LinkedSchema.load(described()).coded["child"]
 
-    assert names(schema) == ["home", "person", "flag", "size", "children"]
+    assert names(schema) == ["home", "person", "flag", "row.number", "previous.flag", "size", "children"]
     assert schema.unit_label == "home:4"
 
 
@@ -53,8 +59,8 @@ def test_rules_go_to_the_tables_whose_columns_they_name():
 
     linked = lw.LinkedSchema.load(source)
 
-    assert [rule.text for rule in linked.counted.rules] == ["never size is 3", "children = size"]
-    assert len(linked.joined.rules) == 3
+    assert [rule.text for rule in linked.coded["parent"].rules] == ["never size is 3", "children = size"]
+    assert len(linked.coded["child"].rules) == 3
 
 
 @pytest.mark.parametrize(
@@ -63,8 +69,8 @@ def test_rules_go_to_the_tables_whose_columns_they_name():
         ({"maxChildren": 0}, "maxChildren must be a whole number from 1"),
         ({"maxChildren": True}, "maxChildren must be a whole number from 1"),
         ({"maxChildren": 10_001}, "maxChildren must be a whole number from 1"),
-        ({"key": "town"}, 'parent: the key is in both tables, and the schema: no field is called "town"'),
-        ({"child": {"fields": [PERSON, FLAG]}}, "child: the key is in both tables"),
+        ({"key": "town"}, 'parent: the schema: no field is called "town"'),
+        ({"child": {"fields": [PERSON, FLAG]}}, 'child: the schema: no field is called "home"'),
         ({"parent": {"fields": [{**KEY, "type": "text"}, SIZE]}}, "parent: "),
         ({"key": "size"}, "must be an identifier"),
         ({"key": 3}, "key must be the name of a column"),
@@ -74,12 +80,11 @@ def test_rules_go_to_the_tables_whose_columns_they_name():
         ({"parent": {"fields": [KEY, SIZE], "privacyUnit": {"field": "home", "maxRows": 1}}}, "privacyUnit of its own"),
         ({"parent": {"fields": [{**KEY, "type": "string"}, SIZE]}}, "the same type and missingValues"),
         ({"parent": {"fields": [{**KEY, "missingValues": ["", "0"]}, SIZE]}}, "the same type and missingValues"),
-        ({"child": {"fields": [KEY, FLAG, {**SIZE, "name": "children"}]}}, "is a column already"),
         ({"child": {"fields": [KEY, FLAG, SIZE, {**SIZE, "name": "parent.size"}]}}, "the name stands twice"),
         ({"child": {"fields": [KEY]}}, "no field to model"),
         ({"rules": [{"never": {"nobody": 1}}]}, "nobody"),
     ],
-    ids=range(18),
+    ids=range(17),
 )
 def test_what_is_no_linked_schema_is_refused_in_one_sentence(changes, said):
     with pytest.raises(lw.SchemaError) as refused:
@@ -92,11 +97,11 @@ def test_what_is_no_linked_schema_is_refused_in_one_sentence(changes, said):
 @pytest.mark.parametrize(
     ("rules", "said"),
     [
-        ([{"never": {"size": 99}}], "rule 1 of both tables (never size is 99): "),
-        ([{"never": {"size": 1}}, {"never": {"flag": "x"}}], "rule 2 of both tables (never flag is "),
+        ([{"never": {"size": 99}}], "rule 1 of all tables (never size is 99): "),
+        ([{"never": {"size": 1}}, {"never": {"flag": "x"}}], "rule 2 of all tables (never flag is "),
         (
             [{"never": {"size": {"maximum": 5}}}, {"never": {"size": [None, 6, 7, 8]}}],
-            "rules 1 of parent (never size is 9), 1 of both tables (never size is at most 5) and 2 of both tables (",
+            "rules 1 of parent (never size is 9), 1 of all tables (never size is at most 5) and 2 of all tables (",
         ),
     ],
     ids=range(3),
@@ -118,11 +123,11 @@ def test_exact_totals_of_children_are_refused_and_those_of_parents_are_not():
     of_parents, of_children = described(parent=(KEY, FLAG), child=(KEY, SIZE)), described()
     of_parents["parent"]["publicTables"] = of_children["child"]["publicTables"] = [table]
 
-    assert lw.LinkedSchema.load(of_parents).counted.public_tables[0].total == 12
+    assert lw.LinkedSchema.load(of_parents).coded["parent"].public_tables[0].total == 12
     with pytest.raises(lw.SchemaError, match=r"child: the public table of flag is exact, .*prior"):
         lw.LinkedSchema.load(of_children)
     of_children["child"]["publicTables"] = [{**table, "hold": "prior", "sd": 2}]
-    assert len(lw.LinkedSchema.load(of_children).joined.public_tables) == 1
+    assert len(lw.LinkedSchema.load(of_children).coded["child"].public_tables) == 1
 
 
 @pytest.mark.parametrize("key", ["parent", "child", "key", "maxChildren"])
@@ -141,14 +146,169 @@ def test_a_dependency_whose_values_are_not_public_is_kept_by_the_model_of_its_ta
 
     linked = lw.LinkedSchema.load(source)
 
-    assert len(linked.counted.rules) == 2
-    assert linked.joined.rules == ()
-    with pytest.raises(lw.SchemaError, match="lets children determine"):
+    assert len(linked.coded["parent"].rules) == 2
+    assert linked.coded["child"].rules == ()
+    with pytest.raises(lw.SchemaError, match="lets rows determine"):
         lw.LinkedSchema.load(described(rules=[{"determines": ["flag"], "column": "size"}]))
 
 
 def test_a_rule_of_parents_that_names_a_column_of_both_tables_is_refused():
     rules = [{"order": ["children", "parent.size"]}]
 
-    with pytest.raises(lw.SchemaError, match="of parents alone"):
+    with pytest.raises(lw.SchemaError, match="names a column that no table has beside the others"):
         lw.LinkedSchema.load(described(child=(KEY, FLAG, SIZE), rules=rules))
+
+
+# ------------------------------------------------------------------------------------------------- any number of tables
+
+
+def database(**changes):
+    """Return homes, their people and pets, and visits of people at public clinics; with other keys by table."""
+    tables = {
+        "visits": {
+            "foreignKeys": {"person": "people", "clinic": "clinics"},
+            "maxRows": 3,
+            "order": "day",
+            "fields": [PERSON, DAY, STATE, CLINIC],
+        },
+        "homes": {"primaryKey": "home", "fields": [KEY, SIZE]},
+        "pets": {"foreignKeys": {"home": "homes"}, "maxRows": 1, "fields": [KEY, FLAG]},
+        "people": {
+            "primaryKey": "person",
+            "foreignKeys": {"home": "homes"},
+            "maxRows": 4,
+            "count": "persons",
+            "order": {"by": "size", "descending": True},
+            "fields": [KEY, PERSON, SIZE],
+        },
+        "clinics": {
+            "primaryKey": "clinic",
+            "public": CLINICS,
+            "fields": [{**CLINIC, "categories": ["north", "south"]}, BEDS],
+        },
+    }
+    for name, more in changes.items():
+        tables[name] = {key: value for key, value in {**tables.get(name, {}), **more}.items() if value is not None}
+    return {"tables": tables, "rules": [{"when": {"previous.state": "dead"}, "then": {"state": "dead"}}]}
+
+
+def test_tables_are_a_tree_whose_rows_have_what_is_above_and_before():
+    linked = lw.LinkedSchema.load(database())
+
+    assert linked.names == ("homes", "pets", "people", "visits")
+    assert {name: [field.name for field in schema.columns] for name, schema in linked.coded.items()} == {
+        "homes": ["size", "pets", "persons"],
+        "pets": ["flag", "size", "pets", "persons"],
+        "people": ["size", "visits", "row.number", "gap.size", "homes.size", "pets", "persons"],
+        "visits": [
+            *("day", "state", "clinic", "row.number", "previous.state", "previous.clinic", "gap.day", "size", "visits"),
+            *("homes.size", "pets", "persons"),
+        ],
+    }
+    assert [schema.unit_label for schema in linked.coded.values()] == ["home:1", "home:1", "home:4", "home:12"]
+    assert linked.coded["visits"].field("clinic").categories == ("north", "south")
+    assert linked.coded["visits"].field("gap.day").domain.values == 366
+    assert [rule.text for rule in linked.coded["visits"].rules] == ["when previous.state is dead, state is dead"]
+
+
+def test_a_database_comes_back_from_its_file_with_its_public_tables(tmp_path):
+    linked = lw.LinkedSchema.load(database())
+    (tmp_path / "clinics.csv").write_text("clinic,beds\nnorth,3\nsouth,\n")
+    (tmp_path / "L.json").write_text(json.dumps(database(clinics={"public": "clinics.csv"})))
+    from_file = lw.LinkedSchema.load(tmp_path / "L.json")
+
+    assert lw.LinkedSchema.load(json.loads(json.dumps(linked.to_dict()))) == linked
+    assert lw.LinkedSchema.load(from_file.to_dict()) == from_file
+    assert from_file.lookups[0].keys == linked.lookups[0].keys == ("north", "south")
+    assert from_file.coded == linked.coded
+
+
+EVENTS = {
+    "name": "stays",
+    "privacyUnit": {"field": "person", "maxRows": 5},
+    "order": "day",
+    "constant": ["size"],
+    "fields": [PERSON, SIZE, DAY, STATE],
+    "rules": [
+        {"never": {"size": 3}},
+        {"never": {"state": None}},
+        {"when": {"previous.state": "dead"}, "then": {"state": "dead"}},
+    ],
+}
+
+
+def test_events_are_those_of_persons_who_have_the_constant_columns():
+    linked = lw.LinkedSchema.load(EVENTS)
+
+    assert (linked.names, linked.given, linked.is_events) == (("person", "stays"), ("stays",), True)
+    assert names(linked.coded["person"]) == ["person", "size", "rows"]
+    assert linked.as_written("stays").names == ("person", "size", "day", "state")
+    assert [len(linked.coded[name].rules) for name in linked.names] == [1, 3]
+    assert lw.LinkedSchema.load(linked.to_dict()) == linked
+    assert lw.LinkedSchema.load(linked.to_dict()).to_dict() == linked.to_dict()
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"homes": {"foreignKeys": {"home": "pets"}, "maxRows": 1}}, "one private table must be the first"),
+        ({"pets": {"foreignKeys": None, "primaryKey": "home"}}, "got 2 (homes, pets)"),
+        ({"people": {"foreignKeys": {"person": "visits"}}}, "visits, people refer to each other in a circle"),
+        ({"visits": {"foreignKeys": {"person": "people", "home": "homes"}}}, "a row has one parent"),
+        ({"pets": {"foreignKeys": {"home": "houses"}}}, 'is to "houses", which is no table'),
+        ({"people": {"primaryKey": None}}, 'people: other tables refer to it, so it needs a "primaryKey"'),
+        ({"homes": {"primaryKey": None}}, 'homes needs a "primaryKey"'),
+        ({"pets": {"maxRows": None}}, 'pets needs "maxRows"'),
+        ({"pets": {"maxRows": 0}}, "pets: maxRows must be a whole number from 1"),
+        ({"pets": {"maxRows": "2"}}, "pets: maxRows must be a whole number from 1"),
+        ({"visits": {"order": "state"}}, "order must name a column of numbers, dates or ordered categories"),
+        ({"visits": {"order": "person"}}, "is an identifier"),
+        ({"visits": {"order": "time"}}, 'no field is called "time"'),
+        ({"visits": {"order": {"by": "day", "gaps": True}}}, 'order has the unknown key "gaps"'),
+        ({"pets": {"fields": [KEY, {**FLAG, "name": "previous.flag"}]}}, "called as what is said of the row before"),
+        ({"pets": {"fields": [KEY, {**FLAG, "name": "row.number"}]}}, "called as what is said of the row before"),
+        ({"pets": {"fields": [{**KEY, "type": "string"}, FLAG]}}, "the same type and missingValues"),
+        (
+            {"pets": {"fields": [KEY, {**FLAG, "name": "pets"}], "foreignKeys": {"pets": "homes"}}},
+            "must be an identifier",
+        ),
+        ({"people": {"count": "pets"}}, '"pets" is a column already'),
+        ({"people": {"count": "size"}}, '"size" is a column already'),
+        (
+            {"visits": {"fields": [PERSON, DAY, CLINIC, STATE, {**FLAG, "name": "home"}]}},
+            "is called as the key of homes",
+        ),
+        ({"clinics": {"public": []}}, "needs rows, each with its own clinic"),
+        ({"clinics": {"public": [*CLINICS, *CLINICS]}}, "needs rows, each with its own clinic"),
+        ({"clinics": {"public": [["north"]]}}, "must have 2 cells"),
+        ({"clinics": {"public": "nowhere.csv"}}, "nowhere.csv"),
+        ({"clinics": {"primaryKey": "name"}}, '"primaryKey" must name a column of the public table'),
+    ],
+    ids=range(26),
+)
+def test_what_is_no_tree_of_tables_is_refused_in_one_sentence(changes, said):
+    with pytest.raises(lw.SchemaError) as refused:
+        lw.LinkedSchema.load(database(**changes))
+
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"privacyUnit": None}, "privacyUnit"),
+        ({"privacyUnit": {"field": "who", "maxRows": 2}}, '"who" is no field of the events'),
+        ({"privacyUnit": {"field": "person"}}, "maxRows"),
+        ({"constant": ["sex"]}, '"sex" is no field of the events'),
+        ({"order": "size"}, 'no field is called "size"'),
+        ({"rules": [{"never": {"previous.size": 1}}]}, "names a column that no table has beside the others"),
+    ],
+    ids=range(6),
+)
+def test_what_are_no_events_is_refused_in_one_sentence(changes, said):
+    with pytest.raises(lw.SchemaError) as refused:
+        lw.LinkedSchema.load({**EVENTS, **changes})
+
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
@@ -57,6 +57,8 @@ SCHEMA = LinkedSchema.load(
 _CELLS = {"kind": ("a", "b", "zzz", None), "age": ("0", "2", "5", "77", "x", None), "flag": ("true", "false", None)}
 _HOMES = ("h1", "h2", "h3", "h4", "h5", "07", "7", None)
 """Texts of keys: one may be missing, and two look alike and are not."""
+_MOVED: Final = "m"
+"""The key of a person of several homes, whose visits are those of each, and stay when one of them goes."""
 
 
 def with_most_rows(schema: LinkedSchema, most: int) -> LinkedSchema:
@@ -76,8 +78,9 @@ def linked_pair(rng: np.random.Generator, schema: LinkedSchema = SCHEMA) -> tupl
     """
     homes = list(rng.permutation(np.array(_HOMES, dtype=object))[: rng.integers(1, len(_HOMES) + 1)])
     rows = {home: _unit(rng, home, schema) for home in homes}
-    all_of = _tables(rng, [rows[home] for home in homes], schema)
-    fewer = _tables(rng, [rows[home] for home in homes[1:]], schema)
+    of_all = {"homes": [], "people": [], "visits": _visits(rng, _MOVED, schema)}
+    all_of = _tables(rng, [of_all, *(rows[home] for home in homes)], schema)
+    fewer = _tables(rng, [of_all, *(rows[home] for home in homes[1:])], schema)
     return (all_of, fewer) if rng.integers(2) else (fewer, all_of)
 
 
@@ -86,13 +89,13 @@ def _unit(rng: np.random.Generator, home: str | None, schema: LinkedSchema) -> d
     people = _rows(rng, {"home": home}, 2 * schema.table("people").max_rows, ("flag", "age"))
     persons = [f"{home}-{number}" for number in range(3)]
     for row in people:
-        row["person"] = (None, *persons)[rng.integers(4)]
-    visits = [
-        visit
-        for person in (None, *persons)
-        for visit in _rows(rng, {"person": person}, 2 * schema.table("visits").max_rows, ("kind",))
-    ]
+        row["person"] = (None, _MOVED, *persons)[rng.integers(5)]
+    visits = [visit for person in (None, *persons) for visit in _visits(rng, person, schema)]
     return {"homes": _rows(rng, {"home": home}, 2, ("kind", "age")), "people": people, "visits": visits}
+
+
+def _visits(rng: np.random.Generator, person: str | None, schema: LinkedSchema) -> _Rows:
+    return _rows(rng, {"person": person}, 2 * schema.table("visits").max_rows, ("kind",))
 
 
 def _rows(rng: np.random.Generator, keys: Mapping[str, str | None], most: int, names: Sequence[str]) -> _Rows:
@@ -132,7 +135,7 @@ def linked_settings(
         rho=None if pure else times,
         shares=None,
         mechanism=small,
-        expected_rows={"homes": 9, "people": 20},
+        expected_rows=dict(zip(schema.names, (9, 20), strict=False)),
         seed=11,
         transcript=None,
     )

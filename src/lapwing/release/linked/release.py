@@ -212,8 +212,7 @@ class LinkedRelease:
 
     def _written(self, name: str) -> list[str]:
         """Return the columns that are written of a table."""
-        written = [field.name for field in self.schema.table(name).written]
-        return [*written, *(field.name for field in self.schema.tables[0].own)] if self.schema.is_events else written
+        return list(self.schema.columns) or [field.name for field in self.schema.table(name).written]
 
     def _frame(
         self, table: LinkedTable, drawn: Mapping[str, Drawn], found: "Mapping[str, pl.DataFrame]", before: int

@@ -33,8 +33,8 @@ class LinkedSchema:
         Rules of one table alone are in its schema.
     lookups : tuple of Lookup
         Public tables that private ones refer to.
-    is_events : bool, default False
-        Whether there is one table, of events of a person: the first table is then made of the second.
+    columns : tuple of str, default ()
+        Of one table of events of a person its columns in order: the first table is then made of the second.
 
     Raises
     ------
@@ -62,7 +62,7 @@ class LinkedSchema:
     tables: tuple[LinkedTable, ...]
     rules: tuple[Rule, ...] = ()
     lookups: tuple[Lookup, ...] = ()
-    is_events: bool = False
+    columns: tuple[str, ...] = ()
     coded: Mapping[str, Schema] = field(init=False, repr=False, compare=False)
     """The schema of each table's coded rows, under which it is asked about."""
 
@@ -89,6 +89,11 @@ class LinkedSchema:
         return key
 
     @property
+    def is_events(self) -> bool:
+        """Whether there is one table, of events of a person."""
+        return bool(self.columns)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The names of the private tables, in order."""
         return tuple(table.name for table in self.tables)
@@ -108,7 +113,10 @@ class LinkedSchema:
     def as_written(self, name: str) -> Schema:
         """Return the schema of the rows that are written of a table; events have their persons' columns too."""
         found = self.table(name).as_written
-        return replace(found, fields=(*found.fields, *self.tables[0].own)) if self.is_events else found
+        if not self.is_events:
+            return found
+        fields = {field.name: field for field in (*found.fields, *self.tables[0].own)}
+        return replace(found, fields=tuple(fields[column] for column in self.columns))
 
     def above(self, name: str) -> tuple[LinkedTable, ...]:
         """Return the parent of a table, the parent of that, and so on."""
@@ -163,7 +171,7 @@ class LinkedSchema:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the linked schema in the file format: JSON values that `load` makes an equal one of."""
-        return reading.to_dict(self.tables, self.rules, self.lookups, is_events=self.is_events)
+        return reading.to_dict(self.tables, self.rules, self.lookups, self.columns)
 
     def _check_link(self, table: LinkedTable) -> None:
         """Refuse a table whose parent does not come before it, or whose key is not of the parent's kind."""

@@ -10,7 +10,7 @@ from lapwing.schema.checks import repeated
 from lapwing.schema.files import check_object, field_to_dict, read_json
 from lapwing.schema.linked.coded import GAP, NUMBER, PREVIOUS, count_field, told
 from lapwing.schema.linked.lookups import LINKS, read_lookup, with_values
-from lapwing.schema.linked.tables import LinkedTable, Lookup, Order, refusal
+from lapwing.schema.linked.tables import MOST_ROWS, LinkedTable, Lookup, Order, refusal
 from lapwing.schema.rules.rules import Rule, rule_to_dict, rules_from
 from lapwing.schema.scalars import quote, visible, whole_number
 from lapwing.schema.schemas import Schema
@@ -40,21 +40,22 @@ def parts_from(source: object) -> dict[str, Any]:
 
 
 def to_dict(
-    tables: tuple[LinkedTable, ...], rules: tuple[Rule, ...], lookups: tuple[Lookup, ...], *, is_events: bool
+    tables: tuple[LinkedTable, ...], rules: tuple[Rule, ...], lookups: tuple[Lookup, ...], columns: tuple[str, ...]
 ) -> dict[str, Any]:
     """Return linked tables in the file format."""
     described = {table.name: _described(table) for table in tables}
-    if is_events:
+    if columns:
         first, events = tables
         own = {key: value for key, value in described[events.name].items() if key not in {*LINKS, "name"}}
         constant = described[first.name]["fields"][1:]
+        fields = {field["name"]: field for field in (*own["fields"], *constant)}
         return {
             **own,
             "name": events.name,
             "privacyUnit": {"field": first.key, "maxRows": events.max_rows},
             "order": None if events.order is None else events.order.to_json(),
             **({"constant": [field["name"] for field in constant]} if constant else {}),
-            "fields": [*own["fields"], *constant],
+            "fields": [fields[column] for column in columns],
             "rules": [*described[first.name].get("rules", ()), *own.get("rules", ()), *map(rule_to_dict, rules)],
         }
     public = {
@@ -102,8 +103,8 @@ def _of_two(found: Mapping[str, Any], beside: Path) -> dict[str, Any]:
     if not isinstance(count, str) or not count:
         raise refusal(f"count must be the name of a column, got {quote(count)}; leave it out")
     most = whole_number(found["maxChildren"])
-    if most is None:
-        raise refusal(f"maxChildren must be a whole number from 1 to 10000, got {quote(found['maxChildren'])}")
+    if most is None or not 1 <= most <= MOST_ROWS:
+        raise refusal(f"maxChildren must be a whole number from 1 to {MOST_ROWS}, got {quote(found['maxChildren'])}")
     tables = {
         "parent": {**check_object(found["parent"], "parent"), "primaryKey": key},
         "child": {
@@ -153,7 +154,7 @@ def _of_events(found: Mapping[str, Any]) -> dict[str, Any]:
             "rules": events,
         },
     }
-    return {**_of_tables(tables, both, Path()), "is_events": True}
+    return {**_of_tables(tables, both, Path()), "columns": tuple(names)}
 
 
 def _dealt(rules: object, persons: set[Any], events: set[Any]) -> tuple[list[Any], list[Any], list[Any]]:
@@ -232,24 +233,19 @@ def _table(
             f"{name} has a privacyUnit of its own; the first table's key and maxRows say whose rows are protected, so "
             "remove it"
         )
-    counts = {
-        _count_of(each, private[each]): private[each].get("maxRows")
-        for each, (above, _, _) in links.items()
-        if above == name
-    }
+    below = [each for each, (above, _, _) in links.items() if above == name]
+    counts = [(_count_of(each, private[each]), private[each].get("maxRows")) for each in below]
     own = {key: value for key, value in source.items() if key not in LINKS}
     if not isinstance(own.get("fields"), list | tuple):
         raise refusal(f'{name} needs a list "fields" with one object per column, got {quote(own.get("fields"))}')
     own["fields"] = [_referring(field, public, lookups) for field in own["fields"]]
     names = [field["name"] for field in own["fields"] if isinstance(field, Mapping) and "name" in field]
-    for count in repeated([*names, *counts]):
+    for count in repeated([*names, *(count for count, _ in counts)]):
         raise refusal(
             f"{name}: {quote(count)} is a column already, and the number of rows of a child table would be called so "
             'too; give another name under "count"'
         )
-    own["fields"] += [
-        field_to_dict(count_field(count, whole_number(most) or 1), ("",)) for count, most in counts.items()
-    ]
+    own["fields"] += [field_to_dict(count_field(count, whole_number(most) or 1), ("",)) for count, most in counts]
     key = source.get("primaryKey")
     for said in (each for each in names if each.startswith((PREVIOUS, GAP)) or each == NUMBER):
         raise refusal(f"{name}: the column {quote(said)} is called as what is said of the row before; rename it")
@@ -267,7 +263,7 @@ def _table(
         count="" if parent is None else _count_of(name, source),
         order=Order.load(source["order"]) if source.get("order") is not None else None,
         lookups=public,
-        counts=tuple(counts),
+        counts=tuple(count for count, _ in counts),
     )
 
 
