@@ -189,6 +189,14 @@ def test_of_two_private_parents_the_first_is_taken_and_the_other_asked_about():
         read_foreign_tables(value)
 
 
+def test_a_first_table_of_keys_alone_has_these():
+    value = sdv([("b", "x", "a", "x")], a={"x": "id"}, b={"x": "id", "f": "boolean"})
+
+    drafts = read_foreign_tables(value).to_dict()["tables"]
+
+    assert [field["name"] for field in drafts["a"]["fields"]] == ["x"]
+
+
 def test_keys_that_linked_tables_do_not_have_are_told():
     value = sdv(
         [("b", "x", "a", "x"), ("b", ["y", "z"], "a", ["u", "v"]), ("a", "u", "a", "x")],
