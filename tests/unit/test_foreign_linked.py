@@ -128,6 +128,7 @@ def test_a_chain_comes_parents_first_and_a_lookup_is_a_column_of_its_keys():
     assert [name for name, field in visits.items() if field.identifier] == ["visit", "person"]
     assert (visits["person"].type, visits["clinic"].type) == ("integer", "string")
     assert not any(lack.field == "clinic" for lack in found.tables["visits"].lacks)
+    assert [lack.field for lack in found.tables["clinics"].lacks] == [""]
 
 
 def test_every_thing_that_the_file_does_not_say_is_a_question_and_nothing_is_said_to_be_public():

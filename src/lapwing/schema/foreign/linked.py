@@ -106,7 +106,7 @@ def linked_tables(
             parts[name] = _part(table, own, _lacks_of(table, own), form)
             entries[name] = _entry(table, own)
         else:
-            parts[name] = _part(table, {}, [_public_lack(name)], form)
+            parts[name] = _part(table, [field.name for field in table.fields], [_public_lack(name)], form)
             entries[name] = {"primaryKey": table.key} if table.key else {}
     columns = {name: tuple(field.name for field in table.fields) for name, table in tables.items()}
     return ConvertedTables(parts, entries, columns, form)
@@ -242,16 +242,16 @@ def _as_values(field: Field, stated: Field) -> Field:
     return stated if stated.is_categorical else replace(field, identifier=False)
 
 
-def _part(table: ForeignTable, links: Mapping[str, str], lacks: Iterable[Lack], form: str) -> Converted:
-    """Return one table by itself, with what the keys leave open."""
+def _part(table: ForeignTable, read: Iterable[str], lacks: Iterable[Lack], form: str) -> Converted:
+    """Return one table by itself, with what the keys leave open; read: columns whose values a public table says."""
     found = converted(
         table.fields, form, name=table.name, lacks=[*lacks, *table.lacks], notes=table.notes, dialect=table.dialect
     )
-    # What points to a public table is read from it; of several tables `schema learn` buys nothing.
+    # Of several tables `schema learn` buys nothing.
     lacks = (
         replace(lack, way_out="write them into the file from public knowledge") if lack.is_blank else lack
         for lack in found.lacks
-        if not (lack.is_blank and lack.field in links)
+        if not (lack.is_blank and lack.field in read)
     )
     return replace(found, lacks=tuple(lacks))
 
