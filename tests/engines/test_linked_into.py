@@ -159,6 +159,19 @@ def test_what_is_there_is_refused_before_anything_is_spent(clinic):
     assert not (clinic / "t.transcript").exists()
 
 
+def test_two_tables_that_refer_to_a_public_one_still_go_to_two_files(clinic):
+    two = {"tables": {name: SCHEMA["tables"][name] for name in ("clinics", "people", "visits")}}
+    (clinic / "db.json").write_text(json.dumps(two))
+    where = (clinic / "p.csv", clinic / "v.csv.gz")
+
+    said = lapwing("link", clinic / "rows", "--schema", clinic / "db.json", *BUDGET, "-o", *where)
+
+    assert said.status == 0, said.error
+    people, visits = map(pl.read_csv, where)
+    assert visits.join(people, on="person", how="anti").is_empty()
+    assert set(visits["clinic"]) == {7, 8}
+
+
 def test_a_release_writes_itself(clinic, server):
     frames = {name: clinic / "rows" / f"{name}.csv" for name in ("people", "visits", "drugs")}
     release = lw.synthesize(frames, clinic / "db.json", epsilon=10, seed=1, mechanism="Independent")

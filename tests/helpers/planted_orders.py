@@ -105,7 +105,7 @@ def in_place() -> None:
 
     @contextlib.contextmanager
     def bare(
-        targets: Sequence[Path], inputs: Sequence[Path] = (), folders: Collection[Path] = ()
+        targets: Sequence[Path], inputs: Sequence[Path] = (), folders: Collection[Path] = (), *_: object
     ) -> Iterator[tuple[Path, ...]]:
         assert inputs is not None
         assert not folders

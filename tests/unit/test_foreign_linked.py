@@ -128,6 +128,7 @@ def test_a_chain_comes_parents_first_and_a_lookup_is_a_column_of_its_keys():
     assert [name for name, field in visits.items() if field.identifier] == ["visit", "person"]
     assert (visits["person"].type, visits["clinic"].type) == ("integer", "string")
     assert not any(lack.field == "clinic" for lack in found.tables["visits"].lacks)
+    assert [lack.field for lack in found.tables["clinics"].lacks] == [""]
 
 
 def test_every_thing_that_the_file_does_not_say_is_a_question_and_nothing_is_said_to_be_public():
@@ -187,6 +188,14 @@ def test_of_two_private_parents_the_first_is_taken_and_the_other_asked_about():
     value["tables"]["d"]["columns"].pop("f")
     with pytest.raises(SchemaError, match='table "d" has keys alone'):
         read_foreign_tables(value)
+
+
+def test_a_first_table_of_keys_alone_has_these():
+    value = sdv([("b", "x", "a", "x")], a={"x": "id"}, b={"x": "id", "f": "boolean"})
+
+    drafts = read_foreign_tables(value).to_dict()["tables"]
+
+    assert [field["name"] for field in drafts["a"]["fields"]] == ["x"]
 
 
 def test_keys_that_linked_tables_do_not_have_are_told():

@@ -69,7 +69,8 @@ def _tables(found: "ConvertedTables") -> str:
     for name, part in found.tables.items():
         entry = found.entries[name]
         to = ", ".join(f"{column} -> {parent}" for column, parent in entry.get("foreignKeys", {}).items())
-        modelled = f"{len(part.schema.columns)} of {len(part.schema.fields)}"
+        names = found.columns[name]
+        modelled = f"{sum(field.name in names for field in part.schema.columns)} of {len(names)}"
         lines.append(tuple(map(visible, (name, entry.get("primaryKey", ""), to, modelled))))
     shown = [("table", "key", "points to", "columns modelled"), *lines[:_SHOWN]]
     more = [f"and {len(lines) - _SHOWN} more tables"] if len(lines) > _SHOWN else []

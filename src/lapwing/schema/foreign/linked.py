@@ -49,11 +49,13 @@ class ConvertedTables:
     """A foreign file of linked tables, read.
 
     tables: each table by itself, the protected one first and parents before their children; entries: what the format
-    of linked tables says of each beside its schema; format: as in `Converted`.
+    of linked tables says of each beside its schema; columns: of each in the file, as a first table of keys alone has
+    the number of rows of another one beside them; format: as in `Converted`.
     """
 
     tables: Mapping[str, Converted]
     entries: Mapping[str, Mapping[str, Any]]
+    columns: Mapping[str, tuple[str, ...]]
     format: str
 
     def to_dict(self) -> dict[str, Any]:
@@ -61,6 +63,7 @@ class ConvertedTables:
         described = {}
         for name, found in self.tables.items():
             schema = {key: value for key, value in found.schema.to_dict().items() if key != "name"}
+            schema["fields"] = [field for field in schema["fields"] if field["name"] in self.columns[name]]
             described[name] = {**self.entries[name], **schema}
         return {"tables": described}
 
@@ -98,12 +101,15 @@ def linked_tables(
         table = _keyed(tables[name], relations)
         if name in private:
             table, own = _child(table, tables[name].fields, links[name], private)
+            if not own and all(field.identifier for field in table.fields):
+                table = replace(table, fields=(*table.fields, Field(name=f"rows below {name}", type="boolean")))
             parts[name] = _part(table, own, _lacks_of(table, own), form)
             entries[name] = _entry(table, own)
         else:
-            parts[name] = _part(table, {}, [_public_lack(name)], form)
+            parts[name] = _part(table, [field.name for field in table.fields], [_public_lack(name)], form)
             entries[name] = {"primaryKey": table.key} if table.key else {}
-    return ConvertedTables(parts, entries, form)
+    columns = {name: tuple(field.name for field in table.fields) for name, table in tables.items()}
+    return ConvertedTables(parts, entries, columns, form)
 
 
 def _is_link(relation: Relation) -> bool:
@@ -200,7 +206,7 @@ def _child(
         _as_values(field, as_stated) if field.name in public else field
         for field, as_stated in zip(table.fields, stated, strict=True)
     )
-    if all(field.identifier for field in fields):
+    if parents and all(field.identifier for field in fields):
         raise refusal(
             f"table {quote(table.name)} has keys alone, and no column to model; join it with one of the tables that it "
             "links, or read one table with --table"
@@ -236,16 +242,16 @@ def _as_values(field: Field, stated: Field) -> Field:
     return stated if stated.is_categorical else replace(field, identifier=False)
 
 
-def _part(table: ForeignTable, links: Mapping[str, str], lacks: Iterable[Lack], form: str) -> Converted:
-    """Return one table by itself, with what the keys leave open."""
+def _part(table: ForeignTable, read: Iterable[str], lacks: Iterable[Lack], form: str) -> Converted:
+    """Return one table by itself, with what the keys leave open; read: columns whose values a public table says."""
     found = converted(
         table.fields, form, name=table.name, lacks=[*lacks, *table.lacks], notes=table.notes, dialect=table.dialect
     )
-    # What points to a public table is read from it; of several tables `schema learn` buys nothing.
+    # Of several tables `schema learn` buys nothing.
     lacks = (
         replace(lack, way_out="write them into the file from public knowledge") if lack.is_blank else lack
         for lack in found.lacks
-        if not (lack.is_blank and lack.field in links)
+        if not (lack.is_blank and lack.field in read)
     )
     return replace(found, lacks=tuple(lacks))
 
