@@ -9,8 +9,8 @@ from math import prod
 from typing import Any
 
 from lapwing.schema.files import read_json
-from lapwing.schema.linked.coded import Lag, check_rules, coded_schema, given_names, lag_of
 from lapwing.schema.linked import reading
+from lapwing.schema.linked.coded import Lag, check_rules, coded_schema, given_names, lag_of
 from lapwing.schema.linked.tables import LinkedTable, Lookup, refusal
 from lapwing.schema.rules.rules import Rule, rules_from
 from lapwing.schema.scalars import quote
