@@ -31,6 +31,10 @@ GONE = {
     "synthesize(data, schema, *, epsilon=None, delta=None, rho=None, mechanism=None, neighbours='add-remove', "
     "expected_rows=None, ledger=None, dataset=None, transcript=None, seed=None, public_tables=None, "
     "memory=None)": "it takes the share of misfits that ends a release too",
+    "KDTree(*, split_rule='privtree', coarse=None, fine=None, tau='auto', fit='least_squares', threshold=None, "
+    "split_share=None, placement=None)": "it takes priors too",
+    "PMM(*, depth=None, variant='default', consistency='uniform', max_nodes=4194304, "
+    "placement='uniform')": "it takes priors too",
     "Release.replicates(self, m, rows=None, seed=None)": "it takes progress too",
     "Release.write(self, path, n=None, seed=None, where=None, *, rows_per_file=4194304)": "it takes progress too",
     "Schema.learn(data, schema, *, epsilon=None, delta=None, rho=None, fields=None, dictionaries=None, quantile=0, "
@@ -51,6 +55,11 @@ ADDED = [
     "Adaptive(*, one_way_share=None, selection_share=None, resolutions=None, particles=None, rounds=None, workload=(), "
     "target=None, prior=None)",
     "Adaptive.prior",
+    "KDTree(*, split_rule='privtree', coarse=None, fine=None, tau='auto', fit='least_squares', threshold=None, "
+    "split_share=None, placement=None, prior=None)",
+    "KDTree.prior",
+    "PMM(*, depth=None, variant='default', consistency='uniform', max_nodes=4194304, placement='uniform', prior=None)",
+    "PMM.prior",
     "LinkedRelease.sample(self, n=None, seed=None, *, like=None)",
     "LinkedSchema.fingerprint",
     "Plan(*, mechanism, settings, reason, request, lines, relation, privacy_unit, max_rows, has_public_rows, "
