@@ -194,7 +194,7 @@ def _told(
 ) -> CodedRows:
     """Read some columns of a table; an error about it says which it is."""
     try:
-        return CodedRows.of(data, schema.table(name).schema, fields, keys)
+        return CodedRows.of(data, schema.as_written(name), fields, keys)
     except DataError as error:
         said, code = str(error) if schema.is_events else f"{name}: {error}", error.code
     raise DataError(said, code=code)
