@@ -48,6 +48,16 @@ GONE = {
     "synthesize_linked(parent, child, schema, *, epsilon=None, delta=None, rho=None, parent_share=0.5, "
     "parent_mechanism=None, child_mechanism=None, expected_parents=None, expected_children=None, ledger=None, "
     "dataset=None, transcript=None, seed=None)": "it takes progress too",
+    "LinkedRelease(*, schema, parent, child, certificate, seed=None)": "it has a part for each table",
+    "LinkedSchema(*, parent, child, key, max_children, count='children', rules=())": "it is of any number of tables",
+    "LinkedSchema.child": "LinkedSchema.tables",
+    "LinkedSchema.count": "LinkedTable.count",
+    "LinkedSchema.count_field": "LinkedSchema.coded",
+    "LinkedSchema.counted": "LinkedSchema.coded",
+    "LinkedSchema.joined": "LinkedSchema.coded",
+    "LinkedSchema.joined_names": "LinkedSchema.given_names",
+    "LinkedSchema.max_children": "LinkedSchema.max_rows",
+    "LinkedSchema.parent": "LinkedSchema.tables",
 }
 """Lines of 6e9dd8a that are no longer so, and why."""
 
@@ -62,6 +72,24 @@ ADDED = [
     "PMM.prior",
     "LinkedRelease.sample(self, n=None, seed=None, *, like=None)",
     "LinkedSchema.fingerprint",
+    "LinkedRelease(*, parts, certificate, seed=None)",
+    "LinkedRelease.parts",
+    "LinkedRelease.write(self, path, n=None, seed=None)",
+    "LinkedSchema(*, tables, rules=(), lookups=(), columns=())",
+    "LinkedSchema.above(self, name)",
+    "LinkedSchema.as_written(self, name)",
+    "LinkedSchema.below(self, name)",
+    "LinkedSchema.coded",
+    "LinkedSchema.columns",
+    "LinkedSchema.given",
+    "LinkedSchema.given_names(self, name)",
+    "LinkedSchema.is_events",
+    "LinkedSchema.lag(self, name)",
+    "LinkedSchema.lookups",
+    "LinkedSchema.max_rows(self, name)",
+    "LinkedSchema.names",
+    "LinkedSchema.table(self, name)",
+    "LinkedSchema.tables",
     "Plan(*, mechanism, settings, reason, request, lines, relation, privacy_unit, max_rows, has_public_rows, "
     "expected_rows, accuracy, effort, delta_gain, max_rows_effects, assumed_fields, dp_fields, notes=())",
     "Plan.has_public_rows",
@@ -124,7 +152,7 @@ ADDED = [
     "resume(transcript, data, *, schema=None, memory=None, progress=None)",
     "synthesize(data, schema, *, epsilon=None, delta=None, rho=None, mechanism=None, neighbours='add-remove', "
     "expected_rows=None, ledger=None, dataset=None, transcript=None, seed=None, public_tables=None, prior=None, "
-    "memory=None, misfits=0.1, progress=None)",
+    "memory=None, misfits=0.1, shares=None, progress=None)",
     "synthesize_linked(parent, child, schema, *, epsilon=None, delta=None, rho=None, parent_share=0.5, "
     "parent_mechanism=None, child_mechanism=None, expected_parents=None, expected_children=None, ledger=None, "
     "dataset=None, transcript=None, seed=None, progress=None)",

@@ -94,9 +94,8 @@ MORE = {
     "series next": "--sql --db --before --prior --delta --rho --first-share --mechanism --neighbours --rows "
     "--expected-rows --ledger --dataset --transcript --seed --model --certificate --details --quiet -o",
     "series changes": "--column --groups --all",
-    "link": "--sql --db --rho --parent-share --parent-mechanism --child-mechanism --parents --expected-parents "
-    "--expected-children --transcript --seed --certificate --no-certificate --check --misfits --quiet "
-    "--prepared-by --approved-by",
+    "link": "--sql --db --into --rho --share --mechanism --rows --expected-rows --transcript --seed --certificate "
+    "--no-certificate --check --misfits --quiet --prepared-by --approved-by",
     "resume": "--sql --db -o --rows --model --certificate --no-certificate --croissant --seed --details --quiet "
     "--memory --schema --prepared-by --approved-by",
     "answers": "--quiet",
@@ -271,7 +270,7 @@ def test_evaluate_takes_the_settings_of_the_contract():
 
 
 def test_synthesize_takes_the_settings_of_the_contract():
-    settings = [*SYNTHESIZE, "public_tables", "prior", "memory", "misfits", "progress"]
+    settings = [*SYNTHESIZE, "public_tables", "prior", "memory", "misfits", "shares", "progress"]
     assert list(inspect.signature(lw.synthesize).parameters) == settings
 
 

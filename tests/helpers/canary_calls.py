@@ -29,6 +29,7 @@ LINKED = {
     "child": {"fields": [FIELDS[0], {"name": "paid", "type": "boolean"}]},
 }
 TURNED = {**LINKED, "parent": LINKED["child"], "child": LINKED["parent"]}
+EVENTS = {**UNITS, "order": "age"}
 SIMPLE = {"epsilon": 1, "mechanism": "Independent"}
 
 
@@ -148,7 +149,9 @@ PYTHON = {
     "check_table": lambda data, _: check_table(data, lw.Schema.from_dict(SCHEMA)),
     "check_declared": lambda data, _: check_declared(data, lw.Schema.from_dict(SCHEMA)),
     "check_units": lambda data, _: check_units(data, lw.Schema.from_dict(UNITS)),
-    "check_linked": lambda data, _: check_linked(data, others(), lw.LinkedSchema.load(LINKED)),
+    "synthesize of linked tables": lambda data, _: lw.synthesize({"parent": others(), "child": data}, TURNED, **SIMPLE),
+    "synthesize of events": lambda data, _: lw.synthesize(data, EVENTS, **SIMPLE),
+    "check_linked": lambda data, _: check_linked({"parent": data, "child": others()}, lw.LinkedSchema.load(LINKED)),
     "suggest": lambda data, _: suggest(data, lw.Schema.draft(ordinary())),
 }
 

@@ -37,9 +37,9 @@ def with_rows_of_one(settings, name):
     return replace(settings, parts={**settings.parts, name: changed})
 
 
-def coded_rows(data, schema, name):
+def coded_rows(data, schema, name, code=code_linked):
     """Return the coded rows of a table, each a mapping, as they are counted."""
-    source = code_linked(data, schema)[name].source
+    source = code(data, schema)[name].source
     return [
         dict(zip(source.columns, row, strict=True))
         for chunk in source.chunks(apart=True)

@@ -129,7 +129,7 @@ def _schema(path: Path) -> object:
 def _linked(path: Path) -> object:
     schema = LinkedSchema.load(path)
     assert LinkedSchema.load(schema.to_dict()) == schema
-    return schema.counted, schema.joined
+    return schema.coded
 
 
 def _public(path: Path) -> object:

@@ -2,15 +2,14 @@
 
 from collections import Counter, defaultdict
 
-import numpy as np
 import polars as pl
 import pytest
 
 from helpers.linked_homes import SCHEMA
+from helpers.linked_runs import coded_rows
 from helpers.naive_truncation import kept_of_unit
 from lapwing.anonymous.vectors import read_rows
-from lapwing.rows.linked import code_linked
-from lapwing.schema.linked.database import LinkedSchema
+from lapwing.schema.linked import LinkedSchema
 from lapwing.schema.schemas import Schema
 
 HOMES = [None, 7, 7, 7, 8, 8, 9] * 5
@@ -46,11 +45,11 @@ def test_linked_tables_keep_the_rows_of_smallest_hash_of_each_key():
     parents = pl.DataFrame({"home": HOMES, "rooms": ROOMS, "kind": ["flat"] * len(HOMES)})
     children = pl.DataFrame({"home": HOMES, "person": ["p"] * len(HOMES), "age": AGES})
 
-    pair = code_linked(parents, children, schema)
+    data = {"parent": parents, "child": children}
 
     rooms, ages = (
-        np.concatenate([chunk[name] for chunk in part.chunks()]).tolist()
-        for part, name in ((pair.parent, "rooms"), (pair.child, "age"))
+        [row[column] for row in coded_rows(data, schema, name)]
+        for name, column in (("parent", "rooms"), ("child", "age"))
     )
     assert Counter(rooms) == expected(HOMES, [(rooms - 1, 0) for rooms in ROOMS], 1)
     assert Counter(ages) == expected(HOMES, [(age,) for age in AGES], 2)

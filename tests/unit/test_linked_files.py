@@ -182,7 +182,7 @@ def test_link_writes_a_folder_of_three_tables_with_a_key_of_each(tmp_path):
 
     said = lapwing("link", *inputs, "--schema", tmp_path / "L.json", *settings, *shares, "--into", tmp_path / "out")
 
-    drawn = {name: pl.read_parquet(tmp_path / "out" / f"{name}.parquet") for name in ("homes", "people", "visits")}
+    drawn = {name: pl.read_csv(tmp_path / "out" / f"{name}.csv") for name in ("homes", "people", "visits")}
     told = json.loads((tmp_path / "out.certificate.json").read_text())
     assert (said.status, said.out) == (0, "")
     assert told["written_rows"] == {name: table.height for name, table in drawn.items()}
@@ -190,6 +190,7 @@ def test_link_writes_a_folder_of_three_tables_with_a_key_of_each(tmp_path):
     assert [part["mechanism"] for part in told["parts"].values()] == ["PMM", "Independent", "Independent"]
     assert set(drawn["people"]["home"]) <= set(drawn["homes"]["home"])
     assert set(drawn["visits"]["person"]) <= set(drawn["people"]["person"])
+    assert pl.read_csv(tmp_path / "out" / "clinics.csv").rows() == [("north", 7), ("south", 9)]
 
 
 @pytest.mark.parametrize("is_recorded", [True, False])
@@ -205,7 +206,7 @@ def test_a_paid_release_whose_rows_cannot_be_written_says_how_to_go_on(is_record
         small += ["--ledger", "b.db"]
 
     with monkeypatch.context() as patch:
-        patch.setattr("lapwing.release.linked.files.write_rows", full)
+        patch.setattr("lapwing.rows.out.databases.write_rows", full)
         said = lapwing(*command, *small).error
 
     assert "no space left" in said

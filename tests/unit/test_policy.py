@@ -52,7 +52,7 @@ EVALUATE = ("evaluate", "adult.parquet", "out.csv", "--schema", "s.json")
 LEARN = ("schema", "learn", "adult.parquet", "--schema", "draft.json", "-o", "learned.json")
 LINK = ("link", "parents.csv", "children.csv", "--schema", "homes.json", "-o", "p.csv", "c.csv")
 GROUPS = ("anonymize", "adult.parquet", "--schema", "s.json", "-o", "a.csv", "--min-group-size")
-EACH = ("--parent-mechanism", "independent", "--child-mechanism", "independent")
+EACH = ("--mechanism", "independent")
 START = ("y", "1", "0", "1000", "y", "10")
 
 
@@ -121,7 +121,7 @@ FORBIDDEN = {
     "a schema": (*LEARN, "--epsilon", "0.6", *BOOK, "year"),
     "a schema without a ledger": (*LEARN, "--epsilon", "0.6", "needsLedger"),
     "linked tables": (*LINK, "--epsilon", "0.6", "--ledger", "budget.db", "--dataset", "homes", "release"),
-    "mechanisms of linked tables": (*LINK, "--epsilon", "0.4", "--child-mechanism", "pmm", "mechanisms"),
+    "mechanisms of linked tables": (*LINK, "--epsilon", "0.4", "--mechanism", "child=pmm", "mechanisms"),
     "an account": (*INIT, "3.1", "total"),
     "an account in rho": (*INIT, "3", "--unit", "zcdp", "total"),
     "an account of persons": (*INIT, "1", "--privacy-unit", "person:9", "privacyUnits"),

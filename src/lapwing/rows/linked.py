@@ -194,7 +194,7 @@ def _told(
 ) -> CodedRows:
     """Read some columns of a table; an error about it says which it is."""
     try:
-        return CodedRows.of(data, schema.table(name).schema, fields, keys)
+        return CodedRows.of(data, schema.as_written(name), fields, keys)
     except DataError as error:
         said, code = str(error) if schema.is_events else f"{name}: {error}", error.code
     raise DataError(said, code=code)
@@ -345,11 +345,11 @@ def _before(codes: np.ndarray, field: Field, before: Field) -> np.ndarray:
 
 
 def _gaps(table: LinkedTable, own: _Kept, before: np.ndarray, gap: Field) -> np.ndarray:
-    """Return the steps from each row's predecessor in the column of the order; missing where one has no place."""
+    """Return the steps from each row's predecessor in the column of the order; rows without a place come last."""
     assert table.order is not None
     field = table.schema.field(table.order.by)
     steps = steps_of(own.codes[table.order.by], field, descending=table.order.descending)
-    is_none = (before == _NONE) | (steps >= field.domain.values) | (steps[before] >= field.domain.values)
+    is_none = (before == _NONE) | (steps >= field.domain.values)
     return np.where(is_none, gap.domain.last, steps - steps[before]).astype(gap.domain.dtype)
 
 
