@@ -17,7 +17,7 @@ from lapwing.rows.readers import Kind
 from lapwing.runs.plan.memory import Memory
 from lapwing.runs.progress import Progress
 from lapwing.runs.watching import ProgressLike
-from lapwing.schema.linked import LinkedSchema
+from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.public_tables.tables import PublicTable
 from lapwing.schema.schemas import Schema
 

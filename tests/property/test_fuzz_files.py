@@ -20,7 +20,7 @@ from lapwing.cli.commands.saved import read_condition_rows, read_conditions
 from lapwing.rows.out.decode import decoded_column
 from lapwing.runs.public_tables import read_public_tables, with_public_tables
 from lapwing.schema.foreign.reading import read_foreign
-from lapwing.schema.linked import LinkedSchema
+from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.schemas import Schema
 
 NEEDED = {"constraints": {"required": True}}

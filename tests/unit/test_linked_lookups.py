@@ -6,7 +6,7 @@ import pytest
 
 from lapwing.errors import SchemaError
 from lapwing.schema.foreign.reading import read_foreign_tables
-from lapwing.schema.linked import LinkedSchema
+from lapwing.schema.linked.database import LinkedSchema
 
 KEY = {"name": "clinic", "type": "integer", "role": "identifier"}
 TOWN = {"name": "town", "type": "string"}

@@ -13,7 +13,7 @@ from lapwing.mechanisms.independent.mechanism import Independent
 from lapwing.mechanisms.shared.registration import Mechanism
 from lapwing.rows.linked import code_linked
 from lapwing.runs.linked import LinkedSettings, read_linked_settings
-from lapwing.schema.linked import LinkedSchema
+from lapwing.schema.linked.database import LinkedSchema
 from lapwing.verbs.running import run_release
 
 Tables = dict[str, pl.DataFrame]

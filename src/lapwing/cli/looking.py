@@ -16,7 +16,7 @@ from lapwing.schema.scalars import quote
 
 if TYPE_CHECKING:
     from lapwing.cli.tables import Table
-    from lapwing.schema.linked import LinkedSchema
+    from lapwing.schema.linked.database import LinkedSchema
     from lapwing.schema.schemas import Schema
 
 
@@ -42,7 +42,7 @@ def recommendation(
     most = _share(misfits)
 
     from lapwing.internal.looks import refuse_misfits  # noqa: PLC0415
-    from lapwing.schema.linked import LinkedSchema  # noqa: PLC0415
+    from lapwing.schema.linked.database import LinkedSchema  # noqa: PLC0415
 
     parts = [schema.as_written(name) for name in schema.given] if isinstance(schema, LinkedSchema) else [schema]
     if check:

@@ -38,7 +38,7 @@ from lapwing.rows.spelling import spelled
 from lapwing.rows.units import UnitNumbers
 from lapwing.schema.changes import open_keys
 from lapwing.schema.fields import Field, FieldType
-from lapwing.schema.linked import LinkedSchema
+from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.reading import PLAIN_FILE, Dialect
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema

@@ -16,7 +16,7 @@ from lapwing.model.certificate.cost_lines import asked_text
 from lapwing.model.certificate.issued import Issued, read_issued
 from lapwing.model.certificate.promise import check_pairs, pairs_from, pairs_to_dict, told_pairs
 from lapwing.model.files import SavedRelease, documents_of, read_documents, saved_of, write_documents
-from lapwing.schema.linked import LinkedSchema
+from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.scalars import visible
 
 _refused = partial(ParameterError, code="LW621")

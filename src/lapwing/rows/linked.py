@@ -22,7 +22,7 @@ from lapwing.rows.readers import open_table
 from lapwing.rows.source import MAX_CHUNK_ROWS
 from lapwing.rows.units import UnitNumbers, kept_rows, mixed, places, row_hashes
 from lapwing.schema.fields import Field
-from lapwing.schema.linked import LinkedSchema
+from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.linked.tables import LinkedTable, Order
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema

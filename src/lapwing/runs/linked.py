@@ -12,7 +12,7 @@ from lapwing.kernel.budget.budget import Budget, BudgetRequest, Number, exact_nu
 from lapwing.kernel.terms import Relation
 from lapwing.runs.generators import checked_seed, fresh_seed
 from lapwing.runs.settings import Settings, request_to_dict, table_settings, usable_schema
-from lapwing.schema.linked import LinkedSchema
+from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
 

@@ -20,7 +20,7 @@ from lapwing.release.loading import load
 from lapwing.release.plots import Release
 from lapwing.rows.elsewhere import Query
 from lapwing.runs.public_tables import PublicTable
-from lapwing.schema.linked import LinkedSchema
+from lapwing.schema.linked.database import LinkedSchema
 from lapwing.verbs import learn as _learn  # noqa: F401 - attaches Schema.learn
 from lapwing.verbs.anonymize import anonymize
 from lapwing.verbs.cards import attached as _attached  # noqa: F401 - attaches what notebooks show

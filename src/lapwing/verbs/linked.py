@@ -31,7 +31,7 @@ from lapwing.runs.public_points import refuse_private_points
 from lapwing.runs.records import AccountedSink, Book, Records, resumable
 from lapwing.runs.settings import Settings
 from lapwing.runs.watching import following
-from lapwing.schema.linked import LinkedSchema
+from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.scalars import told
 from lapwing.typing import IntoFrame, LinkedSchemaLike, MechanismLike, PathLike, ProgressLike
 from lapwing.verbs.running import run_release, warned

@@ -29,7 +29,7 @@ from lapwing.runs.public_tables import refuse_private_tables
 from lapwing.runs.records import AccountedSink, Book, Records, new_records, open_sink, resumable
 from lapwing.runs.settings import Settings, read_settings
 from lapwing.runs.watching import RESUMED, following
-from lapwing.schema.linked import is_linked
+from lapwing.schema.linked.database import is_linked
 from lapwing.schema.scalars import path_text, told
 from lapwing.typing import (
     IntoFrame,

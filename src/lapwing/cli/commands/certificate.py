@@ -119,7 +119,7 @@ def _signature(file: Path) -> Path:
 
 def _schema_faults(issued: "Issued", schema: Path | None) -> list[str]:
     """Return what is wrong with a schema that should be the release's."""
-    from lapwing.schema.linked import LinkedSchema, is_linked  # noqa: PLC0415
+    from lapwing.schema.linked.database import LinkedSchema, is_linked  # noqa: PLC0415
     from lapwing.schema.schemas import Schema  # noqa: PLC0415
 
     if schema is None:

@@ -23,7 +23,7 @@ from lapwing.schema.scalars import quote
 if TYPE_CHECKING:
     from lapwing.cli.tables import Table
     from lapwing.release.linked.release import LinkedRelease
-    from lapwing.schema.linked import LinkedSchema
+    from lapwing.schema.linked.database import LinkedSchema
 
 
 Tables = Annotated[
@@ -91,7 +91,7 @@ def link(
     check_rows(rows)
 
     from lapwing.runs.policy import named  # noqa: PLC0415
-    from lapwing.schema.linked import LinkedSchema  # noqa: PLC0415
+    from lapwing.schema.linked.database import LinkedSchema  # noqa: PLC0415
     from lapwing.verbs.synthesize import synthesize as release_of  # noqa: PLC0415
 
     linked = LinkedSchema.load(schema)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lapwing.internal.schemas import FieldFit, UnitFit
     from lapwing.internal.suggestions import Suggestion
     from lapwing.judge.declared import Declared
-    from lapwing.schema.linked import LinkedSchema
+    from lapwing.schema.linked.database import LinkedSchema
     from lapwing.schema.purchases import Purchase
     from lapwing.schema.schemas import Schema
 
@@ -95,7 +95,7 @@ def check(
     quiet: options.Quiet = False,
 ) -> None:
     """Validate a schema, also of linked tables (internal with DATA)."""
-    from lapwing.schema.linked import LinkedSchema, is_linked  # noqa: PLC0415
+    from lapwing.schema.linked.database import LinkedSchema, is_linked  # noqa: PLC0415
     from lapwing.schema.schemas import Schema  # noqa: PLC0415
 
     if is_linked(schema):

@@ -17,7 +17,7 @@ from lapwing.release.release import Release
 from lapwing.rows.layouts import Layout, Like, layout_like
 from lapwing.rows.readers import Kind, check_kind
 from lapwing.runs.generators import checked_seed, fresh_seed, generator
-from lapwing.schema.linked import LinkedSchema
+from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.linked.tables import LinkedTable
 from lapwing.schema.scalars import path_text, told
 

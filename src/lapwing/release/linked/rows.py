@@ -16,8 +16,8 @@ from lapwing.model.rows import sample_codes, stand_ins
 from lapwing.model.sampling.fixed import points
 from lapwing.model.sampling.given_rows import possible_rows, rows_given
 from lapwing.model.sampling.keeping import kept_components
-from lapwing.schema.linked import LinkedSchema
 from lapwing.schema.linked.coded import Lag
+from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.linked.tables import LinkedTable, Order
 
 Codes = dict[str, np.ndarray]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from lapwing.model.certificate.issued import Beside
     from lapwing.rows.out.databases import Chunk, TableOut, TablesTarget
-    from lapwing.schema.linked import LinkedSchema
+    from lapwing.schema.linked.database import LinkedSchema
     from lapwing.schema.linked.tables import Lookup
 
 

@@ -11,7 +11,7 @@ from lapwing.model.linked_files import LinkedCertificate
 from lapwing.release.linked.release import LinkedRelease
 from lapwing.release.release import Release
 from lapwing.runs.bought import BoughtEvaluation
-from lapwing.schema.linked import LinkedSchema
+from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.schemas import Schema
 from lapwing.verbs.cards.private import anonymous_card, evaluation_card
 from lapwing.verbs.cards.public import (

@@ -18,7 +18,7 @@ from lapwing.model.linked_files import LinkedCertificate
 from lapwing.release.linked.release import LinkedRelease
 from lapwing.release.release import Release
 from lapwing.runs.bought import BoughtEvaluation
-from lapwing.schema.linked import LinkedSchema
+from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import shortened
 from lapwing.verbs.cards.card import Card, first_lines, in_full, sentences
