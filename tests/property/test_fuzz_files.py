@@ -15,6 +15,7 @@ import pytest
 
 from helpers.foreign_files import FOREIGN
 from helpers.hostile import changed, damaged, outcome, watched
+from helpers.linked_homes import THREE
 from lapwing.cli.commands.saved import read_condition_rows, read_conditions
 from lapwing.rows.out.decode import decoded_column
 from lapwing.runs.public_tables import read_public_tables, with_public_tables
@@ -97,6 +98,18 @@ LINKED: dict[str, Any] = {
         ]
     },
 }
+EVENTS: dict[str, Any] = {
+    **{"privacyUnit": {"field": "home", "maxRows": 4}, "order": {"by": "age", "descending": True}},
+    **{"constant": ["rooms"], "fields": [*LINKED["parent"]["fields"], LINKED["child"]["fields"][1]]},
+    "rules": [{"order": ["rooms", "age"]}],
+}
+TREES = {
+    "schema": FULL,
+    "linked schema": LINKED,
+    "linked tables": THREE,
+    "events": EVENTS,
+    "public table": FULL["publicTables"],
+}
 BARE = Schema.load({key: value for key, value in FULL.items() if key != "publicTables"})
 CELLS = (
     b"age,sex,count\n0..17,f,100\n18..,f,410\n..17,m,90\n18..,m,400\n",
@@ -159,10 +172,17 @@ def _of_metadata(rng: random.Random) -> bytes:
 
 
 KINDS: dict[str, tuple[str, Any, Any]] = {
-    "schema": (".json", partial(_of_tree, FULL), _schema),
+    **{
+        kind: (".json", partial(_of_tree, TREES[kind]), read)
+        for kind, read in (
+            ("schema", _schema),
+            ("linked schema", _linked),
+            ("linked tables", _linked),
+            ("events", _linked),
+            ("public table", _public),
+        )
+    },
     "bytes of a schema": (".json", partial(damaged, json.dumps(FULL).encode()), _schema),
-    "linked schema": (".json", partial(_of_tree, LINKED), _linked),
-    "public table": (".json", partial(_of_tree, FULL["publicTables"]), _public),
     "cells of a public table": (".csv", lambda rng: damaged(rng.choice(CELLS), rng), _public),
     "rows of conditions": (".csv", lambda rng: damaged(rng.choice(CONDITIONS), rng), _conditions),
     "text of a condition": (".txt", lambda rng: damaged(rng.choice(WHERE).encode(), rng), _where),
@@ -189,11 +209,10 @@ def test_damaged_files_are_read_or_refused_at_once(kind, count, tmp_path):
     assert slowest < 5
 
 
-@pytest.mark.parametrize("kind", ["schema", "linked schema", "public table"])
+@pytest.mark.parametrize("kind", TREES)
 def test_the_files_that_are_damaged_here_are_good(kind, tmp_path):
-    tree = {"schema": FULL, "linked schema": LINKED, "public table": FULL["publicTables"]}[kind]
     path = tmp_path / "file.json"
-    path.write_text(json.dumps(tree), encoding="utf-8")
+    path.write_text(json.dumps(TREES[kind]), encoding="utf-8")
 
     assert outcome(partial(KINDS[kind][2], path)) == "read"
 

@@ -310,8 +310,11 @@ def test_linked_releases_are_checked_alike(tmp_path, monkeypatch):
     heights = pl.read_csv("h.csv").height, pl.read_parquet("p.parquet").height
 
     said = lapwing("certificate", "show", certificate).out
-    assert said.startswith("Parents. Verdict: ")
-    assert f"\nRelease: {heights[0]} synthetic parents and {heights[1]} children by Adaptive, " in said
+    assert said.startswith("parent. Verdict: ")
+    assert (
+        f"\nRelease: {heights[0]} synthetic rows of parent and {heights[1]} synthetic rows of child by Adaptive, "
+        in said
+    )
     assert "\nPromise: epsilon 1 at delta 1e-06 protects all rows that share one value of home: " in said
     assert f"\nFile: p.parquet, {heights[1]} rows, " in said
     assert "\nPrepared by: Ada.\n" in said

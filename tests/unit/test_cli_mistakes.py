@@ -68,8 +68,7 @@ COMMANDS = {
     "query m.lapwing --column income": 'no field is called "income"; choose one of "age", "town", "smokes"',
     "anonymize p.csv --schema s.json --min-group-size 1 -o x.csv": "at least 2, got 1; give one such as 10",
     "anonymize p.csv --schema s.json --min-group-size 5 -o x.csv --partition best": "'--partition': 'best' is",
-    "link p.csv p.csv --schema s.json --epsilon 1 -o a.csv b.csv": "the schema describes one table, not two",
-    "link p.csv --schema s.json --epsilon 1 -o a.csv b.csv": "link takes two tables, got 1; give PARENT and CHILD",
+    "link p.csv p.csv --schema s.json --epsilon 1 -o a.csv b.csv": "the schema describes one table, not linked ones",
     "audit Adaptiv": "did you mean Adaptive?",
 }
 

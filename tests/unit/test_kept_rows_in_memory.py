@@ -9,7 +9,7 @@ from helpers.linked_homes import SCHEMA
 from helpers.linked_runs import coded_rows
 from helpers.naive_truncation import kept_of_unit
 from lapwing.anonymous.vectors import read_rows
-from lapwing.schema.linked import LinkedSchema
+from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.schemas import Schema
 
 HOMES = [None, 7, 7, 7, 8, 8, 9] * 5

@@ -11,7 +11,7 @@ import pytest
 
 import lapwing as lw
 from helpers.command import lapwing
-from helpers.linked_homes import SCHEMA, THREE, released, tables, three_tables
+from helpers.linked_homes import KEY, ROOMS, SCHEMA, THREE, released, tables, three_tables
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.verbs import linked as front
 
@@ -49,9 +49,11 @@ def of_other_tables(change):
 
 CHANGES = {
     "tables are a path": ("certificate.json", lambda tree: {**tree, "linked": "/etc/passwd"}),
-    "public tables are a path": (
+    "public tables are a file": (
         "certificate.json",
-        of_other_tables(lambda tables: {**tables, "x": {"public": "/etc/passwd", "primaryKey": "home", "fields": []}}),
+        of_other_tables(
+            lambda tables: {**tables, "x": {"public": "keys.csv", "primaryKey": "home", "fields": [KEY, ROOMS]}}
+        ),
     ),
     "another count": (
         "certificate.json",
@@ -75,7 +77,9 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("what", CHANGES)
-def test_a_model_file_whose_parts_do_not_belong_together_is_refused(what, release, tmp_path):
+def test_a_model_file_whose_parts_do_not_belong_together_is_refused(what, release, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "keys.csv").write_text("home,rooms\n1,2\n")
     release.save(tmp_path / "m.lapwing")
     rewritten(tmp_path / "m.lapwing", *CHANGES[what])
 

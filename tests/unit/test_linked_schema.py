@@ -281,7 +281,7 @@ def test_events_are_those_of_persons_who_have_the_constant_columns():
         ({"clinics": {"public": []}}, "needs rows, each with its own clinic"),
         ({"clinics": {"public": [*CLINICS, *CLINICS]}}, "needs rows, each with its own clinic"),
         ({"clinics": {"public": [["north"]]}}, "must have 2 cells"),
-        ({"clinics": {"public": "nowhere.csv"}}, "nowhere.csv"),
+        ({"clinics": {"public": "clinics.csv"}}, "of a schema that is a file a CSV file beside it"),
         ({"clinics": {"primaryKey": "name"}}, '"primaryKey" must name a column of the public table'),
     ],
     ids=range(26),

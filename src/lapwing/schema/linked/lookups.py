@@ -9,7 +9,7 @@ from typing import Any, Final
 from lapwing.schema.files import check_object, read_content
 from lapwing.schema.foreign.converted import bound_of, number_of
 from lapwing.schema.linked.coded import told
-from lapwing.schema.linked.tables import Lookup, refusal
+from lapwing.schema.linked.tables import Lookup, has_name, refusal
 from lapwing.schema.scalars import quote, whole_number
 from lapwing.schema.schemas import Schema
 
@@ -19,13 +19,21 @@ LINKS: Final = ("primaryKey", "foreignKeys", "maxRows", "count", "order", "publi
 _TRUTHS: Final = {"true": True, "1": True, "false": False, "0": False}
 
 
-def read_lookup(name: str, source: Mapping[str, Any], beside: Path) -> Lookup:
-    """Return a public table, from rows or from a CSV file beside the schema; blank domains are filled from its rows."""
+def read_lookup(name: str, source: Mapping[str, Any], beside: Path | None) -> Lookup:
+    """Return a public table, from rows or from a CSV file beside the schema; blank domains are filled from its rows.
+
+    beside: the folder of the schema; None where it came in none, as from a stranger's model, which names no files.
+    """
     own, given = {key: value for key, value in source.items() if key not in LINKS}, source["public"]
-    fields = [check_object(each, f"{name}: a field") for each in own.get("fields") or ()]
-    rows = _file_rows(name, beside / given) if isinstance(given, str) else given
+    fields = own.get("fields")
+    if not isinstance(fields, list | tuple) or not all(map(has_name, fields)):
+        raise refusal(f'{name} needs a list "fields" with one object per column, which has a "name"')
+    rows = _file_rows(name, beside / given) if isinstance(given, str) and beside is not None else given
     if not isinstance(rows, list | tuple):
-        raise refusal(f'{name}: "public" must be a CSV file or a list of rows, got {quote(given)}')
+        raise refusal(
+            f'{name}: "public" must be a list of rows, or of a schema that is a file a CSV file beside it, got '
+            f"{quote(given)}"
+        )
     found = tuple(_lookup_row(name, row, fields) for row in rows)
     columns = zip(*found, strict=True) if found else [()] * len(fields)
     own["fields"] = [_of_values(field, cells) for field, cells in zip(fields, columns, strict=True)]
@@ -52,9 +60,9 @@ def _lookup_row(name: str, row: object, fields: Sequence[Mapping[str, Any]]) -> 
 def _lookup_cell(name: str, field: Mapping[str, Any], cell: object) -> object:
     """Return a public cell as a value of its field's type, as a schema writes it; it may be the text of a CSV file."""
     kind = field.get("type")
-    if cell is None or isinstance(cell, bool):
+    if cell is None or (isinstance(cell, bool) and kind == "boolean"):
         return cell
-    value: object = str(cell)
+    value: object = None if isinstance(cell, bool) else str(cell)
     if kind in ("integer", "number"):
         number = number_of(cell)
         value = number if kind == "number" or whole_number(number) is not None else None

@@ -10,7 +10,7 @@ from lapwing.schema.checks import repeated
 from lapwing.schema.files import check_object, field_to_dict, read_json
 from lapwing.schema.linked.coded import GAP, NUMBER, PREVIOUS, count_field, told
 from lapwing.schema.linked.lookups import LINKS, read_lookup, with_values
-from lapwing.schema.linked.tables import MOST_ROWS, LinkedTable, Lookup, Order, refusal
+from lapwing.schema.linked.tables import MOST_ROWS, LinkedTable, Lookup, Order, has_name, refusal
 from lapwing.schema.rules.rules import Rule, rule_to_dict, rules_from
 from lapwing.schema.scalars import quote, visible, whole_number
 from lapwing.schema.schemas import Schema
@@ -25,7 +25,7 @@ _ROWS: Final = "rows"
 
 def parts_from(source: object) -> dict[str, Any]:
     """Return the settings of a LinkedSchema from a path or a mapping in one of the three forms."""
-    beside = Path(source).parent if isinstance(source, str | os.PathLike) else Path()
+    beside = Path(source).parent if isinstance(source, str | os.PathLike) else None
     value = read_json(source) if isinstance(source, str | os.PathLike) else source
     found = check_object(value, "the schema of linked tables")
     if "tables" in found:
@@ -91,7 +91,7 @@ def _check_keys(found: Mapping[str, Any], keys: tuple[str, ...]) -> None:
 # -- Two tables: parents and children.
 
 
-def _of_two(found: Mapping[str, Any], beside: Path) -> dict[str, Any]:
+def _of_two(found: Mapping[str, Any], beside: Path | None) -> dict[str, Any]:
     """Read ``{"parent": ..., "child": ..., "key": ..., "maxChildren": ...}``."""
     _check_keys(found, _TWO)
     for key in _TWO[:4]:
@@ -129,7 +129,9 @@ def _of_events(found: Mapping[str, Any]) -> dict[str, Any]:
         raise refusal(
             'events need a list "fields", and where there are columns that are one for each person "constant"'
         )
-    names = [check_object(each, "a field").get("name") for each in fields]
+    if not all(map(has_name, fields)):
+        raise refusal('each field of the events must be an object with a "name"; give one to each')
+    names = [field["name"] for field in fields]
     for name in (key, *constant):
         if name not in names:
             raise refusal(f"{quote(name)} is no field of the events; fields are {', '.join(map(str, names))}")
@@ -154,7 +156,7 @@ def _of_events(found: Mapping[str, Any]) -> dict[str, Any]:
             "rules": events,
         },
     }
-    return {**_of_tables(tables, both, Path()), "columns": tuple(names)}
+    return {**_of_tables(tables, both, None), "columns": tuple(names)}
 
 
 def _dealt(rules: object, persons: set[Any], events: set[Any]) -> tuple[list[Any], list[Any], list[Any]]:
@@ -169,7 +171,7 @@ def _dealt(rules: object, persons: set[Any], events: set[Any]) -> tuple[list[Any
 # -- Any number of tables.
 
 
-def _of_tables(described: Mapping[str, Any], rules: object, beside: Path) -> dict[str, Any]:
+def _of_tables(described: Mapping[str, Any], rules: object, beside: Path | None) -> dict[str, Any]:
     """Read ``{"tables": {...}, "rules": [...]}``; parents may stand after their child tables."""
     sources = {name: check_object(value, name) for name, value in described.items()}
     for name, asked in ((name, each.get("questions")) for name, each in sources.items()):
@@ -205,7 +207,7 @@ def _links(name: str, source: Mapping[str, Any], private: Mapping[str, Any], loo
     """Return what a table refers to."""
     keys = check_object(source.get("foreignKeys") or {}, f"{name}: foreignKeys")
     for column, table in keys.items():
-        if table not in private and table not in lookups:
+        if not isinstance(table, str) or table not in (*private, *lookups):
             raise refusal(
                 f"{name}: the foreign key {quote(column)} is to {quote(table)}, which is no table; tables are "
                 f"{', '.join((*private, *lookups))}"
@@ -239,7 +241,7 @@ def _table(
     if not isinstance(own.get("fields"), list | tuple):
         raise refusal(f'{name} needs a list "fields" with one object per column, got {quote(own.get("fields"))}')
     own["fields"] = [_referring(field, public, lookups) for field in own["fields"]]
-    names = [field["name"] for field in own["fields"] if isinstance(field, Mapping) and "name" in field]
+    names = [field["name"] for field in own["fields"] if has_name(field)]
     for count in repeated([*names, *(count for count, _ in counts)]):
         raise refusal(
             f"{name}: {quote(count)} is a column already, and the number of rows of a child table would be called so "
@@ -277,6 +279,6 @@ def _count_of(name: str, source: Mapping[str, Any]) -> str:
 
 def _referring(field: Any, public: Mapping[str, str], lookups: Mapping[str, Lookup]) -> Any:  # noqa: ANN401 - JSON
     """Return a field in the file format; one that refers to a public table lists its keys."""
-    if not isinstance(field, Mapping) or field.get("name") not in public or field.get("categories") is not None:
+    if not has_name(field) or field["name"] not in public or field.get("categories") is not None:
         return field
     return with_values(field, lookups[public[field["name"]]].keys)

@@ -22,6 +22,11 @@ def refusal(said: str) -> SchemaError:
     return SchemaError(said, code="LW250")
 
 
+def has_name(field: object) -> bool:
+    """Return whether a field in the file format is an object with a name."""
+    return isinstance(field, Mapping) and isinstance(field.get("name"), str)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
     """In which order the rows of one parent come.
