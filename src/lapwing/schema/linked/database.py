@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
+from lapwing.errors import ParameterError
 from lapwing.schema.files import read_json
-from lapwing.schema.linked.coded import Lag, check_rules, coded_schema, given_names, lag_of
 from lapwing.schema.linked import reading
+from lapwing.schema.linked.coded import Lag, check_rules, coded_schema, given_names, lag_of
 from lapwing.schema.linked.tables import LinkedTable, Lookup, refusal
 from lapwing.schema.rules.rules import Rule, rules_from
 from lapwing.schema.scalars import quote
@@ -104,6 +105,20 @@ class LinkedSchema:
             if table.name == name:
                 return table
         raise refusal(f"there is no private table {quote(name)}; tables are {', '.join(self.names)}")
+
+    def first_column(self, name: object) -> str:
+        """Return a modelled column of the first table, which may be called TABLE.COLUMN: conditions are on these."""
+        first = self.tables[0]
+        columns = [field.name for field in first.schema.columns]
+        called = [name, *(str(name).removeprefix(f"{table}.") for table in (first.name, *self.given[:1]))]
+        for column in (each for each in columns if each in called):
+            return column
+        whose = f"of each {self.key}" if self.is_events else f"of {first.name}"
+        raise ParameterError(
+            f"where may name columns {whose}, which are drawn before other rows, got {quote(name)}; columns are "
+            f"{', '.join(columns)}",
+            code="LW330",
+        )
 
     def as_written(self, name: str) -> Schema:
         """Return the schema of the rows that are written of a table; events have their persons' columns too."""
