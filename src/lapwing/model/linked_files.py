@@ -246,7 +246,7 @@ class LinkedCertificate:
         amounts = {key: read_optional(asked, key, dict) for key in ("epsilon", "delta", "rho")}
         exact = {f"requested_{key}": None if each is None else read_rational(each) for key, each in amounts.items()}
         rows, parts = read_optional(values, "written_rows", dict), read_key(values, "parts", dict)
-        linked = LinkedSchema.load(read_key(values, "linked", dict))
+        linked = LinkedSchema.from_dict(read_key(values, "linked", dict))
         return cls(
             linked=linked,
             parts={name: Certificate.from_dict(read_key(parts, name, dict)) for name in linked.names},

@@ -82,7 +82,7 @@ class LinkedSettings:
     def from_dict(cls, values: Mapping[str, Any]) -> "LinkedSettings":
         """Read back what `to_dict` wrote."""
         parts = {name: Settings.from_dict(part) for name, part in values["parts"].items()}
-        linked = LinkedSchema.load(values["linked"])
+        linked = LinkedSchema.from_dict(values["linked"])
         if tuple(parts) != linked.names or any(part.schema != linked.coded[name] for name, part in parts.items()):
             raise ValueError
         return cls(linked=linked, parts=parts, request=read_request(**values["request"]))

@@ -43,7 +43,7 @@ from lapwing.typing import (
     SchemaLike,
 )
 from lapwing.verbs.linked import release_linked, resume_linked
-from lapwing.verbs.running import is_of_linked, read_header, run_release, warned
+from lapwing.verbs.running import linked_of, read_header, run_release, warned
 
 
 @private_boundary
@@ -260,7 +260,8 @@ def resumed(
     tell: called once, with what the transcript fixes and the number of its answers.
     """
     path = Path(path_text("transcript", transcript))
-    if is_of_linked(path):
+    if linked_of(path) is not None:
+        refuse_settings_of_one(memory=memory)
         return cast("Release", resume_linked(path, data, tell, schema=schema))
     sink, header, recorded = continue_transcript(path)
     with closing(sink):

@@ -170,6 +170,16 @@ class LinkedSchema:
             return source
         return cls(**reading.parts_from(source))
 
+    @classmethod
+    def from_dict(cls, values: object) -> "LinkedSchema":
+        """Return what `to_dict` wrote; anybody may have changed the file, so no path in it is followed."""
+        tables = values.get("tables") if isinstance(values, Mapping) else None
+        described = tables.values() if isinstance(tables, Mapping) else ()
+        has_path = any(isinstance(each, Mapping) and isinstance(each.get("public"), str) for each in described)
+        if not isinstance(values, Mapping) or has_path:
+            raise refusal("linked tables in a file of a release must hold the rows of public tables, and no path")
+        return cls.load(values)
+
     @property
     def fingerprint(self) -> str:
         """SHA-256 of the linked schema in normal form, as 64 hexadecimal digits."""
