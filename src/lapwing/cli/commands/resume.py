@@ -9,7 +9,7 @@ import typer
 from lapwing.cli import options
 from lapwing.cli.console import is_quiet, note, speaker
 from lapwing.cli.linking import Into, is_text, linked_targets, private_tables, produce_linked, say_linked
-from lapwing.cli.options import argument, option
+from lapwing.cli.options import argument
 from lapwing.cli.outputs import check_rows, produce_release, resume_line, summarize
 from lapwing.cli.tables import Database, Sqls, file_of, given_table
 from lapwing.release.files import read_targets
@@ -29,14 +29,7 @@ def resume(
         list[str] | None,
         argument("DATA", "The private table; of linked tables all, as `lapwing link` takes them.", is_optional=True),
     ],
-    output: Annotated[
-        list[str],
-        option(
-            "-o --output",
-            "OUT",
-            "Where the rows go, as in `lapwing synthesize`; of linked tables once for each, or --into.",
-        ),
-    ] = [],  # noqa: B006 - typer reads the default and passes a new list
+    output: options.RowsPlaces = [],  # noqa: B006 - typer reads the default and passes a new list
     into: Into = None,
     sql: Sqls = [],  # noqa: B006 - likewise
     db: Database = None,
@@ -91,7 +84,7 @@ def resume(
         say_linked(found, several, say, details=details)
         return
     table = _one_table(data or [], sql, db, context)
-    targets = read_targets(_one_place(output, into, context), **files)
+    targets = read_targets(options.one_place(output, into, context), **files)
     release = produce_release(
         lambda: resumed(transcript, table, tell, schema=schema, memory=memory),
         targets,
@@ -113,7 +106,7 @@ def _targets(
 ) -> LinkedTargets:
     """Return the files of linked tables, or of events."""
     if linked.is_events:
-        return events_targets(linked, read_targets(_one_place(output, into[0], context), **files))
+        return events_targets(linked, read_targets(options.one_place(output, into[0], context), **files))
     signed = (who or "" for who in files["people"])
     return linked_targets(
         linked,
@@ -130,10 +123,3 @@ def _one_table(data: Sequence[str], sql: Sequence[str], db: str | None, context:
     if len(data) > 1 or len(sql) > 1:
         raise options.misuse("the transcript is of one table; give one DATA, or one --sql", context, code="LW903")
     return given_table(next(iter(data), None), next(iter(sql), None), db, context)
-
-
-def _one_place(output: Sequence[str], into: str | None, context: typer.Context) -> str:
-    """Return where the rows of one table go."""
-    if into is not None or len(output) != 1:
-        raise options.misuse("the rows of one table go to one place; give -o OUT once", context, code="LW903")
-    return output[0]
