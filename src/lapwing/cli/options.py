@@ -145,6 +145,13 @@ def listed(texts: Iterable[str], known: Iterable[str]) -> list[str]:
     return found
 
 
+def one_number(texts: Sequence[str], context: typer.Context) -> int:
+    """Return the one number of rows of one table."""
+    if len(texts) != 1:
+        raise misuse("the schema is of one table; give --expected-rows N once", context, code="LW903")
+    return whole(texts[0])
+
+
 def one_place(output: Sequence[str], into: str | None, context: typer.Context | None = None) -> str:
     """Return where the rows of one table, or of events, go."""
     if into is not None or len(output) != 1:
@@ -225,6 +232,15 @@ MechanismName = Annotated[
 ]
 _EXPECTED_ROWS = number("--expected-rows", "N", "Your public guess of the number of rows, made without the data.")
 ExpectedRows = Annotated[int | None, _EXPECTED_ROWS]
+ExpectedRowsOfEach = Annotated[
+    list[str],
+    option(
+        "--expected-rows",
+        "[TABLE=]N",
+        "Your public guess of the number of rows, made without the data. Of linked tables one for each; of events also "
+        "of the persons, under the name of their key.",
+    ),
+]
 ExpectedRowsNeeded = Annotated[int, _EXPECTED_ROWS]
 Neighbours = Annotated[
     str,

@@ -97,14 +97,7 @@ class LinkedCertificate:
     @property
     def protected(self) -> str:
         """What is protected, in two sentences."""
-        linked = self.linked
-        most = [f"at most {linked.max_rows(name)} of {name}" for name in linked.given if linked.table(name).parent]
-        one = "" if linked.is_events else f"the one row of {linked.names[0]} and "
-        return (
-            f"All rows that share one value of {linked.key}: {one}{', '.join(most)} that are used, whether they are in "
-            f"the {'table' if linked.is_events else 'tables'}, and what they say (add-remove neighbours). Rows without "
-            f"{linked.key} are protected together only, as if they shared one more value."
-        )
+        return self.linked.protected
 
     @property
     def kept(self) -> tuple[str, ...]:

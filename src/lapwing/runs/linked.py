@@ -125,6 +125,20 @@ def read_linked_settings(
     return LinkedSettings(linked=linked, parts=parts, request=request)
 
 
+def refuse_settings_of_one(**given: object) -> None:
+    """Refuse settings that releases of linked tables do not take."""
+    usual = {"neighbours": "add-remove", "misfits": 0.1}
+    for name, value in given.items():
+        if value != usual.get(name):
+            raise ParameterError(f"linked tables take no {name}, got {told(value)}; leave it out", code="LW305")
+
+
+def refuse_shares_of_one(shares: object) -> None:
+    """Refuse shares of one table."""
+    if shares is not None:
+        raise ParameterError(f"shares are of linked tables, got {told(shares)} for one; leave it out", code="LW305")
+
+
 def _usual(linked: LinkedSchema, name: str) -> object:
     """Return the mechanism of a table by default; how a small column goes on from place to place matters more."""
     lag, schema = linked.lag(name), linked.coded[name]

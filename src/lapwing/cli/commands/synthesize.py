@@ -11,7 +11,7 @@ import typer
 from lapwing.cli import options
 from lapwing.cli.commands.saved import table_text
 from lapwing.cli.console import Say, aligned, echo, is_quiet, repeated_line, speaker
-from lapwing.cli.linking import produce_linked, say_linked
+from lapwing.cli.linking import Shares, by_table, expected_by_table, produce_linked, say_linked
 from lapwing.cli.looking import recommendation, said_in_time
 from lapwing.cli.options import option
 from lapwing.cli.outputs import check_rows, produce_release, resume_line, summarize
@@ -25,7 +25,6 @@ from lapwing.schema.scalars import nearest
 
 if TYPE_CHECKING:
     from lapwing.cli.tables import Table
-    from lapwing.kernel.terms import Relation
     from lapwing.mechanisms.shared.registration import Mechanism
     from lapwing.model.certificate.certificate import Certificate
     from lapwing.release.linked.release import LinkedRelease
@@ -105,7 +104,10 @@ def synthesize(
 
     if is_linked(schema):
         linked = _events_of(schema)
-        asked |= {"mechanism": _mechanism_of(mechanism, settings, linked), "public_tables": public_table or None}
+        asked |= {
+            "mechanism": _mechanism_if_asked(mechanism, settings, linked.coded[linked.names[-1]]),
+            "public_tables": public_table or None,
+        }
         hint = recommendation([table], linked, schema, check=check, misfits=misfits)
         with said_in_time(hint, say):
             _release_events(table, linked, targets, asked, inputs, rows=rows, say=say, quiet=silent, details=details)
@@ -158,9 +160,9 @@ def _events_of(schema: Path) -> "LinkedSchema":
     )
 
 
-def _mechanism_of(name: str | None, settings: Sequence[str], linked: "LinkedSchema") -> "Mechanism | None":
-    """Return the mechanism of all parts, if one is asked for."""
-    return None if name is None and not settings else mechanism_with(name, settings, linked.coded[linked.names[-1]])
+def _mechanism_if_asked(name: str | None, settings: Sequence[str], schema: "Schema") -> "Mechanism | None":
+    """Return the mechanism, if one is asked for."""
+    return None if name is None and not settings else mechanism_with(name, settings, schema)
 
 
 def _release_events(
@@ -251,7 +253,7 @@ def _say_what_delta_gains(say: Say, certificate: "Certificate", epsilon: str) ->
 def plan(
     context: typer.Context,
     schema: options.SchemaFile,
-    expected_rows: options.ExpectedRowsNeeded,
+    expected_rows: options.ExpectedRowsOfEach,
     epsilon: options.Epsilon = None,
     delta: options.Delta = None,
     rho: options.Rho = None,
@@ -262,27 +264,34 @@ def plan(
     public_source: options.PublicSource = None,
     prior: options.PriorFiles = [],  # noqa: B006 - likewise
     memory: options.MemoryLimit = None,
+    share: Shares = [],  # noqa: B006 - likewise
 ) -> None:
     """Show cost, expected error, time and memory before any row is read."""
     options.check_budget(epsilon, rho, context)
 
     from lapwing.runs.public_tables import read_public_tables  # noqa: PLC0415
     from lapwing.runs.settings import usable_schema  # noqa: PLC0415
+    from lapwing.schema.linked.database import LinkedSchema, is_linked  # noqa: PLC0415
     from lapwing.verbs.plan import plan as plan_of  # noqa: PLC0415
 
-    checked = usable_schema(schema)
-    chosen = None if mechanism is None and not settings else mechanism_with(mechanism, settings, checked)
+    asked: dict[str, Any] = {"neighbours": neighbours, "prior": prior or None, "memory": memory}
+    checked: Schema | LinkedSchema
+    if is_linked(schema):
+        checked = LinkedSchema.load(schema)
+        asked |= {"expected_rows": expected_by_table(expected_rows), "shares": by_table("share", share) or None}
+        modelled = checked.coded[checked.names[-1]]
+    else:
+        checked = modelled = usable_schema(schema)
+        asked["expected_rows"] = options.one_number(expected_rows, context)
+    tables = [each for path in public_table for each in read_public_tables(path, public_source)]
     planned = plan_of(
         checked,
-        expected_rows=expected_rows,
         epsilon=epsilon,
         delta=delta,
         rho=rho,
-        mechanism=chosen,
-        neighbours=cast("Relation", neighbours),
-        public_tables=[each for path in public_table for each in read_public_tables(path, public_source)],
-        prior=prior or None,
-        memory=memory,
+        mechanism=_mechanism_if_asked(mechanism, settings, modelled),
+        public_tables=tables or None,
+        **asked,
     )
     print(planned.text(), end="")
 

@@ -99,6 +99,17 @@ class LinkedSchema:
         """The names of the tables that are given as data, in order."""
         return self.names[1:] if self.is_events else self.names
 
+    @property
+    def protected(self) -> str:
+        """What is protected, in two sentences."""
+        most = [f"at most {self.max_rows(name)} of {name}" for name in self.given if self.table(name).parent]
+        one = "" if self.is_events else f"the one row of {self.names[0]} and "
+        return (
+            f"All rows that share one value of {self.key}: {one}{', '.join(most)} that are used, whether they are in "
+            f"the {'table' if self.is_events else 'tables'}, and what they say (add-remove neighbours). Rows without "
+            f"{self.key} are protected together only, as if they shared one more value."
+        )
+
     def table(self, name: str) -> LinkedTable:
         """Return the private table of a name."""
         for table in self.tables:
