@@ -20,6 +20,7 @@ from lapwing.cli.commands.evaluate import evaluate, report
 from lapwing.cli.commands.explain import explain, mechanisms
 from lapwing.cli.commands.ledger import ledger_app
 from lapwing.cli.commands.linked import link
+from lapwing.cli.commands.resume import resume
 from lapwing.cli.commands.saved import answers, query, sample
 from lapwing.cli.commands.schema import schema_app
 from lapwing.cli.commands.schema_convert import convert
@@ -27,7 +28,7 @@ from lapwing.cli.commands.schema_learn import learn
 from lapwing.cli.commands.series import series_app
 from lapwing.cli.commands.start import start
 from lapwing.cli.commands.studio import studio
-from lapwing.cli.commands.synthesize import demo, plan, resume, synthesize
+from lapwing.cli.commands.synthesize import demo, plan, synthesize
 from lapwing.cli.console import (
     INTERRUPT_STATUS,
     NOTHING_SPENT,

@@ -1,7 +1,7 @@
 """How options are declared, and those that several commands share."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, cast
 
@@ -83,13 +83,13 @@ RowsOut = Annotated[
     Path,
     option("-o --output", "OUT", "Where the rows go: a .parquet or .csv file (also .csv.gz), replaced if it is there."),
 ]
-RowsPlace = Annotated[
-    str,
+RowsPlaces = Annotated[
+    list[str],
     option(
         "-o --output",
         "OUT",
         "Where the rows go: a .parquet or .csv file (also .csv.gz), or a folder OUT/ of Parquet files; replaced if it "
-        "is there. Or -: CSV to standard output.",
+        "is there. Or -: CSV to standard output. Of linked tables a file for each, in the schema's order; or --into.",
     ),
 ]
 RowsPlaceOrDefault = Annotated[
@@ -143,6 +143,20 @@ def listed(texts: Iterable[str], known: Iterable[str]) -> list[str]:
     for text in texts:
         found += [text] if text in names else [name.strip() for name in text.split(",") if name.strip()] or [text]
     return found
+
+
+def one_number(texts: Sequence[str], context: typer.Context) -> int:
+    """Return the one number of rows of one table."""
+    if len(texts) != 1:
+        raise misuse("the schema is of one table; give --expected-rows N once", context, code="LW903")
+    return whole(texts[0])
+
+
+def one_place(output: Sequence[str], into: str | None, context: typer.Context | None = None) -> str:
+    """Return where the rows of one table, or of events, go."""
+    if into is not None or len(output) != 1:
+        raise misuse("the rows of one table go to one place; give -o OUT", context, code="LW903")
+    return output[0]
 
 
 def refuse_existing(output: Path, what: str = "may have been edited") -> None:
@@ -218,6 +232,15 @@ MechanismName = Annotated[
 ]
 _EXPECTED_ROWS = number("--expected-rows", "N", "Your public guess of the number of rows, made without the data.")
 ExpectedRows = Annotated[int | None, _EXPECTED_ROWS]
+ExpectedRowsOfEach = Annotated[
+    list[str],
+    option(
+        "--expected-rows",
+        "[TABLE=]N",
+        "Your public guess of the number of rows, made without the data. Of linked tables one for each; of events also "
+        "of the persons, under the name of their key.",
+    ),
+]
 ExpectedRowsNeeded = Annotated[int, _EXPECTED_ROWS]
 Neighbours = Annotated[
     str,

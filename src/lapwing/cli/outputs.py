@@ -15,11 +15,14 @@ from lapwing.rows.out.outputs import is_part, whole_files
 
 if TYPE_CHECKING:
     from lapwing.cli.tables import Table
+    from lapwing.model.certificate.certificate import Certificate
+    from lapwing.model.linked_files import LinkedCertificate
     from lapwing.release.release import Release
 
 
 T = TypeVar("T")
 
+_CHIEF = ("Recorded in", "Verdict: ", "Do not use for: ", "Warning: ")
 _UNRECORDED = (
     "No --ledger: this release is recorded nowhere, and nothing adds up what is spent; see `lapwing ledger init`."
 )
@@ -110,6 +113,21 @@ def resume_line(
     return f"the answers are kept: `{command}` finishes free of charge"
 
 
+def say_paid(paid: "Certificate | LinkedCertificate", say: Say, *, details: bool, parts: Sequence[str] = ()) -> None:
+    """Say what a certificate says, or the chief of it.
+
+    parts: of linked tables, whose lines begin with their names.
+    """
+    lines = paid.text().splitlines()
+    if not details:
+        cost = next(place for place, line in enumerate(lines) if line.startswith("Cost: "))
+        chief = tuple(f"{part}{said}" for part in ("", *(f"{part}: " for part in parts)) for said in _CHIEF)
+        protected = lines[: 1 if parts else cost]
+        lines = [" ".join(protected), lines[cost], *(line for line in lines[cost:] if line.startswith(chief))]
+    for line in lines:
+        say(_UNRECORDED if paid.ledger is None and line.startswith("Recorded in") else line)
+
+
 def summarize(
     release: "Release", targets: Targets, say: Say, *, details: bool, ledger: str | os.PathLike[str] | None = None
 ) -> None:
@@ -117,15 +135,7 @@ def summarize(
 
     details: whether to say all that the certificate says; ledger: where it was paid; it may know others' accounts.
     """
-    lines = release.certificate.text().splitlines()
-    if not details:
-        cost = next(place for place, line in enumerate(lines) if line.startswith("Cost: "))
-        told = [
-            line for line in lines if line.startswith(("Recorded in", "Verdict: ", "Do not use for: ", "Warning: "))
-        ]
-        lines = [" ".join(lines[:cost]), lines[cost], *told]
-    for line in lines:
-        say(_UNRECORDED if release.certificate.ledger is None and line.startswith("Recorded in") else line)
+    say_paid(release.certificate, say, details=details)
     if ledger is not None and release.certificate.ledger is not None:
         from lapwing.kernel.budget.ledger import Ledger  # noqa: PLC0415
         from lapwing.runs.account_terms import by_population  # noqa: PLC0415

@@ -97,14 +97,7 @@ class LinkedCertificate:
     @property
     def protected(self) -> str:
         """What is protected, in two sentences."""
-        linked = self.linked
-        most = [f"at most {linked.max_rows(name)} of {name}" for name in linked.given if linked.table(name).parent]
-        one = "" if linked.is_events else f"the one row of {linked.names[0]} and "
-        return (
-            f"All rows that share one value of {linked.key}: {one}{', '.join(most)} that are used, whether they are in "
-            f"the {'table' if linked.is_events else 'tables'}, and what they say (add-remove neighbours). Rows without "
-            f"{linked.key} are protected together only, as if they shared one more value."
-        )
+        return self.linked.protected
 
     @property
     def kept(self) -> tuple[str, ...]:
@@ -246,7 +239,7 @@ class LinkedCertificate:
         amounts = {key: read_optional(asked, key, dict) for key in ("epsilon", "delta", "rho")}
         exact = {f"requested_{key}": None if each is None else read_rational(each) for key, each in amounts.items()}
         rows, parts = read_optional(values, "written_rows", dict), read_key(values, "parts", dict)
-        linked = LinkedSchema.load(read_key(values, "linked", dict))
+        linked = LinkedSchema.from_dict(read_key(values, "linked", dict))
         return cls(
             linked=linked,
             parts={name: Certificate.from_dict(read_key(parts, name, dict)) for name in linked.names},

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -157,6 +157,16 @@ def write_rows(
         writers.write_rows(frames, place, rows_format(target), metadata=metadata)
 
 
+def to_standard_output(frames: Iterable["pl.DataFrame"]) -> int:
+    """Write synthetic rows to standard output as CSV; return how many there were."""
+    count = 0
+    for number, frame in enumerate(frames):
+        sys.stdout.buffer.write(frame.write_csv(include_header=not number).encode())
+        count += frame.height
+    sys.stdout.buffer.flush()
+    return count
+
+
 def write_release_rows(rows: "RowsOut", target: Path, place: Path | None, *, quiet: bool) -> None:
     """Write rows of a release out to the place that is kept for the target, and show how far it is.
 
@@ -166,9 +176,7 @@ def write_release_rows(rows: "RowsOut", target: Path, place: Path | None, *, qui
     from lapwing.runs.watching import shown  # noqa: PLC0415
 
     if place is None:
-        for number, frame in enumerate(rows.frames()):
-            sys.stdout.buffer.write(frame.write_csv(include_header=not number).encode())
-        sys.stdout.buffer.flush()
+        to_standard_output(rows.frames())
         return
     with _named(target), shown(not quiet and sys.stderr.isatty(), **WRITING):
         write_to(rows, place, target)

@@ -82,7 +82,7 @@ class LinkedSettings:
     def from_dict(cls, values: Mapping[str, Any]) -> "LinkedSettings":
         """Read back what `to_dict` wrote."""
         parts = {name: Settings.from_dict(part) for name, part in values["parts"].items()}
-        linked = LinkedSchema.load(values["linked"])
+        linked = LinkedSchema.from_dict(values["linked"])
         if tuple(parts) != linked.names or any(part.schema != linked.coded[name] for name, part in parts.items()):
             raise ValueError
         return cls(linked=linked, parts=parts, request=read_request(**values["request"]))
@@ -123,6 +123,20 @@ def read_linked_settings(
         for name, budget in zip(linked.names, budgets, strict=True)
     }
     return LinkedSettings(linked=linked, parts=parts, request=request)
+
+
+def refuse_settings_of_one(**given: object) -> None:
+    """Refuse settings that releases of linked tables do not take."""
+    usual = {"neighbours": "add-remove", "misfits": 0.1}
+    for name, value in given.items():
+        if value != usual.get(name):
+            raise ParameterError(f"linked tables take no {name}, got {told(value)}; leave it out", code="LW305")
+
+
+def refuse_shares_of_one(shares: object) -> None:
+    """Refuse shares of one table."""
+    if shares is not None:
+        raise ParameterError(f"shares are of linked tables, got {told(shares)} for one; leave it out", code="LW305")
 
 
 def _usual(linked: LinkedSchema, name: str) -> object:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from lapwing.errors import ParameterError
 from lapwing.judge.report.plots import planned_plot
@@ -17,13 +17,16 @@ from lapwing.model.certificate.promise import fields_of_origin, origin_lines
 from lapwing.model.frozen import Frozen
 from lapwing.model.planned import Planned
 from lapwing.rows.guard import private_boundary
-from lapwing.runs.plan.effort import MACHINE, Effort, MaxRowsEffect, effort_of, max_rows_effects
+from lapwing.runs.linked import read_linked_settings, refuse_settings_of_one, refuse_shares_of_one
+from lapwing.runs.plan.effort import MACHINE, Effort, MaxRowsEffect, effort_of, max_rows_effects, together
 from lapwing.runs.plan.memory import Memory, check_fits, read_memory
 from lapwing.runs.plan.planning import common_figure, expected_terms, planned
 from lapwing.runs.plan.text import cost_table, effort_text, error_lines, max_rows_lines, memory_lines, unit_lines
 from lapwing.runs.policy import forbidden
 from lapwing.runs.settings import Settings, read_settings, spending_of
-from lapwing.typing import MechanismLike, PriorLike, PublicTablesLike, Relation, SchemaLike
+from lapwing.schema.linked.database import is_linked
+from lapwing.typing import LinkedSchemaLike, MechanismLike, PriorLike, PublicTablesLike, Relation, SchemaLike
+from lapwing.verbs.linked_plan import LinkedPlan
 
 SUGGESTED_DELTA: Final = "1e-9"
 """The δ that a plan under pure ε is compared with."""
@@ -222,9 +225,9 @@ class Plan:
 
 @private_boundary
 def plan(
-    schema: SchemaLike,
+    schema: SchemaLike | LinkedSchemaLike,
     *,
-    expected_rows: int,
+    expected_rows: int | Mapping[str, int],
     epsilon: Number | None = None,
     delta: Number | None = None,
     rho: Number | None = None,
@@ -233,24 +236,29 @@ def plan(
     public_tables: PublicTablesLike | None = None,
     prior: PriorLike = None,
     memory: Memory = None,
+    shares: Mapping[str, Number] | None = None,
 ) -> Plan:
     """Say what a release would cost and how exact it would be, before any row is read.
 
     Parameters
     ----------
-    schema : Schema, path or mapping
-        Everything public about the table.
-    expected_rows : int, at least 1
-        A public guess of the number of rows, made without the data.
+    schema : Schema, path or mapping; LinkedSchema
+        Everything public about the table, or about linked ones.
+    expected_rows : int, at least 1; or mapping of str to int
+        A public guess of the number of rows, made without the data. Of linked tables one for each, by name; of events
+        also of the persons, under the name of their key.
     epsilon, delta, rho, mechanism, neighbours, public_tables, prior
         As for `lapwing.synthesize`.
     memory : int or str, optional
         Bytes, or text such as "4 GB": refuse a release that needs more.
+    shares : mapping of str to number, optional
+        Of linked tables, as for `lapwing.synthesize`.
 
     Returns
     -------
     Plan
-        The same one for the same settings: simulations have a fixed seed.
+        The same one for the same settings: simulations have a fixed seed. Of linked tables and of events a
+        `LinkedPlan`, with a plan for each part.
 
     Raises
     ------
@@ -271,42 +279,74 @@ def plan(
         raise ParameterError(
             "a plan needs expected_rows, a public guess of the number of rows; give a whole number", code="LW315"
         )
+    asked: Any = {"epsilon": epsilon, "delta": delta, "rho": rho, "mechanism": mechanism, "seed": _SEED}
+    if is_linked(schema):
+        refuse_settings_of_one(neighbours=neighbours, public_tables=public_tables, prior=prior, memory=memory)
+        return cast("Plan", _linked(schema, expected_rows=expected_rows, shares=shares, **asked))
+    refuse_shares_of_one(shares)
     limit = read_memory(memory)
     settings = read_settings(
         schema,
-        epsilon=epsilon,
-        delta=delta,
-        rho=rho,
-        mechanism=mechanism,
         neighbours=neighbours,
-        expected_rows=expected_rows,
-        seed=_SEED,
+        expected_rows=cast("int", expected_rows),
         public_tables=public_tables,
         prior=prior,
+        **asked,
     )
-    terms = expected_terms(settings.relation, settings.schema, expected_rows)
-    found = planned(settings, terms)
-    effort = effort_of(settings, found.questions, terms, expected_rows)
+    found = _plan_of(settings, is_default=mechanism is None)
     if limit is not None:
-        check_fits(effort.memory, limit, expected_rows)
+        check_fits(found.effort.memory, limit, found.expected_rows)
+    return found
+
+
+def _plan_of(settings: Settings, *, is_default: bool, is_part: bool = False) -> Plan:
+    """Return the plan of one table; that of a part says less of what else could be asked for."""
+    rows = settings.expected_rows
+    assert rows is not None, "a plan needs expected_rows"
+    terms = expected_terms(settings.relation, settings.schema, rows)
+    found = planned(settings, terms)
     return Plan(
         mechanism=settings.mechanism.name,
         settings=settings_of(settings.mechanism),
-        reason=_reason(settings, is_default=mechanism is None),
+        reason=_reason(settings, is_default=is_default),
         request=settings.request,
         lines=tuple(line for question in found.questions for line in CostLine.planned(question, terms)),
         relation=terms.relation,
         privacy_unit=settings.schema.unit_label,
         max_rows=terms.max_rows,
         has_public_rows=terms.rows is not None,
-        expected_rows=expected_rows,
+        expected_rows=rows,
         accuracy=found.accuracy,
-        effort=effort,
-        delta_gain=_delta_gain(settings, terms, found),
-        max_rows_effects=max_rows_effects(settings, terms, found, expected_rows),
+        effort=effort_of(settings, found.questions, terms, rows),
+        delta_gain=None if is_part else _delta_gain(settings, terms, found),
+        max_rows_effects=() if is_part else max_rows_effects(settings, terms, found, rows),
         assumed_fields=fields_of_origin(settings.schema, "assumed"),
         dp_fields=fields_of_origin(settings.schema, "dp"),
-        notes=(*found.notes, *forbidden(spending_of(settings))),
+        notes=found.notes if is_part else (*found.notes, *forbidden(spending_of(settings))),
+    )
+
+
+def _linked(schema: object, *, mechanism: object, **asked: Any) -> LinkedPlan:  # noqa: ANN401
+    """Return the plan of linked tables; asked: as `read_linked_settings`."""
+    settings = read_linked_settings(schema, mechanism=mechanism, transcript=None, **asked)
+    lacking = [name for name, part in settings.parts.items() if part.expected_rows is None]
+    if lacking:
+        such = ", ".join(f"{name!r}: {1000 * number}" for number, name in enumerate(settings.parts, 1))
+        raise ParameterError(
+            f"a plan needs the expected number of rows of each table, and that of {', '.join(lacking)} is missing; "
+            f"give expected_rows such as {{{such}}}",
+            code="LW315",
+        )
+    named = mechanism if isinstance(mechanism, Mapping) else dict.fromkeys(settings.parts, mechanism)
+    parts = {
+        name: _plan_of(part, is_default=named.get(name) is None, is_part=True) for name, part in settings.parts.items()
+    }
+    return LinkedPlan(
+        linked=settings.linked,
+        request=settings.request,
+        parts=parts,
+        effort=together([part.effort for part in parts.values()]),
+        notes=forbidden(spending_of(settings)),
     )
 
 

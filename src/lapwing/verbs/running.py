@@ -31,6 +31,7 @@ from lapwing.runs.progress import ReleaseProgress
 from lapwing.runs.public_points import points_digest
 from lapwing.runs.records import Records
 from lapwing.runs.settings import Settings
+from lapwing.schema.linked.database import LinkedSchema
 
 # -- Run a mechanism in the room and certify what came out.
 
@@ -107,13 +108,14 @@ def warned(*releases: Release, but: str = "") -> None:
 _OTHERS = ((EVALUATION, "bought evaluation"), (DOMAIN, "learned domain"))
 
 
-def is_of_linked(transcript: Path) -> bool:
-    """Return whether a transcript is of linked tables; False where that cannot be read."""
+def linked_of(transcript: Path) -> LinkedSchema | None:
+    """Return the schema of a transcript of linked tables; None of another, or where that cannot be read."""
     try:
         with transcript.open("rb") as file:
-            return "linked" in json.loads(file.readline())["settings"]
+            settings = json.loads(file.readline())["settings"]
+            return LinkedSchema.from_dict(settings["linked"]) if "linked" in settings else None
     except (OSError, ValueError, KeyError, TypeError):
-        return False  # what is wrong with it is said where it is taken up
+        return None  # what is wrong with it is said where it is taken up
 
 
 def read_header(path: Path, header: Mapping[str, Any]) -> tuple[Settings, Terms, Records]:

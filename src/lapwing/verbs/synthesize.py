@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from lapwing.errors import DataError, ParameterError
+from lapwing.errors import DataError
 from lapwing.kernel.budget.budget import Number
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.plain import read_key
@@ -21,6 +21,7 @@ from lapwing.rows.guard import private_boundary
 from lapwing.rows.layouts import layout_of
 from lapwing.rows.readers import at_hand, open_table
 from lapwing.rows.source import coded_table
+from lapwing.runs.linked import refuse_settings_of_one, refuse_shares_of_one
 from lapwing.runs.misfits import mended, refuse_going_on
 from lapwing.runs.plan.memory import Memory, caches_within
 from lapwing.runs.priors import refuse_private_prior
@@ -30,7 +31,7 @@ from lapwing.runs.records import AccountedSink, Book, Records, new_records, open
 from lapwing.runs.settings import Settings, read_settings
 from lapwing.runs.watching import RESUMED, following
 from lapwing.schema.linked.database import is_linked
-from lapwing.schema.scalars import path_text, told
+from lapwing.schema.scalars import path_text
 from lapwing.typing import (
     IntoFrame,
     LinkedSchemaLike,
@@ -43,7 +44,7 @@ from lapwing.typing import (
     SchemaLike,
 )
 from lapwing.verbs.linked import release_linked, resume_linked
-from lapwing.verbs.running import is_of_linked, read_header, run_release, warned
+from lapwing.verbs.running import linked_of, read_header, run_release, warned
 
 
 @private_boundary
@@ -167,8 +168,7 @@ def synthesize(
             progress=progress,
         )
         return cast("Release", linked)
-    if shares is not None:
-        raise ParameterError(f"shares are of linked tables, got {told(shares)} for one; leave it out", code="LW305")
+    refuse_shares_of_one(shares)
     refuse_private_points(mechanism, data)
     refuse_private_tables(public_tables, data)
     refuse_private_prior(prior, mechanism, data)
@@ -260,7 +260,8 @@ def resumed(
     tell: called once, with what the transcript fixes and the number of its answers.
     """
     path = Path(path_text("transcript", transcript))
-    if is_of_linked(path):
+    if linked_of(path) is not None:
+        refuse_settings_of_one(memory=memory)
         return cast("Release", resume_linked(path, data, tell, schema=schema))
     sink, header, recorded = continue_transcript(path)
     with closing(sink):
@@ -302,14 +303,6 @@ def resumed(
             )
     warned(release)
     return replace(release, kind=layout.kind, layout=layout)
-
-
-def refuse_settings_of_one(**given: object) -> None:
-    """Refuse settings that releases of linked tables do not take."""
-    usual = {"neighbours": "add-remove", "misfits": 0.1}
-    for name, value in given.items():
-        if value != usual.get(name):
-            raise ParameterError(f"linked tables take no {name}, got {told(value)}; leave it out", code="LW305")
 
 
 def _released(

@@ -1,23 +1,28 @@
 """What is read from a saved model: `lapwing sample` with its conditions, `lapwing query` and `lapwing answers`."""
 
 import re
+from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from lapwing.cli import options
-from lapwing.cli.console import aligned, is_quiet, speaker
+from lapwing.cli.console import Say, aligned, is_quiet, speaker
+from lapwing.cli.linking import Into, linked_targets
 from lapwing.cli.options import flag, option, whole
 from lapwing.cli.outputs import check_rows
 from lapwing.errors import DataError, ParameterError
-from lapwing.release.files import STANDARD_OUTPUT, rows_place, write_release_rows
+from lapwing.release.files import STANDARD_OUTPUT, Targets, rows_place, write_release_rows
+from lapwing.release.linked.targets import events_targets
 from lapwing.rows.out.outputs import whole_files, whole_folder
 from lapwing.schema.condition_texts import read_conditions
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from lapwing.release.linked.release import LinkedRelease
     from lapwing.release.release import Release
     from lapwing.schema.schemas import Schema
 
@@ -40,8 +45,12 @@ def loaded(model: Path) -> "Release":
 def sample(
     context: typer.Context,
     model: options.Model,
-    output: options.RowsPlace,
-    rows: Annotated[int | None, option("--rows", "N", "Rows to draw, at least 1; left out with --where-file.")] = None,
+    output: options.RowsPlaces = [],  # noqa: B006 - typer reads the default and passes a new list
+    into: Into = None,
+    rows: Annotated[
+        int | None,
+        option("--rows", "N", "Rows to draw (linked: of the first table), at least 1; left out with --where-file."),
+    ] = None,
     seed: options.Seed = None,
     where: Annotated[
         list[str],
@@ -49,7 +58,7 @@ def sample(
             "--where",
             "COL=VALUE",
             "Only rows like this: COL=VALUE, COL=A..B with both ends on an ordered column, COL= for missing, "
-            "COL=A,B for any of these; repeat for more.",
+            "COL=A,B for any of these; repeat for more. Linked: columns of the first table.",
         ),
     ] = [],  # noqa: B006 - typer reads the default and passes a new list
     where_file: Annotated[
@@ -63,11 +72,21 @@ def sample(
     quiet: options.Quiet = False,
 ) -> None:
     """Draw rows from a saved model, free of budget."""
-    target, has_folder = rows_place(output)
+    for each in output:
+        rows_place(each)
     _check(rows, where, where_file)
 
-    release = loaded(model)
+    from lapwing.release.linked.release import LinkedRelease  # noqa: PLC0415
+
+    release: Any = loaded(model)
     say = speaker(context, quiet)
+    if isinstance(release, LinkedRelease):
+        if where_file is not None:
+            raise ParameterError("--where-file is for releases of one table; give --where", code="LW325")
+        _linked_sample(release, model, (output, into), (rows, seed, where), say)
+        return
+    place = options.one_place(output, into, context)
+    target, has_folder = rows_place(place)
     sources, count = [model], rows or 0
     given: object = read_conditions(where, release.schema)
     if where_file is not None:
@@ -79,10 +98,38 @@ def sample(
     if target == STANDARD_OUTPUT:
         write_release_rows(release.rows(count, seed=seed, where=given), target, None, quiet=True)
         return
-    with whole_files([target], sources, [target] if has_folder else []) as (place,):
+    with whole_files([target], sources, [target] if has_folder else []) as (kept,):
         found = release.rows(count, seed=seed, where=given)
-        write_release_rows(found, target, place, quiet=is_quiet(context, quiet))
-    say(f"rows: {output}")
+        write_release_rows(found, target, kept, quiet=is_quiet(context, quiet))
+    say(f"rows: {place}")
+
+
+def _linked_sample(
+    release: "LinkedRelease",
+    model: Path,
+    place: tuple[Sequence[str], str | None],
+    asked: tuple[int | None, int | None, Sequence[str]],
+    say: Say,
+) -> None:
+    """Draw rows of linked tables, or events, that belong together."""
+    output, into = place
+    rows, seed, where = asked
+    linked = release.schema
+    if linked.is_events:
+        target, has_folder = rows_place(options.one_place(output, into))
+        targets = events_targets(linked, Targets(rows=target, model=None, certificate=None, has_folder=has_folder))
+    else:
+        targets = linked_targets(linked, output, (into, False))
+    names = (text.partition("=") for text in where)
+    texts = [f"{linked.first_column(name)}{equals}{value}" for name, equals, value in names]
+    given = read_conditions(texts, release.parent.schema)
+    if given is not None:
+        say(f"support: {release.parent.support(given).text}")
+    paths = targets.in_order
+    with whole_files(paths, [model], targets.folders, targets.replaces) if paths else nullcontext(()) as places:
+        targets.write(release.frames(rows, seed=seed, where=given), dict(zip(paths, places, strict=True)))
+    for what, path in targets.named:
+        say(f"{what}: {path}")
 
 
 def _check(rows: int | None, where: list[str], where_file: Path | None) -> None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lapwing.cli import options
-from lapwing.cli.commands.linked import private_tables
 from lapwing.cli.console import aligned, note, speaker
 from lapwing.cli.examples import examples
+from lapwing.cli.linking import private_tables
 from lapwing.cli.looking import remember
 from lapwing.cli.options import argument, option
 from lapwing.cli.tables import Data, Database, Sql, default_file, given_table, optional_tables, words_of

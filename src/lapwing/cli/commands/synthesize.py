@@ -1,7 +1,7 @@
-"""`lapwing synthesize`, its plan, its resumption and the demonstration of it."""
+"""`lapwing synthesize`, its plan and the demonstration of it."""
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -10,24 +10,26 @@ import typer
 
 from lapwing.cli import options
 from lapwing.cli.commands.saved import table_text
-from lapwing.cli.console import Say, aligned, echo, is_quiet, note, speaker
+from lapwing.cli.console import Say, aligned, echo, is_quiet, repeated_line, speaker
+from lapwing.cli.linking import Shares, by_table, expected_by_table, produce_linked, say_linked
 from lapwing.cli.looking import recommendation, said_in_time
-from lapwing.cli.options import argument, option
+from lapwing.cli.options import option
 from lapwing.cli.outputs import check_rows, produce_release, resume_line, summarize
 from lapwing.cli.tables import Data, Database, Sql, default_rows, file_of, given_table
 from lapwing.errors import DataError, LapwingError, ParameterError
 from lapwing.kernel.budget.budget import requested_budget
-from lapwing.release.files import read_targets
+from lapwing.release.files import Targets, read_targets
+from lapwing.release.linked.targets import events_targets
 from lapwing.rows.out.outputs import whole_files
 from lapwing.schema.scalars import nearest
 
 if TYPE_CHECKING:
-    from lapwing.kernel.terms import Relation
+    from lapwing.cli.tables import Table
     from lapwing.mechanisms.shared.registration import Mechanism
     from lapwing.model.certificate.certificate import Certificate
+    from lapwing.release.linked.release import LinkedRelease
     from lapwing.release.release import Release
-    from lapwing.runs.records import Records
-    from lapwing.runs.settings import Settings
+    from lapwing.schema.linked.database import LinkedSchema
     from lapwing.schema.schemas import Schema
 
 
@@ -72,14 +74,44 @@ def synthesize(
     """Turn a private table into synthetic rows."""
     options.check_budget(epsilon, rho, context)
     table = given_table(data, sql, db, context)
-    say = speaker(context, quiet)
-    silent = is_quiet(context, quiet)
+    say, silent = speaker(context, quiet), is_quiet(context, quiet)
     check_rows(rows)
-    place = default_rows(table) if output is None else output
-    if output is None:
-        options.refuse_existing(Path(place), "holds an earlier release")
-    people = (prepared_by, approved_by)
-    targets = read_targets(place, model, certificate, no_certificate=no_certificate, croissant=croissant, people=people)
+    place = _new_place(table) if output is None else output
+    asked: dict[str, Any] = {
+        "epsilon": epsilon,
+        "delta": delta,
+        "rho": rho,
+        "neighbours": neighbours,
+        "expected_rows": expected_rows,
+        "ledger": ledger,
+        "dataset": dataset,
+        "transcript": transcript,
+        "seed": seed,
+        "prior": prior or None,
+        "memory": memory,
+    }
+    inputs = [file_of(table), schema, ledger, transcript, *public_table, *prior]
+    targets = read_targets(
+        place,
+        model,
+        certificate,
+        no_certificate=no_certificate,
+        croissant=croissant,
+        people=(prepared_by, approved_by),
+    )
+
+    from lapwing.schema.linked.database import is_linked  # noqa: PLC0415
+
+    if is_linked(schema):
+        linked = _events_of(schema)
+        asked |= {
+            "mechanism": _mechanism_if_asked(mechanism, settings, linked.coded[linked.names[-1]]),
+            "public_tables": public_table or None,
+        }
+        hint = recommendation([table], linked, schema, check=check, misfits=misfits)
+        with said_in_time(hint, say):
+            _release_events(table, linked, targets, asked, inputs, rows=rows, say=say, quiet=silent, details=details)
+        return
 
     from lapwing.runs.priors import refuse_private_prior  # noqa: PLC0415
     from lapwing.runs.public_tables import read_public_tables, refuse_private_tables  # noqa: PLC0415
@@ -87,33 +119,18 @@ def synthesize(
     from lapwing.verbs.synthesize import synthesize as release_of  # noqa: PLC0415
 
     checked = usable_schema(schema)
-    chosen = mechanism_with(mechanism, settings, checked)
     refuse_private_tables(public_table, table)
     refuse_private_prior(prior, None, table)
-    tables = [each for path in public_table for each in read_public_tables(path, public_source)]
-    hint = recommendation([table], checked, schema, check=check, misfits=misfits)
-    with said_in_time(hint, say):
+    asked |= {
+        "mechanism": mechanism_with(mechanism, settings, checked),
+        "public_tables": [each for path in public_table for each in read_public_tables(path, public_source)],
+        "misfits": misfits,
+    }
+    with said_in_time(recommendation([table], checked, schema, check=check, misfits=misfits), say):
         release = produce_release(
-            lambda: release_of(
-                table,
-                checked,
-                epsilon=epsilon,
-                delta=delta,
-                rho=rho,
-                mechanism=chosen,
-                neighbours=cast("Relation", neighbours),
-                expected_rows=expected_rows,
-                ledger=ledger,
-                dataset=dataset,
-                transcript=transcript,
-                seed=seed,
-                public_tables=tables,
-                prior=prior or None,
-                memory=memory,
-                misfits=misfits,
-            ),
+            lambda: release_of(table, checked, **asked),
             targets,
-            [file_of(table), schema, ledger, transcript, *public_table, *prior],
+            inputs,
             rows=rows,
             seed=None,
             way_out=lambda kept: resume_line(kept, table, targets, rows=rows, seed=None, memory=memory),
@@ -122,6 +139,57 @@ def synthesize(
     summarize(release, targets, say, details=details, ledger=ledger)
     if details and epsilon is not None and delta is None:
         _say_what_delta_gains(say, release.certificate, epsilon)
+
+
+def _new_place(table: "Table") -> str:
+    """Return where rows go where nothing is said, if nothing is there."""
+    place = default_rows(table)
+    options.refuse_existing(Path(place), "holds an earlier release")
+    return place
+
+
+def _events_of(schema: Path) -> "LinkedSchema":
+    """Return the schema of events; one of several tables is refused."""
+    from lapwing.schema.linked.database import LinkedSchema  # noqa: PLC0415
+
+    linked = LinkedSchema.load(schema)
+    if linked.is_events:
+        return linked
+    raise ParameterError(
+        f"{schema} describes linked tables, {', '.join(linked.given)}; `lapwing link` takes them all", code="LW252"
+    )
+
+
+def _mechanism_if_asked(name: str | None, settings: Sequence[str], schema: "Schema") -> "Mechanism | None":
+    """Return the mechanism, if one is asked for."""
+    return None if name is None and not settings else mechanism_with(name, settings, schema)
+
+
+def _release_events(
+    table: "Table",
+    linked: "LinkedSchema",
+    targets: Targets,
+    asked: Mapping[str, Any],
+    inputs: Sequence[Path | None],
+    *,
+    rows: int | None,
+    say: Say,
+    quiet: bool,
+    details: bool,
+) -> None:
+    """Release events of persons, and write what one table has."""
+    from lapwing.verbs.synthesize import synthesize as release_of  # noqa: PLC0415
+
+    events = events_targets(linked, targets)
+    release = produce_linked(
+        lambda: cast("LinkedRelease", release_of(table, linked, **asked)),
+        events,
+        inputs,
+        rows=rows,
+        way_out=repeated_line,
+        quiet=quiet,
+    )
+    say_linked(release, events, say, details=details)
 
 
 def mechanism_with(name: str | None, settings: Sequence[str], schema: "Schema") -> "Mechanism":
@@ -182,60 +250,10 @@ def _say_what_delta_gains(say: Say, certificate: "Certificate", epsilon: str) ->
         say(f"Pure ε: noise per count{where} would fall {gain} with --delta {_SUGGESTED_DELTA}.")
 
 
-def resume(
-    context: typer.Context,
-    transcript: Annotated[Path, argument("T", "The transcript that `lapwing synthesize` wrote.")],
-    data: Data,
-    output: options.RowsPlace,
-    sql: Sql = None,
-    db: Database = None,
-    schema: options.MendedSchema = None,
-    rows: options.Rows = None,
-    model: options.ModelOut = None,
-    certificate: options.CertificateOut = None,
-    no_certificate: options.NoCertificate = False,
-    croissant: options.CroissantOut = None,
-    prepared_by: options.PreparedBy = None,
-    approved_by: options.ApprovedBy = None,
-    seed: options.Seed = None,
-    memory: options.MemoryLimit = None,
-    details: options.Details = False,
-    quiet: options.Quiet = False,
-) -> None:
-    """Finish an interrupted release without paying twice."""
-    table = given_table(data, sql, db, context)
-    check_rows(rows)
-    people = (prepared_by, approved_by)
-    targets = read_targets(
-        output, model, certificate, no_certificate=no_certificate, croissant=croissant, people=people
-    )
-
-    from lapwing.runs.records import resumed_line  # noqa: PLC0415
-    from lapwing.verbs.synthesize import resumed  # noqa: PLC0415
-
-    booked: list[str | None] = []
-
-    def tell(settings: "Settings", records: "Records", answers: int) -> None:
-        booked.append(records.ledger)
-        if not is_quiet(context, quiet):  # asking the ledger needs time
-            note(resumed_line(settings, records, answers))
-
-    release = produce_release(
-        lambda: resumed(transcript, table, tell, schema=schema, memory=memory),
-        targets,
-        [file_of(table), transcript, schema],
-        rows=rows,
-        seed=seed,
-        way_out=lambda _: resume_line(transcript, table, targets, rows=rows, seed=seed, memory=memory),
-        quiet=is_quiet(context, quiet),
-    )
-    summarize(release, targets, speaker(context, quiet), details=details, ledger=booked[0])
-
-
 def plan(
     context: typer.Context,
     schema: options.SchemaFile,
-    expected_rows: options.ExpectedRowsNeeded,
+    expected_rows: options.ExpectedRowsOfEach,
     epsilon: options.Epsilon = None,
     delta: options.Delta = None,
     rho: options.Rho = None,
@@ -246,27 +264,34 @@ def plan(
     public_source: options.PublicSource = None,
     prior: options.PriorFiles = [],  # noqa: B006 - likewise
     memory: options.MemoryLimit = None,
+    share: Shares = [],  # noqa: B006 - likewise
 ) -> None:
     """Show cost, expected error, time and memory before any row is read."""
     options.check_budget(epsilon, rho, context)
 
     from lapwing.runs.public_tables import read_public_tables  # noqa: PLC0415
     from lapwing.runs.settings import usable_schema  # noqa: PLC0415
+    from lapwing.schema.linked.database import LinkedSchema, is_linked  # noqa: PLC0415
     from lapwing.verbs.plan import plan as plan_of  # noqa: PLC0415
 
-    checked = usable_schema(schema)
-    chosen = None if mechanism is None and not settings else mechanism_with(mechanism, settings, checked)
+    asked: dict[str, Any] = {"neighbours": neighbours, "prior": prior or None, "memory": memory}
+    checked: Schema | LinkedSchema
+    if is_linked(schema):
+        checked = LinkedSchema.load(schema)
+        asked |= {"expected_rows": expected_by_table(expected_rows), "shares": by_table("share", share) or None}
+        modelled = checked.coded[checked.names[-1]]
+    else:
+        checked = modelled = usable_schema(schema)
+        asked["expected_rows"] = options.one_number(expected_rows, context)
+    tables = [each for path in public_table for each in read_public_tables(path, public_source)]
     planned = plan_of(
         checked,
-        expected_rows=expected_rows,
         epsilon=epsilon,
         delta=delta,
         rho=rho,
-        mechanism=chosen,
-        neighbours=cast("Relation", neighbours),
-        public_tables=[each for path in public_table for each in read_public_tables(path, public_source)],
-        prior=prior or None,
-        memory=memory,
+        mechanism=_mechanism_if_asked(mechanism, settings, modelled),
+        public_tables=tables or None,
+        **asked,
     )
     print(planned.text(), end="")
 

@@ -11,12 +11,19 @@ if TYPE_CHECKING:
 
 
 def write_linked(
-    release: "LinkedRelease", targets: "LinkedTargets", place: Mapping[Path, Path], *, rows: int | None
+    release: "LinkedRelease",
+    targets: "LinkedTargets",
+    place: Mapping[Path, Path],
+    *,
+    rows: int | None,
+    seed: int | None = None,
 ) -> None:
     """Write model, rows and certificate to the places that are kept for the targets."""
     from lapwing.model.certificate.issued import Beside, Issued  # noqa: PLC0415
 
     paid = release.certificate
+    if seed is not None:  # the certificate names the seed of the rows beside it
+        paid = replace(paid, parts={**paid.parts, paid.linked.names[0]: replace(paid.first, seed=seed)})
     if targets.model is not None:
         release.save(place[targets.model])
     counts, files = targets.write(release.frames(rows, seed=paid.first.seed), place)

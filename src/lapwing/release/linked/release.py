@@ -11,9 +11,11 @@ from lapwing.errors import ParameterError
 from lapwing.model.files import SavedRelease
 from lapwing.model.linked_files import LinkedCertificate, save_linked
 from lapwing.model.linked_files import load_linked as read_linked
+from lapwing.model.sampling.conditions import Conditioned, conditioned
 from lapwing.release.linked.rows import Drawn, LinkedRows
 from lapwing.release.linked.targets import write_into
 from lapwing.release.release import Release
+from lapwing.release.rows_out import Where
 from lapwing.rows.layouts import Layout, Like, layout_like
 from lapwing.rows.readers import Kind, check_kind
 from lapwing.runs.generators import checked_seed, fresh_seed, generator
@@ -102,15 +104,20 @@ class LinkedRelease:
         """The part of the second table."""
         return self.parts[self.schema.names[1]]
 
-    def sample(self, n: int | None = None, seed: int | None = None, *, like: Any = None) -> Any:  # noqa: ANN401 - frames
+    def sample(self, n: int | None = None, seed: int | None = None, where: Where = None, *, like: Any = None) -> Any:  # noqa: ANN401 - frames
         """Draw rows of the first table from the released model, and all that belong to them.
 
         Parameters
         ----------
         n : int, at least 0, optional
-            Number of privacy units, the rows of the first table; by default the released one.
+            Number of privacy units, the rows of the first table; by default the released one, or of those expected to
+            match ``where``.
         seed : int, optional
             Of the public generator; by default the release's own seed, else a fresh one.
+        where : mapping of column to value, list of values or lw.between, optional
+            Only units whose row in the first table matches, and the rows that belong to them. Columns are those of the
+            first table, also as ``TABLE.COLUMN``, and the numbers of rows of its child tables; of events those that
+            are one for each person, and ``rows``.
         like : frame, or sequence or mapping of frames, optional
             For events, or for each table, as for `Release.sample`.
 
@@ -124,7 +131,7 @@ class LinkedRelease:
         Raises
         ------
         ParameterError
-            If ``n`` or the seed is out of range, or ``like`` has other columns than the schema.
+            If ``n``, the seed or a condition is out of range, or ``like`` has other columns than the schema.
 
         Notes
         -----
@@ -138,7 +145,7 @@ class LinkedRelease:
         names = self.schema.given
         layouts = self._layouts(like)
         drawn: dict[str, list[pl.DataFrame]] = {name: [] for name in names}
-        for frames in self.frames(n, seed=seed):
+        for frames in self.frames(n, seed=seed, where=where):
             for name, frame in frames.items():
                 drawn[name].append(frame)
         found = []
@@ -148,9 +155,12 @@ class LinkedRelease:
             found.append(to_layout(rows, layouts[name], schema) if set(schema.names) <= set(rows.columns) else rows)
         return found[0] if self.schema.is_events else Tables(names, found)
 
-    def frames(self, n: int | None = None, *, seed: int | None = None) -> "Iterator[dict[str, pl.DataFrame]]":
+    def frames(
+        self, n: int | None = None, *, seed: int | None = None, where: Where = None
+    ) -> "Iterator[dict[str, pl.DataFrame]]":
         """Draw the rows of `sample` in chunks of whole units: Polars frames by table."""
-        count = self.parent.model.rows if n is None else n
+        asked = None if where is None else self._asked(where)
+        count = (self.parent.model if asked is None else asked.model).rows if n is None else n
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:
             raise ParameterError(
                 f"the number of rows of {self.schema.names[0]} must be a whole number of at least 0, got {told(n)}",
@@ -159,9 +169,9 @@ class LinkedRelease:
         chosen = checked_seed(seed)
         if chosen is None:
             chosen = fresh_seed() if self.seed is None else self.seed
-        return self._frames(count, generator(chosen, "rows"))
+        return self._frames(count, generator(chosen, "rows"), asked)
 
-    def write(self, path: str | Path, n: int | None = None, seed: int | None = None) -> None:
+    def write(self, path: str | Path, n: int | None = None, seed: int | None = None, where: Where = None) -> None:
         """Draw rows as `sample` does and write all tables, public ones too, in the memory of a few chunks.
 
         Parameters
@@ -169,7 +179,7 @@ class LinkedRelease:
         path : path or address
             A folder, which gets a Parquet file for each table; a new file that ends in ``.duckdb``, ``.sqlite`` or
             ``.db``; or ``postgresql://user@host/name``. Databases get the keys declared.
-        n, seed
+        n, seed, where
             As for `sample`.
 
         Raises
@@ -179,7 +189,7 @@ class LinkedRelease:
         DataError
             If it cannot be written; then nothing is.
         """
-        write_into(self.schema, self.frames(n, seed=seed), path_text("path", path))
+        write_into(self.schema, self.frames(n, seed=seed, where=where), path_text("path", path))
 
     def save(self, path: str | Path) -> None:
         """Write all parts to one ``.lapwing`` file, for `lapwing.load`; it holds released numbers only."""
@@ -199,10 +209,23 @@ class LinkedRelease:
         frames: Mapping[str, Like] = like if isinstance(like, Mapping) else dict(zip(linked.given, like, strict=True))
         return {name: layout_like(frames[name], linked.as_written(name)) for name in linked.given}
 
-    def _frames(self, n: int, rng: np.random.Generator) -> "Iterator[dict[str, pl.DataFrame]]":
+    def _asked(self, where: Where) -> Conditioned:
+        """Return the model of the first table given a condition on its columns."""
+        if not isinstance(where, Mapping):
+            raise ParameterError(
+                f"of linked tables where must be a mapping of columns of {self.schema.names[0]} to values, got "
+                f"{told(type(where).__name__)}; draw once for each condition",
+                code="LW320",
+            )
+        first = {self.schema.first_column(name): value for name, value in where.items()}
+        return conditioned(self.parent.model, self.parent.schema, first)
+
+    def _frames(
+        self, n: int, rng: np.random.Generator, asked: Conditioned | None
+    ) -> "Iterator[dict[str, pl.DataFrame]]":
         """Draw chunk by chunk; keys count on from chunk to chunk."""
         before = dict.fromkeys(self.schema.names, 0)
-        rows = LinkedRows(self.schema, {name: part.model for name, part in self.parts.items()})
+        rows = LinkedRows(self.schema, {name: part.model for name, part in self.parts.items()}, asked)
         for drawn in rows.chunks(n, rng):
             found: dict[str, pl.DataFrame] = {}
             for table in self.schema.tables:

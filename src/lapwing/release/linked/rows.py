@@ -11,8 +11,10 @@ from typing import Final
 
 import numpy as np
 
+from lapwing.errors import ParameterError
 from lapwing.model.model import ReleasedModel
 from lapwing.model.rows import sample_codes, stand_ins
+from lapwing.model.sampling.conditions import Conditioned
 from lapwing.model.sampling.fixed import points
 from lapwing.model.sampling.given_rows import possible_rows, rows_given
 from lapwing.model.sampling.keeping import kept_components
@@ -43,16 +45,28 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinkedRows:
-    """Draw rows of linked tables from the models of their parts."""
+    """Draw rows of linked tables from the models of their parts.
+
+    asked: the model of the first table given a condition, where there is one.
+    """
 
     linked: LinkedSchema
     models: Mapping[str, ReleasedModel]
+    asked: Conditioned | None = None
+
+    @property
+    def _first(self) -> Conditioned:
+        return self.asked or Conditioned(self.models[self.linked.names[0]], is_matched=True)
 
     def chunks(self, units: int, rng: np.random.Generator) -> Iterator[dict[str, Drawn]]:
         """Yield all tables of some units at a time; parents are numbered within the chunk."""
-        first = self.linked.names[0]
-        for codes in sample_codes(self.models[first], self.linked.coded[first], units, rng, chunk=_UNITS):
+        for codes in self._drawn_units(units, rng, _UNITS):
             yield self._families(codes, rng)
+
+    def _drawn_units(self, n: int, rng: np.random.Generator, chunk: int) -> Iterator[Codes]:
+        """Yield rows of the first table."""
+        first, schema = self._first, self.linked.coded[self.linked.names[0]]
+        return sample_codes(first.model, schema, n, rng, chunk=chunk, is_matched=first.is_matched)
 
     def _families(self, units: Codes, rng: np.random.Generator) -> dict[str, Drawn]:
         """Return the rows of all tables that belong to some rows of the first one."""
@@ -81,11 +95,16 @@ class LinkedRows:
 
     def _with_rows(self, units: Codes, rng: np.random.Generator) -> Codes:
         """Return units from their law given that there can be such rows: some are replaced by others."""
-        first = self.linked.names[0]
-        model, schema = self.models[first], self.linked.coded[first]
-        (spare,) = sample_codes(model, schema, _SPARE, rng, chunk=_SPARE)
+        schema = self.linked.coded[self.linked.names[0]]
+        (spare,) = self._drawn_units(_SPARE, rng, _SPARE)
         pool = {name: np.concatenate((codes, spare[name])) for name, codes in units.items()}
         _, is_lost = self._first_rows(pool, rng)
+        if is_lost.all() and self.asked is not None:
+            raise ParameterError(
+                f"rules leave none of {is_lost.size} rows of {self.linked.names[0]} that match where rows of the other "
+                "tables; ask for a wider condition",
+                code="LW322",
+            )
         if is_lost.all():
             return self._whose_rows_are_known(is_lost.size - _SPARE, rng)
         chosen = stand_ins(schema, pool, is_lost, rng)[: is_lost.size - _SPARE]

@@ -1,11 +1,14 @@
 """Where rows of linked tables go: a file for each, a folder of them, or a database."""
 
+import os
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lapwing.errors import ParameterError
+from lapwing.release.files import STANDARD_OUTPUT, Targets, to_standard_output
 from lapwing.rows.out.outputs import Format, is_table_file, rows_format, whole_files
 from lapwing.schema.scalars import parse_date, parse_datetime
 
@@ -22,8 +25,8 @@ if TYPE_CHECKING:
 class LinkedTargets:
     """Name the files of one release of linked tables.
 
-    tables: what is written of each; rows: the file of each, none where they go to a database; into: the folder in which
-    these lie, or the database.
+    tables: what is written of each; rows: the file of each, none where they go to a database, or of events standard
+    output; into: the folder in which these lie, or the database.
     """
 
     tables: "tuple[TableOut, ...]"
@@ -46,7 +49,8 @@ class LinkedTargets:
 
     @property
     def _places(self) -> list[Path]:
-        return list(self.rows.values()) if self.into is None else self.into.paths
+        found = list(self.rows.values()) if self.into is None else self.into.paths
+        return [path for path in found if path != STANDARD_OUTPUT]
 
     @property
     def folders(self) -> list[Path]:
@@ -62,7 +66,7 @@ class LinkedTargets:
         """What each file is, for who asked for them."""
         rows: list[tuple[str, object]] = [*self.rows.items()] or [("tables", self.into)]
         found = [*rows, ("model", self.model), ("certificate", self.certificate)]
-        return [(what, path) for what, path in found if path is not None]
+        return [(what, path) for what, path in found if path not in (None, STANDARD_OUTPUT)]
 
     def write(self, chunks: "Iterable[Chunk]", place: Mapping[Path, Path]) -> "tuple[dict[str, int], list[Beside]]":
         """Write rows; return how many each table has, and what the certificate says of their files."""
@@ -73,6 +77,9 @@ class LinkedTargets:
             counts = write_database(chunks, self.tables, self.into, next(map(place.get, self.into.paths), None))
             total = sum(counts[table.name] for table in self.tables if table.rows is None)
             return counts, [Beside.read(Path(path.name), place[path], total) for path in self.into.paths]
+        if STANDARD_OUTPUT in self.rows.values():
+            (name,) = self.rows
+            return {name: to_standard_output(chunk[name] for chunk in chunks)}, []
         folder = next(iter(self.folders), None)
         files = {name: place[path] if folder is None else place[folder] / path.name for name, path in self.rows.items()}
         counts = write_files(
@@ -102,6 +109,22 @@ def targets_into(linked: "LinkedSchema", output: str, form: Format = "parquet", 
     check_tables(into, tables)
     rows = {table.name: folder / f"{table.name}.{form}" for folder in into.folders for table in tables}
     return LinkedTargets(tables=tables, rows=rows, into=into, **others)
+
+
+def events_targets(linked: "LinkedSchema", targets: Targets) -> LinkedTargets:
+    """Return the targets of events, which are those of one table."""
+    if targets.croissant is not None:
+        raise ParameterError("a Croissant file is not written for events yet; leave --croissant out", code="LW316")
+    into = targets_into(linked, f"{targets.rows}{os.sep}") if targets.has_folder else None
+    return LinkedTargets(
+        tables=tables_out(linked),
+        rows={linked.given[0]: targets.rows} if into is None else into.rows,
+        into=None if into is None else into.into,
+        model=targets.model,
+        certificate=targets.certificate,
+        prepared_by=targets.prepared_by,
+        approved_by=targets.approved_by,
+    )
 
 
 def tables_out(linked: "LinkedSchema") -> "tuple[TableOut, ...]":

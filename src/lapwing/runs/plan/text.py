@@ -26,10 +26,10 @@ def cost_table(lines: Sequence[CostLine]) -> list[str]:
     shown = _first(times)
     rows = [("question", "columns", "level", "noise", "sd (records)", "cost")]
     rows += [_times(cells, times[cells]) for cells in shown]
-    return _aligned(rows) + _more(len(times) - len(shown))
+    return aligned(rows) + _more(len(times) - len(shown))
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return cells as lines of text with aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
@@ -107,7 +107,7 @@ def max_rows_lines(effects: Sequence[MaxRowsEffect], own: int) -> list[str]:
     figure = effects[0].what.partition(":")
     return [
         "If maxRows were another, all else equal (noise: on the first table):",
-        *_aligned(effect_table(effects, own)),
+        *aligned(effect_table(effects, own)),
         f"{figure[0][:1].upper()}{figure[0][1:]} here:{figure[2]}.",
         "A smaller maxRows uses fewer rows: those of a unit beyond it are dropped. How many that are is private; "
         "`lapwing schema check S.json DATA` shows it to the owner of the table.",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
+from lapwing.errors import ParameterError
 from lapwing.schema.files import read_json
 from lapwing.schema.linked import reading
 from lapwing.schema.linked.coded import Lag, check_rules, coded_schema, given_names, lag_of
@@ -103,12 +104,37 @@ class LinkedSchema:
         """The names of the tables that are given as data, in order."""
         return self.names[1:] if self.is_events else self.names
 
+    @property
+    def protected(self) -> str:
+        """What is protected, in two sentences."""
+        most = [f"at most {self.max_rows(name)} of {name}" for name in self.given if self.table(name).parent]
+        one = "" if self.is_events else f"the one row of {self.names[0]} and "
+        return (
+            f"All rows that share one value of {self.key}: {one}{', '.join(most)} that are used, whether they are in "
+            f"the {'table' if self.is_events else 'tables'}, and what they say (add-remove neighbours). Rows without "
+            f"{self.key} are protected together only, as if they shared one more value."
+        )
+
     def table(self, name: str) -> LinkedTable:
         """Return the private table of a name."""
         for table in self.tables:
             if table.name == name:
                 return table
         raise refusal(f"there is no private table {quote(name)}; tables are {', '.join(self.names)}")
+
+    def first_column(self, name: object) -> str:
+        """Return a modelled column of the first table, which may be called TABLE.COLUMN: conditions are on these."""
+        first = self.tables[0]
+        columns = [field.name for field in first.schema.columns]
+        called = [name, *(str(name).removeprefix(f"{table}.") for table in (first.name, *self.given[:1]))]
+        for column in (each for each in columns if each in called):
+            return column
+        whose = f"of each {self.key}" if self.is_events else f"of {first.name}"
+        raise ParameterError(
+            f"where may name columns {whose}, which are drawn before other rows, got {quote(name)}; columns are "
+            f"{', '.join(columns)}",
+            code="LW330",
+        )
 
     def as_written(self, name: str) -> Schema:
         """Return the schema of the rows that are written of a table; events have their persons' columns too."""
@@ -162,6 +188,16 @@ class LinkedSchema:
         if isinstance(source, LinkedSchema):
             return source
         return cls(**reading.parts_from(source))
+
+    @classmethod
+    def from_dict(cls, values: object) -> "LinkedSchema":
+        """Return what `to_dict` wrote; anybody may have changed the file, so no path in it is followed."""
+        tables = values.get("tables") if isinstance(values, Mapping) else None
+        described = tables.values() if isinstance(tables, Mapping) else ()
+        has_path = any(isinstance(each, Mapping) and isinstance(each.get("public"), str) for each in described)
+        if not isinstance(values, Mapping) or has_path:
+            raise refusal("linked tables in a file of a release must hold the rows of public tables, and no path")
+        return cls.load(values)
 
     @property
     def fingerprint(self) -> str:

@@ -20,6 +20,7 @@ from lapwing.verbs.cards.public import (
     certificate_card,
     count_accuracy_card,
     linked_certificate_card,
+    linked_plan_card,
     linked_release_card,
     linked_schema_card,
     plan_card,
@@ -28,6 +29,7 @@ from lapwing.verbs.cards.public import (
     synthesizer_card,
     table_accuracy_card,
 )
+from lapwing.verbs.linked_plan import LinkedPlan
 from lapwing.verbs.plan import Plan
 from lapwing.verbs.synthesizer import Synthesizer
 
@@ -39,6 +41,7 @@ CARDS: Final[dict[type, Callable[..., str]]] = {
     CountAccuracy: count_accuracy_card,
     Evaluation: evaluation_card,
     LinkedCertificate: linked_certificate_card,
+    LinkedPlan: linked_plan_card,
     LinkedRelease: linked_release_card,
     LinkedSchema: linked_schema_card,
     Plan: plan_card,

@@ -22,6 +22,7 @@ from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import shortened
 from lapwing.verbs.cards.card import Card, first_lines, in_full, sentences
+from lapwing.verbs.linked_plan import LinkedPlan
 from lapwing.verbs.plan import Plan
 from lapwing.verbs.synthesizer import Synthesizer, setting_in_short
 
@@ -98,6 +99,25 @@ def plan_card(plan: Plan) -> str:
             in_full("The whole plan", plan.text()),
         ),
         hint="Nothing is read or spent yet. `plan.plot()` draws the noise.",
+    )
+    return card.html()
+
+
+def linked_plan_card(plan: LinkedPlan) -> str:
+    """Show a plan of linked tables."""
+    heading, *lines = plan.table()
+    facts = [
+        ("Privacy", plan.asked),
+        ("Protected", plan.linked.protected),
+        ("Effort", f"about {plan.effort.seconds:.2g} s, {plan.effort.memory_bytes / 10**6:,.0f} MB"),
+    ]
+    card = Card(
+        kind="LinkedPlan",
+        facts=_told(facts),
+        warnings=plan.notes,
+        shown=Table(caption="", heading=heading, lines=tuple(lines), numbers=(1, 3, 5)),
+        folded=tuple(in_full(name, part.text()) for name, part in plan.parts.items()),
+        hint="Nothing is read or spent yet. `plan.parts[...]` are the plans of each part.",
     )
     return card.html()
 
