@@ -17,6 +17,8 @@ from lapwing.rows.out.outputs import whole_files
 
 if TYPE_CHECKING:
     from lapwing.internal.evaluation import Evaluation
+    from lapwing.release.linked.release import LinkedRelease
+    from lapwing.release.release import Release
     from lapwing.runs.bought import BoughtEvaluation
 
 
@@ -149,12 +151,20 @@ def report(
     quiet: options.Quiet = False,
 ) -> None:
     """Write a publishable report about a saved model (needs lapwing[report])."""
-    from lapwing.release.shown import release_html  # noqa: PLC0415
-
     output = Path(f"{stem_of(model)}.report.html") if output is None else output
     options.check_html(output)
     with whole_files([output], [model]) as (place,):
-        found = loaded(model)
-        parts = found.schema, found.model, found.certificate, found.noisy, found.accuracy()
-        place.write_text(release_html(*parts, name=stem_of(model)), encoding="utf-8", newline="\n")
+        place.write_text(_report(loaded(model), stem_of(model)), encoding="utf-8", newline="\n")
     speaker(context, quiet)(f"report: {output}")
+
+
+def _report(found: "Release | LinkedRelease", name: str) -> str:
+    """Return the report of one table, or of several; name: of the data set, where the release has none."""
+    from lapwing.release.linked.release import LinkedRelease  # noqa: PLC0415
+    from lapwing.release.linked.shown import linked_html  # noqa: PLC0415
+    from lapwing.release.shown import release_html  # noqa: PLC0415
+
+    if isinstance(found, LinkedRelease):
+        return linked_html(found.parts, found.certificate, name=name)
+    parts = found.schema, found.model, found.certificate, found.noisy, found.accuracy()
+    return release_html(*parts, name=name)
