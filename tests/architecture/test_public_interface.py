@@ -61,6 +61,7 @@ ADDED = [
     "PMM(*, depth=None, variant='default', consistency='uniform', max_nodes=4194304, placement='uniform', prior=None)",
     "PMM.prior",
     "LinkedRelease.sample(self, n=None, seed=None, *, like=None)",
+    "LinkedRelease.to_html(self, path)",
     "LinkedSchema.fingerprint",
     "Plan(*, mechanism, settings, reason, request, lines, relation, privacy_unit, max_rows, has_public_rows, "
     "expected_rows, accuracy, effort, delta_gain, max_rows_effects, assumed_fields, dp_fields, notes=())",
