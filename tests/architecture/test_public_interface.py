@@ -71,6 +71,7 @@ ADDED = [
     "PMM(*, depth=None, variant='default', consistency='uniform', max_nodes=4194304, placement='uniform', prior=None)",
     "PMM.prior",
     "LinkedRelease.sample(self, n=None, seed=None, *, like=None)",
+    "LinkedRelease.to_html(self, path)",
     "LinkedSchema.fingerprint",
     "LinkedRelease(*, parts, certificate, seed=None)",
     "LinkedRelease.parts",

@@ -63,7 +63,8 @@ def with_cards():
     """Return objects that have a card, by name."""
     schema, real = schema_of_people(), people()
     release = lw.synthesize(real, schema, **BUDGET, seed=1)
-    linked = lw.synthesize_linked(*tables(60), HOMES, **BUDGET, parent_mechanism="Independent")
+    homes = tables(60)
+    linked = lw.synthesize_linked(*homes, HOMES, **BUDGET, parent_mechanism="Independent")
     fitted = lw.Synthesizer(schema, epsilon=1, mechanism="Independent").fit(real)
     draft = lw.Schema.load_draft({"fields": [{"name": HOSTILE, "type": "integer"}], "questions": [HOSTILE]})
     return {
@@ -78,6 +79,7 @@ def with_cards():
         "count accuracy": release.accuracy(where={HOSTILE: HOSTILE}),
         "linked release": linked,
         "linked certificate": linked.certificate,
+        "linked evaluation": lw.evaluate(homes, homes, HOMES),
         "evaluation": lw.evaluate(real, release.sample(seed=1), schema),
         "bought evaluation": lw.evaluate(real, release.sample(seed=1), schema, epsilon=1),
         "anonymous table": lw.anonymize(real, schema, min_group_size=5, seed=1),

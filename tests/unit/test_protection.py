@@ -55,7 +55,7 @@ def test_all_fields_that_are_taken_as_given_are_named():
 
 
 def test_a_warning_that_names_them_stands_for_the_line():
-    (warning,) = uncovered_warnings(Schema.from_dict({"fields": [{**AGE, "provenance": "assumed"}]}))
+    (warning,) = uncovered_warnings(Schema.from_dict({"fields": [{**AGE, "provenance": "assumed"}]}).columns)
 
     assert origin_lines(("age",), ("z",), [warning]) == ["Bounds and categories bought with budget: z."]
     assert origin_lines(("age",), (), ["another"]) == ["Bounds and categories taken as given: age."]
@@ -75,7 +75,7 @@ def test_every_list_and_bound_from_the_table_is_warned_of_lists_of_many_texts_fi
         *({**AGE, "name": f"x{number}", "provenance": "assumed"} for number in range(20)),
     ]
 
-    (warning,) = uncovered_warnings(Schema.from_dict({"fields": fields}))
+    (warning,) = uncovered_warnings(Schema.from_dict({"fields": fields}).columns)
 
     assert warning == (
         "the promise does not cover what these say, as they were taken from the table: the lists of diagnosis (95 "
@@ -85,4 +85,4 @@ def test_every_list_and_bound_from_the_table_is_warned_of_lists_of_many_texts_fi
 
 
 def test_nothing_is_warned_of_where_nothing_is_from_the_table():
-    assert uncovered_warnings(Schema.from_dict({"fields": [AGE, {"name": "flag", "type": "boolean"}]})) == ()
+    assert uncovered_warnings(Schema.from_dict({"fields": [AGE, {"name": "flag", "type": "boolean"}]}).columns) == ()

@@ -132,7 +132,7 @@ _METRICS: Final = {
     "comparing moments": compare_moments,
 }
 _LEARNED: Final = {"telling them apart by trees": compare_detection}
-_ALL_STEPS: Final = len(_METRICS) + len(_LEARNED) + 8
+_ALL_STEPS: Final = len(_METRICS) + len(_LEARNED) + 6
 
 
 @private_boundary
@@ -160,12 +160,32 @@ def compare_with_real(
         check_target(schema, target)
     if by:
         check_subgroups(schema, by)
-    step = _steps(rng, watch)
-    step("reading the real table")
+    watch("reading the real table", 0.0)
     rows = _codes("the real table", real, schema)
-    step("reading the synthetic table")
+    watch("reading the synthetic table", 0.0)
     others = _codes("the synthetic table", synthetic, schema.as_written_out)
     apart = None if test is None else _codes("the table of test rows", test, schema)
+    return compare_codes(
+        rows, others, apart, Comparison(schema=schema, target=target, by=by, seed=seed, rng=rng, watch=watch)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """What is compared, and how: see `compare_with_real`."""
+
+    schema: Schema
+    target: str | None
+    by: Sequence[str]
+    seed: int
+    rng: np.random.Generator
+    watch: Watch
+
+
+def compare_codes(rows: Codes, others: Codes, apart: Codes | None, asked: Comparison) -> Internal[Findings]:
+    """Compare coded tables; apart: real rows that the synthetic ones were not made from."""
+    schema, target, by = asked.schema, asked.target, asked.by
+    step = _steps(asked.rng, asked.watch)
     drawn = step("predicting the target")
     train, tests = rows, apart
     if tests is None:
@@ -210,7 +230,7 @@ def compare_with_real(
             ),
             rows=height(rows),
             synthetic_rows=height(others),
-            seed=seed,
+            seed=asked.seed,
             weighted=weighted,
             declared=declared,
         )

@@ -43,12 +43,17 @@ def compare_panel_tables(
         panel_of(*_codes_and_units(table, schema, unit), order=order, descending=descending, total=total, rng=rng)
         for table, total in zip((real, synthetic), totals or (None, None), strict=True)
     ]
+    return Internal(panel_errors(panels[0], panels[1], schema, rng=rng))
+
+
+def panel_errors(real: Panel, synthetic: Panel, schema: Schema, *, rng: np.random.Generator) -> PanelErrors:
+    """Return how far a panel is from the real one, beside its two references. Internal."""
     others: Mapping[str, Panel] = {
-        SYNTHETIC: panels[1],
-        BOOTSTRAP: bootstrap_units(panels[0], rng),
-        INDEPENDENT: dealt_rows(panels[0], rng),
+        SYNTHETIC: synthetic,
+        BOOTSTRAP: bootstrap_units(real, rng),
+        INDEPENDENT: dealt_rows(real, rng),
     }
-    return Internal(compare_panels(panels[0], others, schema, rng=rng))
+    return compare_panels(real, others, schema, rng=rng)
 
 
 def _codes_and_units(table: object, schema: Schema, unit: str) -> tuple[dict[str, np.ndarray], np.ndarray]:

@@ -13,6 +13,7 @@ from lapwing.judge.disclosure.disclosure import Disclosure
 from lapwing.judge.metrics import BOOTSTRAP, INDEPENDENT, SYNTHETIC, Compared, Estimate, Metric
 from lapwing.judge.moments import MOMENT_BOUND
 from lapwing.judge.overlays import Overlays
+from lapwing.judge.panels import PanelErrors
 from lapwing.judge.prediction.downstream import Downstream
 from lapwing.judge.prediction.subgroups import SubgroupAccuracy
 from lapwing.judge.tables.variation import Variation
@@ -28,7 +29,8 @@ class Findings:
     ``bootstrap`` (as many real rows drawn with replacement: chance alone) and ``independent`` (the real rows with
     every column shuffled by itself: no relation kept); columns: of the first two; together, given: missing cells by
     pairs of columns, None without such a pair; notes: what was left out or looks wrong, one sentence each; seed: chose
-    tables, rows and pairs, and drew the reference rows. None stands for what was not asked for or does not apply.
+    tables, rows and pairs, and drew the reference rows; panel: what rows of one parent have to do with each other,
+    whose figures are among the metrics. None stands for what was not asked for or does not apply.
     """
 
     tables: Mapping[str, tuple[Variation, ...]]
@@ -47,6 +49,7 @@ class Findings:
     seed: int
     weighted: Weighted | None = None
     declared: Declared | None = None
+    panel: PanelErrors | None = None
 
 
 def findings_record(found: Findings) -> dict[str, Any]:
@@ -67,6 +70,9 @@ def findings_record(found: Findings) -> dict[str, Any]:
         "disclosure": plain(found.disclosure),
         "overlays": plain(found.overlays),
         "declared": plain(found.declared),
+        "panel": None
+        if found.panel is None
+        else plain({"columns": found.panel.columns, "agreement": found.panel.agreement}),
     }
 
 
@@ -90,6 +96,10 @@ def plain(value: Any) -> Any:  # noqa: ANN401
         case Sequence():
             return [plain(each) for each in value]
     return str(value)
+
+
+def _panel(found: PanelErrors | None) -> dict[str, Any] | None:
+    return None if found is None else {"columns": plain(found.columns), "agreement": plain(found.agreement)}
 
 
 def _metric(compared: Compared) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -11,10 +11,19 @@ from typing import Any, Final, Self
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.plain import at_least, rational_text, read_key, read_list, read_optional, read_rational
+from lapwing.kernel.terms import Relation
 from lapwing.model.certificate.certificate import Certificate, LedgerEntry
 from lapwing.model.certificate.cost_lines import asked_text
 from lapwing.model.certificate.issued import Issued, read_issued
-from lapwing.model.certificate.promise import check_pairs, pairs_from, pairs_to_dict, told_pairs
+from lapwing.model.certificate.promise import (
+    UNCOVERED,
+    amount_text,
+    check_pairs,
+    pairs_from,
+    pairs_to_dict,
+    told_pairs,
+    uncovered_warnings,
+)
 from lapwing.model.files import SavedRelease, documents_of, read_documents, saved_of, write_documents
 from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.scalars import visible
@@ -85,7 +94,7 @@ class LinkedCertificate:
         return max((self.linked.coded[name] for name in self.parts), key=lambda schema: schema.max_rows).unit_label
 
     @property
-    def relation(self) -> str:
+    def relation(self) -> Relation:
         """The neighbour relation."""
         return self.first.relation
 
@@ -96,74 +105,107 @@ class LinkedCertificate:
 
     @property
     def protected(self) -> str:
-        """What is protected, in two sentences."""
+        """What is protected, in a few sentences."""
         return self.linked.protected
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """What synthetic rows keep by construction."""
+        """What synthetic rows keep by construction: whole sentences."""
         linked = self.linked
-        keys = ", ".join(
-            f"each row of {table.name} belongs to a row of {table.parent}, which has 0 to {table.max_rows} of them"
+        belong = tuple(
+            f"Each row of {table.name} belongs to a row of {table.parent}, which has at most {table.max_rows} of them."
             for table in linked.tables[1:]
         )
+        one = (f"Rows of one {linked.key}: at most {linked.tables[1].max_rows}.",)
         ordered = tuple(
-            f"rows of {table.name} come in the order of {table.order.by}"
+            f"Rows of one {linked.key} come in the order of {table.order.by}."
+            if linked.is_events
+            else f"Rows of {table.name} that belong to one row of {table.parent} come in the order of {table.order.by}."
             for table in linked.tables
             if table.order is not None
         )
         public = tuple(
-            f"{column} of {table.name} is a key of the public table {lookup}"
+            f"Each {column} of {table.name} is a key of the public table {lookup}."
             for table in linked.tables
             for column, lookup in table.lookups.items()
         )
-        return (
-            keys,
-            *ordered,
-            *public,
-            f"values of {linked.key} and of other keys are fresh numbers, and rows out of one value follow the noisy "
-            "answers alone",
+        keys = (
+            f"Keys are fresh numbers that stand for nobody in the private {'table' if linked.is_events else 'tables'}."
         )
+        return (*(one if linked.is_events else belong), *ordered, *public, keys)
 
     @property
     def not_kept(self) -> tuple[str, ...]:
         """What synthetic rows do not keep: whole sentences."""
         linked = self.linked
-        with_prior = [table.name for table in linked.tables[1:] if table.schema.public_tables]
-        prior = (
-            f"public tables of {', '.join(with_prior)} are where the model starts; rows follow their parents, and come "
-            "only near them"
+        first, *others = linked.tables
+        with_prior = [table.name for table in others if table.schema.public_tables]
+        above = f"what is said of its {linked.key}" if linked.is_events else "the rows that it belongs to"
+        alone = (
+            f"Rows of {table.name} are in no declared order: each is drawn from one other that belongs to the "
+            f"same row of {table.parent}, not from all."
+            for table in others
+            if table.max_rows > 1 and table.order is None
         )
+        cut = (
+            f"Rows of {table.name} beyond {table.max_rows} of one "
+            f"{linked.key if linked.is_events else f'row of {table.parent}'} are cut."
+            for table in others
+        )
+        sums = "Sums over rows, such as all incomes of a home, need not agree with a column of the row they belong to."
+        prior = f"Public tables of {', '.join(with_prior)} are where the model starts; rows come only near them."
         exact = (
-            f"public totals of {linked.names[0]} hold but for rows whom rules leave none of their own: others stand in "
-            "for them, who may stand in other cells where too few are like them"
+            f"Public totals of {first.name} hold but for rows that rules leave none of their own. Others stand in for "
+            "these, in other cells where too few are like them."
         )
-        has_rules = any(linked.coded[name].rules for name in linked.names[1:])
+        has_rules = any(linked.coded[table.name].rules for table in others)
+        unused = "" if linked.is_events else ", rows that belong to no row, and further rows of one key"
         return (
-            "each row is drawn given the row before it, those of its parents and the numbers of rows: what it has to "
-            "do with rows before that, beyond these, is lost",
-            *(
-                f"rows of {table.name} are in no declared order: each is drawn given one other, not all of them"
-                for table in linked.tables
-                if table.parent is not None and table.max_rows > 1 and table.order is None
-            ),
-            "rows depend on those columns with which theirs were measured, and through them on others: the "
-            "certificate's cost lines of each part list the tables",
-            *(
-                f"what rows of {table.parent} had beyond {table.max_rows} rows of {table.name} is cut"
-                for table in linked.tables[1:]
-            ),
-            "totals over a parent's rows, such as a sum of incomes, agree with no column of it unless each row does",
+            f"A row is drawn from the row before it and from {above}. Its ties to earlier rows are kept only through "
+            "these.",
+            *alone,
+            "Columns depend on each other where they were counted together, or through others. The cost lines of each "
+            "part list what was counted.",
+            *cut,
+            *((sums,) if first.own or not linked.is_events else ()),
             *((prior,) if with_prior else ()),
-            *((exact,) if linked.tables[0].schema.public_tables and has_rules else ()),
-            "rows whose key has no parent row, further rows of one key, and the values of all identifiers are not used",
+            *((exact,) if first.schema.public_tables and has_rules else ()),
+            f"Values of identifiers{unused} are not used.",
         )
 
+    @property
+    def uncovered(self) -> tuple[str, ...]:
+        """Which lists and bounds of all tables the promise does not cover: one sentence, or none."""
+        return uncovered_warnings(
+            [
+                field if self.linked.is_events else replace(field, name=f"{table.name}.{field.name}")
+                for table in self.linked.tables
+                for field in table.own
+            ]
+        )
+
+    def warnings_of(self, name: str) -> tuple[str, ...]:
+        """Return what to know of one table, and not once more what is said of the rows before and above its own."""
+        own = self.linked.table(name).schema.names
+        others = [f"column {each.name!r}:" for each in self.linked.coded[name].columns if each.name not in own]
+        return tuple(
+            said
+            for said in self.parts[name].warnings
+            if said != ONE_OF_SEVERAL and not said.startswith((UNCOVERED, *others))
+        )
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the reader should know, each once."""
+        return (*self.uncovered, *(f"{name}: {said}" for name in self.parts for said in self.warnings_of(name)))
+
     def __repr__(self) -> str:
-        rows = ", ".join(f"{part.released_rows} {name}" for name, part in self.parts.items())
+        one = "values of " if self.linked.is_events else ""
+        rows = [f"{part.released_rows} {name}" for name, part in self.parts.items()]
         mechanisms = " and ".join(dict.fromkeys(part.mechanism for part in self.parts.values()))
         asked = asked_text(self.total, self.requested_epsilon, self.requested_delta)
-        return f"LinkedCertificate({mechanisms}, {asked}, {rows})"
+        first = f"{self.first.released_rows} {one}{self.linked.names[0]}"
+        return f"LinkedCertificate({mechanisms}, {asked}, {', '.join([first, *rows[1:]])})"
 
     def __str__(self) -> str:
         return self.text()
@@ -177,10 +219,10 @@ class LinkedCertificate:
         in_all = [line for line in parts[self.linked.names[0]] if all(line in lines for lines in parts.values())]
         lines = [
             f"Protected: {self.protected}",
-            self._price(),
-            f"Kept: {'; '.join(self.kept)}.",
-            "Not kept: what rows have to do with others than their parents and the row before, rows beyond those that "
-            f"are used, sums over them; {len(self.not_kept)} sentences of the certificate (not_kept) say it in full.",
+            self.price,
+            f"Kept: {' '.join(self.kept)}",
+            "Not kept: a row's ties to others than the row before it and those that it belongs to, rows beyond those "
+            "that are used, and sums. The certificate's not_kept says it in full.",
             *in_all,
             *(f"{name}: {line}" for name, each in parts.items() for line in each if line not in in_all),
         ]
@@ -189,17 +231,20 @@ class LinkedCertificate:
         else:
             lines.append(f"Recorded in the ledger under {self.ledger.dataset}, release {self.ledger.release_id}.")
         lines += [] if self.issued is None else self.issued.lines()
+        lines += [f"Warning: {said}" for said in self.warnings]
         return "\n".join(visible(line).replace("\n", " ") for line in lines) + "\n"
 
-    def _price(self) -> str:
-        """Say what all parts cost together."""
-        parts = ", ".join(f"{part.total} for {name}" for name, part in self.parts.items())
+    @property
+    def price(self) -> str:
+        """What all parts cost together."""
+        parts = ", ".join(f"{amount_text(part.total).split()[1]} for {name}" for name, part in self.parts.items())
         if self.total.notion == "pure":
-            return f"Cost: {self.total} in all ({parts}), pure differential privacy."
+            return f"Cost: {amount_text(self.total)} in all ({parts}), pure differential privacy."
         pairs = [
             f"epsilon {at_least(eps, 4)} at delta {at_least(delta, 3)}" for delta, eps in told_pairs(self.epsilons)
         ]
-        return f"Cost: {self.total} in all ({parts}), zero-concentrated differential privacy: {'; '.join(pairs)}."
+        total = amount_text(self.total)
+        return f"Cost: {total} in all ({parts}), zero-concentrated differential privacy: {'; '.join(pairs)}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return the certificate as plain JSON values, always in the same order."""
@@ -250,7 +295,7 @@ class LinkedCertificate:
         )
 
 
-_SAID = ("Protected:", "Rows without", "Rows out are drawn", "Cost:", "Recorded in", f"Warning: {ONE_OF_SEVERAL}")
+_SAID = ("Protected:", "Rows without", "Rows out are drawn", "Cost:", "Recorded in", "Warning:")
 
 
 # -- Model files of linked tables: all releases in one ``.lapwing`` file, safe to load from strangers.

@@ -343,7 +343,7 @@ def _certificate(
         accuracy=(*map(_statement, variations), *rows_statements(answers, terms, rows)),
         assumed=("the synthetic table was public before: it is no secret of the real rows",),
         warnings=(
-            *uncovered_warnings(schema),
+            *uncovered_warnings(schema.columns),
             *promise_warnings(paid.total, paid.epsilons),
             *untold_warnings(bought, schema.purchases),
             *other_terms_warnings(modelled, schema.purchases, terms.relation, schema.unit_label),

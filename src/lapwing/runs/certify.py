@@ -138,7 +138,7 @@ def certify(
         ),
         assumed=(*assumptions(mechanism), *_claims(answers)),
         warnings=(
-            *uncovered_warnings(schema),
+            *uncovered_warnings(schema.columns),
             *_noise_warnings(answers, model, terms),
             *misfit_warnings(schema, answers),
             *_mended(earlier),

@@ -63,10 +63,14 @@ def schema_in_short(schema: Any) -> str:  # noqa: ANN401 - a Schema, whose modul
 
 def linked_in_short(linked: Any) -> str:  # noqa: ANN401 - likewise
     """Return linked schemas on one line each, under the key that is protected."""
-    lines = [f"LinkedSchema(key {one_line(linked.key)}, {_counted(len(linked.given), 'table')})"]
-    for table in linked.tables:
-        most = "" if table.parent is None else f", at most {table.max_rows:,} rows of each of {one_line(table.parent)}"
-        lines.append(f"  {one_line(table.name)}: {_counted(len(table.written), 'column')}{most}")
+    what = "events" if linked.is_events else _counted(len(linked.given), "table")
+    lines = [f"LinkedSchema(key {one_line(linked.key)}, {what})"]
+    for table in (linked.table(name) for name in linked.given):
+        parent = linked.key if linked.is_events else table.parent
+        most = "" if parent is None else f", at most {_counted(table.max_rows, 'row')} of one {one_line(parent)}"
+        order = "" if table.order is None else f", by {one_line(table.order.by)}"
+        columns = len(linked.as_written(table.name).fields)
+        lines.append(f"  {one_line(table.name)}: {_counted(columns, 'column')}{most}{order}")
     return "\n".join(lines)
 
 

@@ -1,12 +1,13 @@
 """`lapwing.evaluate`: compares a synthetic table with the real one, for the house or, with a budget, for anybody."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import overload
+from typing import Any, cast, overload
 
 from lapwing.errors import ParameterError
 from lapwing.internal.evaluation import Evaluation, compare_with_real
+from lapwing.internal.linked import LinkedEvaluation, compare_linked, compared_schema
 from lapwing.judge.metrics import Releasable
 from lapwing.judge.report.page import Section
 from lapwing.kernel.budget.budget import Number, read_request
@@ -21,16 +22,18 @@ from lapwing.runs.public_tables import is_private_table
 from lapwing.runs.records import Book, run_paid
 from lapwing.runs.settings import usable_schema
 from lapwing.runs.watching import following
+from lapwing.schema.linked.database import LinkedSchema, is_linked
 from lapwing.schema.scalars import is_among, quote
 from lapwing.schema.schemas import Schema
-from lapwing.typing import IntoFrame, PathLike, ProgressLike, Relation, SchemaLike
+from lapwing.typing import IntoFrame, LinkedSchemaLike, PathLike, ProgressLike, Relation, SchemaLike
+from lapwing.verbs.linked import tables_by_name
 
 
 @overload
 def evaluate(
-    real: IntoFrame,
-    synthetic: IntoFrame,
-    schema: SchemaLike,
+    real: IntoFrame | Mapping[str, IntoFrame],
+    synthetic: IntoFrame | Mapping[str, IntoFrame],
+    schema: SchemaLike | LinkedSchemaLike,
     *,
     target: str | None = None,
     by: str | Sequence[str] = (),
@@ -77,9 +80,9 @@ def evaluate(
 
 @private_boundary
 def evaluate(
-    real: IntoFrame,
-    synthetic: IntoFrame,
-    schema: SchemaLike,
+    real: IntoFrame | Mapping[str, IntoFrame],
+    synthetic: IntoFrame | Mapping[str, IntoFrame],
+    schema: SchemaLike | LinkedSchemaLike,
     *,
     target: str | None = None,
     by: str | Sequence[str] = (),
@@ -96,7 +99,7 @@ def evaluate(
     seed: int | None = 0,
     progress: ProgressLike = None,
 ) -> Evaluation | BoughtEvaluation:
-    """Compare a synthetic table with the real one.
+    """Compare a synthetic table with the real one, or linked tables and events in order.
 
     Without a budget the result is internal: it is computed from private rows without noise. With ``epsilon`` or ``rho``
     it is bought: fewer figures, which may be published. The synthetic table must then be public already, such as rows
@@ -105,8 +108,9 @@ def evaluate(
     Parameters
     ----------
     real, synthetic : path, list of paths, pandas, Polars (eager or lazy) or PyArrow table
-        Both with every modelled column of the schema, and at least one row.
-    schema : path, dict or Schema
+        Both with every modelled column of the schema, and at least one row. Linked tables by name, as for
+        `lapwing.synthesize`, with keys.
+    schema : path, dict, Schema or LinkedSchema
         Says what the columns hold. All rows are compared, also where it names a privacy unit; with a budget, at most
         ``maxRows`` rows of each unit.
     target : str, optional
@@ -143,13 +147,15 @@ def evaluate(
 
     Returns
     -------
-    Evaluation or BoughtEvaluation
+    Evaluation, LinkedEvaluation or BoughtEvaluation
         `summary` is its text, `to_dict` gives plain JSON values. Bought: mean total variation of the marginals of one,
         two and three columns with intervals that all hold at once with 95 %, what chance alone makes, and a
         certificate. Internal, with `to_html` for a report: total variation distances, errors of single columns and of
         what is missing, distances of all columns at once, correlations, prediction, groups, and sanity checks of
         disclosure, each beside the same figure of a bootstrap of the real rows (what chance alone makes) and of their
-        independently shuffled columns (no relation kept).
+        independently shuffled columns (no relation kept). Of linked tables ``parts`` has one for each; it
+        compares the columns of a table with those of the rows that its rows belong to, and rows of one parent:
+        transitions, gaps, numbers of rows, agreement, whole trajectories. Events have the same in one `Evaluation`.
 
     Raises
     ------
@@ -185,6 +191,9 @@ def evaluate(
     >>> [(round(each.mean, 3), each.upper - each.lower < 0.1) for each in bought.variations]
     [(0.5, True), (0.5, True)]
     """
+    if is_linked(schema):
+        others = (target, tuple(by), test, model, epsilon, delta, rho, expected_rows, ledger, dataset, transcript)
+        return cast("Evaluation", _linked(real, synthetic, schema, others, seed=seed, progress=progress))
     if epsilon is not None or rho is not None:
         grouped = None if isinstance(by, Sequence) and not by else by
         internal = {"target": target, "by": grouped, "test": test, "model": model}
@@ -237,6 +246,32 @@ def evaluate(
             watch=told,
         )
     return Evaluation(findings=findings.value, schema=checked, released=released)
+
+
+def _linked(
+    real: object,
+    synthetic: object,
+    schema: object,
+    others: Sequence[object],
+    *,
+    seed: int | None,
+    progress: ProgressLike,
+) -> Evaluation | LinkedEvaluation:
+    """Compare linked tables, or events; others: settings that go with one table."""
+    if any(each not in (None, ()) for each in others):
+        raise ParameterError(
+            "linked tables and events are compared internally and as a whole; leave target, by, test, model and the "
+            "budget out",
+            code="LW317",
+        )
+    linked, chosen = LinkedSchema.load(cast("Any", schema)), chosen_seed(seed)
+    tables, made = tables_by_name(real, linked), tables_by_name(synthetic, linked)
+    with following(progress, first="reading", of="of the steps done"):
+        found = compare_linked(tables, made, linked, seed=chosen, rng=generator(chosen, "evaluate"), watch=told)
+    parts = {
+        name: Evaluation(findings=each, schema=compared_schema(linked, name)) for name, each in found.value.items()
+    }
+    return parts[linked.given[0]] if linked.is_events else LinkedEvaluation(parts=parts)
 
 
 def _released(model: object, schema: Schema) -> tuple[Section, ...]:

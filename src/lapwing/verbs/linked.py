@@ -244,13 +244,14 @@ def _run(tables: Mapping[str, object], settings: LinkedSettings, book: Book) -> 
                     coded[name].source, part, terms[name], (settings, sink, records), recorded[:known]
                 )
             recorded, before = recorded[known:], before + share
-    warned(*releases.values(), but=ONE_OF_SEVERAL)
     parts = {
         name: replace(part, kind=coded[name].layout.kind, layout=coded[name].layout) for name, part in releases.items()
     }
+    certificate = _certificate(settings, parts)
+    warned(certificate)
     return LinkedRelease(
         parts=parts,
-        certificate=_certificate(settings, parts),
+        certificate=certificate,
         seed=settings.first.seed if settings.first.is_seeded else None,
     )
 

@@ -19,7 +19,8 @@ from lapwing.kernel.room.opening import Desk, open_room
 from lapwing.kernel.room.transcript import AnswerSink, Watched
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import check_mechanism
-from lapwing.model.certificate.certificate import DOMAIN, EVALUATION
+from lapwing.model.certificate.certificate import DOMAIN, EVALUATION, Certificate
+from lapwing.model.linked_files import LinkedCertificate
 from lapwing.release.release import Release
 from lapwing.rows.counting import CodedSource
 from lapwing.runs.certify import certify
@@ -94,15 +95,19 @@ def _as_recorded(answer: Answer) -> Answer:
     return answer_from_dict(answer.to_dict()) if isinstance(answer, Selected) else answer
 
 
-def warned(*releases: Release, but: str = "") -> None:
-    """Warn of what the certificates of releases warn of, but one thing, and of a weak verdict, in the same words."""
-    for paid in (each.certificate for each in releases):
-        verdict = paid.verdict
-        is_weak = verdict is not None and any(grade.word in ("weak", "none") for grade in verdict.grades)
-        graded = [" ".join(verdict.lines())] if verdict is not None and is_weak else []
-        for said in (each for each in (*paid.warnings, *graded) if each != but):
-            with suppress(CertificateWarning):  # a filter that makes errors of warnings does not lose what is paid for
-                warn(CertificateWarning(said, code="LW907"))
+def warned(paid: Certificate | LinkedCertificate) -> None:
+    """Warn of what a certificate warns of, and of a weak verdict, in the same words."""
+    parts = (
+        {f"{name}: ": part for name, part in paid.parts.items()} if isinstance(paid, LinkedCertificate) else {"": paid}
+    )
+    graded = [
+        name + " ".join(part.verdict.lines())
+        for name, part in parts.items()
+        if part.verdict is not None and any(grade.word in ("weak", "none") for grade in part.verdict.grades)
+    ]
+    for said in (*paid.warnings, *graded):
+        with suppress(CertificateWarning):  # a filter that makes errors of warnings does not lose what is paid for
+            warn(CertificateWarning(said, code="LW907"))
 
 
 _OTHERS = ((EVALUATION, "bought evaluation"), (DOMAIN, "learned domain"))

@@ -197,7 +197,7 @@ def synthesize(
         with closing(open_sink(records, settings, terms)) as sink:
             debit = partial(sink.debit, settings)
             release = _released(source, settings, terms, records, sink=sink, debit=debit, most_cells=caches.table_cells)
-    warned(release)
+    warned(release.certificate)
     return replace(release, kind=layout.kind, layout=layout)
 
 
@@ -301,7 +301,7 @@ def resumed(
                 earlier=earlier,
                 most_cells=caches.table_cells,
             )
-    warned(release)
+    warned(release.certificate)
     return replace(release, kind=layout.kind, layout=layout)
 
 

@@ -17,7 +17,11 @@ from lapwing.rows.out.outputs import whole_files
 
 if TYPE_CHECKING:
     from lapwing.internal.evaluation import Evaluation
+    from lapwing.release.linked.release import LinkedRelease
+    from lapwing.release.release import Release
     from lapwing.runs.bought import BoughtEvaluation
+    from lapwing.schema.linked.database import LinkedSchema
+    from lapwing.schema.schemas import Schema
 
 
 _UNRECORDED = (
@@ -27,7 +31,12 @@ _UNRECORDED = (
 
 def evaluate(
     context: typer.Context,
-    real: Annotated[str, argument("REAL", "The private table: a file, folder or address; leave it out with --sql.")],
+    real: Annotated[
+        str,
+        argument(
+            "REAL", "The private table: a file, folder or address; leave it out with --sql. Linked ones: a folder."
+        ),
+    ],
     synthetic: Annotated[str | None, argument("SYNTHETIC", "The synthetic table, likewise.", is_optional=True)],
     schema: options.SchemaFile,
     sql: Sql = None,
@@ -72,9 +81,9 @@ def evaluate(
     seed: Annotated[int, option("--seed", "K", "Seed of the 3-way tables and of the rows compared with.")] = 0,
     quiet: options.Quiet = False,
 ) -> None:
-    """Compare a synthetic table with the real one (internal; with a budget, releasable)."""
+    """Compare synthetic tables with the real ones (internal; with a budget, releasable)."""
     from lapwing.judge.report.page import check_installed  # noqa: PLC0415
-    from lapwing.runs.settings import usable_schema  # noqa: PLC0415
+    from lapwing.schema.schemas import Schema  # noqa: PLC0415
     from lapwing.verbs.evaluate import evaluate as evaluation_of  # noqa: PLC0415
 
     if report is not None:
@@ -82,14 +91,12 @@ def evaluate(
         check_installed()
     if synthetic is None and sql is None:
         raise options.misuse("missing argument 'SYNTHETIC'", context, code="LW903")
-    table = given_table(real if synthetic is not None else None, sql, db, context)
-    made = given_table(real if synthetic is None else synthetic, None, None, context)
-
-    checked = usable_schema(schema)
-    groups = options.listed(by or (), [field.name for field in checked.fields])
+    own = real if synthetic is not None else None
+    table, made, checked = _tables(own, real if synthetic is None else synthetic, schema, (sql, db), context)
+    groups = options.listed(by or (), [field.name for field in checked.fields] if isinstance(checked, Schema) else [])
     forms = [(path, form) for path, form in ((metrics, _json), (report, _html)) if path is not None]
     inputs = [
-        path for path in (file_of(table), file_of(made), schema, model, test, ledger, transcript) if path is not None
+        path for path in (*_files(table), *_files(made), schema, model, test, ledger, transcript) if path is not None
     ]
     bought: dict[str, Any] = {
         "epsilon": epsilon,
@@ -103,8 +110,8 @@ def evaluate(
     }
     found = None
     is_bought = epsilon is not None or rho is not None
-    file = file_of(table)
-    if not is_bought and not checked.name and file is not None:
+    file = next(iter(_files(table)), None)
+    if isinstance(checked, Schema) and not is_bought and not checked.name and file is not None:
         checked = replace(checked, name=stem_of(file))  # for the heading of the report
     with interruptible(lambda: is_bought and found is not None, repeated_line), ExitStack() as stack:
         places = stack.enter_context(whole_files([path for path, _ in forms], inputs)) if forms else ()
@@ -119,6 +126,32 @@ def evaluate(
         speaker(context, quiet)(f"{_KINDS[form]}: {path}")
     if ledger is None and is_bought:
         speaker(context, quiet)(_UNRECORDED)
+
+
+def _tables(
+    real: str | None,
+    synthetic: str,
+    schema: Path,
+    query: tuple[str | None, str | None],
+    context: typer.Context,
+) -> tuple[Any, Any, "Schema | LinkedSchema"]:
+    """Return both tables and their schema; linked tables by name, from a folder or database of them all."""
+    from lapwing.rows.named import tables_from  # noqa: PLC0415
+    from lapwing.runs.settings import usable_schema  # noqa: PLC0415
+    from lapwing.schema.linked.database import LinkedSchema, is_linked  # noqa: PLC0415
+
+    checked = LinkedSchema.load(schema) if is_linked(schema) else usable_schema(schema)
+    if isinstance(checked, LinkedSchema) and not checked.is_events:
+        if real is None:
+            raise options.misuse("linked tables are of a folder or database; leave --sql out", context, code="LW903")
+        columns = {name: checked.as_written(name).names for name in checked.given}
+        return tables_from(real, columns), tables_from(synthetic, columns), checked
+    return given_table(real, *query, context), given_table(synthetic, None, None, context), checked
+
+
+def _files(table: Any) -> list[Path | None]:  # noqa: ANN401 - a table, or several by name
+    """Return the files that tables are read from."""
+    return [file_of(each) for each in (table.values() if isinstance(table, dict) else [table])]
 
 
 def _json(found: "Evaluation | BoughtEvaluation") -> str:
@@ -149,12 +182,20 @@ def report(
     quiet: options.Quiet = False,
 ) -> None:
     """Write a publishable report about a saved model (needs lapwing[report])."""
-    from lapwing.release.shown import release_html  # noqa: PLC0415
-
     output = Path(f"{stem_of(model)}.report.html") if output is None else output
     options.check_html(output)
     with whole_files([output], [model]) as (place,):
-        found = loaded(model)
-        parts = found.schema, found.model, found.certificate, found.noisy, found.accuracy()
-        place.write_text(release_html(*parts, name=stem_of(model)), encoding="utf-8", newline="\n")
+        place.write_text(_report(loaded(model), stem_of(model)), encoding="utf-8", newline="\n")
     speaker(context, quiet)(f"report: {output}")
+
+
+def _report(found: "Release | LinkedRelease", name: str) -> str:
+    """Return the report of one table, or of several; name: of the data set, where the release has none."""
+    from lapwing.release.linked.release import LinkedRelease  # noqa: PLC0415
+    from lapwing.release.linked.shown import linked_html  # noqa: PLC0415
+    from lapwing.release.shown import release_html  # noqa: PLC0415
+
+    if isinstance(found, LinkedRelease):
+        return linked_html(found.parts, found.certificate, name=name)
+    parts = found.schema, found.model, found.certificate, found.noisy, found.accuracy()
+    return release_html(*parts, name=name)

@@ -1,7 +1,7 @@
 """What is read from a saved model: `lapwing sample` with its conditions, `lapwing query` and `lapwing answers`."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -18,6 +18,7 @@ from lapwing.release.files import STANDARD_OUTPUT, Targets, rows_place, write_re
 from lapwing.release.linked.targets import events_targets
 from lapwing.rows.out.outputs import whole_files, whole_folder
 from lapwing.schema.condition_texts import read_conditions
+from lapwing.schema.scalars import quote
 
 if TYPE_CHECKING:
     import polars as pl
@@ -40,6 +41,29 @@ def loaded(model: Path) -> "Release":
             raise
         failure = error
     raise DataError(f"{failure}; give the file that `lapwing synthesize --model M.lapwing` wrote", code=failure.code)
+
+
+Table = Annotated[str | None, option("--table", "NAME", "One of the tables, where the model has several.")]
+
+
+def one_table(release: "Release | LinkedRelease", name: str | None) -> "Release":
+    """Return the release of one table: the one that is named, or the only one that was given."""
+    from lapwing.release.linked.release import LinkedRelease  # noqa: PLC0415
+
+    if not isinstance(release, LinkedRelease):
+        if name is None:
+            return release
+        raise ParameterError(f"the model has one table, got {quote(name)}; leave --table out", code="LW301")
+    given, names = release.schema.given, release.schema.names
+    chosen = given[0] if name is None and len(given) == 1 else name
+    if chosen not in names:
+        got = "none" if name is None else quote(name)
+        raise ParameterError(
+            f"the model has several tables and the command is about one, got {got}; give --table with one of "
+            f"{', '.join(names)}",
+            code="LW301",
+        )
+    return release.parts[chosen]
 
 
 def sample(
@@ -190,6 +214,7 @@ def query(
             "saw these columns together.",
         ),
     ] = "20",
+    table: Table = None,
     confidence: Annotated[
         str, option("--confidence", "C", "Of each interval for a true count, between 0 and 1.")
     ] = "0.95",
@@ -202,16 +227,16 @@ def query(
 
     from lapwing.model.intervals import measured_groupings  # noqa: PLC0415
 
-    release = loaded(model)
+    release = one_table(loaded(model), table)
     column = options.listed(column, [field.name for field in release.schema.fields])
-    table = release.query(column, wanted, confidence, weighted=weighted)
-    print(table_text(table, len(column)))
-    missing = table[table.columns[len(column) + LOWER]].null_count()
+    found = release.query(column, wanted, confidence, weighted=weighted)
+    print(table_text(found, len(column)))
+    missing = found[found.columns[len(column) + LOWER]].null_count()
     if missing:
         counted = [*column, release.schema.weight] if weighted and release.schema.weight else column
         is_measured = wanted != "measured" and measured_groupings(release.noisy, counted) is not None
         hint = "; --groups measured shows the cells that were counted" if is_measured else ""
-        speaker(context, quiet=False)(f"no noisy answer covers {missing} of {table.height} cells{hint}")
+        speaker(context, quiet=False)(f"no noisy answer covers {missing} of {found.height} cells{hint}")
 
 
 def table_text(table: "pl.DataFrame", columns: int) -> str:
@@ -243,29 +268,38 @@ def answers(
     """Write the noisy tables behind a saved model."""
     release = loaded(model)
     with whole_folder(output) as folder:
-        _write_tables(release, folder)
+        _write_tables(_parts(release), folder)
     speaker(context, quiet)(f"noisy tables: {output}")
 
 
-def _write_tables(release: "Release", folder: Path) -> None:
-    """Write each noisy table, and the index that says which file is which."""
+def _parts(release: "Release | LinkedRelease") -> "Mapping[str, Release]":
+    """Return the releases of several tables by name; one alone has none."""
+    from lapwing.release.linked.release import LinkedRelease  # noqa: PLC0415
+
+    return release.parts if isinstance(release, LinkedRelease) else {"": release}
+
+
+def _write_tables(parts: "Mapping[str, Release]", folder: Path) -> None:
+    """Write each noisy table, and the index that says which file is which; of several tables, also of which."""
     import polars as pl  # noqa: PLC0415
 
-    index = []
-    released = [(answer, each) for answer in release.noisy for each in answer.tables]
-    for number, (name, table) in enumerate(release.answer_tables()):
-        file = f"{number:04d}-{re.sub(r'[^A-Za-z0-9_-]+', '_', name)[:_NAME_LENGTH]}.csv"
-        table.write_csv(folder / file)
-        answer, counts = released[number]
-        index.append(
-            {
-                "file": file,
-                "columns": " x ".join(answer.question.columns),
-                "level": counts.level,
-                "cells": table.height,
-                "noise": counts.noise.kind,
-                "parameter": str(counts.noise.parameter),
-                "sd": counts.noise.sd,
-            }
-        )
+    index: list[dict[str, object]] = []
+    for of, release in parts.items():
+        released = [(answer, each) for answer in release.noisy for each in answer.tables]
+        for (name, table), (answer, counts) in zip(release.answer_tables(), released, strict=True):
+            called = f"{of}-{name}" if of else name
+            file = f"{len(index):04d}-{re.sub(r'[^A-Za-z0-9_-]+', '_', called)[:_NAME_LENGTH]}.csv"
+            table.write_csv(folder / file)
+            index.append(
+                {
+                    "file": file,
+                    **({"table": of} if of else {}),
+                    "columns": " x ".join(answer.question.columns),
+                    "level": counts.level,
+                    "cells": table.height,
+                    "noise": counts.noise.kind,
+                    "parameter": str(counts.noise.parameter),
+                    "sd": counts.noise.sd,
+                }
+            )
     pl.DataFrame(index).write_csv(folder / "index.csv")

@@ -11,7 +11,7 @@ from lapwing.judge.report.charts import altair, colour, distinct, plain_spec, ra
 from lapwing.judge.report.columns import columns_section
 from lapwing.judge.report.page import Chart, Fact, Facts, Part, Section, Table, Text, crossed, percent
 from lapwing.judge.report.pairs import maps_section, pairs_section, worst_section
-from lapwing.judge.report.tables import gaps_section, rules_section, weighted_section
+from lapwing.judge.report.tables import gaps_section, panel_section, rules_section, weighted_section
 from lapwing.judge.report.uses import disclosure_section, prediction_section, subgroups_section
 from lapwing.judge.standing import APART, FRESH, MOST, NONE, PART, SAME, Standing, glance_table
 from lapwing.schema.schemas import Schema
@@ -196,6 +196,7 @@ def compared_sections(findings: Findings, schema: Schema) -> tuple[Section, ...]
         worst_section(findings),
         maps_section(findings),
         gaps_section(findings),
+        *(() if findings.panel is None else (panel_section(findings.panel),)),
         *(() if findings.declared is None else (rules_section(findings.declared),)),
         prediction_section(findings),
         subgroups_section(findings),

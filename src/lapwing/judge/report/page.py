@@ -8,7 +8,7 @@ import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from lapwing.errors import LapwingError
@@ -98,6 +98,11 @@ class Section:
     title: str
     parts: tuple[Part, ...]
     folded: tuple[Part, ...] = ()
+
+
+def of_table(section: Section, number: int, table: str) -> Section:
+    """Return a section of one of several tables, under a title and an anchor of its own."""
+    return replace(section, key=f"table-{number}-{section.key}", title=f"{clipped(table)}: {section.title}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

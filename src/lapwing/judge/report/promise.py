@@ -13,11 +13,15 @@ from lapwing.kernel.budget.conversions import epsilon_for
 from lapwing.kernel.plain import at_least
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.promise import protection_lines, unit_field
+from lapwing.model.linked_files import LinkedCertificate
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 
 # -- What a privacy budget means, in chances: the most that somebody who guesses can be right.
 
+
+Promised = Certificate | LinkedCertificate
+"""What promises something: a release, or those of linked tables together."""
 
 Pairs = Sequence[tuple[float, float]]
 """(δ, ε) pairs that hold at once."""
@@ -46,7 +50,7 @@ def chance(pairs: Pairs, false_alarms: Sequence[float] = ()) -> Chance:
     return Chance(right, tuple(found))
 
 
-def pairs_of(certificate: Certificate, *, releases: int = 1, units: int = 1) -> Pairs:
+def pairs_of(certificate: Promised, *, releases: int = 1, units: int = 1) -> Pairs:
     """Return (δ, ε) pairs that hold for so many releases like this one, about so many units together.
 
     One for pure ε; several for ρ, down from a δ of 0.1: which of them says most depends on what is asked. None where ρ
@@ -152,7 +156,7 @@ _ORIGINS: Final = {
 _RAISED: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-def budget_text(certificate: Certificate) -> str:
+def budget_text(certificate: Promised) -> str:
     """Return the budget in signs, such as ``ε = 1, δ = 10⁻⁹``."""
     total = certificate.total
     if total.notion == "pure":
@@ -178,7 +182,7 @@ def small_text(value: float) -> str:
     return f"10{raised}" if factor == "1" else f"{factor}·10{raised}"
 
 
-def protected(certificate: Certificate) -> tuple[str, str]:
+def protected(certificate: Promised) -> tuple[str, str]:
     """Return what is protected, in a few words, and the question that a guess is about."""
     field = unit_field(certificate.privacy_unit)
     if certificate.relation == "replace-one":
@@ -190,7 +194,7 @@ def protected(certificate: Certificate) -> tuple[str, str]:
     return "whether a certain row is in the table, and what it says", "whether a certain row is in the table"
 
 
-def promise_section(certificate: Certificate) -> Section:
+def promise_section(certificate: Promised) -> Section:
     """Return the section about the promise: what is protected, what the budget means, and what is not covered."""
     _, question = protected(certificate)
     found = chance(pairs_of(certificate))
@@ -204,7 +208,11 @@ def promise_section(certificate: Certificate) -> Section:
         "that a district is poor) can be learned from the release whether or not one of them took part, and may say "
         "something about each of them."
     )
-    words = [Text(words=" ".join(protection_lines(certificate.relation, certificate.privacy_unit))), Text(words=sense)]
+    if isinstance(certificate, LinkedCertificate):
+        said = [f"Protected: {certificate.protected}"]
+    else:
+        said = protection_lines(certificate.relation, certificate.privacy_unit)
+    words = [Text(words=" ".join(said)), Text(words=sense)]
     if found.right > _WEAK:
         strength = "next to nothing" if found.right > _EMPTY else "little"
         caution = (
@@ -219,7 +227,7 @@ def promise_section(certificate: Certificate) -> Section:
     )
 
 
-def _for_experts(certificate: Certificate) -> tuple[Part, ...]:
+def _for_experts(certificate: Promised) -> tuple[Part, ...]:
     """Return the promise in formulas and tables."""
     pairs = tuple(_pair_text(delta, epsilon, 5, " at ") for delta, epsilon in certificate.epsilons)
     parts: list[Part] = [Text(words=_formal(certificate), points=pairs)]
@@ -258,7 +266,7 @@ def _for_experts(certificate: Certificate) -> tuple[Part, ...]:
     return tuple(parts)
 
 
-def _formal(certificate: Certificate) -> str:
+def _formal(certificate: Promised) -> str:
     """Return the promise as an expert writes it."""
     if certificate.total.notion == "pure":
         return f"Pure ε-differential privacy with {budget_text(certificate)}, {certificate.relation} neighbours."

@@ -83,7 +83,7 @@ def _short(schema: Schema, model: ReleasedModel, certificate: Certificate, accur
     if any(table.hold == "exact" for table in certificate.public_tables):
         source = "the total of the public tables"
     right = percent_up(chance(pairs_of(certificate)).right)
-    uncovered = uncovered_warnings(schema)
+    uncovered = uncovered_warnings(schema.columns)
     but = "; says nothing of lists and bounds that were taken from the table" if uncovered else ""
     facts = [
         Fact(figure=f"{certificate.released_rows:,}", what="rows that the model stands for", note=source),

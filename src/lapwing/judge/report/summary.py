@@ -8,9 +8,10 @@ from lapwing.judge.disclosure.disclosure import Risk
 from lapwing.judge.findings import Findings
 from lapwing.judge.glance import glance
 from lapwing.judge.metrics import BOOTSTRAP, INDEPENDENT, SYNTHETIC
+from lapwing.judge.panels import PanelErrors
 from lapwing.judge.prediction.downstream import Downstream
 from lapwing.judge.report.page import aligned, clipped
-from lapwing.judge.report.tables import weighted_lines
+from lapwing.judge.report.tables import panel_lines, weighted_lines
 from lapwing.judge.standing import glance_table
 from lapwing.schema.scalars import visible
 
@@ -19,11 +20,13 @@ _EXPLAINED = (
     "bootstrap, resample: the real rows against as many of them drawn with replacement, the sampling floor",
     "independent: the real rows against the same with every column shuffled by itself, the lazy baseline",
     "place: 0 % where a resample is, 100 % where independent columns are",
+    "dealt out: the real rows, dealt out to parents at random; transitions: total variation of a row and the next",
     "missing, special: difference in the share of such cells; quantiles: error in rank; sd: real standard deviations",
     "missing together, given: total variation of two columns of which one or both are taken as missing or not",
 )
 _MOST_GROUPS: Final = 10
 _MOST_WEIGHTED: Final = 5
+_MOST_COLUMNS: Final = 10
 _COLUMN_LINES = {
     "missing": "missing cells",
     "special": "special values",
@@ -40,6 +43,8 @@ def summary_text(found: Findings) -> str:
     parts = ["\n".join(visible(line) for line in first), _tables(found), *_columns(found)]
     if seen.standings:
         parts.append(_table(glance_table(seen.standings), right=[1, 2, 3, 4]))
+    if found.panel is not None:
+        parts += _panel(found.panel)
     if found.weighted is not None:
         parts.append(_table(weighted_lines(found.weighted, _MOST_WEIGHTED), right=[1, 2, 3, 4, 5]))
     parts += [*_predictions(found.downstream), *_groups(found), *_disclosure(found), "\n".join(_EXPLAINED)]
@@ -78,6 +83,13 @@ def _columns(found: Findings) -> list[str]:
             lines.append((name, compared, *_shown(figures), " x ".join(each.worst(1)[0][0])))
     heading = ("columns", "compared", "mean", "max", "bootstrap", "worst")
     return [_table([heading, *lines], right=[1, 2, 3, 4])] if lines else []
+
+
+def _panel(found: PanelErrors) -> list[str]:
+    """Return how often rows of one parent agree, and how far what follows what is off, in the first columns."""
+    lines = list(panel_lines(found))[:_MOST_COLUMNS]
+    heading = ("rows of one parent agree in", "real", "synthetic", "dealt out", "transitions", "bootstrap", "dealt out")
+    return [_table([heading, *lines], right=[1, 2, 3, 4, 5, 6])] if lines else []
 
 
 def _predictions(found: Downstream | None) -> list[str]:

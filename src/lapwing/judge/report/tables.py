@@ -1,11 +1,12 @@
-"""The internal report's sections on missing cells, on what the schema declares, and on weighted totals."""
+"""The internal report's sections on missing cells, rows of one parent, what the schema declares, weighted totals."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from lapwing.judge.declared import Declared, Weighted, WeightedColumn
 from lapwing.judge.findings import Findings
 from lapwing.judge.metrics import BOOTSTRAP, INDEPENDENT, REAL, SYNTHETIC
+from lapwing.judge.panels import PanelErrors
 from lapwing.judge.report.charts import bars
 from lapwing.judge.report.page import Part, Section, Table, Text, clipped, counted, crossed, labelled, percent
 from lapwing.judge.tables.variation import Variation
@@ -150,6 +151,38 @@ def _totals(found: Declared) -> Table:
 
 HEAVIEST: Final = 60  # cells with a line: of each column those with most weight, as many of each
 _FAR: Final = 0.05  # of the total weight: the error of a total that deserves a colour
+
+
+def panel_section(found: PanelErrors) -> Section:
+    """Return the section about rows that belong together: successive rows of one parent, and siblings."""
+    words = (
+        "Rows of one parent, such as visits of one person, in their order; without an order, any two of them. They are "
+        "read against parents drawn again with all their rows (a resample), and against the real rows dealt out to "
+        "parents at random, which know nothing of each other."
+    )
+    parts: list[Part] = [Text(words=words)]
+    lines = tuple(panel_lines(found))
+    if lines:
+        heading = ("column", "real", "synthetic", "rows dealt out", "transitions", "resample", "rows dealt out")
+        caption = "Share of pairs of rows of one parent that agree; total variation of a row and the next"
+        parts.append(Table(caption=caption, heading=heading, lines=lines, numbers=(1, 2, 3, 4, 5, 6)))
+    meanings = tuple(f"{each.metric.title}: {each.metric.meaning}" for each in found.figures)
+    return Section(
+        key="together",
+        title="Rows that belong together",
+        parts=tuple(parts),
+        folded=(Text(words="What the figures at a glance mean:", points=meanings),),
+    )
+
+
+def panel_lines(found: PanelErrors) -> Iterator[tuple[str, ...]]:
+    """Return a line for each column: how often rows of one parent agree, and how far transitions are off."""
+    moves = found.columns.get("transitions", {})
+    for name, share in found.agreement[REAL].items():
+        if moves:
+            agree = (share, *(found.agreement[each][name] for each in (SYNTHETIC, INDEPENDENT)))
+            apart = (moves[each][name] for each in (SYNTHETIC, BOOTSTRAP, INDEPENDENT))
+            yield (clipped(name), *(percent(each) for each in agree), *(f"{each:.4f}" for each in apart))
 
 
 def weighted_section(found: Weighted, unweighted: dict[str, float]) -> Section:

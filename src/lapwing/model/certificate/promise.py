@@ -12,6 +12,7 @@ from lapwing.kernel.budget.conversions import CERTIFICATE_DELTAS, certificate_ep
 from lapwing.kernel.plain import at_least, rational_text, read_key, read_list, read_rational
 from lapwing.kernel.terms import Relation
 from lapwing.model.certificate.cost_lines import budget_to_dict
+from lapwing.schema.fields import Field
 from lapwing.schema.purchases import Purchase, purchases_from
 from lapwing.schema.schemas import Schema
 
@@ -80,12 +81,12 @@ def origin_lines(assumed_fields: Sequence[str], dp_fields: Sequence[str], warnin
     return [f"Bounds and categories {origin}: {fields}." for origin, fields in found if fields]
 
 
-def uncovered_warnings(schema: Schema) -> tuple[str, ...]:
+def uncovered_warnings(columns: Sequence[Field]) -> tuple[str, ...]:
     """Say which lists and bounds were taken from the table, all by name: what they say is outside the promise.
 
     Returns one, or none. Lists come first, the longest of them before others: a text in it may be one person's alone.
     """
-    assumed = [column for column in schema.columns if column.provenance == "assumed"]
+    assumed = [column for column in columns if column.provenance == "assumed"]
     lists = sorted(
         (column for column in assumed if column.categories is not None),
         key=lambda column: (column.type != "string", -len(column.categories or ())),
@@ -134,7 +135,7 @@ class Together:
 
     def text(self) -> str:
         """Return the sum in words."""
-        total = _budget_text(self.total)
+        total = amount_text(self.total)
         if self.delta >= 1:
             return f"{total}, but the deltas sum to 1 or more, so that all of it together has no promise"
         if not self.epsilons:
@@ -269,7 +270,7 @@ def purchase_lines(purchases: Sequence[Purchase], terms: tuple[str, str], whole:
 
 def purchase_cost(purchase: Purchase) -> str:
     """Return the price of a purchase in words."""
-    amount = _budget_text(Budget(cast("Notion", purchase.notion), purchase.amount))
+    amount = amount_text(Budget(cast("Notion", purchase.notion), purchase.amount))
     return f"{amount}{_except_with(purchase.delta)}"
 
 
@@ -348,7 +349,7 @@ def _except_with(delta: Fraction) -> str:
     return f", except with probability {at_least(_rounded_up(delta), 3)}" if delta else ""
 
 
-def _budget_text(budget: Budget) -> str:
+def amount_text(budget: Budget) -> str:
     """Return an amount as people read it: exact where that is short."""
     short = Budget(budget.notion, _rounded_up(budget.amount))
     exact = str(short)

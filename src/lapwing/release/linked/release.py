@@ -13,10 +13,12 @@ from lapwing.model.linked_files import LinkedCertificate, save_linked
 from lapwing.model.linked_files import load_linked as read_linked
 from lapwing.model.sampling.conditions import Conditioned, conditioned
 from lapwing.release.linked.rows import Drawn, LinkedRows
+from lapwing.release.linked.shown import linked_html
 from lapwing.release.linked.targets import write_into
 from lapwing.release.release import Release
 from lapwing.release.rows_out import Where
 from lapwing.rows.layouts import Layout, Like, layout_like
+from lapwing.rows.out.outputs import write_whole
 from lapwing.rows.readers import Kind, check_kind
 from lapwing.runs.generators import checked_seed, fresh_seed, generator
 from lapwing.schema.linked.database import LinkedSchema
@@ -62,8 +64,9 @@ class LinkedRelease:
     Parameters
     ----------
     parts : mapping of str to Release
-        By table: of its rows with their place, the row before and the rows above. Rows that a part draws by itself
-        belong to none of another table; `sample` gives those that do.
+        By table: of its rows with their place, the row before and the rows above. ``parts["people"].query(...)`` and
+        all else costs nothing. Rows that a part draws by itself belong to none of another table; `sample` gives those
+        that do.
     certificate : LinkedCertificate
         What was spent on all parts together, what is kept and what is not.
     seed : int or None
@@ -198,6 +201,23 @@ class LinkedRelease:
             for name, part in self.parts.items()
         }
         save_linked(self.certificate, saved, Path(path_text("path", path)))
+
+    def to_html(self, path: str | Path) -> None:
+        """Write a report that may be published: what holds for all tables, then each, as `Release.to_html`.
+
+        Parameters
+        ----------
+        path : path
+            The file, whose name usually ends in ``.html``.
+
+        Raises
+        ------
+        LapwingError
+            If ``lapwing[report]`` is not installed.
+        DataError
+            If the file cannot be written.
+        """
+        write_whole(path, linked_html(self.parts, self.certificate))
 
     def _layouts(self, like: Any) -> dict[str, Layout]:  # noqa: ANN401 - frames
         """Return the layout of each table: that of the input, or one that was asked for."""

@@ -106,11 +106,11 @@ class LinkedSchema:
 
     @property
     def protected(self) -> str:
-        """What is protected, in two sentences."""
-        most = [f"at most {self.max_rows(name)} of {name}" for name in self.given if self.table(name).parent]
-        one = "" if self.is_events else f"the one row of {self.names[0]} and "
+        """What is protected, in a few sentences."""
+        most = [f"at most {self.max_rows(name)} of {name}" for name in self.names[1:]]
+        owned = "" if self.is_events else f"one row of {self.names[0]}, "
         return (
-            f"All rows that share one value of {self.key}: {one}{', '.join(most)} that are used, whether they are in "
+            f"all rows that share one value of {self.key}: {owned}{' and '.join(most)}. Noise hides whether they are in "
             f"the {'table' if self.is_events else 'tables'}, and what they say (add-remove neighbours). Rows without "
             f"{self.key} are protected together only, as if they shared one more value."
         )

@@ -83,7 +83,7 @@ def _next(job: Job) -> dict[str, Any]:
         "refusal": refusal_of(settings, job),
         "asked": asked_for(settings),
         "mechanism": settings.mechanism.name,
-        "uncovered": uncovered_warnings(settings.schema),
+        "uncovered": uncovered_warnings(settings.schema.columns),
         "protects": protection_lines(settings.relation, settings.schema.unit_label),
         "number": next_release(job).name,
         "stamp": stamp_of(settings, job),

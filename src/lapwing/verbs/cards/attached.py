@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from lapwing.anonymous.table import AnonymousTable
 from lapwing.internal.evaluation import Evaluation
+from lapwing.internal.linked import LinkedEvaluation
 from lapwing.model.accuracy import Accuracy, CountAccuracy, TableAccuracy
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.linked_files import LinkedCertificate
@@ -13,7 +14,7 @@ from lapwing.release.release import Release
 from lapwing.runs.bought import BoughtEvaluation
 from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.schemas import Schema
-from lapwing.verbs.cards.private import anonymous_card, evaluation_card
+from lapwing.verbs.cards.private import anonymous_card, evaluation_card, linked_evaluation_card
 from lapwing.verbs.cards.public import (
     accuracy_card,
     bought_card,
@@ -40,6 +41,7 @@ CARDS: Final[dict[type, Callable[..., str]]] = {
     Certificate: certificate_card,
     CountAccuracy: count_accuracy_card,
     Evaluation: evaluation_card,
+    LinkedEvaluation: linked_evaluation_card,
     LinkedCertificate: linked_certificate_card,
     LinkedPlan: linked_plan_card,
     LinkedRelease: linked_release_card,

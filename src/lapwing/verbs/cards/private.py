@@ -2,6 +2,7 @@
 
 from lapwing.anonymous.table import AnonymousTable
 from lapwing.internal.evaluation import Evaluation
+from lapwing.internal.linked import LinkedEvaluation
 from lapwing.judge.glance import glance
 from lapwing.judge.report.compared import standings_table
 from lapwing.judge.report.page import NOTICE, Section, counted
@@ -26,6 +27,24 @@ def evaluation_card(found: Evaluation) -> str:
             worst_section(found.findings),
         ),
         hint="`.plot()` draws errors by column and pair, `.to_html(path)` writes the whole report.",
+    )
+    return card.html()
+
+
+def linked_evaluation_card(found: LinkedEvaluation) -> str:
+    """Show a comparison of several private tables."""
+    seen = {name: glance(each.findings) for name, each in found.parts.items()}
+    card = Card(
+        kind="LinkedEvaluation",
+        notice=f"{NOTICE}: made from private rows",
+        verdict=f"{counted(len(seen), 'table')} compared",
+        tone="internal",
+        points=tuple(f"{name}: {each.headline}" for name, each in seen.items()),
+        folded=tuple(
+            Section(key="", title=f"All figures of {name}", parts=(standings_table(each.standings),))
+            for name, each in seen.items()
+        ),
+        hint="`.parts[name]` is the evaluation of one table, `.to_html(path)` writes the whole report.",
     )
     return card.html()
 

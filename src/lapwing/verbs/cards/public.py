@@ -65,9 +65,13 @@ def schema_card(schema: Schema) -> str:
 def linked_schema_card(linked: LinkedSchema) -> str:
     """Show the schemas of linked tables."""
     most = [f"{linked.max_rows(name):,} of {name}" for name in linked.names[1:]]
+    used = f"{linked.max_rows(linked.given[0]):,} rows" if linked.is_events else ", ".join(most)
+    ordered = [f"{each.name} by {each.order.by}" for each in linked.tables if each.order is not None]
     facts = [
         ("Key", linked.key),
-        ("Privacy unit", f"one value of {linked.key}, and of the rows that belong to it at most {', '.join(most)}"),
+        ("Privacy unit", f"one value of {linked.key}, and of the rows that belong to it at most {used}"),
+        ("Order", ", ".join(ordered)),
+        ("Public tables", ", ".join(each.name for each in linked.lookups)),
         ("Rules", str(len(linked.rules) or "")),
     ]
     return Card(kind="LinkedSchema", facts=_told(facts), folded=_each_schema(linked)).html()
@@ -351,6 +355,7 @@ def _linked(paid: LinkedCertificate, kind: str, folded: tuple[Section, ...]) -> 
         verdict="; ".join(f"{what}: {short}" for what, short in graded) or "No verdict",
         tone=max(tones, key=WORDS.index, default=""),
         facts=_told(facts),
+        warnings=paid.warnings,
         folded=(
             sentences("What rows keep and do not keep", (*paid.kept, *paid.not_kept)),
             *folded,

@@ -1,0 +1,76 @@
+"""The report of linked tables that may be published: what holds for all of them, then each table."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from lapwing.judge.metrics import Releasable
+from lapwing.judge.report.page import Page, Section, Table, Text, of_table, render
+from lapwing.judge.report.promise import promise_section
+from lapwing.model.certificate.promise import amount_text
+from lapwing.model.certificate.verdict import verdict_lines
+from lapwing.model.linked_files import LinkedCertificate
+from lapwing.release.release import Release
+from lapwing.release.shown import release_sections
+
+_OF_ALL: Final = ("short", "promise", "use", "again")
+"""Sections of one table that are told of all together, and not again of each."""
+
+
+def linked_html(parts: Mapping[str, Release], paid: LinkedCertificate, *, name: str = "") -> str:
+    """Return the releasable report of linked tables; see `LinkedRelease.to_html`.
+
+    name: of the data set, where the certificate has none.
+    """
+    known = (paid.issued and paid.issued.table) or (paid.ledger and paid.ledger.dataset) or name
+    title = f"Synthetic data: {known}" if known else "Synthetic data"
+    sections = [_short(paid), promise_section(paid)]
+    for number, (table, part) in enumerate(parts.items(), 1):
+        found = release_sections(part.schema, part.model, part.certificate, part.noisy, part.accuracy())
+        own = [_verdict(paid, table), *(each for each in found if each.key not in _OF_ALL)]
+        sections += [of_table(each, number, table) for each in own]
+    return render(Releasable(Page(title=title, sections=tuple(sections))))
+
+
+def _short(paid: LinkedCertificate) -> Section:
+    """Return what everybody should know: the verdict of each table first."""
+    verdicts = tuple(f"{name}: {verdict_lines(part.verdict)[0]}" for name, part in paid.parts.items())
+    lines = tuple(
+        (
+            name,
+            f"{part.released_rows:,}",
+            f"{len(paid.linked.coded[name].columns):,}",
+            amount_text(part.total),
+            part.mechanism,
+        )
+        for name, part in paid.parts.items()
+    )
+    costs = Table(
+        caption="What is modelled: own columns, and those of the rows before and above",
+        heading=("part", "rows that the model stands for", "columns", "budget", "released by"),
+        lines=lines,
+        numbers=(1, 2),
+    )
+    words = (
+        "This report is about synthetic rows: a computer drew them from models, and none was taken from private rows."
+    )
+    return Section(
+        key="short",
+        title="In short",
+        parts=(
+            Text(words="How good the rows are:", points=verdicts),
+            *(Text(words=f"{said[:1].upper()}{said[1:]}.", is_warning=True) for said in paid.uncovered),
+            Text(words=words),
+            Text(words=paid.price),
+            costs,
+            Text(words="Rows keep:", points=paid.kept),
+            Text(words="Rows do not keep:", points=paid.not_kept),
+        ),
+    )
+
+
+def _verdict(paid: LinkedCertificate, table: str) -> Section:
+    """Return how good the rows of one table are, and what to know of them."""
+    headline, *rest = verdict_lines(paid.parts[table].verdict)
+    warnings = (Text(words=f"{said[:1].upper()}{said[1:]}.", is_warning=True) for said in paid.warnings_of(table))
+    parts = (Text(words=headline, is_headline=True), *(Text(words=each) for each in rest), *warnings)
+    return Section(key="short", title="in short", parts=parts)
