@@ -110,9 +110,9 @@ class LinkedSchema:
         most = [f"at most {self.max_rows(name)} of {name}" for name in self.names[1:]]
         owned = "" if self.is_events else f"one row of {self.names[0]}, "
         return (
-            f"all rows that share one value of {self.key}: {owned}{' and '.join(most)}. Noise hides whether they are in "
-            f"the {'table' if self.is_events else 'tables'}, and what they say (add-remove neighbours). Rows without "
-            f"{self.key} are protected together only, as if they shared one more value."
+            f"all rows that share one value of {self.key}: {owned}{' and '.join(most)}. Noise hides whether they are "
+            f"in the {'table' if self.is_events else 'tables'}, and what they say (add-remove neighbours). Rows "
+            f"without {self.key} are protected together only, as if they shared one more value."
         )
 
     def table(self, name: str) -> LinkedTable:
