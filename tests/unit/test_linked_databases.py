@@ -1,5 +1,6 @@
 """Releases of three tables and of events: keys fit, rows come in order, rules over rows hold, laws come out."""
 
+from datetime import date, datetime, timedelta
 from fractions import Fraction
 
 import numpy as np
@@ -262,6 +263,33 @@ def test_days_that_are_missing_or_no_days_come_last_and_break_no_order(descendin
     is_none = found.with_columns(pl.col("day").is_null().cast(int))
     assert in_order(is_none, "who", "day")
     assert 0 < is_none["day"].sum() < found.height
+
+
+WHEN = {
+    "date": ({"minimum": "2024-01-01", "maximum": "2024-03-01"}, lambda at: date(2024, 1, 1) + timedelta(days=at)),
+    "datetime": (
+        {"minimum": "2024-01-01T00:00:00", "maximum": "2024-01-01T01:00:00"},
+        lambda at: datetime(2024, 1, 1) + timedelta(minutes=at),
+    ),
+    "number": ({"minimum": 0, "maximum": 60}, float),
+    "integer": ({"minimum": 0, "maximum": 60 * 10**10}, lambda at: at * 10**10),
+}
+
+
+@pytest.mark.parametrize("kind", WHEN)
+def test_an_order_by_any_type_ends_within_its_bounds(kind):
+    """Gaps that the model draws by themselves lead out of the range now and then."""
+    bounds, at = WHEN[kind]
+    when = {"name": "when", "type": kind, "constraints": {**bounds, "required": True}}
+    schema = {"privacyUnit": {"field": "who", "maxRows": 5}, "order": "when", "fields": [WHO, when]}
+    minutes = np.random.default_rng(1).integers(0, 61, 600).tolist()
+    table = pl.DataFrame({"who": [row // 4 for row in range(600)], "when": [at(minute) for minute in minutes]})
+
+    found = lw.synthesize(table, schema, epsilon=50, seed=1, mechanism="independent").sample(400)
+
+    assert in_order(found.with_columns(pl.col("when").rank("dense").cast(int)), "who", "when")
+    assert at(0) <= found["when"].min() <= at(10)
+    assert at(50) <= found["when"].max() <= at(60)
 
 
 def test_persons_with_one_event_at_most_have_no_row_before():

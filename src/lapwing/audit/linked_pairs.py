@@ -89,7 +89,7 @@ def _unit(rng: np.random.Generator, home: str | None, schema: LinkedSchema) -> d
     people = _rows(rng, {"home": home}, 2 * schema.table("people").max_rows, ("flag", "age"))
     persons = [f"{home}-{number}" for number in range(3)]
     for row in people:
-        row["person"] = (None, _MOVED, *persons)[rng.integers(5)]
+        row["person"] = (None, None, _MOVED, _MOVED, *persons)[rng.integers(7)]
     visits = [visit for person in (None, *persons) for visit in _visits(rng, person, schema)]
     return {"homes": _rows(rng, {"home": home}, 2, ("kind", "age")), "people": people, "visits": visits}
 
