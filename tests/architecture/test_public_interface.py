@@ -75,6 +75,20 @@ ADDED = [
     "LinkedSchema.fingerprint",
     "LinkedRelease(*, parts, certificate, seed=None)",
     "LinkedRelease.parts",
+    "LinkedPlan(*, linked, request, parts, effort, notes=())",
+    "LinkedPlan.asked",
+    "LinkedPlan.effort",
+    "LinkedPlan.linked",
+    "LinkedPlan.notes",
+    "LinkedPlan.parts",
+    "LinkedPlan.request",
+    "LinkedPlan.shares",
+    "LinkedPlan.table(self)",
+    "LinkedPlan.text(self)",
+    "LinkedPlan.to_dict(self)",
+    "LinkedSchema.first_column(self, name)",
+    "LinkedSchema.from_dict(cls, values)",
+    "LinkedSchema.protected",
     "LinkedRelease.frames(self, n=None, *, seed=None, where=None)",
     "LinkedRelease.write(self, path, n=None, seed=None, where=None)",
     "LinkedSchema(*, tables, rules=(), lookups=(), columns=())",
@@ -150,7 +164,7 @@ ADDED = [
     "rho=None, neighbours='add-remove', expected_rows=None, ledger=None, dataset=None, transcript=None, seed=0, "
     "progress=None)",
     "plan(schema, *, expected_rows, epsilon=None, delta=None, rho=None, mechanism=None, neighbours='add-remove', "
-    "public_tables=None, prior=None, memory=None)",
+    "public_tables=None, prior=None, memory=None, shares=None)",
     "resume(transcript, data, *, schema=None, memory=None, progress=None)",
     "synthesize(data, schema, *, epsilon=None, delta=None, rho=None, mechanism=None, neighbours='add-remove', "
     "expected_rows=None, ledger=None, dataset=None, transcript=None, seed=None, public_tables=None, prior=None, "
