@@ -17,6 +17,7 @@ GONE = {
     "Adaptive(*, one_way_share=None, tree_share=0.3, selection_share=None, resolutions=None, particles=None, "
     "rounds=None, workload=(), target=None)": "the engine of particles has no tree (changelog, 27-engine)",
     "Adaptive.tree_share": "that setting",
+    "LinkedRelease.frames(self, n=None, *, seed=None)": "it takes a condition too",
     "LinkedRelease.sample(self, n=None, seed=None)": "it takes a layout too",
     "Plan(*, mechanism, settings, reason, request, lines, relation, privacy_unit, max_rows, expected_rows, accuracy, "
     "effort, delta_gain, max_rows_effects, assumed_fields, dp_fields)": "users do not make plans themselves",
