@@ -17,6 +17,7 @@ GONE = {
     "Adaptive(*, one_way_share=None, tree_share=0.3, selection_share=None, resolutions=None, particles=None, "
     "rounds=None, workload=(), target=None)": "the engine of particles has no tree (changelog, 27-engine)",
     "Adaptive.tree_share": "that setting",
+    "LinkedRelease.frames(self, n=None, *, seed=None)": "it takes a condition too",
     "LinkedRelease.sample(self, n=None, seed=None)": "it takes a layout too",
     "Plan(*, mechanism, settings, reason, request, lines, relation, privacy_unit, max_rows, expected_rows, accuracy, "
     "effort, delta_gain, max_rows_effects, assumed_fields, dp_fields)": "users do not make plans themselves",
@@ -70,12 +71,27 @@ ADDED = [
     "KDTree.prior",
     "PMM(*, depth=None, variant='default', consistency='uniform', max_nodes=4194304, placement='uniform', prior=None)",
     "PMM.prior",
-    "LinkedRelease.sample(self, n=None, seed=None, *, like=None)",
+    "LinkedRelease.sample(self, n=None, seed=None, where=None, *, like=None)",
     "LinkedRelease.to_html(self, path)",
     "LinkedSchema.fingerprint",
     "LinkedRelease(*, parts, certificate, seed=None)",
     "LinkedRelease.parts",
-    "LinkedRelease.write(self, path, n=None, seed=None)",
+    "LinkedPlan(*, linked, request, parts, effort, notes=())",
+    "LinkedPlan.asked",
+    "LinkedPlan.effort",
+    "LinkedPlan.linked",
+    "LinkedPlan.notes",
+    "LinkedPlan.parts",
+    "LinkedPlan.request",
+    "LinkedPlan.shares",
+    "LinkedPlan.table(self)",
+    "LinkedPlan.text(self)",
+    "LinkedPlan.to_dict(self)",
+    "LinkedSchema.first_column(self, name)",
+    "LinkedSchema.from_dict(cls, values)",
+    "LinkedSchema.protected",
+    "LinkedRelease.frames(self, n=None, *, seed=None, where=None)",
+    "LinkedRelease.write(self, path, n=None, seed=None, where=None)",
     "LinkedSchema(*, tables, rules=(), lookups=(), columns=())",
     "LinkedSchema.above(self, name)",
     "LinkedSchema.as_written(self, name)",
@@ -149,7 +165,7 @@ ADDED = [
     "rho=None, neighbours='add-remove', expected_rows=None, ledger=None, dataset=None, transcript=None, seed=0, "
     "progress=None)",
     "plan(schema, *, expected_rows, epsilon=None, delta=None, rho=None, mechanism=None, neighbours='add-remove', "
-    "public_tables=None, prior=None, memory=None)",
+    "public_tables=None, prior=None, memory=None, shares=None)",
     "resume(transcript, data, *, schema=None, memory=None, progress=None)",
     "synthesize(data, schema, *, epsilon=None, delta=None, rho=None, mechanism=None, neighbours='add-remove', "
     "expected_rows=None, ledger=None, dataset=None, transcript=None, seed=None, public_tables=None, prior=None, "

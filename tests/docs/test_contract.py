@@ -87,7 +87,7 @@ MORE = {
     "schema convert": "--table --quiet",
     "schema learn": "--sql --db --rho --dictionary --quantile --neighbours --ledger --dataset --transcript "
     "--certificate --no-certificate --check --misfits --quiet",
-    "plan": "--rho --neighbours --set --public-table --public-source --prior --memory",
+    "plan": "--rho --neighbours --set --public-table --public-source --prior --memory --share",
     "synthesize": "--sql --db --check --misfits --croissant --details --quiet --public-table --public-source "
     "--prior --memory --prepared-by --approved-by",
     "series plan": "--prior --delta --rho --first-share --mechanism --neighbours",
@@ -96,12 +96,12 @@ MORE = {
     "series changes": "--column --groups --all",
     "link": "--sql --db --into --rho --share --mechanism --rows --expected-rows --transcript --seed --certificate "
     "--no-certificate --check --misfits --quiet --prepared-by --approved-by",
-    "resume": "--sql --db -o --rows --model --certificate --no-certificate --croissant --seed --details --quiet "
+    "resume": "--sql --db -o --into --rows --model --certificate --no-certificate --croissant --seed --details --quiet "
     "--memory --schema --prepared-by --approved-by",
     "answers": "--quiet",
-    "sample": "--where-file --quiet",
+    "sample": "--into --where-file --quiet",
     "report": "--quiet",
-    "query": "--groups --confidence --weighted",
+    "query": "--table --groups --confidence --weighted",
     "evaluate": "--sql --db --target --by --test --epsilon --delta --rho --neighbours --expected-rows --ledger "
     "--dataset --transcript --seed --quiet",
     "anonymize": "--sql --db --partition --no-improve --draw --categories --rows --seed --quiet",
@@ -123,6 +123,7 @@ NAMES = {
     "LapwingError",
     "LapwingWarning",
     "LinearStatistics",
+    "LinkedPlan",
     "LinkedRelease",
     "LinkedSchema",
     "PMM",
@@ -279,7 +280,7 @@ def test_linked_tables_take_the_settings_of_one_and_those_of_two():
     parts = ["parent_share", "parent_mechanism", "child_mechanism", "expected_parents", "expected_children"]
     settings = ["parent", "child", "schema", *budget, *parts, *books, "progress"]
     assert list(inspect.signature(lw.synthesize_linked).parameters) == settings
-    assert list(inspect.signature(lw.LinkedRelease.sample).parameters) == ["self", "n", "seed", "like"]
+    assert list(inspect.signature(lw.LinkedRelease.sample).parameters) == ["self", "n", "seed", "where", "like"]
 
 
 def test_anonymize_takes_the_settings_of_the_contract_and_returns_what_it_says():

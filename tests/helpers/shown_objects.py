@@ -72,6 +72,7 @@ def with_cards():
         "draft": draft,
         "linked schema": linked.schema,
         "plan": lw.plan(schema, expected_rows=400, **BUDGET),
+        "linked plan": lw.plan(linked.schema, expected_rows={"parent": 60, "child": 150}, **BUDGET),
         "release": release,
         "certificate": release.certificate,
         "accuracy": release.accuracy(),

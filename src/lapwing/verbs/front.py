@@ -26,7 +26,8 @@ from lapwing.verbs.anonymize import anonymize
 from lapwing.verbs.cards import attached as _attached  # noqa: F401 - attaches what notebooks show
 from lapwing.verbs.evaluate import evaluate
 from lapwing.verbs.linked import synthesize_linked
-from lapwing.verbs.plan import Plan, plan
+from lapwing.verbs.plan import plan
+from lapwing.verbs.plans import LinkedPlan, Plan
 from lapwing.verbs.schemas import Schema
 from lapwing.verbs.series import Series
 from lapwing.verbs.synthesize import resume, synthesize
@@ -41,6 +42,7 @@ __all__ = [
     "Independent",
     "KDTree",
     "LinearStatistics",
+    "LinkedPlan",
     "LinkedRelease",
     "LinkedSchema",
     "Microaggregation",

@@ -13,7 +13,8 @@ from lapwing.rows.guard import private_boundary
 from lapwing.runs.settings import usable_schema
 from lapwing.schema.scalars import told
 from lapwing.typing import IntoFrame, MechanismLike, PathLike, PriorLike, ProgressLike, Relation, SchemaLike
-from lapwing.verbs.plan import Plan, plan
+from lapwing.verbs.plan import plan
+from lapwing.verbs.plans import Plan
 from lapwing.verbs.synthesize import synthesize
 
 _MOST_RELEASES = 10_000

@@ -137,9 +137,12 @@ def check(
 
 def _check_linked(linked: "LinkedSchema", tables: "Mapping[str, Table]", say: "Callable[[str], None]") -> None:
     """Show the schemas of linked tables; count what of the tables does not fit."""
+    from lapwing.schema.linked.words import part_in_words  # noqa: PLC0415
+
     titles = {name: f"{name}, as its rows are asked about" for name in linked.names}
+    heads = {name: [f"{titles[name]}:", part_in_words(linked, name), ""] for name in linked.names}
     parts = linked.coded.items()
-    print("\n\n".join("\n".join([f"{titles[name]}:", _summary(each), *declared_text(each)]) for name, each in parts))
+    print("\n\n".join("\n".join([*heads[name], _summary(each), *declared_text(each)]) for name, each in parts))
     if not tables:
         return
 

@@ -26,7 +26,8 @@ from lapwing.runs.settings import Settings, read_settings, spending_of
 from lapwing.studio.asked import asked_for, settings_of, whole_number, with_choices
 from lapwing.studio.jobs import Choices, Job
 from lapwing.studio.pages import form_of, go, job_of, page, texts
-from lapwing.verbs.plan import Plan, plan
+from lapwing.verbs.plan import plan
+from lapwing.verbs.plans import Plan
 
 _ROOM: Final = "plan"
 _ASKED: Final = ("epsilon", "delta", "mechanism", "neighbours")

@@ -30,8 +30,7 @@ from lapwing.verbs.cards.public import (
     synthesizer_card,
     table_accuracy_card,
 )
-from lapwing.verbs.linked_plan import LinkedPlan
-from lapwing.verbs.plan import Plan
+from lapwing.verbs.plans import LinkedPlan, Plan
 from lapwing.verbs.synthesizer import Synthesizer
 
 CARDS: Final[dict[type, Callable[..., str]]] = {

@@ -22,8 +22,7 @@ from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import shortened
 from lapwing.verbs.cards.card import Card, first_lines, in_full, sentences
-from lapwing.verbs.linked_plan import LinkedPlan
-from lapwing.verbs.plan import Plan
+from lapwing.verbs.plans import LinkedPlan, Plan
 from lapwing.verbs.synthesizer import Synthesizer, setting_in_short
 
 _FIRST: Final = 10  # lines of a table that are not folded away

@@ -1,0 +1,314 @@
+"""Plans: what a release would cost, and how exact it would be; of one table, and of linked ones."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+from lapwing.judge.report.plots import planned_plot
+from lapwing.kernel.budget.budget import Budget, BudgetRequest
+from lapwing.kernel.plain import rational_text
+from lapwing.kernel.terms import Relation
+from lapwing.model.certificate.certificate import CostLine, Statement
+from lapwing.model.certificate.cost_lines import CHOSEN, asked_text, budget_to_dict, counted_lines
+from lapwing.model.certificate.promise import origin_lines
+from lapwing.model.frozen import Frozen
+from lapwing.runs.plan.effort import MACHINE, Effort, MaxRowsEffect
+from lapwing.runs.plan.text import (
+    aligned,
+    cost_table,
+    effort_text,
+    error_lines,
+    max_rows_lines,
+    memory_lines,
+    unit_lines,
+)
+from lapwing.schema.linked.database import LinkedSchema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeltaGain:
+    """Compare pure ε with (ε, δ).
+
+    what: what is compared: the first accuracy statement, or, where that is about something else with and without δ, or
+    at its largest in both, the first one that can be compared.
+    """
+
+    what: str
+    delta: float
+    pure: float
+    with_delta: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Plan:
+    """Say what a release would do; a function of the schema and public settings alone.
+
+    Parameters
+    ----------
+    mechanism : str
+        Its name.
+    settings : mapping
+        Its settings, plain JSON values.
+    reason : str
+        Why this mechanism.
+    request : BudgetRequest
+        What was asked for.
+    lines : tuple of CostLine
+        What the certificate's cost lines would be.
+    relation : add-remove or replace-one
+        The neighbour relation.
+    privacy_unit : str
+        ``row``, or ``FIELD:MAXROWS``.
+    max_rows : int
+        Rows that one privacy unit may own.
+    has_public_rows : bool
+        Whether the number of rows is public.
+    expected_rows : int
+        The number of rows that errors, time and memory are for.
+    accuracy : tuple of Statement
+        What is proved about the expected error; the first one is the summary.
+    effort : Effort
+        Estimated time and memory.
+    delta_gain : DeltaGain or None
+        What a δ changes; None for a budget in ρ, or where the budget is too small for a δ.
+    max_rows_effects : tuple of MaxRowsEffect
+        What another ``maxRows`` would change; empty where a row is what is protected.
+    assumed_fields, dp_fields : tuple of str
+        Fields whose domain was taken from the data by the owner's decision, or bought with budget.
+    notes : tuple of str
+        What else the mechanism says of it, and which rules of a policy forbid it.
+    """
+
+    mechanism: str
+    settings: Mapping[str, Any]
+    reason: str
+    request: BudgetRequest
+    lines: tuple[CostLine, ...]
+    relation: Relation
+    privacy_unit: str
+    max_rows: int
+    has_public_rows: bool
+    expected_rows: int
+    accuracy: tuple[Statement, ...]
+    effort: Effort
+    delta_gain: DeltaGain | None
+    max_rows_effects: tuple[MaxRowsEffect, ...]
+    assumed_fields: tuple[str, ...]
+    dp_fields: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "settings", Frozen(self.settings))
+
+    @property
+    def total(self) -> Budget:
+        """What the release would spend."""
+        return self.request.budget
+
+    @property
+    def _asked(self) -> str:
+        return asked_text(self.total, self.request.epsilon, self.request.delta)
+
+    @property
+    def _cost(self) -> str:
+        return str(self.total) if self.total.notion == "pure" else self._asked
+
+    def __repr__(self) -> str:
+        error = f"expected error {self.accuracy[0].value:.3g}"
+        return (
+            f"Plan({self.mechanism}, {self._asked}, {counted_lines(self.lines)}, {error} at {self.expected_rows} rows)"
+        )
+
+    def text(self) -> str:
+        """Return the plan as plain text, a screen long."""
+        return (
+            "\n".join(
+                [
+                    f"Mechanism: {self.mechanism}. {self.reason}.",
+                    f"Cost: {self._cost} for {counted_lines(self.lines)}, {self.relation} neighbours.",
+                    *unit_lines(self.relation, self.privacy_unit, self.max_rows),
+                    *origin_lines(self.assumed_fields, self.dp_fields),
+                    self._condition(),
+                    *self.notes,
+                    "",
+                    *cost_table(self.lines),
+                    "",
+                    *max_rows_lines(self.max_rows_effects, self.max_rows),
+                    *error_lines(self.accuracy),
+                    *self._gain_lines(),
+                    effort_text(self.effort, self.expected_rows),
+                    *memory_lines(self.effort.memory),
+                ]
+            )
+            + "\n"
+        )
+
+    def plot(self) -> Any:  # noqa: ANN401 - of altair
+        """Draw where the budget would go, and the noise on the counts of each kind of table.
+
+        Returns
+        -------
+        chart of altair
+            To show, change and save.
+
+        Raises
+        ------
+        LapwingError
+            If ``lapwing[report]`` is not installed.
+        """
+        return planned_plot(self.lines, self.total)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as plain JSON values, always in the same order."""
+        request = self.request
+        asked = {"epsilon": request.epsilon, "delta": request.delta, "rho": request.rho}
+        gain = self.delta_gain
+        return {
+            "mechanism": self.mechanism,
+            "settings": dict(self.settings),
+            "reason": self.reason,
+            "total": budget_to_dict(self.total),
+            "requested": {key: None if value is None else rational_text(value) for key, value in asked.items()},
+            "relation": self.relation,
+            "privacy_unit": self.privacy_unit,
+            "max_rows": self.max_rows,
+            "assumed_fields": list(self.assumed_fields),
+            "dp_fields": list(self.dp_fields),
+            "expected_rows": self.expected_rows,
+            "accuracy": [statement.to_dict() for statement in self.accuracy],
+            "max_rows_effects": [asdict(effect) for effect in self.max_rows_effects],
+            "delta_gain": gain and asdict(gain),
+            "effort": {
+                "seconds": self.effort.seconds,
+                "memory_bytes": self.effort.memory_bytes,
+                "memory": asdict(self.effort.memory),
+                "machine": MACHINE,
+            },
+            "costs": [line.to_dict() for line in self.lines],
+        }
+
+    def _condition(self) -> str:
+        """Say for which releases the plan is exact."""
+        if any(line.question == CHOSEN for line in self.lines):
+            return (
+                "Tables are chosen as the release goes, more of them at less cost each where they tell much: the total "
+                "is as planned, the number of tables may be another."
+            )
+        if self.has_public_rows:
+            return (
+                f"The number of rows is public under replace-one neighbours; this is the plan for {self.expected_rows}."
+            )
+        return (
+            f"A release has these cost lines when it is given the same expected_rows, {self.expected_rows}; without, "
+            "it buys a noisy number of rows first."
+        )
+
+    def _gain_lines(self) -> list[str]:
+        """Say what a δ changes."""
+        gain = self.delta_gain
+        if gain is None:
+            return []
+        return [
+            f"Pure ε against δ = {gain.delta:g} at the same ε: {gain.what} {gain.pure:.3g} against "
+            f"{gain.with_delta:.3g}, {'lower' if gain.with_delta < gain.pure else 'not lower'} with δ."
+        ]
+
+
+_SAID: Final = ("Rows without", "Rows out are drawn")
+"""How lines begin that a plan of one table says, and that are said of the whole or do not hold of a part."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class LinkedPlan:
+    """Say what a release of linked tables, or of events, would do; a function of the schema and public settings alone.
+
+    Parameters
+    ----------
+    linked : LinkedSchema
+        The tables.
+    request : BudgetRequest
+        What was asked for, for all parts together.
+    parts : mapping of str to Plan
+        By table, of its part of the budget.
+    effort : Effort
+        Estimated time and memory of the whole.
+    notes : tuple of str
+        Which rules of a policy forbid it.
+    """
+
+    linked: LinkedSchema
+    request: BudgetRequest
+    parts: Mapping[str, Plan]
+    effort: Effort
+    notes: tuple[str, ...] = ()
+
+    @property
+    def asked(self) -> str:
+        """What was asked for, in short."""
+        return asked_text(self.request.budget, self.request.epsilon, self.request.delta)
+
+    @property
+    def shares(self) -> dict[str, Fraction]:
+        """Each table's part of the budget; they sum to 1."""
+        return {name: part.total.amount / self.request.budget.amount for name, part in self.parts.items()}
+
+    def __repr__(self) -> str:
+        parts = (f"{name}: {repr(part).partition('(')[2].removesuffix(')')}" for name, part in self.parts.items())
+        return f"LinkedPlan({self.asked}; {'; '.join(parts)})"
+
+    def text(self) -> str:
+        """Return the plan as plain text: the whole first, then part by part."""
+        lines = [
+            f"Cost: {self.asked} in all, add-remove neighbours.",
+            f"Protected: {self.linked.protected}",
+            *self.notes,
+            "",
+            *aligned(self.table()),
+            "",
+            effort_text(self.effort, sum(part.expected_rows for part in self.parts.values())),
+        ]
+        for name, part in self.parts.items():
+            lines += [
+                "",
+                "",
+                f"{name}:",
+                "",
+                *(line for line in part.text().splitlines() if not line.startswith(_SAID)),
+            ]
+        return "\n".join(lines) + "\n"
+
+    def table(self) -> list[tuple[str, ...]]:
+        """Return one line for each part, the heading first."""
+        heading = ("table", "share", "cost", "expected rows", "answers", "expected error")
+        shares = self.shares
+        return [
+            heading,
+            *(
+                (
+                    name,
+                    f"{float(shares[name]):.1%}",
+                    asked_text(part.total, part.request.epsilon, part.request.delta),
+                    f"{part.expected_rows}",
+                    counted_lines(part.lines),
+                    "" if part.accuracy[0].value is None else f"{part.accuracy[0].value:.3g}",
+                )
+                for name, part in self.parts.items()
+            ),
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as plain JSON values, always in the same order."""
+        asked = {"epsilon": self.request.epsilon, "delta": self.request.delta, "rho": self.request.rho}
+        return {
+            "total": budget_to_dict(self.request.budget),
+            "requested": {key: None if value is None else rational_text(value) for key, value in asked.items()},
+            "protected": self.linked.protected,
+            "shares": {name: rational_text(share) for name, share in self.shares.items()},
+            "effort": {
+                "seconds": self.effort.seconds,
+                "memory_bytes": self.effort.memory_bytes,
+                "machine": MACHINE,
+            },
+            "parts": {name: part.to_dict() for name, part in self.parts.items()},
+        }
