@@ -101,7 +101,7 @@ MORE = {
     "answers": "--quiet",
     "sample": "--where-file --quiet",
     "report": "--quiet",
-    "query": "--groups --confidence --weighted",
+    "query": "--groups --table --confidence --weighted",
     "evaluate": "--sql --db --target --by --test --epsilon --delta --rho --neighbours --expected-rows --ledger "
     "--dataset --transcript --seed --quiet",
     "anonymize": "--sql --db --partition --no-improve --draw --categories --rows --seed --quiet",
