@@ -82,6 +82,12 @@ _SCORE = _form(
     note={"type": "string"},
 )
 
+_BY_COLUMN = {"type": "object", "additionalProperties": _SHARE}
+_PANEL = _form(
+    columns={"type": "object", "additionalProperties": {"type": "object", "additionalProperties": _BY_COLUMN}},
+    agreement=_form(**dict.fromkeys(("real", "synthetic", "bootstrap", "independent"), _BY_COLUMN)),
+)
+
 METRICS = _form(
     notice={"const": "internal - do not publish"},
     lapwing={"type": "string"},
@@ -96,6 +102,7 @@ METRICS = _form(
     subgroups={"type": "array", "items": _SUBGROUP},
     weighted={"type": ["null", "object"]},
     declared={"type": ["null", "object"]},
+    panel={"anyOf": [{"type": "null"}, _PANEL]},
     disclosure={"type": ["null", "object"]},
     overlays={"type": "object", "required": ["columns", "maps"]},
     downstream={

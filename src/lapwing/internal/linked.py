@@ -1,18 +1,20 @@
 """The comparison of linked tables, and of events in order, with the real ones. Internal: nothing of it is released."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from lapwing.errors import DataError
+from lapwing.errors import DataError, ParameterError
 from lapwing.internal.evaluation import Codes, Comparison, Evaluation, Watch, compare_codes
 from lapwing.internal.panels import panel_errors
 from lapwing.judge.findings import Findings, findings_record
 from lapwing.judge.metrics import Internal, height
 from lapwing.judge.panels import Panel, panel_of
+from lapwing.judge.prediction.downstream import check_target
+from lapwing.judge.prediction.subgroups import check_subgroups
 from lapwing.judge.report.compared import compared_sections
 from lapwing.judge.report.page import NOTICE, Page, of_table, render
 from lapwing.judge.report.summary import summary_text
@@ -23,6 +25,7 @@ from lapwing.rows.source import all_codes
 from lapwing.schema.linked.coded import NUMBER, count_field
 from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.linked.tables import MOST_ROWS, LinkedTable
+from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
 
 _MOST_OF_UNIT: Final = 2**31 - 1
@@ -89,6 +92,8 @@ def compare_linked(
     synthetic: Mapping[str, object],
     linked: LinkedSchema,
     *,
+    target: str | None,
+    by: Sequence[str],
     seed: int,
     rng: np.random.Generator,
     watch: Watch,
@@ -96,16 +101,24 @@ def compare_linked(
     """Compare each linked table with the real one: its columns, those of the rows above, and the rows of one parent.
 
     Rows are not cut to ``maxRows``. Left out are rows that belong to none of the parent, and further rows of one key.
+    target: predicted in the table that it is a column of; by: groups in those that have all these columns.
     """
+    schemas = {name: compared_schema(linked, name) for name in linked.given}
+    targets, groups = _where(linked, target, by, schemas)
     watch("reading the real tables", 0.0)
     rows = _read("the real", real, linked)
     watch("reading the synthetic tables", 0.0)
     others = _read("the synthetic", synthetic, linked, is_written=True)
     found: dict[str, Findings] = {}
     for place, name in enumerate(linked.given):
-        table, schema = linked.table(name), compared_schema(linked, name)
+        table, schema = linked.table(name), schemas[name]
         comparison = Comparison(
-            schema=schema, target=None, by=(), seed=seed, rng=rng.spawn(1)[0], watch=_part_of(watch, place, linked)
+            schema=schema,
+            target=target if name in targets else None,
+            by=by if name in groups else (),
+            seed=seed,
+            rng=rng.spawn(1)[0],
+            watch=_part_of(watch, place, linked),
         )
         codes = [{field.name: each[name][field.name] for field in schema.columns} for each in (rows, others)]
         whole = compare_codes(codes[0], codes[1], None, comparison).value
@@ -117,6 +130,27 @@ def compare_linked(
             whole = replace(whole, metrics=(*whole.metrics, *errors.figures), panel=errors)
         found[name] = whole
     return Internal(found)
+
+
+def _where(
+    linked: LinkedSchema, target: str | None, by: Sequence[str], schemas: Mapping[str, Schema]
+) -> tuple[list[str], list[str]]:
+    """Return the tables in which a target is predicted, and those whose groups are judged; refuse what is in none."""
+    columns = {name: [field.name for field in schema.columns] for name, schema in schemas.items()}
+    own = columns if linked.is_events else {name: linked.table(name).schema.names for name in schemas}
+    targets = [name for name in schemas if target in columns[name] and target in own[name]]
+    groups = [name for name in schemas if by and set(by) <= set(columns[name])]
+    for what, asked, where in (("target", [target] if target else [], targets), ("by", by, groups)):
+        if asked and not where:
+            said = f"{what} must be columns of one table, got {', '.join(map(quote, asked))}; they are "
+            raise ParameterError(
+                said + "; ".join(f"{name}: {', '.join(columns[name])}" for name in schemas), code="LW304"
+            )
+    for name in targets:
+        check_target(schemas[name], target or "")
+    for name in groups:
+        check_subgroups(schemas[name], by)
+    return targets, groups
 
 
 def compared_schema(linked: LinkedSchema, name: str) -> Schema:

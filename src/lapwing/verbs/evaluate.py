@@ -192,8 +192,13 @@ def evaluate(
     [(0.5, True), (0.5, True)]
     """
     if is_linked(schema):
-        others = (target, tuple(by), test, model, epsilon, delta, rho, expected_rows, ledger, dataset, transcript)
-        return cast("Evaluation", _linked(real, synthetic, schema, others, seed=seed, progress=progress))
+        others = (test, model, epsilon, delta, rho, expected_rows, ledger, dataset, transcript)
+        if any(each is not None for each in others):
+            raise ParameterError(
+                "linked tables and events are compared internally alone; leave test, model and the budget out",
+                code="LW317",
+            )
+        return cast("Evaluation", _linked(real, synthetic, schema, (target, _names(by)), seed=seed, progress=progress))
     if epsilon is not None or rho is not None:
         grouped = None if isinstance(by, Sequence) and not by else by
         internal = {"target": target, "by": grouped, "test": test, "model": model}
@@ -227,11 +232,7 @@ def evaluate(
             code="LW317",
         )
     checked, chosen = usable_schema(schema), chosen_seed(seed)
-    names = (by,) if isinstance(by, str) else by
-    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
-        raise ParameterError(
-            "by must be the name of a column or a list of names; leave it out for no groups", code="LW304"
-        )
+    names = _names(by)
     released = _released(model, checked)
     with following(progress, first="reading", of="of the steps done"):
         findings = compare_with_real(
@@ -248,26 +249,39 @@ def evaluate(
     return Evaluation(findings=findings.value, schema=checked, released=released)
 
 
+def _names(by: object) -> Sequence[str]:
+    """Return the columns that make groups."""
+    names = (by,) if isinstance(by, str) else by
+    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+        raise ParameterError(
+            "by must be the name of a column or a list of names; leave it out for no groups", code="LW304"
+        )
+    return names
+
+
 def _linked(
     real: object,
     synthetic: object,
     schema: object,
-    others: Sequence[object],
+    asked: tuple[str | None, Sequence[str]],
     *,
     seed: int | None,
     progress: ProgressLike,
 ) -> Evaluation | LinkedEvaluation:
-    """Compare linked tables, or events; others: settings that go with one table."""
-    if any(each not in (None, ()) for each in others):
-        raise ParameterError(
-            "linked tables and events are compared internally and as a whole; leave target, by, test, model and the "
-            "budget out",
-            code="LW317",
-        )
+    """Compare linked tables, or events; asked: the target, and the columns that make groups."""
     linked, chosen = LinkedSchema.load(cast("Any", schema)), chosen_seed(seed)
     tables, made = tables_by_name(real, linked), tables_by_name(synthetic, linked)
     with following(progress, first="reading", of="of the steps done"):
-        found = compare_linked(tables, made, linked, seed=chosen, rng=generator(chosen, "evaluate"), watch=told)
+        found = compare_linked(
+            tables,
+            made,
+            linked,
+            target=asked[0],
+            by=asked[1],
+            seed=chosen,
+            rng=generator(chosen, "evaluate"),
+            watch=told,
+        )
     parts = {
         name: Evaluation(findings=each, schema=compared_schema(linked, name)) for name, each in found.value.items()
     }

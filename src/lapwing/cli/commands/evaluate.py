@@ -93,7 +93,8 @@ def evaluate(
         raise options.misuse("missing argument 'SYNTHETIC'", context, code="LW903")
     own = real if synthetic is not None else None
     table, made, checked = _tables(own, real if synthetic is None else synthetic, schema, (sql, db), context)
-    groups = options.listed(by or (), [field.name for field in checked.fields] if isinstance(checked, Schema) else [])
+    schemas = [checked] if isinstance(checked, Schema) else checked.coded.values()
+    groups = options.listed(by or (), [name for each in schemas for name in each.names])
     forms = [(path, form) for path, form in ((metrics, _json), (report, _html)) if path is not None]
     inputs = [
         path for path in (*_files(table), *_files(made), schema, model, test, ledger, transcript) if path is not None

@@ -1,0 +1,153 @@
+"""What comes after a release of linked tables: queries, noisy answers, the report, and what the certificate says."""
+
+import re
+
+import polars as pl
+import pytest
+
+import lapwing as lw
+from helpers.command import lapwing
+from helpers.linked_homes import AGE, KEY, KIND, ROOMS, tables
+from lapwing.errors import CertificateWarning
+
+SCHEMA = {
+    "tables": {
+        "homes": {
+            "primaryKey": "home",
+            "fields": [KEY, {**ROOMS, "provenance": "assumed"}, {**KIND, "provenance": "assumed"}],
+        },
+        "people": {
+            "foreignKeys": {"home": "homes"},
+            "maxRows": 4,
+            "order": "age",
+            "fields": [
+                KEY,
+                {**AGE, "provenance": "assumed"},
+                {"name": "job", "type": "string", "categories": ["yes", "no"], "provenance": "public"},
+            ],
+        },
+    }
+}
+EVENTS = {**SCHEMA["tables"]["people"], "privacyUnit": {"field": "home", "maxRows": 4}}
+EVENTS = {key: value for key, value in EVENTS.items() if key not in ("foreignKeys", "maxRows")}
+
+
+@pytest.fixture(scope="module")
+def release():
+    homes, people = tables(300)
+    people = people.with_columns(job=pl.lit("sometimes"))
+    return lw.synthesize({"homes": homes, "people": people}, SCHEMA, epsilon=20, delta=1e-6, seed=1)
+
+
+@pytest.fixture(scope="module")
+def events():
+    people = tables(300)[1].with_columns(job=pl.lit("yes"))
+    return lw.synthesize(people, EVENTS, epsilon=20, delta=1e-6, seed=1)
+
+
+@pytest.fixture(scope="module")
+def folder(release, events, tmp_path_factory):
+    place = tmp_path_factory.mktemp("models")
+    release.save(place / "m.lapwing")
+    release.parts["homes"].save(place / "one.lapwing")
+    events.save(place / "e.lapwing")
+    return place
+
+
+def test_a_query_is_of_the_table_that_is_named_with_the_columns_above(folder, release):
+    said = lapwing("query", folder / "m.lapwing", "--table", "people", "--column", "kind,people")
+
+    found = release.parts["people"].query(["kind", "people"])
+    assert said.status == 0, said.err
+    assert [tuple(line.split()[:2]) for line in said.out.splitlines()[1:]] == found.select("kind", "people").rows()
+    assert lapwing("query", folder / "e.lapwing", "--column", "job").out.splitlines()[0].split()[:2] == ["job", "count"]
+
+
+@pytest.mark.parametrize(
+    ("model", "table", "said"),
+    [
+        ("m", [], "got none; give --table with one of homes, people"),
+        ("m", ["--table", "pets"], 'got "pets"; give --table with one of homes, people'),
+        ("one", ["--table", "homes"], 'the model has one table, got "homes"; leave --table out'),
+    ],
+)
+def test_a_table_that_must_be_named_or_must_not_is_told(model, table, said, folder):
+    refused = lapwing("query", folder / f"{model}.lapwing", "--column", "kind", *table)
+
+    assert said in refused.error
+    assert refused.code == "LW301"
+
+
+def test_the_answers_of_all_tables_go_to_one_folder_with_an_index(folder, release, tmp_path):
+    said = lapwing("answers", folder / "m.lapwing", "-o", tmp_path / "answers")
+
+    index = pl.read_csv(tmp_path / "answers" / "index.csv")
+    counts = {name: len(part.answer_tables()) for name, part in release.parts.items()}
+    assert said.status == 0, said.err
+    assert dict(index["table"].value_counts().rows()) == counts
+    assert sorted(each.name for each in (tmp_path / "answers").iterdir()) == sorted([*index["file"], "index.csv"])
+
+
+def test_the_report_says_what_holds_for_all_tables_once(folder, release, tmp_path):
+    said = lapwing("report", folder / "m.lapwing", "-o", tmp_path / "r.html")
+    release.to_html(tmp_path / "again.html")
+
+    page = (tmp_path / "r.html").read_text()
+    titles = re.findall(r"<h2[^>]*>([^<]+)</h2>", page)
+    assert said.status == 0, said.err
+    assert titles[:3] == ["In short", "What is promised about privacy", "homes: in short"]
+    assert {title.partition(":")[0] for title in titles[2:]} == {"homes", "people"}
+    assert len(set(re.findall(r'<h2 id="([^"]+)"', page))) == len(titles)
+    assert page.index("homes: Verdict") < page.index("Protected:")
+    assert page.count("Protected:") == 1
+    assert page.count("the promise does not cover") + page.count("The promise does not cover") == 1
+    assert (tmp_path / "again.html").read_text().count("<h2") == len(titles)
+
+
+def test_nothing_is_warned_of_once_more_as_a_row_before_or_above(release):
+    paid = release.certificate
+
+    assert paid.uncovered == (
+        "the promise does not cover what these say, as they were taken from the table: the lists of homes.kind (2 "
+        "texts); the bounds of homes.rooms, people.age. A text or a bound may be one person's alone: buy them with "
+        "`lapwing schema learn`, or take them from a public source",
+    )
+    said = [each for each in paid.warnings if "job" in each]
+    assert len(said) == 1
+    assert said[0].startswith("people: column 'job': at least about")
+    assert any("previous.job" in each for each in paid.parts["people"].warnings)
+    assert paid.text().count("Warning:") == len(paid.warnings)
+    assert len({*paid.warnings}) == len(paid.warnings)
+
+
+def test_a_release_warns_of_what_its_certificate_does():
+    homes, people = tables(40)
+    with pytest.warns(CertificateWarning) as told:
+        release = lw.synthesize(
+            {"homes": homes, "people": people.with_columns(job=pl.lit("no"))}, SCHEMA, epsilon=1, seed=1
+        )
+
+    said = [str(each.message) for each in told]
+    assert said[: len(release.certificate.warnings)] == list(release.certificate.warnings)
+    assert all(
+        each.startswith(("homes: Verdict", "people: Verdict")) for each in said[len(release.certificate.warnings) :]
+    )
+
+
+def test_a_certificate_of_events_does_not_speak_of_several_tables(events):
+    paid = events.certificate
+    told = " ".join((paid.protected, *paid.kept, *paid.not_kept))
+
+    assert "tables" not in told
+    assert "belongs" not in told
+    assert paid.protected.startswith("all rows that share one value of home, of which at most 4 are used: whether")
+    assert paid.kept[:2] == ("Rows of one home: at most 4.", "Rows of one home come in the order of age.")
+    assert repr(events).endswith(
+        f"{paid.first.released_rows} values of home, {paid.parts[events.schema.given[0]].released_rows} events)"
+    )
+    assert repr(events.schema).startswith("LinkedSchema(key home, events)")
+
+
+def test_kept_and_not_kept_are_whole_sentences(release):
+    for each in (*release.certificate.kept, *release.certificate.not_kept):
+        assert re.fullmatch(r"[A-Z].*\.", each), each
