@@ -70,6 +70,12 @@ def _frame(counts: np.ndarray, columns: Mapping[str, np.ndarray]) -> pl.DataFram
     return pl.DataFrame(found | {"day": since})
 
 
+def _mean(values: pl.Series) -> float:
+    """Return a mean; of nothing it is no number."""
+    there = values.drop_nulls()
+    return float(there.mean()) if len(there) else float("nan")
+
+
 def _next(rng: np.random.Generator, laws: np.ndarray) -> np.ndarray:
     """Draw a state from each row's law."""
     return np.minimum((rng.random(len(laws))[:, None] > laws.cumsum(axis=1)).sum(axis=1), laws.shape[1] - 1)
@@ -136,7 +142,7 @@ def markov_2() -> PanelTable:
 
     def known(rows: pl.DataFrame) -> dict[str, float]:
         found = _lagged(rows, "state").drop_nulls()
-        return {"sum of the two before": float((found["state"] == (found["before1"] + found["before2"]) % 4).mean())}
+        return {"sum of the two before": _mean(found["state"] == (found["before1"] + found["before2"]) % 4)}
 
     columns = {"state": np.stack(state, axis=1), "day": np.stack(day, axis=1)}
     return _invented(counts, columns, fields, known)
@@ -170,7 +176,7 @@ def season() -> PanelTable:
         )
         return {
             "kind 0, best minus worst month": float(means.max() - means.min()),
-            "next row is the next month": float((gaps["at"] - gaps["before1"] == 1).mean()),
+            "next row is the next month": _mean(gaps["at"] - gaps["before1"] == 1),
         }
 
     return _invented(counts, columns, fields, known, ({"kind": kind}, [category("kind", [0, 1, 2])]))
@@ -214,7 +220,7 @@ def absorbing() -> PanelTable:
         pairs = _lagged(rows, "state").drop_nulls("before1")
         dead = rows.group_by("age").agg((pl.col("state") == "dead").mean()).sort("age")["state"]
         return {
-            "rows after death": float((pairs["before1"] == "dead").mean()),
+            "rows after death": _mean(pairs["before1"] == "dead"),
             "deaths a row, oldest minus youngest": float(dead[-1] - dead[0]),
         }
 
@@ -259,9 +265,9 @@ def eusilc() -> PanelTable:
         two = people.group_by("unit").agg(pl.col("age").head(2), pl.col("rb090").head(2))
         adult = two.filter(pl.col("age").list.len() == 2).filter(pl.col("age").list.get(1) >= 18)
         return {
-            "two eldest, adults: of one sex": float((adult["rb090"].list.n_unique() == 1).mean()),
+            "two eldest, adults: of one sex": _mean(adult["rb090"].list.n_unique() == 1),
             "their median gap in years": float((adult["age"].list.get(0) - adult["age"].list.get(1)).median()),
-            "households without an adult": float((people.group_by("unit").agg(pl.col("age").max())["age"] < 18).mean()),
+            "households without an adult": _mean(people.group_by("unit").agg(pl.col("age").max())["age"] < 18),
         }
 
     return _split(
@@ -286,7 +292,7 @@ def mimic() -> PanelTable:
 
     def deaths(stays: pl.DataFrame) -> dict[str, float]:
         pairs = _lagged(stays, "hospital_expire_flag").drop_nulls("before1")
-        return {"admissions after death": float((pairs["before1"] == 1).mean())}
+        return {"admissions after death": _mean(pairs["before1"] == 1)}
 
     return _split(rows, fields, "subject_id", ["gender"], events, by="admittime", most=5, figures=deaths)
 
@@ -312,8 +318,8 @@ def diabetes() -> PanelTable:
         decade = stays.with_columns(pl.col("age").str.extract(r"(\d+)").cast(pl.Int64))
         pairs = _lagged(decade, "age").drop_nulls("before1")
         return {
-            "next encounter is younger": float((pairs["age"] < pairs["before1"]).mean()),
-            "or more than 10 years older": float((pairs["age"] > pairs["before1"] + 10).mean()),
+            "next encounter is younger": _mean(pairs["age"] < pairs["before1"]),
+            "or more than 10 years older": _mean(pairs["age"] > pairs["before1"] + 10),
         }
 
     return _split(rows, fields, "patient_nbr", ["race", "gender"], events, by="encounter_id", most=5, figures=ages)
@@ -332,7 +338,7 @@ def flights() -> PanelTable:
 
     def hops(trips: pl.DataFrame) -> dict[str, float]:
         pairs = _lagged(trips, "origin").drop_nulls("before1")
-        return {"next flight from the same airport": float((pairs["origin"] == pairs["before1"]).mean())}
+        return {"next flight from the same airport": _mean(pairs["origin"] == pairs["before1"])}
 
     return _split(
         rows, fields, "tailnum", ["carrier"], events, by="time_hour", most=8, names=("planes", "flights"), figures=hops

@@ -268,7 +268,8 @@ def note(path: Path, key: tuple[str, ...], said: Mapping[str, float], seconds: f
         writer = csv.DictWriter(file, COLUMNS)
         if is_new:
             writer.writeheader()
-        writer.writerows(whose | {"figure": name, "value": f"{value:.5g}"} for name, value in said.items())
+        numbers = {name: value for name, value in said.items() if not np.isnan(value)}
+        writer.writerows(whose | {"figure": name, "value": f"{value:.5g}"} for name, value in numbers.items())
     print(*key, f"{seconds:.0f} s", {name: round(value, 3) for name, value in said.items()}, flush=True)
 
 
