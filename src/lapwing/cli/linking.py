@@ -63,7 +63,10 @@ def by_table(what: str, texts: Sequence[str], every: Sequence[str] = ()) -> dict
 
 def expected_by_table(texts: Sequence[str]) -> dict[str, int]:
     """Return expected numbers of rows, which are given as TABLE=N."""
-    return {name: options.whole(text) for name, text in by_table("expected-rows", texts).items()}
+    found = by_table("expected-rows", texts)
+    for text in (each for each in found.values() if not each.isdecimal()):
+        raise ParameterError(f"expected rows must be whole, got {quote(text)}; give a public guess", code="LW315")
+    return {name: int(text) for name, text in found.items()}
 
 
 def is_text(tables: "Mapping[str, Table]") -> bool:

@@ -1,0 +1,175 @@
+"""The commands before and after a release of linked tables, and of events: as for one table."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import lapwing as lw
+from helpers.command import lapwing
+from lapwing.kernel.room.room import Room
+
+WHO = {"name": "who", "type": "integer", "role": "identifier"}
+HOME = {"name": "home", "type": "integer", "role": "identifier"}
+SEX = {"name": "sex", "type": "string", "categories": ["f", "m"], "constraints": {"required": True}}
+DAY = {"name": "day", "type": "integer", "constraints": {"minimum": 1, "maximum": 40, "required": True}}
+ROOMS = {"name": "rooms", "type": "integer", "constraints": {"minimum": 1, "maximum": 9, "required": True}}
+EVENTS = {
+    "name": "stays",
+    "privacyUnit": {"field": "who", "maxRows": 4},
+    "order": "day",
+    "constant": ["sex"],
+    "fields": [WHO, DAY, SEX],
+}
+HOMES = {
+    "tables": {
+        "homes": {"primaryKey": "home", "fields": [HOME, ROOMS]},
+        "people": {"foreignKeys": {"home": "homes"}, "maxRows": 3, "fields": [HOME, SEX]},
+    }
+}
+BUDGET = ("--epsilon", 20, "--mechanism", "Independent", "--seed", 1, "--quiet")
+PAID = "the answers are kept"
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """Give a folder with events, homes and the people in them."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(1)
+    counts = rng.integers(1, 5, 300)
+    who = np.repeat(np.arange(300), counts)
+    sex = np.array(["f", "m"])[np.where(rng.random(300) < 0.8, 0, 1)]
+    pl.DataFrame({"who": who, "day": rng.integers(1, 41, who.size), "sex": sex[who]}).write_csv("stays.csv")
+    pl.DataFrame({"home": np.arange(300), "rooms": rng.integers(1, 10, 300)}).write_csv("homes.csv")
+    pl.DataFrame({"home": who[who < 200], "sex": sex[who[who < 200]]}).write_csv("people.csv")
+    for name, schema in (("stays.json", EVENTS), ("homes.json", HOMES)):
+        (tmp_path / name).write_text(json.dumps(schema))
+    return tmp_path
+
+
+def done(*arguments):
+    said = lapwing(*arguments)
+    assert said.status == 0, said.err
+    return said
+
+
+def broken_once(monkeypatch, after):
+    """Let the room fail once, after some answers."""
+    whole, asked = Room.ask, []
+
+    def ask(self, *questions):
+        asked.append(questions)
+        if len(asked) == after:
+            raise KeyboardInterrupt
+        return whole(self, *questions)
+
+    monkeypatch.setattr(Room, "ask", ask)
+
+
+def test_events_are_one_table_in_and_one_out_and_their_model_draws_persons_like_a_condition(place):
+    done("synthesize", "stays.csv", "--schema", "stays.json", *BUDGET, "-o", "rows.parquet", "--model", "m.lapwing")
+    drawn, told = pl.read_parquet("rows.parquet"), json.loads((place / "rows.parquet.certificate.json").read_text())
+
+    done("sample", "m.lapwing", "--rows", 50, "--where", "sex=m", "--where", "stays.rows=2..3", "-o", "some.csv")
+    some = pl.read_csv("some.csv")
+
+    assert drawn.columns == ["who", "day", "sex"]
+    assert told["written_rows"] == {"stays": drawn.height}
+    assert done("certificate", "verify", "rows.parquet.certificate.json", "rows.parquet", "m.lapwing")
+    assert drawn.select((pl.col("day").diff().over("who") < 0).sum()).item() == 0
+    assert set(some["sex"]) == {"m"}
+    assert set(some.group_by("who").len()["len"]) == {2, 3}
+    assert some["who"].n_unique() == 50
+    out = done("sample", "m.lapwing", "--rows", 3, "--seed", 5, "-o", "-").out
+    assert out == lw.load("m.lapwing").sample(3, seed=5).write_csv()
+
+
+def test_an_interrupted_release_of_events_is_resumed_and_gives_the_same_rows(place, monkeypatch):
+    synthesize = ["synthesize", "stays.csv", "--schema", "stays.json", *BUDGET]
+    with monkeypatch.context() as patched:
+        broken_once(patched, after=2)
+        said = lapwing(*synthesize, "--transcript", "t.jsonl", "-o", "a.csv")
+    assert (said.status, PAID in said.error, (place / "a.csv").exists()) == (130, True, False)
+
+    done("resume", "t.jsonl", "stays.csv", "-o", "b.csv", "--quiet")
+    done(*synthesize, "--transcript", "t.jsonl", "-o", "c.csv")
+
+    assert (place / "b.csv").read_bytes() == (place / "c.csv").read_bytes()
+
+
+def test_linked_tables_are_resumed_into_a_database_and_a_file_for_each(place, monkeypatch):
+    link = ["link", "homes.csv", "people.csv", "--schema", "homes.json", *BUDGET, "--transcript", "t.jsonl"]
+    with monkeypatch.context() as patched:
+        broken_once(patched, after=2)
+        assert lapwing(*link, "--into", "a").status == 130
+
+    done("resume", "t.jsonl", "people=people.csv", "homes=homes.csv", "--into", "b.sqlite", "--model", "m.lapwing")
+    done("resume", "t.jsonl", "homes.csv", "people.csv", "-o", "h.csv", "-o", "p.csv", "--quiet")
+    done("sample", "m.lapwing", "--rows", 40, "--where", "homes.rooms=2", "--where", "people=3", "--into", "some")
+
+    homes, people = pl.read_csv("h.csv"), pl.read_csv("p.csv")
+    assert people["home"].is_in(homes["home"].implode()).all()
+    assert homes.equals(pl.read_database_uri("select * from homes", f"sqlite://{place}/b.sqlite", engine="adbc"))
+    assert set(pl.read_parquet("some/homes.parquet")["rooms"]) == {2}
+    assert pl.read_parquet("some/people.parquet").height == 120
+
+
+def test_a_plan_of_linked_tables_has_a_part_for_each_and_says_which_number_is_missing(place):
+    plan = ["plan", "--schema", "homes.json", "--epsilon", 2, "--expected-rows", "homes=300"]
+
+    said = done(*plan, "--expected-rows", "people=600", "--share", "homes=1/4", "--share", "people=3/4")
+    found = lw.plan("homes.json", expected_rows={"homes": 300, "people": 600}, rho=1)
+    alone = lw.plan(
+        lw.LinkedSchema.load(HOMES).coded["people"], expected_rows=600, rho=found.parts["people"].total.amount
+    )
+
+    lines = [line.split() for line in said.out.splitlines()]
+    assert ["homes", "25.0%", "ε", "=", "0.5", "300"] in [line[:6] for line in lines]
+    assert found.parts["people"].lines == alone.lines
+    assert sum(found.shares.values()) == 1
+    assert "that of people is missing" in lapwing(*plan).error
+    events = done(
+        "plan", "--schema", "stays.json", "--epsilon", 2, "--expected-rows", "stays=700", "--expected-rows", "who=300"
+    )
+    assert "at most 4 of stays" in events.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ("synthesize homes.csv --schema homes.json --epsilon 1 -o r.csv", "`lapwing link` takes them all"),
+        ("synthesize stays.csv --schema stays.json --epsilon 1 -o r.csv --memory 4GB", "linked tables take no memory"),
+        ("synthesize stays.csv --schema stays.json --epsilon 1 -o r.csv --neighbours replace-one", "no neighbours"),
+        ("sample m.lapwing --rows 3 -o r.csv --where day=3", "where may name columns of each who"),
+        ("sample m.lapwing --rows 3 --into r", "go to one place; give -o OUT"),
+        ("sample m.lapwing --where-file stays.csv -o r.csv", "for releases of one table"),
+        ("plan --schema homes.json --epsilon 1 --expected-rows homes=1 --expected-rows pets=1", "'pets'"),
+        ("plan --schema homes.json --epsilon 1 --expected-rows 300", "must be TABLE=VALUE"),
+    ],
+)
+def test_what_does_not_go_is_refused_in_one_line_and_leaves_no_file(place, arguments, says):
+    release = lw.synthesize("stays.csv", "stays.json", epsilon=20, mechanism="Independent", seed=1)
+    release.save("m.lapwing")
+    before = sorted(place.iterdir())
+
+    said = lapwing(*arguments.split())
+
+    assert says in said.error
+    assert sorted(place.iterdir()) == before
+
+
+def test_schema_check_says_in_words_what_each_part_is(place):
+    said = done("schema", "check", "stays.json", "stays.csv").out
+
+    assert "One row for each value of who, made of the rows of stays" in said
+    assert "At most 4 rows for each row of who are used, in the order of day." in said
+    assert "the steps from there (gap.day)" in said
+    assert "internal - do not publish" in said
+
+
+def test_a_transcript_or_model_by_another_hand_names_no_file_as_a_public_table(place):
+    schema = {"tables": {**HOMES["tables"], "towns": {"public": "stays.csv", "primaryKey": "who", "fields": [WHO]}}}
+
+    with pytest.raises(lw.SchemaError, match="must hold the rows of public tables, and no path"):
+        lw.LinkedSchema.from_dict(schema)
