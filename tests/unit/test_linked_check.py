@@ -78,7 +78,7 @@ def test_events_are_counted_as_one_table_and_as_their_persons(place):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["L.json", "homes.csv"], "the schema is of 2 tables, parent, child, got 1"),
+        (["L.json", "homes.csv"], "is no folder of tables; give one with a file for each of parent, child"),
         (["L.json", "people.csv", "homes.csv"], "parent: file"),
         (["one.json", "homes.csv", "people.csv"], "describes one table, got 2"),
         (["none.json"], "does not exist"),
@@ -94,6 +94,6 @@ def test_the_wrong_number_or_order_of_tables_is_refused(arguments, said, place):
 
 
 def test_other_commands_say_where_a_linked_schema_belongs(place):
-    said = lapwing("plan", "--schema", "L.json", "--epsilon", "1", "--expected-rows", "9").error
+    said = lapwing("anonymize", "homes.csv", "--schema", "L.json", "--min-group-size", "5", "-o", "o.csv").error
 
     assert "describes linked tables, not one; `lapwing link`" in said

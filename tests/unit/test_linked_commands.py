@@ -1,6 +1,8 @@
 """The commands before and after a release of linked tables, and of events: as for one table."""
 
+import contextlib
 import json
+import sqlite3
 
 import numpy as np
 import polars as pl
@@ -81,8 +83,6 @@ def test_events_are_one_table_in_and_one_out_and_their_model_draws_persons_like_
     assert set(some["sex"]) == {"m"}
     assert set(some.group_by("who").len()["len"]) == {2, 3}
     assert some["who"].n_unique() == 50
-    out = done("sample", "m.lapwing", "--rows", 3, "--seed", 5, "-o", "-").out
-    assert out == lw.load("m.lapwing").sample(3, seed=5).write_csv()
 
 
 def test_an_interrupted_release_of_events_is_resumed_and_gives_the_same_rows(place, monkeypatch):
@@ -110,7 +110,8 @@ def test_linked_tables_are_resumed_into_a_database_and_a_file_for_each(place, mo
 
     homes, people = pl.read_csv("h.csv"), pl.read_csv("p.csv")
     assert people["home"].is_in(homes["home"].implode()).all()
-    assert homes.equals(pl.read_database_uri("select * from homes", f"sqlite://{place}/b.sqlite", engine="adbc"))
+    with contextlib.closing(sqlite3.connect(place / "b.sqlite")) as connection:
+        assert connection.execute("SELECT * FROM homes").fetchall() == homes.rows()
     assert set(pl.read_parquet("some/homes.parquet")["rooms"]) == {2}
     assert pl.read_parquet("some/people.parquet").height == 120
 

@@ -24,6 +24,7 @@ _EXAMPLES = {
     "plan": (
         "plan --schema patients.schema.json --expected-rows 1000 --epsilon 1",
         "plan --schema patients.schema.json --expected-rows 1000 --epsilon 1 --mechanism pmm",
+        "plan --schema homes.json --expected-rows parent=60 --expected-rows child=150 --epsilon 1",
     ),
     "synthesize": (
         "synthesize patients.csv --schema patients.schema.json --epsilon 1 --check",
@@ -37,7 +38,10 @@ _EXAMPLES = {
         "--model p2.lapwing -o p2.csv",
     ),
     "series changes": ("series changes p1.lapwing p2.lapwing",),
-    "link": ("link homes.csv people.csv --schema homes.json --epsilon 1 -o homes.synthetic.csv people.synthetic.csv",),
+    "link": (
+        "link homes.csv people.csv --schema homes.json --epsilon 1 --model homes.lapwing --into homes.duckdb",
+        "link homes.csv people.csv --schema homes.json --epsilon 1 -o homes.synthetic.csv people.synthetic.csv",
+    ),
     "resume": ("resume patients.jsonl patients.csv -o release.csv",),
     "certificate show": ("certificate show release.csv.certificate.json",),
     "certificate export": (
@@ -52,6 +56,7 @@ _EXAMPLES = {
     "sample": (
         "sample patients.lapwing --rows 1000 -o more.csv",
         "sample patients.lapwing --rows 1000 --where age=30..40 --where sex=f -o some.csv",
+        "sample homes.lapwing --rows 100 --where parent.kind=flat --into flats",
     ),
     "query": ("query patients.lapwing --column sex", "query patients.lapwing --column sex,smokes --groups 5"),
     "answers": ("answers patients.lapwing -o tables",),
