@@ -95,7 +95,7 @@ MORE = {
     "--expected-rows --ledger --dataset --transcript --seed --model --certificate --details --quiet -o",
     "series changes": "--column --groups --all",
     "link": "--sql --db --into --rho --share --mechanism --rows --expected-rows --transcript --seed --certificate "
-    "--no-certificate --check --misfits --quiet --prepared-by --approved-by",
+    "--no-certificate --croissant --check --misfits --quiet --prepared-by --approved-by",
     "resume": "--sql --db -o --into --rows --model --certificate --no-certificate --croissant --seed --details --quiet "
     "--memory --schema --prepared-by --approved-by",
     "answers": "--quiet",

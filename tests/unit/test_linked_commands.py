@@ -1,6 +1,7 @@
 """The commands before and after a release of linked tables, and of events: as for one table."""
 
 import contextlib
+import hashlib
 import json
 import sqlite3
 
@@ -134,6 +135,26 @@ def test_a_plan_of_linked_tables_has_a_part_for_each_and_says_which_number_is_mi
         "plan", "--schema", "stays.json", "--epsilon", 2, "--expected-rows", "stays=700", "--expected-rows", "who=300"
     )
     assert "at most 4 of stays" in events.out
+
+
+def test_croissant_has_the_records_of_each_table_with_key_and_reference(place):
+    inputs = ["homes.csv", "people.csv", "--schema", "homes.json", *BUDGET]
+
+    done("link", *inputs, "--into", "out", "--croissant", "c.json")
+    refused = lapwing("link", *inputs, "--into", "out.db", "--croissant", "d.json")
+
+    told = json.loads((place / "c.json").read_text())
+    records = {each["@id"]: each for each in told["recordSet"]}
+    files = {each["contentUrl"]: each["sha256"] for each in told["distribution"]}
+    assert set(files) == {"out/homes.csv", "out/people.csv", "out.certificate.json"}
+    for name, digest in files.items():
+        assert hashlib.sha256((place / name).read_bytes()).hexdigest() == digest
+    assert records["homes"]["key"] == {"@id": "homes/home"}
+    assert records["people"]["field"][0]["references"] == {"field": {"@id": "homes/home"}}
+    assert records["people"]["field"][1]["references"] == {"field": {"@id": "people-sex-values/name"}}
+    assert told["differentialPrivacy"]["epsilon"] == 20
+    assert "names files of rows" in refused.error
+    assert not (place / "out.db").exists()
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,10 @@ def linked_targets(
         for path in files.values():
             rows_format(path)
         targets = LinkedTargets(tables=tables_out(linked)[: len(files)], rows=files, **others)
-    return targets if certificate is None else replace(targets, certificate=_certificate(targets.beside, *certificate))
+    if certificate is not None:
+        targets = replace(targets, certificate=_certificate(targets.beside, *certificate))
+    targets.check_croissant()
+    return targets
 
 
 def _certificate(rows: Path | None, given: Path | None, is_unwanted: bool) -> Path | None:

@@ -12,7 +12,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -40,7 +40,7 @@ NOISE: Final = "noise on each count"
 """Kind of the statements about noise in a certificate."""
 
 _Pair = tuple[Fraction, Fraction]
-_ENCODINGS: Final = {".csv": "text/csv", ".parquet": "application/x-parquet"}
+ENCODINGS: Final = {".csv": "text/csv", ".parquet": "application/x-parquet"}
 _DATA_TYPES: Final = {
     "integer": "sc:Integer",
     "number": "sc:Float",
@@ -52,7 +52,7 @@ _DATA_TYPES: Final = {
 _OF_VALUES: Final = {bool: "sc:Boolean", int: "sc:Integer", float: "sc:Float", str: "sc:Text"}
 _RESERVED: Final = frozenset({"conformsTo", "distribution", "recordSet", "differentialPrivacy"})
 # The cost lines, one for each question, stay in the certificate; the rest of it is short.
-_LEFT_TO_THE_CERTIFICATE: Final = ("format", "lapwing", "delta", "costs", "accuracy", "seed")
+LEFT_TO_THE_CERTIFICATE: Final = ("format", "lapwing", "delta", "costs", "accuracy", "seed")
 
 _IN_CROISSANT: Final = (
     *("annotation", "arrayShape", "citeAs", "column", "containedIn", "equivalentProperty", "excludes"),
@@ -61,7 +61,8 @@ _IN_CROISSANT: Final = (
     *("references", "regex", "repeated", "replace", "samplingRate", "sdVersion", "separator", "source"),
     *("subField", "transform", "unArchive", "value"),
 )
-_CONTEXT: Final[dict[str, Any]] = {
+CONFORMS_TO: Final = ["http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0"]
+CONTEXT: Final[dict[str, Any]] = {
     "@language": "en",
     "@vocab": "https://schema.org/",
     "sc": "https://schema.org/",
@@ -127,24 +128,40 @@ def croissant_text(
     about: Mapping[str, Any] | None = None,
 ) -> str:
     """Return the text of a Croissant file; see `Release.to_croissant`."""
-    ids = _distinct_ids(field.name for field in schema.fields)
-    named = [field.name for field in schema.columns if 0 < len(field.categories or ()) <= MOST_LISTED]
-    listed = {name: f"{ids[name]}-values" for name in named}
-    enumerations = [_enumeration(field, listed[field.name]) for field in schema.columns if field.name in listed]
-    fields = [_field(field, ids[field.name], listed.get(field.name)) for field in schema.fields]
+    records = record_sets("rows", schema.fields)
     found: dict[str, Any] = {
-        "@context": _CONTEXT,
+        "@context": CONTEXT,
         "@type": "sc:Dataset",
-        "conformsTo": ["http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0"],
-        **_dataset(schema, certificate, about),
+        "conformsTo": CONFORMS_TO,
+        **dataset(schema.name, certificate.written_rows, certificate.text(), about),
         **_responsible(certificate),
         "differentialPrivacy": _statement(certificate, target, certified),
-        "distribution": [_file("rows-file", rows, target, _ENCODINGS[rows.target.suffix.lower()])],
-        "recordSet": [*enumerations, {"@type": "cr:RecordSet", "@id": "rows", "name": "rows", "field": fields}],
+        "distribution": [file_entry("rows-file", rows, target)],
+        "recordSet": records,
     }
     if certified is not None:
-        found["distribution"].append(_file("certificate-file", certified, target, "application/json"))
+        found["distribution"].append(file_entry("certificate-file", certified, target))
     return json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def record_sets(
+    table: str, fields: Sequence[Field], *, key: str = "", links: Mapping[str, str] | None = None
+) -> list[dict[str, Any]]:
+    """Return the records of a table, after the lists of its columns' values.
+
+    key: the column that others refer to; links: ids of the columns that its own refer to.
+    """
+    ids = distinct_ids(field.name for field in fields)
+    linked = {} if links is None else links
+    shown = [field for field in fields if 0 < len(field.categories or ()) <= MOST_LISTED and field.name not in linked]
+    own = "" if table == "rows" else f"{table}-"
+    listed = {field.name: f"{own}{ids[field.name]}-values" for field in shown}
+    referred = {**{name: f"{values}/name" for name, values in listed.items()}, **linked}
+    found: dict[str, Any] = {"@type": "cr:RecordSet", "@id": table, "name": table}
+    if key:
+        found["key"] = {"@id": f"{table}/{ids[key]}"}
+    found["field"] = [_field(field, table, ids[field.name], referred.get(field.name)) for field in fields]
+    return [*(_enumeration(field, listed[field.name]) for field in shown), found]
 
 
 def write_croissant(
@@ -158,7 +175,7 @@ def write_croissant(
 ) -> None:
     """Write a Croissant file about rows that are on the disk; see `Release.to_croissant`."""
     target, data = path_of("path", path), path_of("rows", rows)
-    if data.suffix.lower() not in _ENCODINGS:
+    if data.suffix.lower() not in ENCODINGS:
         raise ParameterError(
             f"the name of the rows' file must end in .parquet or .csv, got {data.name!r}; rename it", code="LW114"
         )
@@ -171,7 +188,7 @@ def write_croissant(
         place.write_text(text, encoding="utf-8", newline="\n")
 
 
-def _dataset(schema: Schema, certificate: Certificate, about: Mapping[str, Any] | None) -> dict[str, Any]:
+def dataset(name: str, rows: int | None, said: str, about: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return what schema.org says of a data set; the caller's own words come before ours."""
     given = {} if about is None else about
     if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
@@ -185,37 +202,43 @@ def _dataset(schema: Schema, certificate: Certificate, about: Mapping[str, Any] 
         plain = None
     if plain is None:
         raise _refused("the values of about must be plain JSON values; give texts, numbers, lists and mappings")
-    count = "" if certificate.written_rows is None else f"{certificate.written_rows} "
-    what = f" about {schema.name}" if schema.name else ""
+    count = "" if rows is None else f"{rows} "
+    what = f" about {name}" if name else ""
     return {
-        "name": schema.name or "Synthetic data",
+        "name": name or "Synthetic data",
         "description": f"{count}synthetic rows{what}, drawn from a model that was released with differential privacy. "
-        + " ".join(certificate.text().splitlines()),
+        + " ".join(said.splitlines()),
         "datePublished": datetime.now(UTC).date().isoformat(),
         **plain,
     }
 
 
 def _responsible(certificate: Certificate) -> dict[str, Any]:
-    """Return what the vocabularies for responsible use, provenance and privacy have words for."""
-    tool = f"Lapwing {certificate.lapwing}"
+    """Return what is said of responsible use of one table."""
+    protected = " ".join(protection_lines(certificate.relation, certificate.privacy_unit))
+    return responsible(certificate.lapwing, certificate.mechanism, protected, limitations(certificate))
+
+
+def limitations(certificate: Certificate) -> list[str]:
+    """Return what is known of the accuracy of a table, and what its certificate warns of."""
     known = [
         each.text if each.value is None else f"{each.text}: {each.value:.4g}"
         for each in certificate.accuracy
         if each.kind != NOISE
     ]
+    return [*_noise(certificate), *known, *certificate.warnings]
+
+
+def responsible(version: str, mechanism: str, protected: str, limits: Sequence[str]) -> dict[str, Any]:
+    """Return what the vocabularies for responsible use, provenance and privacy have words for."""
+    tool = f"Lapwing {version}"
     noise = "Figures made from these rows carry the noise of the release, and chance from drawing rows; the certificate"
     return {
-        "rai:dataCollection": f"Made by {tool}, mechanism {certificate.mechanism}, from a private table that is no "
+        "rai:dataCollection": f"Made by {tool}, mechanism {mechanism}, from a private table that is no "
         "part of this data set.",
         "rai:personalSensitiveInformation": "The rows are drawn from a released model, not copied from the private "
-        "table. " + " ".join(protection_lines(certificate.relation, certificate.privacy_unit)),
-        "rai:dataLimitations": [
-            f"{noise} says how much is known about it.",
-            *_noise(certificate),
-            *known,
-            *certificate.warnings,
-        ],
+        f"table. {protected}",
+        "rai:dataLimitations": [f"{noise} says how much is known about it.", *limits],
         "dpv:hasTechnicalMeasure": {
             "@type": "sc:DefinedTerm",
             "name": "Differential Privacy",
@@ -225,7 +248,7 @@ def _responsible(certificate: Certificate) -> dict[str, Any]:
         },
         "prov:wasGeneratedBy": {
             "@type": "prov:Activity",
-            "prov:label": f"Differentially private synthesis, mechanism {certificate.mechanism}",
+            "prov:label": f"Differentially private synthesis, mechanism {mechanism}",
             "prov:wasAssociatedWith": {"@type": "prov:SoftwareAgent", "prov:label": tool},
         },
     }
@@ -249,21 +272,21 @@ def _noise(certificate: Certificate) -> list[str]:
 
 def _statement(certificate: Certificate, target: Path, certified: Beside | None) -> dict[str, Any]:
     """Return the statement of differential privacy, in the words of the certificate."""
-    own = _first(certificate.total, certificate.delta, certificate.epsilons)
+    own = first_pair(certificate.total, certificate.delta, certificate.epsilons)
     whole = _of_the_file(certificate, own)
     file = certified and {"file": content_url(certified.target, target), "sha256": certified.sha256}
     return {
-        "epsilon": whole and _above(whole[1]),
-        "delta": whole and _above(whole[0]),
-        "epsilon_of_this_release": own and _above(own[1]),
-        "delta_of_this_release": own and _above(own[0]),
-        **{key: value for key, value in certificate.to_dict().items() if key not in _LEFT_TO_THE_CERTIFICATE},
+        "epsilon": whole and above(whole[1]),
+        "delta": whole and above(whole[0]),
+        "epsilon_of_this_release": own and above(own[1]),
+        "delta_of_this_release": own and above(own[0]),
+        **{key: value for key, value in certificate.to_dict().items() if key not in LEFT_TO_THE_CERTIFICATE},
         "software": {"name": "lapwing", "version": certificate.lapwing},
         "certificate": file,
     }
 
 
-def _first(total: Budget, delta: Fraction, pairs: Pairs) -> _Pair | None:
+def first_pair(total: Budget, delta: Fraction, pairs: Pairs) -> _Pair | None:
     """Return the (δ, ε) to state first: of zCDP that of the delta that was asked for; None where none holds."""
     found = ((delta, total.amount), *pairs) if total.notion == "pure" else pairs
     return next((pair for pair in found if pair[0] < 1), None)
@@ -280,13 +303,13 @@ def _of_the_file(certificate: Certificate, own: _Pair | None) -> _Pair | None:
     if not are_alike or not told.issuperset(certificate.dp_fields):
         return None
     whole = certificate.together
-    return own if whole is None else _first(whole.total, whole.delta, whole.epsilons)
+    return own if whole is None else first_pair(whole.total, whole.delta, whole.epsilons)
 
 
-def _above(number: Fraction) -> float | None:
+def above(number: Fraction) -> float | None:
     """Return a float that is written as a decimal not below a number: no promise is rounded to a better one.
 
-    >>> _above(Fraction(1, 3)), _above(Fraction(3, 10)), _above(Fraction(2, 3))
+    >>> above(Fraction(1, 3)), above(Fraction(3, 10)), above(Fraction(2, 3))
     (0.33333333333333337, 0.3, 0.6666666666666667)
     """
     try:
@@ -296,7 +319,7 @@ def _above(number: Fraction) -> float | None:
     return found if Fraction(repr(found)) >= number else math.nextafter(found, math.inf)
 
 
-def _file(key: str, file: Beside, target: Path, encoding: str) -> dict[str, Any]:
+def file_entry(key: str, file: Beside, target: Path) -> dict[str, Any]:
     """Return a file of the data set."""
     return {
         "@type": "cr:FileObject",
@@ -304,23 +327,23 @@ def _file(key: str, file: Beside, target: Path, encoding: str) -> dict[str, Any]
         "name": file.target.name,
         "contentUrl": content_url(file.target, target),
         "contentSize": f"{file.size} B",
-        "encodingFormat": encoding,
+        "encodingFormat": {**ENCODINGS, ".json": "application/json"}[file.target.suffix.lower()],
         "sha256": file.sha256,
     }
 
 
-def _field(field: Field, key: str, values: str | None) -> dict[str, Any]:
-    """Return a column; `values` is the id of its enumeration."""
+def _field(field: Field, table: str, key: str, referred: str | None) -> dict[str, Any]:
+    """Return a column of a table; referred: the id of the column that its values are of."""
     found: dict[str, Any] = {
         "@type": "cr:Field",
-        "@id": f"rows/{key}",
+        "@id": f"{table}/{key}",
         "name": field.name,
         **({"description": field.description} if field.description else {}),
         "dataType": _DATA_TYPES[field.type],
-        "source": {"fileObject": {"@id": "rows-file"}, "extract": {"column": field.name}},
+        "source": {"fileObject": {"@id": f"{table}-file"}, "extract": {"column": field.name}},
     }
-    if values is not None:
-        found["references"] = {"field": {"@id": f"{values}/name"}}
+    if referred is not None:
+        found["references"] = {"field": {"@id": referred}}
     bounds = (("minValue", field.minimum), ("maxValue", field.maximum))
     found |= {name: bound for name, bound in bounds if bound is not None}
     full = field_to_dict(field, ("",))
@@ -345,10 +368,10 @@ def _enumeration(field: Field, key: str) -> dict[str, Any]:
     }
 
 
-def _distinct_ids(names: Iterable[str]) -> dict[str, str]:
+def distinct_ids(names: Iterable[str]) -> dict[str, str]:
     """Return an id for each name, of characters that every reader of JSON-LD leaves as they are.
 
-    >>> _distinct_ids(["age", "net income", "net-income", "..", "Âge"])
+    >>> distinct_ids(["age", "net income", "net-income", "..", "Âge"])
     {'age': 'age', 'net income': 'net-income', 'net-income': 'net-income-2', '..': 'column', 'Âge': 'ge'}
     """
     found: dict[str, str] = {}

@@ -76,6 +76,7 @@ def link(
         Path | None, option("--certificate", "C.json", "Where the certificate goes. Default: beside the rows.")
     ] = None,
     no_certificate: options.NoCertificate = False,
+    croissant: options.CroissantOut = None,
     prepared_by: options.PreparedBy = None,
     approved_by: options.ApprovedBy = None,
     check: options.Check = False,
@@ -97,6 +98,7 @@ def link(
         (into, is_text(private)),
         (certificate, no_certificate),
         model=model,
+        croissant=croissant,
         prepared_by=prepared_by or "",
         approved_by=approved_by or "",
     )

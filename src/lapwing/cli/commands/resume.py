@@ -114,6 +114,7 @@ def _targets(
         into,
         (files["certificate"], files["no_certificate"]),
         model=files["model"],
+        croissant=files["croissant"],
         **dict(zip(("prepared_by", "approved_by"), signed, strict=True)),
     )
 

@@ -20,6 +20,7 @@ def write_linked(
 ) -> None:
     """Write model, rows and certificate to the places that are kept for the targets."""
     from lapwing.model.certificate.issued import Beside, Issued  # noqa: PLC0415
+    from lapwing.release.linked.croissant import linked_croissant_text  # noqa: PLC0415
 
     paid = release.certificate
     if seed is not None:  # the certificate names the seed of the rows beside it
@@ -27,7 +28,7 @@ def write_linked(
     if targets.model is not None:
         release.save(place[targets.model])
     counts, files = targets.write(release.frames(rows, seed=paid.first.seed), place)
-    if targets.certificate is None:
+    if targets.certificate is None and targets.croissant is None:
         return
     files += [] if targets.model is None else [Beside.read(Path(targets.model.name), place[targets.model])]
     issued = Issued.now(
@@ -39,4 +40,12 @@ def write_linked(
     )
     private = {name: counts[name] for name in release.schema.given}
     written = replace(paid, written_rows=private, issued=issued)
-    place[targets.certificate].write_text(written.to_json(), encoding="utf-8", newline="\n")
+    if targets.croissant is not None:
+        beside = targets.certificate
+        certified = None if beside is None else Beside.of(beside, written.to_json().encode())
+        described = {name: Beside.read(targets.rows[name], file) for name, file in targets.placed(place).items()}
+        text = linked_croissant_text(written, targets.tables, targets.croissant, rows=described, certified=certified)
+        place[targets.croissant].write_text(text, encoding="utf-8", newline="\n")
+    if targets.certificate is not None:
+        # As bytes: the Croissant file names their hash, which a translated line break would change.
+        place[targets.certificate].write_bytes(written.to_json().encode())

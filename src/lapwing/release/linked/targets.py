@@ -34,13 +34,14 @@ class LinkedTargets:
     into: "TablesTarget | None" = None
     model: Path | None = None
     certificate: Path | None = None
+    croissant: Path | None = None
     prepared_by: str = ""
     approved_by: str = ""
 
     @property
     def in_order(self) -> list[Path]:
         """The files in the order in which they appear: a set without certificate is incomplete."""
-        return [path for path in (self.model, *self._places, self.certificate) if path is not None]
+        return [path for path in (self.model, *self._places, self.croissant, self.certificate) if path is not None]
 
     @property
     def beside(self) -> Path | None:
@@ -65,8 +66,27 @@ class LinkedTargets:
     def named(self) -> list[tuple[str, object]]:
         """What each file is, for who asked for them."""
         rows: list[tuple[str, object]] = [*self.rows.items()] or [("tables", self.into)]
-        found = [*rows, ("model", self.model), ("certificate", self.certificate)]
+        found = [*rows, ("model", self.model), ("Croissant", self.croissant), ("certificate", self.certificate)]
         return [(what, path) for what, path in found if path not in (None, STANDARD_OUTPUT)]
+
+    def placed(self, place: Mapping[Path, Path]) -> dict[str, Path]:
+        """Return where the rows of each table stand until all files are written."""
+        folder = next(iter(self.folders), None)
+        return {name: place[path] if folder is None else place[folder] / path.name for name, path in self.rows.items()}
+
+    def check_croissant(self) -> None:
+        """Refuse a Croissant file of rows that go to no files, or to files that it cannot name."""
+        if self.croissant is None:
+            return
+        from lapwing.release.croissant import ENCODINGS, check_beside  # noqa: PLC0415
+
+        if not self.rows or any(path.suffix.lower() not in ENCODINGS for path in self.rows.values()):
+            raise ParameterError(
+                "a Croissant file names files of rows, which must be .parquet or .csv; leave --croissant out, or give "
+                "a folder or such files",
+                code="LW316",
+            )
+        check_beside(self.croissant, [*self.rows.values(), self.certificate])
 
     def write(self, chunks: "Iterable[Chunk]", place: Mapping[Path, Path]) -> "tuple[dict[str, int], list[Beside]]":
         """Write rows; return how many each table has, and what the certificate says of their files."""
@@ -80,8 +100,7 @@ class LinkedTargets:
         if STANDARD_OUTPUT in self.rows.values():
             (name,) = self.rows
             return {name: to_standard_output(chunk[name] for chunk in chunks)}, []
-        folder = next(iter(self.folders), None)
-        files = {name: place[path] if folder is None else place[folder] / path.name for name, path in self.rows.items()}
+        folder, files = next(iter(self.folders), None), self.placed(place)
         counts = write_files(
             chunks, self.tables, {name: (files[name], rows_format(path)) for name, path in self.rows.items()}
         )
@@ -113,8 +132,6 @@ def targets_into(linked: "LinkedSchema", output: str, form: Format = "parquet", 
 
 def events_targets(linked: "LinkedSchema", targets: Targets) -> LinkedTargets:
     """Return the targets of events, which are those of one table."""
-    if targets.croissant is not None:
-        raise ParameterError("a Croissant file is not written for events yet; leave --croissant out", code="LW316")
     into = targets_into(linked, f"{targets.rows}{os.sep}") if targets.has_folder else None
     return LinkedTargets(
         tables=tables_out(linked),
@@ -122,6 +139,7 @@ def events_targets(linked: "LinkedSchema", targets: Targets) -> LinkedTargets:
         into=None if into is None else into.into,
         model=targets.model,
         certificate=targets.certificate,
+        croissant=targets.croissant,
         prepared_by=targets.prepared_by,
         approved_by=targets.approved_by,
     )
