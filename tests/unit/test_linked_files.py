@@ -102,7 +102,7 @@ def test_link_writes_both_tables_model_and_certificate(tmp_path):
     drawn, people = pl.read_parquet(tmp_path / "P.parquet"), pl.read_csv(tmp_path / "C.csv")
     told = json.loads((tmp_path / "P.parquet.certificate.json").read_text())
     assert (said.status, said.out) == (0, "")
-    assert "Not kept: what rows have to do with others than their parents and the row before" in said.err
+    assert "Not kept: a row's ties to others than the row before it and those that it belongs to" in said.err
     assert (
         told["written_rows"]
         == {"parent": drawn.height, "child": people.height}
