@@ -148,7 +148,7 @@ def test_link_takes_a_query_for_each_table_and_remembers_the_look_at_both(tmp_pa
         (["--into", "f", "--epsilon", "1", "--share", "1/2"], "share must be TABLE=VALUE"),
         (["--into", "f", "--epsilon", "1", "--share", "parent=1/2", "--share", "child=1"], "sum to 1"),
         (["--into", "f", "--epsilon", "1", "--mechanism", "pets=pmm"], "mechanism names the table 'pets'"),
-        (["--into", "f", "--epsilon", "1", "--expected-rows", "child=many"], "expected rows must be whole"),
+        (["--into", "f", "--epsilon", "1", "--expected-rows", "child=many"], "is not a whole number"),
     ],
     ids=range(11),
 )
