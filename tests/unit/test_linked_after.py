@@ -140,7 +140,7 @@ def test_a_certificate_of_events_does_not_speak_of_several_tables(events):
 
     assert "tables" not in told
     assert "belongs" not in told
-    assert paid.protected.startswith("all rows that share one value of home, of which at most 4 are used: whether")
+    assert paid.protected.startswith("all rows that share one value of home: at most 4 of events. Noise hides whether")
     assert paid.kept[:2] == ("Rows of one home: at most 4.", "Rows of one home come in the order of age.")
     assert repr(events).endswith(
         f"{paid.first.released_rows} values of home, {paid.parts[events.schema.given[0]].released_rows} events)"

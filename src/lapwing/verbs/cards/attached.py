@@ -14,16 +14,18 @@ from lapwing.release.release import Release
 from lapwing.runs.bought import BoughtEvaluation
 from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.schemas import Schema
+from lapwing.verbs.cards.linked import (
+    linked_certificate_card,
+    linked_plan_card,
+    linked_release_card,
+    linked_schema_card,
+)
 from lapwing.verbs.cards.private import anonymous_card, evaluation_card, linked_evaluation_card
 from lapwing.verbs.cards.public import (
     accuracy_card,
     bought_card,
     certificate_card,
     count_accuracy_card,
-    linked_certificate_card,
-    linked_plan_card,
-    linked_release_card,
-    linked_schema_card,
     plan_card,
     release_card,
     schema_card,

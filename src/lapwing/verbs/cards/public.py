@@ -13,16 +13,13 @@ from lapwing.model.accuracy import Accuracy, CountAccuracy, TableAccuracy
 from lapwing.model.certificate.certificate import DOMAIN, EVALUATION, Certificate
 from lapwing.model.certificate.cost_lines import asked_text, counted_lines
 from lapwing.model.certificate.promise import origin_lines, protection_lines
-from lapwing.model.certificate.verdict import WORDS, Verdict, Word
-from lapwing.model.linked_files import LinkedCertificate
-from lapwing.release.linked.release import LinkedRelease
+from lapwing.model.certificate.verdict import Verdict, Word
 from lapwing.release.release import Release
 from lapwing.runs.bought import BoughtEvaluation
-from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import shortened
 from lapwing.verbs.cards.card import Card, first_lines, in_full, sentences
-from lapwing.verbs.plans import LinkedPlan, Plan
+from lapwing.verbs.plans import Plan
 from lapwing.verbs.synthesizer import Synthesizer, setting_in_short
 
 _FIRST: Final = 10  # lines of a table that are not folded away
@@ -53,27 +50,12 @@ def schema_card(schema: Schema) -> str:
         verdict=f"{'Draft: ' * schema.is_draft}{counted(len(schema.columns), 'column')}, {known}",
         said="Nothing is released under a draft." if schema.is_draft else "",
         tone="weak" if schema.is_draft else "",
-        facts=_told(facts),
+        facts=told(facts),
         warnings=schema.questions,
         shown=first_lines(Table(caption="", **_but_caption(table)), _FIRST),
         folded=(Section(key="", title=f"All {len(table.lines)} columns", parts=(table,)),) * is_long,
     )
     return card.html()
-
-
-def linked_schema_card(linked: LinkedSchema) -> str:
-    """Show the schemas of linked tables."""
-    most = [f"{linked.max_rows(name):,} of {name}" for name in linked.names[1:]]
-    used = f"{linked.max_rows(linked.given[0]):,} rows" if linked.is_events else ", ".join(most)
-    ordered = [f"{each.name} by {each.order.by}" for each in linked.tables if each.order is not None]
-    facts = [
-        ("Key", linked.key),
-        ("Privacy unit", f"one value of {linked.key}, and of the rows that belong to it at most {used}"),
-        ("Order", ", ".join(ordered)),
-        ("Public tables", ", ".join(each.name for each in linked.lookups)),
-        ("Rules", str(len(linked.rules) or "")),
-    ]
-    return Card(kind="LinkedSchema", facts=_told(facts), folded=_each_schema(linked)).html()
 
 
 def plan_card(plan: Plan) -> str:
@@ -95,32 +77,13 @@ def plan_card(plan: Plan) -> str:
         kind="Plan",
         verdict=f"{first.kind[:1].upper()}{first.kind[1:]}{figure}",
         said=f"{first.text[:1].upper()}{first.text[1:]}.",
-        facts=_told(facts),
+        facts=told(facts),
         warnings=(*origin_lines(plan.assumed_fields, plan.dp_fields), *plan.notes),
         folded=(
             Section(key="", title="Where the budget goes", parts=(cost_summary(plan.lines, plan.total),)),
             in_full("The whole plan", plan.text()),
         ),
         hint="Nothing is read or spent yet. `plan.plot()` draws the noise.",
-    )
-    return card.html()
-
-
-def linked_plan_card(plan: LinkedPlan) -> str:
-    """Show a plan of linked tables."""
-    heading, *lines = plan.table()
-    facts = [
-        ("Privacy", plan.asked),
-        ("Protected", plan.linked.protected),
-        ("Effort", f"about {plan.effort.seconds:.2g} s, {plan.effort.memory_bytes / 10**6:,.0f} MB"),
-    ]
-    card = Card(
-        kind="LinkedPlan",
-        facts=_told(facts),
-        warnings=plan.notes,
-        shown=Table(caption="", heading=heading, lines=tuple(lines), numbers=(1, 3, 5)),
-        folded=tuple(in_full(name, part.text()) for name, part in plan.parts.items()),
-        hint="Nothing is read or spent yet. `plan.parts[...]` are the plans of each part.",
     )
     return card.html()
 
@@ -135,7 +98,7 @@ def release_card(release: Release, kind: str = "Release") -> str:
         kind=kind,
         name=schema.name,
         **_verdict(paid.verdict),
-        facts=_told(facts),
+        facts=told(facts),
         warnings=paid.warnings,
         folded=(
             *_not_for(paid.verdict),
@@ -155,21 +118,11 @@ def certificate_card(paid: Certificate) -> str:
     card = Card(
         kind=kinds.get(paid.mechanism, "Certificate"),
         **(_verdict(paid.verdict) if is_release else {}),
-        facts=_told(_paid_facts(paid)),
+        facts=told(_paid_facts(paid)),
         warnings=paid.warnings,
         folded=(*_not_for(paid.verdict), _costs(paid), in_full("All that it says", paid.text())),
     )
     return card.html()
-
-
-def linked_release_card(release: LinkedRelease) -> str:
-    """Show a release of linked tables."""
-    return _linked(release.certificate, "LinkedRelease", _each_schema(release.schema))
-
-
-def linked_certificate_card(paid: LinkedCertificate) -> str:
-    """Show the certificate of linked tables."""
-    return _linked(paid, "LinkedCertificate", ())
 
 
 def accuracy_card(found: Accuracy) -> str:
@@ -197,7 +150,7 @@ def accuracy_card(found: Accuracy) -> str:
     card = Card(
         kind="Accuracy",
         verdict=first,
-        facts=_told(facts),
+        facts=told(facts),
         shown=first_lines(table, _FIRST // 2) if lines else None,
         folded=(
             sentences(f"All {len(said)} statements", [each.text for each in found.statements]),
@@ -221,7 +174,7 @@ def table_accuracy_card(found: TableAccuracy) -> str:
     ]
     measured = "measured" if found.is_measured else "not measured: a guess"
     verdict = f"{crossed(found.columns)}: {measured}"
-    return Card(kind="TableAccuracy", verdict=verdict, said=found.text, facts=_told(facts)).html()
+    return Card(kind="TableAccuracy", verdict=verdict, said=found.text, facts=told(facts)).html()
 
 
 def count_accuracy_card(found: CountAccuracy) -> str:
@@ -233,7 +186,7 @@ def count_accuracy_card(found: CountAccuracy) -> str:
         ("Measured", f"by {counted(found.terms, 'noisy count')}" if found.is_measured else "no: a guess"),
     ]
     verdict = f"About {found.count:,.0f} rows"
-    return Card(kind="CountAccuracy", verdict=verdict, said=found.text, facts=_told(facts)).html()
+    return Card(kind="CountAccuracy", verdict=verdict, said=found.text, facts=told(facts)).html()
 
 
 def bought_card(found: BoughtEvaluation) -> str:
@@ -257,7 +210,7 @@ def bought_card(found: BoughtEvaluation) -> str:
     card = Card(
         kind="BoughtEvaluation",
         verdict="Bought with budget: it may be published",
-        facts=_told(_paid_facts(found.certificate)),
+        facts=told(_paid_facts(found.certificate)),
         shown=table,
         folded=(in_full("All that it says", found.summary()),),
     )
@@ -269,7 +222,7 @@ def synthesizer_card(found: Synthesizer) -> str:
     if hasattr(found, "release_"):
         return release_card(found.release_, "Synthesizer, fitted")
     facts = [(name, setting_in_short(value)) for name, value in found.get_params().items() if value is not None]
-    return Card(kind="Synthesizer", verdict="Not fitted yet", facts=_told(facts), hint="`fit(data)` spends.").html()
+    return Card(kind="Synthesizer", verdict="Not fitted yet", facts=told(facts), hint="`fit(data)` spends.").html()
 
 
 # -- What several cards say.
@@ -317,11 +270,11 @@ def _verdict(verdict: Verdict | None) -> dict[str, Any]:
     return {
         "verdict": f"{short[:1].upper()}{short[1:]}",
         "said": f"{line[:1].upper()}{line[1:]}",
-        "tone": _tone(verdict),
+        "tone": tone(verdict),
     }
 
 
-def _tone(verdict: Verdict) -> Word:
+def tone(verdict: Verdict) -> Word:
     """Return the word for pairs, or for single columns where there is one only."""
     return next((each.word for each in verdict.grades if each.ways == 2), verdict.grades[0].word)
 
@@ -336,39 +289,6 @@ def _not_for(verdict: Verdict | None) -> tuple[Section, ...]:
 def _costs(paid: Certificate) -> Section:
     """Return what the budget was spent on."""
     return Section(key="", title=f"Cost ({counted_lines(paid.lines)})", parts=(cost_summary(paid.lines, paid.total),))
-
-
-def _linked(paid: LinkedCertificate, kind: str, folded: tuple[Section, ...]) -> str:
-    """Show what the parts of a linked release came to."""
-    parts = tuple(paid.parts.items())
-    tones = [_tone(each.verdict) for _, each in parts if each.verdict is not None]
-    graded = [(what, each.verdict.short) for what, each in parts if each.verdict is not None]
-    facts = [
-        ("Privacy", asked_text(paid.total, paid.requested_epsilon, paid.requested_delta)),
-        ("Protected", paid.protected),
-        *((what, f"{each.released_rows:,} rows, by {each.mechanism}") for what, each in parts),
-        ("Recorded", "in no ledger" if paid.ledger is None else f"in the ledger under {paid.ledger.dataset}"),
-    ]
-    card = Card(
-        kind=kind,
-        verdict="; ".join(f"{what}: {short}" for what, short in graded) or "No verdict",
-        tone=max(tones, key=WORDS.index, default=""),
-        facts=_told(facts),
-        warnings=paid.warnings,
-        folded=(
-            sentences("What rows keep and do not keep", (*paid.kept, *paid.not_kept)),
-            *folded,
-            in_full("All that the certificate says", paid.text()),
-        ),
-    )
-    return card.html()
-
-
-def _each_schema(linked: LinkedSchema) -> tuple[Section, ...]:
-    return tuple(
-        Section(key="", title=f"{name}: {counted(len(each.columns), 'column')}", parts=(fields_table(each),))
-        for name, each in ((name, linked.as_written(name)) for name in linked.given)
-    )
 
 
 def _settings(mechanism: str, settings: Mapping[str, object]) -> str:
@@ -395,6 +315,6 @@ def _but_caption(table: Table) -> dict[str, Any]:
     return {"heading": table.heading, "lines": table.lines, "numbers": table.numbers}
 
 
-def _told(facts: Facts) -> tuple[tuple[str, str], ...]:
+def told(facts: Facts) -> tuple[tuple[str, str], ...]:
     """Return the facts of which there is something to say."""
     return tuple((what, said) for what, said in facts if said)
