@@ -349,8 +349,10 @@ def _gaps(table: LinkedTable, own: _Kept, before: np.ndarray, gap: Field) -> np.
     assert table.order is not None
     field = table.schema.field(table.order.by)
     steps = steps_of(own.codes[table.order.by], field, descending=table.order.descending)
-    is_none = (before == _NONE) | (steps >= field.domain.values)
-    return np.where(is_none, gap.domain.last, steps - steps[before]).astype(gap.domain.dtype)
+    has_place = steps < field.domain.values
+    found = np.where(has_place, steps - steps[before], gap.domain.last)
+    found = np.where(has_place[before], found, gap.domain.values)  # the one special value: no place before
+    return np.where(before == _NONE, gap.domain.last, found).astype(gap.domain.dtype)
 
 
 class _Linked:

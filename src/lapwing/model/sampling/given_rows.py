@@ -213,8 +213,11 @@ def rows_given(
 def possible_rows(
     model: ReleasedModel, schema: Schema, given: Mapping[str, np.ndarray], rng: np.random.Generator
 ) -> tuple[RowsGiven, np.ndarray]:
-    """Draw as `rows_given`; rows that rules leave no place for are not drawn well, and told: bool (n,)."""
-    found, refused = _drawn_given(model, schema, given, rng)
+    """Draw as `rows_given`, but several rows may be of one atom; those that rules leave no place are told: bool (n,).
+
+    Where rows are drawn given rows that were drawn, each sweep would take them further from the atoms' law.
+    """
+    found, refused = _drawn_given(model, schema, given, rng, apart=0)
     is_lost = np.zeros(found.support.size, dtype=bool)
     for rows, _ in refused:
         is_lost[rows] = True
@@ -241,9 +244,9 @@ def refused_rows(
 
 
 def _drawn_given(
-    model: ReleasedModel, schema: Schema, given: Mapping[str, np.ndarray], rng: np.random.Generator
+    model: ReleasedModel, schema: Schema, given: Mapping[str, np.ndarray], rng: np.random.Generator, *, apart: int = 1
 ) -> tuple[RowsGiven, list[_Refused]]:
-    """Draw one row for each row of given codes, and say which rules refuse."""
+    """Draw one row for each row of given codes, and say which rules refuse; apart: sweeps of an atom drawn again."""
     if not given or any(name not in model.laws for name in given):
         raise ParameterError(
             f"conditions must name modelled columns, at least one, got {', '.join(given) or 'none'}", code="LW330"
@@ -257,7 +260,7 @@ def _drawn_given(
     refused = list(_refused(model, schema, kept, codes, rng, given=given))
     if model.log_linear is not None:
         part = grouped(model.log_linear, tuple(model.laws))
-        moved = swept_given(part, codes, frozenset(given), _sweeps(choice), rng)
+        moved = swept_given(part, codes, frozenset(given), _sweeps(choice, apart), rng)
         codes = held_rows(kept, moved, codes, given)
     narrowed = {name: codes[name].astype(dtype, copy=False) for name, dtype in dtypes.items()}
     return RowsGiven(narrowed, choice.effective), refused
@@ -277,8 +280,8 @@ def _drawn(
     return codes
 
 
-def _sweeps(choice: AtomChoice) -> np.ndarray:
+def _sweeps(choice: AtomChoice, apart: int) -> np.ndarray:
     """Return how many sweeps each row is to be moved by."""
     is_first = np.zeros(choice.atoms.size, dtype=bool)
     is_first[np.unique(choice.atoms, return_index=True)[1]] = True
-    return np.where(choice.effective < FEW_ATOMS, _SWEEPS, np.where(is_first, 0, 1))
+    return np.where(choice.effective < FEW_ATOMS, _SWEEPS, np.where(is_first, 0, apart))

@@ -193,18 +193,20 @@ class LinkedRows:
         by, gaps = table.schema.field(table.order.by).domain, self.linked.coded[table.name].field(lag.gap).domain
         here = steps(before[table.order.by], by.values, table.order)
         known = {name: codes for name, codes in given.items() if name != lag.gap}
-        gap = np.full(here.size, gaps.last)
-        left = np.flatnonzero(here < by.values)
+        has_place = here < by.values
+        gap, left = np.full(here.size, gaps.values), np.flatnonzero(has_place)
         for _ in range(_TRIES):
             drawn, _ = self._drawn(table.name, {name: codes[left] for name, codes in known.items()}, left.size, rng)
             gap[left] = drawn[lag.gap]
-            left = left[(gap[left] != gaps.last) & (here[left] + gap[left] >= by.values)]
+            is_out = (gap[left] < gaps.values) & (here[left] + gap[left] >= by.values)
+            left = left[is_out | ((gap[left] >= gaps.values) & (gap[left] < gaps.last))]
         # What leads out of the range again and again ends at its end; a row that must have a place keeps the last one.
-        is_gone = (gap == gaps.last) | (here >= by.values)
-        gap = np.where(is_gone, gap, np.minimum(gap, by.values - 1 - here))
-        if not by.missing:
-            gap, is_gone = np.where(is_gone & (here < by.values), 0, gap), here >= by.values
-        there = np.where(is_gone, by.last, here + np.where(is_gone, 0, gap))
+        may_lack = gaps.specials > 0
+        goes_on = has_place & ((gap < gaps.values) | (not may_lack))
+        gap = np.where(goes_on, np.where(gap < gaps.values, np.minimum(gap, by.values - 1 - here), 0), gap)
+        gap = np.where(has_place & ~goes_on, gaps.last, gap)
+        none = by.last if by.missing else by.values
+        there = np.where(goes_on, here + np.where(goes_on, gap, 0), np.where(has_place, none, here))
         return {**known, lag.gap: gap, table.order.by: steps(there, by.values, table.order)}
 
     def _above(self, name: str, found: Mapping[str, Drawn], owners: np.ndarray) -> Codes:

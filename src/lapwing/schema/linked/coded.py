@@ -23,6 +23,8 @@ T = TypeVar("T")
 NUMBER: Final = "row.number"
 PREVIOUS: Final = "previous."
 GAP: Final = "gap."
+NO_PLACE: Final = -1
+"""The steps from a row that has no place in the order."""
 
 
 class Tree(Protocol):
@@ -110,8 +112,18 @@ def lag_fields(table: LinkedTable) -> tuple[Field, ...]:
     )
     if lag.gap is None or table.order is None:
         return (place, *before)
-    steps = table.schema.field(table.order.by).domain.values - 1
-    gap = Field(name=lag.gap, type="integer", minimum=0, maximum=steps, scale="log", provenance="public")
+    domain = table.schema.field(table.order.by).domain
+    # Rows without a place come last: how many rows are the first of these is told from how many follow one.
+    special = (NO_PLACE,) if domain.missing or domain.specials else ()
+    gap = Field(
+        name=lag.gap,
+        type="integer",
+        minimum=0,
+        maximum=domain.values - 1,
+        special=special,
+        scale="log",
+        provenance="public",
+    )
     return (place, *before, gap)
 
 
