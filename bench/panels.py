@@ -311,13 +311,12 @@ def print_table(table: str, means: Means) -> None:
     for (epsilon, method), said in sorted(means.items(), key=lambda each: float(each[0][0] or 99)):
         cells = [f"{said[name]:.3g}" if name in said else "" for name in names]
         print(f"| {epsilon or '–'} | {method} | {' | '.join(cells)} |")
-    for (epsilon, method), said in means.items():
-        if method == "sequence" and (epsilon, "flattened") in means:
-            flat = means[epsilon, "flattened"]
-            ratios = [
-                f"{name} {said[name] / flat[name]:.2f}" for name in ("transitions", "next_states", "trajectories")
-            ]
-            print(f"\nε = {epsilon}, sequence over flattened: {', '.join(ratios)}")
+    for epsilon, other in itertools.product(sorted({each for each, _ in means if each}, key=float), METHODS):
+        ours, theirs = (means.get((epsilon, each), {}) for each in ("sequence", other))
+        names = [name for name in ("transitions", "next_states", "triples", "trajectories") if name in ours and theirs]
+        if names and other != "sequence":
+            ratios = (f"{name} {ours[name] / theirs[name]:.2f}" for name in names)
+            print(f"\nε = {epsilon}, sequence over {other}: {', '.join(ratios)}")
 
 
 def main() -> None:
