@@ -114,6 +114,12 @@ def evaluated(real, synthetic, folder, **settings):
     return found, found.summary(), found.to_dict()
 
 
+def as_linked(real, synthetic):
+    tables = [{"parent": others(), "child": child} for child in (real, synthetic)]
+    found = lw.evaluate(*tables, TURNED)
+    return found, found.summary(), found.to_dict()
+
+
 def by_a_function(data, folder):
     def told(record):
         return int(record["age"]) / (len(record["sex"]) - 1)
@@ -138,6 +144,9 @@ PYTHON = {
     "resume": resumed,
     "evaluate the real": lambda data, folder: evaluated(data, ordinary(), folder),
     "evaluate the synthetic": lambda data, folder: evaluated(ordinary(), data, folder),
+    "evaluate linked tables": lambda data, _: as_linked(data, ordinary()),
+    "evaluate linked synthetic tables": lambda data, _: as_linked(ordinary(), data),
+    "evaluate events": lambda data, _: lw.evaluate(data, ordinary(), EVENTS).to_dict(),
     "evaluate with a test": lambda data, folder: evaluated(ordinary(), ordinary(), folder, test=data),
     "evaluate with a budget": lambda data, folder: evaluated(data, ordinary(), folder, epsilon=1),
     "anonymize": lambda data, _: lw.anonymize(data, SCHEMA, 3),

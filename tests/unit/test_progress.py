@@ -166,9 +166,9 @@ def test_linked_tables_are_two_parts_of_one_whole():
     steps = []
     linked(progress=steps.append, parent_share=0.25)
 
-    of_parents = [step.share for step in steps if step.step.startswith("parents: ")]
+    of_parents = [step.share for step in steps if step.step.startswith("parent: ")]
     assert max(of_parents) == pytest.approx(0.25, abs=1e-3)
-    of_children = [step.share for step in steps if step.step.startswith("children: ")]
+    of_children = [step.share for step in steps if step.step.startswith("child: ")]
     assert min(of_children) == pytest.approx(0.25, abs=1e-3)
 
 

@@ -100,7 +100,8 @@ def compare_linked(
 ) -> Internal[dict[str, Findings]]:
     """Compare each linked table with the real one: its columns, those of the rows above, and the rows of one parent.
 
-    Rows are not cut to ``maxRows``. Left out are rows that belong to none of the parent, and further rows of one key.
+    Rows are not cut to ``maxRows``; those of equal order come by the public hash. Left out are rows that belong to none
+    of the parent, and further rows of one key.
     target: predicted in the table that it is a column of; by: groups in those that have all these columns.
     """
     schemas = {name: compared_schema(linked, name) for name in linked.given}
