@@ -237,7 +237,7 @@ ExpectedRowsOfEach = Annotated[
     option(
         "--expected-rows",
         "[TABLE=]N",
-        "Your public guess of the number of rows, made without the data; of linked tables for each, events: persons too.",
+        "Your public guess of the number of rows, made without the data; linked: of each table, and of persons.",
     ),
 ]
 ExpectedRowsNeeded = Annotated[int, _EXPECTED_ROWS]
