@@ -89,7 +89,7 @@ RowsPlaces = Annotated[
         "-o --output",
         "OUT",
         "Where the rows go: a .parquet or .csv file (also .csv.gz), or a folder OUT/ of Parquet files; replaced if it "
-        "is there. Or -: CSV to standard output. Of linked tables a file for each, in the schema's order; or --into.",
+        "is there. Or -: CSV to standard output. Linked tables: one for each, or --into.",
     ),
 ]
 RowsPlaceOrDefault = Annotated[
@@ -237,8 +237,7 @@ ExpectedRowsOfEach = Annotated[
     option(
         "--expected-rows",
         "[TABLE=]N",
-        "Your public guess of the number of rows, made without the data. Of linked tables one for each; of events also "
-        "of the persons, under the name of their key.",
+        "Your public guess of the number of rows, made without the data; linked: of each table, and of persons.",
     ),
 ]
 ExpectedRowsNeeded = Annotated[int, _EXPECTED_ROWS]
