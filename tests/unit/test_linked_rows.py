@@ -146,8 +146,6 @@ def drawn(rng, most):
             person = None if rng.integers(5) == 0 else f"{home}-{wealth}"
             people.append({"home": str(home), "person": person, "wealth": wealth})
             days = rng.permutation([*map(str, range(1, 21)), "odd", None])[: rng.integers(0, most)].tolist()
-            # An odd day and no day have no place, and of these one is enough to stand last.
-            days = days if {"odd", None} - set(days) else days[:0]
             visits += [{"person": person, "day": day, "flag": ("true", "false", "x")[rng.integers(3)]} for day in days]
     people.append({"home": "9", "person": "of no home", "wealth": "low"})
     visits += [{"person": "of no home", "day": "3", "flag": "true"}, {"person": "nobody", "day": "3", "flag": "true"}]
@@ -168,6 +166,8 @@ def codes(schema, row):
         values = {**{label: code for code, label in enumerate(field.categories or ())}, "false": 0, "true": 1}
         if cell is None:
             found[field.name] = domain.last
+        elif cell == "gone":
+            found[field.name] = domain.values
         elif isinstance(cell, int):
             found[field.name] = cell - int(field.minimum)
         else:
@@ -177,13 +177,16 @@ def codes(schema, row):
 
 def in_order(rows, by, places, names):
     """Return rows in order, each with its number, the row before and the gap from there."""
-    rows = sorted(rows, key=lambda row: places.get(row[by], 99))
+    # No day and an odd one have no place: they come last, no day first.
+    rows = sorted(rows, key=lambda row: places.get(row[by], 99 + (row[by] is not None)))
     found = []
     for number, row in enumerate(rows, 1):
         before = rows[number - 2] if number > 1 else {}
+        second = rows[number - 3] if number > 2 else {}
         have = {before.get(by, "none"), row[by]} <= places.keys()
         lag = {f"previous.{name}": before.get(name) for name in names}
-        gap = places[row[by]] - places[before[by]] if have else None
+        lag |= {f"previous2.{name}": second.get(name) for name in names}
+        gap = places[row[by]] - places[before[by]] if have else "gone" if before and before[by] not in places else None
         found.append({**row, **lag, "row.number": number, f"gap.{by}": gap})
     return found
 
@@ -238,8 +241,12 @@ UNLIKE = {
     ),
     "the row before is the row after": ("np.arange(own.rows) - 1)", "(np.arange(own.rows) + 1) % max(1, own.rows))"),
     "an order that falls rises": ("values - 1 - found) if descending", "found) if descending"),
-    "rows are numbered within the table": ("place = own.place.astype", "place = np.arange(own.rows).astype"),
-    "a gap to a cell without a place is a number": (" | (steps >= field.domain.values)", ""),
+    "rows are numbered within the table": ("own.place.astype(", "np.arange(own.rows).astype("),
+    "a gap to a cell without a place is a number": (
+        "np.where(has_place, steps - steps[before], gap.domain.last)",
+        "steps - steps[before]",
+    ),
+    "a gap from a cell without a place is as one to it": ("found, gap.domain.values)", "found, gap.domain.last)"),
     "rows without a place come first": (
         "np.where(found >= values, found, values",
         "np.where(found >= values, -1, values",

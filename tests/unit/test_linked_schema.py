@@ -201,7 +201,19 @@ def test_tables_are_a_tree_whose_rows_have_what_is_above_and_before():
         "pets": ["flag", "size", "pets", "persons"],
         "people": ["size", "visits", "row.number", "gap.size", "homes.size", "pets", "persons"],
         "visits": [
-            *("day", "state", "clinic", "row.number", "previous.state", "previous.clinic", "gap.day", "size", "visits"),
+            *(
+                "day",
+                "state",
+                "clinic",
+                "row.number",
+                "previous.state",
+                "previous.clinic",
+                "previous2.state",
+                "previous2.clinic",
+                "gap.day",
+                "size",
+                "visits",
+            ),
             *("homes.size", "pets", "persons"),
         ],
     }

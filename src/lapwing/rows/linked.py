@@ -325,13 +325,14 @@ def _lagged(schema: LinkedSchema, name: str, own: _Kept) -> list[_Block]:
     if lag is None:
         return []
     before = np.where(own.place == 0, _NONE, np.arange(own.rows) - 1)
-    missing = {called: coded.field(called).domain.last for called in lag.previous.values()}
-    codes = {
-        called: _before(own.codes[each], table.schema.field(each), coded.field(called))
-        for each, called in lag.previous.items()
-    }
-    place = own.place.astype(coded.field(lag.number).domain.dtype)
-    found = [_Block({lag.number: place}, None), _Block(codes, before, missing)]
+    second = np.where(own.place < 2, _NONE, np.arange(own.rows) - 2)
+    found = [_Block({lag.number: own.place.astype(coded.field(lag.number).domain.dtype)}, None)]
+    for rows, names in ((before, lag.previous), (second, lag.second)):
+        codes = {
+            called: _before(own.codes[each], table.schema.field(each), coded.field(called))
+            for each, called in names.items()
+        }
+        found.append(_Block(codes, rows, {called: coded.field(called).domain.last for called in names.values()}))
     if lag.gap is not None:
         found.append(_Block({lag.gap: _gaps(table, own, before, coded.field(lag.gap))}, None))
     return found

@@ -14,15 +14,13 @@ from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.registry import default_mechanism
 from lapwing.runs.generators import checked_seed, fresh_seed
 from lapwing.runs.settings import Settings, request_to_dict, table_settings, usable_schema
+from lapwing.schema.linked.coded import SMALL
 from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
 
 _RELATION: Final[Relation] = "add-remove"
 """The one relation: under replace-one the number of units would be public, and a unit may have no row."""
-
-_SMALL: Final = 16
-"""Codes of a column that goes on from row to row of which tables by place are small beside their noise."""
 
 _ROWS_OF_OTHERS: Final = 4
 """A table of rows of others counts in its share as four tables of as many columns: noise grows with the rows of a unit,
@@ -145,8 +143,10 @@ def _usual(linked: LinkedSchema, name: str) -> object:
     usual = default_mechanism(schema)
     if lag is None or not isinstance(usual, Adaptive):
         return usual
-    small = [column for column in lag.previous if schema.field(column).domain.size <= _SMALL]
-    return replace(usual, workload=tuple((column, lag.previous[column], lag.number) for column in small))
+    small = {column: called for column, called in lag.previous.items() if schema.field(column).domain.size <= SMALL}
+    by_place = [(column, called, lag.number) for column, called in small.items()]
+    of_three = [(column, lag.previous[column], called) for column, called in lag.second.items()]
+    return replace(usual, workload=(*by_place, *of_three))
 
 
 def _shares(linked: LinkedSchema, shares: Mapping[str, Number] | None) -> tuple[Fraction, ...]:

@@ -173,6 +173,7 @@ class LinkedRows:
                 rows = np.searchsorted(before.owners, owners)
                 previous = {column: codes[rows] for column, codes in before.codes.items()}
                 given |= {called: previous[column] for column, called in lag.previous.items()}
+                given |= {called: previous[lag.previous[column]] for column, called in lag.second.items()}
                 given = self._gone_on(table, lag, given, previous, rng)
         codes, is_lost = self._drawn(table.name, given, owners.size, rng)
         return _Step(owners, codes, is_lost, place)

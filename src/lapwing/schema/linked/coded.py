@@ -22,9 +22,13 @@ T = TypeVar("T")
 
 NUMBER: Final = "row.number"
 PREVIOUS: Final = "previous."
+SECOND: Final = "previous2."
 GAP: Final = "gap."
 NO_PLACE: Final = -1
 """The steps from a row that has no place in the order."""
+
+SMALL: Final = 16
+"""Codes of a column of which tables with the rows before are small beside their noise."""
 
 
 class Tree(Protocol):
@@ -61,17 +65,19 @@ class Lag:
     """What a coded row says of the row before it, by name of the column there.
 
     number: name of the place among the rows of the parent, from 1; previous: each own column but that of the order,
-    with the name it has as a column of the row before; gap: name of the steps from there in the column of the order.
+    with the name it has as a column of the row before; second: each small one of an ordered table, with its name as one
+    of the row before that; gap: name of the steps from the row before in the column of the order.
     """
 
     number: str
     previous: Mapping[str, str]
+    second: Mapping[str, str]
     gap: str | None
 
     @property
     def names(self) -> tuple[str, ...]:
         """All of these columns, in the order of the coded schema."""
-        return (self.number, *self.previous.values(), *(() if self.gap is None else (self.gap,)))
+        return (self.number, *self.previous.values(), *self.second.values(), *(() if self.gap is None else (self.gap,)))
 
 
 def count_field(name: str, most: int) -> Field:
@@ -92,8 +98,15 @@ def lag_of(table: LinkedTable) -> Lag | None:
     if table.parent is None or table.max_rows == 1:
         return None
     by = None if table.order is None else table.order.by
-    previous = {field.name: f"{PREVIOUS}{field.name}" for field in table.own if field.name != by}
-    return Lag(NUMBER, previous, None if by is None else f"{GAP}{by}")
+    names = [field.name for field in table.own if field.name != by]
+    small = [name for name in names if table.schema.field(name).domain.size <= SMALL]
+    has_second = by is not None and table.max_rows > 2
+    return Lag(
+        number=NUMBER,
+        previous={name: f"{PREVIOUS}{name}" for name in names},
+        second={name: f"{SECOND}{name}" for name in small} if has_second else {},
+        gap=None if by is None else f"{GAP}{by}",
+    )
 
 
 def lag_fields(table: LinkedTable) -> tuple[Field, ...]:
@@ -106,9 +119,9 @@ def lag_fields(table: LinkedTable) -> tuple[Field, ...]:
     )
     before = (
         replace(
-            table.schema.field(name), name=called, required=False, provenance="public", description="of the row before"
+            table.schema.field(name), name=called, required=False, provenance="public", description="of a row before"
         )
-        for name, called in lag.previous.items()
+        for name, called in (*lag.previous.items(), *lag.second.items())
     )
     if lag.gap is None or table.order is None:
         return (place, *before)

@@ -17,7 +17,7 @@ def part_in_words(linked: LinkedSchema, name: str) -> str:
     lag = linked.lag(name)
     asked = [] if lag is None else [f"its place among them ({lag.number})"]
     if lag is not None and lag.previous:
-        asked.append(f"the row before ({', '.join(lag.previous.values())})")
+        asked.append(f"the rows before ({', '.join((*lag.previous.values(), *lag.second.values()))})")
     if lag is not None and lag.gap is not None:
         asked.append(f"the steps from there ({lag.gap})")
     above = linked.given_names(name).values()
