@@ -172,7 +172,7 @@ def rewritten(ledger, *, without):
             first = next(entry["units"] for entry in entries if entry["dataset"] == row[0])
             target.execute("INSERT INTO accounts VALUES (?, ?, ?, ?, ?, ?, 0)", (*row[:5], first))
         for entry in entries:
-            details = {key: value for key, value in json.loads(entry["details"]).items() if key != "answers"}
+            details = {key: value for key, value in json.loads(entry["details"]).items() if key != "noted"}
             kept = {key: entry[key] for key in ("at", "kind", "dataset", "units", "release_id")}
             ledger_chain.append(target, details=details, **kept)
         target.commit()
