@@ -12,6 +12,7 @@ import pytest
 
 from helpers.command import lapwing
 from helpers.documents import marked_blocks
+from helpers.ledgers import with_all_rules_off
 from lapwing.errors import BudgetError, LapwingError, ParameterError
 from lapwing.kernel.budget import chain as ledger_chain
 from lapwing.kernel.budget.budget import Budget
@@ -102,26 +103,6 @@ def row_changes(connection):
         for column in columns(connection, table)
         for value in values
     ]
-
-
-def with_all_rules_off(path, statement):
-    """Run a statement as someone would who takes the triggers away and puts them back; False where it cannot be."""
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("PRAGMA ignore_check_constraints = ON")
-        connection.execute("PRAGMA synchronous = OFF")
-        connection.execute("BEGIN")
-        triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
-        before = list(connection.iterdump())
-        for name, _ in triggers:
-            connection.execute(f"DROP TRIGGER {name}")
-        try:
-            connection.execute(statement)
-        except sqlite3.IntegrityError:  # NOT NULL holds without triggers
-            return False
-        for _, text in triggers:
-            connection.execute(text)
-        connection.execute("COMMIT")
-        return list(connection.iterdump()) != before
 
 
 @pytest.mark.parametrize("stride", [7, pytest.param(1, marks=pytest.mark.full)], ids=["some", "all"])
