@@ -9,17 +9,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from lapwing.errors import BudgetError, ParameterError, ReleaseMismatchError
+from lapwing.kernel.budget import chain
 from lapwing.kernel.budget.budget import Budget, Notion, Number, as_text, exact_number
-from lapwing.kernel.budget.chain import (
-    SELECTION_UNITS,
-    UNITS,
-    Entry,
-    canonical_json,
-    check_end,
-    check_link,
-    tampered,
-    verify,
-)
+from lapwing.kernel.budget.chain import SELECTION_UNITS, UNITS, Entry, canonical_json, tampered
 from lapwing.kernel.budget.conversions import epsilon_for, rho_for
 
 _RELATIONS = ("add-remove", "replace-one")
@@ -336,13 +328,13 @@ def read_balance(connection: sqlite3.Connection, dataset: str | None) -> Balance
     if dataset is None and len(known) == 1:
         dataset = known[0]
     if dataset not in known:
-        verify(connection)  # an account that was taken away is no unknown one
+        chain.verify(connection)  # an account that was taken away is no unknown one
         asked = "no data set was named" if dataset is None else f"there is no data set {dataset!r}"
         listed = f"the ledger holds {', '.join(known)}" if known else "the ledger holds none"
         raise BudgetError(
             f"{asked} and {listed}; name one of them, or open one with `lapwing ledger init`", code="LW413"
         )
-    row = check_end(connection, dataset)
+    row = chain.check_end(connection, dataset)
     unit, delta, relation, privacy_unit, limit, spent, selection_limit, selection_spent = row
     try:
         return Balance(
@@ -374,10 +366,10 @@ def read_entry(connection: sqlite3.Connection, account: Balance, release_id: str
     row = connection.execute(asked, (account.dataset, release_id)).fetchone()
     if row is None:
         return None
-    check_link(connection, row)
+    chain.check_link(connection, row)
     return Entry.from_row(row, account.unit)
 
 
 def read_entries(connection: sqlite3.Connection, account: Balance) -> tuple[Entry, ...]:
     """Return all entries of a data set in order, of a file that fits; the first one opened it."""
-    return tuple(Entry.from_row(row, account.unit) for row in verify(connection) if row[3] == account.dataset)
+    return tuple(Entry.from_row(row, account.unit) for row in chain.verify(connection) if row[3] == account.dataset)

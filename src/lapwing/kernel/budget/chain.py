@@ -54,15 +54,16 @@ class Entry:
     @classmethod
     def from_row(cls, row: EntryRow, unit: Notion) -> Self:
         """Read a row of the table ``entries``."""
-        number, at, kind, dataset, release_id, units, details, digest = row
+        number, at, kind, dataset, release_id, units, text, digest = row
+        amount, details = Fraction(units, UNITS[unit]), _read_details(number, text)
         return cls(
             number=number,
             at=at,
             kind=kind,
             dataset=dataset,
             release_id=release_id,
-            amount=Fraction(units, UNITS[unit]),
-            details=_read_details(number, details),
+            amount=amount,
+            details=details,
             hash=digest,
         )
 
