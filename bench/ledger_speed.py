@@ -4,7 +4,14 @@
 
 A ledger of ENTRIES debits is made in one transaction; then WRITERS processes debit for SECONDS. Printed: debits a
 second, the median and the longest debit, one balance, one `verify`, and how long the disk takes for one sync.
-FOLDER is on the disk that is measured.
+FOLDER is on the disk that is measured. Another version is measured with its `src` as PYTHONPATH.
+
+On two cores (load 9), syncs of 4 ms, in one run:
+
+    entries, writers      before                      now (log synced after the commit)    synchronous=FULL
+    100,000, 1            0.14 debits/s (7.0 s each)  48
+    10,000, 16            2.7                         332
+    100,000, 16           refused (30 s of waiting)   503 (others: 381, 755, 471)          110, 145, 138
 """
 
 import os
