@@ -1,5 +1,7 @@
 """What a debit and a balance check in constant time: the ends of the chain, the account as sealed, the answers."""
 
+import hashlib
+import json
 import sqlite3
 from contextlib import closing
 from fractions import Fraction
@@ -9,7 +11,7 @@ import pytest
 
 from helpers.ledgers import with_all_rules_off
 from lapwing.errors import BudgetError
-from lapwing.kernel.budget import ledger_file
+from lapwing.kernel.budget import chain, ledger_file
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.chain import append
 from lapwing.kernel.budget.ledger import Ledger
@@ -177,3 +179,24 @@ def test_a_file_of_an_earlier_version_is_checked_whole_until_its_account_has_a_s
     assert with_all_rules_off(old, "UPDATE entries SET at = '2020' WHERE number = 1")
     with pytest.raises(BudgetError, match="entry 1 does not fit"):
         Ledger(old).balance("taxi")
+
+
+def test_seals_of_answers_by_earlier_versions_are_checked_as_they_were_made():
+    noted = [("adult", "a", number, str(number) * 64) for number in range(3)]
+
+    def entry(number, kind, count, key):
+        text = "".join(f"{part}\n" for answer in noted[:count] for part in answer)
+        details = {key: [count, hashlib.sha256(text.encode()).hexdigest()]} if count else {}
+        return number, "", kind, "adult", "a" if kind == "debit" else None, 1, json.dumps(details), ""
+
+    entries = [entry(1, "init", 0, ""), entry(2, "debit", 0, ""), entry(3, "limit", 1, "answers")]
+    # A version that seals anew begins with all answers after an entry of one that did not.
+    entries += [entry(4, "limit", 2, "answers"), entry(5, "limit", 3, "noted")]
+
+    chain._check_answers(noted, entries)
+    for wrong, sealed in ((0, 3), (1, 4), (2, 5)):
+        others = [*noted[:wrong], ("adult", "a", wrong, "x"), *noted[wrong + 1 :]]
+        with pytest.raises(BudgetError, match=f"the list of answers before entry {sealed} does not fit"):
+            chain._check_answers(others, entries)
+    with pytest.raises(BudgetError, match="the list of answers before entry 5 does not fit"):
+        chain._check_answers(noted[:2], entries)
