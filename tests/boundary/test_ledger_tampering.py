@@ -12,6 +12,7 @@ import pytest
 
 from helpers.command import lapwing
 from helpers.documents import marked_blocks
+from helpers.ledgers import with_all_rules_off
 from lapwing.errors import BudgetError, LapwingError, ParameterError
 from lapwing.kernel.budget import chain as ledger_chain
 from lapwing.kernel.budget.budget import Budget
@@ -104,26 +105,6 @@ def row_changes(connection):
     ]
 
 
-def with_all_rules_off(path, statement):
-    """Run a statement as someone would who takes the triggers away and puts them back; False where it cannot be."""
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("PRAGMA ignore_check_constraints = ON")
-        connection.execute("PRAGMA synchronous = OFF")
-        connection.execute("BEGIN")
-        triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
-        before = list(connection.iterdump())
-        for name, _ in triggers:
-            connection.execute(f"DROP TRIGGER {name}")
-        try:
-            connection.execute(statement)
-        except sqlite3.IntegrityError:  # NOT NULL holds without triggers
-            return False
-        for _, text in triggers:
-            connection.execute(text)
-        connection.execute("COMMIT")
-        return list(connection.iterdump()) != before
-
-
 @pytest.mark.parametrize("stride", [7, pytest.param(1, marks=pytest.mark.full)], ids=["some", "all"])
 def test_each_changed_row_is_refused_by_every_use(good, tmp_path, stride):
     with closing(sqlite3.connect(good.path)) as connection:
@@ -172,7 +153,7 @@ def rewritten(ledger, *, without):
             first = next(entry["units"] for entry in entries if entry["dataset"] == row[0])
             target.execute("INSERT INTO accounts VALUES (?, ?, ?, ?, ?, ?, 0)", (*row[:5], first))
         for entry in entries:
-            details = {key: value for key, value in json.loads(entry["details"]).items() if key != "answers"}
+            details = {key: value for key, value in json.loads(entry["details"]).items() if key != "noted"}
             kept = {key: entry[key] for key in ("at", "kind", "dataset", "units", "release_id")}
             ledger_chain.append(target, details=details, **kept)
         target.commit()

@@ -277,9 +277,14 @@ def test_history_tells_what_was_asked_for(pure: Ledger) -> None:
     assert (opened.number, opened.kind, opened.release_id, opened.amount) == (1, "init", None, 1)
     assert opened.details == {
         "unit": "pure", "delta": None, "limit": "1", "relation": "add-remove", "privacy_unit": "row",
+        "account": ["pure", None, "add-remove", "row", 10**9, 0, 0, 0],
     }  # fmt: skip
     assert (paid.number, paid.kind, paid.release_id, paid.amount) == (2, "debit", "release", Fraction("0.333333334"))
-    assert paid.details == {"budget": ["pure", "1/3"], "description": {"mechanism": "Independent"}}
+    assert paid.details == {
+        "budget": ["pure", "1/3"],
+        "description": {"mechanism": "Independent"},
+        "account": ["pure", None, "add-remove", "row", 10**9, 333333334, 0, 0],
+    }
     assert paid.at.endswith("+00:00")
     assert json.dumps(paid.details)
     assert len({opened.hash, paid.hash}) == 2

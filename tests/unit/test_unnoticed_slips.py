@@ -327,15 +327,16 @@ def test_what_is_left_names_both_currencies(book):
 @pytest.mark.parametrize(("paid", "is_whole"), [(4, True), (5, True), (6, False)])
 def test_entries_that_spend_more_on_selections_than_was_allowed_do_not_fit(paid, is_whole):
     def entry(number, kind, units):
-        return number, "", kind, "adult", None, 0, json.dumps({"selection_units": units}), ""
+        terms = {"unit": "zcdp", "relation": "add-remove", "privacy_unit": "row"}
+        return number, "", kind, "adult", None, 0, json.dumps({"selection_units": units, **terms}), ""
 
     entries = [entry(1, "init", 5), entry(2, "debit", paid)]
 
     if is_whole:
-        assert ledger_chain._replay_selections(entries) == {"adult": ("adult", 5, paid)}
+        assert ledger_chain._replay(entries)["adult"][-2:] == [5, paid]
     else:
         with pytest.raises(BudgetError, match="entry 2 does not fit"):
-            ledger_chain._replay_selections(entries)
+            ledger_chain._replay(entries)
 
 
 def test_an_account_that_is_opened_twice_does_not_fit():

@@ -35,14 +35,14 @@ def test_only_answers_that_nobody_paid_for_are_a_sign_of_an_older_copy(ledger):
 
 
 def test_what_is_paid_and_answered_while_others_look_is_no_sign(ledger, monkeypatch):
-    honest = Ledger.release_ids
+    honest = Ledger.unpaid
 
-    def read(self):
-        found = honest(self)
+    def read(self, release_ids):
+        found = honest(self, release_ids)
         answered(ledger, "meanwhile")  # by a process that has debited it after this reading
         return found
 
-    monkeypatch.setattr(Ledger, "release_ids", read)
+    monkeypatch.setattr(Ledger, "unpaid", read)
 
     assert unpaid_transcripts(ledger.path) == ()
 

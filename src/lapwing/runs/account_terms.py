@@ -7,10 +7,10 @@ from typing import Final
 
 from lapwing.errors import BudgetError
 from lapwing.kernel.budget import accounts
-from lapwing.kernel.budget.accounts import Balance
+from lapwing.kernel.budget.accounts import Balance, delta_text
 from lapwing.kernel.budget.budget import Budget, Notion, Number, as_text
 from lapwing.kernel.budget.chain import SELECTION_UNITS, UNITS, Entry, tampered
-from lapwing.kernel.budget.conversions import certificate_epsilons
+from lapwing.kernel.budget.conversions import certificate_epsilons, epsilon_for
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.runs.policy import KEY, check_limit, in_force, read_policy, recorded
 
@@ -71,7 +71,7 @@ def change_limit(ledger: Path, dataset: str | None, limit: Number) -> Balance:
     held = book.balance(dataset)
     wanted = _amount(limit, held.unit, held.limit_delta)
     if wanted.amount > held.limit:
-        policies = (*in_force(), *recorded(book.history(held.dataset)))
+        policies = (*in_force(), *recorded(book.opening(held.dataset)))
         terms: Mapping[str, str] = {}
         check_limit(wanted, held.selection_delta, policies, held.dataset, terms)
     return book.set_limit(held.dataset, limit)
@@ -80,6 +80,15 @@ def change_limit(ledger: Path, dataset: str | None, limit: Number) -> Balance:
 def _amount(limit: Number, unit: Notion, delta: Fraction | None) -> Budget:
     """Return a limit as the ledger counts it."""
     return Budget(unit, Fraction(accounts.limit_units(limit, unit, delta), UNITS[unit]))
+
+
+def promised(balance: Balance) -> str:
+    """Say what everything together promises, the deltas of selections included; of a "zcdp" account."""
+    if balance.delta is None or balance.limit_delta is None:
+        return f"rho {as_text(balance.limit)}, but for a chance of {delta_text(balance.selection_delta)}"
+    step = Fraction(1, 10**6)
+    epsilon = 0 if balance.limit == 0 else -(-epsilon_for(balance.limit, balance.limit_delta) // step) * step
+    return f"epsilon {as_text(Fraction(epsilon))} at delta {delta_text(balance.delta)}"
 
 
 def together(found: Sequence[Balance]) -> str:
@@ -110,23 +119,23 @@ def summed(budgets: Sequence[Budget]) -> str:
 
 def by_population(book: Ledger, names: Sequence[str]) -> Iterator[str]:
     """Say of each population of these data sets that has several accounts what was spent on all of them together."""
-    for each in dict.fromkeys(population_of(book.history(name)) for name in names):
+    for each in dict.fromkeys(population_of(book.opening(name)) for name in names):
         found = [] if each is None else _of_population(book, each)
         if len(found) > 1:
             yield f"Population {each}. {together([book.balance(name) for name in found])}"
 
 
-def population_of(entries: Sequence[Entry]) -> str | None:
-    """Return whose data an account is for, from its entries; None where its owner did not say."""
-    kept = entries[0].details.get(POPULATION)
+def population_of(opened: Entry) -> str | None:
+    """Return whose data an account is for, from the entry that opened it; None where its owner did not say."""
+    kept = opened.details.get(POPULATION)
     if kept is None or isinstance(kept, str):
         return kept
-    raise tampered(f"the population in entry {entries[0].number}")
+    raise tampered(f"the population in entry {opened.number}")
 
 
 def _of_population(book: Ledger, population: str) -> list[str]:
     """Return the data sets of a population."""
-    return [each for each in book.datasets() if population_of(book.history(each)) == population]
+    return [each for each in book.datasets() if population_of(book.opening(each)) == population]
 
 
 def _check_kind(terms: Sequence[tuple[str, str]]) -> None:

@@ -7,7 +7,7 @@ keeps with the account's terms.
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -113,14 +113,14 @@ def in_force() -> tuple[Policy, ...]:
     return tuple(read_policy(Path(each)) for each in (os.environ.get(VARIABLE), _GIVEN.get()) if each)
 
 
-def recorded(entries: Sequence[Entry]) -> tuple[Policy, ...]:
-    """Return the policy that the ledger keeps with an account, if it does, from the account's entries."""
-    if not entries or KEY not in entries[0].details:
+def recorded(opened: Entry | None) -> tuple[Policy, ...]:
+    """Return the policy that the ledger keeps with an account, if it does, from the entry that opened it."""
+    if opened is None or KEY not in opened.details:
         return ()
-    kept = entries[0].details[KEY]
+    kept = opened.details[KEY]
     file, text = (kept.get(each) for each in ("file", "text")) if isinstance(kept, Mapping) else (None, None)
     if not isinstance(file, str) or not isinstance(text, str):
-        raise tampered(f"the policy in entry {entries[0].number}")
+        raise tampered(f"the policy in entry {opened.number}")
     return (parsed(text, file),)
 
 
@@ -211,6 +211,7 @@ def _cap(file: str, key: str, value: object) -> Cap:
 
 _BOTH = ("epsilon", "delta")
 _GENERAL = ("leastGroup", "needsLedger")
+_SUMMED = ("year", "total")
 _READERS: Final = {
     "release": _cap,
     "year": _cap,
@@ -228,18 +229,25 @@ _READERS: Final = {
 
 
 def check_spending(
-    spending: Spending, policies: Sequence[Policy], dataset: str | None, at: str = "", entries: Sequence[Entry] = ()
+    spending: Spending,
+    policies: Sequence[Policy],
+    at: str = "",
+    opened: Entry | None = None,
+    entries: Callable[[], Sequence[Entry]] = tuple,
 ) -> None:
     """Refuse what a policy forbids.
 
-    dataset: its account, with all its entries so far; None without a ledger; at: the time of the debit, in UTC;
-    by default now.
+    at: the time of the debit, in UTC; by default now; opened, entries: of its account the first entry, and what returns
+    all so far; None without a ledger.
     """
     when = at or datetime.now(UTC).isoformat()
-    for policy in (*policies, *recorded(entries)):
-        rules = policy.of(dataset)
-        for refusal in (*_by_settings(policy, rules, spending), *_by_ledger(policy, rules, spending, when, entries)):
+    for policy in (*policies, *recorded(opened)):
+        rules = policy.of(None if opened is None else opened.dataset)
+        for refusal in (*_by_settings(policy, rules, spending), *_by_names(policy, rules, opened)):
             raise refusal
+        if opened is not None and not set(_SUMMED).isdisjoint(rules):
+            for refusal in _by_ledger(policy, rules, spending, when, entries()):
+                raise refusal
 
 
 def forbidden(spending: Spending) -> tuple[str, ...]:
@@ -302,14 +310,22 @@ def _by_words(policy: Policy, rules: Mapping[str, Any], words: Mapping[str, Sequ
                 yield policy.refusal(key, f"allows {listed}, got {visible(word)}; take what it allows")
 
 
-def _by_ledger(
-    policy: Policy, rules: Mapping[str, Any], spending: Spending, at: str, entries: Sequence[Entry]
-) -> Iterator[BudgetError]:
-    """Yield the refusals that need the ledger or the command."""
+def _by_names(policy: Policy, rules: Mapping[str, Any], opened: Entry | None) -> Iterator[BudgetError]:
+    """Yield the refusals for want of a name or a ledger."""
     for who in rules.get("needsNames", ()):
         if who not in _NAMED.get():
             said = f"wants {who}, which `lapwing synthesize`, `resume` and `link` take as {PEOPLE[who]}; give a name"
             yield policy.refusal("needsNames", said)
+    needs = [key for key in ("needsLedger", *_SUMMED) if rules.get(key)]
+    needs += ["datasets"] if policy.datasets else []  # which rules hold, only the ledger knows
+    if needs and opened is None:
+        yield policy.refusal(needs[0], "needs a ledger, and none is given; give one")
+
+
+def _by_ledger(
+    policy: Policy, rules: Mapping[str, Any], spending: Spending, at: str, entries: Sequence[Entry]
+) -> Iterator[BudgetError]:
+    """Yield the refusals by what was spent before."""
     # A clock that was put back does not bring back an earlier year.
     *years, year = accumulate((*(each.at[:4] for each in entries), at[:4]), max)
     paid = [(each, its) for each, its in zip(entries, years, strict=True) if each.kind == "debit"]
@@ -317,11 +333,6 @@ def _by_ledger(
         ("year", f"in the calendar year {year}", [each for each, its in paid if its == year]),
         ("total", "in all", [each for each, _ in paid]),
     )
-    needs = [key for key in ("needsLedger", "year", "total") if rules.get(key)]
-    needs += ["datasets"] if policy.datasets else []  # which rules hold, only the ledger knows
-    if needs and not entries:
-        yield policy.refusal(needs[0], "needs a ledger, and none is given; give one")
-        return
     for key, when, before in sums:
         if rules.get(key) is None:
             continue

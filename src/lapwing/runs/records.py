@@ -93,7 +93,7 @@ def new_records(ledger: object, dataset: str | None, transcript: object, setting
             raise ParameterError(
                 f"data set {told(dataset)} is an account of a ledger; give the ledger too", code="LW413"
             )
-        _policed(settings, None)()
+        _policed(settings)()
         return Records(release_id=release_id, ledger=None, dataset=None, transcript=path)
     place = os.path.abspath(path_text("ledger", ledger))
     book = Ledger.open(place)
@@ -101,15 +101,15 @@ def new_records(ledger: object, dataset: str | None, transcript: object, setting
     lost = unpaid_transcripts(place)
     if lost:
         raise lost_debit(lost[0])
-    _policed(settings, name)(entries=book.history(name))
+    _policed(settings)(opened=book.opening(name), entries=partial(book.history, name))
     if path is None:
         path = transcripts_of(place) / f"{release_id}.jsonl"
     return Records(release_id=release_id, ledger=place, dataset=name, transcript=path)
 
 
-def _policed(settings: PaidSettings, dataset: str | None) -> Callable[..., None]:
-    """Return what refuses, by the time and the ledger's entries, what a policy forbids."""
-    return partial(check_spending, spending_of(settings), in_force(), dataset)
+def _policed(settings: PaidSettings) -> Callable[..., None]:
+    """Return what refuses, by the time and the account's entries, what a policy forbids."""
+    return partial(check_spending, spending_of(settings), in_force())
 
 
 class AccountedSink:
@@ -146,7 +146,7 @@ class AccountedSink:
         """Commit the ledger entry, once, unless a policy forbids it; a new release that is refused leaves no file."""
         records = self._records
         try:
-            check = _policed(settings, records.dataset)
+            check = _policed(settings)
             if records.ledger is None:
                 check()
             else:
@@ -221,8 +221,8 @@ def unpaid_transcripts(ledger: str | os.PathLike[str]) -> tuple[Path, ...]:
         return ()
     # Answered ones first: whatever another process debits and answers from here on is no sign of anything.
     answered = [path for path in sorted(folder.glob("*.jsonl")) if _is_answered(path)]
-    paid = Ledger.open(ledger).release_ids()
-    return tuple(path for path in answered if path.stem not in paid)
+    unpaid = Ledger.open(ledger).unpaid([path.stem for path in answered])
+    return tuple(path for path in answered if path.stem in unpaid)
 
 
 def lost_debit(transcript: Path) -> BudgetError:

@@ -4,6 +4,7 @@ import hashlib
 import json
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -91,7 +92,7 @@ def refusal_of(settings: Settings, job: Job) -> str:
         _check_names(job)
         with named(preparedBy=choices.prepared_by, approvedBy=choices.approved_by):
             if place is None:
-                check_spending(spending_of(settings), in_force(), None)
+                check_spending(spending_of(settings), in_force())
                 return ""
             book = Ledger.open(place)
             account = book.balance(choices.dataset or None)
@@ -99,7 +100,8 @@ def refusal_of(settings: Settings, job: Job) -> str:
             if left_after(account, settings) < 0:
                 raise BudgetError(_too_much(account, settings), code="LW401")
             accounts.check_selections(account, settings.selection_delta)
-            check_spending(spending_of(settings), in_force(), account.dataset, entries=book.history(account.dataset))
+            opened, entries = book.opening(account.dataset), partial(book.history, account.dataset)
+            check_spending(spending_of(settings), in_force(), opened=opened, entries=entries)
     except LapwingError as error:
         return str(error)
     return ""
@@ -129,7 +131,7 @@ def policies_of(job: Job) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
 def _policies(job: Job) -> tuple[Policy, ...]:
     """Return the policies in force, of this process and of the account."""
     place = ledger_of(job)
-    kept = () if place is None else recorded(Ledger.open(place).history(job.choices.dataset or None))
+    kept = () if place is None else recorded(Ledger.open(place).opening(job.choices.dataset or None))
     return (*in_force(), *kept)
 
 

@@ -64,7 +64,7 @@ def init(
     quiet: options.Quiet = False,
 ) -> None:
     """Open the account of a data set for good."""
-    from lapwing.runs.account_terms import open_account  # noqa: PLC0415
+    from lapwing.runs.account_terms import open_account, promised  # noqa: PLC0415
 
     balance = open_account(
         ledger,
@@ -84,7 +84,7 @@ def init(
     say = speaker(context, quiet)
     say(f"{_may_spend(balance)}; ledger: {ledger}")
     if balance.selection_delta > 0:
-        say(f"Together, all that is released from it will be within {balance.describe_promise()}.")
+        say(f"Together, all that is released from it will be within {promised(balance)}.")
     say(protection_lines(cast("Relation", balance.relation), balance.privacy_unit)[0])
 
 
@@ -105,7 +105,7 @@ def show(
         print(spent_together([book.balance(each) for each in dict.fromkeys(together)]))
         return
     names = book.datasets() if name is None else (name,)
-    accounts = [_balance_text(book.balance(each), book.history(each)) for each in names]
+    accounts = [_balance_text(book.balance(each), book.opening(each)) for each in names]
     print("\n\n".join([*accounts, *by_population(book, names)]))
 
 
@@ -176,12 +176,12 @@ def _may_spend(balance: Balance) -> str:
     return text
 
 
-def _balance_text(balance: Balance, entries: "tuple[Entry, ...]") -> str:
+def _balance_text(balance: Balance, opened: "Entry") -> str:
     """Return the state of one account as aligned text."""
     from lapwing.runs.account_terms import population_of  # noqa: PLC0415
     from lapwing.runs.policy import recorded  # noqa: PLC0415
 
-    population = population_of(entries)
+    population = population_of(opened)
     selections = [
         ("limit for selections", f"delta {delta_text(balance.selection_delta)}"),
         ("spent on selections", f"delta {delta_text(balance.selection_spent)}"),
@@ -197,7 +197,7 @@ def _balance_text(balance: Balance, entries: "tuple[Entry, ...]") -> str:
             ("neighbours", balance.relation),
             ("privacy unit", balance.privacy_unit),
             *([] if population is None else [("population", population)]),
-            *(("policy", each.file) for each in recorded(entries)),
+            *(("policy", each.file) for each in recorded(opened)),
         ]
     )
 

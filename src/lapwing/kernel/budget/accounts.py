@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from lapwing.errors import BudgetError, ParameterError, ReleaseMismatchError
+from lapwing.kernel.budget import chain
 from lapwing.kernel.budget.budget import Budget, Notion, Number, as_text, exact_number
 from lapwing.kernel.budget.chain import SELECTION_UNITS, UNITS, Entry, canonical_json, tampered
 from lapwing.kernel.budget.conversions import epsilon_for, rho_for
-from lapwing.kernel.budget.ledger_file import has_selections
 
 _RELATIONS = ("add-remove", "replace-one")
 _PRIVACY_UNIT = re.compile(r"row|.+:[1-9][0-9]{0,8}")
@@ -92,14 +92,6 @@ class Balance:
         """Write what may still be spent, for the end of a refusal."""
         text = f"{self.describe(self.left)} left"
         return f"{text}, and delta {delta_text(self.selection_left)} for selections" if self.selection_delta else text
-
-    def describe_promise(self) -> str:
-        """Write what everything together promises, the deltas of selections included; of a "zcdp" account."""
-        if self.delta is None or self.limit_delta is None:
-            return f"rho {as_text(self.limit)}, but for a chance of {delta_text(self.selection_delta)}"
-        step = Fraction(1, 10**6)
-        epsilon = 0 if self.limit == 0 else -(-epsilon_for(self.limit, self.limit_delta) // step) * step
-        return f"epsilon {as_text(Fraction(epsilon))} at delta {delta_text(self.delta)}"
 
 
 def delta_text(delta: Fraction) -> str:
@@ -331,26 +323,19 @@ def names(connection: sqlite3.Connection) -> tuple[str, ...]:
 
 
 def read_balance(connection: sqlite3.Connection, dataset: str | None) -> Balance:
-    """Return the state of a data set; None stands for the only one in the file."""
+    """Return the state of a data set, as the ends of the chain say it; None stands for the only one in the file."""
     known = names(connection)
     if dataset is None and len(known) == 1:
         dataset = known[0]
     if dataset not in known:
+        chain.verify(connection)  # an account that was taken away is no unknown one
         asked = "no data set was named" if dataset is None else f"there is no data set {dataset!r}"
         listed = f"the ledger holds {', '.join(known)}" if known else "the ledger holds none"
         raise BudgetError(
             f"{asked} and {listed}; name one of them, or open one with `lapwing ledger init`", code="LW413"
         )
-    row = connection.execute(
-        "SELECT unit, delta, relation, privacy_unit, limit_units, spent_units FROM accounts WHERE dataset = ?",
-        (dataset,),
-    ).fetchone()
-    unit, delta, relation, privacy_unit, limit, spent = row
-    selections = None
-    if has_selections(connection):
-        asked = "SELECT limit_units, spent_units FROM selections WHERE dataset = ?"
-        selections = connection.execute(asked, (dataset,)).fetchone()
-    selection_limit, selection_spent = selections or (0, 0)
+    row = chain.check_end(connection, dataset)
+    unit, delta, relation, privacy_unit, limit, spent, selection_limit, selection_spent = row
     try:
         return Balance(
             dataset=dataset,
@@ -375,14 +360,16 @@ def _exact(text: str) -> Fraction:
     return Fraction(text)
 
 
-def read_debit(connection: sqlite3.Connection, account: Balance, release_id: str) -> Entry | None:
-    """Return the entry that paid ``release_id``, or None."""
-    asked = "SELECT * FROM entries WHERE dataset = ? AND release_id = ?"
+def read_entry(connection: sqlite3.Connection, account: Balance, release_id: str | None) -> Entry | None:
+    """Return the entry that paid ``release_id``, or, of None, the first that paid nothing, which opened the account."""
+    asked = "SELECT * FROM entries WHERE dataset = ? AND release_id IS ? ORDER BY number LIMIT 1"
     row = connection.execute(asked, (account.dataset, release_id)).fetchone()
-    return None if row is None else Entry.from_row(row, account.unit)
+    if row is None:
+        return None
+    chain.check_link(connection, row)
+    return Entry.from_row(row, account.unit)
 
 
 def read_entries(connection: sqlite3.Connection, account: Balance) -> tuple[Entry, ...]:
-    """Return all entries of a data set in order; the first one opened it."""
-    rows = connection.execute("SELECT * FROM entries WHERE dataset = ? ORDER BY number", (account.dataset,))
-    return tuple(Entry.from_row(row, account.unit) for row in rows)
+    """Return all entries of a data set in order, of a file that fits; the first one opened it."""
+    return tuple(Entry.from_row(row, account.unit) for row in chain.verify(connection) if row[3] == account.dataset)

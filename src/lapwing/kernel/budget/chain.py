@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from lapwing.errors import BudgetError, ParameterError
 from lapwing.kernel.budget.budget import Notion
@@ -25,6 +25,7 @@ _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=F
 
 EntryKind = Literal["init", "debit", "limit"]
 EntryRow = tuple[int, str, EntryKind, str, str | None, int, str, str]
+NotedAnswer = tuple[str, str, int, str]
 _TYPES = {(int, str, str, str, release_id, int, str, str) for release_id in (str, type(None))}
 """Those of an entry's values: SQLite holds any type in any column."""
 
@@ -37,9 +38,8 @@ class Entry:
     set was opened, a release was paid, or the limit was changed; release_id: the release that was paid; None unless
     ``kind`` is "debit"; amount: what was debited, or the new limit, in epsilon or rho as the data set counts; details:
     terms, the budget as it was asked for, and the caller's public description; with selections, also their delta as it
-    was asked for ("selection_delta") and in units of 10^-18 ("selection_units"). "answers" is how many answers of
-    releases had been noted when the entry was made, and the hash of that list; hash: SHA-256, in hexadecimal digits, of
-    this entry and the hash of the entry before it.
+    was asked for ("selection_delta") and in units of 10^-18 ("selection_units"); "account" and "noted" are seals (see
+    `append`); hash: SHA-256, in hexadecimal digits, of this entry and the hash of the entry before it.
     """
 
     number: int
@@ -54,15 +54,16 @@ class Entry:
     @classmethod
     def from_row(cls, row: EntryRow, unit: Notion) -> Self:
         """Read a row of the table ``entries``."""
-        number, at, kind, dataset, release_id, units, details, digest = row
+        number, at, kind, dataset, release_id, units, text, digest = row
+        amount, details = Fraction(units, UNITS[unit]), _read_details(number, text)
         return cls(
             number=number,
             at=at,
             kind=kind,
             dataset=dataset,
             release_id=release_id,
-            amount=Fraction(units, UNITS[unit]),
-            details=_read_details(number, details),
+            amount=amount,
+            details=details,
             hash=digest,
         )
 
@@ -86,6 +87,10 @@ class Head:
     kept: int | None
 
 
+_TERMS = ("unit", "delta", "relation", "privacy_unit")
+_ACCOUNTS = "SELECT dataset, unit, delta, relation, privacy_unit, limit_units, spent_units FROM accounts"
+
+
 def canonical_json(value: object) -> str:
     """Return the one text that stands for ``value``; ValueError or TypeError where JSON cannot hold it."""
     return _CANONICAL.encode(value)
@@ -103,36 +108,81 @@ def append(
 ) -> EntryRow:
     """Append one entry, linked to the last one; the file's triggers move the account with it.
 
-    Answers that were noted so far are sealed with it: their number and hash are among its details.
+    Its details seal the account as the entry leaves it ("account"), and the answers that were noted so far ("noted"):
+    their number, and the hash of those that the entry before has not sealed, after its own.
     """
-    last = connection.execute("SELECT number, hash FROM entries ORDER BY number DESC LIMIT 1").fetchone()
-    number, before = (last[0] + 1, last[1]) if last else (1, FIRST_HASH)
-    noted = _noted_answers(connection)
-    text = canonical_json({**details, "answers": [len(noted), _answer_hashes(noted)[-1]]} if noted else details)
+    last = connection.execute("SELECT * FROM entries ORDER BY number DESC LIMIT 1").fetchone()
+    number, before = (last[0] + 1, last[-1]) if last else (1, FIRST_HASH)
+    count, sealed = _seal(last[0], _read_details(last[0], last[6])) if last else (0, "")
+    new = _noted_answers(connection, count)
+    account = account_row(connection, dataset)
+    seals: dict[str, object] = {"account": _moved(account, kind, units, _selection_units(number, details))}
+    if count + len(new):
+        seals["noted"] = [count + len(new), _chained(sealed, new)]
+    text = canonical_json({**details, **seals})
     digest = _digest(before, (number, at, kind, dataset, release_id, units, text))
     row = (number, at, kind, dataset, release_id, units, text, digest)
     connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
     return row
 
 
+def account_row(connection: sqlite3.Connection, dataset: str) -> list[Any]:
+    """Return the terms of an account, its limit and what is spent, and the two of its selections; all in units."""
+    found = connection.execute(f"{_ACCOUNTS} WHERE dataset = ?", (dataset,)).fetchone()[1:]
+    selections = None
+    if has_selections(connection):
+        asked = "SELECT limit_units, spent_units FROM selections WHERE dataset = ?"
+        selections = connection.execute(asked, (dataset,)).fetchone()
+    return [*found, *(selections or (0, 0))]
+
+
+def check_end(connection: sqlite3.Connection, dataset: str) -> list[Any]:
+    """Return an account (see `account_row`) after a check in a time that does not grow with the file.
+
+    The last entry of all and that of the data set follow from the ones before them, and the account is as the latter
+    sealed it. An earlier version sealed no accounts: then the whole file is checked.
+    """
+    _check_statements(connection)
+    last = connection.execute("SELECT * FROM entries ORDER BY number DESC LIMIT 1").fetchall()
+    # The plus keeps SQLite from an index that would read all entries of the data set.
+    asked = "SELECT * FROM entries WHERE +dataset = ? ORDER BY number DESC LIMIT 1"
+    own = connection.execute(asked, (dataset,)).fetchall()
+    for row in (*last, *own):
+        check_link(connection, row)
+    account = account_row(connection, dataset)
+    details = _read_details(own[0][0], own[0][6]) if own else {}
+    if "account" not in details:
+        verify(connection)
+    elif repr(details["account"]) != repr(account):
+        raise tampered(f"the account of data set {dataset!r}")
+    if _seal(last[0][0], _read_details(last[0][0], last[0][6]))[0] > _answer_count(connection):
+        raise tampered("the list of answers")
+    return account
+
+
+def check_link(connection: sqlite3.Connection, row: EntryRow) -> None:
+    """Check that an entry follows from the one before it."""
+    before = connection.execute("SELECT hash FROM entries WHERE number = ?", (row[0] - 1,)).fetchone()
+    _check_links([row], row[0], FIRST_HASH if row[0] == 1 else before and str(before[0]))
+
+
 def verify(connection: sqlite3.Connection) -> list[EntryRow]:
     """Check the whole file and return its entries in order; a BudgetError says what does not fit."""
-    is_selective = has_selections(connection)
-    found = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
-    statements = (*STATEMENTS, *(SELECTION_STATEMENTS if is_selective else ()))
-    if sorted(map(repr, found)) != sorted(map(repr, map(_as_listed, statements))):
-        raise tampered("the list of its tables and triggers")
+    _check_statements(connection)
     if connection.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
         raise tampered("one of its pages")
     entries: list[EntryRow] = connection.execute("SELECT * FROM entries ORDER BY number").fetchall()
     _check_links(entries)
-    accounts = connection.execute(
-        "SELECT dataset, unit, delta, relation, privacy_unit, limit_units, spent_units FROM accounts"
-    ).fetchall()
-    _compare("data set", accounts, _replay(entries))
-    selections = connection.execute("SELECT * FROM selections").fetchall() if is_selective else []
-    _compare("selections of data set", selections, _replay_selections(entries))
-    _check_answers(_noted_answers(connection), entries)
+    replayed = _replay(entries)
+    accounts = connection.execute(_ACCOUNTS).fetchall()
+    _compare("data set", accounts, {name: (name, *row[:-2]) for name, row in replayed.items()})
+    selections = connection.execute("SELECT * FROM selections").fetchall() if has_selections(connection) else []
+    allowed = {name: (name, *row[-2:]) for name, row in replayed.items() if row[-2]}
+    _compare("selections of data set", selections, allowed)
+    noted = _noted_answers(connection, 0)
+    if len(noted) != _answer_count(connection):
+        raise tampered("the list of answers")
+    _check_answers(noted, entries)
     return entries
 
 
@@ -168,6 +218,13 @@ def exported(entries: Iterable[EntryRow], dataset: str | None) -> dict[str, obje
     return {"format": "lapwing ledger 1", "units": units, "first": FIRST_HASH, "entries": told}
 
 
+def _check_statements(connection: sqlite3.Connection) -> None:
+    found = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+    statements = (*STATEMENTS, *(SELECTION_STATEMENTS if has_selections(connection) else ()))
+    if sorted(map(repr, found)) != sorted(map(repr, map(_as_listed, statements))):
+        raise tampered("the list of its tables and triggers")
+
+
 def _as_listed(statement: str) -> tuple[str, str, str, str]:
     """Return how SQLite lists what a statement creates."""
     words = statement.split()
@@ -184,82 +241,85 @@ def _compare(what: str, found: Iterable[tuple[object, ...]], wanted: Mapping[str
             raise tampered(f"the account of {what} {dataset}")
 
 
-def _check_links(entries: Iterable[EntryRow]) -> None:
-    before = FIRST_HASH
-    for expected, row in enumerate(entries, start=1):
+def _check_links(entries: Iterable[EntryRow], first: int = 1, before: str | None = FIRST_HASH) -> None:
+    for expected, row in enumerate(entries, start=first):
         if tuple(map(type, row)) not in _TYPES or row[0] != expected or row[-1] != _digest(before, row[:-1]):
             raise tampered(f"entry {expected}")
         before = row[-1]
 
 
-def _noted_answers(connection: sqlite3.Connection) -> list[tuple[str, str, int, str]]:
-    """Return which answers were noted, in the order in which they were."""
-    return connection.execute("SELECT dataset, release_id, number, digest FROM answers ORDER BY rowid").fetchall()
+def _noted_answers(connection: sqlite3.Connection, after: int) -> list[NotedAnswer]:
+    """Return which answers were noted, in the order in which they were; rows are never deleted, so rowids count."""
+    asked = "SELECT dataset, release_id, number, digest FROM answers WHERE rowid > ? ORDER BY rowid"
+    return connection.execute(asked, (after,)).fetchall()
 
 
-def _answer_hashes(noted: Iterable[tuple[str, str, int, str]]) -> list[str]:
-    """Return the hash of the first 0, 1, 2, ... answers; names and digests have no line breaks."""
-    running = hashlib.sha256()
-    hashes = [running.hexdigest()]
-    for dataset, release_id, number, digest in noted:
-        running.update(f"{dataset}\n{release_id}\n{number}\n{digest}\n".encode())
-        hashes.append(running.hexdigest())
-    return hashes
+def _answer_count(connection: sqlite3.Connection) -> int:
+    return connection.execute("SELECT max(rowid) FROM answers").fetchone()[0] or 0
 
 
-def _check_answers(noted: Sequence[tuple[str, str, int, str]], entries: Iterable[EntryRow]) -> None:
+def _answer_lines(noted: Iterable[NotedAnswer]) -> bytes:
+    """Return what stands for answers in a hash; names and digests have no line breaks."""
+    return "".join(f"{part}\n" for answer in noted for part in answer).encode()
+
+
+def _chained(before: str, noted: Iterable[NotedAnswer]) -> str:
+    return hashlib.sha256(before.encode() + _answer_lines(noted)).hexdigest()
+
+
+def _seal(number: int, details: Mapping[str, object], key: str = "noted") -> tuple[int, str]:
+    """Return how many answers an entry sealed, and their hash; 0 and nothing where it did not."""
+    match details.get(key, [0, ""]):
+        case [int(count), str(sealed)]:
+            return count, sealed
+    raise tampered(f"the list of answers before entry {number}")
+
+
+def _check_answers(noted: Sequence[NotedAnswer], entries: Iterable[EntryRow]) -> None:
     """Check that noted answers are of paid releases, without a gap, and that they are those that entries sealed."""
     counts = {(row[3], row[4]): 0 for row in entries if row[2] == "debit"}
     for dataset, release_id, number, digest in noted:
         if not isinstance(digest, str) or counts.get((dataset, release_id)) != number:
             raise tampered("the list of answers")
         counts[dataset, release_id] += 1
-    hashes = _answer_hashes(noted)
+    start, before = 0, ""
+    whole, done = hashlib.sha256(), 0
     for row in entries:
-        match _read_details(row[0], row[6]).get("answers"):
-            case None:
-                is_sealed = True
-            case [int(count), str(sealed)]:
-                is_sealed = 0 < count < len(hashes) and hashes[count] == sealed
-            case _:
-                is_sealed = False
-        if not is_sealed:
+        details = _read_details(row[0], row[6])
+        end, sealed = _seal(row[0], details)
+        fits = "noted" not in details or (start <= end <= len(noted) and sealed == _chained(before, noted[start:end]))
+        if "answers" in details:  # as earlier versions sealed them, all anew in each entry
+            count, sealed_whole = _seal(row[0], details, "answers")
+            whole.update(_answer_lines(noted[done:count]))
+            fits, done = fits and 0 < count <= len(noted) and sealed_whole == whole.hexdigest(), count
+        if not fits:
             raise tampered(f"the list of answers before entry {row[0]}")
+        start, before = end, sealed
 
 
-def _replay(entries: Iterable[EntryRow]) -> dict[str, tuple[object, ...]]:
-    """Return the accounts that the entries alone imply."""
-    terms: dict[str, tuple[object, ...]] = {}
-    limits: dict[str, int] = {}
-    spent: dict[str, int] = {}
+def _replay(entries: Iterable[EntryRow]) -> dict[str, list[Any]]:
+    """Return the accounts that the entries alone imply, as `account_row` does."""
+    accounts: dict[str, list[Any]] = {}
     for number, _, kind, dataset, _, units, text, _ in entries:
-        if (kind == "init") == (dataset in terms):
+        details = _read_details(number, text)
+        selected = _selection_units(number, details)
+        if (kind == "init") == (dataset in accounts):
             raise tampered(f"entry {number}")
         if kind == "init":
-            details = _read_details(number, text)
-            terms[dataset] = tuple(details.get(name) for name in ("unit", "delta", "relation", "privacy_unit"))
-        if kind == "debit":
-            spent[dataset] = spent.get(dataset, 0) + units
-        else:
-            limits[dataset] = units
-        if spent.get(dataset, 0) > limits[dataset]:
+            accounts[dataset] = [*map(details.get, _TERMS), units, 0, selected, 0]
+        accounts[dataset] = _moved(accounts[dataset], kind, units, selected)
+        *_, limit, spent, allowed, used = account = accounts[dataset]
+        if spent > limit or used > allowed or repr(details.get("account", account)) != repr(account):
             raise tampered(f"entry {number}")
-    return {dataset: (dataset, *terms[dataset], limits[dataset], spent.get(dataset, 0)) for dataset in terms}
+    return accounts
 
 
-def _replay_selections(entries: Iterable[EntryRow]) -> dict[str, tuple[str, int, int]]:
-    """Return what the entries alone say about selections: data set, limit and spent, where they are allowed."""
-    limits: dict[str, int] = {}
-    spent: dict[str, int] = {}
-    for number, _, kind, dataset, _, _, text, _ in entries:
-        units = _selection_units(number, _read_details(number, text))
-        if units and kind == "init":
-            limits[dataset] = units
-        elif units:
-            spent[dataset] = spent.get(dataset, 0) + units
-        if spent.get(dataset, 0) > limits.get(dataset, 0):
-            raise tampered(f"entry {number}")
-    return {dataset: (dataset, limits[dataset], spent.get(dataset, 0)) for dataset in limits}
+def _moved(account: Sequence[Any], kind: EntryKind, units: int, selected: int) -> list[Any]:
+    """Return an account after an entry: a debit adds to what is spent, another one says the limit."""
+    *terms, limit, spent, allowed, used = account
+    if kind == "debit":
+        return [*terms, limit, spent + units, allowed, used + selected]
+    return [*terms, units, spent, allowed, used]
 
 
 def _selection_units(number: int, details: Mapping[str, object]) -> int:
@@ -279,7 +339,7 @@ def _read_details(number: int, text: str) -> Mapping[str, object]:
     return details
 
 
-def _digest(before: str, fields: tuple[object, ...]) -> str:
+def _digest(before: str | None, fields: tuple[object, ...]) -> str:
     return hashlib.sha256(canonical_json([before, *fields]).encode()).hexdigest()
 
 

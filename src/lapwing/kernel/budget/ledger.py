@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Self, TypeVar
@@ -161,7 +162,7 @@ class Ledger:
         privacy_unit: str,
         description: Mapping[str, object],
         delta: Fraction = Fraction(0),
-        check: Callable[[str, Sequence[Entry]], None] = lambda *_: None,
+        check: Callable[[str, Entry, Callable[[], Sequence[Entry]]], None] = lambda *_: None,
     ) -> Entry:
         """Pay for one release; the entry is on the disk when this returns.
 
@@ -181,8 +182,8 @@ class Ledger:
         delta : Fraction, default 0
             What the deltas of the release's selections sum to, from 0 to below 1; rounded up to a multiple of 10^-18.
         check : callable, optional
-            Is called with the time and the data set's entries so far before the release is paid, and may refuse it.
-            No other process debits meanwhile.
+            Is called before the release is paid and may refuse it: with the time, the entry that opened the account,
+            and what returns all its entries, after a check of the whole file. No other process debits meanwhile.
 
         Returns
         -------
@@ -202,10 +203,11 @@ class Ledger:
             account = accounts.read_balance(connection, dataset)
             accounts.check_release_terms(account, relation, privacy_unit)
             units = accounts.cost_units(account, budget)
-            paid = accounts.read_debit(connection, account, release_id)
+            paid = accounts.read_entry(connection, account, release_id)
             if paid is not None:
                 return accounts.same_release(account, paid, details)
-            check(at := _now(), accounts.read_entries(connection, account))
+            entries = partial(accounts.read_entries, connection, account)
+            check(at := _now(), _opening(connection, account), entries)
             if Fraction(units, UNITS[account.unit]) > account.left:
                 raise accounts.overspent(account, units)
             accounts.check_selections(account, delta)
@@ -220,7 +222,7 @@ class Ledger:
             )
             return Entry.from_row(row, account.unit)
 
-        return self._changed(work)
+        return transact(self.path, "BEGIN IMMEDIATE", work)
 
     def note_answers(self, dataset: str | None, release_id: str, digests: Sequence[str]) -> None:
         """Note the answers that a paid release has given, so that an older copy of its transcript is refused.
@@ -244,7 +246,7 @@ class Ledger:
 
         def work(connection: sqlite3.Connection) -> None:
             account = accounts.read_balance(connection, dataset)
-            if accounts.read_debit(connection, account, release_id) is None:
+            if accounts.read_entry(connection, account, release_id) is None:
                 raise BudgetError(
                     f"release {release_id!r} was not debited; debit it before any answer is drawn", code="LW419"
                 )
@@ -275,34 +277,23 @@ class Ledger:
 
     def find(self, dataset: str | None, release_id: str) -> Entry | None:
         """Return the entry that paid ``release_id``, or None."""
-
-        def work(connection: sqlite3.Connection) -> Entry | None:
-            chain.verify(connection)
-            return accounts.read_debit(connection, accounts.read_balance(connection, dataset), release_id)
-
-        return transact(self.path, "BEGIN", work)
+        return self._read(lambda file: accounts.read_entry(file, accounts.read_balance(file, dataset), release_id))
 
     def datasets(self) -> tuple[str, ...]:
         """Return the names of the data sets, sorted."""
-        return transact(self.path, "BEGIN", accounts.names)
+        return self._read(accounts.names)
 
     def balance(self, dataset: str | None = None) -> Balance:
         """Return limit, spent, left and terms of a data set."""
+        return self._read(lambda file: accounts.read_balance(file, dataset))
 
-        def work(connection: sqlite3.Connection) -> Balance:
-            chain.verify(connection)
-            return accounts.read_balance(connection, dataset)
-
-        return transact(self.path, "BEGIN", work)
+    def opening(self, dataset: str | None = None) -> Entry:
+        """Return the entry that opened the account of a data set."""
+        return self._read(lambda file: _opening(file, accounts.read_balance(file, dataset)))
 
     def history(self, dataset: str | None = None) -> tuple[Entry, ...]:
         """Return all entries of a data set in order: its opening, debits and changes of the limit."""
-
-        def work(connection: sqlite3.Connection) -> tuple[Entry, ...]:
-            chain.verify(connection)
-            return accounts.read_entries(connection, accounts.read_balance(connection, dataset))
-
-        return transact(self.path, "BEGIN", work)
+        return self._read(lambda file: accounts.read_entries(file, accounts.read_balance(file, dataset)))
 
     def verify(self) -> int:
         """Check the hash chain, the accounts and answers against the entries, and the file's own rules.
@@ -317,7 +308,7 @@ class Ledger:
         BudgetError
             When anything was changed by other means; it names the first thing that does not fit.
         """
-        return len(transact(self.path, "BEGIN", chain.verify))
+        return len(self._read(chain.verify))
 
     def head(self, kept: str | None = None) -> Head:
         """Check as `verify` does, and return where the chain of hashes ends, to be kept elsewhere.
@@ -336,12 +327,18 @@ class Ledger:
             When ``kept`` is no hash.
         """
         wanted = None if kept is None else chain.read_hash(kept)
-        return transact(self.path, "BEGIN", lambda connection: chain.head(chain.verify(connection), wanted))
+        return self._read(lambda connection: chain.head(chain.verify(connection), wanted))
 
-    def release_ids(self) -> frozenset[str]:
-        """Return the ids of all releases that were debited, of every data set."""
-        entries = transact(self.path, "BEGIN", chain.verify)
-        return frozenset(row[4] for row in entries if row[4] is not None)
+    def unpaid(self, release_ids: Sequence[str]) -> frozenset[str]:
+        """Return which of these releases no data set has debited."""
+
+        def work(connection: sqlite3.Connection) -> frozenset[str]:
+            books = [accounts.read_balance(connection, name) for name in accounts.names(connection)]
+            return frozenset(
+                each for each in release_ids if not any(accounts.read_entry(connection, book, each) for book in books)
+            )
+
+        return self._read(work)
 
     def export(self, dataset: str | None = None) -> dict[str, object]:
         """Return the entries as plain JSON values, with which anyone can check the chain without the file.
@@ -363,12 +360,22 @@ class Ledger:
                 accounts.read_balance(connection, dataset)
             return chain.exported(chain.verify(connection), dataset)
 
+        return self._read(work)
+
+    def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         return transact(self.path, "BEGIN", work)
 
     def _changed(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run ``work`` on a file that fits; it is checked first, so that others wait for no more than the work."""
         self.verify()
         return transact(self.path, "BEGIN IMMEDIATE", work)
+
+
+def _opening(connection: sqlite3.Connection, account: Balance) -> Entry:
+    entry = accounts.read_entry(connection, account, None)
+    if entry is None or entry.kind != "init":
+        raise chain.tampered(f"the account of data set {account.dataset!r}")
+    return entry
 
 
 def _now() -> str:

@@ -6,6 +6,7 @@ appended, terms never change, and an entry moves its account in the same stateme
 
 import os
 import sqlite3
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -111,6 +112,11 @@ BEGIN SELECT RAISE(ABORT, 'budget is never refunded'); END""",
 )
 """What a file of `SELECTIONS_FORMAT` holds beside `STATEMENTS`."""
 
+if sys.platform == "darwin":
+    import fcntl
+
+_LOCKS = [f"IOERR_{each}" for each in ("LOCK", "RDLOCK", "UNLOCK", "CHECKRESERVEDLOCK", "SHMLOCK", "SHMMAP")]
+
 T = TypeVar("T")
 
 _CREATION = threading.Lock()
@@ -127,12 +133,25 @@ def transact(path: Path, begin: Literal["BEGIN", "BEGIN IMMEDIATE"], work: Calla
     def guarded_work(connection: sqlite3.Connection) -> T:
         _check_format(path, connection)
         _use_write_ahead_log(path, connection)
+        # The log is synced after the commit, so that processes wait for the disk side by side and not in a row.
+        connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute(begin)
         result = work(connection)
         connection.execute("COMMIT")
+        if begin == "BEGIN IMMEDIATE":
+            _sync_log(path)
         return result
 
     return _with_connection(path, guarded_work)
+
+
+def _sync_log(path: Path) -> None:
+    """Wait until the log is on the disk; what SQLite took out of the log into the file, it has synced there."""
+    with open(f"{path.resolve()}-wal", "r+b") as file:
+        if sys.platform == "darwin":
+            fcntl.fcntl(file, fcntl.F_FULLFSYNC)
+        else:
+            os.fsync(file.fileno())
 
 
 def create_if_absent(path: Path) -> None:
@@ -186,7 +205,7 @@ def _with_connection(path: Path, work: Callable[[sqlite3.Connection], T]) -> T:
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA fullfsync = ON")
             return work(connection)
-    except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter where SQLite's own message quotes damaged text
+    except (sqlite3.Error, UnicodeDecodeError, OSError) as error:  # damaged text that is no text, a failed sync
         failure = _in_our_words(path, error)
     # Raised here and not in the except block, so that SQLite's own message does not ride along as the context.
     raise failure
@@ -247,9 +266,9 @@ def _use_write_ahead_log(path: Path, connection: sqlite3.Connection) -> None:
                 )
 
 
-def _in_our_words(path: Path, error: sqlite3.Error | UnicodeDecodeError) -> LapwingError:
+def _in_our_words(path: Path, error: sqlite3.Error | UnicodeDecodeError | OSError) -> LapwingError:
     """Return one sentence for a failure of SQLite, by its error code: its own text may quote what we asked."""
-    name = getattr(error, "sqlite_errorname", "SQLITE_CORRUPT")  # none where text that was read is no text
+    name = "SQLITE_IOERR_FSYNC" if isinstance(error, OSError) else getattr(error, "sqlite_errorname", "SQLITE_CORRUPT")
     if name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
         return DataError(
             f"{path} is damaged or not a Lapwing ledger; name another file, or put back its newest copy and lower "
@@ -277,16 +296,10 @@ def _in_our_words(path: Path, error: sqlite3.Error | UnicodeDecodeError) -> Lapw
             "cannot be opened; check that it exists and that you may write to it and its folder",
             "LW406",
         ),
-        (
-            "SQLITE_IOERR_LOCK",
-            "SQLITE_IOERR_RDLOCK",
-            "SQLITE_IOERR_UNLOCK",
-            "SQLITE_IOERR_CHECKRESERVEDLOCK",
-            "SQLITE_IOERR_SHMLOCK",
-            "SQLITE_IOERR_SHMMAP",
-            "SQLITE_PROTOCOL",
-            "SQLITE_NOLFS",
-        ): ("cannot be locked on this file system, as happens on network drives; keep it on a local disk", "LW407"),
+        tuple(f"SQLITE_{each}" for each in (*_LOCKS, "PROTOCOL", "NOLFS")): (
+            "cannot be locked on this file system, as happens on network drives; keep it on a local disk",
+            "LW407",
+        ),
     }
     for names, (sentence, code) in sentences.items():
         if name.startswith(names):
