@@ -10,8 +10,7 @@ from typing import Any, Final, cast
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget, BudgetRequest, Number, exact_number, read_request
 from lapwing.kernel.terms import Relation
-from lapwing.mechanisms.adaptive.mechanism import Adaptive
-from lapwing.mechanisms.registry import default_mechanism
+from lapwing.mechanisms.registry import MECHANISMS, default_mechanism
 from lapwing.runs.generators import checked_seed, fresh_seed
 from lapwing.runs.settings import Settings, request_to_dict, table_settings, usable_schema
 from lapwing.schema.linked.database import LinkedSchema
@@ -143,10 +142,10 @@ def _usual(linked: LinkedSchema, name: str) -> object:
     """Return the mechanism of a table by default; how a small column goes on from place to place matters more."""
     lag, schema = linked.lag(name), linked.coded[name]
     usual = default_mechanism(schema)
-    if lag is None or not isinstance(usual, Adaptive):
+    if lag is None or not isinstance(usual, MECHANISMS["adaptive"]):
         return usual
     small = [column for column in lag.previous if schema.field(column).domain.size <= _SMALL]
-    return replace(usual, workload=tuple((column, lag.previous[column], lag.number) for column in small))
+    return replace(cast("Any", usual), workload=tuple((column, lag.previous[column], lag.number) for column in small))
 
 
 def _shares(linked: LinkedSchema, shares: Mapping[str, Number] | None) -> tuple[Fraction, ...]:
