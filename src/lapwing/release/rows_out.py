@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from lapwing.rows.given import GivenRows
-    from lapwing.rows.layouts import Layout
+    from lapwing.rows.kinds import Kind, Layout
 
     Conditions = list[tuple[np.ndarray, GivenRows | None]]
 
@@ -72,6 +72,13 @@ def with_index_of(where: Where, frame: Any) -> Any:  # noqa: ANN401 - a frame of
     if isinstance(where, Mapping | list | tuple) or not (hasattr(where, "iloc") and hasattr(frame, "iloc")):
         return frame
     return frame.set_axis(where.index, axis=0)
+
+
+def of_kind(frame: "pl.DataFrame", kind: "Kind") -> Any:  # noqa: ANN401 - a frame of any kind
+    """Return a frame as the library of a kind knows it."""
+    from lapwing.rows.out.writers import to_frame_kind  # noqa: PLC0415 - it imports polars
+
+    return to_frame_kind(frame, kind)
 
 
 def support_of(model: ReleasedModel, schema: Schema, where: Where) -> "Support | pl.DataFrame":

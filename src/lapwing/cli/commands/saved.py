@@ -48,9 +48,9 @@ Table = Annotated[str | None, option("--table", "NAME", "One of the tables, wher
 
 def one_table(release: "Release | LinkedRelease", name: str | None) -> "Release":
     """Return the release of one table: the one that is named, or the only one that was given."""
-    from lapwing.release.linked.release import LinkedRelease  # noqa: PLC0415
+    from lapwing.release.release import Release  # noqa: PLC0415
 
-    if not isinstance(release, LinkedRelease):
+    if isinstance(release, Release):
         if name is None:
             return release
         raise ParameterError(f"the model has one table, got {quote(name)}; leave --table out", code="LW301")
