@@ -18,7 +18,7 @@ from lapwing.release.asked_accuracy import Condition
 from lapwing.release.croissant import write_croissant
 from lapwing.release.queries import Groups, query_table
 from lapwing.release.rows_out import RowsOut, Support, Where
-from lapwing.rows.kinds import Kind, Layout
+from lapwing.rows.kinds import Kind, Layout, Like
 from lapwing.rows.out.outputs import write_whole
 from lapwing.runs.watching import ProgressLike
 from lapwing.schema.scalars import path_text
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from lapwing.release.replicates import Replicates
-    from lapwing.rows.layouts import Like
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -87,7 +86,7 @@ class Release:
 
         return named_tables(self.noisy, self.schema)
 
-    def sample(self, n: int | None = None, seed: int | None = None, where: Where = None, *, like: "Like" = None) -> Any:  # noqa: ANN401
+    def sample(self, n: int | None = None, seed: int | None = None, where: Where = None, *, like: Like = None) -> Any:  # noqa: ANN401
         """Draw rows from the released model.
 
         Parameters
@@ -116,9 +115,7 @@ class Release:
         ParameterError
             If ``n``, the seed, a condition or ``like`` is out of range, or matching rows have probability 0.
         """
-        from lapwing.rows.layouts import layout_like  # noqa: PLC0415
-
-        layout = self.layout or Layout(self.kind) if like is None else layout_like(like, self.schema)
+        layout = self.layout or Layout(self.kind) if like is None else out.layout_of(like, self.schema)
         return out.with_index_of(where, out.rows_frame(self.rows(n, seed=seed, where=where), self.schema, layout))
 
     def frames(self, n: int | None = None, *, seed: int | None = None, where: Where = None) -> Iterator["pl.DataFrame"]:
@@ -224,7 +221,7 @@ class Release:
         """
         settings: Any = {"groups": groups, "confidence": confidence, "weighted": weighted}
         settings["public_rows"] = self.certificate.public_rows
-        table = query_table(self.model, self.schema, self.noisy, columns, **settings)
+        table = query_table(self.model, self.schema, self.noisy, columns=columns, **settings)
         return out.of_kind(table, self.kind)
 
     def certified_errors(self, confidence: float = 0.95) -> Any:  # noqa: ANN401

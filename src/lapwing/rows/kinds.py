@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from lapwing.errors import ParameterError
 from lapwing.schema.scalars import told
@@ -37,3 +37,7 @@ class Layout:
 
     kind: Kind = "path"
     dtypes: Mapping[str, str] = field(default_factory=dict)
+
+
+Like = Any
+"""What synthetic rows shall look like: a frame of any library, or the name of one; None as the input."""

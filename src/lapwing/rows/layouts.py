@@ -15,13 +15,10 @@ import polars as pl
 
 from lapwing.errors import ParameterError
 from lapwing.rows.guard import guarded
-from lapwing.rows.kinds import Kind, Layout
+from lapwing.rows.kinds import Kind, Layout, Like
 from lapwing.rows.readers import at_hand, is_a, open_table
 from lapwing.schema.scalars import quote, told
 from lapwing.schema.schemas import Schema
-
-Like = Any
-"""What synthetic rows shall look like: a frame of any library, or the name of one; None as the input."""
 
 _ARROW: Final = "[pyarrow]"
 _LIBRARIES: Final = ("pandas", "polars", "pyarrow")

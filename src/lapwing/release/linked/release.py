@@ -16,7 +16,7 @@ from lapwing.release.linked.rows import Drawn, LinkedRows
 from lapwing.release.linked.targets import write_into
 from lapwing.release.release import Release
 from lapwing.release.rows_out import Where
-from lapwing.rows.kinds import Kind, Layout, check_kind
+from lapwing.rows.kinds import Kind, Layout, Like, check_kind
 from lapwing.rows.out.outputs import write_whole
 from lapwing.runs.generators import checked_seed, fresh_seed, generator
 from lapwing.schema.linked.database import LinkedSchema
@@ -25,8 +25,6 @@ from lapwing.schema.scalars import path_text, told
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from lapwing.rows.layouts import Like
 
 
 class Tables(tuple[Any, ...]):
