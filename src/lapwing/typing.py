@@ -13,7 +13,7 @@ from lapwing.kernel.terms import Relation
 from lapwing.mechanisms.registry import Trusted
 from lapwing.mechanisms.shared.registration import Mechanism
 from lapwing.rows.elsewhere import Query
-from lapwing.rows.readers import Kind
+from lapwing.rows.kinds import Kind
 from lapwing.runs.plan.memory import Memory
 from lapwing.runs.progress import Progress
 from lapwing.runs.watching import ProgressLike

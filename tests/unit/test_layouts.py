@@ -17,7 +17,8 @@ from helpers.linked_homes import SCHEMA as HOMES
 from helpers.linked_homes import tables
 from helpers.sorted_columns import NAMES, NUMPY, PANDAS, SCHEMA, TABLE, TEXT, types
 from lapwing.errors import DataError, ParameterError
-from lapwing.rows.layouts import Layout, layout_of
+from lapwing.rows.kinds import Layout
+from lapwing.rows.layouts import layout_of
 
 
 @pytest.fixture(scope="module")

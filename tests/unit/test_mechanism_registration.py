@@ -11,7 +11,9 @@ import pytest
 
 from helpers.source_tree import PACKAGE, python_files, syntax
 from lapwing.mechanisms.independent.mechanism import REGISTRATION, Independent
-from lapwing.mechanisms.shared.registration import REQUIRED, Registered, Registration, registered
+from lapwing.mechanisms.registry import REGISTRATIONS, is_known
+from lapwing.mechanisms.registry import registration_of as registration_of_object
+from lapwing.mechanisms.shared.registration import REQUIRED, Registered, Registration, checked
 
 
 def registration_of(kind):
@@ -26,17 +28,24 @@ def invented(*bases, without=()):
     return type("Invented", bases, own | {"name": "Invented"} if "name" not in without else own)
 
 
-def test_a_mechanism_with_all_that_it_must_have_is_registered_by_its_name():
-    found = registered(REGISTRATION, registration_of(invented()))
+def test_a_mechanism_with_all_that_it_must_have_is_registered():
+    found = registration_of(invented())
 
-    assert list(found) == ["independent", "invented"]
+    assert checked(found, "invented") is found
+
+
+def test_every_folder_is_listed_under_the_name_of_its_mechanism():
+    folders = {path.parent.name for path in (PACKAGE / "mechanisms").glob("*/mechanism.py")}
+
+    assert {name: each.name.lower() for name, each in REGISTRATIONS.items()} == {name: name for name in REGISTRATIONS}
+    assert set(REGISTRATIONS) == {folder.replace("_", "") for folder in folders}
 
 
 @pytest.mark.parametrize("bases", [(), (Registered,)], ids=["no base", "stubs of the protocol"])
 @pytest.mark.parametrize("lacking", REQUIRED)
 def test_a_mechanism_that_lacks_something_is_refused(bases, lacking):
     with pytest.raises(TypeError, match=rf"Invented cannot be registered: it lacks {lacking}$"):
-        registered(registration_of(invented(*bases, without=(lacking,))))
+        checked(registration_of(invented(*bases, without=(lacking,))), "invented")
 
 
 def test_check_statements_certified_and_assumptions_are_among_what_a_mechanism_must_have():
@@ -53,9 +62,19 @@ def test_a_registration_that_lacks_something_is_refused(lacking):
         Registration(**said)
 
 
-def test_two_mechanisms_of_one_name_are_refused():
-    with pytest.raises(TypeError, match="same name"):
-        registered(REGISTRATION, registration_of(dataclass(frozen=True)(type("Twin", (Independent,), {}))))
+def test_a_mechanism_of_another_name_than_its_entry_is_refused():
+    with pytest.raises(TypeError, match="it is Independent, and listed as twin"):
+        checked(registration_of(dataclass(frozen=True)(type("Twin", (Independent,), {}))), "twin")
+
+
+@pytest.mark.parametrize("name", ["Coarse", "PMM", None])
+def test_a_class_derived_from_a_mechanism_is_known_as_that_whatever_it_is_called(name):
+    own = {} if name is None else {"name": name}
+    derived = dataclass(frozen=True)(type("Coarse", (Independent,), own))
+
+    assert registration_of_object(derived()) is REGISTRATION
+    assert not is_known(derived())
+    assert is_known(Independent())
 
 
 FOLDER = '''
@@ -173,10 +192,13 @@ def test_one_folder_and_its_entry_in_the_registry_are_all_that_a_mechanism_needs
     folder.mkdir()
     (folder / "__init__.py").write_text('"""Invented."""\n')
     (folder / "mechanism.py").write_text(FOLDER.lstrip())
-    line = "from lapwing.mechanisms.invented.mechanism import REGISTRATION as INVENTED\n"
-    text, entry = registry.read_text(), "REGISTRATIONS: Final = registered(\n"
+    load = "def _invented():\n    from lapwing.mechanisms.invented.mechanism import REGISTRATION as found\n"
+    load += "    return found\n\n\n"
+    text, entry = registry.read_text(), '    "adaptive": _adaptive,\n'
     assert entry in text
-    registry.write_text(text.replace(entry, f"{line}\n{entry}    INVENTED,\n"))
+    registry.write_text(
+        text.replace(entry, f'{entry}"invented": _invented,\n').replace("_LOADS:", f"{load}\n\n_LOADS:")
+    )
 
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(PROGRAM)],

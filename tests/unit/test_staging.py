@@ -1,13 +1,16 @@
 import errno
 import fcntl
 import os
+import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from lapwing.errors import BudgetError, DataError, ParameterError
+from lapwing.errors import BudgetError, DataError, LapwingWarning, ParameterError
 from lapwing.rows.out import staging
 from lapwing.rows.out.outputs import whole_files
 from lapwing.rows.out.staging import alone_in, staged
@@ -31,6 +34,77 @@ def test_an_old_hidden_folder_of_no_process_is_cleared_away(age, stays, tmp_path
 
     with staged(tmp_path):
         assert left.exists() == stays
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from lapwing.rows.out.outputs import whole_files
+
+with whole_files([Path(each) for each in sys.argv[1:]]) as places:
+    for place in places:
+        place.write_text("of another run")
+    print("written", flush=True)
+    sys.stdin.readline()
+"""
+
+
+def writer(*targets):
+    """Start a process that has written its files, and gives them their names when it reads a line."""
+    command = [sys.executable, "-c", WRITER, *map(str, targets)]
+    started = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert started.stdout.readline() == "written\n"
+    return started
+
+
+def test_what_a_killed_process_left_is_cleared_by_the_next_one_and_what_a_living_one_holds_is_not(tmp_path):
+    with writer(tmp_path / "a.csv") as killed, writer(tmp_path / "b.csv") as living:
+        killed.send_signal(signal.SIGKILL)
+        killed.wait()
+        (left,) = [each for each in tmp_path.iterdir() if any(each.iterdir()) and is_free(each)]
+
+        with whole_files([tmp_path / "c.csv"]) as (place,):
+            place.write_text("c")
+            assert not left.exists()
+        living.communicate("\n")
+
+    assert living.returncode == 0
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["b.csv", "c.csv"]
+
+
+def is_free(folder):
+    """Return whether no process holds a hidden folder."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(handle)
+    return True
+
+
+@pytest.mark.parametrize("names", [("rows.csv",), ("rows.csv", "c.json")])
+def test_the_later_of_two_runs_into_the_same_files_says_that_it_replaces_the_other(names, tmp_path):
+    targets = [tmp_path / name for name in names]
+    with writer(*targets) as other:
+        written = whole_files(targets)
+        for place in written.__enter__():
+            place.write_text("mine")
+        other.communicate("\n")
+
+    with pytest.warns(LapwingWarning, match=f"another run wrote .*{names[-1]} while this one ran"):
+        written.__exit__(None, None, None)
+    assert other.returncode == 0
+    assert [target.read_text() for target in targets] == ["mine"] * len(targets)
+
+
+def test_a_run_that_replaces_what_was_there_when_it_began_says_nothing(tmp_path, recwarn):
+    for text in ("first", "second"):
+        with whole_files([tmp_path / "rows.csv"]) as (place,):
+            place.write_text(text)
+
+    assert not recwarn.list
 
 
 def test_an_old_hidden_folder_of_a_process_that_lives_stays(tmp_path):

@@ -13,8 +13,8 @@ import numpy as np
 from lapwing.errors import CapacityError
 from lapwing.rows.codec import without_misfits
 from lapwing.rows.counting import Codes
+from lapwing.rows.kinds import Kind
 from lapwing.rows.linked import CodedRows
-from lapwing.rows.readers import Kind
 from lapwing.rows.units import UnitNumbers
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema

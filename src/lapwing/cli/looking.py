@@ -41,11 +41,12 @@ def recommendation(
     """Look at private tables where it is asked for; return what recommends it where nobody has looked at these."""
     most = _share(misfits)
 
-    from lapwing.internal.looks import refuse_misfits  # noqa: PLC0415
     from lapwing.schema.linked.database import LinkedSchema  # noqa: PLC0415
 
     parts = [schema.as_written(name) for name in schema.given] if isinstance(schema, LinkedSchema) else [schema]
     if check:
+        from lapwing.internal.looks import refuse_misfits  # noqa: PLC0415
+
         for path, part in zip(data, parts, strict=True):
             refuse_misfits(path, part, most)
         remember(data, schema)

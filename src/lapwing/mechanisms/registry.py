@@ -1,10 +1,10 @@
-"""The mechanisms by name: a folder is one import and one entry of `REGISTRATIONS`, and is known by that everywhere."""
+"""The mechanisms by name: a folder is one import and one entry of `_LOADS`, and is known by that everywhere."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from types import MappingProxyType
-from typing import Any, Final, Literal, cast, get_args, get_origin
+from typing import Any, Final, Literal, TypeVar, cast, get_args, get_origin
 
 import numpy as np
 
@@ -12,15 +12,6 @@ from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.adaptive.mechanism import REGISTRATION as ADAPTIVE
-from lapwing.mechanisms.grid.mechanism import REGISTRATION as GRID
-from lapwing.mechanisms.independent.mechanism import REGISTRATION as INDEPENDENT
-from lapwing.mechanisms.kd_tree.mechanism import REGISTRATION as KD_TREE
-from lapwing.mechanisms.linear_statistics.mechanism import REGISTRATION as LINEAR_STATISTICS
-from lapwing.mechanisms.microaggregation.mechanism import REGISTRATION as MICROAGGREGATION
-from lapwing.mechanisms.pmm.mechanism import REGISTRATION as PMM
-from lapwing.mechanisms.private_sampling.mechanism import REGISTRATION as PRIVATE_SAMPLING
-from lapwing.mechanisms.psmm.mechanism import REGISTRATION as PSMM
 from lapwing.mechanisms.shared.priors import PriorRows
 from lapwing.mechanisms.shared.registration import (
     INSIDE_CELLS,
@@ -28,8 +19,8 @@ from lapwing.mechanisms.shared.registration import (
     OwnPoints,
     Registered,
     Registration,
+    checked,
     no_warnings,
-    registered,
 )
 from lapwing.mechanisms.shared.vectors.reduced_space import PublicPoints
 from lapwing.model.certificate.certificate import Statement
@@ -38,20 +29,96 @@ from lapwing.model.model import ReleasedModel
 from lapwing.model.statistics.expressions import RowFunction
 from lapwing.schema.schemas import Schema
 
-REGISTRATIONS: Final = registered(
-    ADAPTIVE,
-    INDEPENDENT,
-    PMM,
-    PSMM,
-    GRID,
-    KD_TREE,
-    MICROAGGREGATION,
-    LINEAR_STATISTICS,
-    PRIVATE_SAMPLING,
-)
-"""Registrations by lower-case name, in the order in which mechanisms are listed."""
+T = TypeVar("T")
 
-MECHANISMS: Mapping[str, type[Registered]] = MappingProxyType({name: each.kind for name, each in REGISTRATIONS.items()})
+
+class _Loaded(Mapping[str, T]):
+    """Something of each mechanism by its lower-case name; asking for one loads its module, and no other."""
+
+    def __init__(self, part: Callable[[Registration[Any]], T]) -> None:
+        self._part = part
+
+    def __getitem__(self, name: str) -> T:
+        return self._part(checked(_LOADS[name](), name))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_LOADS)
+
+    def __len__(self) -> int:
+        return len(_LOADS)
+
+
+def _adaptive() -> Registration[Any]:
+    from lapwing.mechanisms.adaptive.mechanism import REGISTRATION  # noqa: PLC0415
+
+    return REGISTRATION
+
+
+def _independent() -> Registration[Any]:
+    from lapwing.mechanisms.independent.mechanism import REGISTRATION  # noqa: PLC0415
+
+    return REGISTRATION
+
+
+def _pmm() -> Registration[Any]:
+    from lapwing.mechanisms.pmm.mechanism import REGISTRATION  # noqa: PLC0415
+
+    return REGISTRATION
+
+
+def _psmm() -> Registration[Any]:
+    from lapwing.mechanisms.psmm.mechanism import REGISTRATION  # noqa: PLC0415
+
+    return REGISTRATION
+
+
+def _grid() -> Registration[Any]:
+    from lapwing.mechanisms.grid.mechanism import REGISTRATION  # noqa: PLC0415
+
+    return REGISTRATION
+
+
+def _kd_tree() -> Registration[Any]:
+    from lapwing.mechanisms.kd_tree.mechanism import REGISTRATION  # noqa: PLC0415
+
+    return REGISTRATION
+
+
+def _microaggregation() -> Registration[Any]:
+    from lapwing.mechanisms.microaggregation.mechanism import REGISTRATION  # noqa: PLC0415
+
+    return REGISTRATION
+
+
+def _linear_statistics() -> Registration[Any]:
+    from lapwing.mechanisms.linear_statistics.mechanism import REGISTRATION  # noqa: PLC0415
+
+    return REGISTRATION
+
+
+def _private_sampling() -> Registration[Any]:
+    from lapwing.mechanisms.private_sampling.mechanism import REGISTRATION  # noqa: PLC0415
+
+    return REGISTRATION
+
+
+_LOADS: Final[Mapping[str, Callable[[], Registration[Any]]]] = {
+    "adaptive": _adaptive,
+    "independent": _independent,
+    "pmm": _pmm,
+    "psmm": _psmm,
+    "grid": _grid,
+    "kdtree": _kd_tree,
+    "microaggregation": _microaggregation,
+    "linearstatistics": _linear_statistics,
+    "privatesampling": _private_sampling,
+}
+"""What loads a mechanism, by its lower-case name, in the order in which they are listed."""
+
+REGISTRATIONS: Final[Mapping[str, Registration[Any]]] = _Loaded(lambda each: each)
+"""Registrations by lower-case name."""
+
+MECHANISMS: Final[Mapping[str, type[Registered]]] = _Loaded(lambda each: each.kind)
 """Mechanism classes by lower-case name."""
 
 _OF_OTHERS: Final[Registration[Any]] = Registration(
@@ -98,8 +165,8 @@ class Trusted:
 
 def registration_of(mechanism: object) -> Registration[Any]:
     """Return what is known of a mechanism; a class derived from one of Lapwing's is known as that."""
-    known = {each.kind: each for each in REGISTRATIONS.values()}
-    return next((known[base] for base in type(mechanism).__mro__ if base in known), _OF_OTHERS)
+    bases = [(base, registration_named(str(vars(base).get("name")))) for base in type(mechanism).__mro__]
+    return next((known for base, known in bases if known.kind is base), _OF_OTHERS)
 
 
 def registration_named(name: str) -> Registration[Any]:
@@ -157,16 +224,16 @@ def _plain(value: object) -> object:
 
 def default_mechanism(schema: Schema) -> Mechanism:
     """Return the mechanism that fits a schema, by its number of columns alone: a tree of cells for one or two."""
-    return PMM.kind() if len(schema.columns) <= MOST_TREE_COLUMNS else ADAPTIVE.kind()
+    return MECHANISMS["pmm" if len(schema.columns) <= MOST_TREE_COLUMNS else "adaptive"]()
 
 
 def why_default(schema: Schema) -> str:
     """Say which mechanism `default_mechanism` returns and by which rule."""
     columns = f"{len(schema.columns)} column{'' if len(schema.columns) == 1 else 's'}"
     if len(schema.columns) <= MOST_TREE_COLUMNS:
-        return f"{PMM.name} is the default for {columns}: a tree of cells has the best proved accuracy for one or two"
+        return f"PMM is the default for {columns}: a tree of cells has the best proved accuracy for one or two"
     return (
-        f"{ADAPTIVE.name} is the default for {columns}: it measures the tables of two and three columns "
+        f"Adaptive is the default for {columns}: it measures the tables of two and three columns "
         "that matter most, from three columns on"
     )
 
@@ -234,7 +301,7 @@ def assumptions(mechanism: Mechanism) -> tuple[str, ...]:
 
 def is_known(mechanism: object) -> bool:
     """Return whether a mechanism is one of Lapwing's itself, and not of a class derived from one."""
-    return type(mechanism) in MECHANISMS.values()
+    return type(mechanism) is registration_of(mechanism).kind
 
 
 def name_in_files(mechanism: Mechanism) -> str:

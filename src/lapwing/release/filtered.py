@@ -14,7 +14,7 @@ from lapwing.maths.noise_tails import sum_tail
 from lapwing.model.intervals import PUBLIC, CellIntervals, covering_views
 from lapwing.model.sampling.marginals import marginal
 from lapwing.release.asked_accuracy import AskedCells, Condition, asked_cells
-from lapwing.release.queries import checked_failure, framed, listed_columns, public_counts, query_groupings
+from lapwing.release.queries import checked_failure, framed, listed, listed_columns, public_counts, query_groupings
 from lapwing.schema.groupings.grouping import Grouping, cut
 from lapwing.schema.schemas import Schema
 
@@ -54,7 +54,7 @@ def filtered_table(
     lower, upper = (np.where(is_public, public, end.clip(0, most)) for end in (found.lower, found.upper))
     terms = np.where(is_public, PUBLIC, found.terms)
     known = CellIntervals(lower, upper, terms, found.misfits_out & ~is_public)
-    return framed(schema, names, shown, counts, known, called="count", kept=within.is_met)
+    return framed(*listed(schema, names, shown, counts, known, called="count", kept=within.is_met))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,10 +5,8 @@ from typing import Final, cast
 
 from lapwing.errors import DataError
 from lapwing.model.files import load_release
-from lapwing.release.linked.release import load_linked
 from lapwing.release.release import Release
-from lapwing.rows.layouts import layout_like
-from lapwing.rows.readers import Kind, check_kind
+from lapwing.rows.kinds import Kind, check_kind
 from lapwing.schema.scalars import path_text
 
 HOLDS_OTHERS: Final = "LW603"
@@ -48,8 +46,14 @@ def load(path: str | Path, kind: Kind = "path") -> Release:
             raise
         saved = None
     if saved is None:
+        from lapwing.release.linked.release import load_linked  # noqa: PLC0415
+
         return cast("Release", load_linked(place, kind))
-    layout = layout_like(kind, saved.schema) if kind == "pandas" else None
+    layout = None
+    if kind == "pandas":
+        from lapwing.rows.layouts import layout_like  # noqa: PLC0415 - it imports polars
+
+        layout = layout_like(kind, saved.schema)
     return Release(
         schema=saved.schema,
         model=saved.model,

@@ -1,7 +1,7 @@
 """Tables of the released model, with labels."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -40,18 +40,23 @@ INTERVAL: Final = ("lower", "upper", "basis")
 """Columns of a queried table that tell where the true counts are."""
 
 
-def query_table(
+def query_table(model: "ReleasedModel", schema: Schema, noisy: Sequence[Answer], **asked: Any) -> "pl.DataFrame":  # noqa: ANN401 - as for `queried`
+    """Return the model's table over some columns, with intervals for the true ones; see `Release.query`."""
+    return framed(*queried(model, schema, noisy, **asked))
+
+
+def queried(
     model: "ReleasedModel",
     schema: Schema,
     noisy: Sequence[Answer],
-    columns: str | Sequence[str],
     *,
+    columns: str | Sequence[str],
     groups: Groups,
     confidence: Number,
     weighted: bool,
     public_rows: int | None,
-) -> "pl.DataFrame":
-    """Return the model's table over some columns, with intervals for the true ones; see `Release.query`."""
+) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Return the cells of `query_table` as arrays, without a frame, and which of their intervals are known."""
     if not isinstance(weighted, bool):
         raise ParameterError(f"weighted must be true or false, got {told(weighted)}", code="LW304")
     if weighted and schema.weight is None:
@@ -67,16 +72,29 @@ def query_table(
         weight = schema.field(schema.weight)
         totals = weighted_marginal(model, weight, columns, groupings)
         found = weighted_intervals(noisy, weight, columns, groupings, failure=failure, public_rows=public_rows)
-        return framed(schema, columns, groupings, totals, found, called="total")
+        return listed(schema, columns, groupings, totals, found, called="total")
     counts = marginal(model, columns, groupings)
     found = cell_intervals(noisy, columns, groupings, failure, public_rows)
     public, is_public = public_counts(schema, columns, groupings)
     lower, upper = (np.where(is_public, public, ends) for ends in (found.lower, found.upper))
     terms, misfits_out = np.where(is_public, PUBLIC, found.terms), found.misfits_out & ~is_public
-    return framed(schema, columns, groupings, counts, CellIntervals(lower, upper, terms, misfits_out), called="count")
+    return listed(schema, columns, groupings, counts, CellIntervals(lower, upper, terms, misfits_out), called="count")
 
 
-def framed(
+def framed(cells: Mapping[str, np.ndarray], is_known: np.ndarray) -> "pl.DataFrame":
+    """Return what `listed` does as a frame, with null ends where no interval is known."""
+    import polars as pl  # noqa: PLC0415
+
+    texts = {name: pl.String for name, each in cells.items() if each.dtype == object}
+    frame = pl.DataFrame(
+        {name: pl.Series(each.tolist() if name in texts else each) for name, each in cells.items()},
+        schema_overrides=texts,
+    )
+    lower, upper = list(cells)[-3:-1]
+    return frame.with_columns(pl.when(pl.Series(is_known)).then(pl.col(lower, upper)))
+
+
+def listed(
     schema: Schema,
     columns: Sequence[str],
     groupings: Sequence[Grouping],
@@ -85,27 +103,24 @@ def framed(
     *,
     called: str,
     kept: np.ndarray | None = None,
-) -> "pl.DataFrame":
-    """Return one line per cell with its labels, what the model says, and the interval; `kept`: of these cells only."""
-    import polars as pl  # noqa: PLC0415
-
+) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Return each cell's labels, what the model says and the interval, and where this is known; `kept`: these alone."""
     shown = [_shown(schema, name, grouping) for name, grouping in zip(columns, groupings, strict=True)]
     inside = tuple(slice(0, len(texts)) for texts in shown)
     counts = counts[inside]
     cells = np.indices(counts.shape).reshape(len(columns), -1)
-    frame: dict[str, Any] = {
-        name: pl.Series(texts, dtype=pl.String).gather(cell)
-        for name, texts, cell in zip(columns, shown, cells, strict=True)
+    found_cells = {
+        name: np.array(texts, dtype=object)[cell] for name, texts, cell in zip(columns, shown, cells, strict=True)
     }
     total = counts.sum()
     share = counts.ravel() / total if total > 0 else np.zeros(counts.size)
     lower, upper, basis = (free_name(name, columns) for name in INTERVAL)
-    frame |= {free_name(called, columns): counts.ravel(), free_name("share", columns): share}
-    frame |= {lower: found.lower[inside].ravel(), upper: found.upper[inside].ravel()}
-    frame[basis] = pl.Series(found.basis()[inside].ravel().tolist(), dtype=pl.String)
-    is_known = pl.Series(found.terms[inside].ravel() != 0)
-    found_frame = pl.DataFrame(frame).with_columns(pl.when(is_known).then(pl.col(lower, upper)))
-    return found_frame if kept is None else found_frame.filter(pl.Series(kept[inside].ravel()))
+    found_cells |= {free_name(called, columns): counts.ravel(), free_name("share", columns): share}
+    found_cells |= {lower: found.lower[inside].ravel(), upper: found.upper[inside].ravel()}
+    found_cells[basis] = found.basis()[inside].ravel()
+    is_known = found.terms[inside].ravel() != 0
+    these = slice(None) if kept is None else kept[inside].ravel()
+    return {name: each[these] for name, each in found_cells.items()}, is_known[these]
 
 
 def listed_columns(columns: str | Sequence[str]) -> list[str]:

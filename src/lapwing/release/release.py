@@ -12,33 +12,22 @@ from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.cost_lines import asked_text
 from lapwing.model.files import SavedRelease, save_release
 from lapwing.model.model import ReleasedModel
+from lapwing.release import rows_out as out
 from lapwing.release.accuracy import chosen_accuracy
 from lapwing.release.asked_accuracy import Condition
 from lapwing.release.croissant import write_croissant
 from lapwing.release.queries import Groups, query_table
-from lapwing.release.replicates import Replicates, make_replicates
-from lapwing.release.rows_out import (
-    ROWS_PER_FILE,
-    RowsOut,
-    Support,
-    Where,
-    rows_frame,
-    rows_out,
-    support_of,
-    with_index_of,
-    write_release,
-)
-from lapwing.release.shown import answers_in_one_frame, certified_table, named_tables, release_html
-from lapwing.rows.layouts import Layout, Like, layout_like
+from lapwing.release.rows_out import RowsOut, Support, Where
+from lapwing.rows.kinds import Kind, Layout, Like
 from lapwing.rows.out.outputs import write_whole
-from lapwing.rows.out.writers import to_frame_kind
-from lapwing.rows.readers import Kind
 from lapwing.runs.watching import ProgressLike
 from lapwing.schema.scalars import path_text
 from lapwing.schema.schemas import Schema
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from lapwing.release.replicates import Replicates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -87,10 +76,14 @@ class Release:
         A table of more than 65536 cells, such as a deep level of a tree, is one line with its total;
         `answer_tables` lists it. A selection among tables has no counts; the certificate's cost lines list it.
         """
+        from lapwing.release.shown import answers_in_one_frame  # noqa: PLC0415
+
         return answers_in_one_frame(self.noisy, self.schema)
 
     def answer_tables(self) -> list[tuple[str, "pl.DataFrame"]]:
         """Return each noisy table with a name, one column per field, the noisy count and its standard deviation."""
+        from lapwing.release.shown import named_tables  # noqa: PLC0415
+
         return named_tables(self.noisy, self.schema)
 
     def sample(self, n: int | None = None, seed: int | None = None, where: Where = None, *, like: Like = None) -> Any:  # noqa: ANN401
@@ -122,8 +115,8 @@ class Release:
         ParameterError
             If ``n``, the seed, a condition or ``like`` is out of range, or matching rows have probability 0.
         """
-        layout = self.layout or Layout(self.kind) if like is None else layout_like(like, self.schema)
-        return with_index_of(where, rows_frame(self.rows(n, seed=seed, where=where), self.schema, layout))
+        layout = self.layout or Layout(self.kind) if like is None else out.layout_of(like, self.schema)
+        return out.with_index_of(where, out.rows_frame(self.rows(n, seed=seed, where=where), self.schema, layout))
 
     def frames(self, n: int | None = None, *, seed: int | None = None, where: Where = None) -> Iterator["pl.DataFrame"]:
         """Draw the rows of `sample` in chunks of Polars frames; at least one frame, empty when ``n`` is 0."""
@@ -131,7 +124,7 @@ class Release:
 
     def rows(self, n: int | None = None, *, seed: int | None = None, where: Where = None) -> RowsOut:
         """Prepare the rows of `sample`, of which none is drawn yet."""
-        return rows_out(self.model, self.schema, n, where, (seed, self.seed))
+        return out.rows_out(self.model, self.schema, n, where, (seed, self.seed))
 
     def write(
         self,
@@ -140,7 +133,7 @@ class Release:
         seed: int | None = None,
         where: Where = None,
         *,
-        rows_per_file: int = ROWS_PER_FILE,
+        rows_per_file: int = out.ROWS_PER_FILE,
         progress: ProgressLike = None,
     ) -> None:
         """Draw rows as `sample` does and write them, however many, in the memory of a few chunks.
@@ -164,7 +157,7 @@ class Release:
         DataError
             If it cannot be written.
         """
-        write_release(self.rows(n, seed=seed, where=where), path, rows_per_file, progress)
+        out.write_release(self.rows(n, seed=seed, where=where), path, rows_per_file, progress)
 
     def support(self, where: Where) -> Any:  # noqa: ANN401
         """Return how well the model knows the rows that `sample` draws under a condition.
@@ -184,8 +177,8 @@ class Release:
         ParameterError
             If a condition does not fit.
         """
-        found = support_of(self.model, self.schema, where)
-        return found if isinstance(found, Support) else with_index_of(where, to_frame_kind(found, self.kind))
+        found = out.support_of(self.model, self.schema, where)
+        return found if isinstance(found, Support) else out.with_index_of(where, out.of_kind(found, self.kind))
 
     def query(
         self, columns: str | Sequence[str], groups: Groups = 20, confidence: Number = 0.95, *, weighted: bool = False
@@ -227,9 +220,9 @@ class Release:
         of the earliest answer that covers the cell: later ones may depend on it. Rows beyond ``maxRows`` do not count.
         """
         settings: Any = {"groups": groups, "confidence": confidence, "weighted": weighted}
-        public = self.certificate.public_rows
-        table = query_table(self.model, self.schema, self.noisy, columns, public_rows=public, **settings)
-        return to_frame_kind(table, self.kind)
+        settings["public_rows"] = self.certificate.public_rows
+        table = query_table(self.model, self.schema, self.noisy, columns=columns, **settings)
+        return out.of_kind(table, self.kind)
 
     def certified_errors(self, confidence: float = 0.95) -> Any:  # noqa: ANN401
         """Return how far each statistic of a `LinearStatistics` release can be from the table's, whatever was assumed.
@@ -251,8 +244,10 @@ class Release:
         ParameterError
             If another mechanism made the release, or the confidence is out of range.
         """
+        from lapwing.release.shown import certified_table  # noqa: PLC0415
+
         table = certified_table(self.schema, self.certificate, self.noisy, self.model, confidence)
-        return to_frame_kind(table, self.kind)
+        return out.of_kind(table, self.kind)
 
     @overload
     def accuracy(self, columns: None = None, confidence: Number = 0.95) -> Accuracy: ...
@@ -307,7 +302,7 @@ class Release:
 
     def replicates(
         self, m: int, rows: int | None = None, seed: int | None = None, *, progress: ProgressLike = None
-    ) -> Replicates:
+    ) -> "Replicates":
         """Simulate the release again and again, to learn what estimates from it are off by.
 
         Parameters
@@ -338,6 +333,8 @@ class Release:
         same mechanism with the same settings, budget and terms. Costs no budget. Each simulated row is a unit of its
         own. What the model cannot express is no part of the error. Takes about as long as m releases of the table.
         """
+        from lapwing.release.replicates import make_replicates  # noqa: PLC0415
+
         settings: Any = {"replicates": m, "rows": rows, "seed": seed, "progress": progress}
         settings["layout"] = self.layout or Layout(self.kind)
         return make_replicates(self.model, self.schema, self.certificate, **settings)
@@ -361,6 +358,8 @@ class Release:
         DataError
             If the file cannot be written.
         """
+        from lapwing.release.shown import release_html  # noqa: PLC0415
+
         write_whole(path, release_html(self.schema, self.model, self.certificate, self.noisy, self.accuracy()))
 
     def to_croissant(

@@ -19,7 +19,7 @@ from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.model import ReleasedModel
 from lapwing.model.rows import population_codes, sample_codes
 from lapwing.model.statistics.expressions import Stat, compiled, stat
-from lapwing.rows.layouts import Layout
+from lapwing.rows.kinds import Layout
 from lapwing.rows.out.decode import decode
 from lapwing.rows.out.typed import to_layout
 from lapwing.rows.source import code_table

@@ -13,6 +13,7 @@ from lapwing.model.rows import CHUNK, RowChunks, row_chunks, sample_codes
 from lapwing.model.sampling.atom_matches import chosen_atoms
 from lapwing.model.sampling.conditions import FEW_ATOMS, Conditioned, conditioned, support
 from lapwing.model.sampling.given_rows import refused_rows, rows_given
+from lapwing.rows.kinds import Kind, Layout, Like
 from lapwing.rows.out.outputs import is_folder_name, rows_format, whole_files
 from lapwing.rows.threads import in_order, workers
 from lapwing.runs.generators import checked_seed, fresh_seed, generator
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from lapwing.rows.given import GivenRows
-    from lapwing.rows.layouts import Layout
 
     Conditions = list[tuple[np.ndarray, GivenRows | None]]
 
@@ -72,6 +72,20 @@ def with_index_of(where: Where, frame: Any) -> Any:  # noqa: ANN401 - a frame of
     if isinstance(where, Mapping | list | tuple) or not (hasattr(where, "iloc") and hasattr(frame, "iloc")):
         return frame
     return frame.set_axis(where.index, axis=0)
+
+
+def of_kind(frame: "pl.DataFrame", kind: Kind) -> Any:  # noqa: ANN401 - a frame of any kind
+    """Return a frame as the library of a kind knows it."""
+    from lapwing.rows.out.writers import to_frame_kind  # noqa: PLC0415 - it imports polars
+
+    return to_frame_kind(frame, kind)
+
+
+def layout_of(like: Like, schema: Schema) -> Layout:
+    """Return the layout of a frame that rows shall look like."""
+    from lapwing.rows.layouts import layout_like  # noqa: PLC0415 - it imports polars
+
+    return layout_like(like, schema)
 
 
 def support_of(model: ReleasedModel, schema: Schema, where: Where) -> "Support | pl.DataFrame":
@@ -248,7 +262,7 @@ def rows_out(
     return RowsOut(rows, None, lambda: frames)
 
 
-def rows_frame(rows: RowsOut, schema: Schema, layout: "Layout") -> Any:  # noqa: ANN401 - a frame of any kind
+def rows_frame(rows: RowsOut, schema: Schema, layout: Layout) -> Any:  # noqa: ANN401 - a frame of any kind
     """Return rows as the frame of `Release.sample`, drawn when Dask or Spark asks for them."""
     import polars as pl  # noqa: PLC0415 - it takes a quarter of a second to import
 

@@ -7,8 +7,7 @@ cells (int64 is float64, and bool is object, where one is missing), so it is not
 
 import os
 import zoneinfo
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from typing import Any, Final, cast
 
 import numpy as np
@@ -16,34 +15,13 @@ import polars as pl
 
 from lapwing.errors import ParameterError
 from lapwing.rows.guard import guarded
-from lapwing.rows.readers import Kind, at_hand, is_a, open_table
+from lapwing.rows.kinds import Kind, Layout, Like
+from lapwing.rows.readers import at_hand, is_a, open_table
 from lapwing.schema.scalars import quote, told
 from lapwing.schema.schemas import Schema
 
-Like = Any
-"""What synthetic rows shall look like: a frame of any library, or the name of one; None as the input."""
-
 _ARROW: Final = "[pyarrow]"
 _LIBRARIES: Final = ("pandas", "polars", "pyarrow")
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """How a frame holds its columns; nothing of its cells.
-
-    Parameters
-    ----------
-    kind : {"pandas", "polars", "pyarrow", "path", "duckdb", "dask", "spark"}
-        The frame's library.
-    dtypes : mapping of str to str
-        The types of the schema's columns, in the order of rows, as its library writes them: ``Int64``,
-        ``int64[pyarrow]``, ``Datetime[us]``, ``category of string``. NumPy's are ``object``, whichever it is, but for
-        ``float32`` and times of another unit than microseconds. Empty for the types that the schema gives in this
-        library.
-    """
-
-    kind: Kind = "path"
-    dtypes: Mapping[str, str] = field(default_factory=dict)
 
 
 def layout_of(data: Any, kind: Kind, schema: Schema) -> Layout:  # noqa: ANN401 - a table of any library

@@ -17,7 +17,8 @@ from lapwing.rows.cells import RawColumn
 from lapwing.rows.codec import encoder, without_misfits
 from lapwing.rows.counting import CodedSource, Codes, KeyedColumn, Table, count_keys, count_tables
 from lapwing.rows.engines.frames import on_column
-from lapwing.rows.layouts import Layout, layout_of
+from lapwing.rows.kinds import Layout
+from lapwing.rows.layouts import layout_of
 from lapwing.rows.readers import open_table
 from lapwing.rows.source import MAX_CHUNK_ROWS
 from lapwing.rows.units import UnitNumbers, kept_rows, mixed, places, row_hashes

@@ -7,11 +7,11 @@ runs anew; what DuckDB says when it fails may quote a cell, and is never passed 
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import polars as pl
 
-from lapwing.errors import DataError, ParameterError
+from lapwing.errors import DataError
 from lapwing.rows.cells import RawColumn
 from lapwing.rows.elsewhere import Query, addresses, query_rows, stored_rows
 from lapwing.rows.engines.dask_frames import DaskReader
@@ -29,7 +29,7 @@ from lapwing.rows.engines.frames import (
 from lapwing.rows.engines.spark_frames import SparkReader
 from lapwing.rows.files import DatasetReader, FilesReader, FileStamps, find_files, header_fault, open_file
 from lapwing.rows.guard import guarded
-from lapwing.schema.scalars import quote, told
+from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
 from lapwing.version import install_command
 
@@ -129,9 +129,6 @@ def _interruptible(work: Callable[[], T]) -> T:
     raise KeyboardInterrupt
 
 
-Kind = Literal["pandas", "polars", "pyarrow", "path", "duckdb", "dask", "spark"]
-"""What the user's table is; synthetic rows come back in the same kind."""
-
 _MOST_NAMED = 5
 
 
@@ -140,15 +137,6 @@ RowReader = FrameReader | LazyReader | FilesReader | RelationReader | DatasetRea
 
 Its `kind` is what the user's table is; `known_rows`, where they can be had without reading it, are private.
 """
-
-
-def check_kind(kind: object) -> None:
-    """Refuse what is no kind of table."""
-    if not isinstance(kind, str) or kind not in get_args(Kind):
-        raise ParameterError(
-            f"kind must be one of {', '.join(get_args(Kind))}, got {told(kind)}; name the frames you want",
-            code="LW303",
-        )
 
 
 def open_table(data: object, schema: Schema, columns: Sequence[str] | None = None) -> RowReader:

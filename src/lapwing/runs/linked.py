@@ -10,8 +10,7 @@ from typing import Any, Final, cast
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget, BudgetRequest, Number, exact_number, read_request
 from lapwing.kernel.terms import Relation
-from lapwing.mechanisms.adaptive.mechanism import Adaptive
-from lapwing.mechanisms.registry import default_mechanism
+from lapwing.mechanisms.registry import MECHANISMS, default_mechanism
 from lapwing.runs.generators import checked_seed, fresh_seed
 from lapwing.runs.settings import Settings, request_to_dict, table_settings, usable_schema
 from lapwing.schema.linked.coded import SMALL
@@ -141,12 +140,12 @@ def _usual(linked: LinkedSchema, name: str) -> object:
     """Return the mechanism of a table by default; how a small column goes on from place to place matters more."""
     lag, schema = linked.lag(name), linked.coded[name]
     usual = default_mechanism(schema)
-    if lag is None or not isinstance(usual, Adaptive):
+    if lag is None or not isinstance(usual, MECHANISMS["adaptive"]):
         return usual
     small = {column: called for column, called in lag.previous.items() if schema.field(column).domain.size <= SMALL}
     by_place = [(column, called, lag.number) for column, called in small.items()]
     of_three = [(column, lag.previous[column], called) for column, called in lag.second.items()]
-    return replace(usual, workload=(*by_place, *of_three))
+    return replace(cast("Any", usual), workload=(*by_place, *of_three))
 
 
 def _shares(linked: LinkedSchema, shares: Mapping[str, Number] | None) -> tuple[Fraction, ...]:

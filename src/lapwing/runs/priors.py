@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 import numpy as np
-import polars as pl
 
 from lapwing.errors import DataError, LapwingWarning, ParameterError, warn
 from lapwing.kernel.budget.budget import Budget
@@ -24,8 +23,6 @@ from lapwing.model.certificate.cost_lines import asked_text
 from lapwing.model.certificate.promise import ROW
 from lapwing.model.files import load_release
 from lapwing.model.rows import row_chunks
-from lapwing.rows.readers import open_table
-from lapwing.rows.source import coded_table
 from lapwing.runs.account_terms import summed
 from lapwing.runs.generators import generator
 from lapwing.runs.public_tables import is_private_table
@@ -132,6 +129,8 @@ def _released(saved: Any, name: str) -> tuple[object, str]:  # noqa: ANN401 - a 
     paid = saved.certificate
     wanted = min(_MOST_ROWS, max(_LEAST_ROWS, saved.model.rows))
     chunks = row_chunks(saved.model, saved.schema, wanted, generator(0, "prior"))
+    import polars as pl  # noqa: PLC0415 - it takes a tenth of a second to import
+
     rows = pl.concat(list(chunks.frames()))
     asked = asked_text(paid.total, paid.requested_epsilon, paid.requested_delta)
     table = "" if paid.ledger is None else f" of data set {paid.ledger.dataset}"
@@ -155,6 +154,8 @@ def _coded(rows: object, schema: Schema, name: str) -> dict[str, np.ndarray]:
     if not found:
         raise ParameterError(f"{name} has none of the schema's columns by name; rename them", code="LW353")
     narrow = whole.select(found)
+    from lapwing.rows.source import coded_table  # noqa: PLC0415 - it imports polars
+
     with coded_table(rows, narrow) as source:
         chunks = list(source.chunks(apart=True))
     codes = (
@@ -194,6 +195,8 @@ def _kept(codes: dict[str, np.ndarray], schema: Schema, name: str) -> Iterator[s
 
 def _has(rows: object, schema: Schema, column: str) -> bool:
     """Return whether a public table has a column."""
+    from lapwing.rows.readers import open_table  # noqa: PLC0415 - it imports polars
+
     try:
         open_table(rows, schema.select([column]))
     except DataError as error:

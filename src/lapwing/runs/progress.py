@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.select_worst.question import Selected
-from lapwing.mechanisms.registry import registration_of
-from lapwing.runs.settings import Settings
+
+if TYPE_CHECKING:
+    from lapwing.runs.settings import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +100,7 @@ class ReleaseProgress:
 
     __slots__ = ("_is_table", "_one_way", "_rounds", "_settings", "_spent", "_watch")
 
-    def __init__(self, settings: Settings, recorded: Sequence[Answer]) -> None:
+    def __init__(self, settings: "Settings", recorded: Sequence[Answer]) -> None:
         self._settings = settings
         self._watch = _WATCH.get()
         self._spent = Fraction(0)
@@ -121,5 +123,7 @@ class ReleaseProgress:
         """Say what comes next."""
         if self._spent >= self._settings.request.budget.amount * _ALL_BUT_ROUNDING:
             return "fitting"
+        from lapwing.mechanisms.registry import registration_of  # noqa: PLC0415
+
         known = registration_of(self._settings.mechanism)
         return known.next_step(self._settings.schema, self._one_way, self._rounds)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from lapwing.errors import CallInterrupted, LapwingError, ParameterError
 from lapwing.kernel.room.begun import followed_runs
 from lapwing.runs.progress import Progress, Watch, watched
-from lapwing.runs.records import kept_transcript
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -59,6 +58,8 @@ def following(
             reason, is_stopped = str(error), True
         if not reason:
             return
+        from lapwing.runs.records import kept_transcript  # noqa: PLC0415 - it needs the room
+
         path = kept_transcript(begun[-1]) if begun else None
     kind = StoppedError if is_stopped else CallInterrupted
     if path is None:

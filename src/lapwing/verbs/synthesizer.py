@@ -10,7 +10,7 @@ from lapwing.kernel.budget.budget import Number
 from lapwing.release.release import Release
 from lapwing.release.rows_out import Where
 from lapwing.rows.guard import private_boundary
-from lapwing.rows.layouts import Like
+from lapwing.rows.kinds import Like
 from lapwing.rows.target import with_target
 from lapwing.runs.plan.memory import Memory
 from lapwing.typing import (

@@ -21,6 +21,7 @@ from lapwing.schema.condition_texts import read_conditions
 from lapwing.schema.scalars import quote
 
 if TYPE_CHECKING:
+    import numpy as np
     import polars as pl
 
     from lapwing.release.linked.release import LinkedRelease
@@ -48,9 +49,9 @@ Table = Annotated[str | None, option("--table", "NAME", "One of the tables, wher
 
 def one_table(release: "Release | LinkedRelease", name: str | None) -> "Release":
     """Return the release of one table: the one that is named, or the only one that was given."""
-    from lapwing.release.linked.release import LinkedRelease  # noqa: PLC0415
+    from lapwing.release.release import Release  # noqa: PLC0415
 
-    if not isinstance(release, LinkedRelease):
+    if isinstance(release, Release):
         if name is None:
             return release
         raise ParameterError(f"the model has one table, got {quote(name)}; leave --table out", code="LW301")
@@ -191,7 +192,7 @@ def support_text(found: "pl.DataFrame") -> str:
 
 
 LOWER = 2
-"""Place of the interval's lower end behind the columns that were asked for; its upper end and its basis follow."""
+"""Place of the interval's lower end among the numbers; its upper end follows."""
 
 
 def number_or_measured(text: str) -> int | Literal["measured"]:
@@ -229,31 +230,41 @@ def query(
 
     release = one_table(loaded(model), table)
     column = options.listed(column, [field.name for field in release.schema.fields])
-    found = release.query(column, wanted, confidence, weighted=weighted)
-    print(table_text(found, len(column)))
-    missing = found[found.columns[len(column) + LOWER]].null_count()
+    found, is_known = _queried(release, column, groups=wanted, confidence=confidence, weighted=weighted)
+    print(_table_text(found, is_known))
+    missing = int((~is_known).sum())
     if missing:
         counted = [*column, release.schema.weight] if weighted and release.schema.weight else column
         is_measured = wanted != "measured" and measured_groupings(release.noisy, counted) is not None
         hint = "; --groups measured shows the cells that were counted" if is_measured else ""
-        speaker(context, quiet=False)(f"no noisy answer covers {missing} of {found.height} cells{hint}")
+        speaker(context, quiet=False)(f"no noisy answer covers {missing} of {is_known.size} cells{hint}")
 
 
-def table_text(table: "pl.DataFrame", columns: int) -> str:
-    """Return a table of `Release.query` as aligned text.
+def query_text(release: "Release", column: Sequence[str]) -> str:
+    """Return the table of some columns of a release as aligned text."""
+    return _table_text(*_queried(release, column, groups=20, confidence="0.95", weighted=False))
 
-    Returns count with one decimal, share with four, ``-`` for an end that is unknown.
-    """
-    numbers = ("{:.1f}", "{:.4f}", "{}", "{}")
-    lines = [
-        [
-            *row[:columns],
-            *("-" if each is None else form.format(each) for form, each in zip(numbers, row[columns:-1], strict=True)),
-            row[-1],
-        ]
-        for row in table.iter_rows()
-    ]
-    return aligned([table.columns, *lines], right=range(columns, columns + len(numbers)))
+
+def _queried(release: "Release", column: Sequence[str], **asked: Any) -> "tuple[dict[str, np.ndarray], np.ndarray]":  # noqa: ANN401
+    """Return the cells of `Release.query`, for which nothing loads that makes frames."""
+    from lapwing.release.queries import queried  # noqa: PLC0415 - it needs NumPy
+
+    public = release.certificate.public_rows
+    return queried(release.model, release.schema, release.noisy, columns=column, public_rows=public, **asked)
+
+
+def _table_text(cells: "Mapping[str, np.ndarray]", is_known: "np.ndarray") -> str:
+    """Return cells as aligned text: count with one decimal, share with four, ``-`` for an end that is unknown."""
+    names = list(cells)
+    labels, numbers = names[:-5], names[-5:-1]
+    texts = {name: list(map(form.format, cells[name].tolist())) for form, name in zip(_NUMBERS, numbers, strict=True)}
+    for name in numbers[LOWER:]:
+        texts[name] = [text if known else "-" for text, known in zip(texts[name], is_known, strict=True)]
+    lines = zip(*(cells[name] for name in labels), *texts.values(), cells[names[-1]], strict=True)
+    return aligned([names, *map(list, lines)], right=range(len(labels), len(labels) + len(numbers)))
+
+
+_NUMBERS = ("{:.1f}", "{:.4f}", "{}", "{}")
 
 
 _NAME_LENGTH = 60

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from lapwing.cli import options
-from lapwing.cli.commands.saved import table_text
+from lapwing.cli.commands.saved import query_text
 from lapwing.cli.console import Say, aligned, echo, is_quiet, repeated_line, speaker
 from lapwing.cli.linking import Shares, by_table, expected_by_table, produce_linked, say_linked
 from lapwing.cli.looking import recommendation, said_in_time
@@ -332,7 +332,7 @@ def demo(
     for line in aligned([_DEMO_COLUMNS, *(list(map(str, row)) for row in shown.iter_rows())]).splitlines():
         say(line)
     show(f"lapwing query {targets.model} --column sex")
-    for line in table_text(release.query(["sex"]), 1).splitlines():
+    for line in query_text(release, ["sex"]).splitlines():
         say(line)
     _report(release, output / "adult.report.html", str(targets.model), say, show)
     say("Now your own file: `lapwing start FILE` asks for what it needs, and goes on to the release.")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Generic, Protocol, Self, TypeVar
+from typing import ClassVar, Final, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -188,15 +188,14 @@ class Registration(Generic[M]):
         return self.kind.name
 
 
-def registered(*registrations: Registration[Any]) -> Mapping[str, Registration[Any]]:
-    """Return registrations by the lower-case name of their mechanism; refuse a class that lacks what it must have."""
-    for each in registrations:
-        # A stub that is inherited from the protocol would check, state and assume nothing, and say nothing of that.
-        own = {name for base in each.kind.__mro__ if base not in (Mechanism, Registered) for name in vars(base)}
-        lacking = [name for name in REQUIRED if name not in own]
-        if lacking:
-            raise TypeError(f"{each.kind.__name__} cannot be registered: it lacks {', '.join(lacking)}")
-    found = {each.name.lower(): each for each in registrations}
-    if len(found) < len(registrations):
-        raise TypeError("two mechanisms have the same name")
-    return found
+def checked(registration: Registration[M], name: str) -> Registration[M]:
+    """Return a registration; refuse a class that lacks what it must have, or has another lower-case name than this."""
+    kind = registration.kind
+    # A stub that is inherited from the protocol would check, state and assume nothing, and say nothing of that.
+    own = {each for base in kind.__mro__ if base not in (Mechanism, Registered) for each in vars(base)}
+    lacking = [each for each in REQUIRED if each not in own]
+    if lacking:
+        raise TypeError(f"{kind.__name__} cannot be registered: it lacks {', '.join(lacking)}")
+    if registration.name.lower() != name:
+        raise TypeError(f"{kind.__name__} cannot be registered: it is {registration.name}, and listed as {name}")
+    return registration

@@ -13,13 +13,11 @@ from lapwing.model.linked_files import LinkedCertificate, save_linked
 from lapwing.model.linked_files import load_linked as read_linked
 from lapwing.model.sampling.conditions import Conditioned, conditioned
 from lapwing.release.linked.rows import Drawn, LinkedRows
-from lapwing.release.linked.shown import linked_html
 from lapwing.release.linked.targets import write_into
 from lapwing.release.release import Release
 from lapwing.release.rows_out import Where
-from lapwing.rows.layouts import Layout, Like, layout_like
+from lapwing.rows.kinds import Kind, Layout, Like, check_kind
 from lapwing.rows.out.outputs import write_whole
-from lapwing.rows.readers import Kind, check_kind
 from lapwing.runs.generators import checked_seed, fresh_seed, generator
 from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.linked.tables import LinkedTable
@@ -217,6 +215,8 @@ class LinkedRelease:
         DataError
             If the file cannot be written.
         """
+        from lapwing.release.linked.shown import linked_html  # noqa: PLC0415
+
         write_whole(path, linked_html(self.parts, self.certificate))
 
     def _layouts(self, like: Any) -> dict[str, Layout]:  # noqa: ANN401 - frames
@@ -226,6 +226,8 @@ class LinkedRelease:
             return {name: self.parts[name].layout or Layout(self.parts[name].kind) for name in linked.given}
         if linked.is_events or isinstance(like, str):
             like = [like] * len(linked.given)
+        from lapwing.rows.layouts import layout_like  # noqa: PLC0415 - it imports polars
+
         frames: Mapping[str, Like] = like if isinstance(like, Mapping) else dict(zip(linked.given, like, strict=True))
         return {name: layout_like(frames[name], linked.as_written(name)) for name in linked.given}
 

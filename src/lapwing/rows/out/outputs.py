@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from lapwing.errors import DataError, ParameterError
+from lapwing.errors import DataError, LapwingWarning, ParameterError, warn
 from lapwing.rows.out.staging import alone_in, staged
 
 Format = Literal["parquet", "csv", "csv.gz"]
@@ -82,10 +82,14 @@ _CANNOT_FLUSH = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EBADF)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A target, with symbolic links followed, and where it is written until it is whole: in a hidden folder beside."""
+    """A target, with symbolic links followed, and where it is written until it is whole: in a hidden folder beside.
+
+    earlier: which file or folder was there before.
+    """
 
     target: Path
     temporary: Path
+    earlier: object = None
 
     @property
     def is_folder(self) -> bool:
@@ -109,7 +113,7 @@ def whole_files(
 
     Guarantee: wherever the process is killed, each target is absent, the earlier one, or whole, and the last one never
     stands beside others than it was written with. Two processes with the same last target put their files in place
-    one after the other.
+    one after the other, and the later one warns of what it replaces.
 
     >>> folder = Path(tempfile.mkdtemp())
     >>> with whole_files([folder / "rows.csv"]) as (place,):
@@ -126,7 +130,10 @@ def whole_files(
         places = _reserve(real, hidden, inside)
         yield tuple(place.temporary for place in places)
         _make_durable(places)
-        _rename(places)
+        is_lost = _rename(places)
+    if is_lost:
+        said = f"another run wrote {targets[-1]} while this one ran; its files, and what it paid for them, are replaced"
+        warn(LapwingWarning(f"{said}; give each run a name of its own, and finish that one from its transcript"))
 
 
 def write_whole(path: object, text: str) -> None:
@@ -222,7 +229,7 @@ def _reserve(targets: Sequence[Path], hidden: contextlib.ExitStack, inside: Sequ
             else:
                 handle, name = tempfile.mkstemp(prefix=".", suffix=target.suffix, dir=folders[target.parent])
                 os.close(handle)
-            places.append(Place(target, Path(name)))
+            places.append(Place(target, Path(name), _version(target)))
     return places
 
 
@@ -254,14 +261,19 @@ def _make_durable(places: Sequence[Place]) -> None:
             place.temporary.chmod(0o777 & ~denied)
 
 
-def _rename(places: Sequence[Place]) -> None:
-    """Give each file its name, in order; an old version of the last one goes first and comes back on early failure."""
+def _rename(places: Sequence[Place]) -> bool:
+    """Give each file its name, in order; an old version of the last one goes first and comes back on early failure.
+
+    Returns whether the last one replaced what came there since the work began.
+    """
     *others, last = places
     if not others:
+        is_lost = _is_newer(last)
         _name(places)
-        return
+        return is_lost
     old = last.temporary.with_name(last.temporary.name + ".old")
     with alone_in(last.target.parent):
+        is_lost = _is_newer(last)
         try:
             if last.target.exists():
                 os.replace(last.target, old)
@@ -272,6 +284,21 @@ def _rename(places: Sequence[Place]) -> None:
             # Nothing has its new name yet, so that the old one is still true.
             if old.exists() and others[0].temporary.exists():
                 os.replace(old, last.target)
+    return is_lost
+
+
+def _version(path: Path) -> tuple[int, ...] | None:
+    """Return what tells one version of a file or folder from others, if there is any."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return (found.st_dev, found.st_ino, found.st_mtime_ns)
+
+
+def _is_newer(place: Place) -> bool:
+    """Return whether something stands at a target that was not there before."""
+    return _version(place.target) not in (None, place.earlier)
 
 
 def _name(places: Sequence[Place]) -> None:

@@ -1,12 +1,15 @@
 """Hidden folders beside the targets of a command, in which files are written until they are whole.
 
-A folder is locked as long as its process lives. Killed processes leave theirs behind, and later ones clear them away.
-Windows has no such locks: there nothing is locked, and nothing is cleared away.
+A folder is locked as long as its process lives. Killed processes leave theirs behind, and the next one on the same
+machine clears them away; those of other machines, whose locks may not be seen, a day later. Windows has no such locks:
+there nothing is locked, and nothing is cleared away.
 """
 
 import contextlib
 import errno
+import hashlib
 import os
+import platform
 import shutil
 import stat
 import tempfile
@@ -25,8 +28,8 @@ PREFIX = ".lapwing-"
 SUFFIX = ".unfinished"
 """Hidden folders have names of this end too: one like ``.lapwing-notes`` is somebody's own, and is never removed."""
 LEFT_SECONDS = 86_400.0
-"""Hidden folders of this age are cleared away if no process holds them. On file systems whose locks other machines do
-not see, younger ones might be in use there."""
+"""Hidden folders of other machines are cleared away at this age if no process holds them: on file systems whose locks
+other machines do not see, younger ones might be in use there."""
 PATIENCE_SECONDS = 30.0
 """How long a process waits for another that puts its files in place, which takes milliseconds."""
 _LOCK = ".lapwing.lock"
@@ -38,15 +41,39 @@ def staged(folder: Path) -> Iterator[Path]:
 
     Only its owner may enter it.
     """
-    _clear(folder)
-    hidden = Path(tempfile.mkdtemp(prefix=PREFIX, suffix=SUFFIX, dir=folder))
+    here = f"{PREFIX}{_machine()}-"
+    _clear(folder, here)
     with contextlib.ExitStack() as stack:
-        stack.callback(shutil.rmtree, hidden, ignore_errors=True)
-        if _HAS_LOCKS:
-            handle = os.open(hidden, os.O_RDONLY | os.O_DIRECTORY)
-            stack.callback(os.close, handle)
-            _is_taken(handle)
+        hidden = None
+        while hidden is None:  # another process may clear a folder away before it is locked
+            hidden = _held(Path(tempfile.mkdtemp(prefix=here, suffix=SUFFIX, dir=folder)), stack)
         yield hidden
+
+
+def _machine() -> str:
+    """Return what tells this machine, since it was started, from others that see the same folders."""
+    with contextlib.suppress(OSError):
+        return _digest(Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii"))
+    return _digest(platform.node())
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def _held(hidden: Path, stack: contextlib.ExitStack) -> Path | None:
+    """Lock a new hidden folder, to be removed and let go at the end; None where it was cleared away before."""
+    if _HAS_LOCKS:
+        try:
+            handle = os.open(hidden, os.O_RDONLY | os.O_DIRECTORY)
+        except FileNotFoundError:
+            return None
+        if _is_taken(handle) is False or not _is_still(hidden, handle):
+            os.close(handle)
+            return None
+        stack.callback(os.close, handle)
+    stack.callback(shutil.rmtree, hidden, ignore_errors=True)
+    return hidden
 
 
 @contextlib.contextmanager
@@ -103,20 +130,20 @@ def _is_taken(handle: int) -> bool | None:
     return True
 
 
-def _clear(folder: Path) -> None:
-    """Remove the hidden folders of processes that were killed a day ago or earlier."""
+def _clear(folder: Path, here: str) -> None:
+    """Remove the hidden folders of processes that were killed: here, or a day ago or earlier."""
     if not _HAS_LOCKS:
         return
     with contextlib.suppress(OSError):
         for left in folder.glob(f"{PREFIX}*{SUFFIX}"):
-            _clear_one(left)
+            _clear_one(left, 0.0 if left.name.startswith(here) else LEFT_SECONDS)
 
 
-def _clear_one(left: Path) -> None:
+def _clear_one(left: Path, seconds: float) -> None:
     """Remove one hidden folder if it is ours, old, and of no process that lives."""
     with contextlib.suppress(OSError):
         found = left.lstat()
-        is_old = time.time() - found.st_mtime > LEFT_SECONDS
+        is_old = time.time() - found.st_mtime >= seconds
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or not is_old:
             return
         handle = os.open(left, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)

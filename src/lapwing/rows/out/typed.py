@@ -18,7 +18,7 @@ from lapwing.schema.schemas import Schema
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lapwing.rows.layouts import Layout
+    from lapwing.rows.kinds import Layout
 
 _MOST_CATEGORIES: Final = 2**16
 """Of a column that holds a range rather than a list."""

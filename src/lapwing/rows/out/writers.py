@@ -22,7 +22,7 @@ from lapwing.schema.scalars import quote
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lapwing.rows.readers import Kind
+    from lapwing.rows.kinds import Kind
 
 
 def to_frame_kind(frame: pl.DataFrame, kind: "Kind") -> Any:  # noqa: ANN401 - a frame of the user's own library
