@@ -101,6 +101,30 @@ def sweep(
 
 
 @njit(cache=True, error_model="numpy")
+def count_cells(groups: np.ndarray, slots: np.ndarray, sizes: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Return how many particles are in each cell of many tables: ndarray of int64, one table after another.
+
+    groups: uint16 (slots, m), the group of each particle at each slot; slots, sizes: int64 (tables, a), the slot of
+    each axis of a table and its groups, -1 beyond its axes; offsets: int64 (tables + 1,), where its cells begin.
+    """
+    found = np.zeros(offsets[-1], np.int64)
+    cells = np.zeros(groups.shape[1], np.int64)
+    for table in range(slots.shape[0]):
+        cells[:] = offsets[table]
+        stride = 1
+        for axis in range(slots.shape[1] - 1, -1, -1):
+            if slots[table, axis] < 0:
+                continue
+            own = groups[slots[table, axis]]
+            for i in range(cells.size):
+                cells[i] += stride * np.int64(own[i])
+            stride *= sizes[table, axis]
+        for i in range(cells.size):
+            found[cells[i]] += 1
+    return found
+
+
+@njit(cache=True, error_model="numpy")
 def unexpected(
     layout: Layout, particles: np.ndarray, start: int, stop: int, theta: np.ndarray, found: np.ndarray
 ) -> None:
