@@ -108,19 +108,20 @@ def count_cells(groups: np.ndarray, slots: np.ndarray, sizes: np.ndarray, offset
     each axis of a table and its groups, -1 beyond its axes; offsets: int64 (tables + 1,), where its cells begin.
     """
     found = np.zeros(offsets[-1], np.int64)
-    cells = np.zeros(groups.shape[1], np.int64)
+    cells = np.zeros(groups.shape[1], np.uint32)
     for table in range(slots.shape[0]):
-        cells[:] = offsets[table]
-        stride = 1
+        own_counts = found[offsets[table] : offsets[table + 1]]
+        cells[:] = 0
+        stride = np.uint32(1)
         for axis in range(slots.shape[1] - 1, -1, -1):
             if slots[table, axis] < 0:
                 continue
             own = groups[slots[table, axis]]
             for i in range(cells.size):
-                cells[i] += stride * np.int64(own[i])
-            stride *= sizes[table, axis]
+                cells[i] += stride * np.uint32(own[i])
+            stride *= np.uint32(sizes[table, axis])
         for i in range(cells.size):
-            found[cells[i]] += 1
+            own_counts[cells[i]] += 1
     return found
 
 

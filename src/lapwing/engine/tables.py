@@ -1,6 +1,5 @@
 """What the engine fits: columns in groups at several resolutions, and tables of them."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain

@@ -229,13 +229,14 @@ class ExactTables:
     Up to `most_cells` cells are kept between calls, 8 bytes each; by default `CACHE_CELLS`. Changes no count.
     """
 
-    __slots__ = ("_most_cells", "_numbers", "_source", "_tables")
+    __slots__ = ("_asked", "_most_cells", "_numbers", "_source", "_tables")
 
     def __init__(self, source: Counted, most_cells: int | None = None) -> None:
         self._source = source
         self._most_cells = CACHE_CELLS if most_cells is None else most_cells
         self._numbers: dict[tuple[str, Grouping], int] = {}
         self._tables: dict[_Key, np.ndarray] = {}
+        self._asked: dict[tuple[object, ...], tuple[object, np.ndarray]] = {}
 
     def count(self, tables: Sequence[Table]) -> list[np.ndarray]:
         """Return contingency tables: those that are kept, read-only, and one pass over the rows for the others."""
@@ -250,6 +251,18 @@ class ExactTables:
 
         For each that is asked: one candidate after another, each in C order.
         """
+        names = [(*columns, id(levels), id(candidates)) for columns, levels, candidates in asked]
+        if not self._asked.keys() >= set(names):
+            found = self._found(asked)
+            # With what was asked, so that nothing else has its identity.
+            self._asked = {name: (each, cells) for name, each, cells in zip(names, asked, found, strict=True)}
+            if sum(map(len, found)) > self._most_cells:
+                self._asked = {}
+                return found
+        return [self._asked[name][1] for name in names]
+
+    def _found(self, asked: Sequence[tuple[Sequence[str], _Levels, Sequence[_Candidate]]]) -> list[np.ndarray]:
+        """Look up or count the cells that are asked; what is kept is read-only."""
         keys = [self._keys(*each) for each in asked]
         missing: dict[_Key, tuple[int, int]] = {}
         for number, each in enumerate(keys):
@@ -261,7 +274,10 @@ class ExactTables:
             counted = _counted([_Asked(*each) for each in asked], list(missing.values()), self._source)
             tables = tables | dict(zip(missing, counted, strict=True))
             self._keep(tables, {key: tables[key] for each in keys for key in each})
-        return [np.concatenate([tables[key] for key in each]) for each in keys]
+        found = [np.concatenate([tables[key] for key in each]) for each in keys]
+        for cells in found:
+            cells.flags.writeable = False
+        return found
 
     def _keys(self, columns: Sequence[str], levels: _Levels, candidates: Sequence[_Candidate]) -> list[_Key]:
         """Return what identifies each candidate's table: a number per column and grouping."""

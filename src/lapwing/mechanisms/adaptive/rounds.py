@@ -200,7 +200,7 @@ class _Hand:
 
     def __init__(self, asking: Asking, candidates: Candidates, fit: Fit) -> None:
         self._asking, self._candidates = asking, candidates
-        self._counts = fit.counts(candidates.tables)
+        self._estimates = candidates.estimates(fit.counts(candidates.tables))
         columns = [_columns(table) for table in candidates.tables]
         numbers = {each: number for number, each in enumerate(dict.fromkeys(columns))}
         self._set = np.array([numbers[each] for each in columns])
@@ -221,7 +221,7 @@ class _Hand:
         is_wanted = is_open & self._is_wanted
         is_open = is_open if is_free or not is_wanted.any() else is_wanted
         law = table_law(cost * (1 - asking.costs.selection), asking.curator.terms)
-        return self._candidates.question(self._counts, law.sd, cost * asking.costs.selection, ~is_open)
+        return self._candidates.question(self._estimates, law.sd, cost * asking.costs.selection, ~is_open)
 
     def take(self, choice: int, taken: np.ndarray) -> Cells:
         """Return the chosen table; where there is one round, its columns are tied to all that theirs are tied to."""
