@@ -151,20 +151,31 @@ def pair_tables(
     at a level that is finer than the common ones.
     """
     found: list[Cells] = []
+    groups = [[grouping.groups for grouping in column.groupings] for column in columns]
+    kinds = [(column.common, len(column.groupings)) for column in columns]
+    is_any = is_mixed and len(columns) <= MOST_TRIPLE_COLUMNS
     for one, two in combinations(range(len(columns)), 2):
-        (first, last), (start, stop) = ((columns[at].common, len(columns[at].groupings)) for at in (one, two))
-        steps = range(max(last - first, stop - start))
-        levels = {(min(first + step, last - 1), min(start + step, stop - 1)) for step in steps}
-        if is_mixed:
-            is_any = len(columns) <= MOST_TRIPLE_COLUMNS
-            levels |= {
-                (fine, coarse)
-                for fine, coarse in product(range(last), range(stop))
-                if is_any or fine < first or coarse < start
-            }
-        tables = [((one, fine), (two, coarse)) for fine, coarse in sorted(levels, key=lambda each: (sum(each), each))]
-        found += [table for table in tables if _cells(columns, table) <= most_cells]
+        for fine, coarse in _levels_of_pair(kinds[one], kinds[two], is_mixed=is_mixed, is_any=is_any):
+            if groups[one][fine] * groups[two][coarse] <= most_cells:
+                found.append(((one, fine), (two, coarse)))
     return found
+
+
+@lru_cache
+def _levels_of_pair(
+    one: tuple[int, int], two: tuple[int, int], *, is_mixed: bool, is_any: bool
+) -> tuple[tuple[int, int], ...]:
+    """Return the levels at which two columns compete, from the first common level of each and how many it has."""
+    (first, last), (start, stop) = one, two
+    steps = range(max(last - first, stop - start))
+    levels = {(min(first + step, last - 1), min(start + step, stop - 1)) for step in steps}
+    if is_mixed:
+        levels |= {
+            (fine, coarse)
+            for fine, coarse in product(range(last), range(stop))
+            if is_any or fine < first or coarse < start
+        }
+    return tuple(sorted(levels, key=lambda each: (sum(each), each)))
 
 
 def triple_tables(
@@ -204,6 +215,8 @@ def competing_triples(columns: int, pairs: Sequence[tuple[int, ...]]) -> list[tu
 
 def preferred_tables(listed: Sequence[Cells], columns: frozenset[int], tables: Sequence[frozenset[int]]) -> np.ndarray:
     """Return whether each table contains one of the columns, or lies within one of the tables: ndarray of bool."""
+    if not columns and not tables:
+        return np.zeros(len(listed), dtype=bool)
     sets = [frozenset([column for column, _ in table]) for table in listed]
     return np.array([bool(each & columns) or any(each <= table for table in tables) for each in sets], dtype=bool)
 
