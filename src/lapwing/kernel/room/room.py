@@ -201,29 +201,20 @@ def is_plain(question: object, known: dict[int, object] | None = None) -> bool:
     True
     """
     known = {} if known is None else known
-    parts = {id(part): part for part in (getattr(question, each.name) for each in fields(question))}  # type: ignore[arg-type]
-    is_known = all(_is_plain_part(part) for number, part in parts.items() if number not in known)
+    parts = {id(part): part for part in _parts(question)}
+    level = [part for number, part in parts.items() if number not in known]
     known.update(parts)
-    return is_known
-
-
-def _is_plain_part(value: object) -> bool:
-    """Tell whether one part, and all of its own parts, are of known types; tuples level by level, as some are long."""
-    level = [value]
     while level:
         kinds = set(map(type, level))
         if not kinds <= _KNOWN:
             return False
-        if kinds & _WHOLE and not all(_is_plain_inside(each) for each in level if type(each) in _WHOLE):
-            return False
-        tuples = level if kinds == {tuple} else [each for each in level if type(each) is tuple]
-        level = list(chain.from_iterable(cast("list[tuple[object, ...]]", tuples)))
+        if kinds != {tuple}:
+            level = [each if type(each) is tuple else _parts(each) for each in level if type(each) not in _PLAIN]
+        level = list(chain.from_iterable(cast("list[list[object]]", level)))
     return True
 
 
-def _is_plain_inside(value: object) -> bool:
-    """Tell whether all parts of something that has some are of known types."""
-    if type(value) is RowStatistic:
-        # The function is code of the caller's on purpose: it is called in the guard, with one record at a time.
-        return all(_is_plain_part(getattr(value, each.name)) for each in fields(value) if each.name != "function")
-    return is_plain(value)
+def _parts(value: Any) -> list[object]:  # noqa: ANN401 - whatever a question holds
+    # A row function is code of the caller's on purpose: it is called in the guard, with one record at a time.
+    left_out = "function" if type(value) is RowStatistic else ""
+    return [getattr(value, each.name) for each in fields(value) if each.name != left_out]

@@ -46,8 +46,6 @@ def misfit_scores(question: SelectWorst, exact: np.ndarray) -> np.ndarray:
     exact: int64 (k,), exact counts of all candidates' cells. Returns int64 (candidates,).
     """
     assert question.estimates is not None  # the room has refused a question without
-    gaps = exact - question.estimates
-    np.abs(gaps, out=gaps)  # [misfit]
+    gaps = np.abs(exact - question.estimates)  # [misfit]
     gaps *= question.estimates >= 0  # [mask]
-    scores: np.ndarray = np.add.reduceat(gaps, question.offsets[:-1]) - question.penalties
-    return scores
+    return np.asarray(np.add.reduceat(gaps, question.offsets[:-1]) - question.penalties)
