@@ -160,7 +160,7 @@ def the_runner_up_of_one_draw_is_measured_too(patch):
 def whole_question(hand):
     """Return the question which of a hand to measure, whatever was chosen before."""
     barred = np.zeros(len(hand._candidates.tables), dtype=bool)
-    return hand._candidates.question(hand._counts, 0.0, hand._asking.costs.table, barred)
+    return hand._candidates.question(hand._estimates, 0.0, hand._asking.costs.table, barred)
 
 
 # ------------------------------------------------------------------------------------------- the room counts wrongly

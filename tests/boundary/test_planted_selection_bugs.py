@@ -138,9 +138,10 @@ def tables_of_an_earlier_release_are_taken_for_this_one(patch):
 
 def coarse_tables_are_cut_not_summed(patch):
     def change(cells, merges):
-        for axis, groups in merges:
-            firsts = np.flatnonzero(np.diff(groups, prepend=-1))
-            cells = cells.take(firsts, axis)
+        for axis, merge in enumerate(merges):
+            if merge is not None:
+                order, firsts = merge
+                cells = cells.take(order[firsts], axis)
         return cells.reshape(-1)
 
     patch.setattr("lapwing.rows.counting._summed", change)

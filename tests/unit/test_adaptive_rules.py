@@ -193,7 +193,9 @@ def test_dead_cells_are_not_looked_at_and_cost_no_penalty() -> None:
     counts = np.ones(int(plain.cells.sum()))
 
     barred = np.zeros(len(tables), dtype=bool)
-    one, two = (each.question(counts, 100.0, Budget.pure(Fraction(1, 2)), barred) for each in (plain, ruled))
+    one, two = (
+        each.question(each.estimates(counts), 100.0, Budget.pure(Fraction(1, 2)), barred) for each in (plain, ruled)
+    )
 
     dead = [int((~alive).sum()) if (alive := alive_cells(zeros, table)) is not None else 0 for table in tables]
     assert sum(dead)

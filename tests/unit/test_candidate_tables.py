@@ -68,7 +68,7 @@ def test_a_question_costs_at_most_what_it_may(cost: Budget) -> None:
     candidates = tables.candidates_of(columns, tables.pair_tables(columns))
 
     asked = candidates.question(
-        np.zeros(int(candidates.cells.sum())), 1.0, cost, np.zeros(len(candidates.tables), bool)
+        candidates.estimates(np.zeros(int(candidates.cells.sum()))), 1.0, cost, np.zeros(len(candidates.tables), bool)
     )
 
     assert asked.notion == cost.notion
@@ -81,7 +81,7 @@ def test_a_question_looks_at_every_cell_but_misfits() -> None:
     counts = np.arange(candidates.cells.sum()) + 0.4
 
     barred = np.arange(len(candidates.tables)) == 2
-    asked = candidates.question(counts, 2.6, Budget.pure(1), barred)
+    asked = candidates.question(candidates.estimates(counts), 2.6, Budget.pure(1), barred)
 
     wanted, written = iter(range(counts.size)), []
     for table in candidates.tables:

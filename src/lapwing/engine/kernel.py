@@ -101,6 +101,31 @@ def sweep(
 
 
 @njit(cache=True, error_model="numpy")
+def count_cells(groups: np.ndarray, slots: np.ndarray, sizes: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Return how many particles are in each cell of many tables: ndarray of int64, one table after another.
+
+    groups: uint16 (slots, m), the group of each particle at each slot; slots, sizes: int64 (tables, a), the slot of
+    each axis of a table and its groups, -1 beyond its axes; offsets: int64 (tables + 1,), where its cells begin.
+    """
+    found = np.zeros(offsets[-1], np.int64)
+    cells = np.zeros(groups.shape[1], np.uint32)
+    for table in range(slots.shape[0]):
+        own_counts = found[offsets[table] : offsets[table + 1]]
+        cells[:] = 0
+        stride = np.uint32(1)
+        for axis in range(slots.shape[1] - 1, -1, -1):
+            if slots[table, axis] < 0:
+                continue
+            own = groups[slots[table, axis]]
+            for i in range(cells.size):
+                cells[i] += stride * np.uint32(own[i])
+            stride *= np.uint32(sizes[table, axis])
+        for i in range(cells.size):
+            own_counts[cells[i]] += 1
+    return found
+
+
+@njit(cache=True, error_model="numpy")
 def unexpected(
     layout: Layout, particles: np.ndarray, start: int, stop: int, theta: np.ndarray, found: np.ndarray
 ) -> None:

@@ -1,12 +1,13 @@
 """What the engine fits: columns in groups at several resolutions, and tables of them."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
 Cells = tuple[tuple[int, int], ...]  # A table: (column, level) pairs, columns increasing
+_LEVEL_BITS = 8  # of a number that is a column and a level
 DEAD = -1e4
 """Theta of a cell that no particle may be in: beside any other theta its exponential is exactly 0. A particle all of
 whose cells are dead goes where fewest tables say so."""
@@ -66,50 +67,34 @@ def cells_of(axes: Sequence[Axis], groups: np.ndarray, table: Cells) -> np.ndarr
 def counted(axes: Sequence[Axis], groups: np.ndarray, total: float, tables: Sequence[Cells]) -> np.ndarray:
     """Return what equal particles say of many tables, one after another.
 
-    groups: uint8 or uint16 (d, m), finest groups; tables: those over the same columns stand one after another, the
-    finest first: coarser ones are sums of it. Returns float64 (sum of cells,), each table in C order.
+    groups: uint8 or uint16 (d, m), finest groups. Returns float64 (sum of cells,), each table in C order.
     """
-    shared = _SharedCells(axes, groups)
-    parts: list[np.ndarray] = []
-    last: Cells = ()
-    counts: np.ndarray = np.zeros(0)
-    for table in tables:
-        if _is_coarser(table, last):
-            parts.append(_merged(axes, counts, last, table))
-        else:
-            counts = np.bincount(shared.of(table), minlength=math.prod(table_shape(axes, table)))
-            last = table
-            parts.append(counts)
-    return np.concatenate(parts) * (total / groups.shape[1]) if parts else np.zeros(0)
+    from lapwing.engine.kernel import count_cells  # noqa: PLC0415 - numba takes long to import
+
+    if not tables:
+        return np.zeros(0)
+    lengths, pairs = flat_pairs(tables)
+    used, slots = np.unique(pairs[:, 0] << _LEVEL_BITS | pairs[:, 1], return_inverse=True)
+    named = [(int(each) >> _LEVEL_BITS, int(each) % 2**_LEVEL_BITS) for each in used]
+    coded = np.empty((used.size, groups.shape[1]), dtype=np.uint16)
+    for slot, (column, level) in enumerate(named):
+        np.take(axes[column].levels[level].astype(np.uint16), groups[column], mode="clip", out=coded[slot])
+    sides = np.array([axes[column].sizes[level] for column, level in named], dtype=np.int64)
+    is_axis = np.arange(lengths.max()) < lengths[:, None]
+    of_axis, sizes = np.full(is_axis.shape, -1, dtype=np.int64), np.ones(is_axis.shape, dtype=np.int64)
+    of_axis[is_axis], sizes[is_axis] = slots, sides[slots]
+    offsets = np.append(0, np.cumsum(sizes.prod(axis=1)))
+    return np.asarray(count_cells(coded, of_axis, sizes, offsets) * (total / groups.shape[1]))
 
 
-class _SharedCells:
-    """Cells of particles in many tables: the groups of each level, and of the last beginning of a table, once."""
+def flat_pairs(tables: Sequence[Cells]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the number of axes of each table, and the (column, level) pairs of all, one after another.
 
-    __slots__ = ("_axes", "_begun", "_groups", "_levels", "_start")
-
-    def __init__(self, axes: Sequence[Axis], groups: np.ndarray) -> None:
-        self._axes, self._groups = axes, groups
-        self._levels: dict[tuple[int, int], np.ndarray] = {}
-        self._start: Cells = ()
-        self._begun = np.zeros(0, dtype=np.intp)
-
-    def of(self, table: Cells) -> np.ndarray:
-        """Return the cell of each particle."""
-        start, (column, level) = table[:-1], table[-1]
-        if not start:
-            return self._level(column, level)
-        if start != self._start:
-            self._start, self._begun = start, self.of(start)
-        cells = self._begun * self._axes[column].sizes[level]
-        cells += self._level(column, level)
-        return cells
-
-    def _level(self, column: int, level: int) -> np.ndarray:
-        if (column, level) not in self._levels:
-            found = np.take(self._axes[column].levels[level], self._groups[column], mode="clip")
-            self._levels[column, level] = found
-        return self._levels[column, level]
+    Returns int64 (tables,), and int64 (pairs, 2).
+    """
+    lengths = np.fromiter(map(len, tables), dtype=np.int64, count=len(tables))
+    entries = chain.from_iterable(chain.from_iterable(tables))
+    return lengths, np.fromiter(entries, dtype=np.int64, count=2 * int(lengths.sum())).reshape(-1, 2)
 
 
 def coarsened(axes: Sequence[Axis], table: Cells, counts: np.ndarray, coarser: Cells) -> np.ndarray:
@@ -140,20 +125,3 @@ def group_of_groups(axis: Axis, fine: int, coarse: int) -> np.ndarray:
 def is_coarser(axis: Axis, fine: int, coarse: int) -> bool:
     """Return whether each group of one level lies within one of another."""
     return np.array_equal(group_of_groups(axis, fine, coarse)[axis.levels[fine]], axis.levels[coarse])
-
-
-def _is_coarser(table: Cells, other: Cells) -> bool:
-    """Tell whether a table can be summed from another one of the same columns."""
-    return [c for c, _ in table] == [c for c, _ in other] and all(
-        level >= finer for (_, level), (_, finer) in zip(table, other, strict=True)
-    )
-
-
-def _merged(axes: Sequence[Axis], counts: np.ndarray, fine: Cells, coarse: Cells) -> np.ndarray:
-    """Sum a table into a coarser one."""
-    shape = table_shape(axes, fine)
-    place = np.zeros(shape, dtype=np.intp)
-    for at, ((column, level), (_, other)) in enumerate(zip(fine, coarse, strict=True)):
-        along = group_of_groups(axes[column], level, other).reshape([-1 if i == at else 1 for i in range(len(shape))])
-        place = place * axes[column].sizes[other] + along
-    return np.bincount(place.reshape(-1), counts, math.prod(table_shape(axes, coarse)))

@@ -4,7 +4,9 @@ import math
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NoReturn, Protocol
+from functools import cache
+from itertools import chain
+from typing import Any, Final, NoReturn, Protocol
 
 import numpy as np
 import polars as pl
@@ -229,13 +231,14 @@ class ExactTables:
     Up to `most_cells` cells are kept between calls, 8 bytes each; by default `CACHE_CELLS`. Changes no count.
     """
 
-    __slots__ = ("_most_cells", "_numbers", "_source", "_tables")
+    __slots__ = ("_asked", "_most_cells", "_numbers", "_source", "_tables")
 
     def __init__(self, source: Counted, most_cells: int | None = None) -> None:
         self._source = source
         self._most_cells = CACHE_CELLS if most_cells is None else most_cells
         self._numbers: dict[tuple[str, Grouping], int] = {}
         self._tables: dict[_Key, np.ndarray] = {}
+        self._asked: dict[tuple[object, ...], list[Any]] = {}
 
     def count(self, tables: Sequence[Table]) -> list[np.ndarray]:
         """Return contingency tables: those that are kept, read-only, and one pass over the rows for the others."""
@@ -250,18 +253,27 @@ class ExactTables:
 
         For each that is asked: one candidate after another, each in C order.
         """
+        names = [(*columns, id(levels), id(candidates)) for columns, levels, candidates in asked]
+        if not self._asked.keys() >= set(names):
+            found = self._found(asked)
+            is_kept = sum(map(len, found)) <= self._most_cells
+            # With what was asked, so that nothing else has its identity.
+            self._asked = {name: each for name, *each in zip(names, asked, found, strict=True) if is_kept}
+            return found
+        return [self._asked[name][1] for name in names]
+
+    def _found(self, asked: Sequence[tuple[Sequence[str], _Levels, Sequence[_Candidate]]]) -> list[np.ndarray]:
+        """Look up or count the cells that are asked; what is kept is read-only."""
         keys = [self._keys(*each) for each in asked]
-        missing: dict[_Key, tuple[int, int]] = {}
-        for number, each in enumerate(keys):
-            for place, key in enumerate(each):
-                if key not in self._tables:
-                    missing.setdefault(key, (number, place))
+        missing = [key for key in dict.fromkeys(chain.from_iterable(keys)) if key not in self._tables]
         tables = self._tables
         if missing:
-            counted = _counted([_Asked(*each) for each in asked], list(missing.values()), self._source)
-            tables = tables | dict(zip(missing, counted, strict=True))
+            tables = tables | _counted(missing, tuple(self._numbers), self._source)
             self._keep(tables, {key: tables[key] for each in keys for key in each})
-        return [np.concatenate([tables[key] for key in each]) for each in keys]
+        found = [np.concatenate([tables[key] for key in each]) for each in keys]
+        for cells in found:
+            cells.flags.writeable = False
+        return found
 
     def _keys(self, columns: Sequence[str], levels: _Levels, candidates: Sequence[_Candidate]) -> list[_Key]:
         """Return what identifies each candidate's table: a number per column and grouping."""
@@ -287,82 +299,49 @@ class ExactTables:
         )
 
 
-_Merges = tuple[tuple[int, np.ndarray], ...]
-"""Axes to merge groups along, each with the coarse group of each fine one."""
+_Merge = tuple[np.ndarray, np.ndarray]
+"""Fine groups by the coarse ones that they lie in, and where each of these begins."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Asked:
-    """Candidate tables over levels of columns."""
+def _counted(keys: Sequence[_Key], axes: Table, source: Counted) -> dict[_Key, np.ndarray]:
+    """Count tables in one pass over the rows; those over the same columns are sums of one, where that has fewer cells.
 
-    columns: Sequence[str]
-    levels: _Levels
-    candidates: Sequence[_Candidate]
+    keys: the places of each table's axes among ``axes``, which has the levels of a column finest first. Returns int64,
+    flat and read-only.
+    """
 
-    def table(self, columns: tuple[int, ...], depths: tuple[int, ...]) -> Table:
-        """Return the table over these columns at these levels."""
-        return tuple((self.columns[c], self.levels[c][depth]) for c, depth in zip(columns, depths, strict=True))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Plan:
-    """One table to count, and the candidates that are sums of it."""
-
-    table: Table
-    members: tuple[tuple[int, _Merges], ...]
-
-
-def _counted(asked: Sequence[_Asked], places: Sequence[tuple[int, int]], source: Counted) -> list[np.ndarray]:
-    """Count candidates in one pass over the rows: list of ndarray of int64, each with its candidate's cells."""
-    by_columns: dict[tuple[int, tuple[int, ...]], list[int]] = {}
-    for number, place in places:
-        columns = tuple([position for position, _ in asked[number].candidates[place]])
-        by_columns.setdefault((number, columns), []).append(place)
-    plans = [
-        (number, plan)
-        for (number, columns), members in by_columns.items()
-        for plan in _plans(asked[number], columns, members)
-    ]
-    exact = source.count([plan.table for _, plan in plans]) if plans else []  # [count]
-    found = {
-        (number, place): _summed(counts.reshape([grouping.groups for _, grouping in plan.table]), merges)
-        for (number, plan), counts in zip(plans, exact, strict=True)
-        for place, merges in plan.members
-    }
-    for cells in found.values():
-        cells.flags.writeable = False
-    return [found[place] for place in places]
-
-
-def _plans(asked: _Asked, columns: tuple[int, ...], places: Sequence[int]) -> Iterator[_Plan]:
-    """Plan one table at the finest levels for all candidates over the same columns, or one for each if that is less."""
-    depths = [tuple(level for _, level in asked.candidates[place]) for place in places]
-    finest = asked.table(columns, tuple(map(min, zip(*depths, strict=True))))
-    tables = [asked.table(columns, each) for each in depths]
-    merges = [found for table in tables if (found := _merges(finest, table)) is not None]
-    if len(merges) == len(tables) and _cells(finest) <= sum(map(_cells, tables)):
-        yield _Plan(finest, tuple(zip(places, merges, strict=True)))
-    else:
-        yield from (_Plan(table, ((place, ()),)) for table, place in zip(tables, places, strict=True))
-
-
-def _cells(table: Table) -> int:
-    """Return the number of cells."""
-    return math.prod(grouping.groups for _, grouping in table)
-
-
-def _merges(fine: Table, coarse: Table) -> _Merges | None:
-    """Return how to sum a fine table into a coarse one; None where it cannot be."""
-    axes = [axis for axis, (one, other) in enumerate(zip(fine, coarse, strict=True)) if one[1] is not other[1]]
-    merged = [(axis, merged_groups(fine[axis][1], coarse[axis][1])) for axis in axes]
-    found = tuple((axis, groups) for axis, groups in merged if groups is not None)
-    return found if len(found) == len(axes) else None
-
-
-def _summed(cells: np.ndarray, merges: _Merges) -> np.ndarray:
-    """Sum fine cells into coarse ones along some axes: ndarray of int64, shape (cells,)."""
-    for axis, groups in merges:  # [sum]
+    @cache
+    def merged(fine: int, coarse: int) -> _Merge | None:
+        groups = merged_groups(axes[fine][1], axes[coarse][1])
+        if fine == coarse or groups is None:
+            return None
         order = np.argsort(groups, kind="stable")
-        firsts = np.flatnonzero(np.diff(groups[order], prepend=-1))
-        cells = np.add.reduceat(cells.take(order, axis), firsts, axis=axis)
-    return cells.reshape(-1)
+        return order, np.flatnonzero(np.diff(groups[order], prepend=-1))
+
+    by_columns: dict[tuple[str, ...], list[_Key]] = {}
+    for key in keys:
+        by_columns.setdefault(tuple([axes[place][0] for place in key]), []).append(key)
+    plans: list[tuple[_Key, list[_Key]]] = []
+    sizes = [grouping.groups for _, grouping in axes]
+    for members in by_columns.values():
+        finest = tuple(map(min, zip(*members, strict=True)))
+        is_sum = all(one == it or merged(one, it) for key in members for one, it in zip(finest, key, strict=True))
+        cells = [math.prod([sizes[place] for place in key]) for key in (finest, *members)]
+        plans += [(finest, members)] if is_sum and 2 * cells[0] <= sum(cells) else [(key, [key]) for key in members]
+    exact = source.count([tuple([axes[place] for place in fine]) for fine, _ in plans])  # [count]
+    found = {}
+    for (fine, members), counts in zip(plans, exact, strict=True):
+        cells_of_fine = counts.reshape([sizes[place] for place in fine])
+        for key in members:
+            found[key] = _summed(cells_of_fine, [merged(*each) for each in zip(fine, key, strict=True)])
+    return found
+
+
+def _summed(cells: np.ndarray, merges: Sequence[_Merge | None]) -> np.ndarray:
+    """Sum fine cells into coarse ones along some axes: ndarray of int64, flat and read-only."""
+    for axis, merge in enumerate(merges):  # [sum]
+        if merge is not None:
+            cells = np.add.reduceat(cells.take(merge[0], axis), merge[1], axis=axis)
+    found = cells.reshape(-1)
+    found.flags.writeable = False
+    return found

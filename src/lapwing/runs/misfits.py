@@ -105,8 +105,7 @@ class Stopping:
         """Answer a batch of questions, and look at what is known of misfits by now."""
         found = self._curator.ask(*questions)
         self._answers += found
-        bad = misfit_columns(self._settings, self._answers)
-        if bad:
+        if _one_way(found) and (bad := misfit_columns(self._settings, self._answers)):
             raise self._ended(bad)
         return found
 

@@ -98,6 +98,7 @@ class Schema:
     dialect: Dialect = PLAIN_FILE
     # Made when the schema is first found complete; None before.
     _coded_rules: tuple[CodedRule, ...] | None = dataclasses.field(init=False, repr=False, compare=False, default=None)
+    _by_name: dict[str, Field] = dataclasses.field(init=False, repr=False, compare=False, default_factory=dict)
 
     __repr__ = schema_in_short
 
@@ -121,17 +122,18 @@ class Schema:
             raise SchemaError(f"the schema has more than {_MAX_FIELDS} fields; remove columns", code="LW209")
         for name in repeated([field.name for field in self.fields]):
             raise field_error(name, "the name stands twice; rename one of the columns", "LW208")
+        object.__setattr__(self, "_by_name", {field.name: field for field in self.fields})
         if all(field.identifier for field in self.fields):
             said = "the schema has no field to model; list at least one that is not an identifier"
             raise SchemaError(said, code="LW209")
         if self.privacy_unit is not None:
-            _find(self.fields, self.privacy_unit.field, "privacyUnit")
+            _find(self._by_name, self.privacy_unit.field, "privacyUnit")
         if self.weight is not None:
             check_weight(self.weight, self.fields)
         object.__setattr__(self, "questions", check_questions(self.questions))
         object.__setattr__(self, "rules", rules_from(self.rules))
         for name, what in named_columns(self.rules):
-            if _find(self.fields, name, what).identifier:
+            if _find(self._by_name, name, what).identifier:
                 said = f"{what}: column {quote(name)} is an identifier, which is not modelled; leave it out"
                 raise SchemaError(said, code="LW219")
         if not self.is_draft:
@@ -224,7 +226,7 @@ class Schema:
         SchemaError
             Where there is none; the sentence names close matches.
         """
-        return _find(self.fields, name, "the schema")
+        return _find(self._by_name, name, "the schema")
 
     def check_complete(self, what: str = "the schema") -> None:
         """Check that every modelled field has a domain, which only a draft may leave open.
@@ -387,13 +389,11 @@ def _check_types(schema: Schema) -> None:
             raise SchemaError(f"{key} of a schema is of a wrong type, got {quote(getattr(schema, key))}", code="LW206")
 
 
-def _find(fields: tuple[Field, ...], name: str, where: str) -> Field:
+def _find(fields: dict[str, Field], name: str, where: str) -> Field:
     """Return the field of a name, or raise naming close matches, or else the first."""
-    if type(name) is str:
-        for field in fields:
-            if field.name == name:
-                return field
-    names = [field.name for field in fields]
+    if type(name) is str and name in fields:
+        return fields[name]
+    names = list(fields)
     near = nearest(name, names) if isinstance(name, str) else []
     listed = ", ".join(map(quote, names[:_LISTED])) + (", ..." if len(names) > _LISTED else "")
     way_out = f"did you mean {' or '.join(map(quote, near))}?" if near else f"choose one of {listed}"

@@ -108,8 +108,9 @@ class Room:
     def ask(self, *questions: Any) -> Any:  # noqa: ANN401 - `Curator.ask` says what is answered by what
         """Answer a batch of questions, in order."""
         with self._lock:  # two threads must not both see the same budget left
+            known: dict[int, object] = {}
             for question in questions:
-                self._check(question)
+                self._check(question, known)
             self._charge(questions)
             answers = list(self._replayed(questions))
             for kind, batch in groupby(questions[len(answers) :], type):
@@ -127,14 +128,14 @@ class Room:
             bits.record(answers)
         return answers
 
-    def _check(self, question: Question) -> None:
+    def _check(self, question: Question, known: dict[int, object]) -> None:
         """Refuse a question that is outside the closed set or does not fit the schema."""
         if type(question) not in REGISTERED:
             raise ParameterError(
                 f"{type(question).__name__} is no question of the closed set; ask one of {', '.join(KINDS)}",
                 code="LW641",
             )
-        if not is_plain(question):
+        if not is_plain(question, known):
             raise ParameterError(
                 f"a {question.kind} must hold plain values only, no subclasses; build it from the schema",
                 code="LW641",
@@ -191,32 +192,29 @@ class Room:
 # -- Questions hold plain values only: a subclass could bring code of its own into the room.
 
 
-def is_plain(question: object) -> bool:
+def is_plain(question: object, known: dict[int, object] | None = None) -> bool:
     """Tell whether every part of a question is of a known type itself, and not of a subclass.
+
+    known: parts that were looked at, by identity, and what this call adds: questions asked together share long ones.
 
     >>> is_plain(Budget.pure(1))
     True
     """
-    return all(_is_plain_part(getattr(question, each.name)) for each in fields(question))  # type: ignore[arg-type]
-
-
-def _is_plain_part(value: object) -> bool:
-    """Tell whether one part, and all of its own parts, are of known types; tuples level by level, as some are long."""
-    level = [value]
+    known = {} if known is None else known
+    parts = {id(part): part for part in _parts(question)}
+    level = [part for number, part in parts.items() if number not in known]
+    known.update(parts)
     while level:
         kinds = set(map(type, level))
         if not kinds <= _KNOWN:
             return False
-        if kinds & _WHOLE and not all(_is_plain_inside(each) for each in level if type(each) in _WHOLE):
-            return False
-        tuples = level if kinds == {tuple} else [each for each in level if type(each) is tuple]
-        level = list(chain.from_iterable(cast("list[tuple[object, ...]]", tuples)))
+        if kinds != {tuple}:
+            level = [each if type(each) is tuple else _parts(each) for each in level if type(each) not in _PLAIN]
+        level = list(chain.from_iterable(cast("list[list[object]]", level)))
     return True
 
 
-def _is_plain_inside(value: object) -> bool:
-    """Tell whether all parts of something that has some are of known types."""
-    if type(value) is RowStatistic:
-        # The function is code of the caller's on purpose: it is called in the guard, with one record at a time.
-        return all(_is_plain_part(getattr(value, each.name)) for each in fields(value) if each.name != "function")
-    return is_plain(value)
+def _parts(value: Any) -> list[object]:  # noqa: ANN401 - whatever a question holds
+    # A row function is code of the caller's on purpose: it is called in the guard, with one record at a time.
+    left_out = "function" if type(value) is RowStatistic else ""
+    return [getattr(value, each.name) for each in fields(value) if each.name != left_out]

@@ -10,11 +10,12 @@ from itertools import combinations, product
 import numpy as np
 
 from lapwing.engine.hard_zeros import HardZeros, alive_cells
-from lapwing.engine.tables import Cells, table_shape
+from lapwing.engine.tables import Cells, flat_pairs
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.questions.select_worst.question import SelectWorst
 from lapwing.mechanisms.adaptive.columns import ResolvedColumn
+from lapwing.schema.groupings.grouping import Grouping
 
 MOST_CELLS = 4096  # most cells of a candidate table
 MOST_TRIPLE_COLUMNS = 30  # up to so many columns all triples compete; beyond, those that grow from measured pairs
@@ -42,18 +43,27 @@ class Candidates:
     noise: np.ndarray
     alive: np.ndarray | None = None
 
-    def question(self, counts: np.ndarray, sd: float, cost: Budget, barred: np.ndarray) -> SelectWorst:
+    def estimates(self, counts: np.ndarray) -> np.ndarray:
+        """Return what a question says of the cells of all tables: ndarray of int64, read-only.
+
+        counts: float64 (sum of cells,), what the model says.
+        """
+        found = np.full(self.size, -1, dtype=np.int64)
+        found[self.places] = np.rint(counts if self.alive is None else np.where(self.alive, counts, -1.0))
+        found.flags.writeable = False
+        return found
+
+    def question(self, estimates: np.ndarray, sd: float, cost: Budget, barred: np.ndarray) -> SelectWorst:
         """Return the question which of the tables a model fits worst.
 
-        counts: float64 (sum of cells,), what the model says; sd: standard deviation of a cell's noise if the table is
-        measured, in records: a table must be worth what the fit leaves of it; cost: at most this is spent; the epsilon
-        of the selection is rounded down; barred: bool (tables,), tables that are not to be chosen.
+        estimates: of `estimates`; sd: standard deviation of a cell's noise if the table is measured, in records: a
+        table must be worth what the fit leaves of it; cost: at most this is spent; the epsilon of the selection is
+        rounded down; barred: bool (tables,), tables that are not to be chosen.
         """
-        estimates = np.full(self.size, -1, dtype=np.int64)
-        estimates[self.places] = np.rint(counts if self.alive is None else np.where(self.alive, counts, -1.0))
+        names, levels = _named(self.columns)
         return SelectWorst(
-            columns=tuple(column.name for column in self.columns),
-            levels=tuple(column.groupings for column in self.columns),
+            columns=names,
+            levels=levels,
             candidates=self.tables,
             estimates=estimates,
             penalties=np.rint(np.where(barred, 2.0**60, np.minimum(sd * self.noise, 2.0**59))).astype(np.int64),
@@ -68,12 +78,24 @@ def expected_noise(columns: Sequence[ResolvedColumn], tables: Sequence[Cells], z
     Of a table of r rows and c columns, unfolded as evenly as can be, a signal of rank 1 keeps about the noise of
     ``r + c`` cells out of ``r c``.
     """
-    axes = [column.axis for column in columns]
-    shapes = [table_shape(axes, table) for table in tables]
-    largest = np.array([max(shape) for shape in shapes])
-    alive = [None if zeros is None else alive_cells(zeros, table) for table in tables]
-    cells = np.array([math.prod(s) if a is None else np.count_nonzero(a) for s, a in zip(shapes, alive, strict=True)])
+    cells, largest = _sizes(columns, tables)
+    if zeros is not None:
+        alive = [alive_cells(zeros, table) for table in tables]
+        cells = np.array(
+            [size if each is None else np.count_nonzero(each) for each, size in zip(alive, cells, strict=True)]
+        )
     return noise_left(cells, largest)
+
+
+def _sizes(columns: Sequence[ResolvedColumn], tables: Sequence[Cells]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the cells of each table, and its largest side; misfits left out."""
+    lengths, pairs = flat_pairs(tables)
+    starts = np.cumsum(lengths) - lengths
+    sizes = np.zeros((len(columns), max(len(column.axis.sizes) for column in columns)), dtype=np.int64)
+    for place, column in enumerate(columns):
+        sizes[place, : len(column.axis.sizes)] = column.axis.sizes
+    sides = sizes[pairs[:, 0], pairs[:, 1]]
+    return np.multiply.reduceat(sides, starts), np.maximum.reduceat(sides, starts)
 
 
 def noise_left(cells: np.ndarray, largest: np.ndarray) -> np.ndarray:
@@ -87,9 +109,8 @@ def candidates_of(
 ) -> Candidates:
     """Return candidates with the places of their cells, and with the cells that rules leave empty."""
     listed = tuple(tables)
-    axes = [column.axis for column in columns]
-    extra = [int(column.has_misfit) for column in columns]
-    inner = [_inner(table_shape(axes, table), tuple(extra[column] for column, _ in table)) for table in listed]
+    sides = [[(size, int(column.has_misfit)) for size in column.axis.sizes] for column in columns]
+    inner = [_inner(*[sides[column][level] for column, level in table]) for table in listed]
     cells = np.array([places.size for places, _ in inner], dtype=np.int64)
     sizes = np.array([size for _, size in inner], dtype=np.int64)
     offsets = np.repeat(np.cumsum(sizes) - sizes, cells)
@@ -106,11 +127,17 @@ def _alive(zeros: HardZeros, tables: Sequence[Cells], cells: np.ndarray) -> np.n
     return np.concatenate(list(parts))
 
 
+@lru_cache(maxsize=1)
+def _named(columns: tuple[ResolvedColumn, ...]) -> tuple[tuple[str, ...], tuple[tuple[Grouping, ...], ...]]:
+    """Return names and resolutions: the same tuples for all questions of a release, which are checked once then."""
+    return tuple(column.name for column in columns), tuple(column.groupings for column in columns)
+
+
 @lru_cache(maxsize=2**12)
-def _inner(shape: tuple[int, ...], extra: tuple[int, ...]) -> tuple[np.ndarray, int]:
-    """Return where the cells of a table stand in one with ``extra`` more groups along each axis, and its size."""
-    whole = tuple(size + more for size, more in zip(shape, extra, strict=True))
-    places = np.arange(math.prod(whole)).reshape(whole)[tuple(slice(size) for size in shape)].reshape(-1)
+def _inner(*sides: tuple[int, int]) -> tuple[np.ndarray, int]:
+    """Return where the cells of a table stand in one with some more groups along each axis, and the size of that."""
+    whole = [size + more for size, more in sides]
+    places = np.arange(math.prod(whole)).reshape(whole)[tuple(slice(size) for size, _ in sides)].reshape(-1)
     places.flags.writeable = False
     return places, math.prod(whole)
 
@@ -124,20 +151,31 @@ def pair_tables(
     at a level that is finer than the common ones.
     """
     found: list[Cells] = []
+    groups = [[grouping.groups for grouping in column.groupings] for column in columns]
+    kinds = [(column.common, len(column.groupings)) for column in columns]
+    is_any = is_mixed and len(columns) <= MOST_TRIPLE_COLUMNS
     for one, two in combinations(range(len(columns)), 2):
-        (first, last), (start, stop) = ((columns[at].common, len(columns[at].groupings)) for at in (one, two))
-        steps = range(max(last - first, stop - start))
-        levels = {(min(first + step, last - 1), min(start + step, stop - 1)) for step in steps}
-        if is_mixed:
-            is_any = len(columns) <= MOST_TRIPLE_COLUMNS
-            levels |= {
-                (fine, coarse)
-                for fine, coarse in product(range(last), range(stop))
-                if is_any or fine < first or coarse < start
-            }
-        tables = [((one, fine), (two, coarse)) for fine, coarse in sorted(levels, key=lambda each: (sum(each), each))]
-        found += [table for table in tables if _cells(columns, table) <= most_cells]
+        for fine, coarse in _levels_of_pair(kinds[one], kinds[two], is_mixed=is_mixed, is_any=is_any):
+            if groups[one][fine] * groups[two][coarse] <= most_cells:
+                found.append(((one, fine), (two, coarse)))
     return found
+
+
+@lru_cache
+def _levels_of_pair(
+    one: tuple[int, int], two: tuple[int, int], *, is_mixed: bool, is_any: bool
+) -> tuple[tuple[int, int], ...]:
+    """Return the levels at which two columns compete, from the first common level of each and how many it has."""
+    (first, last), (start, stop) = one, two
+    steps = range(max(last - first, stop - start))
+    levels = {(min(first + step, last - 1), min(start + step, stop - 1)) for step in steps}
+    if is_mixed:
+        levels |= {
+            (fine, coarse)
+            for fine, coarse in product(range(last), range(stop))
+            if is_any or fine < first or coarse < start
+        }
+    return tuple(sorted(levels, key=lambda each: (sum(each), each)))
 
 
 def triple_tables(
@@ -177,6 +215,8 @@ def competing_triples(columns: int, pairs: Sequence[tuple[int, ...]]) -> list[tu
 
 def preferred_tables(listed: Sequence[Cells], columns: frozenset[int], tables: Sequence[frozenset[int]]) -> np.ndarray:
     """Return whether each table contains one of the columns, or lies within one of the tables: ndarray of bool."""
+    if not columns and not tables:
+        return np.zeros(len(listed), dtype=bool)
     sets = [frozenset([column for column, _ in table]) for table in listed]
     return np.array([bool(each & columns) or any(each <= table for table in tables) for each in sets], dtype=bool)
 

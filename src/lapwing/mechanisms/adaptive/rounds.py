@@ -38,6 +38,7 @@ from lapwing.mechanisms.adaptive.candidates import (
 from lapwing.mechanisms.adaptive.columns import MOST_VALUES, ResolvedColumn
 from lapwing.mechanisms.adaptive.costs import (
     FINE_NOISE,
+    MOST_PAIRS_AT_ONCE,
     TYPICAL_CELLS,
     Costs,
     are_clear,
@@ -122,13 +123,14 @@ def _every_pair(asking: Asking, fit: Fit, left: Budget) -> list[_Chosen]:
     Those that matter more get four times as much as others.
     """
     levels = _by_columns(pair_tables(asking.columns, asking.costs.most_cells))
-    if not levels:
+    if not 0 < len(levels) <= MOST_PAIRS_AT_ONCE:
         return []
     levels += _wanted_triples(asking)
     weights = 1 + (_WANTED_WEIGHT - 1) * preferred_tables([each[0] for each in levels], *asking.wanted)
     unit = rounded_down(left.amount * share_at_once(asking.costs.rounds) / int(weights.sum()))
     sd = table_law(Budget(left.notion, unit), asking.curator.terms).sd
-    noise_of = [expected_noise(asking.columns, each, fit.zeros) for each in levels]
+    found = expected_noise(asking.columns, [table for each in levels for table in each], fit.zeros)
+    noise_of = np.split(found, np.cumsum([len(each) for each in levels])[:-1])
     if not are_clear(np.array([noise[-1] for noise in noise_of]), fit.total, sd):
         return []
     moved_rows = [noise * sd / (2 * fit.total) for noise in noise_of]
@@ -155,7 +157,8 @@ def _dealt(fit: Fit, tables: Sequence[Cells], rng: np.random.Generator) -> list[
     """
     if len(fit.columns) <= MOST_TRIPLE_COLUMNS:
         return [candidates_of(fit.columns, tables, fit.zeros)]
-    cells = sum(int(np.prod([fit.columns[at].groupings[level].groups for at, level in table])) for table in tables)
+    groups = [[grouping.groups for grouping in column.groupings] for column in fit.columns]
+    cells = sum(math.prod([groups[at][level] for at, level in table]) for table in tables)
     hands = min(_MOST_HANDS, -(-cells // HAND_CELLS))
     sets = _by_columns(tables)
     order = rng.permutation(len(sets))
@@ -200,11 +203,12 @@ class _Hand:
 
     def __init__(self, asking: Asking, candidates: Candidates, fit: Fit) -> None:
         self._asking, self._candidates = asking, candidates
-        self._counts = fit.counts(candidates.tables)
+        self._estimates = candidates.estimates(fit.counts(candidates.tables))
         columns = [_columns(table) for table in candidates.tables]
-        numbers = {each: number for number, each in enumerate(dict.fromkeys(columns))}
+        members = {each: _pairs_of(each) for each in columns}
+        numbers = {each: number for number, each in enumerate(members)}
         self._set = np.array([numbers[each] for each in columns])
-        self._members = np.array([_pairs_of(each) for each in columns])
+        self._members = np.array(list(members.values()))[self._set]
         self._is_wanted = preferred_tables(candidates.tables, *asking.wanted)
         self._is_new = np.ones(len(numbers), dtype=bool)
         self.sets, self.chosen = len(numbers), 0
@@ -221,7 +225,7 @@ class _Hand:
         is_wanted = is_open & self._is_wanted
         is_open = is_open if is_free or not is_wanted.any() else is_wanted
         law = table_law(cost * (1 - asking.costs.selection), asking.curator.terms)
-        return self._candidates.question(self._counts, law.sd, cost * asking.costs.selection, ~is_open)
+        return self._candidates.question(self._estimates, law.sd, cost * asking.costs.selection, ~is_open)
 
     def take(self, choice: int, taken: np.ndarray) -> Cells:
         """Return the chosen table; where there is one round, its columns are tied to all that theirs are tied to."""

@@ -47,6 +47,5 @@ def misfit_scores(question: SelectWorst, exact: np.ndarray) -> np.ndarray:
     """
     assert question.estimates is not None  # the room has refused a question without
     gaps = np.abs(exact - question.estimates)  # [misfit]
-    gaps[question.estimates < 0] = 0  # [mask]
-    scores: np.ndarray = np.add.reduceat(gaps, question.offsets[:-1]) - question.penalties
-    return scores
+    gaps *= question.estimates >= 0  # [mask]
+    return np.asarray(np.add.reduceat(gaps, question.offsets[:-1]) - question.penalties)
