@@ -34,7 +34,7 @@ from lapwing.runs.watching import following
 from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.scalars import told
 from lapwing.typing import IntoFrame, LinkedSchemaLike, MechanismLike, PathLike, ProgressLike
-from lapwing.verbs.running import run_release, warned
+from lapwing.verbs.running import check_types, run_release, warned
 
 
 @private_boundary
@@ -188,6 +188,8 @@ def resume_linked(
     sink, header, recorded = continue_transcript(path)
     sink.close()
     try:
+        for part in header["settings"]["parts"].values():
+            check_types({**header, "settings": part})
         settings = LinkedSettings.from_dict(header["settings"])
         records = Records(**header["records"], transcript=path)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
