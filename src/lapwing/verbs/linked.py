@@ -28,6 +28,7 @@ from lapwing.runs.generators import generator
 from lapwing.runs.linked import LinkedSettings, read_linked_settings
 from lapwing.runs.progress import part_told
 from lapwing.runs.public_points import refuse_private_points
+from lapwing.runs.public_tables import is_private_table
 from lapwing.runs.records import AccountedSink, Book, Records, resumable
 from lapwing.runs.settings import Settings
 from lapwing.runs.watching import following
@@ -171,6 +172,10 @@ def release_linked(
     """
     linked = LinkedSchema.load(cast("Any", schema))
     tables = tables_by_name(data, linked)
+    if any(is_private_table(lookup.path, table) for lookup in linked.lookups for table in tables.values()):
+        raise ParameterError(
+            "a public table of the schema is a private table itself; name one that was published", code="LW351"
+        )
     for each in mechanism.values() if isinstance(mechanism, Mapping) else [mechanism]:
         for table in tables.values():
             refuse_private_points(each, table)
