@@ -80,6 +80,18 @@ def test_a_part_whose_settings_no_release_writes_is_refused(key, value, header, 
     assert "damaged" in _resumed(header, tmp_path)
 
 
+def test_a_header_without_end_is_refused_in_a_sentence(tmp_path):
+    path = tmp_path / "deep.jsonl"
+    path.write_text("[" * 100_000 + "\n")
+
+    for call in (
+        lambda: lw.resume(path, TABLES),
+        lambda: lw.synthesize(TABLES, SCHEMA, rho=1, mechanism="independent", transcript=path),
+    ):
+        with pytest.raises(DataError, match="transcript"):
+            call()
+
+
 def _with(**tables: Any) -> dict[str, Any]:
     """Return the schema with other keys in its tables, and more tables."""
     return {

@@ -215,5 +215,5 @@ def _recorded_seed(transcript: Path | None) -> int | None:
     try:
         with transcript.open("rb") as file:
             return int(next(iter(json.loads(file.readline())["settings"]["parts"].values()))["seed"])
-    except (OSError, ValueError, KeyError, TypeError, StopIteration, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, StopIteration, AttributeError, RecursionError):
         return None  # what is wrong with it is said where it is taken up

@@ -119,7 +119,7 @@ def linked_of(transcript: Path) -> LinkedSchema | None:
         with transcript.open("rb") as file:
             settings = json.loads(file.readline())["settings"]
             return LinkedSchema.from_dict(settings["linked"]) if "linked" in settings else None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None  # what is wrong with it is said where it is taken up
 
 
