@@ -76,7 +76,8 @@ IN_RANGE = (
 )
 """Keeps a planted bug from being noticed by an index out of range before it is flagged."""
 
-CUT = "stays = read.rows.kept(parents, table.max_rows, rows)"
+CUT = "rows = rows[read.rows.kept(read.parents[rows], table.max_rows, rows)]"
+JOIN = "rows, parents = _joined(rows, read.parents[rows], above.keys)"
 
 BUGS = {
     "further rows of a key of the first table are kept": [
@@ -91,14 +92,12 @@ BUGS = {
         (
             CUT,
             f"{CUT}\n    first = np.argsort(np.argsort(read.rows.hashes[rows]))\n"
-            "    stays &= first < table.max_rows * len(above.keys) - 1",
+            "    rows = rows[first < table.max_rows * len(above.keys) - 1]",
         )
     ],
     "the second half of who has too many goes to the next": [
-        (
-            "rows, parents = rows[stays], parents[stays]",
-            "parents = np.where(stays, parents, (parents + 1) % above.rows)",
-        )
+        (CUT, CUT.replace("rows = ", "stays = ")),
+        (JOIN, f"{JOIN}\n    parents = np.where(np.isin(rows, stays), parents, (parents + 1) % above.rows)"),
     ],
     "the row before the first is the last of the next person": [
         ("before = np.where(own.place == 0, _NONE, np.arange(own.rows) - 1)", "before = np.arange(own.rows) - 1")
@@ -119,7 +118,7 @@ BUGS = {
     "the keys of each table are numbered by themselves": [
         ("found[table.parent][0][above]", "np.unique(found[table.parent][0][above], return_inverse=True)[1]")
     ],
-    "a key of two homes is that of one": [("np.stack((parents, own))", "np.stack((0 * parents, own))")],
+    "a key of two homes is that of one": [("np.stack((read.parents, own))", "np.stack((0 * read.parents, own))")],
     "rows without a key refer to each other": [
         ("keys = np.where(read.lacks_key[rows], _NONE, read.keys[rows])", "keys = read.keys[rows]")
     ],
@@ -177,6 +176,19 @@ def test_rows_of_nobody_change_nothing_at_all():
 
     for name in SCHEMA.names:
         assert coded_rows(more, SCHEMA, name) == coded_rows(one, SCHEMA, name)
+
+
+def test_a_key_that_everybody_has_takes_no_more_memory_than_the_rows_that_are_used():
+    rows = 60_000
+    tables = {
+        "homes": pl.DataFrame({"home": range(rows), "kind": ["a"] * rows, "age": [1] * rows}),
+        "people": pl.DataFrame(
+            {"home": range(rows), "person": ["unknown"] * rows, "flag": [True] * rows, "age": [2] * rows}
+        ),
+        "visits": pl.DataFrame({"person": ["unknown"] * rows, "kind": ["a"] * rows}),
+    }
+
+    assert code_linked(tables, SCHEMA)["visits"].source.rows == 2 * rows  # each pair of the two would be 30 GB
 
 
 def test_no_cell_makes_reading_fail_or_shows_in_an_error():

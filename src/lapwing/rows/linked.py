@@ -216,11 +216,10 @@ def _first(read: _Read) -> _Kept:
 def _of_parents(table: LinkedTable, read: _Read, above: _Kept) -> _Kept:
     """Keep at most ``maxRows`` rows of each row of the parent, and put them in order."""
     assert read.parents is not None
-    rows, parents = _joined(read.parents, above.keys)
-    if read.keys is not None and read.lacks_key is not None:
-        rows, parents = _one_of_each_key(read, rows, parents)
-    stays = read.rows.kept(parents, table.max_rows, rows)
-    rows, parents = rows[stays], parents[stays]
+    rows = np.arange(read.rows.rows) if read.keys is None else _one_of_each_key(read)
+    # Before they are joined: many parents may have one key, and each of them the same rows.
+    rows = rows[read.rows.kept(read.parents[rows], table.max_rows, rows)]
+    rows, parents = _joined(rows, read.parents[rows], above.keys)
     order = _in_order(table.order, read.rows, rows, parents, table.schema)
     rows, parents = rows[order], parents[order]
     place = places(np.diff(parents, prepend=_NONE) != 0) if len(rows) else np.zeros(0, np.int64)
@@ -230,24 +229,24 @@ def _of_parents(table: LinkedTable, read: _Read, above: _Kept) -> _Kept:
     return _Kept(read.rows.taken(rows), parents, place, keys, read.rows.layout)
 
 
-def _joined(keys: np.ndarray, of_parents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _joined(rows: np.ndarray, keys: np.ndarray, of_parents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return each pair of a row and a parent of its key: row numbers and places of parents."""
     by_key = np.argsort(keys, kind="stable")
     starts = np.searchsorted(keys[by_key], of_parents, side="left")
     counts = np.where(of_parents == _NONE, 0, np.searchsorted(keys[by_key], of_parents, side="right") - starts)
     parents = np.repeat(np.arange(len(of_parents)), counts)
     within = np.arange(len(parents)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return by_key[np.repeat(starts, counts) + within], parents
+    return rows[by_key[np.repeat(starts, counts) + within]], parents
 
 
-def _one_of_each_key(read: _Read, rows: np.ndarray, parents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Keep one row of each key and parent; rows without a key are all of their own."""
+def _one_of_each_key(read: _Read) -> np.ndarray:
+    """Return one row of each key and key of a parent; rows without a key are all of their own."""
+    assert read.parents is not None
     assert read.keys is not None
     assert read.lacks_key is not None
-    own = np.where(read.lacks_key[rows], read.keys.max(initial=0) + 1 + np.arange(len(rows)), read.keys[rows])
-    _, pairs = np.unique(np.stack((parents, own)), axis=1, return_inverse=True)
-    stays = read.rows.kept(pairs.reshape(-1), 1, rows)
-    return rows[stays], parents[stays]
+    own = np.where(read.lacks_key, read.keys.max(initial=0) + 1 + np.arange(read.rows.rows), read.keys)
+    _, pairs = np.unique(np.stack((read.parents, own)), axis=1, return_inverse=True)
+    return np.flatnonzero(read.rows.kept(pairs.reshape(-1), 1))
 
 
 def _in_order(

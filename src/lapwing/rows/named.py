@@ -6,7 +6,7 @@ from pathlib import Path
 from lapwing.errors import DataError
 from lapwing.rows.elsewhere import Query, is_database
 from lapwing.rows.files import KNOWN
-from lapwing.rows.out.databases import DATABASE_ENDINGS, sql_name
+from lapwing.rows.out.databases import DATABASE_ENDINGS, PLAIN_NAME, sql_name
 from lapwing.schema.scalars import quote
 
 
@@ -38,7 +38,8 @@ def _select(table: str, columns: Sequence[str]) -> str:
 
 def _file(folder: Path, table: str) -> str:
     """Return the file, or folder of files, of a table."""
-    found = [path for ending in ("", *KNOWN) if (path := folder / f"{table}{ending}").exists()]
+    places = [folder / f"{table}{ending}" for ending in ("", *KNOWN) if PLAIN_NAME.fullmatch(table)]
+    found = [path for path in places if path.exists()]
     if len(found) == 1:
         return str(found[0])
     what = "several files" if found else "no file"

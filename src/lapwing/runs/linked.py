@@ -77,12 +77,17 @@ class LinkedSettings:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "LinkedSettings":
-        """Read back what `to_dict` wrote."""
+        """Read back what `to_dict` wrote; a ValueError where parts spend other than what is debited for all."""
+        if any(part["mechanism"]["settings"].get("prior") for part in values["parts"].values()):
+            raise ValueError  # before its rows are read
         parts = {name: Settings.from_dict(part) for name, part in values["parts"].items()}
-        linked = LinkedSchema.from_dict(values["linked"])
+        linked, request = LinkedSchema.from_dict(values["linked"]), read_request(**values["request"])
         if tuple(parts) != linked.names or any(part.schema != linked.coded[name] for name, part in parts.items()):
             raise ValueError
-        return cls(linked=linked, parts=parts, request=read_request(**values["request"]))
+        first, *others = (part.request.budget for part in parts.values())
+        if sum(others, first) != request.budget or any(part.relation != _RELATION for part in parts.values()):
+            raise ValueError
+        return cls(linked=linked, parts=parts, request=request)
 
 
 def read_linked_settings(
@@ -209,5 +214,5 @@ def _recorded_seed(transcript: Path | None) -> int | None:
     try:
         with transcript.open("rb") as file:
             return int(next(iter(json.loads(file.readline())["settings"]["parts"].values()))["seed"])
-    except (OSError, ValueError, KeyError, TypeError, StopIteration, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, StopIteration, AttributeError, RecursionError):
         return None  # what is wrong with it is said where it is taken up

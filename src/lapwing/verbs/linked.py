@@ -28,13 +28,14 @@ from lapwing.runs.generators import generator
 from lapwing.runs.linked import LinkedSettings, read_linked_settings
 from lapwing.runs.progress import part_told
 from lapwing.runs.public_points import refuse_private_points
+from lapwing.runs.public_tables import is_private_table
 from lapwing.runs.records import AccountedSink, Book, Records, resumable
 from lapwing.runs.settings import Settings
 from lapwing.runs.watching import following
 from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.scalars import told
 from lapwing.typing import IntoFrame, LinkedSchemaLike, MechanismLike, PathLike, ProgressLike
-from lapwing.verbs.running import run_release, warned
+from lapwing.verbs.running import check_types, run_release, warned
 
 
 @private_boundary
@@ -171,6 +172,10 @@ def release_linked(
     """
     linked = LinkedSchema.load(cast("Any", schema))
     tables = tables_by_name(data, linked)
+    if any(is_private_table(lookup.path, table) for lookup in linked.lookups for table in tables.values()):
+        raise ParameterError(
+            "a public table of the schema is a private table itself; name one that was published", code="LW351"
+        )
     for each in mechanism.values() if isinstance(mechanism, Mapping) else [mechanism]:
         for table in tables.values():
             refuse_private_points(each, table)
@@ -188,6 +193,8 @@ def resume_linked(
     sink, header, recorded = continue_transcript(path)
     sink.close()
     try:
+        for part in header["settings"]["parts"].values():
+            check_types({**header, "settings": part})
         settings = LinkedSettings.from_dict(header["settings"])
         records = Records(**header["records"], transcript=path)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):

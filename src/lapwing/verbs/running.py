@@ -119,7 +119,7 @@ def linked_of(transcript: Path) -> LinkedSchema | None:
         with transcript.open("rb") as file:
             settings = json.loads(file.readline())["settings"]
             return LinkedSchema.from_dict(settings["linked"]) if "linked" in settings else None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None  # what is wrong with it is said where it is taken up
 
 
@@ -137,7 +137,7 @@ def read_header(path: Path, header: Mapping[str, Any]) -> tuple[Settings, Terms,
                 f"the transcript {path} is of a {what}; repeat that, with the same transcript", code="LW611"
             )
     try:
-        _check_types(header)
+        check_types(header)
         settings = Settings.from_dict(header["settings"])
         terms = Terms.from_dict(header["terms"])
         records = Records(**header["records"], transcript=path)
@@ -160,7 +160,7 @@ def read_header(path: Path, header: Mapping[str, Any]) -> tuple[Settings, Terms,
     )
 
 
-def _check_types(header: Mapping[str, Any]) -> None:
+def check_types(header: Mapping[str, Any]) -> None:
     """Refuse values of other types than a release writes: a schema that is a text would be a path, for example."""
     try:
         settings, terms, records = (read_key(header, key, dict) for key in ("settings", "terms", "records"))

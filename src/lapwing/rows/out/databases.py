@@ -42,7 +42,7 @@ _TYPES: Final[dict[str, tuple[str, Any]]] = {
     "datetime": ("TIMESTAMP", pl.Datetime("us")),
     "string": ("TEXT", pl.String),
 }
-_PLAIN_NAME: Final = re.compile(r"[^./\\:\0][^/\\:\0]*")
+PLAIN_NAME: Final = re.compile(r"[^./\\:\0][^/\\:\0]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,7 +202,7 @@ def _check_names(tables: Sequence[TableOut]) -> None:
     """Refuse names of tables that name no file, or a file elsewhere, or one that some systems take for another's."""
     folded: dict[str, str] = {}
     for name in (table.name for table in tables):
-        if not _PLAIN_NAME.fullmatch(name):
+        if not PLAIN_NAME.fullmatch(name):
             raise ParameterError(
                 f"the table {quote(name)} cannot be the name of a file; rename it, or write to a database", code="LW119"
             )
@@ -308,9 +308,10 @@ def _duckdb(place: str) -> Iterator[_Opened]:
     with duckdb.connect(place) as connection:
 
         def insert(table: str, rows: pl.DataFrame) -> None:
-            connection.register("lapwing_rows", _arrow(rows))
-            connection.execute(f"INSERT INTO {sql_name(table)} SELECT * FROM lapwing_rows")  # noqa: S608 - quoted
-            connection.unregister("lapwing_rows")
+            given = f"{table} rows"  # never the table itself, and found before another table of that name
+            connection.register(given, _arrow(rows))
+            connection.execute(f"INSERT INTO {sql_name(table)} SELECT * FROM {sql_name(given)}")  # noqa: S608 - quoted
+            connection.unregister(given)
 
         yield _Opened(insert, connection.execute)
 

@@ -28,7 +28,8 @@ def read_lookup(name: str, source: Mapping[str, Any], beside: Path | None) -> Lo
     fields = own.get("fields")
     if not isinstance(fields, list | tuple) or not all(map(has_name, fields)):
         raise refusal(f'{name} needs a list "fields" with one object per column, which has a "name"')
-    rows = _file_rows(name, beside / given) if isinstance(given, str) and beside is not None else given
+    path = _place(name, beside, given) if isinstance(given, str) and beside is not None else None
+    rows = given if path is None else _file_rows(name, path)
     if not isinstance(rows, list | tuple):
         raise refusal(
             f'{name}: "public" must be a list of rows, or of a schema that is a file a CSV file beside it, got '
@@ -41,7 +42,7 @@ def read_lookup(name: str, source: Mapping[str, Any], beside: Path | None) -> Lo
     key = source.get("primaryKey")
     if key not in schema.names:
         raise refusal(f'{name}: "primaryKey" must name a column of the public table, got {quote(key)}')
-    lookup = Lookup(name=name, schema=schema, key=key, rows=found)
+    lookup = Lookup(name=name, schema=schema, key=key, rows=found, path=path)
     if not found or len(set(lookup.keys)) < len(found) or None in lookup.keys:
         raise refusal(f"{name}: the public table needs rows, each with its own {key}")
     return lookup
@@ -94,6 +95,13 @@ def with_values(field: Mapping[str, Any], values: Sequence[Any]) -> Mapping[str,
     return {**field, "categories": list(values), "constraints": kept, "provenance": "public"}
 
 
+def _place(name: str, beside: Path, given: str) -> Path:
+    """Return the file of a public table, which is nowhere else: a schema may be a stranger's, and rows are shown."""
+    if Path(given).is_absolute() or ".." in Path(given).parts:
+        raise refusal(f'{name}: "public" must be a file beside the schema, got {quote(given)}; put it there')
+    return beside / given
+
+
 def _file_rows(name: str, path: Path) -> list[dict[str, str | None]]:
     """Return the rows of a CSV file; an empty cell is missing."""
     try:
@@ -102,4 +110,8 @@ def _file_rows(name: str, path: Path) -> list[dict[str, str | None]]:
         text = None
     if text is None:
         raise refusal(f"{name}: the public table {quote(path.name)} is not UTF-8; write it so")
-    return [{key: value or None for key, value in row.items()} for row in csv.DictReader(io.StringIO(text))]
+    try:
+        return [{key: value or None for key, value in row.items()} for row in csv.DictReader(io.StringIO(text))]
+    except csv.Error:  # a cell of more than 131,072 characters
+        said = f"{name}: the public table {quote(path.name)} has too long a cell; shorten it"
+    raise refusal(said)

@@ -18,6 +18,7 @@ from lapwing.schema.schemas import Schema
 _TOP: Final = ("tables", "rules")
 _TWO: Final = ("parent", "child", "key", "maxChildren", "count", "rules")
 _EVENTS: Final = frozenset({"privacyUnit", "order", "constant", "rules", "name"})
+_MOST_TABLES: Final = 100
 _COUNT: Final = "children"
 _ROWS: Final = "rows"
 """What the number of a person's events is called."""
@@ -173,6 +174,8 @@ def _dealt(rules: object, persons: set[Any], events: set[Any]) -> tuple[list[Any
 
 def _of_tables(described: Mapping[str, Any], rules: object, beside: Path | None) -> dict[str, Any]:
     """Read ``{"tables": {...}, "rules": [...]}``; parents may stand after their child tables."""
+    if len(described) > _MOST_TABLES:
+        raise refusal(f"linked tables must be {_MOST_TABLES} at most, got {len(described)}; leave others out")
     sources = {name: check_object(value, name) for name, value in described.items()}
     for name, asked in ((name, each.get("questions")) for name, each in sources.items()):
         if isinstance(asked, list) and asked:

@@ -1,7 +1,8 @@
 """One table among linked ones: its columns, whose rows it has, and in which order they come."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Final
 
 from lapwing.errors import SchemaError
@@ -65,13 +66,15 @@ class Order:
 class Lookup:
     """A public table that private ones refer to, such as clinics: its rows are written as they are.
 
-    schema: of its columns; key: the column that is referred to; rows: cells in the order of the fields.
+    schema: of its columns; key: the column that is referred to; rows: cells in the order of the fields; path: the file
+    that they were read from, if they were.
     """
 
     name: str
     schema: Schema
     key: str
     rows: tuple[tuple[Any, ...], ...]
+    path: Path | None = field(default=None, compare=False)
 
     __repr__ = short
 
@@ -133,6 +136,11 @@ class LinkedTable:
             if column is not None and not self._field(column).identifier:
                 way_out = 'give it "role": "identifier"'
                 raise refusal(f"{self.name}: the key {quote(column)} must be an identifier; {way_out}")
+        if self.key is not None and self.key == self.link:
+            raise refusal(
+                f"{self.name}: {quote(self.key)} is its own key and that of {self.parent}; give it one in another "
+                'column, or leave its "primaryKey" out'
+            )
         if self.parent is not None and not self.own:
             raise refusal(f"{self.name}: there is no field to model; list one that is not an identifier")
         for table in self.schema.public_tables if self.parent is not None else ():
