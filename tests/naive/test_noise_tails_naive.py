@@ -2,15 +2,17 @@
 
 import math
 from fractions import Fraction
+from statistics import NormalDist
 
 import numpy as np
 import pytest
+from scipy.special import erfcinv, gammaincc
 
 from lapwing.errors import ParameterError
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.noise.gaussian import discrete_gaussian
 from lapwing.kernel.noise.laplace import discrete_laplace
-from lapwing.maths.noise_tails import gaussian_tail, laplace_tail, sum_tail
+from lapwing.maths.noise_tails import gamma_tails, gaussian_tail, laplace_tail, sum_tail
 
 FAILURES = (0.5, 0.1, 0.05, 0.01, 1e-6)
 LAWS = {
@@ -132,3 +134,17 @@ def test_a_sum_of_no_terms_is_refused():
         sum_tail("laplace", Fraction(1), 0, 0.1)
 
     assert str(refused.value) == "a sum of noise has from 1 to 2**30 terms, got 0; count the noisy numbers"
+
+
+@pytest.mark.parametrize("failure", [0.9, 0.5, 0.05, 1e-3, 1e-9, 1e-30, 1e-300])
+def test_the_reach_of_a_gaussian_is_scipys(failure):
+    reach = -NormalDist().inv_cdf(failure / 2) / math.sqrt(2)
+
+    assert reach == pytest.approx(float(erfcinv(failure)), rel=1e-14)
+
+
+@pytest.mark.parametrize("reach", [1e-3, 0.5, 1.0, 30.0, 300.0, 700.0, 701.0])
+def test_tails_of_gamma_variables_are_scipys(reach):
+    shapes = np.arange(1.0, 12_001.0)
+
+    assert gamma_tails(shapes, reach) == pytest.approx(gammaincc(shapes, reach), rel=1e-11, abs=1e-300)

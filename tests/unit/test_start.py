@@ -21,9 +21,8 @@ atexit.register(lambda: Path(place).write_text(json.dumps(sorted(sys.modules))))
 from lapwing.cli.main import run
 run()
 """
-SCHEMA = {
-    "fields": [{"name": "age", "type": "integer", "minimum": 0, "maximum": 99}, {"name": "sick", "type": "boolean"}]
-}
+AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}}
+SCHEMA = {"fields": [AGE, {"name": "sick", "type": "boolean"}]}
 MECHANISMS = ("adaptive", "grid", "independent", "kd_tree", "linear_statistics", "microaggregation", "pmm", "psmm")
 NEVER = {"pandas", "pyarrow", "narwhals", "duckdb", "matplotlib", "sklearn", "rich", "jinja2", "altair"}
 """What none of these commands needs, though it may be installed."""
@@ -58,7 +57,7 @@ def mechanisms_of(modules):
 
 
 @pytest.mark.parametrize("name", ["independent", "pmm"])
-def test_synthesize_loads_its_own_mechanism_and_nothing_that_compiles_or_looks_at_rows(name, folder):
+def test_synthesize_loads_its_own_mechanism_and_nothing_that_compiles_or_looks_first(name, folder):
     modules = loaded(folder, *SYNTHESIZE, name)
 
     assert mechanisms_of(modules) == {name}

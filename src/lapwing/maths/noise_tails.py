@@ -26,6 +26,7 @@ below 1e-13, by Fourier transform; the rounding, below 1e-9, is charged to the f
 import math
 from decimal import ROUND_CEILING, Context, Decimal, localcontext
 from fractions import Fraction
+from statistics import NormalDist
 from typing import Final, Literal
 
 import numpy as np
@@ -45,6 +46,7 @@ _FLAT: Final = 1000  # exp(-1000) is below 1e-340 too
 _UP: Final = 1 + 1e-12  # more than the relative rounding of sums of positive floats and of special functions
 _MIXTURE_UP: Final = 1 + 1e-9  # the same for running products of up to 2^20 factors
 _STEP: Final = 1e-10
+_EXPONENT: Final = 700.0  # the exponential of more is no float
 _CONVOLVED_FROM: Final = 1e-8
 _CONVOLVED_TERMS: Final = 2**17
 _CONVOLVED_SCALE: Final = 8
@@ -141,17 +143,13 @@ def _gaussian_tail(sigma_squared: Fraction, failure: Fraction) -> int:
 
 def _wide_gaussian_tail(sigma: float, failure: float) -> int:
     """Return a k from the tail of a real Gaussian."""
-    from scipy.special import erfcinv  # noqa: PLC0415
-
-    reach = sigma * math.sqrt(2.0) * float(erfcinv(failure)) * _UP
+    reach = sigma * -NormalDist().inv_cdf(failure / 2) * _UP
     # Half a unit is gained only where the density is convex.
     return math.ceil(reach - 0.5 if reach >= sigma * _UP else reach)
 
 
 def _mixture_tail(scale: Fraction, terms: int, failure: float) -> int:
     """Return a k from the sum of real Laplace variables that is less peaked than the sum of the noise."""
-    from scipy.special import gammaincc  # noqa: PLC0415
-
     # The weights left out are below failure * exp(-50) in sum: weight j is at most exp(-j (j - 1) / (4 terms)) of the
     # first.
     count = min(terms - 1, 1 + math.ceil(2 * math.sqrt(terms * (50 - math.log(failure)))))
@@ -161,7 +159,7 @@ def _mixture_tail(scale: Fraction, terms: int, failure: float) -> int:
     shapes = np.arange(1.0, count + 2)
 
     def is_rare(reach: float) -> bool:
-        return float((weights * gammaincc(shapes, reach)).sum()) * _MIXTURE_UP <= failure
+        return float((weights * gamma_tails(shapes, reach)).sum()) * _MIXTURE_UP <= failure
 
     high = 1.0
     while not is_rare(high):
@@ -172,6 +170,15 @@ def _mixture_tail(scale: Fraction, terms: int, failure: float) -> int:
         low, high = (low, middle) if is_rare(middle) else (middle, high)
     wider = 0.5 / math.tanh(float(min(1 / (2 * scale), Fraction(_FLAT))))
     return max(math.ceil(high * wider * _UP - 0.5), 0)
+
+
+def gamma_tails(shapes: np.ndarray, reach: float) -> np.ndarray:
+    """Return the probabilities that gamma variables of the shapes 1, 2, 3, ... are above a number."""
+    if reach <= _EXPONENT:
+        return math.exp(-reach) * np.cumsum(np.cumprod(np.append(1.0, reach / shapes[:-1])))
+    from scipy.special import gammaincc  # noqa: PLC0415 - it takes a tenth of a second to import
+
+    return np.asarray(gammaincc(shapes, reach))
 
 
 def _chernoff_tail(sigma_squared: Fraction, terms: int, failure: float) -> int:
