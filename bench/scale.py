@@ -4,7 +4,7 @@
         [--threads 1] [--scratch FOLDER] [-o bench/results]
 
 ``rows``      releases of 10**5 to 10**8 rows, and as many rows drawn from a model
-``columns``   releases of 15 to 200 columns
+``columns``   releases of 15 to 1,000 columns
 ``targets``   the largest of these: what issue 13 set limits for
 ``overhead``  counting beside each engine's own count of the same tables, in one process
 ``stages``    what a cluster would do, on local Spark and Dask: passes, shuffles by person, rows out
@@ -37,6 +37,7 @@ Line = dict[str, object]
 
 ROWS = [10**5, 10**6, 10**7, 10**8]
 COLUMNS = [15, 50, 100, 200]
+WIDE_ROWS, WIDE_COLUMNS = 20_000, [100, 200, 500, 1000]
 MOST_MIXED_ROWS = 10**7
 MODEL_ROWS = 10**6
 """Of the tables whose models rows are drawn from."""
@@ -82,6 +83,8 @@ def by_columns() -> Iterator[Job]:
         yield sample("Adaptive", columns, 10**6)
     yield release("Adaptive", 10**6, 100)
     yield release("Adaptive", 10**6, 200)
+    for columns in WIDE_COLUMNS:
+        yield release("Adaptive", WIDE_ROWS, columns)
 
 
 def targets() -> Iterator[Job]:

@@ -129,7 +129,7 @@ def exact_tables_of_the_room_become_estimates(patch):
     def begin(self, asking, candidates, fit):
         honest(self, asking, candidates, fit)
         exact = exact_cells([whole_question(self)], ExactTables(rows_behind(asking.curator)))[0]
-        self._counts = exact[candidates.places].astype(np.float64)
+        self._estimates = candidates.estimates(exact[candidates.places].astype(np.float64))
 
     patch.setattr(rounds._Hand, "__init__", begin)
 

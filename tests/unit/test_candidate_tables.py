@@ -293,3 +293,34 @@ def test_the_mean_of_absolute_gaussian_noise_is_close(variance: Fraction) -> Non
 @pytest.mark.parametrize("epsilon", [700, 701, 720, 745, 1500, 10**9])
 def test_noise_that_is_never_seen_has_a_mean_of_nothing(epsilon: int) -> None:
     assert NoiseLaw("laplace", Fraction(1, epsilon)).mean_absolute == pytest.approx(0.0, abs=1e-300)
+
+
+def noise_by_hand(columns, table):
+    """Return `expected_noise` of one table, factor by factor."""
+    sides = [columns[at].axis.sizes[level] for at, level in table]
+    cells = math.prod(sides)
+    return min(0.8 * cells, 1.2 * math.sqrt((max(sides) + cells / max(sides)) * cells * 2 / math.pi))
+
+
+def pairs_by_hand(columns, most_cells):
+    """Return all pairs of columns at all levels that are small enough, the finest of each first."""
+    found = []
+    for one, two in itertools.combinations(range(len(columns)), 2):
+        depths = itertools.product(*(range(len(columns[at].groupings)) for at in (one, two)))
+        for fine, coarse in sorted(depths, key=lambda each: (sum(each), each)):
+            groups = [columns[one].groupings[fine].groups, columns[two].groupings[coarse].groups]
+            found += [((one, fine), (two, coarse))] if math.prod(groups) <= most_cells else []
+    return found
+
+
+@pytest.mark.parametrize("most_cells", [4096, 90])
+def test_mixed_pairs_and_their_noise_are_those_of_going_through_them_one_by_one(most_cells: int) -> None:
+    columns = columns_of()
+
+    found = tables.pair_tables(columns, most_cells, is_mixed=True)
+    mixed = [*found, ((0, 0), (1, 0), (2, 0)), ((3, 1),)]
+
+    assert found == pairs_by_hand(columns, most_cells)
+    assert tables.expected_noise(columns, mixed, None) == pytest.approx(
+        [noise_by_hand(columns, table) for table in mixed], rel=1e-12
+    )

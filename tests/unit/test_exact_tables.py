@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from helpers.bits import SeededBits, ZeroNoiseBits
-from helpers.selections import CountingSource, levels_of, question, tables_over
+from helpers.selections import CountingSource, levels_of, question, table_shape, tables_over
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
@@ -83,6 +83,35 @@ def test_tables_beyond_the_limit_are_counted_anew_with_the_same_choice(monkeypat
     assert choice == kept
     assert len(source.passes) == 2
     assert source.passes[0] == source.passes[1]
+
+
+def test_the_same_candidates_are_not_looked_up_again_and_others_of_their_place_are():
+    tables = counted.ExactTables(SOURCE)
+
+    (first,) = tables.cells([(NAMES, LEVELS, PAIRS)])
+    (again,) = tables.cells([(NAMES, LEVELS, PAIRS)])
+    others = [tuple(reversed(PAIRS[start:])) for start in range(len(PAIRS))]  # let go of one by one
+    found = [tables.cells([(NAMES, LEVELS, others.pop())])[0] for _ in PAIRS]
+    (renamed,) = tables.cells([(("kind", "flag", "age"), (LEVELS[0], LEVELS[2], LEVELS[1]), PAIRS)])
+
+    assert again is first
+    assert not first.flags.writeable
+    for start, cells in zip(reversed(range(len(PAIRS))), found, strict=True):
+        (fresh,) = counted.ExactTables(SOURCE).cells([(NAMES, LEVELS, tuple(reversed(PAIRS[start:])))])
+        assert np.array_equal(cells, fresh)
+    shapes = [table_shape((LEVELS[0], LEVELS[2], LEVELS[1]), each) for each in PAIRS]
+    assert renamed.size == sum(one * two for one, two in shapes)
+
+
+def test_tables_of_the_same_columns_in_several_questions_are_counted_together():
+    source = CountingSource(SOURCE)
+    halves = [PAIRS[::2], PAIRS[1::2]]
+
+    found = counted.ExactTables(source).cells([(NAMES, LEVELS, half) for half in halves])
+
+    assert source.passes == [[("kind", "age"), ("kind", "flag"), ("age", "flag")]]
+    for half, cells in zip(halves, found, strict=True):
+        assert np.array_equal(cells, counted.ExactTables(SOURCE).cells([(NAMES, LEVELS, half)])[0])
 
 
 def test_when_old_and_new_tables_do_not_fit_together_the_new_ones_stay(monkeypatch):
