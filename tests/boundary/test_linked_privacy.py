@@ -72,7 +72,7 @@ def test_parts_of_which_one_claims_the_whole_budget_are_flagged():
 
 IN_RANGE = (
     ("counts.astype(schema", "counts.clip(0, below.max_rows).astype(schema"),
-    ("place = own.place.astype(", "place = own.place.clip(0, table.max_rows - 1).astype("),
+    ("own.place.astype(", "own.place.clip(0, table.max_rows - 1).astype("),
 )
 """Keeps a planted bug from being noticed by an index out of range before it is flagged."""
 
@@ -103,7 +103,7 @@ BUGS = {
         ("before = np.where(own.place == 0, _NONE, np.arange(own.rows) - 1)", "before = np.arange(own.rows) - 1")
     ],
     "the gap is from another person": [
-        ("steps - steps[before])", "np.minimum(abs(steps - steps[:1]), gap.domain.last))")
+        ("steps - steps[before], gap", "np.minimum(abs(steps - steps[:1]), gap.domain.values - 1), gap")
     ],
     "rows are counted with those of all": [
         (
