@@ -130,7 +130,7 @@ def test_a_schema_of_a_stranger_shows_no_file_that_is_not_beside_it(elsewhere, t
 
 @pytest.mark.parametrize("text", ["adult,home\n" + "a" * 200_000 + ",1\n", "\0", "", "adult\n" * 3, "home\n1,2,3\n"])
 def test_a_public_file_of_a_stranger_that_is_no_table_is_refused_in_a_sentence(text, tmp_path, request):
-    request.addfinalizer(partial(csv.field_size_limit, csv.field_size_limit(2**17)))  # libraries raise it for all
+    request.addfinalizer(partial(csv.field_size_limit, csv.field_size_limit(2**17)))  # other reads raise it
     (tmp_path / "towns.csv").write_text(text)
     (tmp_path / "db.json").write_text(json.dumps(_with(towns={**PUBLIC, "public": "towns.csv"})))
 
