@@ -5,6 +5,7 @@ import json
 import re
 import sqlite3
 import zipfile
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -13,6 +14,7 @@ import lapwing as lw
 from helpers.command import lapwing
 from helpers.linked_homes import KEY, ROOMS, SCHEMA, THREE, released, tables, three_tables
 from lapwing.kernel.budget.ledger import Ledger
+from lapwing.release.files import certificate_target
 from lapwing.verbs import linked as front
 
 
@@ -229,3 +231,16 @@ def full(*_):
 
 def test_the_front_door_has_them():
     assert lw.synthesize_linked is front.synthesize_linked
+
+
+def test_the_certificate_of_rows_in_this_folder_stands_beside_it(tmp_path, monkeypatch):
+    (tmp_path / "out" / "below").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "out" / "below")
+
+    places = [certificate_target(Path(each), None, no_certificate=False) for each in (".", "..", "new")]
+
+    assert [each and each.resolve() for each in places] == [
+        tmp_path / "out" / "below.certificate.json",
+        tmp_path / "out.certificate.json",
+        tmp_path / "out" / "below" / "new.certificate.json",
+    ]

@@ -130,7 +130,8 @@ def certificate_target(output: Path, certificate: Path | None, *, no_certificate
 
 
 def _beside(output: Path) -> Path:
-    return output.with_name(f"{output.name}.certificate.json")
+    named = output if output.name not in ("", "..") else Path(os.path.abspath(output))
+    return named.parent / f"{named.name}.certificate.json"
 
 
 @contextlib.contextmanager

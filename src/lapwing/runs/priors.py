@@ -22,6 +22,7 @@ from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.cost_lines import asked_text
 from lapwing.model.certificate.promise import ROW
 from lapwing.model.files import load_release
+from lapwing.model.linked_files import ONE_OF_SEVERAL
 from lapwing.model.rows import row_chunks
 from lapwing.runs.account_terms import summed
 from lapwing.runs.generators import generator
@@ -134,15 +135,17 @@ def _released(saved: Any, name: str) -> tuple[object, str]:  # noqa: ANN401 - a 
     rows = pl.concat(list(chunks.frames()))
     asked = asked_text(paid.total, paid.requested_epsilon, paid.requested_delta)
     table = "" if paid.ledger is None else f" of data set {paid.ledger.dataset}"
+    others = ", and of those of the other linked tables of that release" if ONE_OF_SEVERAL in paid.warnings else ""
     return rows, (
         f"the prior{name and ' '}{name} is a release{table} at {asked}, for {paid.relation} neighbours and "
-        f"{paid.privacy_unit}: whoever is in both tables is protected by the sum of both budgets"
+        f"{paid.privacy_unit}: whoever is in both tables is protected by the sum of both budgets{others}"
     )
 
 
 def _both(paid: Certificate, unit: str, now: tuple[Budget, Relation] | None) -> str:
     """Return what two releases come to, where they promise the same of the same, and neither selected anything."""
-    if now is None or (paid.relation, paid.privacy_unit == ROW) != (now[1], unit == ROW):
+    is_part = ONE_OF_SEVERAL in paid.warnings  # what the others spent is not known
+    if now is None or is_part or (paid.relation, paid.privacy_unit == ROW) != (now[1], unit == ROW):
         return ""
     return "" if any(line.delta for line in paid.lines) else f", {summed([paid.total, now[0]])}"
 
