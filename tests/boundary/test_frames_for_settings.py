@@ -10,7 +10,7 @@ from helpers.planted_values import SCHEMA, table, traces_in
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.mechanisms.registry import MECHANISMS
 
-TAKEN = {"LinearStatistics mu", "Adaptive prior"}
+TAKEN = {"LinearStatistics mu", "Adaptive prior", "KDTree prior", "PMM prior"}
 """A table is what these are for."""
 FORMS = {
     "Polars": table,
