@@ -105,7 +105,7 @@ def count_cells(groups: np.ndarray, slots: np.ndarray, sizes: np.ndarray, offset
     """Return how many particles are in each cell of many tables: ndarray of int64, one table after another.
 
     groups: uint16 (slots, m), the group of each particle at each slot; slots, sizes: int64 (tables, a), the slot of
-    each axis of a table and its groups, -1 beyond its axes; offsets: int64 (tables + 1,), where its cells begin.
+    each axis of a table, -1 beyond its axes, and its groups; offsets: int64 (tables + 1,), where its cells begin.
     """
     found = np.zeros(offsets[-1], np.int64)
     cells = np.zeros(groups.shape[1], np.uint32)
