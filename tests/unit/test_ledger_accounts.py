@@ -153,8 +153,8 @@ def test_a_release_of_another_unit_is_told_what_its_schema_must_name(pure: Ledge
         pure.debit("visits", "release", Budget.pure(1), relation="add-remove", privacy_unit=asked, description={})
 
     assert str(refused.value).endswith(
-        f'asks for {asked}; give the schema "privacyUnit": {{"field": "person \\"id\\"", "maxRows": 5}}, or that of '
-        'linked tables "key": "person \\"id\\"", "maxChildren": 5 (epsilon 1 left)'
+        f'asks for {asked}; give the schema "privacyUnit": {{"field": "person \\"id\\"", "maxRows": 5}}, or '
+        'linked tables a first "primaryKey": "person \\"id\\"" and "maxRows" that multiply to 5 (epsilon 1 left)'
     )
 
 

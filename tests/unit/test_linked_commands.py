@@ -161,13 +161,18 @@ def test_croissant_has_the_records_of_each_table_with_key_and_reference(place):
     ("arguments", "says"),
     [
         ("synthesize homes.csv --schema homes.json --epsilon 1 -o r.csv", "`lapwing link` takes them all"),
-        ("synthesize stays.csv --schema stays.json --epsilon 1 -o r.csv --memory 4GB", "linked tables take no memory"),
+        (
+            "synthesize stays.csv --schema stays.json --epsilon 1 -o r.csv --memory 4GB",
+            "events in order take no memory",
+        ),
         ("synthesize stays.csv --schema stays.json --epsilon 1 -o r.csv --neighbours replace-one", "no neighbours"),
         ("sample m.lapwing --rows 3 -o r.csv --where day=3", "where may name columns of each who"),
         ("sample m.lapwing --rows 3 --into r", "go to one place; give -o OUT"),
         ("sample m.lapwing --where-file stays.csv -o r.csv", "for releases of one table"),
         ("plan --schema homes.json --epsilon 1 --expected-rows homes=1 --expected-rows pets=1", "'pets'"),
-        ("plan --schema homes.json --epsilon 1 --expected-rows 300", "must be TABLE=VALUE"),
+        ("plan --schema homes.json --epsilon 1 --expected-rows 300", "name the table, one of homes, people"),
+        ("plan --schema stays.json --epsilon 1 --expected-rows who=9 --prior m.lapwing", 'schema without "order"'),
+        ("series plan --schema stays.json --releases 2 --epsilon 1 --expected-rows 9", "and this takes one table"),
     ],
 )
 def test_what_does_not_go_is_refused_in_one_line_and_leaves_no_file(place, arguments, says):

@@ -315,8 +315,9 @@ def test_what_is_no_tree_of_tables_is_refused_in_one_sentence(changes, said):
         ({"constant": ["sex"]}, '"sex" is no field of the events'),
         ({"order": "size"}, 'no field is called "size"'),
         ({"rules": [{"never": {"previous.size": 1}}]}, "names a column that no table has beside the others"),
+        ({"rules": [{"never": {"stays.day": 1}}]}, 'names "stays.day"; write "day", without the table'),
     ],
-    ids=range(6),
+    ids=range(7),
 )
 def test_what_are_no_events_is_refused_in_one_sentence(changes, said):
     with pytest.raises(lw.SchemaError) as refused:

@@ -53,6 +53,13 @@ def test_parts_sum_to_the_whole_and_each_release_learns_from_those_before():
         years.release(visits(2000, 4), made)
 
 
+def test_events_in_order_are_refused_before_the_first_release_is_paid():
+    events = {**SCHEMA.to_dict(), "order": "age"}
+
+    with pytest.raises(lw.SchemaError, match='events in "order", and this takes one table'):
+        lw.Series(schema=events, releases=3, epsilon=1)
+
+
 def test_the_ledger_holds_a_whole_series_and_no_release_more(tmp_path):
     book = tmp_path / "budget.db"
     opened = ("ledger", "init", "visits", "--unit", "pure", "--limit", "1", "--neighbours", "add-remove")

@@ -50,20 +50,21 @@ def private_tables(
     return {name: found[name] for name in linked.given}
 
 
-def by_table(what: str, texts: Sequence[str], every: Sequence[str] = ()) -> dict[str, Any]:
-    """Return settings by table, which are given as TABLE=VALUE, or as VALUE for every table."""
+def by_table(what: str, texts: Sequence[str], names: Sequence[str], *, is_for_all: bool = False) -> dict[str, Any]:
+    """Return settings by table, which are given as TABLE=VALUE, or as VALUE for every table where this may be."""
     found: dict[str, Any] = {}
     for text in texts:
         name, equals, value = text.partition("=")
-        if not equals and not every:
-            raise ParameterError(f"{what} must be TABLE=VALUE, got {quote(text)}; name the table", code="LW307")
-        found |= {name: value} if equals else dict.fromkeys(every, text)
+        if not equals and not is_for_all:
+            way_out = f"name the table, one of {', '.join(names)}"
+            raise ParameterError(f"{what} must be TABLE=VALUE, got {quote(text)}; {way_out}", code="LW307")
+        found |= {name: value} if equals else dict.fromkeys(names, text)
     return found
 
 
-def expected_by_table(texts: Sequence[str]) -> dict[str, int]:
+def expected_by_table(texts: Sequence[str], names: Sequence[str]) -> dict[str, int]:
     """Return expected numbers of rows, which are given as TABLE=N."""
-    found = by_table("expected-rows", texts)
+    found = by_table("expected-rows", texts, names)
     for text in (each for each in found.values() if not each.isdecimal()):
         raise ParameterError(f"expected rows must be whole, got {quote(text)}; give a public guess", code="LW315")
     return {name: int(text) for name, text in found.items()}

@@ -132,7 +132,11 @@ def refuse_settings_of_one(**given: object) -> None:
     usual = {"neighbours": "add-remove", "misfits": 0.1}
     for name, value in given.items():
         if value != usual.get(name):
-            raise ParameterError(f"linked tables take no {name}, got {told(value)}; leave it out", code="LW305")
+            raise ParameterError(
+                f"linked tables and events in order take no {name}, got {told(value)}; leave it out, or release one "
+                'table under a schema without "order"',
+                code="LW305",
+            )
 
 
 def refuse_shares_of_one(shares: object) -> None:

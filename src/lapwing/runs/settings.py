@@ -24,6 +24,7 @@ from lapwing.runs.policy import Spending
 from lapwing.runs.priors import prior_digests, with_priors
 from lapwing.runs.public_points import points_digest, with_public_points
 from lapwing.runs.public_tables import check_priors, with_public_tables
+from lapwing.schema.linked.database import is_linked
 from lapwing.schema.public_tables.cells import public_total
 from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
@@ -167,6 +168,12 @@ def request_to_dict(request: BudgetRequest) -> dict[str, str | None]:
 
 def usable_schema(schema: object) -> Schema:
     """Load a schema and refuse drafts and schemas without anything to model."""
+    if is_linked(schema):
+        raise SchemaError(
+            'the schema is of linked tables, or of events in "order", and this takes one table; give a '
+            'schema without "tables", "order", "constant" and rules of the row before',
+            code="LW250",
+        )
     checked = Schema.load(cast("Any", schema))
     if checked.is_draft:
         checked.check_complete()

@@ -44,6 +44,8 @@ class Series:
     ------
     ParameterError
         If a setting is out of range.
+    SchemaError
+        If the schema is a draft, or of linked tables or of events in order.
 
     Notes
     -----
@@ -81,6 +83,7 @@ class Series:
             raise ParameterError(
                 f"releases must be 1 to {_MOST_RELEASES}, got {self.releases}; give how many", code="LW302"
             )
+        usable_schema(self.schema)
         self.part(0)
 
     def part(self, number: int) -> Budget:

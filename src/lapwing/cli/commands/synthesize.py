@@ -278,7 +278,8 @@ def plan(
     checked: Schema | LinkedSchema
     if is_linked(schema):
         checked = LinkedSchema.load(schema)
-        asked |= {"expected_rows": expected_by_table(expected_rows), "shares": by_table("share", share) or None}
+        asked["expected_rows"] = expected_by_table(expected_rows, checked.names)
+        asked["shares"] = by_table("share", share, checked.names) or None
         modelled = checked.coded[checked.names[-1]]
     else:
         checked = modelled = usable_schema(schema)

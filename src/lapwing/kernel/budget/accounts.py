@@ -236,8 +236,8 @@ def _how_to_name(privacy_unit: str) -> str:
     field, _, max_rows = privacy_unit.rpartition(":")
     key = json.dumps(field, ensure_ascii=False)
     return (
-        f'give the schema "privacyUnit": {{"field": {key}, "maxRows": {max_rows}}}, or that of linked tables '
-        f'"key": {key}, "maxChildren": {max_rows}'
+        f'give the schema "privacyUnit": {{"field": {key}, "maxRows": {max_rows}}}, or linked tables a first '
+        f'"primaryKey": {key} and "maxRows" that multiply to {max_rows}'
     )
 
 

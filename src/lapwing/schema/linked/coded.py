@@ -186,6 +186,7 @@ def check_rules(linked: Tree) -> None:
     for rule in linked.rules:
         home = _home(linked, rule)
         if home is None:
+            _refuse_full_names(linked, rule)
             raise refusal(
                 f"the rule {quote(rule.text)} names a column that no table has beside the others; one that a parent "
                 "and its rows both have is the rows' own: give it another name in one of them"
@@ -196,6 +197,15 @@ def check_rules(linked: Tree) -> None:
                 f"the rule {quote(rule.text)} lets rows determine a column of their parent, which is drawn first; list "
                 "its values, or turn it round"
             )
+
+
+def _refuse_full_names(linked: Tree, rule: Rule) -> None:
+    """Refuse TABLE.COLUMN in a rule where COLUMN alone says it."""
+    owned = {table.name: _own_names(table) for table in linked.tables}
+    for column in rule.columns:
+        table, _, own = column.partition(".")
+        if [name for name, names in owned.items() if own in names] == [table]:
+            raise refusal(f"the rule {quote(rule.text)} names {quote(column)}; write {quote(own)}, without the table")
 
 
 def _called(field: Field, name: str) -> Field:
