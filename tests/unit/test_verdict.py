@@ -85,7 +85,7 @@ def test_few_rows_are_noise_and_the_verdict_says_so():
 
     assert true[2] > 0.4
     assert words(release)[2] == words(release)[3] == "none"
-    assert words(release)[1] in ("weak", "none")
+    assert words(release)[1] != "good"
     assert {"how columns depend on each other", NO_ROW} & set(verdict.not_for)
 
 
