@@ -265,11 +265,11 @@ class Text(str):
 
 def test_one_part_of_a_row_function_that_is_not_plain_makes_the_whole_not_plain():
     statistic = RowStatistic(text="f", columns=("flag",), lower=-1, upper=1)
-    assert plain._is_plain_part(statistic)
+    assert plain.is_plain(statistic)
 
     object.__setattr__(statistic, "text", Text("f"))
 
-    assert not plain._is_plain_part(statistic)
+    assert not plain.is_plain(statistic)
 
 
 def test_an_opened_room_gives_recorded_answers_again():

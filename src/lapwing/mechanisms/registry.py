@@ -301,7 +301,8 @@ def assumptions(mechanism: Mechanism) -> tuple[str, ...]:
 
 def is_known(mechanism: object) -> bool:
     """Return whether a mechanism is one of Lapwing's itself, and not of a class derived from one."""
-    return type(mechanism) is registration_of(mechanism).kind
+    kind = type(mechanism)
+    return MECHANISMS.get(str(vars(kind).get("name")).lower()) is kind
 
 
 def name_in_files(mechanism: Mechanism) -> str:
