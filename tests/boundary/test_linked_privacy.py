@@ -72,7 +72,7 @@ def test_parts_of_which_one_claims_the_whole_budget_are_flagged():
 
 IN_RANGE = (
     ("counts.astype(schema", "counts.clip(0, below.max_rows).astype(schema"),
-    ("own.place.astype(", "own.place.clip(0, table.max_rows - 1).astype("),
+    ("each.astype(coded", "each.clip(0, table.max_rows - 1).astype(coded"),
 )
 """Keeps a planted bug from being noticed by an index out of range before it is flagged."""
 

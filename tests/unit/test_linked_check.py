@@ -96,4 +96,4 @@ def test_the_wrong_number_or_order_of_tables_is_refused(arguments, said, place):
 def test_other_commands_say_where_a_linked_schema_belongs(place):
     said = lapwing("anonymize", "homes.csv", "--schema", "L.json", "--min-group-size", "5", "-o", "o.csv").error
 
-    assert "describes linked tables, not one; `lapwing link`" in said
+    assert "this takes one table; `lapwing link`" in said

@@ -242,7 +242,9 @@ def test_a_ledger_of_another_unit_refuses_before_anything_is_counted(tmp_path, m
     Ledger.create_or_open(path).init("d", unit="zcdp", limit=9, relation="add-remove", privacy_unit="home:5")
     monkeypatch.setattr(Room, "ask", lambda *_: pytest.fail("asked"))
 
-    with pytest.raises(lw.BudgetError, match='linked tables "key": "home", "maxChildren": 5'):
+    with pytest.raises(
+        lw.BudgetError, match='linked tables a first "primaryKey": "home" and "maxRows" that multiply to 5'
+    ):
         released(ledger=path)
 
     assert spent(path) == 0

@@ -187,7 +187,8 @@ def in_order(rows, by, places, names):
         lag = {f"previous.{name}": before.get(name) for name in names}
         lag |= {f"previous2.{name}": second.get(name) for name in names}
         gap = places[row[by]] - places[before[by]] if have else "gone" if before and before[by] not in places else None
-        found.append({**row, **lag, "row.number": number, f"gap.{by}": gap})
+        lag |= {"row.number": number, "row.left": len(rows) - number}
+        found.append({**row, **lag, f"gap.{by}": gap})
     return found
 
 
@@ -241,7 +242,7 @@ UNLIKE = {
     ),
     "the row before is the row after": ("np.arange(own.rows) - 1)", "(np.arange(own.rows) + 1) % max(1, own.rows))"),
     "an order that falls rises": ("values - 1 - found) if descending", "found) if descending"),
-    "rows are numbered within the table": ("own.place.astype(", "np.arange(own.rows).astype("),
+    "rows are numbered within the table": ("lag.number: own.place,", "lag.number: np.arange(own.rows),"),
     "a gap to a cell without a place is a number": (
         "np.where(has_place, steps - steps[before], gap.domain.last)",
         "steps - steps[before]",

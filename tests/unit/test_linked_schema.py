@@ -39,7 +39,7 @@ def test_the_parent_gets_the_number_of_children_as_a_public_column():
 def test_the_child_gets_its_place_the_row_before_and_the_columns_of_its_parent():
     schema = lw.LinkedSchema.load(described()).coded["child"]
 
-    assert names(schema) == ["home", "person", "flag", "row.number", "previous.flag", "size", "children"]
+    assert names(schema) == ["home", "person", "flag", "row.number", "row.left", "previous.flag", "size", "children"]
     assert schema.unit_label == "home:4"
 
 
@@ -199,13 +199,14 @@ def test_tables_are_a_tree_whose_rows_have_what_is_above_and_before():
     assert {name: [field.name for field in schema.columns] for name, schema in linked.coded.items()} == {
         "homes": ["size", "pets", "persons"],
         "pets": ["flag", "size", "pets", "persons"],
-        "people": ["size", "visits", "row.number", "gap.size", "homes.size", "pets", "persons"],
+        "people": ["size", "visits", "row.number", "row.left", "gap.size", "homes.size", "pets", "persons"],
         "visits": [
             *(
                 "day",
                 "state",
                 "clinic",
                 "row.number",
+                "row.left",
                 "previous.state",
                 "previous.clinic",
                 "previous2.state",

@@ -326,7 +326,9 @@ def _lagged(schema: LinkedSchema, name: str, own: _Kept) -> list[_Block]:
         return []
     before = np.where(own.place == 0, _NONE, np.arange(own.rows) - 1)
     second = np.where(own.place < 2, _NONE, np.arange(own.rows) - 2)
-    found = [_Block({lag.number: own.place.astype(coded.field(lag.number).domain.dtype)}, None)]
+    left = np.bincount(own.parents)[own.parents] - own.place - 1
+    places_of = {lag.number: own.place, lag.left: left}
+    found = [_Block({name: each.astype(coded.field(name).domain.dtype) for name, each in places_of.items()}, None)]
     for rows, names in ((before, lag.previous), (second, lag.second)):
         codes = {
             called: _before(own.codes[each], table.schema.field(each), coded.field(called))

@@ -154,7 +154,8 @@ def _usual(linked: LinkedSchema, name: str) -> object:
     small = {column: called for column, called in lag.previous.items() if schema.field(column).domain.size <= SMALL}
     by_place = [(column, called, lag.number) for column, called in small.items()]
     of_three = [(column, lag.previous[column], called) for column, called in lag.second.items()]
-    return replace(cast("Any", usual), workload=(*by_place, *of_three))
+    to_the_end = [(column, lag.left) for column in small]
+    return replace(cast("Any", usual), workload=(*by_place, *of_three, *to_the_end))
 
 
 def _shares(linked: LinkedSchema, shares: Mapping[str, Number] | None) -> tuple[Fraction, ...]:

@@ -170,8 +170,9 @@ def usable_schema(schema: object) -> Schema:
     """Load a schema and refuse drafts and schemas without anything to model."""
     if is_linked(schema):
         raise SchemaError(
-            'the schema is of linked tables, or of events in "order", and this takes one table; give a '
-            'schema without "tables", "order", "constant" and rules of the row before',
+            'the schema is of linked tables, or of events in "order", and this takes one table; `lapwing link` and '
+            'lapwing.synthesize take it, or give a schema without "tables", "order", "constant" and rules of the row '
+            "before",
             code="LW250",
         )
     checked = Schema.load(cast("Any", schema))

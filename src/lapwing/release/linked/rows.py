@@ -169,6 +169,8 @@ class LinkedRows:
         lag = self.linked.lag(table.name)
         if lag is not None:
             given = self._lagged(table, lag, given, place)
+            counts = found[table.parent or ""].codes[table.count][owners].astype(np.int64)
+            given[lag.left] = counts - place - 1
             if before is not None:
                 rows = np.searchsorted(before.owners, owners)
                 previous = {column: codes[rows] for column, codes in before.codes.items()}

@@ -21,6 +21,7 @@ from lapwing.schema.unit import PrivacyUnit
 T = TypeVar("T")
 
 NUMBER: Final = "row.number"
+LEFT: Final = "row.left"
 PREVIOUS: Final = "previous."
 SECOND: Final = "previous2."
 GAP: Final = "gap."
@@ -64,12 +65,14 @@ _Named = tuple[str, Rule]
 class Lag:
     """What a coded row says of the row before it, by name of the column there.
 
-    number: name of the place among the rows of the parent, from 1; previous: each own column but that of the order,
-    with the name it has as a column of the row before; second: each small one of an ordered table, with its name as one
-    of the row before that; gap: name of the steps from the row before in the column of the order.
+    number, left: names of the place among the rows of the parent, from 1, and of how many come after it; previous: each
+    own column but that of the order, with the name it has as a column of the row before; second: each small one of an
+    ordered table, with its name as one of the row before that; gap: name of the steps from the row before in the column
+    of the order.
     """
 
     number: str
+    left: str
     previous: Mapping[str, str]
     second: Mapping[str, str]
     gap: str | None
@@ -77,7 +80,13 @@ class Lag:
     @property
     def names(self) -> tuple[str, ...]:
         """All of these columns, in the order of the coded schema."""
-        return (self.number, *self.previous.values(), *self.second.values(), *(() if self.gap is None else (self.gap,)))
+        return (
+            self.number,
+            self.left,
+            *self.previous.values(),
+            *self.second.values(),
+            *(() if self.gap is None else (self.gap,)),
+        )
 
 
 def count_field(name: str, most: int) -> Field:
@@ -103,6 +112,7 @@ def lag_of(table: LinkedTable) -> Lag | None:
     has_second = by is not None and table.max_rows > 2
     return Lag(
         number=NUMBER,
+        left=LEFT,
         previous={name: f"{PREVIOUS}{name}" for name in names},
         second={name: f"{SECOND}{name}" for name in small} if has_second else {},
         gap=None if by is None else f"{GAP}{by}",
@@ -117,6 +127,7 @@ def lag_fields(table: LinkedTable) -> tuple[Field, ...]:
     place = Field(
         name=lag.number, type="integer", minimum=1, maximum=table.max_rows, required=True, provenance="public"
     )
+    left = replace(place, name=lag.left, minimum=0, maximum=table.max_rows - 1)
     before = (
         replace(
             table.schema.field(name), name=called, required=False, provenance="public", description="of a row before"
@@ -124,7 +135,7 @@ def lag_fields(table: LinkedTable) -> tuple[Field, ...]:
         for name, called in (*lag.previous.items(), *lag.second.items())
     )
     if lag.gap is None or table.order is None:
-        return (place, *before)
+        return (place, left, *before)
     domain = table.schema.field(table.order.by).domain
     # Rows without a place come last: how many rows are the first of these is told from how many follow one.
     special = (NO_PLACE,) if domain.missing or domain.specials else ()
@@ -137,7 +148,7 @@ def lag_fields(table: LinkedTable) -> tuple[Field, ...]:
         scale="log",
         provenance="public",
     )
-    return (place, *before, gap)
+    return (place, left, *before, gap)
 
 
 def given_names(linked: Tree, name: str) -> dict[tuple[str, str], str]:

@@ -57,7 +57,7 @@ class LinkedSchema:
     ...         home, {"name": "adult", "type": "boolean"}]},
     ... }})
     >>> schema.coded["people"].names, schema.coded["people"].unit_label
-    (('home', 'adult', 'row.number', 'previous.adult', 'rooms', 'people'), 'home:3')
+    (('home', 'adult', 'row.number', 'row.left', 'previous.adult', 'rooms', 'people'), 'home:3')
     """
 
     tables: tuple[LinkedTable, ...]

@@ -8,7 +8,7 @@ from typing import Any, Final
 from lapwing.errors import SchemaError
 from lapwing.schema.checks import repeated
 from lapwing.schema.files import check_object, field_to_dict, read_json
-from lapwing.schema.linked.coded import GAP, NUMBER, PREVIOUS, SECOND, count_field, told
+from lapwing.schema.linked.coded import GAP, LEFT, NUMBER, PREVIOUS, SECOND, count_field, told
 from lapwing.schema.linked.lookups import LINKS, read_lookup, with_values
 from lapwing.schema.linked.tables import MOST_ROWS, LinkedTable, Lookup, Order, has_name, refusal
 from lapwing.schema.rules.rules import Rule, rule_to_dict, rules_from
@@ -252,7 +252,7 @@ def _table(
         )
     own["fields"] += [field_to_dict(count_field(count, whole_number(most) or 1), ("",)) for count, most in counts]
     key = source.get("primaryKey")
-    for said in (each for each in names if each.startswith((PREVIOUS, SECOND, GAP)) or each == NUMBER):
+    for said in (each for each in names if each.startswith((PREVIOUS, SECOND, GAP)) or each in (NUMBER, LEFT)):
         raise refusal(f"{name}: the column {quote(said)} is called as what is said of the row before; rename it")
     if parent is not None and "maxRows" not in source:
         raise refusal(f'{name} needs "maxRows": the number of rows of one row of {parent} that are used at most')

@@ -15,7 +15,7 @@ def part_in_words(linked: LinkedSchema, name: str) -> str:
     order = "in no order" if table.order is None else f"in the order of {table.order.by}"
     said = f"At most {table.max_rows} rows for each row of {table.parent} are used, {order}"
     lag = linked.lag(name)
-    asked = [] if lag is None else [f"its place among them ({lag.number})"]
+    asked = [] if lag is None else [f"its place among them ({lag.number}, {lag.left})"]
     if lag is not None and lag.previous:
         asked.append(f"the rows before ({', '.join((*lag.previous.values(), *lag.second.values()))})")
     if lag is not None and lag.gap is not None:
