@@ -192,20 +192,23 @@ def resume_linked(
         raise ParameterError("linked tables are resumed under their own schema; leave schema out", code="LW305")
     sink, header, recorded = continue_transcript(path)
     sink.close()
-    try:
-        for part in header["settings"]["parts"].values():
-            check_types({**header, "settings": part})
-        settings = LinkedSettings.from_dict(header["settings"])
-        records = Records(**header["records"], transcript=path)
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-        settings = None
-    if settings is None:
-        raise DataError(
-            f"the header of the transcript {path} is damaged; give the file that the release wrote", code="LW610"
-        )
+    settings, records = _header(path, header)
     tables = tables_by_name(data, settings.linked)
     resumable(path, partial(tell, settings, records, len(recorded)))
     return _run(tables, settings, Book(ledger=records.ledger, dataset=records.dataset, transcript=path))
+
+
+def _header(path: Path, header: Mapping[str, Any]) -> tuple[LinkedSettings, Records]:
+    """Read what the header of a transcript fixes."""
+    try:
+        for part in header["settings"]["parts"].values():
+            check_types({**header, "settings": part})
+        return LinkedSettings.from_dict(header["settings"]), Records(**header["records"], transcript=path)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        pass
+    raise DataError(
+        f"the header of the transcript {path} is damaged; give the file that the release wrote", code="LW610"
+    )
 
 
 def tables_by_name(data: object, linked: LinkedSchema) -> dict[str, object]:

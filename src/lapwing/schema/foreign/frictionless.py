@@ -117,10 +117,11 @@ def _relations(inner: Mapping[str, Any], title: str, where: str) -> Iterator[Rel
 
 def _columns(value: object, where: str) -> tuple[str, ...]:
     """Return the columns of a key, which is a name or a list of them."""
-    listed = [] if value is None else value if isinstance(value, list) else [value]
-    if not all(isinstance(each, str) for each in listed):
+    listed: list[object] = [] if value is None else value if isinstance(value, list) else [value]
+    names = tuple(each for each in listed if isinstance(each, str))
+    if len(names) < len(listed):
         raise refusal(f"{where} must be names of columns, got {quote(value)}")
-    return tuple(listed)
+    return names
 
 
 def _dialect(resource: Mapping[str, Any]) -> Dialect | None:
