@@ -140,8 +140,9 @@ def summarize(
         from lapwing.kernel.budget.ledger import Ledger  # noqa: PLC0415
         from lapwing.runs.account_terms import by_population  # noqa: PLC0415
 
-        for line in by_population(Ledger.open(ledger), [release.certificate.ledger.dataset]):
-            say(line)
+        with contextlib.suppress(LapwingError):  # the release is done, and `lapwing ledger show` says it too
+            for line in by_population(Ledger.open(ledger), [release.certificate.ledger.dataset]):
+                say(line)
     if targets.croissant is not None:
         say(_ASKED_FOR)
     rows = None if targets.rows == STANDARD_OUTPUT else f"{targets.rows}{os.sep if targets.has_folder else ''}"

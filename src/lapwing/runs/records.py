@@ -163,7 +163,8 @@ class AccountedSink:
             self._is_new = False  # its answers are paid for, and stay
             self._note()
         except LapwingError:
-            if self._is_new:
+            # A debit that was written before the disk failed stands: its transcript is the way to what it paid for.
+            if self._is_new and not _is_debited(records.ledger, records.dataset, records.release_id):
                 self._forget()
             raise
 
@@ -350,10 +351,15 @@ def kept_transcript(begun: Begun) -> Path | None:
 
 def _is_paid(begun: Begun) -> bool:
     """Return whether the ledger has a debit of a run; one that does not tell may have it."""
-    if begun.ledger is None or begun.release_id is None:
+    return begun.release_id is not None and _is_debited(begun.ledger, begun.dataset, begun.release_id)
+
+
+def _is_debited(ledger: str | os.PathLike[str] | None, dataset: str | None, release_id: str) -> bool:
+    """Return whether a ledger has a debit; one that does not tell may have it."""
+    if ledger is None:
         return False
     try:
-        return Ledger.open(begun.ledger).find(begun.dataset, begun.release_id) is not None
+        return Ledger.open(ledger).find(dataset, release_id) is not None
     except LapwingError:
         return True
 
