@@ -187,7 +187,7 @@ def _by_table(linked: LinkedSchema, what: str, value: object) -> Mapping[str, ob
 
 
 def _expected(linked: LinkedSchema, value: object) -> Mapping[str, object]:
-    """Return the expected number of rows of each table; a single number is that of the first table."""
+    """Return the expected number of rows of each table; a single number is that of the first table that is given."""
     if value is None or isinstance(value, Mapping):
         return _by_table(linked, "expected_rows", value or {})
     return {linked.given[0]: value}

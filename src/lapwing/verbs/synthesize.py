@@ -86,7 +86,7 @@ def synthesize(
         zCDP budget; exactly one of ``epsilon`` and ``rho`` is given.
     mechanism : mechanism settings or name, optional
         Such as ``lw.Independent()``. The default depends on the schema alone. Of linked tables one for all, or a
-        mapping by table; so is ``expected_rows``, of which a single number is that of the first table.
+        mapping by table; so is ``expected_rows``, of which a single number is that of the first given.
     neighbours : add-remove or replace-one, default "add-remove"
         The neighbour relation of the promise.
     expected_rows : int, optional
