@@ -176,7 +176,7 @@ def keep_the_first(units, hashes, max_rows, chunks, columns):
     return kept
 
 
-def lose_the_last_block(chunk):
+def lose_the_last_block(chunk, _rows=None):
     """Leave out what does not fill a block."""
     for start in range(0, len(next(iter(chunk.values()))) // 50 * 50, 50):
         yield {name: codes[start : start + 50] for name, codes in chunk.items()}

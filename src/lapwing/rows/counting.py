@@ -2,10 +2,10 @@
 
 import math
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain
+from itertools import chain, compress
 from typing import Any, Final, NoReturn, Protocol
 
 import numpy as np
@@ -82,28 +82,71 @@ class CodedSource(Protocol):
 
 _COMPACT_ROWS: Final = 2**22  # keys that wait to be merged with those before
 _COUNT_ROWS: Final = 2**16  # rows counted at a time: their groups stay in the processor's cache
+_ROWS_OF_MANY: Final = 2**13  # the same where many tables are counted by compiled code
+_MANY: Final = 32  # so many tables are worth loading that
+_TOGETHER: Final = 256  # tables that one thread adds to at a time
+_LISTED: Final = 2**14  # codes whose groups are listed for a pass
+_MOST_GROUPS: Final = 2**16  # along an axis of a table that is counted so, and cells of that
 
 
 def count_tables(chunks: Iterable[Codes], tables: Sequence[Table]) -> list[np.ndarray]:
     """Return the contingency tables of coded rows; each grouping of a column is applied once per block of rows."""
-    wanted: dict[tuple[object, ...], tuple[str, Grouping]] = {}
-    for table in tables:
-        wanted.update({_key(name, grouping): (name, grouping) for name, grouping in table})
-    totals = [_Total(table) for table in tables]
+    wanted = {_key(*axis): axis for table in tables for axis in table}
+    coders = {key: (name, _coder(grouping)) for key, (name, grouping) in wanted.items()}
+    is_small = [1 < len(t) <= 3 and math.prod([each.groups for _, each in t]) <= _MOST_GROUPS for t in tables]
+    if sum(is_small) < _MANY:
+        is_small = [False] * len(tables)
+    many = list(compress(tables, is_small))
+    places = {key: place for place, key in enumerate(dict.fromkeys(_key(*axis) for table in many for axis in table))}
+    batches = [_Batch(many[at : at + _TOGETHER], places) for at in range(0, len(many), _TOGETHER)]
+    totals = [_Total(table) for table, is_one in zip(tables, is_small, strict=True) if not is_one]
 
     def add(chunk: Codes) -> None:
-        for block in _blocks(chunk):
-            # In few bytes, so that more rows stay in the processor's cache.
-            groups = {
-                key: grouping.apply(block[name]).astype(np.min_scalar_type(-1 - grouping.groups))
-                for key, (name, grouping) in wanted.items()
-            }
-            height = len(next(iter(block.values())))
+        for block in _blocks(chunk, _ROWS_OF_MANY if many else _COUNT_ROWS):
+            groups = {key: group(block[name]) for key, (name, group) in coders.items()}
+            rows = np.array([groups[key] for key in places], dtype=np.uint16)
+            for batch in batches:
+                batch.add(rows)
             for total in totals:
-                total.add(groups, height)
+                total.add(groups, len(next(iter(block.values()))))
 
     each_done(add, chunks)
-    return [total.counts for total in totals]
+    found, others = chain.from_iterable(map(_Batch.tables, batches)), iter(totals)
+    return [next(found) if is_one else next(others).counts for is_one in is_small]
+
+
+def _coder(grouping: Grouping) -> Callable[[np.ndarray], np.ndarray]:
+    """Return what gives the group of each code in few bytes, so that more rows stay in the processor's cache."""
+    kind = np.min_scalar_type(-1 - grouping.groups)
+    size = grouping.values + grouping.reserved
+    if size > _LISTED:
+        return lambda codes: grouping.apply(codes).astype(kind)
+    groups = grouping.apply(np.arange(size + 1)).astype(kind)  # one beyond, of a misfit, is in the last group
+    return lambda codes: groups.take(codes, mode="clip")
+
+
+class _Batch:
+    """Small tables of two or three columns and their counts so far, to which several threads add by compiled code."""
+
+    __slots__ = ("_counts", "_lock", "_offsets", "_sizes", "_slots")
+
+    def __init__(self, tables: Sequence[Table], places: Mapping[tuple[object, ...], int]) -> None:
+        self._slots = np.array([[places[_key(*axis)] for axis in table] + [-1] * (3 - len(table)) for table in tables])
+        self._sizes = np.array([[axis[1].groups for axis in table] + [1] * (3 - len(table)) for table in tables])
+        self._offsets = np.concatenate(([0], np.cumsum(self._sizes.prod(axis=1))))
+        self._counts = np.zeros(self._offsets[-1], dtype=np.int64)
+        self._lock = threading.Lock()
+
+    def add(self, groups: np.ndarray) -> None:
+        """Add a block of rows: uint16 (axes, rows), the group of each row by the place of an axis."""
+        from lapwing.rows.compiled import add_cells  # noqa: PLC0415 - takes half a second
+
+        with self._lock:
+            add_cells(groups, self._slots, self._sizes, self._offsets, self._counts)
+
+    def tables(self) -> list[np.ndarray]:
+        """Return the tables, each for itself."""
+        return [cells.copy() for cells in np.split(self._counts, self._offsets[1:-1])]
 
 
 class _Total:
@@ -193,11 +236,11 @@ def _key(name: str, grouping: Grouping) -> tuple[object, ...]:
     return (name, *shape, grouping.cuts.tobytes(), grouping.table.tobytes())
 
 
-def _blocks(chunk: Codes) -> Iterator[Codes]:
+def _blocks(chunk: Codes, rows: int = _COUNT_ROWS) -> Iterator[Codes]:
     """Yield a chunk in blocks small enough for the processor's cache."""
     height = len(next(iter(chunk.values())))
-    for start in range(0, height, _COUNT_ROWS):
-        yield {name: codes[start : start + _COUNT_ROWS] for name, codes in chunk.items()}
+    for start in range(0, height, rows):
+        yield {name: codes[start : start + rows] for name, codes in chunk.items()}
 
 
 def _joint(table: Table, groups: Sequence[np.ndarray]) -> np.ndarray:

@@ -71,7 +71,7 @@ CACHE_BYTES: Final = 256 * 2**20
 MAX_CHUNK_ROWS: Final = 2**18
 """Most rows of one chunk."""
 
-_CHUNK_CELLS: Final = 2**21
+_CHUNK_CELLS: Final = 2**22
 _LEAST_CHUNK_ROWS: Final = 2**12
 
 

@@ -132,7 +132,7 @@ def series_cells(column: pl.Series) -> RawColumn:
         # NaN and null are both misfits, so nulls need no mask.
         return Numbers(_filled(column.cast(pl.Float64), np.nan))
     if dtype in {pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32}:
-        return Numbers(_filled(column.cast(pl.Int64), 0), _nulls(column))
+        return Numbers(_filled(column, 0).astype(np.int64), _nulls(column))
     if dtype == pl.UInt64:
         return Numbers(_filled(column, 0), _nulls(column))
     if dtype == pl.String:
