@@ -18,6 +18,7 @@ import pytest
 
 import lapwing.kernel.questions.answering
 import lapwing.kernel.questions.table_distances.answer
+import lapwing.rows.cache
 import lapwing.rows.counting
 import lapwing.rows.source
 from helpers.asked_questions import asked, exact_parts
@@ -92,8 +93,10 @@ def test_every_question_of_the_closed_set_is_looked_at():
 
 CUTS = {
     (lapwing.rows.source, "MAX_CHUNK_ROWS"): (30, 2**18),
-    (lapwing.rows.source, "CACHE_BYTES"): (0, 2**28),
+    (lapwing.rows.cache, "CACHE_BYTES"): (0, 2**28),
     (lapwing.rows.counting, "_COUNT_ROWS"): (17, 2**16),
+    (lapwing.rows.counting, "_MANY"): (1, 32),
+    (lapwing.rows.counting, "_ROWS_OF_MANY"): (17, 2**13),
     (lapwing.rows.counting, "_COMPACT_ROWS"): (20, 2**22),
     (lapwing.kernel.questions.answering, "_ROWS"): (19, 2**12),
     (lapwing.kernel.questions.table_distances.answer, "_ROWS"): (13, 2**15),

@@ -18,13 +18,14 @@ COUNTED = (
     "kernel/room/",
     "kernel/questions/*/answer.py",
     "rows/counting.py",
+    "rows/compiled.py",
     "rows/engines/distributed.py",
     "rows/engines/dask_frames.py",
 )
 """Where counts and sums of rows are made: half of 64 bits would wrap, or round, on large tables alone."""
 OF_ROWS = ("rows/", "kernel/room/", "kernel/questions/", "internal/", "anonymous/")
-OF_FILES = {f"rows/out/{name}.py" for name in ("writers", "outputs", "staging", "databases")}
-"""Files of rows out are written there, under the names that the user gave."""
+OF_FILES = {f"rows/out/{name}.py" for name in ("writers", "outputs", "staging", "databases")} | {"rows/cache.py"}
+"""Files of rows out are written there, under the names that the user gave, and codes in the folder that they named."""
 WRITING = {"tempfile", "shutil", "mmap", "memmap", "save", "savez", "savez_compressed", "savetxt", "tofile", "dump"} | {
     f"write_{kind}" for kind in ("avro", "bytes", "csv", "feather", "ipc", "json", "ndjson", "parquet", "text")
 }

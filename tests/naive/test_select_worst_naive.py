@@ -6,6 +6,7 @@ import pytest
 
 from helpers.selections import levels_of, question, random_question, rows_of, scores_by_hand, tables_over
 from lapwing.kernel.questions.select_worst.answer import exact_cells, misfit_scores
+from lapwing.rows import cache
 from lapwing.rows import source as sources
 from lapwing.rows.counting import ExactTables
 from lapwing.rows.source import code_table
@@ -97,7 +98,7 @@ def test_scores_are_bit_identical_under_shuffling_and_chunking(seed, monkeypatch
     whole = scores(asked, code_table(data, SCHEMA))
 
     shuffled = scores(asked, code_table(data[rng.permutation(500).tolist()], SCHEMA))
-    monkeypatch.setattr(sources, "CACHE_BYTES", 0)
+    monkeypatch.setattr(cache, "CACHE_BYTES", 0)
     monkeypatch.setattr(sources, "MAX_CHUNK_ROWS", 7)
     streamed = scores(asked, code_table(data, SCHEMA))
 

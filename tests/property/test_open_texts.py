@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import lapwing.rows.cache
 import lapwing.rows.source
 from helpers.naive_codes import naive_code, naive_text
 from helpers.naive_truncation import kept_of_unit
@@ -57,7 +58,7 @@ def texts_of(source):
 @pytest.fixture(params=["cached", "streamed"])
 def memory(request, monkeypatch):
     if request.param == "streamed":
-        monkeypatch.setattr(lapwing.rows.source, "CACHE_BYTES", 0)
+        monkeypatch.setattr(lapwing.rows.cache, "CACHE_BYTES", 0)
     return request.param
 
 

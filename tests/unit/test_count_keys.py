@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from lapwing.rows import counting, source
+from lapwing.rows import cache, counting, source
 from lapwing.rows.counting import KeyedColumn, count_keys
 from lapwing.rows.source import code_table
 from lapwing.schema.groupings.domains import Domain
@@ -95,7 +95,7 @@ def test_streamed_shuffled_and_kept_rows_have_the_same_keys(words, monkeypatch, 
     shuffled = code_table(FRAME.sample(fraction=1, shuffle=True, seed=4), SCHEMA).count_keys(COLUMNS[words])
     path = tmp_path / "rows.csv"
     FRAME.write_csv(path)
-    monkeypatch.setattr(source, "CACHE_BYTES", 0)
+    monkeypatch.setattr(cache, "CACHE_BYTES", 0)
     monkeypatch.setattr(source, "MAX_CHUNK_ROWS", 100)
     monkeypatch.setattr(source, "_LEAST_CHUNK_ROWS", 100)
     again = code_table(path, SCHEMA)

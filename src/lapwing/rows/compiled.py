@@ -10,18 +10,19 @@ def add_cells(
 ) -> None:
     """Add each row to the cell of every table that it is in.
 
-    groups: uint16 (axes, rows), below the sizes; slots, sizes: int64 (tables, 3), the axes of each table, -1 beyond
-    its own, and how many groups these have, 1 beyond; offsets: int64 (tables,), where the cells of each begin; counts:
-    int64, changed in place.
+    groups: unsigned integers (axes, rows), below the sizes; slots, sizes: int64 (tables, 3), the axes of each table, -1
+    beyond its own, and how many groups these have, 1 beyond; offsets: int64 (tables,), where the cells of each begin;
+    counts: int64, changed in place.
     """
     for table in range(slots.shape[0]):
         own = counts[offsets[table] :]
         first, second = groups[slots[table, 0]], groups[slots[table, 1]]
-        stride = np.uint32(sizes[table, 1])
+        stride = np.uint64(sizes[table, 1])  # numbers without a sign need no look whether they count from the end
         if slots[table, 2] < 0:
             for row in range(first.size):
-                own[np.uint32(first[row]) * stride + np.uint32(second[row])] += 1
+                own[np.uint64(first[row]) * stride + np.uint64(second[row])] += 1
             continue
-        third, last = groups[slots[table, 2]], np.uint32(sizes[table, 2])
+        third, last = groups[slots[table, 2]], np.uint64(sizes[table, 2])
         for row in range(first.size):
-            own[(np.uint32(first[row]) * stride + np.uint32(second[row])) * last + np.uint32(third[row])] += 1
+            cell = np.uint64(first[row]) * stride + np.uint64(second[row])
+            own[cell * last + np.uint64(third[row])] += 1

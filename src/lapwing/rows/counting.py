@@ -86,7 +86,8 @@ _ROWS_OF_MANY: Final = 2**13  # the same where many tables are counted by compil
 _MANY: Final = 32  # so many tables are worth loading that
 _TOGETHER: Final = 256  # tables that one thread adds to at a time
 _LISTED: Final = 2**14  # codes whose groups are listed for a pass
-_MOST_GROUPS: Final = 2**16  # along an axis of a table that is counted so, and cells of that
+_MOST_GROUPS: Final = 2**16  # cells of a table that is counted so, and groups along its axes
+_GROUP: Final = np.min_scalar_type(_MOST_GROUPS - 1)
 
 
 def count_tables(chunks: Iterable[Codes], tables: Sequence[Table]) -> list[np.ndarray]:
@@ -104,7 +105,7 @@ def count_tables(chunks: Iterable[Codes], tables: Sequence[Table]) -> list[np.nd
     def add(chunk: Codes) -> None:
         for block in _blocks(chunk, _ROWS_OF_MANY if many else _COUNT_ROWS):
             groups = {key: group(block[name]) for key, (name, group) in coders.items()}
-            rows = np.array([groups[key] for key in places], dtype=np.uint16)
+            rows = np.array([groups[key] for key in places], dtype=_GROUP)
             for batch in batches:
                 batch.add(rows)
             for total in totals:
@@ -138,7 +139,7 @@ class _Batch:
         self._lock = threading.Lock()
 
     def add(self, groups: np.ndarray) -> None:
-        """Add a block of rows: uint16 (axes, rows), the group of each row by the place of an axis."""
+        """Add a block of rows: (axes, rows), the group of each row by the place of an axis."""
         from lapwing.rows.compiled import add_cells  # noqa: PLC0415 - takes half a second
 
         with self._lock:

@@ -4,8 +4,9 @@ Everything here is private. Only the audited room may ask for counts, and nothin
 """
 
 import contextlib
+import os
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -13,6 +14,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from lapwing.rows.cache import PACKED, CodeCache, Storage
 from lapwing.rows.cells import RawColumn
 from lapwing.rows.codec import Encoder, encoder, open_texts, without_misfits
 from lapwing.rows.counting import CodedSource, Codes, KeyedColumn, Table, count_keys, count_tables
@@ -36,37 +38,8 @@ from lapwing.rows.units import (
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 
-PACKED: Final = np.dtype(np.uint32)
-"""The type of wide codes in memory, where all of a chunk fit."""
-
-
-class _CodeCache:
-    """Chunks of codes up to a number of bytes; wide ones in 32 bits where all of a chunk fit."""
-
-    __slots__ = ("_limit", "bytes", "parts")
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self.parts: list[Codes] = []
-        self.bytes = 0
-
-    def add(self, chunk: Codes) -> bool:
-        """Keep a chunk; return False, and drop everything, once the cache is too large."""
-        most = np.iinfo(PACKED).max
-        packed = {
-            name: codes.astype(PACKED) if codes.dtype == np.int64 and codes.max(initial=0) <= most else codes
-            for name, codes in chunk.items()
-        }
-        self.bytes += sum(codes.nbytes for codes in packed.values())
-        if self.bytes > self._limit:
-            self.parts = []
-            return False
-        self.parts.append(packed)
-        return True
-
-
-CACHE_BYTES: Final = 256 * 2**20
-"""Codes up to this size are kept in memory; larger tables are read anew by every pass."""
+SCRATCH: Final = "LAPWING_SCRATCH"
+"""The environment variable that names a folder for codes that do not fit in memory."""
 
 MAX_CHUNK_ROWS: Final = 2**18
 """Most rows of one chunk."""
@@ -76,14 +49,19 @@ _LEAST_CHUNK_ROWS: Final = 2**12
 
 
 def code_table(
-    data: object, schema: Schema, *, chunk_rows: int | None = None, memory: int | None = None
+    data: object,
+    schema: Schema,
+    *,
+    chunk_rows: int | None = None,
+    memory: int | None = None,
+    scratch: str | None = None,
 ) -> CodedSource:
     """Return the rows of a table as codes, cut to ``schema.max_rows`` rows of each privacy unit.
 
-    Without a privacy unit every row is a unit. Up to `memory` bytes of codes are kept, or `CACHE_BYTES`; beyond, and
-    where `chunk_rows` are given, every pass reads the table again, which changes no code and no count. With a privacy
-    unit 25 bytes per row are held while the rows to keep are chosen, and 1 byte after. Spark keeps codes until the
-    source is closed, which `coded_table` does.
+    Without a privacy unit every row is a unit. Up to `memory` bytes of codes are kept, or `CACHE_BYTES`, and beyond
+    them all in a file of the folder `scratch`, if it is given; otherwise, and where `chunk_rows` are given, every pass
+    reads the table again, which changes no code and no count. With a privacy unit 25 bytes per row are held while the
+    rows to keep are chosen, and 1 byte after. Spark keeps codes until the source is closed, which `coded_table` does.
 
     >>> import polars as pl
     >>> from lapwing.schema.groupings.grouping import identity
@@ -98,18 +76,17 @@ def code_table(
     if isinstance(reader, DaskReader):
         return DaskSource(reader, schema, chunk_rows)
     rows = _Rows(reader, schema, chunk_rows)
-    limit = CACHE_BYTES if memory is None else memory
-    unit = schema.privacy_unit
+    unit, storage = schema.privacy_unit, Storage(memory, scratch)
     if unit is None:
-        parts = _cached_parts(rows, limit)
+        parts = _cached_parts(rows, storage)
         return _Streamed(rows) if parts is None else _Cached(rows, parts, again=_Again(rows))
-    return _truncated(rows, schema.field(unit.field), unit.max_rows, limit)
+    return _truncated(rows, schema.field(unit.field), unit.max_rows, storage)
 
 
 @contextlib.contextmanager
 def coded_table(data: object, schema: Schema, *, memory: int | None = None) -> Iterator[CodedSource]:
     """Give what `code_table` returns, and at the end have Spark drop the codes that it keeps."""
-    source = code_table(data, schema, memory=memory)
+    source = code_table(data, schema, memory=memory, scratch=os.environ.get(SCRATCH) or None)
     try:
         yield source
     finally:
@@ -125,17 +102,17 @@ def all_codes(source: CodedSource, schema: Schema) -> Codes:
 
 
 class _Cached:
-    """Codes in memory, of rows that are all kept; texts, which are not, are read again."""
+    """Codes that are kept, of rows that are all kept; texts, which are not, are read again."""
 
     __slots__ = ("_again", "_fields", "_parts", "_units", "columns", "rows")
 
-    def __init__(self, rows: "_Rows", parts: list[Codes], units: int | None = None, *, again: "_Again") -> None:
+    def __init__(self, rows: "_Rows", parts: CodeCache, units: int | None = None, *, again: "_Again") -> None:
         # Of a table that has no texts to give, nothing but codes is held.
         self._again = again if rows.open_texts else None
         self.columns = rows.columns
         self._fields = rows.fields
         self._parts = parts
-        self.rows = sum(_height(part) for part in parts)
+        self.rows = parts.rows
         self._units = units
 
     @property
@@ -246,28 +223,29 @@ def _height(chunk: Codes) -> int:
     return len(next(iter(chunk.values())))
 
 
-def _cached_parts(rows: _Rows, limit: int) -> list[Codes] | None:
-    """Read all codes into memory; None where they do not fit."""
-    if not _may_fit(rows, limit):
-        return None
-    cache = _CodeCache(limit)
-    for chunk in rows.chunks():
-        if not cache.add(chunk):
-            return None
-    return cache.parts
+def _cached_parts(rows: _Rows, storage: Storage) -> CodeCache | None:
+    """Keep all codes; None where they do not fit."""
+    return _cached(rows.chunks(), storage) if _may_fit(rows, storage) else None
 
 
-def _may_fit(rows: _Rows, limit: int) -> bool:
-    """Return False where it is known without reading that the codes exceed the cache, or are to be read each time."""
+def _cached(chunks: Iterable[Codes], storage: Storage) -> CodeCache | None:
+    """Keep chunks; None where they do not fit."""
+    cache = CodeCache(storage)
+    return cache if all(map(cache.add, chunks)) else None
+
+
+def _may_fit(rows: _Rows, storage: Storage) -> bool:
+    """Return False where it is known without reading that the codes exceed the storage, or are to be read each time."""
     width = sum(min(field.domain.dtype.itemsize, PACKED.itemsize) for field in rows.fields)
-    return rows.chunk_rows is None and (rows.known_rows is None or rows.known_rows * width <= limit)
+    is_known = rows.known_rows is not None and storage.scratch is None
+    return rows.chunk_rows is None and not (is_known and (rows.known_rows or 0) * width > storage.limit)
 
 
-def _truncated(rows: _Rows, unit: Field, max_rows: int, limit: int) -> CodedSource:
+def _truncated(rows: _Rows, unit: Field, max_rows: int, storage: Storage) -> CodedSource:
     """Return a source with at most `max_rows` rows of each unit."""
     numbers, digest = UnitNumbers(unit), OrderDigest()
     hashes = [np.empty(0, dtype=np.uint64)]
-    cache = _CodeCache(limit) if _may_fit(rows, limit) else None
+    cache = CodeCache(storage) if _may_fit(rows, storage) else None
     for part, chunk in enumerate(rows.chunks(numbers)):
         said = row_hashes(chunk, rows.columns)
         digest.add(said)
@@ -277,15 +255,14 @@ def _truncated(rows: _Rows, unit: Field, max_rows: int, limit: int) -> CodedSour
     units = numbers.numbers()
     count = int(units.max(initial=-1)) + 1
 
-    parts = None if cache is None else cache.parts
     all_hashes = np.concatenate(hashes)
-    chunks = rows.chunks if parts is None else parts.__iter__
+    chunks = rows.chunks if cache is None else cache.__iter__
     kept = Kept(kept_rows(units, all_hashes, max_rows, chunks, rows.columns), digest.value)
-    if parts is None:
+    cut = None if cache is None else _cached(cut_chunks(cache, kept), storage)
+    if cut is None:
         if rows.is_query:  # one that gives its rows in another order is refused before anything is paid for
             deque(_Again(rows, kept).chunks(), maxlen=0)
         return _Streamed(rows, kept, count)
-    cut = list(cut_chunks(parts, kept))
     again = _Again(rows, kept, cut)
     if rows.is_query:
         for column in rows.open_texts:
@@ -295,11 +272,11 @@ def _truncated(rows: _Rows, unit: Field, max_rows: int, limit: int) -> CodedSour
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Again:
-    """Another pass over the rows that are kept; `coded` are their codes, where these are in memory."""
+    """Another pass over the rows that are kept; `coded` are their codes, where these are kept."""
 
     rows: _Rows
     kept: Kept | None = None
-    coded: list[Codes] | None = None
+    coded: Iterable[Codes] | None = None
 
     def chunks(self) -> Iterator[Codes]:
         """Yield the codes of the rows."""
@@ -315,7 +292,7 @@ class _Again:
             for texts, inside in with_kept(self.rows.texts_and_codes(column, self.rows.columns), self.kept):
                 yield texts if inside.all() else texts.filter(pl.Series(inside))
 
-    def _texts_as_coded(self, column: str, kept: np.ndarray, coded: list[Codes]) -> Iterator[pl.Series]:
+    def _texts_as_coded(self, column: str, kept: np.ndarray, coded: Iterable[Codes]) -> Iterator[pl.Series]:
         """Yield the kept texts of a column, read by itself, and refuse those that have other codes than before."""
         before = np.concatenate([np.empty(0, dtype=PACKED), *(part[column] for part in coded)])
         start = known = 0

@@ -16,8 +16,8 @@ from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import registration_of
 from lapwing.mechanisms.shared.registration import Asked, Work
 from lapwing.model.planned import PlannedQuestion
+from lapwing.rows.cache import CACHE_BYTES
 from lapwing.rows.counting import CACHE_CELLS
-from lapwing.rows.source import CACHE_BYTES
 from lapwing.runs.plan.planning import expected_terms, planned
 from lapwing.runs.settings import Settings
 from lapwing.schema.scalars import told
