@@ -199,8 +199,6 @@ def test_dead_cells_are_not_looked_at_and_cost_no_penalty() -> None:
 
     every = [alive_cells(zeros, table) for table in unpacked(tables)]
     dead = [0 if alive is None else int((~alive).sum()) for alive in every]
-        int((~alive).sum()) if (alive := alive_cells(zeros, table)) is not None else 0 for table in unpacked(tables)
-    ]
     assert sum(dead)
     assert int((two.estimates == -1).sum()) == int((one.estimates == -1).sum()) + sum(dead)
     np.testing.assert_array_equal(one.penalties > two.penalties, np.array(dead) > 0)
