@@ -30,7 +30,8 @@ def frozen(values: np.ndarray) -> np.ndarray:
     >>> frozen(once) is once
     True
     """
-    if type(values.base) is bytes:
+    owner: object = values.base
+    if type(owner) is bytes:
         return values
     return np.ndarray(values.shape, values.dtype, values.tobytes())
 
