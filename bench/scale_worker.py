@@ -15,6 +15,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -147,11 +148,11 @@ def watch_rows(stages: Stages) -> None:
     from lapwing.release import release
 
     writers: list[Any] = [outputs, saved]
-    if hasattr(release, "rows_out"):
+    if find_spec("lapwing.release.rows_out"):
         from lapwing.release import rows_out
 
         writers = [rows_out]
-        release.rows_out = stages.timed("draw", release.rows_out)
+        rows_out.rows_out = stages.timed("draw", rows_out.rows_out)
         rows.RowChunks.frame = stages.timed("draw", rows.RowChunks.frame)
     else:
         release.Release.frames = stages.timed_steps("draw", release.Release.frames)

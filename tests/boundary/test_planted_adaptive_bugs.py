@@ -9,11 +9,11 @@ import pytest
 
 from helpers.audits import flags_of
 from helpers.peeking import rows_behind
+from helpers.selections import exact_cells, scores_of
 from helpers.swapped import swapped
 from lapwing.audit.held import PlaybackBits, RecordingBits
 from lapwing.audit.replay import audit_pair
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.questions.select_worst.answer import exact_cells, misfit_scores
 from lapwing.kernel.questions.select_worst.question import SelectWorst
 from lapwing.kernel.room import room as rooms
 from lapwing.mechanisms.adaptive import ask_columns as refined_columns
@@ -45,7 +45,7 @@ def peeking(patch):
 
 def scores(asking, question):
     """Return the exact scores of a selection, which no mechanism may know."""
-    return misfit_scores(question, exact_cells([question], ExactTables(rows_behind(asking.curator)))[0])
+    return scores_of(question, ExactTables(rows_behind(asking.curator)))
 
 
 # --------------------------------------------------------------------------------------- the mechanism sees the rows
@@ -128,7 +128,7 @@ def exact_tables_of_the_room_become_estimates(patch):
 
     def begin(self, asking, candidates, fit):
         honest(self, asking, candidates, fit)
-        exact = exact_cells([whole_question(self)], ExactTables(rows_behind(asking.curator)))[0]
+        exact = exact_cells(whole_question(self), ExactTables(rows_behind(asking.curator)))
         self._estimates = candidates.estimates(exact[candidates.places].astype(np.float64))
 
     patch.setattr(rounds._Hand, "__init__", begin)

@@ -8,7 +8,7 @@ import pytest
 import lapwing.kernel.questions.select_worst.answer as answering
 from helpers.audits import flags_of
 from helpers.peeking import rows_behind
-from helpers.selections import Selecting
+from helpers.selections import Selecting, scores_of
 from helpers.swapped import swapped
 from lapwing.kernel.noise.bernoulli import bernoulli_exp_multiples
 from lapwing.kernel.noise.laplace import discrete_laplace
@@ -20,7 +20,7 @@ from lapwing.rows.counting import ExactTables
 
 def with_scores(patch, change):
     """Let the room score wrongly: ``change(question, exact)``."""
-    patch.setattr(answering, "misfit_scores", change)
+    patch.setattr(answering, "misfit_sums", change)
 
 
 def with_draw(patch, change):
@@ -42,7 +42,7 @@ def the_bounded_range_price_under_pure_epsilon(patch):
 
 
 def scores_against_the_true_number_of_rows(patch):
-    honest = answering.misfit_scores
+    honest = answering.misfit_sums
 
     def change(question, exact):
         sums = np.add.reduceat(np.maximum(question.estimates, 0), question.offsets[:-1])
@@ -78,7 +78,7 @@ def the_best_two_of_one_noisy_ranking(patch):
             return honest(questions, rows, terms, bits)
         asked = questions[0]
         bound = asked.sensitivity(terms.relation, terms.max_rows).l1
-        scores = answering.misfit_scores(asked, answering.exact_cells([asked], rows.tables)[0])
+        scores = scores_of(asked, rows.tables)
         noisy = scores + discrete_laplace(2 * bound / asked.epsilon, scores.size, bits)
         best = np.argsort(-noisy, kind="stable")[: len(questions)].tolist()
         return tuple(Selected(question, choice, bound) for question, choice in zip(questions, best, strict=True))
@@ -104,7 +104,7 @@ def answering_accepts(exponent, bits):
 
 def misfits_are_looked_at(patch):
     def change(question, exact):
-        return np.add.reduceat(np.abs(exact - question.estimates), question.offsets[:-1]) - question.penalties
+        return np.add.reduceat(np.abs(exact - question.estimates), question.offsets[:-1])
 
     with_scores(patch, change)
 
@@ -112,13 +112,13 @@ def misfits_are_looked_at(patch):
 def empty_cells_are_skipped(patch):
     def change(question, exact):
         gaps = np.where((exact == 0) | (question.estimates < 0), 0, np.abs(exact - question.estimates))
-        return np.add.reduceat(gaps, question.offsets[:-1]) - question.penalties
+        return np.add.reduceat(gaps, question.offsets[:-1])
 
     with_scores(patch, change)
 
 
 def penalties_are_forgotten(patch):
-    honest = answering.misfit_scores
+    honest = answering.misfit_sums
     with_scores(patch, lambda question, exact: honest(question, exact) + question.penalties)
 
 

@@ -30,7 +30,7 @@ from lapwing.kernel.questions.private_draw.answer import exact_weights
 from lapwing.kernel.questions.private_draw.question import PrivateDraw
 from lapwing.kernel.questions.second_moment.answer import exact_products
 from lapwing.kernel.questions.second_moment.question import SecondMoment
-from lapwing.kernel.questions.select_worst.answer import exact_cells, misfit_scores
+from lapwing.kernel.questions.select_worst.answer import misfits
 from lapwing.kernel.questions.select_worst.question import SelectWorst
 from lapwing.kernel.questions.shared.cell_rows import CellRows
 from lapwing.kernel.questions.sparse_counts.question import SparseCounts
@@ -136,7 +136,7 @@ def _of_texts(question, source, schema):
 
 
 _OTHERS = {
-    SelectWorst: lambda asked, source, _: [misfit_scores(asked, exact_cells([asked], ExactTables(source))[0])],
+    SelectWorst: lambda asked, source, _: misfits([asked], ExactTables(source)),
     SparseCounts: _of_cells,
     SplitDecisions: _of_cells,
     SecondMoment: lambda asked, source, _: [exact_products(asked.coordinates, source)],

@@ -6,8 +6,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from lapwing.engine.tables import packed, unpacked
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
+from lapwing.kernel.questions.select_worst.answer import misfits
 from lapwing.kernel.questions.select_worst.question import SelectWorst
 from lapwing.mechanisms.shared.one_way import fitted_law, one_way_questions, pooled_total
 from lapwing.model.certificate.certificate import Statement
@@ -45,11 +47,12 @@ def table_shape(levels, candidate):
 
 def question(columns, levels, candidates, *, estimates=None, penalties=None, epsilon=Fraction(1, 2), notion="pure"):
     """Return a selection; by default each cell is estimated at 1 and nothing is penalised."""
-    cells = sum(int(np.prod(table_shape(levels, each))) for each in candidates)
+    listed = unpacked(candidates) if isinstance(candidates, np.ndarray) else candidates
+    cells = sum(int(np.prod(table_shape(levels, each))) for each in listed)
     return SelectWorst(
         columns=tuple(columns),
         levels=tuple(levels),
-        candidates=tuple(candidates),
+        candidates=candidates if isinstance(candidates, np.ndarray) else packed(candidates),
         estimates=np.ones(cells, dtype=np.int64) if estimates is None else np.asarray(estimates, dtype=np.int64),
         penalties=np.zeros(len(candidates), dtype=np.int64) if penalties is None else np.asarray(penalties),
         epsilon=epsilon,
@@ -75,6 +78,18 @@ def random_question(rng, schema, *, candidates=None, ways=(1, 2, 3), epsilon=Fra
     )
 
 
+def exact_cells(asked, tables):
+    """Return the exact counts of all candidates' cells, one candidate after another."""
+    (found,) = tables.sums([asked], lambda _, cells: cells)
+    return found
+
+
+def scores_of(asked, tables):
+    """Return the scores that the room draws from."""
+    (found,) = misfits([asked], tables)
+    return found - asked.penalties
+
+
 def group_by_hand(grouping: Grouping, code: int) -> int:
     """Return the group of one code, from what a grouping says about itself."""
     said = grouping.to_dict()
@@ -91,7 +106,7 @@ def scores_by_hand(asked: SelectWorst, rows: list[dict[str, int]]) -> list[int]:
     """Return the score of each candidate, cell by cell and row by row."""
     cells = iter(asked.estimates.tolist())
     scores = []
-    for candidate, penalty in zip(asked.candidates, asked.penalties.tolist(), strict=True):
+    for candidate, penalty in zip(unpacked(asked.candidates), asked.penalties.tolist(), strict=True):
         axes = [(asked.columns[place], asked.levels[place][level]) for place, level in candidate]
         places = [tuple(group_by_hand(grouping, row[name]) for name, grouping in axes) for row in rows]
         misfit = 0
@@ -148,7 +163,7 @@ class Selecting:
         }
         informed = self._selection(schema, shares, total, second, avoid=blind.choice)
         one, other = curator.ask(informed, informed)
-        places = informed.candidates[one.choice]
+        places = unpacked(informed.candidates)[one.choice]
         (measured,) = curator.ask(
             MarginalCounts(
                 columns=tuple(informed.columns[place] for place, _ in places),
@@ -171,7 +186,7 @@ class Selecting:
         planned = SelectWorst(
             columns=names,
             levels=(),
-            candidates=(),
+            candidates=None,
             estimates=None,
             penalties=None,
             epsilon=first.epsilon,

@@ -49,13 +49,13 @@ def best_of_the_accepted(plant):
 def misfit_as_a_share(plant):
     """Score misfits in thousandths of the exact number of rows, with the sensitivity of counts."""
 
-    def make(misfit_scores):
+    def make(misfit_sums):
         def shares(question, exact):
-            return misfit_scores(question, exact) * 1000 // max(1, int(exact[: question.offsets[1]].sum()))
+            return misfit_sums(question, exact) * 1000 // max(1, int(exact[: question.offsets[1]].sum()))
 
         return shares
 
-    patched(plant, select_worst, "misfit_scores", make)
+    patched(plant, select_worst, "misfit_sums", make)
 
 
 def tables_of_another_release(plant):

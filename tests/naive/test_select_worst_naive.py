@@ -4,8 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from helpers.selections import levels_of, question, random_question, rows_of, scores_by_hand, tables_over
-from lapwing.kernel.questions.select_worst.answer import exact_cells, misfit_scores
+from helpers.selections import levels_of, question, random_question, rows_of, scores_by_hand, scores_of, tables_over
 from lapwing.rows import cache
 from lapwing.rows import source as sources
 from lapwing.rows.counting import ExactTables
@@ -35,7 +34,7 @@ def frame(rng, rows):
 
 
 def scores(asked, source, tables=None):
-    return misfit_scores(asked, exact_cells([asked], tables or ExactTables(source))[0]).tolist()
+    return scores_of(asked, tables or ExactTables(source)).tolist()
 
 
 @pytest.mark.parametrize("rows", [0, 1, 30])

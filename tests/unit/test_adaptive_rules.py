@@ -10,7 +10,7 @@ import lapwing as lw
 from helpers.cases import spread
 from helpers.resolved import FIELDS, answer_of, column_of, dense_laws
 from lapwing.engine.hard_zeros import alive_cells
-from lapwing.engine.tables import DEAD, table_shape
+from lapwing.engine.tables import DEAD, packed, table_shape, unpacked
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
@@ -190,14 +190,15 @@ def test_dead_cells_are_not_looked_at_and_cost_no_penalty() -> None:
     zeros = hard_zeros(RULED, columns)
     tables = pair_tables(columns)[:40]
     plain, ruled = candidates_of(columns, tables), candidates_of(columns, tables, zeros)
-    counts = np.ones(int(plain.cells.sum()))
+    counts = np.ones(plain.places.size)
 
     barred = np.zeros(len(tables), dtype=bool)
     one, two = (
         each.question(each.estimates(counts), 100.0, Budget.pure(Fraction(1, 2)), barred) for each in (plain, ruled)
     )
 
-    dead = [int((~alive).sum()) if (alive := alive_cells(zeros, table)) is not None else 0 for table in tables]
+    every = [alive_cells(zeros, table) for table in unpacked(tables)]
+    dead = [0 if alive is None else int((~alive).sum()) for alive in every]
     assert sum(dead)
     assert int((two.estimates == -1).sum()) == int((one.estimates == -1).sum()) + sum(dead)
     np.testing.assert_array_equal(one.penalties > two.penalties, np.array(dead) > 0)
@@ -214,7 +215,7 @@ def test_particles_keep_the_rules_and_the_one_way_tables_to_the_end() -> None:
     assert zeros is not None
     assert not zeros.broken(fit.groups).any()
     for place, column in enumerate(columns):
-        shares = fit.counts([((place, 0),)]) / 5000.0
+        shares = fit.counts(packed([((place, 0),)])) / 5000.0
         # Noise of 6000 particles, and what the three noisy tables of one component contradict each other by.
         assert np.abs(shares - column.axis.base / column.axis.base.sum()).sum() / 2 < 0.25
 
@@ -288,7 +289,7 @@ def test_a_public_table_is_a_table_of_the_model_that_no_question_paid_for(hold, 
     fit = finished(started(columns, 3000.0, rng, size=4000, public=public), rng, size=8000)
 
     for factor in public:
-        off = np.abs(fit.counts([factor.table]) - factor.target).sum() / 3000
+        off = np.abs(fit.counts(packed([factor.table])) - factor.target).sum() / 3000
         assert off < most
     assert [factor.table[0][0] for factor in public] == [1, 0]
     assert public[0].target.tolist() == pytest.approx([600.0, 1900.0, 500.0])

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.resolved import FIELDS, column_of, named
-from lapwing.engine.tables import table_shape
+from lapwing.engine.tables import packed, table_shape, unpacked
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.mechanisms.adaptive import candidates as tables
@@ -23,6 +23,14 @@ PURE = st.fractions(min_value=Fraction(1, 10**9), max_value=10**9, max_denominat
 
 def columns_of(kinds=KINDS):
     return tuple(column_of(named(FIELDS[kind], f"x{place}"), seed=place) for place, kind in enumerate(kinds))
+
+
+def pairs_of(*given, **more):
+    return unpacked(tables.pair_tables(*given, **more))
+
+
+def triples_of(*given):
+    return unpacked(tables.triple_tables(*given))
 
 
 @given(AMOUNTS)
@@ -68,7 +76,7 @@ def test_a_question_costs_at_most_what_it_may(cost: Budget) -> None:
     candidates = tables.candidates_of(columns, tables.pair_tables(columns))
 
     asked = candidates.question(
-        candidates.estimates(np.zeros(int(candidates.cells.sum()))), 1.0, cost, np.zeros(len(candidates.tables), bool)
+        candidates.estimates(np.zeros(candidates.places.size)), 1.0, cost, np.zeros(len(candidates.tables), bool)
     )
 
     assert asked.notion == cost.notion
@@ -78,13 +86,13 @@ def test_a_question_costs_at_most_what_it_may(cost: Budget) -> None:
 def test_a_question_looks_at_every_cell_but_misfits() -> None:
     columns = columns_of()
     candidates = tables.candidates_of(columns, tables.pair_tables(columns))
-    counts = np.arange(candidates.cells.sum()) + 0.4
+    counts = np.arange(candidates.places.size) + 0.4
 
     barred = np.arange(len(candidates.tables)) == 2
     asked = candidates.question(candidates.estimates(counts), 2.6, Budget.pure(1), barred)
 
     wanted, written = iter(range(counts.size)), []
-    for table in candidates.tables:
+    for table in unpacked(candidates.tables):
         sizes = [columns[column].groupings[level].groups for column, level in table]
         for cell in np.ndindex(*sizes):
             misfits = [
@@ -94,18 +102,18 @@ def test_a_question_looks_at_every_cell_but_misfits() -> None:
     assert asked.estimates.tolist() == written
     assert next(wanted, None) is None
     assert asked.penalties[2] == 2**60
-    sizes = [table_shape([column.axis for column in columns], table) for table in candidates.tables]
+    sizes = [table_shape([column.axis for column in columns], table) for table in unpacked(candidates.tables)]
     kept = [1.2 * (sum(sides) * math.prod(sides) * 2 / math.pi) ** 0.5 for sides in sizes]
     wanted = [round(2.6 * min(0.8 * math.prod(sides), each)) for sides, each in zip(sizes, kept, strict=True)]
     assert np.delete(asked.penalties, 2).tolist() == np.delete(wanted, 2).tolist()
     assert asked.columns == tuple(column.name for column in columns)
-    assert asked.candidates == candidates.tables
+    assert asked.candidates is candidates.tables
 
 
 def test_every_pair_competes_at_every_resolution_once_the_finest_first() -> None:
     columns = columns_of()
 
-    found = tables.pair_tables(columns)
+    found = pairs_of(columns)
 
     assert len(set(found)) == len(found)
     for one, two in itertools.combinations(range(len(columns)), 2):
@@ -123,8 +131,8 @@ def categories_and_numbers(columns):
 def test_mixed_pairs_tell_one_column_finely_and_the_other_coarsely_the_finest_first() -> None:
     columns = categories_and_numbers(2)
 
-    common, mixed = tables.pair_tables(columns), tables.pair_tables(columns, is_mixed=True)
-    small = tables.pair_tables(columns, 200, is_mixed=True)
+    common, mixed = pairs_of(columns), pairs_of(columns, is_mixed=True)
+    small = pairs_of(columns, 200, is_mixed=True)
 
     regular = [[columns[at].groupings[level].regular for at, level in table] for table in mixed]
     assert [[columns[at].groupings[level].regular for at, level in table] for table in common] == [
@@ -145,7 +153,7 @@ def test_mixed_pairs_tell_one_column_finely_and_the_other_coarsely_the_finest_fi
 def test_many_columns_are_mixed_only_at_the_level_that_others_lack() -> None:
     columns = categories_and_numbers(tables.MOST_TRIPLE_COLUMNS + 1)
 
-    found = set(tables.pair_tables(columns, is_mixed=True)) - set(tables.pair_tables(columns))
+    found = set(pairs_of(columns, is_mixed=True)) - set(pairs_of(columns))
 
     assert found == {((0, 0), (at, level)) for at in range(1, len(columns)) for level in range(3)}
 
@@ -164,7 +172,7 @@ def wide_fields(specials):
 def test_tables_of_more_than_4096_cells_do_not_compete(specials: int, levels: list[int]) -> None:
     columns = wide_fields(specials)
 
-    found = tables.pair_tables(columns)
+    found = pairs_of(columns)
 
     sizes = [math.prod(columns[c].groupings[level].groups for c, level in table) for table in found]
     assert [table[0][1] for table in found] == levels
@@ -174,7 +182,7 @@ def test_tables_of_more_than_4096_cells_do_not_compete(specials: int, levels: li
 def test_triples_compete_at_their_coarsest_level_that_tells_regular_values_apart_and_one_finer() -> None:
     columns = columns_of()
 
-    found = tables.triple_tables(columns, tables.competing_triples(len(columns), ()))
+    found = triples_of(columns, tables.competing_triples(len(columns), ()))
 
     coarsest = [max(at for at, each in enumerate(column.groupings) if each.regular > 1) for column in columns]
     for chosen in itertools.combinations(range(5), 3):
@@ -190,7 +198,7 @@ def test_many_triples_compete_at_one_level_only(monkeypatch: pytest.MonkeyPatch)
     sets = tables.competing_triples(len(columns), ())
     monkeypatch.setattr(tables, "MOST_FINE_TRIPLES", len(sets) - 1)
 
-    found = tables.triple_tables(columns, sets)
+    found = triples_of(columns, sets)
 
     assert [tuple(column for column, _ in table) for table in found] == sets
 
@@ -198,23 +206,23 @@ def test_many_triples_compete_at_one_level_only(monkeypatch: pytest.MonkeyPatch)
 def test_fewer_cells_may_be_asked_for_than_compete_by_default() -> None:
     columns = columns_of()
 
-    found = tables.pair_tables(columns, 9)
+    found = pairs_of(columns, 9)
 
     sizes = [math.prod(columns[column].groupings[level].groups for column, level in table) for table in found]
-    assert 0 < len(found) < len(tables.pair_tables(columns))
+    assert 0 < len(found) < len(pairs_of(columns))
     assert max(sizes) <= 9
     assert {frozenset(table) for table in found} == {
         frozenset(table)
-        for table in tables.pair_tables(columns)
+        for table in pairs_of(columns)
         if math.prod(columns[column].groupings[level].groups for column, level in table) <= 9
     }
-    assert tables.triple_tables(columns, [(0, 1, 2)], 9) == []
+    assert triples_of(columns, [(0, 1, 2)], 9) == []
 
 
 def test_the_smallest_pair_of_columns_with_gaps_tells_only_where_they_are() -> None:
     columns = columns_of(("integer, wide", "date"))
 
-    (table,) = tables.pair_tables(columns, 4)
+    (table,) = pairs_of(columns, 4)
 
     question = tables.measurement(columns, table, Budget.pure(1))
     codes = [
@@ -260,14 +268,14 @@ def test_later_pairs_do_not_reorder_the_triples_of_earlier_ones() -> None:
 
 def test_preferred_tables_touch_a_column_or_lie_within_a_table() -> None:
     columns = columns_of()
-    listed = [*tables.pair_tables(columns), *tables.triple_tables(columns, [(0, 1, 2), (1, 2, 3)])]
+    listed = [*pairs_of(columns), *triples_of(columns, [(0, 1, 2), (1, 2, 3)])]
 
-    found = tables.preferred_tables(listed, frozenset({4}), [frozenset({0, 1, 2})])
+    found = tables.preferred_tables(packed(listed), frozenset({4}), [frozenset({0, 1, 2})])
 
     sets = {frozenset(column for column, _ in listed[number]) for number in np.flatnonzero(found)}
     assert sets == {frozenset(each) for each in [(0, 1), (0, 2), (1, 2), (0, 1, 2), (0, 4), (1, 4), (2, 4), (3, 4)]}
     assert all(found[number] for number, table in enumerate(listed) if frozenset(c for c, _ in table) in sets)
-    assert not tables.preferred_tables(listed, frozenset(), []).any()
+    assert not tables.preferred_tables(packed(listed), frozenset(), []).any()
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(2), Fraction(50)])
@@ -317,10 +325,10 @@ def pairs_by_hand(columns, most_cells):
 def test_mixed_pairs_and_their_noise_are_those_of_going_through_them_one_by_one(most_cells: int) -> None:
     columns = columns_of()
 
-    found = tables.pair_tables(columns, most_cells, is_mixed=True)
+    found = pairs_of(columns, most_cells, is_mixed=True)
     mixed = [*found, ((0, 0), (1, 0), (2, 0)), ((3, 1),)]
 
     assert found == pairs_by_hand(columns, most_cells)
-    assert tables.expected_noise(columns, mixed, None) == pytest.approx(
+    assert tables.expected_noise(columns, packed(mixed), None) == pytest.approx(
         [noise_by_hand(columns, table) for table in mixed], rel=1e-12
     )

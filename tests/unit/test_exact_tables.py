@@ -1,6 +1,7 @@
 """What the room keeps of exact tables between selections: counted once, within a limit, and fast."""
 
 import copy
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -8,10 +9,20 @@ import polars as pl
 import pytest
 
 from helpers.bits import SeededBits, ZeroNoiseBits
-from helpers.selections import CountingSource, levels_of, question, table_shape, tables_over
+from helpers.selections import (
+    CountingSource,
+    exact_cells,
+    levels_of,
+    question,
+    rows_of,
+    scores_by_hand,
+    scores_of,
+    tables_over,
+)
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
+from lapwing.kernel.questions.select_worst.answer import misfit_sums
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.kernel.terms import Terms
@@ -85,33 +96,81 @@ def test_tables_beyond_the_limit_are_counted_anew_with_the_same_choice(monkeypat
     assert source.passes[0] == source.passes[1]
 
 
-def test_the_same_candidates_are_not_looked_up_again_and_others_of_their_place_are():
-    tables = counted.ExactTables(SOURCE)
+def scores_by_counting(each):
+    """Return scores of a selection by plain loops."""
+    return scores_by_hand(each, rows_of(SOURCE))
 
-    (first,) = tables.cells([(NAMES, LEVELS, PAIRS)])
-    (again,) = tables.cells([(NAMES, LEVELS, PAIRS)])
-    others = [tuple(reversed(PAIRS[start:])) for start in range(len(PAIRS))]  # let go of one by one
-    found = [tables.cells([(NAMES, LEVELS, others.pop())])[0] for _ in PAIRS]
-    (renamed,) = tables.cells([(("kind", "flag", "age"), (LEVELS[0], LEVELS[2], LEVELS[1]), PAIRS)])
 
-    assert again is first
-    assert not first.flags.writeable
-    for start, cells in zip(reversed(range(len(PAIRS))), found, strict=True):
-        (fresh,) = counted.ExactTables(SOURCE).cells([(NAMES, LEVELS, tuple(reversed(PAIRS[start:])))])
-        assert np.array_equal(cells, fresh)
-    shapes = [table_shape((LEVELS[0], LEVELS[2], LEVELS[1]), each) for each in PAIRS]
-    assert renamed.size == sum(one * two for one, two in shapes)
+def test_scores_of_the_same_estimates_are_summed_once_and_are_those_of_plain_loops():
+    rng = np.random.default_rng(3)
+    tables, summed = counted.ExactTables(SOURCE), []
+    first = asked(estimates=rng.integers(-1, 6, asked().estimates.size))
+
+    def sums(each, cells):
+        summed.append(each)
+        return misfit_sums(each, cells)
+
+    for _ in range(5):
+        again = replace(first, penalties=rng.integers(-9, 9, len(PAIRS)), epsilon=Fraction(int(rng.integers(1, 9)), 9))
+        (found,) = tables.sums([again], sums)
+        assert (found - again.penalties).tolist() == scores_by_counting(again)
+    assert len(summed) == 1
+
+
+def test_no_kept_score_is_taken_for_that_of_other_estimates_or_candidates():
+    rng = np.random.default_rng(4)
+    tables, first = counted.ExactTables(SOURCE), asked()
+
+    for _ in range(30):
+        other = replace(first, estimates=rng.integers(-1, 6, first.estimates.size))
+        assert scores_of(other, tables).tolist() == scores_by_counting(other)
+        del other  # so that the next one may have its identity
+    for _ in range(30):
+        other = replace(first, candidates=first.candidates[rng.permutation(len(PAIRS))])
+        assert other.estimates is first.estimates
+        assert scores_of(other, tables).tolist() == scores_by_counting(other)
+        del other
+    renamed = question(("kind", "flag", "age"), (LEVELS[0], LEVELS[2], LEVELS[1]), PAIRS)
+    assert scores_of(renamed, tables).tolist() == scores_by_counting(renamed)
+
+
+def test_scores_of_several_choices_are_kept_side_by_side():
+    rng = np.random.default_rng(5)
+    source = CountingSource(SOURCE)
+    tables = counted.ExactTables(source, most_cells=1)
+    parts = [question(NAMES, LEVELS, PAIRS[part::3]) for part in range(3)]
+    parts = [replace(each, estimates=rng.integers(-1, 6, each.estimates.size)) for each in parts]
+
+    for asked_now in (parts, parts[1:], parts[::-1]):
+        found = tables.sums(asked_now, misfit_sums)
+        assert [each.tolist() for each in found] == [scores_by_counting(each) for each in asked_now]
+
+    assert len(source.passes) == 1  # though no table is kept
+
+
+def test_what_scores_are_kept_for_cannot_change():
+    given = np.ones(asked().estimates.size, dtype=np.int64)
+    whole = asked(estimates=given)
+    digest, scores = whole.digest, scores_of(whole, counted.ExactTables(SOURCE)).tolist()
+
+    given[:] = 5
+
+    assert scores_of(whole, counted.ExactTables(SOURCE)).tolist() == scores
+    assert replace(whole, epsilon=whole.epsilon).digest == digest != asked(estimates=given).digest
+    for kept in (whole.estimates, whole.penalties, whole.candidates):
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            kept.flags.writeable = True
 
 
 def test_tables_of_the_same_columns_in_several_questions_are_counted_together():
     source = CountingSource(SOURCE)
-    halves = [PAIRS[::2], PAIRS[1::2]]
+    halves = [question(NAMES, LEVELS, half) for half in (PAIRS[::2], PAIRS[1::2])]
 
-    found = counted.ExactTables(source).cells([(NAMES, LEVELS, half) for half in halves])
+    found = counted.ExactTables(source).sums(halves, lambda _, cells: cells)
 
     assert source.passes == [[("kind", "age"), ("kind", "flag"), ("age", "flag")]]
     for half, cells in zip(halves, found, strict=True):
-        assert np.array_equal(cells, counted.ExactTables(SOURCE).cells([(NAMES, LEVELS, half)])[0])
+        assert np.array_equal(cells, exact_cells(half, counted.ExactTables(SOURCE)))
 
 
 def test_when_old_and_new_tables_do_not_fit_together_the_new_ones_stay(monkeypatch):
@@ -159,7 +218,7 @@ def test_a_table_of_the_same_columns_and_other_groups_is_counted():
 
 def test_kept_counts_cannot_be_written_into():
     tables = counted.ExactTables(SOURCE)
-    tables.cells([(NAMES, LEVELS, PAIRS)])
+    exact_cells(asked(), tables)
 
     (kept,) = tables.count([((NAMES[0], LEVELS[0][0]), (NAMES[1], LEVELS[1][0]))])
 
@@ -169,7 +228,7 @@ def test_kept_counts_cannot_be_written_into():
 
 def test_exact_tables_show_no_counts_and_are_not_copied():
     tables = counted.ExactTables(SOURCE)
-    tables.cells([(NAMES, LEVELS, PAIRS)])
+    exact_cells(asked(), tables)
 
     assert repr(tables) == "ExactTables(private)"
     with pytest.raises(ParameterError, match="neither pickled nor copied"):

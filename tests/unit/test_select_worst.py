@@ -17,9 +17,11 @@ from helpers.selections import (
     scores_by_hand,
     tables_over,
 )
+from lapwing.engine.tables import packed, unpacked
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.registered import answer_from_dict, question_from_dict
+from lapwing.kernel.questions.select_worst import question as questions
 from lapwing.kernel.questions.select_worst.question import Selected, SelectWorst
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.room.transcript import NoTranscript
@@ -77,18 +79,25 @@ def room(*, source=None, bits=None, budget=TWO, terms=TERMS, recorded=()):
         ({"levels": (*LEVELS[:2], ())}, "must be at least one"),
         ({"levels": (*LEVELS[:2], LEVELS[2][::-1])}, "merging groups of the first"),
         ({"levels": (*LEVELS[:2], (LEVELS[2][0], LEVELS[1][2]))}, "merging groups of the first"),
-        ({"candidates": ()}, "at least one candidate"),
-        ({"candidates": ((),)}, "pairs of whole numbers"),
-        ({"candidates": ((), ((0, 0),))}, "at least one of 3 columns"),
-        ({"candidates": (((0, 0, 0),),)}, "pairs of whole numbers"),
-        ({"candidates": (((0, True),),)}, "pairs of whole numbers"),
-        ({"candidates": (((0, 1.5),),)}, "pairs of whole numbers"),
-        ({"candidates": (((0, 0), (0, 0)),)}, "positions increasing"),
-        ({"candidates": (((1, 0), (0, 0)),)}, "positions increasing"),
-        ({"candidates": (((-1, 0),),)}, "by position"),
-        ({"candidates": (((3, 0),),)}, "by position"),
-        ({"candidates": (((0, 3),),)}, "levels count from 0"),
-        ({"candidates": (((0, -1),),)}, "levels count from 0"),
+        ({"candidates": None}, "at least one candidate"),
+        ({"candidates": (((0, 0),),)}, "must be int64 of shape"),
+        ({"candidates": np.zeros((0, 1, 2), dtype=np.int64)}, "must be int64 of shape"),
+        ({"candidates": np.zeros((1, 0, 2), dtype=np.int64)}, "must be int64 of shape"),
+        ({"candidates": np.zeros((1, 1, 3), dtype=np.int64)}, "must be int64 of shape"),
+        ({"candidates": np.zeros((1, 1, 2, 2), dtype=np.int64)}, "must be int64 of shape"),
+        ({"candidates": np.zeros((1, 1, 2), dtype=bool)}, "must be int64 of shape"),
+        ({"candidates": np.zeros((1, 1, 2))}, "must be int64 of shape"),
+        ({"candidates": np.zeros((1, 1, 2), dtype=object)}, "must be int64 of shape"),
+        ({"candidates": np.array([[[-1, -1]], [[0, 0]]])}, "at least one of 3 columns"),
+        ({"candidates": np.array([[[-1, -1], [0, 0]]])}, "beyond all of its axes"),
+        ({"candidates": np.array([[[0, 0], [-1, -1], [1, 0]]])}, "beyond all of its axes"),
+        ({"candidates": np.array([[[0, 0], [0, 0]]])}, "positions increasing"),
+        ({"candidates": np.array([[[1, 0], [0, 0]]])}, "positions increasing"),
+        ({"candidates": np.array([[[-1, 0]]])}, "by position"),
+        ({"candidates": np.array([[[-2, 0]]])}, "by position"),
+        ({"candidates": np.array([[[3, 0]]])}, "by position"),
+        ({"candidates": np.array([[[0, 3]]])}, "levels count from 0"),
+        ({"candidates": np.array([[[0, -1]]])}, "levels count from 0"),
         ({"estimates": np.ones(3, dtype=np.int64)}, "estimates of a selection must be int64 of shape"),
         ({"estimates": np.ones(16)}, "estimates of a selection must be int64"),
         ({"penalties": np.zeros(3, dtype=np.int64)}, "penalties of a selection must be int64 of shape"),
@@ -165,6 +174,18 @@ def test_the_digest_changes_with_every_part_of_the_question():
     assert replace(asked(), epsilon=Fraction(1, 3)).digest == asked(epsilon=Fraction(1, 3)).digest
 
 
+def test_digests_of_estimates_that_are_let_go_are_not_taken_for_others():
+    rng = np.random.default_rng(2)
+    first, before = asked(), len(questions._HASHES)
+    estimates = [rng.integers(-1, 10**6, first.estimates.size) for _ in range(30)]
+
+    found = [replace(first, estimates=each).digest for each in estimates]
+
+    assert len(set(found)) == len(estimates)
+    assert found == [asked(estimates=each).digest for each in estimates]
+    assert len(questions._HASHES) == before
+
+
 # ------------------------------------------------------------------------------------------------------- the room
 
 
@@ -176,7 +197,7 @@ def test_without_noise_the_worst_candidate_is_chosen():
 
         scores = scores_by_hand(whole, rows_of(small()))
         assert answer.choice == int(np.argmax(scores))
-        assert answer.chosen == tuple(NAMES[place] for place, _ in whole.candidates[answer.choice])
+        assert answer.chosen == tuple(NAMES[place] for place, _ in unpacked(whole.candidates)[answer.choice])
         assert answer.tables == ()
 
 
@@ -194,7 +215,7 @@ def test_a_question_read_back_or_only_planned_is_refused():
     planned = SelectWorst(
         columns=NAMES,
         levels=LEVELS,
-        candidates=PAIRS,
+        candidates=packed(PAIRS),
         estimates=None,
         penalties=None,
         epsilon=Fraction(1),

@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 from helpers.bits import SeededBits
-from helpers.selections import question
+from helpers.selections import question, scores_of
 from lapwing.kernel.noise.selection import exponential_mechanism
 from lapwing.kernel.questions.answering import PrivateRows
-from lapwing.kernel.questions.select_worst.answer import answer_select_worst, exact_cells, misfit_scores
+from lapwing.kernel.questions.select_worst.answer import answer_select_worst
 from lapwing.kernel.questions.select_worst.question import Selected
 from lapwing.kernel.terms import Terms
 from lapwing.rows.counting import ExactTables
@@ -72,10 +72,7 @@ def scores_of_neighbours(relation, max_rows):
     ]
     whole = asked(schema)
     scores = [
-        misfit_scores(
-            whole, exact_cells([whole], ExactTables(code_table(pl.DataFrame(others + extra, schema=kinds), schema)))[0]
-        )
-        for extra in sets
+        scores_of(whole, ExactTables(code_table(pl.DataFrame(others + extra, schema=kinds), schema))) for extra in sets
     ]
     if relation == "add-remove":
         return [pair for each in scores for pair in ((each, scores[0]), (scores[0], each))]
@@ -176,7 +173,7 @@ def test_the_draw_takes_scores_to_move_by_the_rows_of_a_unit_on_each_side(relati
     rows_of_table = PrivateRows.of(code_table(pl.DataFrame(rows), schema), schema)
     tables = rows_of_table.tables
     ask = asked(schema, epsilon=Fraction(5, 7))
-    scores = misfit_scores(ask, exact_cells([ask], tables)[0])
+    scores = scores_of(ask, tables)
     moves = max_rows if relation == "add-remove" else 2 * max_rows
     terms = Terms(relation=relation, max_rows=max_rows)
 

@@ -64,37 +64,48 @@ def cells_of(axes: Sequence[Axis], groups: np.ndarray, table: Cells) -> np.ndarr
     return cells
 
 
-def counted(axes: Sequence[Axis], groups: np.ndarray, total: float, tables: Sequence[Cells]) -> np.ndarray:
+def packed(tables: Sequence[Cells]) -> np.ndarray:
+    """Return tables as one array.
+
+    Returns int64 (tables, axes, 2), the column and the level of each axis; -1 beyond the axes of a table.
+
+    >>> packed([((0, 1), (2, 0)), ((3, 1),)]).tolist()
+    [[[0, 1], [2, 0]], [[3, 1], [-1, -1]]]
+    """
+    lengths = np.fromiter(map(len, tables), dtype=np.int64, count=len(tables))
+    is_axis = np.arange(lengths.max(initial=0)) < lengths[:, None]
+    found = np.full((*is_axis.shape, 2), -1, dtype=np.int64)
+    found[is_axis] = np.array(list(chain.from_iterable(tables)), dtype=np.int64).reshape(-1, 2)
+    return found
+
+
+def unpacked(tables: np.ndarray) -> list[Cells]:
+    """Return the tables that `packed` made one array of."""
+    return [tuple([(column, level) for column, level in table if column >= 0]) for table in tables.tolist()]
+
+
+def counted(axes: Sequence[Axis], groups: np.ndarray, total: float, tables: np.ndarray) -> np.ndarray:
     """Return what equal particles say of many tables, one after another.
 
-    groups: uint8 or uint16 (d, m), finest groups. Returns float64 (sum of cells,), each table in C order.
+    groups: uint8 or uint16 (d, m), finest groups; tables: as `packed` makes them. Returns float64 (sum of cells,), each
+    table in C order.
     """
     from lapwing.engine.kernel import count_cells  # noqa: PLC0415 - numba takes long to import
 
-    if not tables:
+    if not len(tables):
         return np.zeros(0)
-    lengths, pairs = flat_pairs(tables)
+    is_axis = tables[:, :, 0] >= 0
+    pairs = tables[is_axis]
     used, slots = np.unique(pairs[:, 0] << _LEVEL_BITS | pairs[:, 1], return_inverse=True)
     named = [(int(each) >> _LEVEL_BITS, int(each) % 2**_LEVEL_BITS) for each in used]
     coded = np.empty((used.size, groups.shape[1]), dtype=np.uint16)
     for slot, (column, level) in enumerate(named):
         np.take(axes[column].levels[level].astype(np.uint16), groups[column], mode="clip", out=coded[slot])
     sides = np.array([axes[column].sizes[level] for column, level in named], dtype=np.int64)
-    is_axis = np.arange(lengths.max()) < lengths[:, None]
     of_axis, sizes = np.full(is_axis.shape, -1, dtype=np.int64), np.ones(is_axis.shape, dtype=np.int64)
     of_axis[is_axis], sizes[is_axis] = slots, sides[slots]
     offsets = np.append(0, np.cumsum(sizes.prod(axis=1)))
     return np.asarray(count_cells(coded, of_axis, sizes, offsets) * (total / groups.shape[1]))
-
-
-def flat_pairs(tables: Sequence[Cells]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the number of axes of each table, and the (column, level) pairs of all, one after another.
-
-    Returns int64 (tables,), and int64 (pairs, 2).
-    """
-    lengths = np.fromiter(map(len, tables), dtype=np.int64, count=len(tables))
-    entries = chain.from_iterable(chain.from_iterable(tables))
-    return lengths, np.fromiter(entries, dtype=np.int64, count=2 * int(lengths.sum())).reshape(-1, 2)
 
 
 def coarsened(axes: Sequence[Axis], table: Cells, counts: np.ndarray, coarser: Cells) -> np.ndarray:

@@ -23,6 +23,19 @@ def read_only(values: np.ndarray, dtype: np.dtype | type | None = None) -> np.nd
     return array
 
 
+def frozen(values: np.ndarray) -> np.ndarray:
+    """Return numbers as an array over bytes, which nobody can make writable again; itself where it is one.
+
+    >>> once = frozen(np.arange(3))
+    >>> frozen(once) is once
+    True
+    """
+    owner: object = values.base
+    if type(owner) is bytes:
+        return values
+    return np.ndarray(values.shape, values.dtype, values.tobytes())
+
+
 def integers(name: str, values: np.ndarray) -> np.ndarray:
     """Return values as a read-only vector of int64, or refuse them under ``name``."""
     array = np.asarray(values)

@@ -257,8 +257,6 @@ CACHE_CELLS: Final = 2**25
 """Most cells that are kept of exact tables: 256 MiB."""
 
 _Key = tuple[int, ...]
-_Levels = Sequence[Sequence[Grouping]]
-_Candidate = tuple[tuple[int, int], ...]
 
 
 class Counted(Protocol):
@@ -275,14 +273,14 @@ class ExactTables:
     Up to `most_cells` cells are kept between calls, 8 bytes each; by default `CACHE_CELLS`. Changes no count.
     """
 
-    __slots__ = ("_asked", "_most_cells", "_numbers", "_source", "_tables")
+    __slots__ = ("_most_cells", "_numbers", "_source", "_sums", "_tables")
 
     def __init__(self, source: Counted, most_cells: int | None = None) -> None:
         self._source = source
         self._most_cells = CACHE_CELLS if most_cells is None else most_cells
         self._numbers: dict[tuple[str, Grouping], int] = {}
         self._tables: dict[_Key, np.ndarray] = {}
-        self._asked: dict[tuple[object, ...], list[Any]] = {}
+        self._sums: dict[tuple[object, ...], tuple[Any, np.ndarray]] = {}
 
     def count(self, tables: Sequence[Table]) -> list[np.ndarray]:
         """Return contingency tables: those that are kept, read-only, and one pass over the rows for the others."""
@@ -292,40 +290,39 @@ class ExactTables:
         new = dict(zip(missing, counted, strict=True))
         return [new[place] if place in new else self._tables[key] for place, key in enumerate(keys)]
 
-    def cells(self, asked: Sequence[tuple[Sequence[str], _Levels, Sequence[_Candidate]]]) -> list[np.ndarray]:
-        """Return the exact counts of all candidates' cells, and keep them; at most one pass over the rows.
+    def sums(self, asked: Sequence[Any], summed: Callable[[Any, np.ndarray], np.ndarray]) -> list[np.ndarray]:
+        """Return what ``summed`` makes of the exact counts that selections ask for; kept until others are asked.
 
-        For each that is asked: one candidate after another, each in C order.
+        asked: with columns, levels, candidates and estimates that cannot change, as `SelectWorst` has them; summed: of
+        one, and the cells of its candidates one after another, each in C order; what else it has changes nothing. At
+        most one pass over the rows.
         """
-        names = [(*columns, id(levels), id(candidates)) for columns, levels, candidates in asked]
-        if not self._asked.keys() >= set(names):
-            found = self._found(asked)
-            is_kept = sum(map(len, found)) <= self._most_cells
+        names = [(each.columns, id(each.levels), id(each.candidates), id(each.estimates)) for each in asked]
+        if not self._sums.keys() >= set(names):
+            counts = self._cells([self._keys(each.columns, each.levels, each.candidates) for each in asked])
+            found = [summed(each, cells) for each, cells in zip(asked, counts, strict=True)]
             # With what was asked, so that nothing else has its identity.
-            self._asked = {name: each for name, *each in zip(names, asked, found, strict=True) if is_kept}
-            return found
-        return [self._asked[name][1] for name in names]
+            self._sums = dict(zip(names, zip(asked, found, strict=True), strict=True))  # [kept]
+        return [self._sums[name][1] for name in names]
 
-    def _found(self, asked: Sequence[tuple[Sequence[str], _Levels, Sequence[_Candidate]]]) -> list[np.ndarray]:
-        """Look up or count the cells that are asked; what is kept is read-only."""
-        keys = [self._keys(*each) for each in asked]
+    def _cells(self, keys: Sequence[Sequence[_Key]]) -> Iterator[np.ndarray]:
+        """Look up or count the cells of some lists of tables, one list after another."""
         missing = [key for key in dict.fromkeys(chain.from_iterable(keys)) if key not in self._tables]
         tables = self._tables
         if missing:
             tables = tables | _counted(missing, tuple(self._numbers), self._source)
             self._keep(tables, {key: tables[key] for each in keys for key in each})
-        found = [np.concatenate([tables[key] for key in each]) for each in keys]
-        for cells in found:
-            cells.flags.writeable = False
-        return found
+        for each in keys:
+            yield np.concatenate([tables[key] for key in each])
 
-    def _keys(self, columns: Sequence[str], levels: _Levels, candidates: Sequence[_Candidate]) -> list[_Key]:
+    def _keys(self, columns: Sequence[str], levels: Sequence[Sequence[Grouping]], candidates: np.ndarray) -> list[_Key]:
         """Return what identifies each candidate's table: a number per column and grouping."""
-        numbers = [
-            [self._numbers.setdefault((name, grouping), len(self._numbers)) for grouping in resolutions]
-            for name, resolutions in zip(columns, levels, strict=True)
-        ]
-        return [tuple([numbers[place][level] for place, level in candidate]) for candidate in candidates]
+        axes = [(name, each) for name, one in zip(columns, levels, strict=True) for each in one]
+        numbers = np.array([self._numbers.setdefault(axis, len(self._numbers)) for axis in axes])
+        starts = np.cumsum([0, *map(len, levels)])
+        keys = numbers[starts[candidates[:, :, 0]] + candidates[:, :, 1]].tolist()
+        lengths = np.count_nonzero(candidates[:, :, 0] >= 0, axis=1).tolist()
+        return [tuple(key[:length]) for key, length in zip(keys, lengths, strict=True)]
 
     def _keep(self, *choices: dict[_Key, np.ndarray]) -> None:
         """Keep the first of these sets of tables that is within the limit, or none."""

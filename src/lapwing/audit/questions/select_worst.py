@@ -41,7 +41,7 @@ def rescored(question: SelectWorst, source: Rows) -> np.ndarray:
     rows = _group_lists(question, source)
     estimates = iter(question.estimates.tolist())
     scores = []
-    for candidate, penalty in zip(question.candidates, question.penalties.tolist(), strict=True):
+    for candidate, penalty in zip(_tables(question), question.penalties.tolist(), strict=True):
         shape = tuple(question.levels[place][level].groups for place, level in candidate)
         counts = Counter(zip(*(rows[axis] for axis in candidate), strict=True))
         cells = [(counts[cell], next(estimates)) for cell in itertools.product(*map(range, shape))]
@@ -49,9 +49,15 @@ def rescored(question: SelectWorst, source: Rows) -> np.ndarray:
     return np.array(scores, dtype=np.int64)
 
 
+def _tables(question: SelectWorst) -> list[list[tuple[int, int]]]:
+    """Return the position and the level of each axis of the candidates."""
+    assert question.candidates is not None
+    return [[(place, level) for place, level in each if place >= 0] for each in question.candidates.tolist()]
+
+
 def _group_lists(question: SelectWorst, source: Rows) -> dict[tuple[int, int], list[int]]:
     """Return the group of every row, for each column and level that candidates use."""
-    axes = sorted({axis for candidate in question.candidates for axis in candidate})
+    axes = sorted({axis for candidate in _tables(question) for axis in candidate})
     rows: dict[tuple[int, int], list[int]] = {axis: [] for axis in axes}
     for chunk in source.chunks():
         for place, level in axes:
@@ -81,7 +87,7 @@ def _select_worst() -> Iterator[QuestionCase]:
         parts: dict[str, Any] = {
             "columns": ("a", "b"),
             "levels": ((grouping_of("a"),), (grouping_of("b"),)),
-            "candidates": (((0, 0),), ((1, 0),)),
+            "candidates": np.array([[[0, 0]], [[1, 0]]]),
             "estimates": np.array([0, 1000, -1, 1000, 0, -1]),
             "epsilon": _EPSILON,
             "notion": notion,
@@ -100,7 +106,7 @@ def _select_worst() -> Iterator[QuestionCase]:
 def _penalties(parts: dict[str, Any], source: Any, terms: Terms) -> np.ndarray:  # noqa: ANN401
     """Return penalties with which the first candidate is a rare choice on the first table; for rho one in four."""
     plain = SelectWorst(**parts, penalties=np.zeros(2, dtype=np.int64))
-    scores = select_worst.misfit_scores(plain, select_worst.exact_cells([plain], ExactTables(source))[0])
+    (scores,) = select_worst.misfits([plain], ExactTables(source))
     odds = _SELDOM if plain.notion == "pure" else float(_EPSILON) / 2
     ahead = round(odds * 2 * plain.sensitivity(terms.relation, terms.max_rows).l1 / float(_EPSILON))
     return np.array([ahead + scores[0] - scores[1], 0])

@@ -5,15 +5,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from itertools import combinations, product
+from itertools import chain, combinations, product
 
 import numpy as np
 
 from lapwing.engine.hard_zeros import HardZeros, alive_cells
-from lapwing.engine.tables import Cells, flat_pairs
+from lapwing.engine.tables import Cells, packed, unpacked
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.questions.select_worst.question import SelectWorst
+from lapwing.maths.arrays import frozen
 from lapwing.mechanisms.adaptive.columns import ResolvedColumn
 from lapwing.schema.groupings.grouping import Grouping
 
@@ -29,29 +30,27 @@ _RANK = 1.2
 class Candidates:
     """Tables to choose from.
 
-    tables: column and level of each axis; those over the same columns follow one another, the finest first; cells:
-    int64 (tables,), cells of each table, misfits left out; places: int64 (sum of cells,), where these cells stand among
-    all cells, misfits included; noise: float64 (tables,), `expected_noise` of each; alive: bool (sum of cells,), cells
-    that can hold rows; the others are not looked at. By default all.
+    tables: as `packed` makes them, read-only; those over the same columns follow one another, the finest first; places:
+    int64 (sum of cells,), where cells, misfits left out, stand among all cells, misfits included; noise: float64
+    (tables,), `expected_noise` of each; alive: bool (sum of cells,), cells that can hold rows; the others are not
+    looked at. By default all.
     """
 
     columns: tuple[ResolvedColumn, ...]
-    tables: tuple[Cells, ...]
-    cells: np.ndarray
+    tables: np.ndarray
     places: np.ndarray
     size: int
     noise: np.ndarray
     alive: np.ndarray | None = None
 
     def estimates(self, counts: np.ndarray) -> np.ndarray:
-        """Return what a question says of the cells of all tables: ndarray of int64, read-only.
+        """Return what a question says of the cells of all tables: ndarray of int64 that nobody can change.
 
         counts: float64 (sum of cells,), what the model says.
         """
         found = np.full(self.size, -1, dtype=np.int64)
         found[self.places] = np.rint(counts if self.alive is None else np.where(self.alive, counts, -1.0))
-        found.flags.writeable = False
-        return found
+        return frozen(found)
 
     def question(self, estimates: np.ndarray, sd: float, cost: Budget, barred: np.ndarray) -> SelectWorst:
         """Return the question which of the tables a model fits worst.
@@ -72,30 +71,27 @@ class Candidates:
         )
 
 
-def expected_noise(columns: Sequence[ResolvedColumn], tables: Sequence[Cells], zeros: HardZeros | None) -> np.ndarray:
+def expected_noise(columns: Sequence[ResolvedColumn], tables: np.ndarray, zeros: HardZeros | None) -> np.ndarray:
     """Return what noise of one unit that a fit does not take out puts into each table, absolute and summed.
 
     Of a table of r rows and c columns, unfolded as evenly as can be, a signal of rank 1 keeps about the noise of
     ``r + c`` cells out of ``r c``.
     """
-    cells, largest = _sizes(columns, tables)
+    sides = _per_axis([column.axis.sizes for column in columns], tables)
+    cells = sides.prod(axis=1)
     if zeros is not None:
-        alive = [alive_cells(zeros, table) for table in tables]
+        alive = [alive_cells(zeros, table) for table in unpacked(tables)]
         cells = np.array(
             [size if each is None else np.count_nonzero(each) for each, size in zip(alive, cells, strict=True)]
         )
-    return noise_left(cells, largest)
+    return noise_left(cells, sides.max(axis=1))
 
 
-def _sizes(columns: Sequence[ResolvedColumn], tables: Sequence[Cells]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the cells of each table, and its largest side; misfits left out."""
-    lengths, pairs = flat_pairs(tables)
-    starts = np.cumsum(lengths) - lengths
-    sizes = np.zeros((len(columns), max(len(column.axis.sizes) for column in columns)), dtype=np.int64)
-    for place, column in enumerate(columns):
-        sizes[place, : len(column.axis.sizes)] = column.axis.sizes
-    sides = sizes[pairs[:, 0], pairs[:, 1]]
-    return np.multiply.reduceat(sides, starts), np.maximum.reduceat(sides, starts)
+def _per_axis(numbers: Sequence[Sequence[int]], tables: np.ndarray) -> np.ndarray:
+    """Return a number of each column and level along the axes of tables, 1 beyond them: int64 (tables, axes)."""
+    starts = np.cumsum([0, *map(len, numbers)])
+    flat = np.array([*chain.from_iterable(numbers), 1], dtype=np.int64)
+    return flat[np.where(tables[:, :, 0] < 0, flat.size - 1, starts[tables[:, :, 0]] + tables[:, :, 1])]
 
 
 def noise_left(cells: np.ndarray, largest: np.ndarray) -> np.ndarray:
@@ -104,20 +100,21 @@ def noise_left(cells: np.ndarray, largest: np.ndarray) -> np.ndarray:
     return np.asarray(np.minimum(_MEAN_ABSOLUTE * cells, _RANK * np.sqrt(sides * cells * 2 / math.pi)))
 
 
-def candidates_of(
-    columns: Sequence[ResolvedColumn], tables: Iterable[Cells], zeros: HardZeros | None = None
-) -> Candidates:
+def candidates_of(columns: Sequence[ResolvedColumn], tables: np.ndarray, zeros: HardZeros | None = None) -> Candidates:
     """Return candidates with the places of their cells, and with the cells that rules leave empty."""
-    listed = tuple(tables)
-    sides = [[(size, int(column.has_misfit)) for size in column.axis.sizes] for column in columns]
-    inner = [_inner(*[sides[column][level] for column, level in table]) for table in listed]
-    cells = np.array([places.size for places, _ in inner], dtype=np.int64)
-    sizes = np.array([size for _, size in inner], dtype=np.int64)
-    offsets = np.repeat(np.cumsum(sizes) - sizes, cells)
-    places = offsets + np.concatenate([places for places, _ in inner])
-    alive = None if zeros is None else _alive(zeros, listed, cells)
-    noise = expected_noise(columns, listed, zeros)
-    return Candidates(tuple(columns), listed, cells, places, int(sizes.sum()), noise, alive)
+    sides = _per_axis([column.axis.sizes for column in columns], tables)
+    more = _per_axis([[int(column.has_misfit)] * len(column.axis.sizes) for column in columns], tables)
+    more[tables[:, :, 0] < 0] = 0
+    shapes, found = np.unique(np.concatenate((sides, more), axis=1), axis=0, return_inverse=True)
+    kinds = found.reshape(-1)
+    inner = [_inner(*zip(*each.reshape(2, -1).tolist(), strict=True)) for each in shapes]
+    sizes = np.array([size for _, size in inner], dtype=np.int64)[kinds]
+    places = np.concatenate([inner[kind][0] for kind in kinds.tolist()])
+    cells = sides.prod(axis=1)
+    places += np.repeat(np.cumsum(sizes) - sizes, cells)
+    alive = None if zeros is None else _alive(zeros, unpacked(tables), cells)
+    noise = expected_noise(columns, tables, zeros)
+    return Candidates(tuple(columns), frozen(tables), places, int(sizes.sum()), noise, alive)
 
 
 def _alive(zeros: HardZeros, tables: Sequence[Cells], cells: np.ndarray) -> np.ndarray:
@@ -144,21 +141,26 @@ def _inner(*sides: tuple[int, int]) -> tuple[np.ndarray, int]:
 
 def pair_tables(
     columns: Sequence[ResolvedColumn], most_cells: int = MOST_CELLS, *, is_mixed: bool = False
-) -> list[Cells]:
-    """Return all pairs of at most so many cells at every common level, each shape once, the finest first.
+) -> np.ndarray:
+    """Return all pairs of at most so many cells at every common level, each shape once, the finest first, `packed`.
 
     Mixed ones tell one column finely and the other coarsely, too; beyond 30 columns, where choosing is the cost, only
     at a level that is finer than the common ones.
     """
-    found: list[Cells] = []
-    groups = [[grouping.groups for grouping in column.groupings] for column in columns]
-    kinds = [(column.common, len(column.groupings)) for column in columns]
+    shapes = [(column.common, len(column.groupings)) for column in columns]
+    kinds = list(dict.fromkeys(shapes))
+    kind_of = np.array([kinds.index(shape) for shape in shapes])
     is_any = is_mixed and len(columns) <= MOST_TRIPLE_COLUMNS
-    for one, two in combinations(range(len(columns)), 2):
-        for fine, coarse in _levels_of_pair(kinds[one], kinds[two], is_mixed=is_mixed, is_any=is_any):
-            if groups[one][fine] * groups[two][coarse] <= most_cells:
-                found.append(((one, fine), (two, coarse)))
-    return found
+    levels = [_levels_of_pair(one, two, is_mixed=is_mixed, is_any=is_any) for one, two in product(kinds, repeat=2)]
+    lengths = np.array([len(each) for each in levels])
+    pairs = np.stack(np.triu_indices(len(columns), 1), axis=1)
+    kind = kind_of[pairs[:, 0]] * len(kinds) + kind_of[pairs[:, 1]]
+    # Each pair has the levels of its kind, which stand one kind after another.
+    firsts = (np.cumsum(lengths) - lengths)[kind] - (np.cumsum(lengths[kind]) - lengths[kind])
+    places = np.arange(lengths[kind].sum()) + np.repeat(firsts, lengths[kind])
+    flat = np.array(list(chain.from_iterable(levels)), dtype=np.int64)
+    found = np.stack((np.repeat(pairs, lengths[kind], axis=0), flat[places]), axis=2)
+    return found[cells_of(columns, found) <= most_cells]
 
 
 @lru_cache
@@ -180,15 +182,16 @@ def _levels_of_pair(
 
 def triple_tables(
     columns: Sequence[ResolvedColumn], sets: Iterable[tuple[int, ...]], most_cells: int = MOST_CELLS
-) -> list[Cells]:
+) -> np.ndarray:
     """Return triples of columns at the coarsest level that tells regular values apart; a few also one finer."""
     coarsest = [len(column.groupings) - 1 - int(column.has_presence) for column in columns]
     listed = list(sets)
     finer = [[max(0, level - 1) for level in coarsest]] if len(listed) <= MOST_FINE_TRIPLES else []
     tables = dict.fromkeys(
-        tuple((column, level[column]) for column in each) for each in listed for level in (*finer, coarsest)
+        tuple([(column, level[column]) for column in each]) for each in listed for level in (*finer, coarsest)
     )
-    return [table for table in tables if _cells(columns, table) <= most_cells]
+    found = packed(list(tables))
+    return found[cells_of(columns, found) <= most_cells]
 
 
 def competing_triples(columns: int, pairs: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
@@ -213,12 +216,11 @@ def competing_triples(columns: int, pairs: Sequence[tuple[int, ...]]) -> list[tu
     return list(found)[:MOST_GROWN]
 
 
-def preferred_tables(listed: Sequence[Cells], columns: frozenset[int], tables: Sequence[frozenset[int]]) -> np.ndarray:
+def preferred_tables(listed: np.ndarray, columns: frozenset[int], tables: Sequence[frozenset[int]]) -> np.ndarray:
     """Return whether each table contains one of the columns, or lies within one of the tables: ndarray of bool."""
-    if not columns and not tables:
-        return np.zeros(len(listed), dtype=bool)
-    sets = [frozenset([column for column, _ in table]) for table in listed]
-    return np.array([bool(each & columns) or any(each <= table for table in tables) for each in sets], dtype=bool)
+    found = [np.isin(listed[:, :, 0], list(columns)).any(axis=1)]
+    found += [np.isin(listed[:, :, 0], [-1, *each]).all(axis=1) for each in tables]
+    return np.asarray(np.logical_or.reduce(found))
 
 
 def measurement(columns: Sequence[ResolvedColumn], table: Cells, cost: Budget) -> MarginalCounts:
@@ -250,6 +252,8 @@ def rounded_down(amount: Fraction) -> Fraction:
     return Fraction(int(amount * scale)) / scale
 
 
-def _cells(columns: Sequence[ResolvedColumn], table: Cells) -> int:
-    """Return the cells of a table, misfits included."""
-    return math.prod(columns[column].groupings[level].groups for column, level in table)
+def cells_of(columns: Sequence[ResolvedColumn], tables: np.ndarray) -> np.ndarray:
+    """Return the cells of each table, misfits included."""
+    return np.asarray(
+        _per_axis([[each.groups for each in column.groupings] for column in columns], tables).prod(axis=1)
+    )

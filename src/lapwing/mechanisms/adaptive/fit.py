@@ -8,7 +8,7 @@ import numpy as np
 
 from lapwing.engine.hard_zeros import HardZeros, Joined, alive_cells, joined, on_axes
 from lapwing.engine.particles import explained, fitted, heated, independent, ridge_of
-from lapwing.engine.tables import Axis, Cells, Factor, coarsened, counted, table_shape
+from lapwing.engine.tables import Axis, Cells, Factor, coarsened, counted, packed, table_shape
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.mechanisms.adaptive.columns import ResolvedColumn, with_masses
 from lapwing.mechanisms.adaptive.prior import NO_GUIDE, Guide
@@ -65,8 +65,8 @@ class Fit:
         """The finest group of each particle in each column: ndarray of uint16, shape (d, m)."""
         return self.whole.apart(self.particles)
 
-    def counts(self, tables: Sequence[Cells]) -> np.ndarray:
-        """Return what the model says of some tables, one after another."""
+    def counts(self, tables: np.ndarray) -> np.ndarray:
+        """Return what the model says of some tables, as `packed` makes them, one after another."""
         return counted(self.axes, self.groups, self.total, tables)
 
 
@@ -111,7 +111,8 @@ def gain(fit: Fit, new: Sequence[Measured]) -> float:
     Both are roots of sums of squares; a fit leaves about the noise of ``r + c`` cells of a table of r rows and c
     columns.
     """
-    expected = np.split(fit.counts([each.table for each in new]), np.cumsum([each.counts.size for each in new])[:-1])
+    counts = fit.counts(packed([each.table for each in new]))
+    expected = np.split(counts, np.cumsum([each.counts.size for each in new])[:-1])
     found = []
     for each, model in zip(new, expected, strict=True):
         largest = max(table_shape(fit.axes, each.table))

@@ -5,14 +5,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations, combinations_with_replacement, product, starmap
+from itertools import combinations, combinations_with_replacement, groupby, product, starmap
 from operator import mul
 from typing import Final
 
 import numpy as np
 
 from lapwing.engine.particles import heated
-from lapwing.engine.tables import Cells
+from lapwing.engine.tables import Cells, packed, unpacked
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.questions.select_worst.question import SelectWorst
@@ -25,6 +25,7 @@ from lapwing.mechanisms.adaptive.candidates import (
     MOST_TRIPLE_COLUMNS,
     Candidates,
     candidates_of,
+    cells_of,
     competing_triples,
     expected_noise,
     measurement,
@@ -92,13 +93,13 @@ def rounds(asking: Asking, fit: Fit, left: Budget, rng: np.random.Generator) -> 
     """
     costs, tables = asking.costs, asking.costs.tables
     pairs = pair_tables(asking.columns, costs.most_cells, is_mixed=costs.most_cells == MOST_CELLS)
-    for number in range(costs.rounds if left.amount and pairs else 0):
+    for number in range(costs.rounds if left.amount and len(pairs) else 0):
         if number:
             fit = moved(fit, rng, pulls=heated(2, 1, start=0.2) if number > 1 else heated(rest=1))
         chosen = _every_pair(asking, fit, left) if not number else []
         if not chosen:
             is_late = number >= PAIRS_FIRST or costs.rounds <= PAIRS_FIRST
-            competing = [*pairs, *(_triples(asking, fit) if is_late else ())]
+            competing = _with_triples(asking, fit, pairs) if is_late else pairs
             chosen = _chosen(
                 asking, fit, _dealt(fit, competing, rng), left, tables=tables, rounds=costs.rounds - number
             )
@@ -110,10 +111,14 @@ def rounds(asking: Asking, fit: Fit, left: Budget, rng: np.random.Generator) -> 
     return moved(fit, rng, pulls=heated(rest=1)) if costs.rounds == 1 and fit.measured else fit
 
 
-def _triples(asking: Asking, fit: Fit) -> list[Cells]:
-    """Return the tables of three columns that compete now."""
+def _with_triples(asking: Asking, fit: Fit, pairs: np.ndarray) -> np.ndarray:
+    """Return the tables of two columns and those of three columns that compete now."""
     known = [_columns(each.table) for each in fit.measured if len(each.table) == 2]
-    return triple_tables(asking.columns, competing_triples(len(asking.columns), known), asking.costs.most_cells)
+    sets = competing_triples(len(asking.columns), known)
+    triples = triple_tables(asking.columns, sets, asking.costs.most_cells)
+    if not len(triples):
+        return pairs
+    return np.concatenate((np.pad(pairs, ((0, 0), (0, 1), (0, 0)), constant_values=-1), triples))
 
 
 def _every_pair(asking: Asking, fit: Fit, left: Budget) -> list[_Chosen]:
@@ -122,14 +127,14 @@ def _every_pair(asking: Asking, fit: Fit, left: Budget) -> list[_Chosen]:
     They get half of what is left, as long as there are rounds to come: which tables are worth more is chosen then.
     Those that matter more get four times as much as others.
     """
-    levels = _by_columns(pair_tables(asking.columns, asking.costs.most_cells))
-    if not 0 < len(levels) <= MOST_PAIRS_AT_ONCE:
+    pairs = pair_tables(asking.columns, asking.costs.most_cells)
+    if not 0 < np.max(_sets(pairs), initial=-1) + 1 <= MOST_PAIRS_AT_ONCE:
         return []
-    levels += _wanted_triples(asking)
-    weights = 1 + (_WANTED_WEIGHT - 1) * preferred_tables([each[0] for each in levels], *asking.wanted)
+    levels = [*_by_columns(pairs), *_wanted_triples(asking)]
+    weights = 1 + (_WANTED_WEIGHT - 1) * preferred_tables(packed([each[0] for each in levels]), *asking.wanted)
     unit = rounded_down(left.amount * share_at_once(asking.costs.rounds) / int(weights.sum()))
     sd = table_law(Budget(left.notion, unit), asking.curator.terms).sd
-    found = expected_noise(asking.columns, [table for each in levels for table in each], fit.zeros)
+    found = expected_noise(asking.columns, packed([table for each in levels for table in each]), fit.zeros)
     noise_of = np.split(found, np.cumsum([len(each) for each in levels])[:-1])
     if not are_clear(np.array([noise[-1] for noise in noise_of]), fit.total, sd):
         return []
@@ -150,21 +155,20 @@ def _wanted_triples(asking: Asking) -> list[list[Cells]]:
     return _by_columns(triple_tables(asking.columns, named, asking.costs.most_cells))
 
 
-def _dealt(fit: Fit, tables: Sequence[Cells], rng: np.random.Generator) -> list[Candidates]:
+def _dealt(fit: Fit, tables: np.ndarray, rng: np.random.Generator) -> list[Candidates]:
     """Return the candidates of a round: of many columns, in random parts ("hands"), those of the same columns together.
 
     A choice compares the tables of one part only, as to compare all takes time; the best are spread over the parts.
     """
     if len(fit.columns) <= MOST_TRIPLE_COLUMNS:
         return [candidates_of(fit.columns, tables, fit.zeros)]
-    groups = [[grouping.groups for grouping in column.groupings] for column in fit.columns]
-    cells = sum(math.prod([groups[at][level] for at, level in table]) for table in tables)
-    hands = min(_MOST_HANDS, -(-cells // HAND_CELLS))
-    sets = _by_columns(tables)
-    order = rng.permutation(len(sets))
+    hands = min(_MOST_HANDS, -(-int(cells_of(fit.columns, tables).sum()) // HAND_CELLS))
+    sets = _sets(tables)
+    order = rng.permutation(int(sets[-1]) + 1)
+    hand_of = np.empty_like(order)
+    hand_of[order] = np.arange(order.size) % hands
     return [
-        candidates_of(fit.columns, [table for place in sorted(order[hand::hands]) for table in sets[place]], fit.zeros)
-        for hand in range(min(hands, len(sets)))
+        candidates_of(fit.columns, tables[hand_of[sets] == hand], fit.zeros) for hand in range(min(hands, order.size))
     ]
 
 
@@ -204,24 +208,20 @@ class _Hand:
     def __init__(self, asking: Asking, candidates: Candidates, fit: Fit) -> None:
         self._asking, self._candidates = asking, candidates
         self._estimates = candidates.estimates(fit.counts(candidates.tables))
-        columns = [_columns(table) for table in candidates.tables]
-        members = {each: _pairs_of(each) for each in columns}
-        numbers = {each: number for number, each in enumerate(members)}
-        self._set = np.array([numbers[each] for each in columns])
-        self._members = np.array(list(members.values()))[self._set]
+        self._set = _sets(candidates.tables)
+        self._pairs = _pairs_of(candidates.tables[np.flatnonzero(np.diff(self._set, prepend=-1)), :, 0])
         self._is_wanted = preferred_tables(candidates.tables, *asking.wanted)
-        self._is_new = np.ones(len(numbers), dtype=bool)
-        self.sets, self.chosen = len(numbers), 0
+        self._is_new = np.ones(len(self._pairs), dtype=bool)
+        self.sets, self.chosen = len(self._pairs), 0
 
     def question(self, cost: Budget, taken: np.ndarray, *, is_free: bool) -> SelectWorst:
         """Return the question which of them to measure: not two columns that were looked at together, if possible."""
         asking = self._asking
-        is_new = self._is_new[self._set]
-        worst = taken[self._members[:, :, 0], self._members[:, :, 1]].max(axis=1)
-        least = worst[is_new].min()
+        worst = taken[self._pairs[:, :, 0], self._pairs[:, :, 1]].max(axis=1)
+        least = worst[self._is_new].min()
         if least == _ASKED:
             taken[:] = 0
-        is_open = is_new & (worst == least)
+        is_open = (self._is_new & (worst == least))[self._set]
         is_wanted = is_open & self._is_wanted
         is_open = is_open if is_free or not is_wanted.any() else is_wanted
         law = table_law(cost * (1 - asking.costs.selection), asking.curator.terms)
@@ -231,30 +231,33 @@ class _Hand:
         """Return the chosen table; where there is one round, its columns are tied to all that theirs are tied to."""
         self.chosen += 1
         self._is_new[self._set[choice]] = False
-        one, two = self._members[choice, :, 0], self._members[choice, :, 1]
+        one, two = self._pairs[self._set[choice]].T
         if self._asking.costs.rounds == 1:
             ends = np.union1d(one, two)
             tied = np.union1d(ends, np.flatnonzero(taken[ends].any(axis=0)))
             taken[np.ix_(tied, tied)] = np.maximum(taken[np.ix_(tied, tied)], _TIED)
         taken[one, two] = taken[two, one] = _ASKED
-        return self._candidates.tables[choice]
+        return unpacked(self._candidates.tables[[choice]])[0]
 
 
-def _pairs_of(columns: tuple[int, ...]) -> list[tuple[int, int]]:
-    """Return the three pairs of columns of a table; of two columns, the same three times."""
-    return list(combinations(columns, 2)) if len(columns) == 3 else [(columns[0], columns[1])] * 3
+def _pairs_of(columns: np.ndarray) -> np.ndarray:
+    """Return the pairs of columns of tables, int64 (tables, pairs, 2); of two columns, the same three times."""
+    pairs = columns[:, list(combinations(range(columns.shape[1]), 2))]
+    return np.where((pairs < 0).any(axis=2, keepdims=True), pairs[:, :1], pairs)
+
+
+def _sets(tables: np.ndarray) -> np.ndarray:
+    """Return the number of the set of columns of each table: int64 (tables,); tables of a set follow one another."""
+    return np.cumsum(np.append(0, (np.diff(tables[:, :, 0], axis=0) != 0).any(axis=1)))[: len(tables)]
 
 
 def _columns(table: Cells) -> tuple[int, ...]:
     return tuple([column for column, _ in table])
 
 
-def _by_columns(tables: Sequence[Cells]) -> list[list[Cells]]:
+def _by_columns(tables: np.ndarray) -> list[list[Cells]]:
     """Return tables over the same columns together, in their order."""
-    found: dict[tuple[int, ...], list[Cells]] = {}
-    for table in tables:
-        found.setdefault(_columns(table), []).append(table)
-    return list(found.values())
+    return [list(each) for _, each in groupby(unpacked(tables), _columns)]
 
 
 # -- What an adaptive release is going to ask, from schema, settings and budget alone.
@@ -294,7 +297,7 @@ def planned_release(schema: Schema, costs: Costs, terms: Terms, resolutions: tup
         select = SelectWorst(
             columns=tuple(column.name for column in schema.columns),
             levels=(),
-            candidates=(),
+            candidates=None,
             estimates=None,
             penalties=None,
             epsilon=selection_epsilon(table * costs.selection),

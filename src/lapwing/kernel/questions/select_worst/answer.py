@@ -24,28 +24,28 @@ def answer_select_worst(
     replace-one neighbours with ``terms.max_rows`` rows per unit. At most one pass over the rows: none where all tables
     were counted before.
     """
-    exact = exact_cells(questions, rows.tables)
-    return tuple(_selected(question, cells, terms, bits) for question, cells in zip(questions, exact, strict=True))
+    found = misfits(questions, rows.tables)
+    return tuple(_selected(question, each, terms, bits) for question, each in zip(questions, found, strict=True))
 
 
-def exact_cells(questions: Sequence[SelectWorst], tables: ExactTables) -> list[np.ndarray]:
-    """Return the exact counts of all candidates' cells: a list of ndarray of int64, shape (k,), one per question."""
-    return tables.cells([(each.columns, each.levels, each.candidates) for each in questions])  # [count]
+def misfits(questions: Sequence[SelectWorst], tables: ExactTables) -> list[np.ndarray]:
+    """Return how far the model is off in each candidate: int64 (candidates,) of each question; kept for later ones."""
+    return tables.sums(questions, misfit_sums)  # [count]
 
 
-def _selected(question: SelectWorst, exact: np.ndarray, terms: Terms, bits: BitSource) -> Selected:
-    """Draw one candidate."""
+def _selected(question: SelectWorst, found: np.ndarray, terms: Terms, bits: BitSource) -> Selected:
+    """Draw one candidate; its score is how far the model is off in it, less the penalty."""
     bound = question.sensitivity(terms.relation, terms.max_rows).l1  # [bound]
-    choice = exponential_mechanism(misfit_scores(question, exact), question.epsilon, bound, bits)  # [draw]
+    choice = exponential_mechanism(found - question.penalties, question.epsilon, bound, bits)  # [draw]
     return Selected(question, choice, bound)
 
 
-def misfit_scores(question: SelectWorst, exact: np.ndarray) -> np.ndarray:
-    """Return the score of each candidate: how far the model is off over the cells compared, less the penalty.
+def misfit_sums(question: SelectWorst, exact: np.ndarray) -> np.ndarray:
+    """Return how far the model is off in each candidate, over the cells compared.
 
     exact: int64 (k,), exact counts of all candidates' cells. Returns int64 (candidates,).
     """
     assert question.estimates is not None  # the room has refused a question without
     gaps = np.abs(exact - question.estimates)  # [misfit]
     gaps *= question.estimates >= 0  # [mask]
-    return np.asarray(np.add.reduceat(gaps, question.offsets[:-1]) - question.penalties)
+    return np.add.reduceat(gaps, question.offsets[:-1])

@@ -3,12 +3,13 @@
 import hashlib
 import json
 import re
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from itertools import chain
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Final, Literal, cast
 
 import numpy as np
 
@@ -18,16 +19,13 @@ from lapwing.kernel.noise_law import NoisyTable, Sensitivity, row_sensitivity
 from lapwing.kernel.plain import MAX_CELLS, read_key, read_list, read_rational
 from lapwing.kernel.questions.questions import Part, WithoutDelta, answer_record
 from lapwing.kernel.terms import Relation, Terms
-from lapwing.maths.arrays import read_only
+from lapwing.maths.arrays import frozen, read_only
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.groupings.hierarchies import merged_groups
 from lapwing.schema.schemas import Schema
 
 Levels = tuple[tuple[Grouping, ...], ...]
 """Per column, its resolutions, finest first."""
-
-Candidates = tuple[tuple[tuple[int, int], ...], ...]
-"""Tables, each a tuple of (position of the column, level) pairs."""
 
 LARGEST_SCORE = 2**60
 """The most that the estimates of a question sum to, and the largest penalty: scores then stay well inside int64."""
@@ -44,8 +42,9 @@ class SelectWorst(WithoutDelta):
     candidate is drawn by the exponential mechanism. Only its index is answered.
 
     levels: per column its resolutions, finest first; each later one merges groups of the first. Empty for a question
-    read back from a record; candidates: tables, each at least one (position of the column, level) pair, positions
-    increasing. All tables together have at most ``2**26`` cells. Empty for a question read back from a record;
+    read back from a record; candidates: int64 (candidates, axes, 2), tables: position of the column and level of each
+    axis, at least one, positions increasing; -1 beyond the axes of a table. All tables together have at most ``2**26``
+    cells. None for a question read back from a record;
     estimates: int64 (k,), what the model says of each cell, at least 0, all tables one after another, each in C order;
     -1 for a cell that is not looked at. None for a question that is only planned, or was read back: such a question has
     a cost and can be compared, but is not answered; penalties: int64 (candidates,), subtracted from the error of each
@@ -53,8 +52,8 @@ class SelectWorst(WithoutDelta):
     computed where there are estimates.
 
     Guarantee: the choice is ε-DP, and (ε²/8)-zCDP, under the relation and ``max_rows`` that `sensitivity` is given
-    (proof: ``proof.md``). Layouts of the last few levels and candidates are kept, so that asking
-    again with these same tuples takes about 50 ms for 2 million cells.
+    (proof: ``proof.md``). Layouts of the last few levels and candidates, and hashes of estimates, are
+    kept with these objects, which cannot change: asking again with the same ones looks at the penalties alone.
     """
 
     kind: ClassVar[str] = "SelectWorst"
@@ -63,7 +62,7 @@ class SelectWorst(WithoutDelta):
 
     columns: tuple[str, ...]
     levels: Levels = field(repr=False)
-    candidates: Candidates = field(repr=False)
+    candidates: np.ndarray | None = field(repr=False)
     estimates: np.ndarray | None = field(repr=False)
     penalties: np.ndarray | None = field(repr=False)
     epsilon: Fraction
@@ -81,7 +80,7 @@ class SelectWorst(WithoutDelta):
             raise ParameterError(
                 f"SelectWorst needs distinct columns, got {self.columns}; name each column once", code="LW641"
             )
-        if not self.candidates:
+        if self.candidates is None:
             self._check_record()
             return
         if len(self.levels) != len(self.columns):
@@ -89,8 +88,15 @@ class SelectWorst(WithoutDelta):
                 f"SelectWorst has {len(self.columns)} columns and levels for {len(self.levels)}; give each its own",
                 code="LW641",
             )
+        given = self.candidates
+        if not isinstance(given, np.ndarray) or given.dtype != np.int64 or given.shape[2:] != (2,) or not given.size:
+            raise ParameterError(
+                "candidates must be int64 of shape (candidates, axes, 2), at least one; give positions and levels",
+                code="LW641",
+            )
+        object.__setattr__(self, "candidates", frozen(given))
         layout = layout_of(_Same(self.levels, self.candidates))
-        object.__setattr__(self, "candidate_count", len(self.candidates))
+        object.__setattr__(self, "candidate_count", layout.offsets.size - 1)
         object.__setattr__(self, "digest", self._fixed(layout))
 
     def _check_record(self) -> None:
@@ -116,7 +122,7 @@ class SelectWorst(WithoutDelta):
                     "a selection needs both estimates and penalties, or neither; give the other too", code="LW641"
                 )
             return ""
-        expected = {"estimates": int(layout.offsets[-1]), "penalties": len(self.candidates)}
+        expected = {"estimates": int(layout.offsets[-1]), "penalties": self.candidate_count}
         for name, size in expected.items():
             given = getattr(self, name)
             if given.dtype != np.int64 or given.shape != (size,):
@@ -124,18 +130,11 @@ class SelectWorst(WithoutDelta):
                     f"the {name} of a selection must be int64 of shape ({size},), got {given.dtype} of {given.shape}",
                     code="LW641",
                 )
-            object.__setattr__(self, name, read_only(given))
-        if self.estimates.min() < -1 or self.estimates.sum(dtype=np.float64) > LARGEST_SCORE:
-            raise ParameterError(
-                "estimates must be counts of at least 0, or -1, and sum to at most 2**60", code="LW641"
-            )
+            object.__setattr__(self, name, frozen(given))
         if self.penalties.min() < -LARGEST_SCORE or self.penalties.max() > LARGEST_SCORE:
             raise ParameterError("penalties must lie between -2**60 and 2**60; give numbers of records", code="LW641")
         head = json.dumps([self.kind, self.notion, str(self.epsilon), list(self.columns)]).encode()
-        digest = hashlib.sha256(head + layout.fingerprint)
-        for values in (self.estimates, self.penalties):
-            digest.update(np.ascontiguousarray(values, dtype="<i8").data)
-        return digest.hexdigest()
+        return _digest(head + layout.fingerprint, self.estimates, self.penalties)
 
     @property
     def cost(self) -> Budget:
@@ -150,6 +149,7 @@ class SelectWorst(WithoutDelta):
     @property
     def offsets(self) -> np.ndarray:
         """Where the cells of each candidate start: ndarray of int64, shape (candidates + 1,)."""
+        assert self.candidates is not None  # a question read back from a record has no cells
         return layout_of(_Same(self.levels, self.candidates)).offsets
 
     def sensitivity(self, relation: Relation, max_rows: int) -> Sensitivity:
@@ -191,7 +191,7 @@ class SelectWorst(WithoutDelta):
         return cls(
             columns=read_list(values, "columns", str),
             levels=(),
-            candidates=(),
+            candidates=None,
             estimates=None,
             penalties=None,
             epsilon=read_rational(read_key(values, "epsilon", str)),
@@ -222,8 +222,9 @@ class Selected:
             )
         if self.sensitivity < 1:
             raise ParameterError(f"the sensitivity of a score must be at least 1, got {self.sensitivity}", code="LW641")
-        if asked.candidates:
-            found = tuple(asked.columns[position] for position, _ in asked.candidates[self.choice])
+        if asked.candidates is not None:
+            places = asked.candidates[self.choice, :, 0].tolist()
+            found = tuple(asked.columns[position] for position in places if position >= 0)
             object.__setattr__(self, "chosen", found)
         members = frozenset(self.chosen)
         if not members or self.chosen != tuple(name for name in asked.columns if name in members):
@@ -270,13 +271,33 @@ class _Same:
     """Levels and candidates, told from others by identity: to compare what long ones hold takes as long as to check."""
 
     levels: Levels
-    candidates: Candidates
+    candidates: np.ndarray
 
     def __hash__(self) -> int:
         return hash((id(self.levels), id(self.candidates)))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Same) and self.levels is other.levels and self.candidates is other.candidates
+
+
+_HASHES: Final[dict[tuple[bytes, int], Any]] = {}
+"""What was hashed of estimates that are there still, by what stands before them and their identity."""
+
+
+def _digest(head: bytes, estimates: np.ndarray, penalties: np.ndarray) -> str:
+    """Return the SHA-256 of all of it; estimates are checked and hashed once behind the same head."""
+    name = (head, id(estimates))
+    if name not in _HASHES:
+        if estimates.min() < -1 or estimates.sum(dtype=np.float64) > LARGEST_SCORE:
+            raise ParameterError(
+                "estimates must be counts of at least 0, or -1, and sum to at most 2**60", code="LW641"
+            )
+        _HASHES[name] = hashlib.sha256(head)
+        _HASHES[name].update(np.ascontiguousarray(estimates, dtype="<i8").data)
+        weakref.finalize(estimates, _HASHES.pop, name, None)  # before anything else has its identity
+    found = _HASHES[name].copy()
+    found.update(np.ascontiguousarray(penalties, dtype="<i8").data)
+    return str(found.hexdigest())
 
 
 @lru_cache(maxsize=_LAYOUTS)
@@ -290,22 +311,15 @@ def layout_of(asked: _Same) -> Layout:
                 "first; build the later ones from it",
                 code="LW641",
             )
-    lengths = np.fromiter(map(len, candidates), dtype=np.int64, count=len(candidates))
-    pairs = _flat_pairs(candidates)
+    is_axis = (candidates != -1).any(axis=2)
+    lengths, pairs = is_axis.sum(axis=1), candidates[is_axis]
+    if (is_axis[:, 1:] > is_axis[:, :-1]).any():
+        raise ParameterError("-1 of a candidate must stand beyond all of its axes; move it", code="LW641")
     cells = _cells(levels, lengths, pairs)
     digest = hashlib.sha256(json.dumps([[each.to_dict() for each in one] for one in levels]).encode())
     for values in (lengths, pairs):
         digest.update(np.ascontiguousarray(values, dtype="<i8").data)
     return Layout(read_only(np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(cells)))), digest.digest())
-
-
-def _flat_pairs(candidates: Candidates) -> np.ndarray:
-    """Return the pairs of all candidates: ndarray of int64, shape (pairs, 2)."""
-    pairs = list(chain.from_iterable(candidates))
-    entries = list(chain.from_iterable(pairs))
-    if set(map(len, pairs)) != {2} or set(map(type, entries)) != {int}:
-        raise ParameterError("a candidate must be a tuple of (position, level) pairs of whole numbers", code="LW641")
-    return np.array(entries, dtype=np.int64).reshape(-1, 2)
 
 
 def _cells(levels: Levels, lengths: np.ndarray, pairs: np.ndarray) -> np.ndarray:
