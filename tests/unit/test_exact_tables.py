@@ -148,6 +148,22 @@ def test_scores_of_several_choices_are_kept_side_by_side():
     assert len(source.passes) == 1  # though no table is kept
 
 
+def test_choices_of_many_cells_are_counted_in_several_passes_with_the_same_scores(monkeypatch):
+    rng = np.random.default_rng(6)
+    parts = [question(NAMES, LEVELS, PAIRS[part::6]) for part in range(6)]
+    parts = [replace(each, estimates=rng.integers(-1, 6, each.estimates.size)) for each in parts]
+    cells = np.cumsum([each.estimates.size for each in parts])
+    monkeypatch.setattr(counted, "PASS_CELLS", int(cells[2]))
+    source = CountingSource(SOURCE)
+    tables = counted.ExactTables(source, most_cells=1)
+
+    found = tables.sums(parts, misfit_sums)
+
+    assert [each.tolist() for each in found] == [scores_by_counting(each) for each in parts]
+    assert len(source.passes) == 1 + cells[-1] // cells[2]
+    assert len(source.passes) > 1
+
+
 def test_what_scores_are_kept_for_cannot_change():
     given = np.ones(asked().estimates.size, dtype=np.int64)
     whole = asked(estimates=given)

@@ -5,7 +5,8 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain, compress
+from itertools import chain, compress, groupby
+from operator import itemgetter
 from typing import Any, Final, NoReturn, Protocol
 
 import numpy as np
@@ -256,6 +257,9 @@ def _joint(table: Table, groups: Sequence[np.ndarray]) -> np.ndarray:
 CACHE_CELLS: Final = 2**25
 """Most cells that are kept of exact tables: 256 MiB."""
 
+PASS_CELLS: Final = 2**26
+"""About the most cells that one pass over the rows counts for selections: 512 MiB."""
+
 _Key = tuple[int, ...]
 
 
@@ -295,12 +299,17 @@ class ExactTables:
 
         asked: with columns, levels, candidates and estimates that cannot change, as `SelectWorst` has them; summed: of
         one, and the cells of its candidates one after another, each in C order; what else it has changes nothing. At
-        most one pass over the rows.
+        most one pass over the rows, or one for every `PASS_CELLS` of cells.
         """
         names = [(each.columns, id(each.levels), id(each.candidates), id(each.estimates)) for each in asked]
         if not self._sums.keys() >= set(names):
-            counts = self._cells([self._keys(each.columns, each.levels, each.candidates) for each in asked])
-            found = [summed(each, cells) for each, cells in zip(asked, counts, strict=True)]
+            # [passes]
+            passes = np.cumsum([each.offsets[-1] for each in asked]) // PASS_CELLS
+            found = []
+            for _, part in groupby(zip(passes.tolist(), asked, strict=True), key=itemgetter(0)):
+                together = [each for _, each in part]
+                counts = self._cells([self._keys(each.columns, each.levels, each.candidates) for each in together])
+                found += [summed(each, cells) for each, cells in zip(together, counts, strict=True)]
             # With what was asked, so that nothing else has its identity.
             self._sums = dict(zip(names, zip(asked, found, strict=True), strict=True))  # [kept]
         return [self._sums[name][1] for name in names]
