@@ -12,6 +12,7 @@ import polars as pl
 
 from lapwing.rows.out.decode import decode
 from lapwing.rows.source import all_codes, code_table
+from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import Grouping, evenly, identity
 from lapwing.schema.schemas import Schema
 
@@ -41,6 +42,12 @@ class Coding:
     def domain(self) -> dict[str, int]:
         """The number of codes of each column."""
         return {field.name: size for field, size in zip(self.schema.columns, self.sizes, strict=True)}
+
+    @property
+    def schema_of_codes(self) -> dict[str, object]:
+        """The Table Schema of the codes themselves; those of categories are listed, as they have no distances."""
+        pairs = zip(self.schema.columns, self.sizes, strict=True)
+        return {"fields": [_field_of_codes(field, size) for field, size in pairs]}
 
     def encode(self, rows: object) -> pl.DataFrame:
         """Return rows of native values (a path or data frame) as codes, Int32.
@@ -91,6 +98,14 @@ def coding_of(schema: Schema, *, parts: int | None = PARTS) -> Coding:
         group.groups - (not field.domain.missing) for field, group in zip(schema.columns, groups, strict=True)
     )
     return Coding(schema, groups, sizes)
+
+
+def _field_of_codes(field: Field, size: int) -> dict[str, object]:
+    """Return a field of codes."""
+    constraints: dict[str, object] = {"required": True}
+    listed = {"categories": list(range(size))} if field.is_categorical else {}
+    ends = {} if field.is_categorical else {"minimum": 0, "maximum": size - 1}
+    return {"name": field.name, "type": "integer", "constraints": constraints | ends} | listed
 
 
 def _check(name: str, codes: np.ndarray, size: int) -> np.ndarray:

@@ -37,8 +37,10 @@ def target_of(train: Codes, schema: Schema) -> str:
     Without one, the last column of more categories with two frequent classes, then of numbers or dates; without that,
     the last column.
     """
-    liked = sorted(reversed(schema.columns), key=lambda field: (not field.is_categorical, field.domain.values > 2))
-    for field in liked:
+    liked = sorted(
+        enumerate(schema.columns), key=lambda each: (not each[1].is_categorical, each[1].domain.values > 2, -each[0])
+    )
+    for _, field in liked:
         regular = train[field.name][train[field.name] < field.domain.values]
         share = float((regular >= class_cut(train, field)).sum()) / max(height(train), 1)
         if RARE <= share <= len(regular) / max(height(train), 1) - RARE:

@@ -1,4 +1,4 @@
-"""How far tables of one, two and three columns are from the real ones, in public cells and in cells of the real rows."""
+"""How far tables of one to three columns are from the real ones, in public cells and in cells of the real rows."""
 
 from collections.abc import Callable, Mapping, Sequence
 

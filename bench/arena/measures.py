@@ -1,6 +1,7 @@
 """How good synthetic rows are: one dictionary of figures for every rival and table. Internal: it reads real rows."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +34,7 @@ def measured(train: object, held: object, synthetic: object, schema: dict[str, o
         Rows of native values: those that were fitted on, those held back, and those made, at least one.
     schema : dict
         Table Schema of all three; ``target`` names the column to learn (default: `learning.target_of`), ``rules``
-        what no row may break.
+        what no row may break, ``parity`` columns whose parity the target is.
 
     Returns
     -------
@@ -44,22 +45,29 @@ def measured(train: object, held: object, synthetic: object, schema: dict[str, o
         deviations, and of the relative error of the standard deviation; 1 for a column without any regular value.
         ``pearson_error``: mean absolute error of Pearson's correlation over pairs of ordered columns, where one of
         the tables has one. ``broken_rules``, ``broken_rules_train``: shares of rows that break a rule.
+        ``parity_kept``: share of rows that `parity_kept` finds right; 1 in the real rows, 0.5 by chance.
         ``audit_advantage``, ``audit_chance``: see `membership_advantage`. ``misfits``: share of cells outside the
-        schema; they count as missing in all other figures. What does not apply to a table is left out.
+        schema, which count as missing in all other figures; numbers beyond a bound are taken for the bound. What does
+        not apply to a table is left out.
 
     Raises
     ------
     lapwing.DataError
         Where a column is missing, or a file cannot be read.
+    ValueError
+        Where there are no synthetic rows.
     """
     own = Schema.from_dict(schema)
     real, apart, made = (_codes(rows, own) for rows in (train, held, synthetic))
+    if not height(made):
+        raise ValueError("there are no synthetic rows, so that nothing can be measured; let the rival make some")
     made, misfits = _without_misfits(made, own)
     real, apart = (_without_misfits(codes, own)[0] for codes in (real, apart))
     target = str(schema.get("target") or target_of(real, own))
-    found = variations(real, made, own) | _moments(real, made, own)
+    found = {"misfits": misfits} | variations(real, made, own) | _moments(real, made, own)
     found |= learned(real, apart, made, own, target) if len(own.columns) > 1 else {}
-    return found | _broken(real, made, own) | membership_advantage(real, apart, made, own) | {"misfits": misfits}
+    found |= _broken(real, made, own) | membership_advantage(real, apart, made, own)
+    return found | ({"parity_kept": parity_kept(made, own, schema["parity"], target)} if "parity" in schema else {})
 
 
 def membership_advantage(train: Codes, held: Codes, synthetic: Codes, schema: Schema) -> dict[str, float]:
@@ -91,10 +99,18 @@ def membership_advantage(train: Codes, held: Codes, synthetic: Codes, schema: Sc
     }
 
 
+def parity_kept(codes: Codes, schema: Schema, columns: Sequence[str], target: str) -> float:
+    """Return the share of rows whose target, a bit, is the parity of how many columns are in their upper half."""
+    upper = sum((2 * codes[name].astype(np.int64) >= schema.field(name).domain.values).astype(int) for name in columns)
+    is_regular = np.all([codes[name] < schema.field(name).domain.values for name in (*columns, target)], axis=0)
+    return float((is_regular & (upper % 2 == codes[target])).mean())
+
+
 def _codes(rows: object, schema: Schema) -> dict[str, np.ndarray]:
     """Return rows as codes, in which misfits are told from missing cells."""
-    chunks = list(code_table(rows, schema).chunks(apart=True))
-    return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in schema.names}
+    none = {field.name: np.empty(0, dtype=field.domain.dtype) for field in schema.columns}
+    chunks = [none, *code_table(rows, schema).chunks(apart=True)]
+    return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in none}
 
 
 def _without_misfits(codes: Codes, schema: Schema) -> tuple[dict[str, np.ndarray], float]:

@@ -49,7 +49,7 @@ def _xor(order: int) -> Drawn:
     target = (points > 0).sum(axis=1) % 2
     fields = [_number(f"num_feat_{place}", 10.0) for place in range(order)]
     columns = dict(zip([each["name"] for each in fields], points.T, strict=True))
-    return pl.DataFrame(columns | {"target": target}), {"fields": [*fields, _bit("target")], "target": "target"}
+    return pl.DataFrame(columns | {"target": target}), _told(fields, order)
 
 
 def _parity(order: int) -> Drawn:
@@ -59,7 +59,7 @@ def _parity(order: int) -> Drawn:
     target = bits[:, :order].sum(axis=1) % 2
     fields = [_bit(f"bit_{place}") for place in range(BITS)]
     columns = dict(zip([each["name"] for each in fields], bits.T, strict=True))
-    return pl.DataFrame(columns | {"target": target}), {"fields": [*fields, _bit("target")], "target": "target"}
+    return pl.DataFrame(columns | {"target": target}), _told(fields, order)
 
 
 def _gauss(width: int) -> Drawn:
@@ -71,6 +71,12 @@ def _gauss(width: int) -> Drawn:
     fields = [_number(f"x{place}", REACH) for place in range(width)]
     columns = dict(zip([each["name"] for each in fields], np.clip(points, -REACH, REACH).T, strict=True))
     return pl.DataFrame(columns), {"fields": fields}
+
+
+def _told(fields: list[dict[str, object]], order: int) -> dict[str, object]:
+    """Return the schema of a parity; ``parity`` names what it is of, for `measures` alone."""
+    told = [each["name"] for each in fields[:order]]
+    return {"fields": [*fields, _bit("target")], "target": "target", "parity": told}
 
 
 def _number(name: str, reach: float) -> dict[str, object]:

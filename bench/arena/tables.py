@@ -15,8 +15,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-BENCH = Path(__file__).resolve().parents[1]
-sys.path.append(str(BENCH))
+sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from arena import recipes
 from arena.codings import PARTS, Coding, coding_of
@@ -26,6 +25,7 @@ from splits import train_test
 from lapwing.rows.source import all_codes, code_table
 from lapwing.schema.schemas import Schema
 
+BENCH = Path(__file__).resolve().parents[1]
 SHARED = BENCH.parents[1] / "shared" / "data"
 RULES = BENCH / "rules"
 CODED_ALREADY = ("adult-pgm", "salary-pgm")
@@ -50,6 +50,8 @@ class ArenaTable:
         Parquet files of the same rows as whole numbers from 0.
     domain : dict of str to int
         The number of codes of each column.
+    codes_schema : dict
+        Table Schema of the codes.
     """
 
     name: str
@@ -59,6 +61,7 @@ class ArenaTable:
     codes: Path
     held_codes: Path
     domain: dict[str, int]
+    codes_schema: dict[str, object]
     _coding: Coding
 
     def decode(self, codes: pl.DataFrame, *, seed: int = 0) -> pl.DataFrame:
@@ -94,7 +97,8 @@ def made(name: str, folder: str | os.PathLike[str]) -> ArenaTable:
     schema = json.loads((home / "schema.json").read_text())
     coding = _coding(name, schema)
     paths = {part: home / f"{part}.parquet" for part in ("train", "held", "codes", "held_codes")}
-    return ArenaTable(name=name, schema=schema, domain=coding.domain, _coding=coding, **paths)
+    of_codes = {"domain": coding.domain, "codes_schema": coding.schema_of_codes}
+    return ArenaTable(name=name, schema=schema, _coding=coding, **of_codes, **paths)
 
 
 def _coding(name: str, schema: dict[str, object]) -> Coding:
@@ -132,10 +136,12 @@ def _shared(name: str) -> Raw:
     rules = RULES / f"{name}.json"
     told = json.loads(rules.read_text()) if rules.exists() else {}
     more = told.get("fields", {})
-    fields = [
-        field | more.get(field["name"], {}) for field in source["fields"] if field.get("role") != "identifier"
-    ]
-    schema = {"name": name, "fields": fields, "target": json.loads((SHARED / name / "facts.json").read_text())["target"]}
+    fields = [field | more.get(field["name"], {}) for field in source["fields"] if field.get("role") != "identifier"]
+    schema = {
+        "name": name,
+        "fields": fields,
+        "target": json.loads((SHARED / name / "facts.json").read_text())["target"],
+    }
     schema |= {"rules": told["rules"]} if told else {}
     rows = pl.read_parquet(SHARED / name / "data.parquet")
     units = np.arange(rows.height)
