@@ -45,7 +45,7 @@ def measured(train: object, held: object, synthetic: object, schema: dict[str, o
         deviations, and of the relative error of the standard deviation; 1 for a column without any regular value.
         ``pearson_error``: mean absolute error of Pearson's correlation over pairs of ordered columns, where one of
         the tables has one. ``broken_rules``, ``broken_rules_train``: shares of rows that break a rule.
-        ``parity_kept``: share of rows that `parity_kept` finds right; 1 in the real rows, 0.5 by chance.
+        ``parity_broken``: share of rows that `parity_broken` counts; 0 in the real rows, 0.5 by chance.
         ``audit_advantage``, ``audit_chance``: see `membership_advantage`. ``misfits``: share of cells outside the
         schema, which count as missing in all other figures; numbers beyond a bound are taken for the bound. What does
         not apply to a table is left out.
@@ -67,7 +67,7 @@ def measured(train: object, held: object, synthetic: object, schema: dict[str, o
     found = {"misfits": misfits} | variations(real, made, own) | _moments(real, made, own)
     found |= learned(real, apart, made, own, target) if len(own.columns) > 1 else {}
     found |= _broken(real, made, own) | membership_advantage(real, apart, made, own)
-    return found | ({"parity_kept": parity_kept(made, own, schema["parity"], target)} if "parity" in schema else {})
+    return found | ({"parity_broken": parity_broken(made, own, schema["parity"], target)} if "parity" in schema else {})
 
 
 def membership_advantage(train: Codes, held: Codes, synthetic: Codes, schema: Schema) -> dict[str, float]:
@@ -99,11 +99,11 @@ def membership_advantage(train: Codes, held: Codes, synthetic: Codes, schema: Sc
     }
 
 
-def parity_kept(codes: Codes, schema: Schema, columns: Sequence[str], target: str) -> float:
-    """Return the share of rows whose target, a bit, is the parity of how many columns are in their upper half."""
+def parity_broken(codes: Codes, schema: Schema, columns: Sequence[str], target: str) -> float:
+    """Return the share of rows whose target, a bit, is not the parity of how many columns are in their upper half."""
     upper = sum((2 * codes[name].astype(np.int64) >= schema.field(name).domain.values).astype(int) for name in columns)
     is_regular = np.all([codes[name] < schema.field(name).domain.values for name in (*columns, target)], axis=0)
-    return float((is_regular & (upper % 2 == codes[target])).mean())
+    return float((~is_regular | (upper % 2 != codes[target])).mean())
 
 
 def _codes(rows: object, schema: Schema) -> dict[str, np.ndarray]:

@@ -5,6 +5,6 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "bench"))
 
-from arena import codings, learning, marginals, measures, recipes, tables
+from arena import codings, learning, marginals, measures, plan, recipes, tables
 
-__all__ = ["codings", "learning", "marginals", "measures", "recipes", "tables"]
+__all__ = ["codings", "learning", "marginals", "measures", "plan", "recipes", "tables"]

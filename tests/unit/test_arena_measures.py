@@ -87,14 +87,14 @@ def test_a_table_without_a_common_cell_is_as_far_as_can_be():
     assert found["nist_k3"] == 0
 
 
-@pytest.mark.parametrize(("target", "kept"), [([0, 1, 1, 0], 1.0), ([1, 0, 0, 1], 0.0), ([0, 0, 1, 1], 0.5)])
-def test_parities_are_counted(target, kept):
+@pytest.mark.parametrize(("target", "broken"), [([0, 1, 1, 0], 0.0), ([1, 0, 0, 1], 1.0), ([0, 0, 1, 1], 0.5)])
+def test_broken_parities_are_counted(target, broken):
     real = grid(100, [0, 0, 1, 1], [0, 1, 0, 1], [0, 1, 1, 0])
     made = grid(100, [0, 0, 1, 1], [0, 1, 0, 1], target)
 
     found = measures.measured(real, real, made, BITS | {"parity": ["a", "b"]})
 
-    assert found["parity_kept"] == kept
+    assert found["parity_broken"] == broken
 
 
 def test_cells_outside_the_schema_are_counted_and_taken_as_missing():
@@ -152,6 +152,15 @@ def test_two_classes_are_the_most_equal_halves_in_the_order_of_the_schema():
 
     assert learning.class_cut({"age": ages}, schema.field("age")) == 5
     assert learning.class_cut({"ill": np.array([1, 1], dtype=np.uint8)}, schema.field("ill")) == 1
+
+
+def test_rows_without_a_class_are_left_out():
+    """Code 121 is no regular value of an age: missing, or a misfit."""
+    codes = {"age": np.array([3, 121, 60, 5, 121], dtype=np.uint8), "ill": np.arange(5)}
+
+    rows = learning._with_classes(codes, "age", 50, 121)
+
+    assert {name: column.tolist() for name, column in rows.items()} == {"age": [0, 1, 0], "ill": [0, 2, 3]}
 
 
 def test_a_target_that_nobody_named_is_the_last_of_two_frequent_categories():

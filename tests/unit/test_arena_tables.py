@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from helpers.arena import codings, measures, recipes, tables
+from helpers.arena import codings, measures, plan, recipes, tables
 from lapwing.schema.schemas import Schema
 
 SMALL = ("icu-physionet2012", "mimic-demo-admissions", "nist-ma2019", "tarragona")
@@ -116,6 +116,20 @@ def test_an_unknown_table_is_refused(tmp_path):
 
 def test_there_are_26_shared_tables_and_17_of_recipes(shared_data):
     assert len(tables.names()) == len(set(tables.names())) == 43
+
+
+def test_the_first_run_is_of_tables_that_are_there(shared_data):
+    """Every stage is repeated for each run, and no cell is in two stages."""
+    cells = [
+        cell
+        for stage in plan.STAGES
+        for cell in itertools.product(stage.tables, stage.forms, stage.epsilons, stage.deltas)
+    ]
+
+    assert {cell[0] for cell in cells} <= set(tables.names())
+    assert len(set(cells)) == len(cells)
+    assert len(list(plan.commands())) == plan.RUNS * len(plan.STAGES)
+    assert next(plan.commands()).endswith("--forms codes --epsilons 1 --deltas 1e-9 0 --runs 1 --limit 600")
 
 
 @pytest.mark.parametrize("name", ["xor-1", "xor-3", "xor-7", "parity-1", "parity-4", "parity-7"])
