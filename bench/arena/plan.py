@@ -1,10 +1,10 @@
 """The first run of the arena on two cores, in order of what it tells: ``python bench/arena/plan.py | sh``.
 
 Each stage is one command of run.py, which skips what the results answer; so all may be ended and started again. First
-one run of everything, then the second and third. Chosen by what fits in a few hours. By bench/results/peers.csv fits
-took 5 to 45 CPU seconds (mbi's MST), 87 to 117 (MST of dpmm and smartnoise), 276 (mbi's AIM on adult-pgm), 0 to 5 with
-up to 69 for the rows (DataSynthesizer), and 0 to 7 (Lapwing). So tables are small, each of another kind, and the limit
-is above all of these.
+one run of everything, then the second and third. Chosen by what fits in a few hours. In the comparison before this one
+(bench/results/peers.csv of commit 52f99ba9) fits took 5 to 45 CPU seconds (mbi's MST), 87 to 117 (MST of dpmm and
+smartnoise), 276 (mbi's AIM on adult-pgm), 0 to 5 with up to 69 for the rows (DataSynthesizer), and 0 to 7 (Lapwing). So
+tables are small, each of another kind, and the limit is above all of these.
 """
 
 from collections.abc import Iterator
