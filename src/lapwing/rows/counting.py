@@ -277,22 +277,47 @@ class ExactTables:
     Up to `most_cells` cells are kept between calls, 8 bytes each; by default `CACHE_CELLS`. Changes no count.
     """
 
-    __slots__ = ("_most_cells", "_numbers", "_source", "_sums", "_tables")
+    __slots__ = ("_codes", "_most_cells", "_numbers", "_source", "_sums", "_tables")
 
     def __init__(self, source: Counted, most_cells: int | None = None) -> None:
         self._source = source
         self._most_cells = CACHE_CELLS if most_cells is None else most_cells
         self._numbers: dict[tuple[str, Grouping], int] = {}
         self._tables: dict[_Key, np.ndarray] = {}
+        self._codes: dict[str, np.ndarray] = {}
         self._sums: dict[tuple[object, ...], tuple[Any, np.ndarray]] = {}
 
     def count(self, tables: Sequence[Table]) -> list[np.ndarray]:
-        """Return contingency tables: those that are kept, read-only, and one pass over the rows for the others."""
+        """Return contingency tables: those that are kept, read-only, and one pass over the rows for the others.
+
+        A column of few codes is counted code by code the first time: all its tables are sums of that.
+        """
         keys = [tuple([self._numbers.get(axis, -1) for axis in table]) for table in tables]
-        missing = [place for place, key in enumerate(keys) if key not in self._tables]  # [known]
-        counted = self._source.count([tables[place] for place in missing]) if missing else []
-        new = dict(zip(missing, counted, strict=True))
-        return [new[place] if place in new else self._tables[key] for place, key in enumerate(keys)]
+        fine = self._fine([table[0] for table in tables if len(table) == 1])
+        is_sum = [len(table) == 1 and (table[0][0] in self._codes or table[0][0] in fine) for table in tables]
+        missing = [place for place, key in enumerate(keys) if not is_sum[place] and key not in self._tables]  # [known]
+        asked = [*(((name, each),) for name, each in fine.items()), *(tables[place] for place in missing)]
+        counted = self._source.count(asked) if asked else []
+        self._codes.update(zip(fine, counted, strict=False))
+        new = dict(zip(missing, counted[len(fine) :], strict=True))
+        found = []
+        for place, (key, table) in enumerate(zip(keys, tables, strict=True)):
+            if is_sum[place]:
+                found.append(_of_codes(self._codes[table[0][0]], table[0][1]))  # [codes]
+            else:
+                found.append(new[place] if place in new else self._tables[key])
+        return found
+
+    def _fine(self, axes: Iterable[tuple[str, Grouping]]) -> dict[str, Grouping]:
+        """Return which columns are to be counted code by code, within the limit of what is kept."""
+        found: dict[str, Grouping] = {}
+        room = self._most_cells - sum(map(len, self._codes.values()))
+        for name, grouping in axes:
+            codes = grouping.values + grouping.reserved
+            if name not in self._codes and name not in found and codes <= min(_LISTED, room):
+                found[name] = Grouping(grouping.values, grouping.reserved, "shift")
+                room -= codes
+        return found
 
     def sums(self, asked: Sequence[Any], summed: Callable[[Any, np.ndarray], np.ndarray]) -> list[np.ndarray]:
         """Return what ``summed`` makes of the exact counts that selections ask for; kept until others are asked.
@@ -303,8 +328,7 @@ class ExactTables:
         """
         names = [(each.columns, id(each.levels), id(each.candidates), id(each.estimates)) for each in asked]
         if not self._sums.keys() >= set(names):
-            # [passes]
-            passes = np.cumsum([each.offsets[-1] for each in asked]) // PASS_CELLS
+            passes = np.cumsum([each.offsets[-1] for each in asked]) // PASS_CELLS  # [passes]
             found = []
             for _, part in groupby(zip(passes.tolist(), asked, strict=True), key=itemgetter(0)):
                 together = [each for _, each in part]
@@ -347,6 +371,13 @@ class ExactTables:
         raise ParameterError(
             "exact tables can be neither pickled nor copied; count them where the rows are", code="LW706"
         )
+
+
+def _of_codes(codes: np.ndarray, grouping: Grouping) -> np.ndarray:
+    """Sum the counts of a column's codes by groups."""
+    found = np.zeros(grouping.groups, dtype=np.int64)
+    np.add.at(found, grouping.apply(np.arange(codes.size)), codes)
+    return found
 
 
 _Merge = tuple[np.ndarray, np.ndarray]
