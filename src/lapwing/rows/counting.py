@@ -303,8 +303,7 @@ class ExactTables:
         """
         names = [(each.columns, id(each.levels), id(each.candidates), id(each.estimates)) for each in asked]
         if not self._sums.keys() >= set(names):
-            # [passes]
-            passes = np.cumsum([each.offsets[-1] for each in asked]) // PASS_CELLS
+            passes = np.cumsum([each.offsets[-1] for each in asked]) // PASS_CELLS  # [passes]
             found = []
             for _, part in groupby(zip(passes.tolist(), asked, strict=True), key=itemgetter(0)):
                 together = [each for _, each in part]
