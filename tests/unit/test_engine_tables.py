@@ -50,7 +50,7 @@ def test_every_table_is_what_counting_particle_by_particle_gives() -> None:
 def test_the_order_of_tables_does_not_matter(seed: int) -> None:
     axes, groups = setting()
     tables = all_tables(axes)
-    mixed = [tables[place] for place in np.random.default_rng(seed).permutation(len(tables))]
+    mixed = [tables[place] for place in np.random.default_rng(seed).permutation(len(tables))] if seed else tables[::-1]
 
     found = by_table(axes, counted(axes, groups, TOTAL, packed(mixed)), mixed)
 

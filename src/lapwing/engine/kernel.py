@@ -101,16 +101,30 @@ def sweep(
 
 
 @njit(cache=True, error_model="numpy")
-def count_cells(groups: np.ndarray, slots: np.ndarray, sizes: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+def count_cells(
+    groups: np.ndarray,
+    slots: np.ndarray,
+    sizes: np.ndarray,
+    offsets: np.ndarray,
+    finer: np.ndarray,
+    merges: np.ndarray,
+    merged: np.ndarray,
+) -> np.ndarray:
     """Return how many particles are in each cell of many tables: ndarray of int64, one table after another.
 
     groups: uint16 (slots, m), the group of each particle at each slot; slots, sizes: int64 (tables, a), the slot of
-    each axis of a table, -1 beyond its axes, and its groups; offsets: int64 (tables + 1,), where its cells begin.
+    each axis of a table, -1 beyond its axes, and its groups, 1 there; offsets: int64 (tables + 1,), where its cells
+    begin; finer: int64 (tables,), an earlier table of the same columns that each is summed from, -1 where it is
+    counted; merges: int64 (tables, a), for each axis the row of ``merged`` with the group of each finer group.
     """
     found = np.zeros(offsets[-1], np.int64)
     cells = np.zeros(groups.shape[1], np.uint32)
     for table in range(slots.shape[0]):
         own_counts = found[offsets[table] : offsets[table + 1]]
+        if finer[table] >= 0:
+            fine_counts = found[offsets[finer[table]] : offsets[finer[table] + 1]]
+            _add_merged(fine_counts, own_counts, sizes[table], sizes[finer[table]], merges[table], merged)
+            continue
         cells[:] = 0
         stride = np.uint32(1)
         for axis in range(slots.shape[1] - 1, -1, -1):
@@ -123,6 +137,26 @@ def count_cells(groups: np.ndarray, slots: np.ndarray, sizes: np.ndarray, offset
         for i in range(cells.size):
             own_counts[cells[i]] += 1
     return found
+
+
+@njit(cache=True, error_model="numpy")
+def _add_merged(
+    fine_counts: np.ndarray,
+    own_counts: np.ndarray,
+    sizes: np.ndarray,
+    fine_sizes: np.ndarray,
+    merges: np.ndarray,
+    merged: np.ndarray,
+) -> None:
+    """Add the counts of a finer table to the cells in which they lie."""
+    for fine in range(fine_counts.size):
+        rest, cell, stride = fine, 0, 1
+        for axis in range(sizes.size - 1, -1, -1):
+            if merges[axis] >= 0:
+                cell += stride * merged[merges[axis], rest % fine_sizes[axis]]
+                rest //= fine_sizes[axis]
+                stride *= sizes[axis]
+        own_counts[cell] += fine_counts[fine]
 
 
 @njit(cache=True, error_model="numpy")

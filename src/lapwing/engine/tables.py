@@ -105,7 +105,37 @@ def counted(axes: Sequence[Axis], groups: np.ndarray, total: float, tables: np.n
     of_axis, sizes = np.full(is_axis.shape, -1, dtype=np.int64), np.ones(is_axis.shape, dtype=np.int64)
     of_axis[is_axis], sizes[is_axis] = slots, sides[slots]
     offsets = np.append(0, np.cumsum(sizes.prod(axis=1)))
-    return np.asarray(count_cells(coded, of_axis, sizes, offsets) * (total / groups.shape[1]))
+    summed = _merges(axes, named, of_axis, sets_of(tables))
+    return np.asarray(count_cells(coded, of_axis, sizes, offsets, *summed) * (total / groups.shape[1]))
+
+
+def sets_of(tables: np.ndarray) -> np.ndarray:
+    """Return the number of the set of columns of each table, where those of a set follow one another: int64 (tables,).
+
+    >>> sets_of(packed([((0, 0), (1, 0)), ((0, 1), (1, 1)), ((0, 0), (2, 0))])).tolist()
+    [0, 0, 1]
+    """
+    return np.cumsum(np.append(0, (np.diff(tables[:, :, 0], axis=0) != 0).any(axis=1)))[: len(tables)]
+
+
+def _merges(
+    axes: Sequence[Axis], named: Sequence[tuple[int, int]], of_axis: np.ndarray, sets: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return which tables are sums of the first of their set, as `count_cells` takes it."""
+    firsts = np.flatnonzero(np.diff(sets, prepend=-1))[sets]
+    pairs, inverse = np.unique(of_axis[firsts] * len(named) + of_axis, return_inverse=True)
+    merges = inverse.reshape(of_axis.shape)
+    merged = np.zeros((pairs.size, max(axes[column].sizes[level] for column, level in named)), dtype=np.int64)
+    is_sum = np.ones(pairs.size, dtype=bool)
+    for row, pair in enumerate(pairs.tolist()):
+        if pair >= 0:
+            (column, fine), (_, coarse) = named[pair // len(named)], named[pair % len(named)]
+            groups = group_of_groups(axes[column], fine, coarse)
+            merged[row, : groups.size] = groups
+            is_sum[row] = is_coarser(axes[column], fine, coarse)
+    merges[of_axis < 0] = -1
+    is_counted = (firsts == np.arange(len(sets))) | ~np.where(merges < 0, True, is_sum[merges]).all(axis=1)
+    return np.where(is_counted, -1, firsts), merges, merged
 
 
 def coarsened(axes: Sequence[Axis], table: Cells, counts: np.ndarray, coarser: Cells) -> np.ndarray:

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from lapwing.engine.particles import heated
-from lapwing.engine.tables import Cells, packed, unpacked
+from lapwing.engine.tables import Cells, packed, sets_of, unpacked
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.questions.select_worst.question import SelectWorst
@@ -128,7 +128,7 @@ def _every_pair(asking: Asking, fit: Fit, left: Budget) -> list[_Chosen]:
     Those that matter more get four times as much as others.
     """
     pairs = pair_tables(asking.columns, asking.costs.most_cells)
-    if not 0 < np.max(_sets(pairs), initial=-1) + 1 <= MOST_PAIRS_AT_ONCE:
+    if not 0 < np.max(sets_of(pairs), initial=-1) + 1 <= MOST_PAIRS_AT_ONCE:
         return []
     levels = [*_by_columns(pairs), *_wanted_triples(asking)]
     weights = 1 + (_WANTED_WEIGHT - 1) * preferred_tables(packed([each[0] for each in levels]), *asking.wanted)
@@ -163,7 +163,7 @@ def _dealt(fit: Fit, tables: np.ndarray, rng: np.random.Generator) -> list[Candi
     if len(fit.columns) <= MOST_TRIPLE_COLUMNS:
         return [candidates_of(fit.columns, tables, fit.zeros)]
     hands = min(_MOST_HANDS, -(-int(cells_of(fit.columns, tables).sum()) // HAND_CELLS))
-    sets = _sets(tables)
+    sets = sets_of(tables)
     order = rng.permutation(int(sets[-1]) + 1)
     hand_of = np.empty_like(order)
     hand_of[order] = np.arange(order.size) % hands
@@ -208,7 +208,7 @@ class _Hand:
     def __init__(self, asking: Asking, candidates: Candidates, fit: Fit) -> None:
         self._asking, self._candidates = asking, candidates
         self._estimates = candidates.estimates(fit.counts(candidates.tables))
-        self._set = _sets(candidates.tables)
+        self._set = sets_of(candidates.tables)
         self._pairs = _pairs_of(candidates.tables[np.flatnonzero(np.diff(self._set, prepend=-1)), :, 0])
         self._is_wanted = preferred_tables(candidates.tables, *asking.wanted)
         self._is_new = np.ones(len(self._pairs), dtype=bool)
@@ -244,11 +244,6 @@ def _pairs_of(columns: np.ndarray) -> np.ndarray:
     """Return the pairs of columns of tables, int64 (tables, pairs, 2); of two columns, the same three times."""
     pairs = columns[:, list(combinations(range(columns.shape[1]), 2))]
     return np.where((pairs < 0).any(axis=2, keepdims=True), pairs[:, :1], pairs)
-
-
-def _sets(tables: np.ndarray) -> np.ndarray:
-    """Return the number of the set of columns of each table: int64 (tables,); tables of a set follow one another."""
-    return np.cumsum(np.append(0, (np.diff(tables[:, :, 0], axis=0) != 0).any(axis=1)))[: len(tables)]
 
 
 def _columns(table: Cells) -> tuple[int, ...]:
