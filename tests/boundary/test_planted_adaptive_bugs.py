@@ -21,7 +21,7 @@ from lapwing.mechanisms.adaptive import costs, rounds
 from lapwing.mechanisms.adaptive import mechanism as adaptive
 from lapwing.mechanisms.adaptive.cells import FOUND_ROWS
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
-from lapwing.rows.counting import ExactTables
+from lapwing.rows.exact_tables import ExactTables
 from mechanism_checks import settings_for
 
 TIMES = 1000

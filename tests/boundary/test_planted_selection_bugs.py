@@ -15,7 +15,7 @@ from lapwing.kernel.noise.laplace import discrete_laplace
 from lapwing.kernel.noise.selection import exponential_mechanism, uniform_below
 from lapwing.kernel.noise_law import Sensitivity
 from lapwing.kernel.questions.select_worst.question import Selected, SelectWorst
-from lapwing.rows.counting import ExactTables
+from lapwing.rows.exact_tables import ExactTables
 
 
 def with_scores(patch, change):
@@ -144,7 +144,7 @@ def coarse_tables_are_cut_not_summed(patch):
                 cells = cells.take(order[firsts], axis)
         return cells.reshape(-1)
 
-    patch.setattr("lapwing.rows.counting._summed", change)
+    patch.setattr("lapwing.rows.exact_tables._summed", change)
 
 
 def kept_tables_are_told_apart_by_their_columns_alone(patch):

@@ -43,7 +43,7 @@ from lapwing.kernel.room.room import Room
 from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.mechanisms.registry import MECHANISMS
 from lapwing.release.release import Release
-from lapwing.rows.counting import ExactTables
+from lapwing.rows.exact_tables import ExactTables
 from lapwing.rows.source import code_table
 from lapwing.runs.bought import run_evaluation
 from lapwing.runs.learned.running import run_learning

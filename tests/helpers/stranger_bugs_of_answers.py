@@ -25,7 +25,7 @@ from lapwing.kernel.room.curator import ReplayCurator
 from lapwing.mechanisms.adaptive import mechanism as adaptive
 from lapwing.mechanisms.shared import one_way
 from lapwing.model.certificate.certificate import Statement
-from lapwing.rows.counting import ExactTables
+from lapwing.rows.exact_tables import ExactTables
 from lapwing.verbs import running
 
 # ---------------------------------------------------------------------------------------------- selections and budget

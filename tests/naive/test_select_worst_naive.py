@@ -7,7 +7,7 @@ import pytest
 from helpers.selections import levels_of, question, random_question, rows_of, scores_by_hand, scores_of, tables_over
 from lapwing.rows import cache
 from lapwing.rows import source as sources
-from lapwing.rows.counting import ExactTables
+from lapwing.rows.exact_tables import ExactTables
 from lapwing.rows.source import code_table
 from lapwing.schema.groupings.grouping import cut, identity, lookup
 from lapwing.schema.schemas import Schema

@@ -27,8 +27,9 @@ from lapwing.kernel.room.room import Room
 from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
-from lapwing.rows import counting as counted
+from lapwing.rows import exact_tables as counted
 from lapwing.rows.source import code_table
+from lapwing.schema.groupings.grouping import identity, shifted
 from lapwing.schema.schemas import Schema
 
 FIELDS = [
@@ -262,3 +263,29 @@ def test_adaptive_passes_over_the_rows_a_few_times_whatever_the_rounds():
 
     # Tables of three columns compete from the third round on.
     assert passes[0] + 1 == passes[1] <= 6
+
+
+def test_one_way_tables_of_few_codes_are_counted_once_at_every_resolution():
+    source = CountingSource(SOURCE)
+    tables = counted.ExactTables(source)
+    wanted = [((name, each),) for name, levels in zip(NAMES, LEVELS, strict=True) for each in levels]
+    wanted += [(("age", shifted(SCHEMA.field("age").domain, 2)),), (("flag", identity(SCHEMA.field("flag").domain)),)]
+
+    found = [tables.count(part) for part in (wanted[:3], wanted[2:], wanted)]
+
+    assert sorted(name for each in source.passes for (name,) in each) == sorted(NAMES)
+    direct = SOURCE.count(wanted)
+    for part, expected in zip(found, (direct[:3], direct[2:], direct), strict=True):
+        assert [each.tolist() for each in part] == [each.tolist() for each in expected]
+
+
+def test_one_way_tables_beyond_the_limit_are_counted_as_they_are_asked():
+    source = CountingSource(SOURCE)
+    tables = counted.ExactTables(source, most_cells=4)
+    wanted = [((name, levels[0]),) for name, levels in zip(NAMES, LEVELS, strict=True)]
+
+    found = [tables.count(wanted) for _ in range(2)]
+
+    assert [len(each) for each in source.passes] == [3, 2]
+    for part in found:
+        assert [each.tolist() for each in part] == [each.tolist() for each in SOURCE.count(wanted)]

@@ -15,7 +15,7 @@ from lapwing.kernel.questions.answering import PrivateRows
 from lapwing.kernel.questions.select_worst.answer import answer_select_worst
 from lapwing.kernel.questions.select_worst.question import Selected
 from lapwing.kernel.terms import Terms
-from lapwing.rows.counting import ExactTables
+from lapwing.rows.exact_tables import ExactTables
 from lapwing.rows.source import code_table
 from lapwing.schema.groupings.grouping import identity, lookup
 from lapwing.schema.schemas import Schema

@@ -1,21 +1,17 @@
-"""Exact contingency tables of one private table, each counted once and then kept within a limit. Private."""
+"""Contingency tables and keys of coded rows, counted in one pass. Private."""
 
 import math
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from itertools import chain, compress, groupby
-from operator import itemgetter
-from typing import Any, Final, NoReturn, Protocol
+from itertools import chain, compress
+from typing import Final, Protocol
 
 import numpy as np
 import polars as pl
 
-from lapwing.errors import ParameterError
 from lapwing.rows.threads import each_done, in_order
 from lapwing.schema.groupings.grouping import Grouping
-from lapwing.schema.groupings.hierarchies import merged_groups
 
 Table = tuple[tuple[str, Grouping], ...]
 """One contingency table: columns, each with the map from its codes to groups; () is the number of rows."""
@@ -86,7 +82,7 @@ _COUNT_ROWS: Final = 2**16  # rows counted at a time: their groups stay in the p
 _ROWS_OF_MANY: Final = 2**13  # the same where many tables are counted by compiled code
 _MANY: Final = 32  # so many tables are worth loading that
 _TOGETHER: Final = 256  # tables that one thread adds to at a time
-_LISTED: Final = 2**14  # codes whose groups are listed for a pass
+LISTED: Final = 2**14  # codes whose groups are listed for a pass
 _MOST_GROUPS: Final = 2**16  # cells of a table that is counted so, and groups along its axes
 _GROUP: Final = np.min_scalar_type(_MOST_GROUPS - 1)
 
@@ -121,7 +117,7 @@ def _coder(grouping: Grouping) -> Callable[[np.ndarray], np.ndarray]:
     """Return what gives the group of each code in few bytes, so that more rows stay in the processor's cache."""
     kind = np.min_scalar_type(-1 - grouping.groups)
     size = grouping.values + grouping.reserved
-    if size > _LISTED:
+    if size > LISTED:
         return lambda codes: grouping.apply(codes).astype(kind)
     groups = grouping.apply(np.arange(size + 1)).astype(kind)  # one beyond, of a misfit, is in the last group
     return lambda codes: groups.take(codes, mode="clip")
@@ -252,177 +248,3 @@ def _joint(table: Table, groups: Sequence[np.ndarray]) -> np.ndarray:
     for (_, grouping), more in zip(table[1:], groups[1:], strict=True):
         cells = cells * kind.type(grouping.groups) + more
     return cells
-
-
-CACHE_CELLS: Final = 2**25
-"""Most cells that are kept of exact tables: 256 MiB."""
-
-PASS_CELLS: Final = 2**26
-"""About the most cells that one pass over the rows counts for selections: 512 MiB."""
-
-_Key = tuple[int, ...]
-
-
-class Counted(Protocol):
-    """Where exact tables come from: a `lapwing.rows.source.CodedSource`, or tables kept of one."""
-
-    def count(self, tables: Sequence[Table]) -> list[np.ndarray]:
-        """Return contingency tables, as `lapwing.rows.source.CodedSource.count`."""
-        ...
-
-
-class ExactTables:
-    """Count tables of one source, and keep those of candidates, so that none is counted twice.
-
-    Up to `most_cells` cells are kept between calls, 8 bytes each; by default `CACHE_CELLS`. Changes no count.
-    """
-
-    __slots__ = ("_codes", "_most_cells", "_numbers", "_source", "_sums", "_tables")
-
-    def __init__(self, source: Counted, most_cells: int | None = None) -> None:
-        self._source = source
-        self._most_cells = CACHE_CELLS if most_cells is None else most_cells
-        self._numbers: dict[tuple[str, Grouping], int] = {}
-        self._tables: dict[_Key, np.ndarray] = {}
-        self._codes: dict[str, np.ndarray] = {}
-        self._sums: dict[tuple[object, ...], tuple[Any, np.ndarray]] = {}
-
-    def count(self, tables: Sequence[Table]) -> list[np.ndarray]:
-        """Return contingency tables: those that are kept, read-only, and one pass over the rows for the others.
-
-        A column of few codes is counted code by code the first time: all its tables are sums of that.
-        """
-        keys = [tuple([self._numbers.get(axis, -1) for axis in table]) for table in tables]
-        fine = self._fine([table[0] for table in tables if len(table) == 1])
-        is_sum = [len(table) == 1 and (table[0][0] in self._codes or table[0][0] in fine) for table in tables]
-        missing = [place for place, key in enumerate(keys) if not is_sum[place] and key not in self._tables]  # [known]
-        asked = [*(((name, each),) for name, each in fine.items()), *(tables[place] for place in missing)]
-        counted = self._source.count(asked) if asked else []
-        self._codes.update(zip(fine, counted, strict=False))
-        new = dict(zip(missing, counted[len(fine) :], strict=True))
-        found = []
-        for place, (key, table) in enumerate(zip(keys, tables, strict=True)):
-            if is_sum[place]:
-                found.append(_of_codes(self._codes[table[0][0]], table[0][1]))  # [codes]
-            else:
-                found.append(new[place] if place in new else self._tables[key])
-        return found
-
-    def _fine(self, axes: Iterable[tuple[str, Grouping]]) -> dict[str, Grouping]:
-        """Return which columns are to be counted code by code, within the limit of what is kept."""
-        found: dict[str, Grouping] = {}
-        room = self._most_cells - sum(map(len, self._codes.values()))
-        for name, grouping in axes:
-            codes = grouping.values + grouping.reserved
-            if name not in self._codes and name not in found and codes <= min(_LISTED, room):
-                found[name] = Grouping(grouping.values, grouping.reserved, "shift")
-                room -= codes
-        return found
-
-    def sums(self, asked: Sequence[Any], summed: Callable[[Any, np.ndarray], np.ndarray]) -> list[np.ndarray]:
-        """Return what ``summed`` makes of the exact counts that selections ask for; kept until others are asked.
-
-        asked: with columns, levels, candidates and estimates that cannot change, as `SelectWorst` has them; summed: of
-        one, and the cells of its candidates one after another, each in C order; what else it has changes nothing. At
-        most one pass over the rows, or one for every `PASS_CELLS` of cells.
-        """
-        names = [(each.columns, id(each.levels), id(each.candidates), id(each.estimates)) for each in asked]
-        if not self._sums.keys() >= set(names):
-            passes = np.cumsum([each.offsets[-1] for each in asked]) // PASS_CELLS  # [passes]
-            found = []
-            for _, part in groupby(zip(passes.tolist(), asked, strict=True), key=itemgetter(0)):
-                together = [each for _, each in part]
-                counts = self._cells([self._keys(each.columns, each.levels, each.candidates) for each in together])
-                found += [summed(each, cells) for each, cells in zip(together, counts, strict=True)]
-            # With what was asked, so that nothing else has its identity.
-            self._sums = dict(zip(names, zip(asked, found, strict=True), strict=True))  # [kept]
-        return [self._sums[name][1] for name in names]
-
-    def _cells(self, keys: Sequence[Sequence[_Key]]) -> Iterator[np.ndarray]:
-        """Look up or count the cells of some lists of tables, one list after another."""
-        missing = [key for key in dict.fromkeys(chain.from_iterable(keys)) if key not in self._tables]
-        tables = self._tables
-        if missing:
-            tables = tables | _counted(missing, tuple(self._numbers), self._source)
-            self._keep(tables, {key: tables[key] for each in keys for key in each})
-        for each in keys:
-            yield np.concatenate([tables[key] for key in each])
-
-    def _keys(self, columns: Sequence[str], levels: Sequence[Sequence[Grouping]], candidates: np.ndarray) -> list[_Key]:
-        """Return what identifies each candidate's table: a number per column and grouping."""
-        axes = [(name, each) for name, one in zip(columns, levels, strict=True) for each in one]
-        numbers = np.array([self._numbers.setdefault(axis, len(self._numbers)) for axis in axes])
-        starts = np.cumsum([0, *map(len, levels)])
-        keys = numbers[starts[candidates[:, :, 0]] + candidates[:, :, 1]].tolist()
-        lengths = np.count_nonzero(candidates[:, :, 0] >= 0, axis=1).tolist()
-        return [tuple(key[:length]) for key, length in zip(keys, lengths, strict=True)]
-
-    def _keep(self, *choices: dict[_Key, np.ndarray]) -> None:
-        """Keep the first of these sets of tables that is within the limit, or none."""
-        fitting = (tables for tables in choices if sum(map(len, tables.values())) <= self._most_cells)  # [keep]
-        self._tables = next(fitting, {})
-
-    def __repr__(self) -> str:
-        """Show no data."""
-        return "ExactTables(private)"
-
-    def __reduce__(self) -> NoReturn:
-        """Refuse pickling and copying: exact counts stay where they are."""
-        raise ParameterError(
-            "exact tables can be neither pickled nor copied; count them where the rows are", code="LW706"
-        )
-
-
-def _of_codes(codes: np.ndarray, grouping: Grouping) -> np.ndarray:
-    """Sum the counts of a column's codes by groups."""
-    found = np.zeros(grouping.groups, dtype=np.int64)
-    np.add.at(found, grouping.apply(np.arange(codes.size)), codes)
-    return found
-
-
-_Merge = tuple[np.ndarray, np.ndarray]
-"""Fine groups by the coarse ones that they lie in, and where each of these begins."""
-
-
-def _counted(keys: Sequence[_Key], axes: Table, source: Counted) -> dict[_Key, np.ndarray]:
-    """Count tables in one pass over the rows; those over the same columns are sums of one, where that has fewer cells.
-
-    keys: the places of each table's axes among ``axes``, which has the levels of a column finest first. Returns int64,
-    flat and read-only.
-    """
-
-    @cache
-    def merged(fine: int, coarse: int) -> _Merge | None:
-        groups = merged_groups(axes[fine][1], axes[coarse][1])
-        if fine == coarse or groups is None:
-            return None
-        order = np.argsort(groups, kind="stable")
-        return order, np.flatnonzero(np.diff(groups[order], prepend=-1))
-
-    by_columns: dict[tuple[str, ...], list[_Key]] = {}
-    for key in keys:
-        by_columns.setdefault(tuple([axes[place][0] for place in key]), []).append(key)
-    plans: list[tuple[_Key, list[_Key]]] = []
-    sizes = [grouping.groups for _, grouping in axes]
-    for members in by_columns.values():
-        finest = tuple(map(min, zip(*members, strict=True)))
-        is_sum = all(one == it or merged(one, it) for key in members for one, it in zip(finest, key, strict=True))
-        cells = [math.prod([sizes[place] for place in key]) for key in (finest, *members)]
-        plans += [(finest, members)] if is_sum and 2 * cells[0] <= sum(cells) else [(key, [key]) for key in members]
-    exact = source.count([tuple([axes[place] for place in fine]) for fine, _ in plans])  # [count]
-    found = {}
-    for (fine, members), counts in zip(plans, exact, strict=True):
-        cells_of_fine = counts.reshape([sizes[place] for place in fine])
-        for key in members:
-            found[key] = _summed(cells_of_fine, [merged(*each) for each in zip(fine, key, strict=True)])
-    return found
-
-
-def _summed(cells: np.ndarray, merges: Sequence[_Merge | None]) -> np.ndarray:
-    """Sum fine cells into coarse ones along some axes: ndarray of int64, flat and read-only."""
-    for axis, merge in enumerate(merges):  # [sum]
-        if merge is not None:
-            cells = np.add.reduceat(cells.take(merge[0], axis), merge[1], axis=axis)
-    found = cells.reshape(-1)
-    found.flags.writeable = False
-    return found

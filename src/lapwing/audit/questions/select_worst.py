@@ -24,7 +24,7 @@ from lapwing.kernel.noise_law import row_sensitivity
 from lapwing.kernel.questions.select_worst import answer as select_worst
 from lapwing.kernel.questions.select_worst.question import Selected, SelectWorst
 from lapwing.kernel.terms import Terms
-from lapwing.rows.counting import ExactTables
+from lapwing.rows.exact_tables import ExactTables
 
 _EPSILON: Final = Fraction(2)
 _SELDOM: Final = 3.2

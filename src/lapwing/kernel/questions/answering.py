@@ -10,7 +10,8 @@ from lapwing.kernel.noise.bits import BitSource
 from lapwing.kernel.noise.gaussian import discrete_gaussian
 from lapwing.kernel.noise.laplace import discrete_laplace
 from lapwing.kernel.noise_law import NoiseLaw
-from lapwing.rows.counting import CodedSource, Codes, ExactTables
+from lapwing.rows.counting import CodedSource, Codes
+from lapwing.rows.exact_tables import ExactTables
 from lapwing.schema.schemas import Schema
 
 _ROWS: Final = 2**12  # of one block: sums of so many products of numbers up to 2**16 are exact in floats

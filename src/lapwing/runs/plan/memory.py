@@ -17,7 +17,7 @@ from lapwing.mechanisms.registry import registration_of
 from lapwing.mechanisms.shared.registration import Asked, Work
 from lapwing.model.planned import PlannedQuestion
 from lapwing.rows.cache import CACHE_BYTES
-from lapwing.rows.counting import CACHE_CELLS
+from lapwing.rows.exact_tables import CACHE_CELLS
 from lapwing.runs.plan.planning import expected_terms, planned
 from lapwing.runs.settings import Settings
 from lapwing.schema.scalars import told

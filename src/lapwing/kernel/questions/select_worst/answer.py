@@ -12,7 +12,7 @@ from lapwing.kernel.noise.selection import exponential_mechanism
 from lapwing.kernel.questions.answering import PrivateRows
 from lapwing.kernel.questions.select_worst.question import Selected, SelectWorst
 from lapwing.kernel.terms import Terms
-from lapwing.rows.counting import ExactTables
+from lapwing.rows.exact_tables import ExactTables
 
 
 def answer_select_worst(
