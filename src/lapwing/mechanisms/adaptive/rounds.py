@@ -269,7 +269,7 @@ PRIOR_ALONE: Final = (
 # Measured as `lapwing.runs.plan.effort` and `lapwing.runs.plan.memory` say.
 _SWEEP_SECONDS: Final = 5e-8
 _PAIR_SECONDS: Final = 5e-9
-_CHOICE_SECONDS: Final = 5e-8
+_CHOICE_SECONDS: Final = 3e-8
 _SWEEPS, _LAST_SWEEPS = 4, 10  # of a round; at the end, what explains the particles among them
 _ATOM_BYTES: Final = 60
 _CANDIDATE_BYTES: Final = 150

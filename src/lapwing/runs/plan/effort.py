@@ -36,7 +36,7 @@ class Effort:
 
     seconds: ``0.8 + 3e-7 n d + 1e-6 k`` for n rows, d columns and k noisy counts: start, reading and drawing rows,
     noise and fit. For Adaptive with m particles, a released atoms of one sweep, t tables beside the one-way ones, r
-    rounds and s choices among c cells, also ``5e-8 (2 m r + 10 a) t + 5e-9 n d**2 / 2 + 5e-8 s c``. For sums of vectors
+    rounds and s choices among c cells, also ``5e-8 (2 m r + 10 a) t + 5e-9 n d**2 / 2 + 3e-8 s c``. For sums of vectors
     of p coordinates also ``4e-8 n p`` each, and ``5e-10 n p**2 + 2.5e-5 p**2`` for a second moment; memory: what is in
     memory while the release is made; memory_bytes: ``memory.total + 8 n d``: with as many rows drawn into memory,
     beside a table that is given in memory.
