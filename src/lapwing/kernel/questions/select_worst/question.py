@@ -224,8 +224,7 @@ class Selected:
             raise ParameterError(f"the sensitivity of a score must be at least 1, got {self.sensitivity}", code="LW641")
         if asked.candidates is not None:
             places = asked.candidates[self.choice, :, 0].tolist()
-            found = tuple(asked.columns[position] for position in places if position >= 0)
-            object.__setattr__(self, "chosen", found)
+            object.__setattr__(self, "chosen", tuple(asked.columns[at] for at in places if at >= 0))
         members = frozenset(self.chosen)
         if not members or self.chosen != tuple(name for name in asked.columns if name in members):
             raise ParameterError("the chosen columns must be columns of the selection, in its order", code="LW643")
@@ -289,11 +288,8 @@ def _digest(head: bytes, estimates: np.ndarray, penalties: np.ndarray) -> str:
     name = (head, id(estimates))
     if name not in _HASHES:
         if estimates.min() < -1 or estimates.sum(dtype=np.float64) > LARGEST_SCORE:
-            raise ParameterError(
-                "estimates must be counts of at least 0, or -1, and sum to at most 2**60", code="LW641"
-            )
-        _HASHES[name] = hashlib.sha256(head)
-        _HASHES[name].update(np.ascontiguousarray(estimates, dtype="<i8").data)
+            raise ParameterError("estimates must be at least 0, or -1, and sum to at most 2**60", code="LW641")
+        _HASHES[name] = hashlib.sha256(head + np.ascontiguousarray(estimates, dtype="<i8").tobytes())
         weakref.finalize(estimates, _HASHES.pop, name, None)  # before anything else has its identity
     found = _HASHES[name].copy()
     found.update(np.ascontiguousarray(penalties, dtype="<i8").data)
