@@ -44,7 +44,6 @@ from lapwing.mechanisms.shared.one_way import (
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.model import Indexed, ReleasedModel
 from lapwing.schema.fields import Field
-from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.grouping import Grouping, cut, identity
 from lapwing.schema.schemas import Schema
 
@@ -63,7 +62,6 @@ BRANCH_SHARE = Fraction(1, 10)
 
 _WORTH_DEVIATIONS = 6.0  # a part is worth counting if it holds so many standard deviations of the noise
 _MOST_PARTS = 128
-_MOST_SETTLED = 2**12  # columns and stages of one release whose masses are kept
 _SEEN_DEVIATIONS = 2.5  # a cell with fewer is counted as one with others like it
 
 
@@ -143,7 +141,11 @@ class _Column:
     @property
     def stages(self) -> tuple[Counted, ...]:
         """The partitions that tell how many rows are where."""
-        return _stages(self.answers, self.searched)
+        return tuple(
+            _counted(answer)
+            for place, answer in enumerate(self.answers)
+            if not 0 <= place - (STAGES - 1) < self.searched
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -251,19 +253,14 @@ def _table(state: _Column, total: float) -> OneWayTable:
     )
 
 
+@lru_cache(maxsize=1)  # by identity, so for no other run: a replay must find again what it finds
 def _settled(state: _Column, total: float) -> _Settled:
-    """Return what the answers for a column tell; found once for the same ones, which a certificate asks again."""
-    return _settled_answers(state.field.domain, state.answers, state.searched, total)
-
-
-@lru_cache(maxsize=_MOST_SETTLED)
-def _settled_answers(domain: Domain, answers: tuple[NoisyCounts, ...], searched: int, total: float) -> _Settled:
     """Share the rows between the regular codes and the reserved ones, then among the cells of the regular ones."""
-    stages = _stages(answers, searched)
-    every = [_counted(answer) for answer in answers]
+    domain, stages = state.field.domain, state.stages
+    every = [_counted(answer) for answer in state.answers]
     kept = domain.reserved if domain.missing else domain.reserved - 1
     precisions = np.array([1.0 / max(each.sd, 1e-6) ** 2 for each in every])
-    tails = [told_counts(answer)[answer.question.groupings[0].regular :][:kept] for answer in answers]
+    tails = [told_counts(answer)[answer.question.groupings[0].regular :][:kept] for answer in state.answers]
     reserved = np.average(tails, axis=0, weights=precisions)
     # One known total: what the estimates lack of it is theirs in proportion to their variances.
     precise = precisions / [each.starts.size for each in every]
@@ -275,11 +272,6 @@ def _settled_answers(domain: Domain, answers: tuple[NoisyCounts, ...], searched:
     mass = float(masses[0])
     inside = settled_masses(stages, domain.values, mass) if domain.ordered else branch_masses(stages, mass)
     return _Settled(stages, inside, masses[1:], float(precisions.sum() ** -0.5))
-
-
-def _stages(answers: Sequence[NoisyCounts], searched: int) -> tuple[Counted, ...]:
-    """Return what answers tell of how many rows are where, but those that searched for single values."""
-    return tuple(_counted(each) for place, each in enumerate(answers) if not 0 <= place - (STAGES - 1) < searched)
 
 
 def _counted(answer: NoisyCounts) -> Counted:
