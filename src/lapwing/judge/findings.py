@@ -47,9 +47,15 @@ class Findings:
     rows: int
     synthetic_rows: int
     seed: int
+    sampled: int | None = None
     weighted: Weighted | None = None
     declared: Declared | None = None
     panel: PanelErrors | None = None
+
+    @property
+    def looked_at(self) -> int:
+        """Rows of the real table that most figures are of."""
+        return min(self.rows, self.sampled or self.rows)
 
 
 def findings_record(found: Findings) -> dict[str, Any]:
@@ -57,7 +63,7 @@ def findings_record(found: Findings) -> dict[str, Any]:
     return {
         "lapwing": VERSION,
         "seed": found.seed,
-        "rows": {"real": found.rows, "synthetic": found.synthetic_rows},
+        "rows": {"real": found.rows, "synthetic": found.synthetic_rows, "sampled": found.sampled},
         "notes": list(found.notes),
         "metrics": [_metric(each) for each in found.metrics],
         "total_variation": {name: [_variation(each) for each in tables] for name, tables in found.tables.items()},
@@ -191,7 +197,8 @@ def _gaps(found: Findings) -> list[Compared]:
                 reference="Total variation of two columns, one or both taken as there or not.",
             )
             values = _exact({name: each.mean for name, each in tables.items()})
-            compared.append(Compared(metric=metric, values=values, columns=len(found.columns[SYNTHETIC])))
+            columns = len(found.columns[SYNTHETIC])
+            compared.append(Compared(metric=metric, values=values, rows=found.sampled, columns=columns))
     return compared
 
 
