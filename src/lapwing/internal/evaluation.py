@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from lapwing.errors import DataError
-from lapwing.internal.sampled import MOST_ROWS, table_rows
+from lapwing.internal.sampled import table_rows
 from lapwing.judge.associations import compare_associations, compare_correlations
 from lapwing.judge.columns import compare_columns, missing_given, missing_together, pairs_given, pairs_together
 from lapwing.judge.declared import compare_declared, compare_weighted, declared_notes, weighted_figures
@@ -125,10 +125,6 @@ Watch = Callable[[str, float], None]
 """Is told of each step before it begins, and of the part of the steps that are done."""
 
 _CODES: Final = 2**30  # bytes of codes of a table that are kept; a larger one is read again for each pass
-_SAMPLED: Final = (
-    f"The tables are large: tables of columns and exact copies are those of all rows, all other figures those of "
-    f"{MOST_ROWS:,} rows of each table that has more, drawn by a public hash of their place."
-)
 _HELD_BACK: Final = 5  # one real row in so many tests where no other rows do
 
 _METRICS: Final = {
@@ -198,7 +194,7 @@ def compare_tables(
     """Compare coded tables; test: real rows that the synthetic ones were not made from."""
     schema, target, by = asked.schema, asked.target, asked.by
     rows, others, apart = real.codes, synthetic.codes, None if test is None else test.codes
-    sampled = MOST_ROWS if max(real.rows, synthetic.rows) > MOST_ROWS else None
+    sampled = max((height(each.codes) for each in (real, synthetic) if height(each.codes) < each.rows), default=None)
     step = _steps(asked.rng, asked.watch)
     drawn = step("predicting the target")
     train, tests = rows, apart
@@ -241,7 +237,7 @@ def compare_tables(
             disclosure=disclosure,
             overlays=overlay_columns(rows, others, schema),
             notes=(
-                *(() if sampled is None else (_SAMPLED, *uncounted_tables(schema, tables))),
+                *(() if sampled is None else (_sampled(sampled), *uncounted_tables(schema, tables))),
                 *declared_notes(declared),
                 *_same_rows(real, test),
                 *notes,
@@ -327,6 +323,14 @@ def _gaps(
     if other_pairs:
         given = {name: missing_given(rows, each, schema, other_pairs) for name, each in against.items()}
     return together, given
+
+
+def _sampled(rows: int) -> str:
+    """Return the sentence that says which figures are those of all rows."""
+    return (
+        "The tables are large: tables of columns and exact copies are those of all rows, all other figures those of at "
+        f"most {rows:,} rows of each table, drawn by a public hash of their places"
+    )
 
 
 def _opened(what: str, data: object, schema: Schema, seed: int, opened: ExitStack) -> TableRows:

@@ -85,7 +85,9 @@ def uncounted_tables(schema: Schema, tables: Sequence[Sequence[tuple[str, ...]]]
     """Return a sentence where some of the tables have too many cells to be counted over all rows."""
     cells = {column.name: compared_cells(column.domain) for column in schema.columns}
     count = sum(_size(table, cells) > MOST_CELLS for table in chain.from_iterable(tables))
-    return (f"{count:,} tables of columns have more than {MOST_CELLS:,} cells: those of the rows drawn.",) * (count > 0)
+    return (f"{count:,} tables of columns have more than {MOST_CELLS:,} cells, and are those of the rows drawn",) * (
+        count > 0
+    )
 
 
 def _batches(
