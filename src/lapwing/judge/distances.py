@@ -82,7 +82,7 @@ uniform rows is a sixth for each column of length 1, and gamma is one over twice
 EXACT: Final = 10_000  # most rows of every table for which distances are exact
 FEATURES: Final = 256  # random frequencies where a table has more rows
 MOST_ROWS: Final = 2**19  # rows of a table that are compared; of more, so many are drawn
-_MOST_CELLS: Final = 2**25  # 256 MB a table: fewer rows where there are more than 64 columns
+_MOST_CELLS: Final = 2**25  # 256 MB a table: fewer rows where there are more than 256 columns
 
 
 MMD: Final = Metric(

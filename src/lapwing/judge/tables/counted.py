@@ -85,9 +85,8 @@ def uncounted_tables(schema: Schema, tables: Sequence[Sequence[tuple[str, ...]]]
     """Return a sentence where some of the tables have too many cells to be counted over all rows."""
     cells = {column.name: compared_cells(column.domain) for column in schema.columns}
     count = sum(_size(table, cells) > MOST_CELLS for table in chain.from_iterable(tables))
-    return (f"{count:,} tables of columns have more than {MOST_CELLS:,} cells, and are those of the rows drawn",) * (
-        count > 0
-    )
+    said = f"tables of columns with more than {MOST_CELLS:,} cells, here {count:,}, are those of the rows drawn"
+    return (said,) if count else ()
 
 
 def _batches(
@@ -98,13 +97,14 @@ def _batches(
     room = _AT_ONCE
     for table in chain.from_iterable(tables):
         size = _size(table, cells)
-        if size > room:
-            yield batch
-            batch, room = [], _AT_ONCE
         if size <= MOST_CELLS:
+            if batch and size > room:
+                yield batch
+                batch, room = [], _AT_ONCE
             batch.append(table)
             room -= size
-    yield batch
+    if batch:
+        yield batch
 
 
 def _size(table: Sequence[str], cells: Mapping[str, Grouping]) -> int:
