@@ -159,7 +159,7 @@ def compare_with_real(
     against. Without them a fifth of the real rows tests, and the ceiling is trained on the others. Every step has a
     random stream of its own. Of tables with more than 262,144 rows so many are looked at, see `table_rows`; contingency
     tables and exact copies are those of all rows. Memory: the codes of the tables where these are at most a gibibyte
-    each (larger ones are read again), 8 bytes a row, and 1.5 GB.
+    each (larger ones are read again), some 50 bytes a row while copies are looked for, and 1 GB.
     """
     schema = replace(schema, privacy_unit=None)
     if target is not None:

@@ -17,7 +17,7 @@ def table_rows(rows: int, chunks: Iterable[Codes], count: Count, schema: Schema,
     """Return a table of so many rows as it is compared, by one pass over its codes.
 
     Of a large table those rows are drawn whose place has the smallest public hash with the seed: of tables with as many
-    rows, those in the same places. Memory 8 bytes a row, and the codes of those drawn; 24 bytes a row while they are chosen.
+    rows, those in the same places. Memory 8 bytes a row, 24 more while they are chosen, and the codes of those drawn.
     """
     names = [field.name for field in schema.columns]
     parts: dict[str, list[np.ndarray]] = {field.name: [np.empty(0, field.domain.dtype)] for field in schema.columns}

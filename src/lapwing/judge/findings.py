@@ -28,8 +28,8 @@ class Findings:
     tables: total variation of the 1-way, 2-way and 3-way tables, by the name of the table compared: ``synthetic``,
     ``bootstrap`` (as many real rows drawn with replacement: chance alone) and ``independent`` (the real rows with
     every column shuffled by itself: no relation kept); columns: of the first two; together, given: missing cells by
-    pairs of columns, None without such a pair; notes: what was left out or looks wrong, one sentence each; sampled: most
-    rows of a table that everything but ``tables`` and exact copies is of, None where that is all rows; seed: chose
+    pairs of columns, None without such a pair; notes: what was left out or looks wrong, one sentence each; sampled:
+    most rows of a table that everything but ``tables`` and exact copies is of, None where that is all rows; seed: chose
     tables, rows and pairs, and drew the reference rows; panel: what rows of one parent have to do with each other,
     whose figures are among the metrics. None stands for what was not asked for or does not apply.
     """
