@@ -360,9 +360,14 @@ def _same_rows(real: TableRows, test: TableRows | None) -> list[str]:
 def _empty_columns(real: TableRows, synthetic: TableRows, schema: Schema) -> list[str]:
     """Return a sentence for each column of which one table alone has no value that fits the schema."""
     notes = []
-    single = [((column.name, compared_cells(column.domain)),) for column in schema.columns]
+    last = {column.name: column.domain.last for column in schema.columns}
+    seen = [{name for name, code in last.items() if (each.codes[name] != code).any()} for each in (real, synthetic)]
+    unseen = [column for column in schema.columns if column.name not in seen[0] & seen[1]]
+    if not unseen:
+        return []
+    single = [((column.name, compared_cells(column.domain)),) for column in unseen]
     counts = zip(real.count(single), synthetic.count(single), strict=True)
-    for column, (own, other) in zip(schema.columns, counts, strict=True):
+    for column, (own, other) in zip(unseen, counts, strict=True):
         is_empty = own[-1] == real.rows, other[-1] == synthetic.rows
         if is_empty[0] != is_empty[1]:
             which = "real" if is_empty[0] else "synthetic"
