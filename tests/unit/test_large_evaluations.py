@@ -164,3 +164,15 @@ def test_memory_is_a_few_bytes_a_row():
 
     # 66 when this was written; 832 where reference rows were drawn of all rows.
     assert peak < 200 * rows
+
+
+@pytest.mark.usefixtures("few")
+def test_a_column_without_a_value_is_told_by_all_rows():
+    real, one = table(1), pl.Series("rich", [None] * ROWS, dtype=pl.Boolean)
+    said = 'no cell of the synthetic column "rich" has a value that fits the schema'
+
+    assert said in lw.evaluate(real, real.with_columns(one), SCHEMA).findings.notes
+    drawn = set(sampled._drawn_places(ROWS, 0).tolist())
+    unseen = next(place for place in range(ROWS) if place not in drawn)
+    one[unseen] = True
+    assert said not in lw.evaluate(real, real.with_columns(one), SCHEMA).findings.notes
