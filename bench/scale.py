@@ -1,10 +1,11 @@
 """Scale: CPU, wall, memory and bytes read of releases and rows out, by rows and columns, stage by stage.
 
-    python bench/scale.py rows|columns|targets|overhead|stages|plots [--tree FOLDER] [--only WORD ...] [--most N]
-        [--threads 1] [--scratch FOLDER] [-o bench/results]
+    python bench/scale.py rows|columns|evaluation|targets|overhead|stages|plots [--tree FOLDER] [--only WORD ...]
+        [--most N] [--threads 1] [--scratch FOLDER] [-o bench/results]
 
 ``rows``      releases of 10**5 to 10**8 rows, and as many rows drawn from a model
 ``columns``   releases of 15 to 1,000 columns
+``evaluation``  a generated table beside another of the same law, with the report
 ``targets``   the largest of these: what issue 13 set limits for
 ``overhead``  counting beside each engine's own count of the same tables, in one process
 ``stages``    what a cluster would do, on local Spark and Dask: passes, shuffles by person, rows out
@@ -87,6 +88,13 @@ def by_columns() -> Iterator[Job]:
         yield release("Adaptive", WIDE_ROWS, columns)
 
 
+def evaluations() -> Iterator[Job]:
+    """Yield the comparisons of two tables."""
+    for rows, columns in ((10**6, 50), (10**7, 20)):
+        job = {"action": "evaluate", "mechanism": "", "rows": rows, "columns": columns}
+        yield job | {"rows_out": rows, "to": "file"}
+
+
 def targets() -> Iterator[Job]:
     """Yield the runs that have a limit."""
     yield release("PMM", 10**8, 5)
@@ -97,7 +105,7 @@ def targets() -> Iterator[Job]:
         yield sample("Adaptive", 15, 10**8, to)
 
 
-PARTS = {"rows": by_rows, "columns": by_columns, "targets": targets}
+PARTS = {"rows": by_rows, "columns": by_columns, "evaluation": evaluations, "targets": targets}
 
 
 # ---------------------------------------------------------------------------------------------------------- runs
@@ -110,6 +118,10 @@ def run(job: Job, options: argparse.Namespace) -> Line:
     output = options.own / ("rows/" if job["to"] == "folder" else "rows.parquet")
     if job["action"] == "release":
         arguments = synthesize(job, table, output)
+    elif job["action"] == "evaluate":
+        output = output.with_name("report.html")
+        other = table_of(kind, job["rows"], job["columns"], options.scratch, seed=1)
+        arguments = ["evaluate", str(table), str(other), "--schema", str(table / "schema.json")]
     else:
         model = model_of(job, table, options)
         arguments = ["sample", str(model), "--rows", str(job["rows_out"]), "--seed", "1"]
@@ -163,12 +175,12 @@ def environment(options: argparse.Namespace) -> dict[str, str]:
     return found
 
 
-def table_of(kind: str, rows: int, columns: int, scratch: Path) -> Path:
+def table_of(kind: str, rows: int, columns: int, scratch: Path, seed: int = 0) -> Path:
     """Return the folder of a generated table, made where it is not there yet, and out of the system's cache."""
-    folder = scratch / f"{kind}-{rows}x{columns}"
+    folder = scratch / f"{kind}-{rows}x{columns}{f'-{seed}' if seed else ''}"
     if not (folder / "schema.json").exists():
         removed(folder)
-        command = [sys.executable, HERE / "scale_tables.py", kind, f"{rows}x{columns}", folder]
+        command = [sys.executable, HERE / "scale_tables.py", kind, f"{rows}x{columns}", folder, str(seed)]
         subprocess.run(command, check=True)
     for path in folder.glob("*.parquet"):
         with path.open("rb") as file:

@@ -76,6 +76,8 @@ def named(line: Line) -> str:
     """Return what a run did, in words."""
     if line["action"] == "release":
         return f"{line['mechanism']}, {power(line['rows'])} x {line['columns']}"
+    if line["action"] == "evaluate":
+        return f"evaluation, {power(line['rows'])} x {line['columns']}"
     return f"{power(line['rows_out'])} rows of {line['mechanism']}, {line['columns']} columns, to a {line['to']}"
 
 

@@ -36,8 +36,10 @@ LIMITS = {
     ("sample", "PMM", "1000000", "5", "100000000", "folder"): (120, 1024),
     ("sample", "Adaptive", "1000000", "15", "100000000", "file"): (120, 1024),
     ("sample", "Adaptive", "1000000", "15", "100000000", "folder"): (120, 1024),
+    ("evaluate", "", "1000000", "50", "1000000", "file"): (60, 4 * 1024),
+    ("evaluate", "", "10000000", "20", "10000000", "file"): (60, 4 * 1024),
 }
-"""CPU seconds and MB that issue 13 allows."""
+"""CPU seconds and MB that issues 13 and 37 allow."""
 
 MOST_OVERHEAD = 3.0
 PICTURES = {

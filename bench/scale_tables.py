@@ -1,6 +1,6 @@
 """Generated tables of any size, in Parquet: one block of rows, written as often as is needed.
 
-    python bench/scale_tables.py KIND ROWSxCOLUMNS FOLDER
+    python bench/scale_tables.py KIND ROWSxCOLUMNS FOLDER [SEED]
 
 Kinds: ``reals`` (numbers in clusters, an integer and a category, five columns), ``mixed`` (categories, integers, skewed
 numbers and Booleans that hang together, any number of columns), ``people`` (`reals`, and a person of 1 to 7 rows).
@@ -26,17 +26,17 @@ def main() -> None:
     """Write the table that the command line asks for, and its schema."""
     kind, size, folder = sys.argv[1], sys.argv[2], Path(sys.argv[3])
     rows, columns = map(int, size.split("x"))
-    write(kind, rows, columns, folder)
+    write(kind, rows, columns, folder, int(sys.argv[4]) if len(sys.argv) > 4 else 0)
 
 
-def write(kind: str, rows: int, columns: int, folder: Path) -> None:
+def write(kind: str, rows: int, columns: int, folder: Path, seed: int = 0) -> None:
     """Write ``part-00.parquet`` and on, ten million rows each, and ``schema.json``."""
     folder.mkdir(parents=True, exist_ok=True)
     schema: dict[str, object] = {"fields": reals_fields() if kind != "mixed" else mixed_fields(columns)}
     if kind == "people":
         schema["fields"] = [*reals_fields(), {"name": "person", "type": "integer", "role": "identifier"}]
         schema["privacyUnit"] = {"field": "person", "maxRows": 3}
-    rng = np.random.default_rng([rows, columns])
+    rng = np.random.default_rng([rows, columns, seed] if seed else [rows, columns])
     block = min(rows, BLOCK_ROWS)
     first = reals(block, rng) if kind != "mixed" else mixed(block, columns, rng)
     for number, begin in enumerate(range(0, rows, FILE_ROWS)):

@@ -184,7 +184,8 @@ def main() -> None:
     stages, peaks = Stages(), {"release_mb": 0.0}
     if arguments[0] == "synthesize":
         watch_synthesize(stages, peaks)
-    watch_rows(stages)
+    if arguments[0] != "evaluate":
+        watch_rows(stages)
     from lapwing.cli.main import execute
 
     with stages.within("rest"):

@@ -92,7 +92,7 @@ METRICS = _form(
     notice={"const": "internal - do not publish"},
     lapwing={"type": "string"},
     seed={"type": "integer", "minimum": 0},
-    rows=_form(real=_COUNT, synthetic=_COUNT),
+    rows=_form(real=_COUNT, synthetic=_COUNT, sampled={"anyOf": [{"type": "null"}, _COUNT]}),
     total_variation=_form(synthetic=_VARIATIONS, bootstrap=_VARIATIONS, independent=_VARIATIONS),
     columns=_form(synthetic=_COLUMNS, bootstrap=_COLUMNS),
     missing=_form(together=_GAPS, given=_GAPS),

@@ -13,6 +13,7 @@ from lapwing.judge.disclosure.nearest_rows import (
     copies_beyond_chance,
     exact_copies,
     measure_distances,
+    row_keys,
 )
 from lapwing.judge.disclosure.singling_out import count_matches, joint_conditions, single_conditions
 from lapwing.schema.groupings.domains import Domain
@@ -106,7 +107,7 @@ def test_copies_are_those_of_comparing_all_rows():
     synthetic, real, holdout = (drawn(rng, rows, few) for rows in (90, 30, 30))
     lists = [list(zip(*(codes[column.name].tolist() for column in few), strict=True)) for codes in (synthetic, real)]
 
-    found = exact_copies(synthetic, real, few)
+    found = exact_copies(row_keys(synthetic, few), row_keys(real, few))
     against = copies_beyond_chance(synthetic, real, holdout, few)
 
     assert found.attack.successes == sum(each in lists[1] for each in lists[0])

@@ -106,6 +106,7 @@ def test_the_command_takes_folders_and_writes_a_part_for_each_table(tmp_path):
     assert whole["tables"]["people"]["rows"] == {
         "real": by_name(200)["people"].height,
         "synthetic": by_name(150)["people"].height,
+        "sampled": None,
     }
     page = (tmp_path / "e.html").read_text()
     assert "people: Rows that belong together" in page

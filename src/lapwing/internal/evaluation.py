@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -9,10 +10,12 @@ from typing import Any, Final
 import numpy as np
 
 from lapwing.errors import DataError
+from lapwing.internal.sampled import table_rows
 from lapwing.judge.associations import compare_associations, compare_correlations
 from lapwing.judge.columns import compare_columns, missing_given, missing_together, pairs_given, pairs_together
 from lapwing.judge.declared import compare_declared, compare_weighted, declared_notes, weighted_figures
 from lapwing.judge.disclosure.disclosure import Disclosure, compare_disclosure
+from lapwing.judge.disclosure.nearest_rows import exact_copies
 from lapwing.judge.distances import compare_bounded_lipschitz, compare_densities, compare_kernels, compare_wasserstein
 from lapwing.judge.findings import Findings, findings_record
 from lapwing.judge.metrics import (
@@ -20,6 +23,7 @@ from lapwing.judge.metrics import (
     INDEPENDENT,
     REAL,
     SYNTHETIC,
+    Codes,
     Compared,
     Internal,
     bootstrap_rows,
@@ -35,11 +39,12 @@ from lapwing.judge.report.compared import compared_sections
 from lapwing.judge.report.page import NOTICE, Page, Section, render
 from lapwing.judge.report.plots import compared_plot
 from lapwing.judge.report.summary import summary_text
-from lapwing.judge.tables.variation import Variation, choose_tables, compare_with_each
+from lapwing.judge.tables.counted import TableRows, compare_counted, uncounted_tables
+from lapwing.judge.tables.variation import Variation, choose_tables, compare_with_each, compared_cells
 from lapwing.judge.tables.workload import compare_k_marginals, compare_workloads
 from lapwing.rows.guard import guarded, private_boundary
 from lapwing.rows.out.outputs import write_whole
-from lapwing.rows.source import all_codes, coded_table
+from lapwing.rows.source import coded_table
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
 from lapwing.version import install_command
@@ -116,10 +121,10 @@ class Evaluation:
         write_whole(path, self.html())
 
 
-Codes = dict[str, np.ndarray]
 Watch = Callable[[str, float], None]
 """Is told of each step before it begins, and of the part of the steps that are done."""
 
+_CODES: Final = 2**30  # bytes of codes of a table that are kept; a larger one is read again for each pass
 _HELD_BACK: Final = 5  # one real row in so many tests where no other rows do
 
 _METRICS: Final = {
@@ -152,22 +157,23 @@ def compare_with_real(
 
     `test` are real rows that the synthetic table was not made from, to test prediction on and to hold disclosure
     against. Without them a fifth of the real rows tests, and the ceiling is trained on the others. Every step has a
-    random stream of its own. Memory: the codes of both tables and of two tables of reference rows, 1 to 8 bytes a cell,
-    and as much again while they are counted.
+    random stream of its own. Of tables with more than 262,144 rows so many are looked at, see `table_rows`; contingency
+    tables and exact copies are those of all rows. Memory: the codes of the tables where these are at most a gibibyte
+    each (larger ones are read again), some 50 bytes a row while copies are looked for, and 1 GB.
     """
     schema = replace(schema, privacy_unit=None)
     if target is not None:
         check_target(schema, target)
     if by:
         check_subgroups(schema, by)
-    watch("reading the real table", 0.0)
-    rows = _codes("the real table", real, schema)
-    watch("reading the synthetic table", 0.0)
-    others = _codes("the synthetic table", synthetic, schema.as_written_out)
-    apart = None if test is None else _codes("the table of test rows", test, schema)
-    return compare_codes(
-        rows, others, apart, Comparison(schema=schema, target=target, by=by, seed=seed, rng=rng, watch=watch)
-    )
+    asked = Comparison(schema=schema, target=target, by=by, seed=seed, rng=rng, watch=watch)
+    with ExitStack() as opened:
+        watch("reading the real table", 0.0)
+        rows = _opened("the real table", real, schema, seed, opened)
+        watch("reading the synthetic table", 0.0)
+        others = _opened("the synthetic table", synthetic, schema.as_written_out, seed, opened)
+        apart = None if test is None else _opened("the table of test rows", test, schema, seed, opened)
+        return compare_tables(rows, others, apart, asked)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,9 +188,13 @@ class Comparison:
     watch: Watch
 
 
-def compare_codes(rows: Codes, others: Codes, apart: Codes | None, asked: Comparison) -> Internal[Findings]:
-    """Compare coded tables; apart: real rows that the synthetic ones were not made from."""
+def compare_tables(
+    real: TableRows, synthetic: TableRows, test: TableRows | None, asked: Comparison
+) -> Internal[Findings]:
+    """Compare coded tables; test: real rows that the synthetic ones were not made from."""
     schema, target, by = asked.schema, asked.target, asked.by
+    rows, others, apart = real.codes, synthetic.codes, None if test is None else test.codes
+    sampled = max((height(each.codes) for each in (real, synthetic) if height(each.codes) < each.rows), default=None)
     step = _steps(asked.rng, asked.watch)
     drawn = step("predicting the target")
     train, tests = rows, apart
@@ -199,11 +209,17 @@ def compare_codes(rows: Codes, others: Codes, apart: Codes | None, asked: Compar
         BOOTSTRAP: bootstrap_rows(rows, drawn),
         INDEPENDENT: independent_columns(rows, drawn),
     }
-    found = compare_with_each(rows, against, schema, choose_tables(schema, rng=step("counting tables of columns")))
+    drawn = step("counting tables of columns")
+    tables = choose_tables(schema, rng=drawn)
+    if sampled is None:
+        found = compare_with_each(rows, against, schema, tables)
+    else:
+        found = compare_counted(real, synthetic, against, schema, tables, rng=drawn)
     together, given = _gaps(rows, against, schema, step("counting missing cells"))
-    workload, weighted = compare_workloads(found), compare_weighted(rows, against, schema)
+    workload, weighted = compare_workloads(found), compare_weighted(rows, against, schema, rows=real.rows)
     declared = compare_declared({REAL: rows} | {name: against[name] for name in (SYNTHETIC, INDEPENDENT)}, schema)
-    disclosure, more = _disclosure(rows, others, apart, schema, step("trying to disclose rows"))
+    disclosure, more = _disclosure(real, synthetic, apart, schema, step("trying to disclose rows"))
+    looked_at = (*(() if weighted is None else weighted_figures(weighted)), *_metrics(rows, against, schema, step))
     return Internal(
         Findings(
             tables=found,
@@ -213,8 +229,7 @@ def compare_codes(rows: Codes, others: Codes, apart: Codes | None, asked: Compar
             metrics=(
                 *compare_k_marginals(found),
                 *(() if workload is None else (workload,)),
-                *(() if weighted is None else weighted_figures(weighted)),
-                *_metrics(rows, against, schema, step),
+                *(replace(each, rows=each.rows or sampled) for each in looked_at),
             ),
             associations=compare_associations(rows, against, schema, rng=step("measuring dependence")),
             downstream=downstream,
@@ -222,14 +237,16 @@ def compare_codes(rows: Codes, others: Codes, apart: Codes | None, asked: Compar
             disclosure=disclosure,
             overlays=overlay_columns(rows, others, schema),
             notes=(
+                *(() if sampled is None else (_sampled(sampled), *uncounted_tables(schema, tables))),
                 *declared_notes(declared),
-                *_same_rows(rows, apart),
+                *_same_rows(real, test),
                 *notes,
                 *more,
-                *_empty_columns(rows, others, schema),
+                *_empty_columns(real, synthetic, schema),
             ),
-            rows=height(rows),
-            synthetic_rows=height(others),
+            rows=real.rows,
+            synthetic_rows=synthetic.rows,
+            sampled=sampled,
             seed=asked.seed,
             weighted=weighted,
             declared=declared,
@@ -286,12 +303,13 @@ def _downstream(
 
 
 def _disclosure(
-    rows: Codes, others: Codes, apart: Codes | None, schema: Schema, rng: np.random.Generator
+    real: TableRows, synthetic: TableRows, apart: Codes | None, schema: Schema, rng: np.random.Generator
 ) -> tuple[Disclosure | None, list[str]]:
     """Return the sanity checks of disclosure, or why there are none."""
     if not _can_learn():
         return None, [f"disclosure and detection_auc need scikit-learn; run {install_command('report')}"]
-    return compare_disclosure(rows, others, schema, holdout_codes=apart, rng=rng), []
+    copies = exact_copies(synthetic.keys, real.keys)
+    return compare_disclosure(real.codes, synthetic.codes, schema, copies=copies, holdout_codes=apart, rng=rng), []
 
 
 def _gaps(
@@ -307,34 +325,50 @@ def _gaps(
     return together, given
 
 
-def _codes(what: str, data: object, schema: Schema) -> Codes:
-    """Return the codes of a table, at least one row."""
+def _sampled(rows: int) -> str:
+    """Return the sentence that says which figures are those of all rows."""
+    return (
+        "The tables are large: tables of columns and exact copies are those of all rows, all other figures those of at "
+        f"most {rows:,} rows of each table, drawn by a public hash of their places"
+    )
+
+
+def _opened(what: str, data: object, schema: Schema, seed: int, opened: ExitStack) -> TableRows:
+    """Return a table of at least one row, which can be counted as long as it is open."""
     try:
-        with coded_table(data, schema) as source:
-            codes = all_codes(source, schema)
+        source = opened.enter_context(coded_table(data, schema, memory=_CODES))
+        rows = source.rows
+        found = table_rows(rows, source.chunks(), source.count, schema, seed)
     except DataError as error:
         said, code = str(error), error.code
     else:
-        if not height(codes):
+        if not rows:
             raise DataError(f"{what} has no row; there is nothing to compare", code="LW110")
-        return codes
+        return found
     raise DataError(f"{what} cannot be compared: {said}", code=code)
 
 
-def _same_rows(rows: Codes, apart: Codes | None) -> list[str]:
+def _same_rows(real: TableRows, test: TableRows | None) -> list[str]:
     """Return a sentence where the test rows are the real ones."""
-    if apart is None or any(not np.array_equal(apart[name], column) for name, column in rows.items()):
+    if test is None or not np.array_equal(test.keys, real.keys):
         return []
     return [
         "the test rows are the real rows: no prediction is tested on new rows, and no attack is held against others"
     ]
 
 
-def _empty_columns(rows: Codes, others: Codes, schema: Schema) -> list[str]:
+def _empty_columns(real: TableRows, synthetic: TableRows, schema: Schema) -> list[str]:
     """Return a sentence for each column of which one table alone has no value that fits the schema."""
     notes = []
-    for column in schema.columns:
-        is_empty = [bool((codes[column.name] == column.domain.last).all()) for codes in (rows, others)]
+    last = {column.name: column.domain.last for column in schema.columns}
+    seen = [{name for name, code in last.items() if (each.codes[name] != code).any()} for each in (real, synthetic)]
+    unseen = [column for column in schema.columns if column.name not in seen[0] & seen[1]]
+    if not unseen:
+        return []
+    single = [((column.name, compared_cells(column.domain)),) for column in unseen]
+    counts = zip(real.count(single), synthetic.count(single), strict=True)
+    for column, (own, other) in zip(unseen, counts, strict=True):
+        is_empty = own[-1] == real.rows, other[-1] == synthetic.rows
         if is_empty[0] != is_empty[1]:
             which = "real" if is_empty[0] else "synthetic"
             notes.append(f"no cell of the {which} column {quote(column.name)} has a value that fits the schema")

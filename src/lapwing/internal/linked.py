@@ -2,22 +2,26 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from lapwing.errors import DataError, ParameterError
-from lapwing.internal.evaluation import Codes, Comparison, Evaluation, Watch, compare_codes
+from lapwing.internal.evaluation import Comparison, Evaluation, Watch, compare_tables
 from lapwing.internal.panels import panel_errors
+from lapwing.internal.sampled import table_rows
 from lapwing.judge.findings import Findings, findings_record
-from lapwing.judge.metrics import Internal, height
+from lapwing.judge.metrics import Codes, Internal, height
 from lapwing.judge.panels import Panel, panel_of
 from lapwing.judge.prediction.downstream import check_target
 from lapwing.judge.prediction.subgroups import check_subgroups
 from lapwing.judge.report.compared import compared_sections
 from lapwing.judge.report.page import NOTICE, Page, of_table, render
 from lapwing.judge.report.summary import summary_text
+from lapwing.judge.tables.counted import TableRows
+from lapwing.rows.counting import count_tables
 from lapwing.rows.guard import private_boundary
 from lapwing.rows.linked import code_linked
 from lapwing.rows.out.outputs import write_whole
@@ -121,8 +125,9 @@ def compare_linked(
             rng=rng.spawn(1)[0],
             watch=_part_of(watch, place, linked),
         )
-        codes = [{field.name: each[name][field.name] for field in schema.columns} for each in (rows, others)]
-        whole = compare_codes(codes[0], codes[1], None, comparison).value
+        whole = compare_tables(
+            _coded(rows[name], schema, seed), _coded(others[name], schema, seed), None, comparison
+        ).value
         if table.parent is not None:
             own = schema.select([field.name for field in table.own])
             drawn = rng.spawn(1)[0]
@@ -163,7 +168,9 @@ def compared_schema(linked: LinkedSchema, name: str) -> Schema:
     return replace(chosen, privacy_unit=None, name=coded.name or name)
 
 
-def _read(what: str, data: Mapping[str, object], linked: LinkedSchema, *, is_written: bool = False) -> dict[str, Codes]:
+def _read(
+    what: str, data: Mapping[str, object], linked: LinkedSchema, *, is_written: bool = False
+) -> dict[str, dict[str, np.ndarray]]:
     """Return the codes of all rows of all tables, each with its place among the rows of its parent."""
     whole = _uncut(linked, is_written=is_written)
     try:
@@ -171,7 +178,7 @@ def _read(what: str, data: Mapping[str, object], linked: LinkedSchema, *, is_wri
     except DataError as error:
         said, code = str(error), error.code
     else:
-        found = {name: all_codes(each.source, whole.coded[name]) for name, each in sources.items()}
+        found = {name: dict(all_codes(each.source, whole.coded[name])) for name, each in sources.items()}
         for table in linked.tables:
             if not height(found[table.name]):
                 raise DataError(f"{what} table {table.name} has no row; there is nothing to compare", code="LW110")
@@ -181,6 +188,12 @@ def _read(what: str, data: Mapping[str, object], linked: LinkedSchema, *, is_wri
                 found[table.name][below.count] = counts.astype(field.domain.dtype)
         return found
     raise DataError(f"{what} tables cannot be compared: {said}", code=code)
+
+
+def _coded(codes: Codes, schema: Schema, seed: int) -> TableRows:
+    """Return the columns of a coded table that are compared."""
+    chosen = {field.name: codes[field.name] for field in schema.columns}
+    return table_rows(height(chosen), [chosen], partial(count_tables, [chosen]), schema, seed)
 
 
 def _uncut(linked: LinkedSchema, *, is_written: bool) -> LinkedSchema:

@@ -214,10 +214,13 @@ class Weighted:
     columns: tuple[WeightedColumn, ...]
 
 
-def compare_weighted(real_codes: Codes, others: Mapping[str, Codes], schema: Schema) -> Weighted | None:
+def compare_weighted(
+    real_codes: Codes, others: Mapping[str, Codes], schema: Schema, *, rows: int | None = None
+) -> Weighted | None:
     """Return how far the weighted figures of tables are from the real ones; None without a weight or another column.
 
-    A cell whose weight is missing or special counts 0. Time ``O(d (n + m))``.
+    rows: of the real table, where the codes are a sample of it: totals are those of so many. A cell whose weight is
+    missing or special counts 0. Time ``O(d (n + m))``.
     """
     if schema.weight is None:
         return None
@@ -225,9 +228,9 @@ def compare_weighted(real_codes: Codes, others: Mapping[str, Codes], schema: Sch
     tables = {"": real_codes, **others}
     if not all(map(height, tables.values())):
         raise ParameterError("weighted tables need at least one row each; give rows", code="LW110")
-    field, rows = schema.field(schema.weight), height(real_codes)
+    field, whole = schema.field(schema.weight), height(real_codes) if rows is None else rows
     # As if each table had as many rows as the real one.
-    weights = {name: weights_at(field, each[field.name]) * (rows / height(each)) for name, each in tables.items()}
+    weights = {name: weights_at(field, each[field.name]) * (whole / height(each)) for name, each in tables.items()}
     total = float(weights[""].sum())
     if not columns or total <= 0:
         return None

@@ -28,7 +28,8 @@ class Findings:
     tables: total variation of the 1-way, 2-way and 3-way tables, by the name of the table compared: ``synthetic``,
     ``bootstrap`` (as many real rows drawn with replacement: chance alone) and ``independent`` (the real rows with
     every column shuffled by itself: no relation kept); columns: of the first two; together, given: missing cells by
-    pairs of columns, None without such a pair; notes: what was left out or looks wrong, one sentence each; seed: chose
+    pairs of columns, None without such a pair; notes: what was left out or looks wrong, one sentence each; sampled:
+    most rows of a table that everything but ``tables`` and exact copies is of, None where that is all rows; seed: chose
     tables, rows and pairs, and drew the reference rows; panel: what rows of one parent have to do with each other,
     whose figures are among the metrics. None stands for what was not asked for or does not apply.
     """
@@ -47,9 +48,15 @@ class Findings:
     rows: int
     synthetic_rows: int
     seed: int
+    sampled: int | None = None
     weighted: Weighted | None = None
     declared: Declared | None = None
     panel: PanelErrors | None = None
+
+    @property
+    def looked_at(self) -> int:
+        """Rows of the real table that most figures are of."""
+        return min(self.rows, self.sampled or self.rows)
 
 
 def findings_record(found: Findings) -> dict[str, Any]:
@@ -57,7 +64,7 @@ def findings_record(found: Findings) -> dict[str, Any]:
     return {
         "lapwing": VERSION,
         "seed": found.seed,
-        "rows": {"real": found.rows, "synthetic": found.synthetic_rows},
+        "rows": {"real": found.rows, "synthetic": found.synthetic_rows, "sampled": found.sampled},
         "notes": list(found.notes),
         "metrics": [_metric(each) for each in found.metrics],
         "total_variation": {name: [_variation(each) for each in tables] for name, tables in found.tables.items()},
@@ -191,7 +198,8 @@ def _gaps(found: Findings) -> list[Compared]:
                 reference="Total variation of two columns, one or both taken as there or not.",
             )
             values = _exact({name: each.mean for name, each in tables.items()})
-            compared.append(Compared(metric=metric, values=values, columns=len(found.columns[SYNTHETIC])))
+            columns = len(found.columns[SYNTHETIC])
+            compared.append(Compared(metric=metric, values=values, rows=found.sampled, columns=columns))
     return compared
 
 

@@ -173,11 +173,11 @@ def mean_features(points: Floats, frequencies: Floats, weights: npt.ArrayLike | 
     masses = shares("weights", weights, len(points))
     for start in range(0, len(points), _BLOCK):
         rows = slice(start, start + _BLOCK)
-        angles = np.einsum("nd,fd->nf", points[rows], turns)
+        angles = points[rows] @ turns.T
         # Whole turns are taken off in double precision; sine and cosine of the rest are five times faster in single.
         angles = (2 * math.pi * (angles - np.rint(angles))).astype(np.float32)
-        found += np.einsum("n,nf->f", masses[rows], np.cos(angles))
-        found += 1j * np.einsum("n,nf->f", masses[rows], np.sin(angles))
+        found += masses[rows] @ np.cos(angles)
+        found += 1j * (masses[rows] @ np.sin(angles))
     return found
 
 

@@ -108,8 +108,8 @@ def evaluate(
     Parameters
     ----------
     real, synthetic : path, list of paths, pandas, Polars (eager or lazy) or PyArrow table
-        Both with every modelled column of the schema, and at least one row. Linked tables by name, as for
-        `lapwing.synthesize`, with keys.
+        Both with every modelled column of the schema, and at least one row. Of more than 262,144 rows most figures are
+        those of so many, and say so. Linked tables by name, as for `lapwing.synthesize`, with keys.
     schema : path, dict, Schema or LinkedSchema
         Says what the columns hold. All rows are compared, also where it names a privacy unit; with a budget, at most
         ``maxRows`` rows of each unit.

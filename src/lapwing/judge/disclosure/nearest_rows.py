@@ -241,17 +241,18 @@ def measure_distances(
     return found, real, holdout
 
 
-def exact_copies(synthetic_codes: Codes, real_codes: Codes, columns: Sequence[Field]) -> Outcome:
-    """Return how many synthetic rows agree with a real row in all columns.
+def exact_copies(synthetic_keys: npt.NDArray[np.uint64], real_keys: npt.NDArray[np.uint64]) -> Outcome:
+    """Return how many synthetic rows agree with a real row in all columns, by the `row_keys` of both tables.
 
     The baseline is the share of real rows that agree with another real row: what is expected of fresh rows of the same
-    law, where no person is in the real table twice. Time ``O((m + n) (d + log(m + n)))``.
+    law, where no person is in the real table twice. Time ``O((m + n) log(m + n))``.
     """
-    synthetic, real = row_keys(synthetic_codes, columns), row_keys(real_codes, columns)
-    counts = np.unique(real, return_counts=True)[1]
+    synthetic, real = np.sort(synthetic_keys), np.sort(real_keys)
+    is_again = real[1:] == real[:-1]
+    repeated = np.count_nonzero(np.append(is_again, False) | np.append(False, is_again))
+    found = real[np.minimum(np.searchsorted(real, synthetic), len(real) - 1)] == synthetic
     return Outcome(
-        attack=wilson(int(np.isin(synthetic, real).sum()), len(synthetic)),
-        baseline=wilson(int(counts[counts > 1].sum()), len(real)),
+        attack=wilson(int(np.count_nonzero(found)), len(synthetic)), baseline=wilson(int(repeated), len(real))
     )
 
 

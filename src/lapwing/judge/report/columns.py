@@ -70,7 +70,7 @@ def _differences(found: Findings) -> tuple[dict[str, float], dict[str, float]]:
         drawn = float(np.abs(synthetic - real).sum()) / 2
         if drawn > exact[each.column]:
             exact[each.column] = drawn
-            floors[each.column] = float(np.sqrt(real * (1 - real) / (2 * math.pi * found.rows)).sum())
+            floors[each.column] = float(np.sqrt(real * (1 - real) / (2 * math.pi * found.looked_at)).sum())
     return exact, floors
 
 

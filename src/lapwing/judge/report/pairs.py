@@ -59,7 +59,7 @@ def maps_section(found: Findings) -> Section:
             "the only two measured numbers, so that there is no map."
         )
         return Section(key="maps", title="Maps", parts=(Text(words=words),))
-    charts = [chart for each in maps for chart in _map(each, found.rows)]
+    charts = [chart for each in maps for chart in _map(each, found.looked_at)]
     words = (
         "Where the rows lie, in the range that holds nearly all real ones. Each cell's shade is its share of the rows "
         "that have both coordinates; the fullest 2 % of cells share the darkest shade."
