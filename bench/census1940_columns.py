@@ -21,7 +21,8 @@ BITS = 10
 CONTEXTS = 64
 """At most so many contexts of earlier columns."""
 
-_SPREADS = {"=": 0.0, "~": 0.01, ":": 0.08, "?": 0.3}
+_SPREADS = {"=": 0.0, "~": 0.01, "<": 0.02, ":": 0.08, "?": 0.3}
+"""How closely a column follows; of ``<`` most values are small."""
 
 _COLUMNS = """
 STATEICP 55 0 ?
@@ -47,19 +48,19 @@ GQ 7 .01 ~
 GQTYPE 10 .9 ~ GQ
 GQTYPED 93 0 ~ GQTYPE
 GQFUNDS 13 .93 ~ GQTYPE GQ
-NUMPREC 1-100-1 0 ~ GQ
+NUMPREC 1-100-1 0 < GQ
 NUMPERHH 1-100-1 0 = NUMPREC
 HHTYPE 9 .02 : NUMPREC GQ
 FARM 4 0 ~ URBAN REGION
 OWNERSHP 3 .03 : FARM HHTYPE
 OWNERSHPD 8 0 ~ OWNERSHP
-RENT 0-1000-1 .5 : OWNERSHP SIZEPL
-VALUEH 0-100000-100 .5 ~ OWNERSHP METRO
-NFAMS 0-50-1 .01 ~ HHTYPE NUMPREC
-NSUBFAM 0-50-1 .9 ~ NFAMS HHTYPE
-NCOUPLES 0-50-1 .2 ~ HHTYPE
-NMOTHERS 0-50-1 .3 ~ HHTYPE NUMPREC
-NFATHERS 0-50-1 .35 ~ NMOTHERS HHTYPE
+RENT 0-1000-1 .5 < OWNERSHP SIZEPL
+VALUEH 0-100000-100 .5 < OWNERSHP METRO
+NFAMS 0-50-1 .01 < HHTYPE NUMPREC
+NSUBFAM 0-50-1 .9 < NFAMS HHTYPE
+NCOUPLES 0-50-1 .2 < HHTYPE
+NMOTHERS 0-50-1 .3 < HHTYPE NUMPREC
+NFATHERS 0-50-1 .35 < NMOTHERS HHTYPE
 MULTGEN 4 .01 : NFAMS NUMPREC
 MULTGEND 8 0 ~ MULTGEN
 RESPOND 8 .02 : HHTYPE
@@ -70,28 +71,28 @@ BIRTHYR 1820-1940-1 0 ~ AGE
 AGEMONTH 0-99-1 .95 : AGE
 RELATE 13 .27 : HHTYPE AGE
 RELATED 93 0 ~ RELATE
-FAMUNIT 1-50-1 0 ~ RELATE NFAMS
-FAMSIZE 1-60-1 0 ~ NUMPREC FAMUNIT
+FAMUNIT 1-50-1 0 < RELATE NFAMS
+FAMSIZE 1-60-1 0 < NUMPREC FAMUNIT
 SUBFAM 10 .94 ~ NSUBFAM RELATE
 SFTYPE 9 .94 ~ SUBFAM
 SFRELATE 4 .94 ~ SFTYPE
-MOMLOC 0-99-1 .6 ~ RELATE AGE
+MOMLOC 0-99-1 .6 < RELATE AGE
 STEPMOM 8 .97 ~ MOMLOC
 MOMRULE_HIST 8 .6 ~ MOMLOC RELATE
-POPLOC 0-99-1 .62 ~ MOMLOC AGE
+POPLOC 0-99-1 .62 < MOMLOC AGE
 STEPPOP 7 .97 ~ POPLOC
 POPRULE_HIST 6 .62 ~ POPLOC RELATE
 MARST 7 .4 : AGE RELATE
-SPLOC 0-99-1 .58 ~ MARST RELATE
+SPLOC 0-99-1 .58 < MARST RELATE
 SPRULE_HIST 8 .58 ~ SPLOC
-NCHILD 0-20-1 .6 ~ MARST AGE
-NCHLT5 0-15-1 .85 ~ NCHILD AGE
-NSIBS 0-20-1 .6 ~ RELATE AGE
-ELDCH 0-99-1 .6 : NCHILD AGE
-YNGCH 0-99-1 .6 : ELDCH NCHILD
-MARRNO 0-10-1 .95 ~ MARST
+NCHILD 0-20-1 .6 < MARST AGE
+NCHLT5 0-15-1 .85 < NCHILD AGE
+NSIBS 0-20-1 .6 < RELATE AGE
+ELDCH 0-99-1 .6 < NCHILD AGE
+YNGCH 0-99-1 .6 < ELDCH NCHILD
+MARRNO 0-10-1 .95 < MARST
 AGEMARR 0-99-1 .97 : MARRNO AGE
-CHBORN 0-40-1 .97 ~ MARRNO NCHILD
+CHBORN 0-40-1 .97 < MARRNO NCHILD
 RACE 9 .88 ~ REGION
 RACED 257 0 ~ RACE
 HISPAN 6 .98 ~ REGION RACE
@@ -133,7 +134,7 @@ UOCC 257 .96 ~ SLREC OCC
 UOCC95 279 0 ~ UOCC
 UIND 257 .96 ~ UOCC
 UCLASSWK 8 .96 ~ UOCC
-INCWAGE 0-5100-10 .6 : OCC1950 EDUC
+INCWAGE 0-5100-10 .6 < OCC1950 EDUC
 INCNONWG 0-9-1 .3 : INCWAGE CLASSWKR
 OCCSCORE 0-100-1 0 = OCC1950
 SEI 0-100-1 0 = OCC1950
@@ -168,7 +169,7 @@ class Column:
     """A column: its values by place, and what its law is made of.
 
     first: how often the first value comes, beyond what the law gives it; spread: of the places around the middle of a
-    context, as a part of all places.
+    context, as a part of all places; is_small: whether most middles are small.
     """
 
     name: str
@@ -176,6 +177,7 @@ class Column:
     is_code: bool
     first: float
     spread: float
+    is_small: bool
     parents: tuple[str, ...]
 
     @property
@@ -205,25 +207,30 @@ def read_columns() -> dict[str, Column]:
         name, size, first, spread, *parents = line.split()
         least, most, step = map(int, size.split("-")) if "-" in size else (0, int(size) - 1, 1)
         values = range(least, most + 1, step)
-        found[name] = Column(name, values, "-" not in size, float(first), _SPREADS[spread], tuple(parents))
+        found[name] = Column(
+            name, values, "-" not in size, float(first), _SPREADS[spread], spread == "<", tuple(parents)
+        )
     return found
 
 
-def law(column: Column, contexts: int, rng: np.random.Generator) -> np.ndarray:
+def law(column: Column, contexts: int, alone: int, rng: np.random.Generator) -> np.ndarray:
     """Return the places of 2**BITS equally likely picks in each context: uint16 (contexts, 2**BITS).
 
     Around a middle of each context, which mostly grows with it, the law falls off on both sides like a geometric one;
-    every place has a popularity besides, and a tenth of all picks follow that alone.
+    every place has a popularity besides, and a fiftieth of all picks follow that alone. In the first contexts, where the
+    column that is followed has its first value, a column without a share of its own for that has it too.
     """
     size = len(column.values)
     places = np.arange(size)
-    middles = (np.arange(contexts) + rng.uniform(0, 1, contexts)) / contexts * size
+    middles = ((np.arange(contexts) + rng.uniform(0, 1, contexts)) / contexts) ** (3 if column.is_small else 1) * size
     if column.spread == 0:
-        picks = np.minimum(middles, size - 1) if column.first < 1 else np.zeros(contexts)
+        picks = middles if column.first < 1 else np.zeros(contexts)
         return np.repeat(picks.astype(np.uint16)[:, None], 2**BITS, axis=1)
     popular = rng.lognormal(0, 1, size)
     near = popular * np.exp(-np.abs(places - middles[:, None]) / max(0.5, column.spread * size))
-    shares = 0.9 * near / near.sum(axis=1, keepdims=True) + 0.1 * popular / popular.sum()
+    if column.parents and not column.first:
+        near[:alone] = places == 0
+    shares = 0.98 * near / near.sum(axis=1, keepdims=True) + 0.02 * popular / popular.sum()
     if column.first:
         odds = column.first / (1.0 - column.first) * np.exp(rng.normal(0, 1, contexts))
         shares *= (1 / (1 + odds))[:, None]

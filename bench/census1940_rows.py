@@ -50,23 +50,23 @@ def laws(seed: int) -> list[tuple[Column, list[int], list[np.ndarray], np.ndarra
     names = list(columns)
     found = []
     for number, column in enumerate(columns.values()):
-        parents = [columns[name] for name in column.parents] or [Column("", range(1), True, 0, 0, ())]
-        most = [CONTEXTS] if len(parents) == 1 else [CONTEXTS // 4, 4]
-        classes = [parent.classes(limit) for parent, limit in zip(parents, most, strict=True)]
-        contexts = int(np.prod([each.max() + 1 for each in classes]))
+        most = [CONTEXTS] if len(column.parents) == 1 else [CONTEXTS // 4, 4]
+        classes = [columns[name].classes(limit) for name, limit in zip(column.parents, most, strict=False)]
+        sizes = [*(int(each.max()) + 1 for each in classes), 1, 1]
         rng = np.random.default_rng([seed, number])
+        picks = law(column, sizes[0] * sizes[1], sizes[1], rng)
         places = [names.index(name) for name in column.parents]
-        found.append((column, places, classes, law(column, contexts, rng), int(rng.integers(2**62))))
+        found.append((column, places, classes, picks, int(rng.integers(2**62))))
     return found
 
 
 def block_of(begin: int, rows: int, seed: int) -> np.ndarray:
     """Return the places of all cells of some rows: uint16 (columns, rows)."""
     cells = np.empty((len(laws(seed)), rows), dtype=np.uint16)
-    nothing, contexts = np.zeros(rows, dtype=np.uint16), np.empty(rows, dtype=np.uint16)
+    nothing, alone, contexts = np.zeros(rows, np.uint16), np.zeros(1, np.uint16), np.empty(rows, np.uint16)
     for out, (_, parents, classes, picks, start) in zip(cells, laws(seed), strict=True):
-        one, two = [*(cells[parent] for parent in parents), nothing, nothing][:2]
-        first, second = [*classes, np.zeros(1, dtype=np.uint16)][:2]
+        one, two, *_ = [*(cells[parent] for parent in parents), nothing, nothing]
+        first, second, *_ = [*classes, alone, alone]
         _joint(contexts, one, first, two, second)
         _draw(out, contexts, picks, start + begin)
     return cells
