@@ -217,8 +217,8 @@ def law(column: Column, contexts: int, alone: int, rng: np.random.Generator) -> 
     """Return the places of 2**BITS equally likely picks in each context: uint16 (contexts, 2**BITS).
 
     Around a middle of each context, which mostly grows with it, the law falls off on both sides like a geometric one;
-    every place has a popularity besides, and a fiftieth of all picks follow that alone. In the first contexts, where the
-    column that is followed has its first value, a column without a share of its own for that has it too.
+    every place has a popularity besides, and a fiftieth of all picks follow that alone. In the first contexts, where
+    the column that is followed has its first value, a column without a share of its own for that has it too.
     """
     size = len(column.values)
     places = np.arange(size)
