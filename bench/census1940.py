@@ -82,12 +82,12 @@ def run_show(options: argparse.Namespace) -> None:
 
 def table_of(options: argparse.Namespace) -> Path:
     """Return the folder of the table."""
-    return options.scratch / str(options.rows)
+    return Path(options.scratch, str(options.rows))
 
 
 def rows_of(options: argparse.Namespace, mechanism: str) -> Path:
     """Return the file of the rows that were released."""
-    return options.scratch / f"{options.rows}-{mechanism}.parquet"
+    return Path(options.scratch, f"{options.rows}-{mechanism}.parquet")
 
 
 def used(options: argparse.Namespace) -> Line:
