@@ -22,7 +22,7 @@ from helpers.spark_cluster import pairs
 from helpers.spark_cluster import people as mixed_people
 from lapwing.audit.mechanism_pairs import settings_for
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
-from lapwing.rows import source as sources
+from lapwing.rows import cache as caches
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
 from lapwing.verbs.running import run_release
@@ -237,13 +237,16 @@ def everything(run, data):
     return type(source).__name__, answers(source, run.schema) | counts | released
 
 
-@pytest.mark.parametrize("engine", ["Polars", "Polars lazy", "Dask", "Spark"])
-def test_all_pairs_and_a_release_are_the_same_kept_streamed_and_on_clusters(engine, tmp_path, monkeypatch):
-    frame, run, (kept, expected) = alone()
-    monkeypatch.setattr(sources, "CACHE_BYTES", 0)
+STREAMED = {"Polars": "_Streamed", "Polars lazy": "_Streamed", "Dask": "DaskSource", "Spark": "SparkSource"}
 
-    kind, found = everything(run, ENGINES[engine](frame.to_arrow(), tmp_path))
 
-    assert (kept, kind) == ("_Cached", {"Dask": "DaskSource", "Spark": "SparkSource"}.get(engine, "_Streamed"))
+@pytest.mark.parametrize(("engine", "kind"), STREAMED.items())
+def test_all_pairs_and_a_release_are_the_same_in_memory_streamed_and_on_clusters(engine, kind, tmp_path, monkeypatch):
+    frame, run, (in_memory, expected) = alone()
+    monkeypatch.setattr(caches, "CACHE_BYTES", 0)
+
+    found_kind, found = everything(run, ENGINES[engine](frame.to_arrow(), tmp_path))
+
+    assert (in_memory, found_kind) == ("_Cached", kind)
     assert 0 < expected["rows"] < frame.height
     assert differences(found, expected) == []
