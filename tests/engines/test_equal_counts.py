@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import lapwing as lw
-from helpers.asked_questions import asked, exact_parts, shown
+from helpers.asked_questions import Asked, asked, exact_parts, shown
 from helpers.canary_engines import arrow
 from helpers.containers import arrow_type
 from helpers.engines import ENGINES, holds
@@ -17,8 +17,15 @@ from helpers.nasty_cells import CELLS, FIELDS
 from helpers.planted_values import SCHEMA as PLANTED
 from helpers.same_rows import real_columns
 from helpers.source_answers import answers, code_answers, text_answers
+from helpers.spark_cluster import SCHEMA as MIXED
+from helpers.spark_cluster import pairs
+from helpers.spark_cluster import people as mixed_people
+from lapwing.audit.mechanism_pairs import settings_for
+from lapwing.mechanisms.adaptive.mechanism import Adaptive
+from lapwing.rows import cache as caches
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
+from lapwing.verbs.running import run_release
 
 FULL = pytest.mark.full
 REAL = ("diabetes130", "eusilc", "mimic-demo-admissions")
@@ -210,3 +217,36 @@ def test_a_release_of_the_same_secret_words_is_the_same_on_every_engine(engine, 
 
     for run in every:
         assert differences(shown(run, data), shown(run, frame)) == [], run.name
+
+
+@cache
+def alone():
+    """Return a mixed table with persons, misfits and missing cells, and what one machine says of it in memory."""
+    frame, schema = mixed_people(1500), Schema.from_dict(MIXED)
+    run = Asked(
+        "Adaptive", settings_for(Adaptive.small(), schema, "add-remove", pure=False, times=1000), run_release, ()
+    )
+    return frame, run, everything(run, frame)
+
+
+def everything(run, data):
+    """Return what a source says, its counts of all pairs, and a release of given secret words."""
+    source = code_table(data, run.schema)
+    counts = {("pair", place): each.tolist() for place, each in enumerate(source.count(pairs(run.schema)))}
+    released = {("release", what): content for what, content in shown(run, data).items()}
+    return type(source).__name__, answers(source, run.schema) | counts | released
+
+
+STREAMED = {"Polars": "_Streamed", "Polars lazy": "_Streamed", "Dask": "DaskSource", "Spark": "SparkSource"}
+
+
+@pytest.mark.parametrize(("engine", "kind"), STREAMED.items())
+def test_all_pairs_and_a_release_are_the_same_in_memory_streamed_and_on_clusters(engine, kind, tmp_path, monkeypatch):
+    frame, run, (in_memory, expected) = alone()
+    monkeypatch.setattr(caches, "CACHE_BYTES", 0)
+
+    found_kind, found = everything(run, ENGINES[engine](frame.to_arrow(), tmp_path))
+
+    assert (in_memory, found_kind) == ("_Cached", kind)
+    assert 0 < expected["rows"] < frame.height
+    assert differences(found, expected) == []

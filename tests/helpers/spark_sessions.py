@@ -80,8 +80,8 @@ def quietly():
         yield
 
 
-def builder(folder, retries=RETRIES):
-    """Return a builder of a local session that keeps its files in a folder, and the environment to build it in."""
+def builder(folder, master=f"local[2, {RETRIES}]"):
+    """Return a builder of a session that keeps its files in a folder, and the environment to build it in."""
     pytest.importorskip("pyspark", reason="pyspark is not installed")
     from pyspark.sql import SparkSession
 
@@ -100,7 +100,7 @@ def builder(folder, retries=RETRIES):
         "spark.connect.grpc.binding.port": str(free_port()),
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # starts in half the time
     }
-    made = SparkSession.builder.master(f"local[2, {retries}]")
+    made = SparkSession.builder.master(master)
     for name, value in settings.items():
         made = made.config(name, value)
     return made, {
