@@ -3,7 +3,6 @@
 import hashlib
 import json
 import re
-import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,7 +10,7 @@ from typing import Any, Literal, Self
 
 from lapwing.errors import BudgetError, ParameterError
 from lapwing.kernel.budget.budget import Notion
-from lapwing.kernel.budget.ledger_file import SELECTION_STATEMENTS, STATEMENTS, has_selections
+from lapwing.kernel.budget.store import Session
 
 UNITS = {"pure": 10**9, "zcdp": 10**12}
 """How many units of account make epsilon 1, and rho 1."""
@@ -89,6 +88,7 @@ class Head:
 
 _TERMS = ("unit", "delta", "relation", "privacy_unit")
 _ACCOUNTS = "SELECT dataset, unit, delta, relation, privacy_unit, limit_units, spent_units FROM accounts"
+_LAST = "SELECT * FROM entries ORDER BY number DESC LIMIT 1"
 
 
 def canonical_json(value: object) -> str:
@@ -97,7 +97,7 @@ def canonical_json(value: object) -> str:
 
 
 def append(
-    connection: sqlite3.Connection,
+    connection: Session,
     *,
     at: str,
     kind: EntryKind,
@@ -111,9 +111,9 @@ def append(
     Its details seal the account as the entry leaves it ("account"), and the answers that were noted so far ("noted"):
     their number, and the hash of those that the entry before has not sealed, after its own.
     """
-    last = connection.execute("SELECT * FROM entries ORDER BY number DESC LIMIT 1").fetchone()
-    number, before = (last[0] + 1, last[-1]) if last else (1, FIRST_HASH)
-    count, sealed = _seal(last[0], _read_details(last[0], last[6])) if last else (0, "")
+    last = connection.execute(_LAST)
+    number, before = (last[0][0] + 1, last[0][-1]) if last else (1, FIRST_HASH)
+    count, sealed = _seal(last[0][0], _read_details(last[0][0], last[0][6])) if last else (0, "")
     new = _noted_answers(connection, count)
     account = account_row(connection, dataset)
     seals: dict[str, object] = {"account": _moved(account, kind, units, _selection_units(number, details))}
@@ -126,27 +126,27 @@ def append(
     return row
 
 
-def account_row(connection: sqlite3.Connection, dataset: str) -> list[Any]:
+def account_row(connection: Session, dataset: str) -> list[Any]:
     """Return the terms of an account, its limit and what is spent, and the two of its selections; all in units."""
-    found = connection.execute(f"{_ACCOUNTS} WHERE dataset = ?", (dataset,)).fetchone()[1:]
-    selections = None
-    if has_selections(connection):
+    found = connection.execute(f"{_ACCOUNTS} WHERE dataset = ?", (dataset,))[0][1:]
+    selections = []
+    if connection.has_selections():
         asked = "SELECT limit_units, spent_units FROM selections WHERE dataset = ?"
-        selections = connection.execute(asked, (dataset,)).fetchone()
-    return [*found, *(selections or (0, 0))]
+        selections = connection.execute(asked, (dataset,))
+    return [*found, *(selections[0] if selections else (0, 0))]
 
 
-def check_end(connection: sqlite3.Connection, dataset: str) -> list[Any]:
+def check_end(connection: Session, dataset: str) -> list[Any]:
     """Return an account (see `account_row`) after a check in a time that does not grow with the file.
 
     The last entry of all and that of the data set follow from the ones before them, and the account is as the latter
     sealed it. An earlier version sealed no accounts: then the whole file is checked.
     """
-    _check_statements(connection)
-    last = connection.execute("SELECT * FROM entries ORDER BY number DESC LIMIT 1").fetchall()
-    # The plus keeps SQLite from an index that would read all entries of the data set.
-    asked = "SELECT * FROM entries WHERE +dataset = ? ORDER BY number DESC LIMIT 1"
-    own = connection.execute(asked, (dataset,)).fetchall()
+    _check_rules(connection.misfit())
+    last = connection.execute(_LAST)
+    # What is added to the name keeps stores from an index that would read all entries of the data set.
+    asked = "SELECT * FROM entries WHERE dataset || '' = ? ORDER BY number DESC LIMIT 1"
+    own = connection.execute(asked, (dataset,))
     for row in (*last, *own):
         check_link(connection, row)
     account = account_row(connection, dataset)
@@ -160,23 +160,21 @@ def check_end(connection: sqlite3.Connection, dataset: str) -> list[Any]:
     return account
 
 
-def check_link(connection: sqlite3.Connection, row: EntryRow) -> None:
+def check_link(connection: Session, row: EntryRow) -> None:
     """Check that an entry follows from the one before it."""
-    before = connection.execute("SELECT hash FROM entries WHERE number = ?", (row[0] - 1,)).fetchone()
-    _check_links([row], row[0], FIRST_HASH if row[0] == 1 else before and str(before[0]))
+    before = connection.execute("SELECT hash FROM entries WHERE number = ?", (row[0] - 1,))
+    _check_links([row], row[0], FIRST_HASH if row[0] == 1 else str(before[0][0]) if before else None)
 
 
-def verify(connection: sqlite3.Connection) -> list[EntryRow]:
+def verify(connection: Session) -> list[EntryRow]:
     """Check the whole file and return its entries in order; a BudgetError says what does not fit."""
-    _check_statements(connection)
-    if connection.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
-        raise tampered("one of its pages")
-    entries: list[EntryRow] = connection.execute("SELECT * FROM entries ORDER BY number").fetchall()
+    _check_rules(connection.misfit(whole=True))
+    entries: list[EntryRow] = connection.execute("SELECT * FROM entries ORDER BY number")
     _check_links(entries)
     replayed = _replay(entries)
-    accounts = connection.execute(_ACCOUNTS).fetchall()
+    accounts = connection.execute(_ACCOUNTS)
     _compare("data set", accounts, {name: (name, *row[:-2]) for name, row in replayed.items()})
-    selections = connection.execute("SELECT * FROM selections").fetchall() if has_selections(connection) else []
+    selections = connection.execute("SELECT * FROM selections") if connection.has_selections() else []
     allowed = {name: (name, *row[-2:]) for name, row in replayed.items() if row[-2]}
     _compare("selections of data set", selections, allowed)
     noted = _noted_answers(connection, 0)
@@ -218,18 +216,9 @@ def exported(entries: Iterable[EntryRow], dataset: str | None) -> dict[str, obje
     return {"format": "lapwing ledger 1", "units": units, "first": FIRST_HASH, "entries": told}
 
 
-def _check_statements(connection: sqlite3.Connection) -> None:
-    found = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
-    statements = (*STATEMENTS, *(SELECTION_STATEMENTS if has_selections(connection) else ()))
-    if sorted(map(repr, found)) != sorted(map(repr, map(_as_listed, statements))):
-        raise tampered("the list of its tables and triggers")
-
-
-def _as_listed(statement: str) -> tuple[str, str, str, str]:
-    """Return how SQLite lists what a statement creates."""
-    words = statement.split()
-    kind, name = words[1].lower(), words[2]
-    return kind, name, words[words.index("ON") + 1] if kind == "trigger" else name, statement
+def _check_rules(misfit: str | None) -> None:
+    if misfit is not None:
+        raise tampered(misfit)
 
 
 def _compare(what: str, found: Iterable[tuple[object, ...]], wanted: Mapping[str, tuple[object, ...]]) -> None:
@@ -248,14 +237,14 @@ def _check_links(entries: Iterable[EntryRow], first: int = 1, before: str | None
         before = row[-1]
 
 
-def _noted_answers(connection: sqlite3.Connection, after: int) -> list[NotedAnswer]:
+def _noted_answers(connection: Session, after: int) -> list[NotedAnswer]:
     """Return which answers were noted, in the order in which they were; rows are never deleted, so rowids count."""
     asked = "SELECT dataset, release_id, number, digest FROM answers WHERE rowid > ? ORDER BY rowid"
-    return connection.execute(asked, (after,)).fetchall()
+    return connection.execute(asked, (after,))
 
 
-def _answer_count(connection: sqlite3.Connection) -> int:
-    return connection.execute("SELECT max(rowid) FROM answers").fetchone()[0] or 0
+def _answer_count(connection: Session) -> int:
+    return connection.execute("SELECT max(rowid) FROM answers")[0][0] or 0
 
 
 def _answer_lines(noted: Iterable[NotedAnswer]) -> bytes:
