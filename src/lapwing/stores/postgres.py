@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar
 from urllib.parse import unquote
 
 from lapwing.errors import BudgetError, DataError, LapwingError, ParameterError
-from lapwing.stores.postgres_tables import LISTED, SCHEMA, listed, statements
+from lapwing.stores.postgres_tables import LISTED, SCHEMA, STAMP, listed, statements
 from lapwing.version import install_command
 
 T = TypeVar("T")
@@ -33,6 +33,7 @@ _BEGIN: Final = {
     "BEGIN": ["BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"],
     # A lock is no look: what is read after it is as the writer before left it. The flush below waits for the disk.
     "BEGIN IMMEDIATE": [
+        STAMP,  # not within the lock, for which others wait
         "BEGIN ISOLATION LEVEL SERIALIZABLE READ WRITE",
         "SET LOCAL synchronous_commit = off",
         "LOCK TABLE entries IN EXCLUSIVE MODE",
@@ -53,12 +54,22 @@ _NUMBER: Final = int.from_bytes(b"lapwing", "big")
 class PostgresSession:
     """A connection, with one transaction at a time; what it was asked since its last change is not asked again."""
 
-    __slots__ = ("_connection", "_cursors", "_seen")
+    __slots__ = ("_compared", "_connection", "_cursors", "_seen", "_stamp")
 
     def __init__(self, connection: Any) -> None:  # noqa: ANN401 - ADBC's
         self._connection = connection
         self._cursors: dict[str, Any] = {}
         self._seen: dict[tuple[str, tuple[object, ...]], list[Any]] = {}
+        self._stamp: list[Any] = []
+        self._compared: list[Any] = []
+
+    def begin(self, statements: Sequence[str]) -> None:
+        """Run what begins a transaction."""
+        self._stamp = []
+        for statement in statements:
+            rows = self.execute(statement)
+            if statement is STAMP:
+                self._stamp = rows
 
     def execute(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
         """Run a statement with a ``?`` for each value, and return its rows."""
@@ -79,8 +90,12 @@ class PostgresSession:
         """Do nothing: the table was made with the others."""
 
     def misfit(self, *, whole: bool = False) -> str | None:  # noqa: ARG002 - Postgres looks after its pages
-        """Compare tables, rules and functions with ours."""
-        return None if sorted(self.execute(LISTED)) == listed() else "the list of its tables and triggers"
+        """Compare tables, rules and functions with ours, unless this connection did and none was written since."""
+        stamp = self._stamp or self.execute(STAMP)
+        if stamp != self._compared and sorted(self.execute(LISTED)) != listed():
+            return "the list of its tables and triggers"
+        self._compared = stamp
+        return None
 
     def close(self) -> None:
         """End the connection, and with it what was not committed."""
@@ -151,10 +166,8 @@ def _once(dbapi: ModuleType, path: str, begin: Sequence[str], work: Callable[[Po
     """Run ``work`` once; the connection is kept for the next one unless Postgres failed or somebody interrupts."""
     refused: LapwingError | None = None
     with ExitStack() as unless_kept:
-        session = _begun(dbapi, path, begin[0])
+        session = _begun(dbapi, path, begin)
         unless_kept.callback(session.close)
-        for statement in begin[1:]:
-            session.execute(statement)
         try:
             result = work(session)
         except LapwingError as error:
@@ -175,20 +188,22 @@ def _once(dbapi: ModuleType, path: str, begin: Sequence[str], work: Callable[[Po
 _IDLE: Final[dict[str, list[PostgresSession]]] = {}
 
 
-def _begun(dbapi: ModuleType, path: str, begin: str) -> PostgresSession:
+def _begun(dbapi: ModuleType, path: str, begin: Sequence[str]) -> PostgresSession:
     """Return a connection with a transaction; one that has ended while it was idle is replaced."""
     with suppress(IndexError):
         while True:
             session = _IDLE.get(path, []).pop()
-            try:
-                session.execute(begin)
-            except dbapi.Error:
-                session.close()
-            else:
-                return session
-    session = _connected(dbapi, path)
-    session.execute(begin)
-    return session
+            with ExitStack() as unless_begun:
+                unless_begun.callback(session.close)
+                try:
+                    session.begin(begin)
+                except dbapi.Error as error:
+                    if error.sqlstate is not None and not error.sqlstate.startswith("57P"):
+                        raise
+                else:
+                    unless_begun.pop_all()
+                    return session
+    return _connected(dbapi, path, begin)
 
 
 def _close_idle() -> None:
@@ -217,7 +232,7 @@ def _driver() -> ModuleType:
     )
 
 
-def _connected(dbapi: ModuleType, path: str) -> PostgresSession:
+def _connected(dbapi: ModuleType, path: str, begin: Sequence[str]) -> PostgresSession:
     _check_address(path)
     with ExitStack() as unless_kept:
         session = PostgresSession(dbapi.connect(path, autocommit=True))
@@ -234,6 +249,7 @@ def _connected(dbapi: ModuleType, path: str) -> PostgresSession:
             )
         if commit == "off":
             session.execute("SET synchronous_commit TO on")
+        session.begin(begin)
         unless_kept.pop_all()
     return session
 

@@ -183,6 +183,22 @@ FROM pg_proc JOIN pg_language ON pg_language.oid = prolang WHERE pronamespace = 
 """  # noqa: S608 - constants
 """What Postgres lists of all tables, columns, rules and functions; tables of an owner's own beside ours show too."""
 
+_OURS: Final = ", ".join(f"'{SCHEMA}.{table}'::regclass" for table in COLUMNS)
+_FUNCTIONS: Final = ", ".join(f"'{name}'" for name in BODIES)
+_WHERE: Final = {
+    "pg_class": f"oid IN ({_OURS})",
+    "pg_attribute": f"attrelid IN ({_OURS})",
+    "pg_constraint": f"conrelid IN ({_OURS})",
+    "pg_trigger": f"tgrelid IN ({_OURS})",
+    "pg_proc": f"proname IN ({_FUNCTIONS})",
+}
+_ROWS: Final = " UNION ALL ".join(
+    f"SELECT xmin::text || ctid::text || tableoid::text AS written FROM {catalog} WHERE {condition}"
+    for catalog, condition in _WHERE.items()
+)
+STAMP: Final = f"SELECT string_agg(written, ' ' ORDER BY written) FROM ({_ROWS}) AS rows"  # noqa: S608 - constants
+"""Which transactions wrote what Postgres keeps of our tables and rules: the same while nothing of them is changed."""
+
 
 def _on(name: str) -> tuple[str, str]:
     """Return the table of a trigger, and what it does."""

@@ -315,7 +315,7 @@ def _selection_cost(delta: Fraction) -> int:
 
 def names(connection: Session) -> tuple[str, ...]:
     """Return the names of all data sets, sorted."""
-    found = tuple(row[0] for row in connection.execute("SELECT dataset FROM accounts ORDER BY dataset"))
+    found = tuple(row[0] for row in connection.execute(chain.ACCOUNTS))
     if not all(isinstance(name, str) and name.isprintable() for name in found):
         raise tampered("the name of a data set")
     return found
@@ -362,11 +362,9 @@ def _exact(text: str) -> Fraction:
 def read_entry(connection: Session, account: Balance, release_id: str | None) -> Entry | None:
     """Return the entry that paid ``release_id``, or, of None, the first that paid nothing, which opened the account."""
     named, values = ("IS NULL", ()) if release_id is None else ("= ?", (release_id,))
-    asked = f"SELECT * FROM entries WHERE dataset = ? AND release_id {named} ORDER BY number LIMIT 1"  # noqa: S608
-    for row in connection.execute(asked, (account.dataset, *values)):
-        chain.check_link(connection, row)
-        return Entry.from_row(row, account.unit)
-    return None
+    which = f"WHERE dataset = ? AND release_id {named} ORDER BY number"
+    row = chain.first_entry(connection, which, account.dataset, *values)
+    return Entry.from_row(row[0], account.unit) if row else None
 
 
 def read_entries(connection: Session, account: Balance) -> tuple[Entry, ...]:

@@ -87,8 +87,8 @@ class Head:
 
 
 _TERMS = ("unit", "delta", "relation", "privacy_unit")
-_ACCOUNTS = "SELECT dataset, unit, delta, relation, privacy_unit, limit_units, spent_units FROM accounts"
-_LAST = "SELECT * FROM entries ORDER BY number DESC LIMIT 1"
+ACCOUNTS = "SELECT dataset, unit, delta, relation, privacy_unit, limit_units, spent_units FROM accounts ORDER BY dataset"
+_LAST = "ORDER BY number DESC"
 
 
 def canonical_json(value: object) -> str:
@@ -111,7 +111,7 @@ def append(
     Its details seal the account as the entry leaves it ("account"), and the answers that were noted so far ("noted"):
     their number, and the hash of those that the entry before has not sealed, after its own.
     """
-    last = connection.execute(_LAST)
+    last = first_entry(connection, _LAST)
     number, before = (last[0][0] + 1, last[0][-1]) if last else (1, FIRST_HASH)
     count, sealed = _seal(last[0][0], _read_details(last[0][0], last[0][6])) if last else (0, "")
     new = _noted_answers(connection, count)
@@ -128,7 +128,7 @@ def append(
 
 def account_row(connection: Session, dataset: str) -> list[Any]:
     """Return the terms of an account, its limit and what is spent, and the two of its selections; all in units."""
-    found = connection.execute(f"{_ACCOUNTS} WHERE dataset = ?", (dataset,))[0][1:]
+    found = next(row for row in connection.execute(ACCOUNTS) if row[0] == dataset)[1:]
     selections = []
     if connection.has_selections():
         asked = "SELECT limit_units, spent_units FROM selections WHERE dataset = ?"
@@ -143,12 +143,10 @@ def check_end(connection: Session, dataset: str) -> list[Any]:
     sealed it. An earlier version sealed no accounts: then the whole file is checked.
     """
     _check_rules(connection.misfit())
-    last = connection.execute(_LAST)
-    # What is added to the name keeps stores from an index that would read all entries of the data set.
-    asked = "SELECT * FROM entries WHERE dataset || '' = ? ORDER BY number DESC LIMIT 1"
-    own = connection.execute(asked, (dataset,))
-    for row in (*last, *own):
-        check_link(connection, row)
+    last = own = first_entry(connection, _LAST)
+    if not last or last[0][3] != dataset:
+        # What is added to the name keeps stores from an index that would read all entries of the data set.
+        own = first_entry(connection, f"WHERE dataset || '' = ? {_LAST}", dataset)
     account = account_row(connection, dataset)
     details = _read_details(own[0][0], own[0][6]) if own else {}
     if "account" not in details:
@@ -160,10 +158,13 @@ def check_end(connection: Session, dataset: str) -> list[Any]:
     return account
 
 
-def check_link(connection: Session, row: EntryRow) -> None:
-    """Check that an entry follows from the one before it."""
-    before = connection.execute("SELECT hash FROM entries WHERE number = ?", (row[0] - 1,))
-    _check_links([row], row[0], FIRST_HASH if row[0] == 1 else str(before[0][0]) if before else None)
+def first_entry(connection: Session, which: str, *values: str) -> list[EntryRow]:
+    """Return the first entry that a condition and an order find, if any, once it follows from the one before it."""
+    asked = "SELECT *, (SELECT hash FROM entries AS b WHERE b.number = e.number - 1) FROM entries AS e"
+    found = [(tuple(row), before) for *row, before in connection.execute(f"{asked} {which} LIMIT 1", values)]
+    for row, before in found:
+        _check_links([row], row[0], FIRST_HASH if row[0] == 1 else before and str(before))
+    return [row for row, _ in found]
 
 
 def verify(connection: Session) -> list[EntryRow]:
@@ -172,7 +173,7 @@ def verify(connection: Session) -> list[EntryRow]:
     entries: list[EntryRow] = connection.execute("SELECT * FROM entries ORDER BY number")
     _check_links(entries)
     replayed = _replay(entries)
-    accounts = connection.execute(_ACCOUNTS)
+    accounts = connection.execute(ACCOUNTS)
     _compare("data set", accounts, {name: (name, *row[:-2]) for name, row in replayed.items()})
     selections = connection.execute("SELECT * FROM selections") if connection.has_selections() else []
     allowed = {name: (name, *row[-2:]) for name, row in replayed.items() if row[-2]}
