@@ -190,20 +190,26 @@ _IDLE: Final[dict[str, list[PostgresSession]]] = {}
 
 def _begun(dbapi: ModuleType, path: str, begin: Sequence[str]) -> PostgresSession:
     """Return a connection with a transaction; one that has ended while it was idle is replaced."""
-    with suppress(IndexError):
+    with suppress(IndexError):  # when none is idle
         while True:
             session = _IDLE.get(path, []).pop()
-            with ExitStack() as unless_begun:
-                unless_begun.callback(session.close)
-                try:
-                    session.begin(begin)
-                except dbapi.Error as error:
-                    if error.sqlstate is not None and not error.sqlstate.startswith("57P"):
-                        raise
-                else:
-                    unless_begun.pop_all()
-                    return session
+            if _is_begun(dbapi, session, begin):
+                return session
     return _connected(dbapi, path, begin)
+
+
+def _is_begun(dbapi: ModuleType, session: PostgresSession, begin: Sequence[str]) -> bool:
+    """Begin a transaction, or return that the connection has ended while it was idle."""
+    with ExitStack() as unless_begun:
+        unless_begun.callback(session.close)
+        try:
+            session.begin(begin)
+        except dbapi.Error as error:
+            if error.sqlstate is not None and not error.sqlstate.startswith("57P"):
+                raise
+            return False
+        unless_begun.pop_all()
+    return True
 
 
 def _close_idle() -> None:

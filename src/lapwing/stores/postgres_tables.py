@@ -169,7 +169,8 @@ SELECT relname, concat_ws(' ', attnum, attname, format_type(atttypid, atttypmod)
     CASE collname WHEN 'C' THEN 'COLLATE "C"' END, CASE WHEN attnotnull THEN 'NOT NULL' END,
     'DEFAULT ' || pg_get_expr(adbin, adrelid))
 FROM tables JOIN pg_attribute ON attrelid = tables.oid AND attnum > 0 AND NOT attisdropped
-LEFT JOIN pg_attrdef ON adrelid = tables.oid AND adnum = attnum LEFT JOIN pg_collation ON attcollation = pg_collation.oid
+LEFT JOIN pg_attrdef ON adrelid = tables.oid AND adnum = attnum
+LEFT JOIN pg_collation ON attcollation = pg_collation.oid
 UNION ALL
 SELECT relname, concat_ws(' ', 'CONSTRAINT', conname, pg_get_constraintdef(pg_constraint.oid),
     CASE WHEN NOT convalidated THEN 'NOT VALID' END)
@@ -193,7 +194,7 @@ _WHERE: Final = {
     "pg_proc": f"proname IN ({_FUNCTIONS})",
 }
 _ROWS: Final = " UNION ALL ".join(
-    f"SELECT xmin::text || ctid::text || tableoid::text AS written FROM {catalog} WHERE {condition}"
+    f"SELECT xmin::text || ctid::text || tableoid::text AS written FROM {catalog} WHERE {condition}"  # noqa: S608
     for catalog, condition in _WHERE.items()
 )
 STAMP: Final = f"SELECT string_agg(written, ' ' ORDER BY written) FROM ({_ROWS}) AS rows"  # noqa: S608 - constants
@@ -212,9 +213,8 @@ def statements() -> list[str]:
     for table, columns in COLUMNS.items():
         made.append(f"CREATE TABLE {table} ({', '.join((*columns, *CONSTRAINTS[table]))})")
     for name, body in BODIES.items():
-        made.append(
-            f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql SET search_path = {_SETTING} AS $body${body}$body$"
-        )
+        how = f"LANGUAGE plpgsql SET search_path = {_SETTING}"
+        made.append(f"CREATE FUNCTION {name}() RETURNS trigger {how} AS $body${body}$body$")
     for name in TRIGGERS:
         table, does = _on(name)
         made += [f"CREATE TRIGGER {name} {does}", f"ALTER TABLE {table} ENABLE ALWAYS TRIGGER {name}"]

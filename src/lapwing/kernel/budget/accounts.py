@@ -315,14 +315,17 @@ def _selection_cost(delta: Fraction) -> int:
 
 def names(connection: Session) -> tuple[str, ...]:
     """Return the names of all data sets, sorted."""
-    found = tuple(row[0] for row in connection.execute(chain.ACCOUNTS))
+    found = tuple(chain.account_rows(connection))
     if not all(isinstance(name, str) and name.isprintable() for name in found):
         raise tampered("the name of a data set")
     return found
 
 
-def read_balance(connection: Session, dataset: str | None) -> Balance:
-    """Return the state of a data set, as the ends of the chain say it; None stands for the only one in the file."""
+def read_balance(connection: Session, dataset: str | None, release_id: str | None = None) -> Balance:
+    """Return the state of a data set, as the ends of the chain say it; None stands for the only one in the file.
+
+    release_id: of whose entry `read_entry` will be asked; a store is asked for both at once.
+    """
     known = names(connection)
     if dataset is None and len(known) == 1:
         dataset = known[0]
@@ -333,7 +336,7 @@ def read_balance(connection: Session, dataset: str | None) -> Balance:
         raise BudgetError(
             f"{asked} and {listed}; name one of them, or open one with `lapwing ledger init`", code="LW413"
         )
-    row = chain.check_end(connection, dataset)
+    row = chain.check_end(connection, dataset, release_id)
     unit, delta, relation, privacy_unit, limit, spent, selection_limit, selection_spent = row
     try:
         return Balance(
@@ -359,12 +362,18 @@ def _exact(text: str) -> Fraction:
     return Fraction(text)
 
 
-def read_entry(connection: Session, account: Balance, release_id: str | None) -> Entry | None:
-    """Return the entry that paid ``release_id``, or, of None, the first that paid nothing, which opened the account."""
-    named, values = ("IS NULL", ()) if release_id is None else ("= ?", (release_id,))
-    which = f"WHERE dataset = ? AND release_id {named} ORDER BY number"
-    row = chain.first_entry(connection, which, account.dataset, *values)
-    return Entry.from_row(row[0], account.unit) if row else None
+def read_entry(connection: Session, account: Balance, release_id: str) -> Entry | None:
+    """Return the entry that paid ``release_id``."""
+    found = chain.ends(connection, account.dataset, release_id)
+    return next((Entry.from_row(row, account.unit) for row in found if row[3:5] == (account.dataset, release_id)), None)
+
+
+def read_opening(connection: Session, account: Balance, release_id: str | None = None) -> Entry:
+    """Return the entry that opened an account; ``release_id`` as for `read_balance`."""
+    for row in chain.ends(connection, account.dataset, release_id):
+        if row[2:4] == ("init", account.dataset):
+            return Entry.from_row(row, account.unit)
+    raise tampered(f"the account of data set {account.dataset!r}")
 
 
 def read_entries(connection: Session, account: Balance) -> tuple[Entry, ...]:

@@ -87,8 +87,19 @@ class Head:
 
 
 _TERMS = ("unit", "delta", "relation", "privacy_unit")
-ACCOUNTS = "SELECT dataset, unit, delta, relation, privacy_unit, limit_units, spent_units FROM accounts ORDER BY dataset"
-_LAST = "ORDER BY number DESC"
+_ENDS = """SELECT *, (SELECT hash FROM entries AS b WHERE b.number = e.number - 1) FROM entries AS e WHERE number IN (
+    (SELECT max(number) FROM entries),
+    (SELECT number FROM entries WHERE dataset || '' = ? ORDER BY number DESC LIMIT 1),
+    (SELECT min(number) FROM entries WHERE dataset = ? AND release_id IS NULL),
+    (SELECT number FROM entries WHERE dataset = ? AND release_id = ?)
+) ORDER BY number"""
+"""What is added to the name keeps stores from an index that would read all entries of the data set."""
+_ACCOUNTS = """SELECT a.dataset, unit, delta, relation, privacy_unit, a.limit_units, a.spent_units, {},
+(SELECT max(rowid) FROM answers) FROM accounts AS a {} ORDER BY a.dataset"""
+_SELECTIONS = (
+    "coalesce(s.limit_units, 0), coalesce(s.spent_units, 0)",
+    "LEFT JOIN selections AS s ON s.dataset = a.dataset",
+)
 
 
 def canonical_json(value: object) -> str:
@@ -111,11 +122,11 @@ def append(
     Its details seal the account as the entry leaves it ("account"), and the answers that were noted so far ("noted"):
     their number, and the hash of those that the entry before has not sealed, after its own.
     """
-    last = first_entry(connection, _LAST)
+    account, noted = account_rows(connection)[dataset]
+    last = ends(connection, dataset, release_id)[-1:]
     number, before = (last[0][0] + 1, last[0][-1]) if last else (1, FIRST_HASH)
     count, sealed = _seal(last[0][0], _read_details(last[0][0], last[0][6])) if last else (0, "")
-    new = _noted_answers(connection, count)
-    account = account_row(connection, dataset)
+    new = _noted_answers(connection, count) if noted > count else []
     seals: dict[str, object] = {"account": _moved(account, kind, units, _selection_units(number, details))}
     if count + len(new):
         seals["noted"] = [count + len(new), _chained(sealed, new)]
@@ -126,60 +137,60 @@ def append(
     return row
 
 
-def account_row(connection: Session, dataset: str) -> list[Any]:
-    """Return the terms of an account, its limit and what is spent, and the two of its selections; all in units."""
-    found = next(row for row in connection.execute(ACCOUNTS) if row[0] == dataset)[1:]
-    selections = []
-    if connection.has_selections():
-        asked = "SELECT limit_units, spent_units FROM selections WHERE dataset = ?"
-        selections = connection.execute(asked, (dataset,))
-    return [*found, *(selections[0] if selections else (0, 0))]
+def account_rows(connection: Session) -> dict[str, tuple[list[Any], int]]:
+    """Return of each account its terms, its limit and what is spent, and the two of its selections; all in units.
 
-
-def check_end(connection: Session, dataset: str) -> list[Any]:
-    """Return an account (see `account_row`) after a check in a time that does not grow with the file.
-
-    The last entry of all and that of the data set follow from the ones before them, and the account is as the latter
-    sealed it. An earlier version sealed no accounts: then the whole file is checked.
+    Beside each: how many answers were noted in the whole ledger.
     """
-    _check_rules(connection.misfit())
-    last = own = first_entry(connection, _LAST)
-    if not last or last[0][3] != dataset:
-        # What is added to the name keeps stores from an index that would read all entries of the data set.
-        own = first_entry(connection, f"WHERE dataset || '' = ? {_LAST}", dataset)
-    account = account_row(connection, dataset)
-    details = _read_details(own[0][0], own[0][6]) if own else {}
-    if "account" not in details:
-        verify(connection)
-    elif repr(details["account"]) != repr(account):
-        raise tampered(f"the account of data set {dataset!r}")
-    if _seal(last[0][0], _read_details(last[0][0], last[0][6]))[0] > _answer_count(connection):
-        raise tampered("the list of answers")
-    return account
+    found = connection.execute(_ACCOUNTS.format(*(_SELECTIONS if connection.has_selections() else ("0, 0", ""))))
+    return {name: (row, noted or 0) for name, *row, noted in found}
 
 
-def first_entry(connection: Session, which: str, *values: str) -> list[EntryRow]:
-    """Return the first entry that a condition and an order find, if any, once it follows from the one before it."""
-    asked = "SELECT *, (SELECT hash FROM entries AS b WHERE b.number = e.number - 1) FROM entries AS e"
-    found = [(tuple(row), before) for *row, before in connection.execute(f"{asked} {which} LIMIT 1", values)]
+def ends(connection: Session, dataset: str, release_id: str | None) -> list[EntryRow]:
+    """Return some entries in order, once each follows from the one before it.
+
+    These are the last one of all and, of a data set, the first, the last, and the one that paid a release, if any did.
+    """
+    found = [(tuple(row), before) for *row, before in connection.execute(_ENDS, (*(dataset,) * 3, release_id or ""))]
     for row, before in found:
         _check_links([row], row[0], FIRST_HASH if row[0] == 1 else before and str(before))
     return [row for row, _ in found]
 
 
+def check_end(connection: Session, dataset: str, release_id: str | None) -> list[Any]:
+    """Return an account (see `account_rows`) after a check in a time that does not grow with the file.
+
+    The last entry of all and that of the data set follow from the ones before them, and the account is as the latter
+    sealed it. An earlier version sealed no accounts: then the whole file is checked.
+    """
+    if misfit := connection.misfit():
+        raise tampered(misfit)
+    account, noted = account_rows(connection)[dataset]
+    found = ends(connection, dataset, release_id)
+    own = [_read_details(row[0], row[6]) for row in found if row[3] == dataset]
+    if not own or "account" not in own[-1]:
+        verify(connection)
+    elif repr(own[-1]["account"]) != repr(account):
+        raise tampered(f"the account of data set {dataset!r}")
+    if _seal(found[-1][0], _read_details(found[-1][0], found[-1][6]))[0] > noted:
+        raise tampered("the list of answers")
+    return account
+
+
 def verify(connection: Session) -> list[EntryRow]:
     """Check the whole file and return its entries in order; a BudgetError says what does not fit."""
-    _check_rules(connection.misfit(whole=True))
+    if misfit := connection.misfit(whole=True):
+        raise tampered(misfit)
     entries: list[EntryRow] = connection.execute("SELECT * FROM entries ORDER BY number")
     _check_links(entries)
     replayed = _replay(entries)
-    accounts = connection.execute(ACCOUNTS)
+    accounts = [(name, *row[:-2]) for name, (row, _) in account_rows(connection).items()]
     _compare("data set", accounts, {name: (name, *row[:-2]) for name, row in replayed.items()})
     selections = connection.execute("SELECT * FROM selections") if connection.has_selections() else []
     allowed = {name: (name, *row[-2:]) for name, row in replayed.items() if row[-2]}
     _compare("selections of data set", selections, allowed)
     noted = _noted_answers(connection, 0)
-    if len(noted) != _answer_count(connection):
+    if len(noted) != (connection.execute("SELECT max(rowid) FROM answers")[0][0] or 0):
         raise tampered("the list of answers")
     _check_answers(noted, entries)
     return entries
@@ -217,11 +228,6 @@ def exported(entries: Iterable[EntryRow], dataset: str | None) -> dict[str, obje
     return {"format": "lapwing ledger 1", "units": units, "first": FIRST_HASH, "entries": told}
 
 
-def _check_rules(misfit: str | None) -> None:
-    if misfit is not None:
-        raise tampered(misfit)
-
-
 def _compare(what: str, found: Iterable[tuple[object, ...]], wanted: Mapping[str, tuple[object, ...]]) -> None:
     """Compare accounts with what the entries say; as text, because SQLite holds any type, and 1 equals 1.0."""
     rows = {repr(row[0]): repr(row) for row in found}
@@ -242,10 +248,6 @@ def _noted_answers(connection: Session, after: int) -> list[NotedAnswer]:
     """Return which answers were noted, in the order in which they were; rows are never deleted, so rowids count."""
     asked = "SELECT dataset, release_id, number, digest FROM answers WHERE rowid > ? ORDER BY rowid"
     return connection.execute(asked, (after,))
-
-
-def _answer_count(connection: Session) -> int:
-    return connection.execute("SELECT max(rowid) FROM answers")[0][0] or 0
 
 
 def _answer_lines(noted: Iterable[NotedAnswer]) -> bytes:
@@ -288,7 +290,7 @@ def _check_answers(noted: Sequence[NotedAnswer], entries: Iterable[EntryRow]) ->
 
 
 def _replay(entries: Iterable[EntryRow]) -> dict[str, list[Any]]:
-    """Return the accounts that the entries alone imply, as `account_row` does."""
+    """Return the accounts that the entries alone imply, as `account_rows` does."""
     accounts: dict[str, list[Any]] = {}
     for number, _, kind, dataset, _, units, text, _ in entries:
         details = _read_details(number, text)

@@ -199,14 +199,14 @@ class Ledger:
         details = accounts.debit_details(budget, delta, description)
 
         def work(connection: Session) -> Entry:
-            account = accounts.read_balance(connection, dataset)
+            account = accounts.read_balance(connection, dataset, release_id)
             accounts.check_release_terms(account, relation, privacy_unit)
             units = accounts.cost_units(account, budget)
             paid = accounts.read_entry(connection, account, release_id)
             if paid is not None:
                 return accounts.same_release(account, paid, details)
             entries = partial(accounts.read_entries, connection, account)
-            check(at := _now(), _opening(connection, account), entries)
+            check(at := _now(), accounts.read_opening(connection, account, release_id), entries)
             if Fraction(units, UNITS[account.unit]) > account.left:
                 raise accounts.overspent(account, units)
             accounts.check_selections(account, delta)
@@ -244,7 +244,7 @@ class Ledger:
         """
 
         def work(connection: Session) -> None:
-            account = accounts.read_balance(connection, dataset)
+            account = accounts.read_balance(connection, dataset, release_id)
             if accounts.read_entry(connection, account, release_id) is None:
                 raise BudgetError(
                     f"release {release_id!r} was not debited; debit it before any answer is drawn", code="LW419"
@@ -288,7 +288,7 @@ class Ledger:
 
     def opening(self, dataset: str | None = None) -> Entry:
         """Return the entry that opened the account of a data set."""
-        return self._read(lambda file: _opening(file, accounts.read_balance(file, dataset)))
+        return self._read(lambda file: accounts.read_opening(file, accounts.read_balance(file, dataset)))
 
     def history(self, dataset: str | None = None) -> tuple[Entry, ...]:
         """Return all entries of a data set in order: its opening, debits and changes of the limit."""
@@ -368,13 +368,6 @@ class Ledger:
         """Run ``work`` on a file that fits; it is checked first, so that others wait for no more than the work."""
         self.verify()
         return transact(self.path, "BEGIN IMMEDIATE", work)
-
-
-def _opening(connection: Session, account: Balance) -> Entry:
-    entry = accounts.read_entry(connection, account, None)
-    if entry is None or entry.kind != "init":
-        raise chain.tampered(f"the account of data set {account.dataset!r}")
-    return entry
 
 
 def _now() -> str:

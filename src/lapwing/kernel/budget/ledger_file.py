@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -163,9 +163,7 @@ def _as_listed(statement: str) -> tuple[str, str, str, str]:
     return kind, name, words[words.index("ON") + 1] if kind == "trigger" else name, statement
 
 
-def exists(path: Path) -> bool:
-    """Return whether there is a file."""
-    return os.path.isfile(path)
+exists = os.path.isfile
 
 
 def transcripts_of(path: str | os.PathLike[str]) -> Path:
@@ -209,18 +207,15 @@ def _sync_log(path: Path) -> None:
 
 def create_if_absent(path: Path) -> None:
     """Make an empty ledger at ``path`` unless something is there; several processes may do so at once."""
+    failure = None
     try:
         # SQLite gives its side files the permissions of the main file, so this is the only place that sets them.
-        with _CREATION:
+        with _CREATION, suppress(FileExistsError):
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    except FileExistsError:
-        failure = None
     except OSError as error:
         failure = BudgetError(
             f"the ledger {path} cannot be made ({error.strerror}); choose a place you may write to", code="LW406"
         )
-    else:
-        failure = None
     if failure is not None:
         raise failure
     _with_connection(path, _create_tables)
@@ -332,10 +327,7 @@ def _in_our_words(path: Path, error: sqlite3.Error | UnicodeDecodeError | OSErro
             "there is one) to where you may write",
             "LW406",
         ),
-        ("SQLITE_CANTOPEN",): (
-            "cannot be opened; check that it exists and that you may write to it and its folder",
-            "LW406",
-        ),
+        ("SQLITE_CANTOPEN",): ("cannot be opened; check that it is there, and writable with its folder", "LW406"),
         tuple(f"SQLITE_{each}" for each in (*_LOCKS, "PROTOCOL", "NOLFS")): (
             "cannot be locked on this file system, as happens on network drives; keep it on a local disk",
             "LW407",

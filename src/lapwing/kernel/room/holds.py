@@ -25,14 +25,13 @@ def hold_of(path: Path, header: Mapping[str, Any]) -> Path:
     and never taken as a path: a lock file is made nowhere but beside the transcript, or where Lapwing keeps its own.
     """
     records = header.get("records")
-    ledger = records.get("ledger") if isinstance(records, dict) else None
+    ledger: Any = records.get("ledger") if isinstance(records, dict) else None
     name = records.get("release_id") if isinstance(records, dict) else None
     if ledger is None and "hold" not in header:
         return Path(os.path.realpath(path))  # under a symbolic link it would have a second hold
-    is_placed = isinstance(ledger, str) and (is_address(ledger) or os.path.isabs(ledger))
-    if is_placed and isinstance(name, str) and _RELEASE_ID.fullmatch(name):
+    if isinstance(ledger, str) and isinstance(name, str) and _RELEASE_ID.fullmatch(name):
         hold = transcripts_of(ledger) / f"{name}.jsonl"
-        if header.get("hold") == f"{ledger}.transcripts/{name}.jsonl":
+        if (is_address(ledger) or os.path.isabs(ledger)) and header.get("hold") == f"{ledger}.transcripts/{name}.jsonl":
             return hold
     raise DataError(
         f"the header of the transcript {path} is damaged; give the file that the release wrote", code="LW610"
@@ -42,7 +41,7 @@ def hold_of(path: Path, header: Mapping[str, Any]) -> Path:
 def at_home(path: Path, header: dict[str, Any]) -> dict[str, Any]:
     """Return the header with the place where its ledger is now; a folder may have been moved with both in it."""
     hold_of(path, header)
-    records = header.get("records")
+    records: Any = header.get("records")
     ledger = records.get("ledger") if isinstance(records, dict) else None
     if ledger is None or is_address(ledger) or os.path.lexists(ledger):
         return header
