@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import tempfile
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 import duckdb
@@ -15,8 +16,10 @@ import pytest
 from adbc_driver_postgresql import dbapi
 
 import lapwing as lw
+from lapwing.stores import postgres as postgres_store
 
 PASSWORD = "PassWord4711"
+_NUMBERS = count(1)
 _NOBODY = 65534  # postgres refuses to run as root
 
 
@@ -45,8 +48,14 @@ class Server:
         """The address without the password, which is in PGPASSWORD then."""
         return self.url.replace(f":{PASSWORD}", "")
 
+    def database(self, name):
+        """Empty the database, and return an address of it that is new, without the password."""
+        run(self.url, "DROP SCHEMA IF EXISTS lapwing_ledger CASCADE")
+        return f"{self.place}&application_name={name}_{next(_NUMBERS)}"
+
     def start(self):
-        self.pg_ctl("start", "-o", f"-c listen_addresses= -c unix_socket_directories={self.folder} {self.options}")
+        own = f"-c listen_addresses= -c unix_socket_directories={self.folder} -c recovery_init_sync_method=syncfs"
+        self.pg_ctl("start", "-o", f"{own} {self.options}")
 
     def stop(self, how="fast"):
         """Stop it; "immediate" is as if the machine had failed, but for what its disk had taken."""
@@ -60,6 +69,11 @@ class Server:
         other = {"user": _NOBODY, "group": _NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": self.folder}
         subprocess.run(command, check=True, timeout=180, **quiet, **other)
+
+
+def forget_connections():
+    """Close those that ledgers keep for their next debit."""
+    postgres_store._close_idle()
 
 
 @contextlib.contextmanager

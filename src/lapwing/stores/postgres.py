@@ -46,7 +46,8 @@ _SETTINGS: Final = (
 )
 _FLUSH: Final = "SELECT pg_logical_emit_message(true, 'lapwing', '')"
 """Waits until all that was committed before is on the disk; at a server's own setting, on its standbys too."""
-_IS_THERE: Final = f"SELECT to_regclass('{SCHEMA}.entries') IS NOT NULL"
+_TABLE: Final = f"schemaname = '{SCHEMA}' AND tablename = 'entries'"
+_IS_THERE: Final = f"SELECT EXISTS (SELECT 1 FROM pg_tables WHERE {_TABLE})"  # noqa: S608 - constants
 _NUMBER: Final = int.from_bytes(b"lapwing", "big")
 """Of the lock that whoever makes the tables takes."""
 
