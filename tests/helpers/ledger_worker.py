@@ -125,8 +125,9 @@ def kill_at_statement(step: int) -> None:
         return connection
 
     sqlite3.connect = watched
-    rows = PostgresSession._rows
-    PostgresSession._rows = lambda session, statement, values: (watch(statement), rows(session, statement, values))[1]
+    rows, script = PostgresSession._rows, PostgresSession.script
+    PostgresSession._rows = lambda session, *asked: (watch(asked[0]), rows(session, *asked))[1]
+    PostgresSession.script = lambda session, statements: (watch(""), script(session, statements))[1]
 
 
 if __name__ == "__main__":

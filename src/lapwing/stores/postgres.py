@@ -11,7 +11,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, TypeVar
@@ -25,63 +25,87 @@ T = TypeVar("T")
 
 BUSY_SECONDS: Final = 30
 """How long a process waits for the others' transactions, each of which takes milliseconds."""
+FRESH_SECONDS: Final = 1.0
+"""For how long a writer takes it that the rules are as its connection found them: asking costs a third of a debit."""
 TRIES: Final = 20
 """How often a transaction is begun that Postgres undoes for the sake of another one."""
 
 _AGAIN: Final = ("40001", "40P01")
+_WRITES: Final = "BEGIN IMMEDIATE"
+_MAKES: Final = "CREATE"
 _BEGIN: Final = {
     "BEGIN": ["BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"],
     # A lock is no look: what is read after it is as the writer before left it. The flush below waits for the disk.
-    "BEGIN IMMEDIATE": [
-        STAMP,  # not within the lock, for which others wait
+    _WRITES: [
         "BEGIN ISOLATION LEVEL SERIALIZABLE READ WRITE",
         "SET LOCAL synchronous_commit = off",
         "LOCK TABLE entries IN EXCLUSIVE MODE",
     ],
+    _MAKES: ["BEGIN", f"SELECT pg_advisory_xact_lock({int.from_bytes(b'lapwing', 'big')})"],
 }
 _SETTINGS: Final = (
     "SET client_encoding TO 'UTF8'",
     f"SET search_path TO {SCHEMA}, pg_temp",
     f"SET lock_timeout TO '{BUSY_SECONDS}s'",
+    "SET standard_conforming_strings TO on",
 )
 _FLUSH: Final = "SELECT pg_logical_emit_message(true, 'lapwing', '')"
 """Waits until all that was committed before is on the disk; at a server's own setting, on its standbys too."""
 _TABLE: Final = f"schemaname = '{SCHEMA}' AND tablename = 'entries'"
 _IS_THERE: Final = f"SELECT EXISTS (SELECT 1 FROM pg_tables WHERE {_TABLE})"  # noqa: S608 - constants
-_NUMBER: Final = int.from_bytes(b"lapwing", "big")
-"""Of the lock that whoever makes the tables takes."""
 
 
 class PostgresSession:
-    """A connection, with one transaction at a time; what it was asked since its last change is not asked again."""
+    """A connection, with one transaction at a time, that goes to the server seldom, as others wait meanwhile.
 
-    __slots__ = ("_compared", "_connection", "_cursors", "_seen", "_stamp")
+    What it was asked since its last change is not asked again; what is inserted is sent with the commit, or before the
+    next question.
+    """
 
     def __init__(self, connection: Any) -> None:  # noqa: ANN401 - ADBC's
         self._connection = connection
         self._cursors: dict[str, Any] = {}
         self._seen: dict[tuple[str, tuple[object, ...]], list[Any]] = {}
+        self._pending: list[str] = []
         self._stamp: list[Any] = []
+        self._stamped = -FRESH_SECONDS
+        self._is_writer = False
         self._compared: list[Any] = []
 
-    def begin(self, statements: Sequence[str]) -> None:
-        """Run what begins a transaction."""
-        self._stamp = []
-        for statement in statements:
-            rows = self.execute(statement)
-            if statement is STAMP:
-                self._stamp = rows
+    def begin(self, how: str) -> None:
+        """Begin a transaction; a writer asks how the rules are before the lock, for which others wait."""
+        self._seen.clear()
+        self._is_writer = how == _WRITES
+        if self._is_writer and time.monotonic() > self._stamped + FRESH_SECONDS:
+            self._ask_stamp()
+        self.script(_BEGIN[how])
 
     def execute(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
         """Run a statement with a ``?`` for each value, and return its rows."""
         key = (statement, tuple(values))
-        if key not in self._seen:
-            rows = self._rows(statement, key[1])
-            if not statement.startswith(("SELECT", "WITH")):
-                self._seen.clear()
-                return rows
-            self._seen[key] = rows
-        return list(self._seen[key])
+        if not statement.startswith(("SELECT", "WITH")):
+            self._seen.clear()
+            self._pending.append(_written_out(statement, key[1]))
+        elif key not in self._seen:
+            if self._pending:
+                self.script([])
+            self._seen[key] = self._rows(statement, key[1])
+        return list(self._seen.get(key, ()))
+
+    def script(self, statements: Sequence[str]) -> None:
+        """Send what waits and further statements without rows in one message."""
+        text = "; ".join((*self._pending, *statements))
+        self._pending.clear()
+        with closing(self._connection.cursor()) as cursor:
+            cursor.adbc_statement.set_sql_query(text)
+            cursor.adbc_statement.execute_update()
+
+    def end(self, *, is_kept: bool) -> None:
+        """Commit, or undo all that was begun; what a writer wrote is on the disk when this returns."""
+        if not is_kept:
+            self._pending.clear()
+        # The lock is let go at the commit, and others go on while the second one waits for the disk.
+        self.script(["COMMIT", _FLUSH][: 2 if self._is_writer else 1] if is_kept else ["ROLLBACK"])
 
     def has_selections(self) -> bool:
         """Return that there is a table of selections."""
@@ -90,12 +114,13 @@ class PostgresSession:
     def add_selections(self) -> None:
         """Do nothing: the table was made with the others."""
 
-    def misfit(self, *, whole: bool = False) -> str | None:  # noqa: ARG002 - Postgres looks after its pages
+    def misfit(self, *, whole: bool = False) -> str | None:
         """Compare tables, rules and functions with ours, unless this connection did and none was written since."""
-        stamp = self._stamp or self.execute(STAMP)
-        if stamp != self._compared and sorted(self.execute(LISTED)) != listed():
+        if whole or not self._is_writer:
+            self._ask_stamp()
+        if self._stamp != self._compared and sorted(self.execute(LISTED)) != listed():
             return "the list of its tables and triggers"
-        self._compared = stamp
+        self._compared = self._stamp
         return None
 
     def close(self) -> None:
@@ -103,6 +128,9 @@ class PostgresSession:
         for cursor in self._cursors.values():
             cursor.close()
         self._connection.close()
+
+    def _ask_stamp(self) -> None:
+        self._stamp, self._stamped = self._rows(STAMP, ()), time.monotonic()
 
     def _rows(self, statement: str, values: tuple[object, ...]) -> list[Any]:
         """Run a statement, which Postgres has prepared since this connection ran it first."""
@@ -115,6 +143,19 @@ class PostgresSession:
         return list(cursor.fetchall()) if cursor.description else []
 
 
+def _written_out(statement: str, values: Sequence[object]) -> str:
+    """Return a statement with its values: whole numbers, None, and texts, in which only a quote means anything."""
+    first, *others = statement.split("?")
+    texts = ("NULL" if each is None else str(each) if isinstance(each, int) else _quoted(str(each)) for each in values)
+    return first + "".join(f"{text}{part}" for text, part in zip(texts, others, strict=True))
+
+
+def _quoted(text: str) -> str:
+    if "\0" in text:
+        raise BudgetError("a zero character cannot be kept in Postgres; nothing was recorded", code="LW419")
+    return "'" + text.replace("'", "''") + "'"
+
+
 def exists(path: str) -> bool:
     """Return whether the database has the tables of a ledger."""
     return transact(path, "BEGIN", lambda session: bool(session.execute(_IS_THERE)[0][0]))
@@ -124,13 +165,11 @@ def create_if_absent(path: str) -> None:
     """Make the tables unless they are there; several processes may do so at once."""
 
     def work(session: PostgresSession) -> None:
-        session.execute("SELECT pg_advisory_xact_lock(?)", (_NUMBER,))
         if not session.execute(_IS_THERE)[0][0]:
-            for statement in statements():
-                session.execute(statement)
+            session.script(statements())
 
     if not exists(path):
-        _transacted(path, ["BEGIN"], work)
+        transact(path, _MAKES, work)
 
 
 def transcripts_of(path: str) -> Path:
@@ -145,10 +184,6 @@ def transact(path: str, begin: str, work: Callable[[PostgresSession], T]) -> T:
 
     Where Postgres undoes it for the sake of another one, it is run anew.
     """
-    return _transacted(path, _BEGIN[begin], work)
-
-
-def _transacted(path: str, begin: Sequence[str], work: Callable[[PostgresSession], T]) -> T:
     dbapi = _driver()
     state = None
     for again in range(TRIES):
@@ -163,7 +198,7 @@ def _transacted(path: str, begin: Sequence[str], work: Callable[[PostgresSession
     raise _in_our_words(path, state)
 
 
-def _once(dbapi: ModuleType, path: str, begin: Sequence[str], work: Callable[[PostgresSession], T]) -> T:
+def _once(dbapi: ModuleType, path: str, begin: str, work: Callable[[PostgresSession], T]) -> T:
     """Run ``work`` once; the connection is kept for the next one unless Postgres failed or somebody interrupts."""
     refused: LapwingError | None = None
     with ExitStack() as unless_kept:
@@ -173,9 +208,7 @@ def _once(dbapi: ModuleType, path: str, begin: Sequence[str], work: Callable[[Po
             result = work(session)
         except LapwingError as error:
             refused = error
-        session.execute("COMMIT" if refused is None else "ROLLBACK")
-        if refused is None and begin is not _BEGIN["BEGIN"]:
-            session.execute(_FLUSH)
+        session.end(is_kept=refused is None)
         unless_kept.pop_all()
     _IDLE.setdefault(path, []).append(session)
     if refused is not None:
@@ -189,7 +222,7 @@ def _once(dbapi: ModuleType, path: str, begin: Sequence[str], work: Callable[[Po
 _IDLE: Final[dict[str, list[PostgresSession]]] = {}
 
 
-def _begun(dbapi: ModuleType, path: str, begin: Sequence[str]) -> PostgresSession:
+def _begun(dbapi: ModuleType, path: str, begin: str) -> PostgresSession:
     """Return a connection with a transaction; one that has ended while it was idle is replaced."""
     with suppress(IndexError):  # when none is idle
         while True:
@@ -199,7 +232,7 @@ def _begun(dbapi: ModuleType, path: str, begin: Sequence[str]) -> PostgresSessio
     return _connected(dbapi, path, begin)
 
 
-def _is_begun(dbapi: ModuleType, session: PostgresSession, begin: Sequence[str]) -> bool:
+def _is_begun(dbapi: ModuleType, session: PostgresSession, begin: str) -> bool:
     """Begin a transaction, or return that the connection has ended while it was idle."""
     with ExitStack() as unless_begun:
         unless_begun.callback(session.close)
@@ -239,13 +272,12 @@ def _driver() -> ModuleType:
     )
 
 
-def _connected(dbapi: ModuleType, path: str, begin: Sequence[str]) -> PostgresSession:
+def _connected(dbapi: ModuleType, path: str, begin: str) -> PostgresSession:
     _check_address(path)
     with ExitStack() as unless_kept:
         session = PostgresSession(dbapi.connect(path, autocommit=True))
         unless_kept.callback(session.close)
-        for statement in _SETTINGS:
-            session.execute(statement)
+        session.script(_SETTINGS)
         asked = "SELECT current_setting('fsync'), current_setting('full_page_writes'), current_setting(?)"
         *kept, commit = session.execute(asked, ("synchronous_commit",))[0]
         if "off" in kept:
@@ -255,7 +287,7 @@ def _connected(dbapi: ModuleType, path: str, begin: Sequence[str]) -> PostgresSe
                 code="LW407",
             )
         if commit == "off":
-            session.execute("SET synchronous_commit TO on")
+            session.script(["SET synchronous_commit TO on"])
         session.begin(begin)
         unless_kept.pop_all()
     return session
