@@ -7,8 +7,8 @@ from helpers import databases
 
 @pytest.fixture(scope="module")
 def server():
-    """Run a Postgres that waits for the disk, as one that keeps a ledger must."""
-    with databases.server("") as made:
+    """Run a Postgres that waits for the disk, as one that keeps a ledger must, and brings to it what it is told to."""
+    with databases.server("-c wal_writer_delay=10s") as made:
         yield made
         databases.forget_connections()
 

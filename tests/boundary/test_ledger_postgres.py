@@ -170,6 +170,18 @@ def test_killed_writers_and_a_server_that_fails_lose_no_debit_and_allow_none_too
     assert ledger.verify() == units + 1
 
 
+@pytest.mark.parametrize(("flush", "is_kept"), [(store._FLUSH, True), ("SELECT 1", False)], ids=["as it is", "planted"])
+def test_a_debit_that_returned_outlives_the_server(server, ledger, monkeypatch, flush, is_kept):
+    monkeypatch.setattr(store, "_FLUSH", flush)
+
+    pay(ledger, "c")
+    server.stop("immediate")
+    server.start()
+
+    assert (ledger.find("adult", "c") is not None) == is_kept
+    assert ledger.verify() == (5 if is_kept else 4)
+
+
 def test_a_run_whose_server_fails_keeps_its_transcript_and_is_finished_later(server, place, tmp_path):
     Ledger.create_or_open(place).init("d", unit="pure", limit=3, **TERMS)
     transcript = tmp_path / "t.jsonl"
