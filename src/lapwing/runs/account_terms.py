@@ -1,5 +1,6 @@
 """Accounts of a ledger as their owner opens and changes them, where policies allow it: for commands and the studio."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -12,7 +13,7 @@ from lapwing.kernel.budget.budget import Budget, Notion, Number, as_text
 from lapwing.kernel.budget.chain import SELECTION_UNITS, UNITS, Entry, tampered
 from lapwing.kernel.budget.conversions import certificate_epsilons, epsilon_for
 from lapwing.kernel.budget.ledger import Ledger
-from lapwing.kernel.budget.store import Place, store_of
+from lapwing.kernel.budget.store import Place, is_address, store_of
 from lapwing.runs.policy import KEY, check_limit, in_force, read_policy, recorded
 
 POPULATION: Final = "population"
@@ -64,6 +65,11 @@ def open_account(
         privacy_unit=privacy_unit,
         notes=notes,
     )
+
+
+def everywhere(place: str) -> str:
+    """Return the address of a database as it is, and the path of a file as it is from every folder."""
+    return place if is_address(place) else os.path.abspath(place)
 
 
 def change_limit(ledger: Place, dataset: str | None, limit: Number) -> Balance:

@@ -16,7 +16,6 @@ from lapwing.errors import BudgetError, CapacityError, DataError, LapwingError, 
 from lapwing.kernel.budget.accounts import CODE
 from lapwing.kernel.budget.budget import BudgetRequest
 from lapwing.kernel.budget.ledger import Ledger
-from lapwing.kernel.budget.store import is_address
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.begun import Begun
@@ -25,6 +24,7 @@ from lapwing.kernel.room.opening import public_terms
 from lapwing.kernel.room.transcript import NoTranscript, TranscriptFile, continue_transcript, create_transcript, is_over
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.rows.source import coded_table
+from lapwing.runs.account_terms import everywhere
 from lapwing.runs.misfits import ENDED
 from lapwing.runs.policy import check_spending, in_force
 from lapwing.runs.settings import Settings, spending_of
@@ -96,7 +96,7 @@ def new_records(ledger: object, dataset: str | None, transcript: object, setting
             )
         _policed(settings)()
         return Records(release_id=release_id, ledger=None, dataset=None, transcript=path)
-    place = _placed(ledger)
+    place = everywhere(path_text("ledger", ledger))
     book = Ledger.open(place)
     name = book.balance(dataset).dataset
     lost = unpaid_transcripts(place)
@@ -106,12 +106,6 @@ def new_records(ledger: object, dataset: str | None, transcript: object, setting
     if path is None:
         path = transcripts_of(place) / f"{release_id}.jsonl"
     return Records(release_id=release_id, ledger=place, dataset=name, transcript=path)
-
-
-def _placed(ledger: object) -> str:
-    """Return the address of a ledger as it is, and the path of a file as it is from everywhere."""
-    place = path_text("ledger", ledger)
-    return place if is_address(place) else os.path.abspath(place)
 
 
 def _policed(settings: PaidSettings) -> Callable[..., None]:
@@ -296,7 +290,7 @@ def _continued(path: Path, settings: PaidSettings, terms: Terms, book: Book) -> 
     records = _same_records(path, header, settings, terms)
     is_same = records is not None and book.dataset in (None, records.dataset)
     if book.ledger is not None and records is not None:
-        is_same &= _placed(book.ledger) == records.ledger
+        is_same &= everywhere(path_text("ledger", book.ledger)) == records.ledger
     if records is not None and is_same:
         return AccountedSink(sink, records, recorded), records, recorded
     sink.close()
