@@ -24,7 +24,7 @@ LAYERS = (
     ("judge",),
     ("model",),
     ("kernel", "engine"),
-    ("rows",),
+    ("rows", "stores"),
     ("schema",),
     ("maths",),
 )
@@ -117,6 +117,15 @@ def test_the_room_and_the_secret_bits_open_to_few(copy: Path) -> None:
         assert f"lapwing.{importer}.planted{number} -> lapwing.kernel.{inner} " in printed
 
 
+def test_databases_that_keep_ledgers_are_reached_through_the_ledger_alone(copy: Path) -> None:
+    planted(copy, "runs/planted.py", "import lapwing.stores.postgres\n")
+
+    status, printed = run_lint_imports(copy.parents[1], "stores")
+
+    assert status == 1
+    assert "lapwing.runs.planted -> lapwing.stores.postgres " in printed
+
+
 @pytest.mark.parametrize("source", ["mechanisms", "model", "maths", "engine", "judge"])
 def test_what_works_on_released_things_cannot_reach_rows_through_another_module(copy: Path, source: str) -> None:
     names = [f"rows.{name}" for name in OF_ROWS] + [f"kernel.{name}" for name in OF_THE_KERNEL]
@@ -144,7 +153,7 @@ def test_synthesize_cannot_reach_the_internal_comparisons(copy: Path) -> None:
     assert "lapwing.runs.planted -> lapwing.anonymous.table " in printed
 
 
-@pytest.mark.parametrize("library", ["scipy.stats", "polars"])
+@pytest.mark.parametrize("library", ["scipy.stats", "polars", "adbc_driver_postgresql"])
 def test_the_kernel_imports_numpy_alone(copy: Path, library: str) -> None:
     planted(copy, "kernel/room/planted.py", f"import {library}\n")
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from lapwing.kernel.budget.ledger import Ledger
 
 WORKER = Path(__file__).resolve().parents[1] / "helpers" / "ledger_worker.py"
 TERMS = {"relation": "add-remove", "privacy_unit": "row"}
+NewPlace = Callable[..., Path | str]
 
 
 def race(ledger: Ledger, workers: int, delta: int) -> list[int]:
@@ -38,10 +40,10 @@ def race(ledger: Ledger, workers: int, delta: int) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("workers", "units"), [(4, 40), pytest.param(8, 200, marks=pytest.mark.full)], ids=["quick", "full"]
+    ("workers", "units"), [(4, 40), pytest.param(16, 200, marks=pytest.mark.full)], ids=["quick", "full"]
 )
-def test_racing_processes_get_exactly_what_there_is(tmp_path: Path, workers: int, units: int) -> None:
-    ledger = Ledger.create_or_open(tmp_path / "budget.db")
+def test_racing_processes_get_exactly_what_there_is(new_place: NewPlace, workers: int, units: int) -> None:
+    ledger = Ledger.create_or_open(new_place())
     ledger.init("data", unit="pure", limit=Fraction(units, 10**9), **TERMS)
 
     granted = race(ledger, workers, delta=0)
@@ -52,10 +54,12 @@ def test_racing_processes_get_exactly_what_there_is(tmp_path: Path, workers: int
 
 
 @pytest.mark.parametrize(
-    ("workers", "units"), [(8, 20), pytest.param(8, 200, marks=pytest.mark.full)], ids=["quick", "full"]
+    ("workers", "units"), [(4, 20), pytest.param(16, 200, marks=pytest.mark.full)], ids=["quick", "full"]
 )
-def test_processes_racing_for_selections_get_exactly_what_is_allowed(tmp_path: Path, workers: int, units: int) -> None:
-    ledger = Ledger.create_or_open(tmp_path / "budget.db")
+def test_processes_racing_for_selections_get_exactly_what_is_allowed(
+    new_place: NewPlace, workers: int, units: int
+) -> None:
+    ledger = Ledger.create_or_open(new_place())
     # One unit of delta is left over, which pays for no debit of three.
     ledger.init("data", unit="zcdp", limit=1, selection_delta=Fraction(3 * units + 1, 10**18), **TERMS)
 
@@ -68,14 +72,14 @@ def test_processes_racing_for_selections_get_exactly_what_is_allowed(tmp_path: P
     assert ledger.verify() == units + 1
 
 
-def test_racing_to_make_the_ledger_makes_one(tmp_path: Path) -> None:
+def test_racing_to_make_the_ledger_makes_one(new_place: NewPlace) -> None:
     code = (
         "import sys; from lapwing.kernel.budget.ledger import Ledger; from lapwing.errors import BudgetError\n"
         "ledger = Ledger.create_or_open(sys.argv[1])\n"
         "try: ledger.init('data', unit='pure', limit=1, relation='add-remove', privacy_unit='row')\n"
         "except BudgetError: sys.exit(7)\n"
     )
-    path = tmp_path / "budget.db"
+    path = new_place()
 
     processes = [subprocess.Popen([sys.executable, "-c", code, str(path)]) for _ in range(4)]
     statuses = sorted(process.wait() for process in processes)
@@ -120,9 +124,9 @@ for thread in threads: thread.join()
     ("workers", "rounds"), [(2, 3), pytest.param(8, 20, marks=pytest.mark.full)], ids=["quick", "full"]
 )
 def test_threads_of_several_processes_that_do_all_things_at_once_lose_nothing(
-    tmp_path: Path, workers: int, rounds: int
+    new_place: NewPlace, workers: int, rounds: int
 ) -> None:
-    path = tmp_path / "budget.db"
+    path = new_place()
     command = [sys.executable, "-W", "error", "-c", MIXED, str(path)]
 
     started = [

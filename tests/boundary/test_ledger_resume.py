@@ -86,9 +86,9 @@ RESUMED = ("synthesize", "Adaptive")
 """Runs that `resume` finishes; the others are finished by the same call with the same transcript."""
 
 
-def opened(folder, name):
+def opened(folder, name, place=None):
     folder.mkdir()
-    ledger = Ledger.create_or_open(folder / "budget.db")
+    ledger = Ledger.create_or_open(place or folder / "budget.db")
     unit = "home:3" if name == "linked" else "row"
     ledger.init("d", unit="zcdp", limit=9, relation="add-remove", privacy_unit=unit, selection_delta="1e-5")
     return ledger
@@ -132,9 +132,10 @@ def is_begun(path):
     return content.rpartition(b"\n")[2].startswith(b" ") or content.endswith(b" \n")
 
 
-def finished_after_a_kill(folder, name, step, *, torn):
+def finished_after_a_kill(folder, name, step, *, torn, place=None):
     """Run until killed at a step, finish or see that it is over, check; False where all was done before."""
-    ledger, places = opened(folder, name), {"ledger": folder / "budget.db", "transcript": folder / "t.jsonl"}
+    ledger = opened(folder, name, place)
+    places = {"ledger": ledger.path, "transcript": folder / "t.jsonl"}
     with killed_at(step, torn=torn):
         try:
             RUNS[name](**places)
@@ -182,6 +183,19 @@ def test_a_run_that_is_killed_at_any_durable_step_is_paid_once_and_finished(tmp_
     over = next(step for step in steps if not finished_after_a_kill(tmp_path / f"{step}", name, step, torn=torn))
 
     # Header, debit, note, bits, and for each batch of answers its line and its note; most are two steps.
+    assert over > 8
+
+
+@pytest.mark.parametrize("stride", [5, pytest.param(1, marks=pytest.mark.full)], ids=["some", "all"])
+def test_a_run_with_a_ledger_in_postgres_is_paid_once_and_finished(tmp_path, postgres, stride):
+    steps = count(1, stride)
+
+    over = next(
+        step
+        for step in steps
+        if not finished_after_a_kill(tmp_path / f"{step}", "synthesize", step, torn=False, place=postgres("budget"))
+    )
+
     assert over > 8
 
 

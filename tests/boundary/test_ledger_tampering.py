@@ -17,6 +17,7 @@ from lapwing.errors import BudgetError, LapwingError, ParameterError
 from lapwing.kernel.budget import chain as ledger_chain
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.ledger import Ledger
+from lapwing.kernel.budget.ledger_file import FileSession
 
 TERMS = {"relation": "add-remove", "privacy_unit": "row"}
 COST = Budget.zcdp("0.001")
@@ -155,7 +156,7 @@ def rewritten(ledger, *, without):
         for entry in entries:
             details = {key: value for key, value in json.loads(entry["details"]).items() if key != "noted"}
             kept = {key: entry[key] for key in ("at", "kind", "dataset", "units", "release_id")}
-            ledger_chain.append(target, details=details, **kept)
+            ledger_chain.append(FileSession(target), details=details, **kept)
         target.commit()
     return forged
 

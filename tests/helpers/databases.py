@@ -6,7 +6,8 @@ import shutil
 import sqlite3
 import subprocess
 import tempfile
-import time
+from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 import duckdb
@@ -15,8 +16,10 @@ import pytest
 from adbc_driver_postgresql import dbapi
 
 import lapwing as lw
+from lapwing.stores import postgres as postgres_store
 
 PASSWORD = "PassWord4711"
+_NUMBERS = count(1)
 _NOBODY = 65534  # postgres refuses to run as root
 
 
@@ -29,40 +32,75 @@ def _programs():
     return found[-1].parent if found else Path(beside).resolve().parent
 
 
+@dataclass(frozen=True)
+class Server:
+    """Postgres in a folder of its own, reached by a socket there; it asks for a password."""
+
+    folder: Path
+    options: str
+
+    @property
+    def url(self):
+        return f"postgresql://owner:{PASSWORD}@/postgres?host={self.folder}"
+
+    @property
+    def place(self):
+        """The address without the password, which is in PGPASSWORD then."""
+        return self.url.replace(f":{PASSWORD}", "")
+
+    def database(self, name):
+        """Empty the database, and return an address of it that is new, without the password."""
+        run(self.url, "DROP SCHEMA IF EXISTS lapwing_ledger CASCADE")
+        return f"{self.place}&application_name={name}_{next(_NUMBERS)}"
+
+    def start(self):
+        own = f"-c listen_addresses= -c unix_socket_directories={self.folder} -c recovery_init_sync_method=syncfs"
+        self.pg_ctl("start", "-o", f"{own} {self.options}")
+
+    def stop(self, how="fast"):
+        """Stop it; "immediate" is as if the machine had failed, but for what its disk had taken."""
+        self.pg_ctl("stop", "-m", how)
+
+    def pg_ctl(self, *words):
+        command = [_programs() / "pg_ctl", "-w", "-t", "120", "-D", self.folder / "data", "-l", self.folder / "log"]
+        self.run(*command, *words)
+
+    def run(self, *command):
+        other = {"user": _NOBODY, "group": _NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": self.folder}
+        subprocess.run(command, check=True, timeout=180, **quiet, **other)
+
+
+def forget_connections():
+    """Close those that ledgers keep for their next debit."""
+    postgres_store._close_idle()
+
+
+@contextlib.contextmanager
+def server(options="-F"):
+    """Run a server; by default one that does not wait for the disk."""
+    made = Server(Path(tempfile.mkdtemp(prefix="pg", dir="/tmp")), options)
+    (made.folder / "password").write_text(PASSWORD)
+    if os.geteuid() == 0:
+        os.chown(made.folder, _NOBODY, _NOBODY)
+        os.chown(made.folder / "password", _NOBODY, _NOBODY)
+    own = ["-U", "owner", "-A", "scram-sha-256", "--pwfile", made.folder / "password", "-E", "UTF8", "--locale=C"]
+    try:
+        made.run(_programs() / "initdb", "-D", made.folder / "data", "--no-sync", *own)
+        made.start()
+        try:
+            yield made
+        finally:
+            made.stop()
+    finally:
+        shutil.rmtree(made.folder)
+
+
 @contextlib.contextmanager
 def postgres():
-    """Run a server that asks for a password; yield the address of its database."""
-    programs, folder = _programs(), Path(tempfile.mkdtemp(prefix="pg", dir="/tmp"))
-    other = {"user": _NOBODY, "group": _NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
-    (folder / "password").write_text(PASSWORD)
-    if other:
-        os.chown(folder, _NOBODY, _NOBODY)
-        os.chown(folder / "password", _NOBODY, _NOBODY)
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder, **other}
-    make = ["-D", folder / "data", "-U", "owner", "-A", "scram-sha-256", "--pwfile", folder / "password", "-E", "UTF8"]
-    subprocess.run([programs / "initdb", *make, "--no-sync", "--locale=C"], check=True, timeout=120, **quiet)
-    options = ["-c", "listen_addresses=", "-c", f"unix_socket_directories={folder}", "-F"]
-    server = subprocess.Popen([programs / "postgres", "-D", folder / "data", *options], **quiet)
-    url = f"postgresql://owner:{PASSWORD}@/postgres?host={folder}"
-    try:
-        _wait(url, server)
-        yield url
-    finally:
-        server.terminate()
-        server.wait(timeout=60)
-        shutil.rmtree(folder)
-
-
-def _wait(url, server):
-    for _ in range(600):
-        assert server.poll() is None, "Postgres has ended"
-        try:
-            dbapi.connect(url).close()
-        except dbapi.OperationalError:
-            time.sleep(0.1)
-        else:
-            return
-    raise AssertionError("Postgres does not answer")
+    """Run a server; yield the address of its database."""
+    with server() as made:
+        yield made.url
 
 
 def run(url, *lines):

@@ -3,6 +3,7 @@
     python ledger_worker.py race LEDGER WORKER DELTA         debit 1 unit until refused; print how many were paid
     python ledger_worker.py release LEDGER FOLDER RUN ORDER  pay for release after release and write each as a file
     python ledger_worker.py steps LEDGER                     debit, killed before the first, second, ... statement
+    python ledger_worker.py serve LEDGER WORKER              debit 1 unit until refused; name each that was paid
 
 DELTA is how many units of delta the selections of each debit spend. ORDER is "debit-first", as Lapwing does it, or
 "release-first", the planted mistake that the kill test must catch.
@@ -12,13 +13,17 @@ import os
 import signal
 import sqlite3
 import sys
+import time
+from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from itertools import count
 from pathlib import Path
 
 from lapwing.errors import BudgetError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.ledger import Ledger
+from lapwing.stores.postgres import PostgresSession
 
 TERMS = {"relation": "add-remove", "privacy_unit": "row"}
 UNIT = Budget("pure", Fraction(1, 10**9))
@@ -65,6 +70,29 @@ def release(path: str, folder: str, run: str, order: str) -> None:
             say("released")
 
 
+def serve(path: str, worker: str) -> None:
+    """Debit until nothing is left; where the ledger is not there, try the same debit again until it is."""
+    ledger = Ledger(path)
+    for number in count():
+        name = f"{worker}-{number}"
+        while (said := failure_of(partial(ledger.debit, "data", name, UNIT, **TERMS, description={}))) is not None:
+            if "left of its limit" in said:
+                return
+            if "cannot be reached, or failed" not in said:
+                raise AssertionError(said)
+            time.sleep(0.05)
+        say(name)
+
+
+def failure_of(work: Callable[[], object]) -> str | None:
+    """Return what a ledger says against something; None where it is done."""
+    try:
+        work()
+    except BudgetError as error:
+        return str(error)
+    return None
+
+
 def steps(path: str) -> None:
     """Debit in child after child, each killed one statement later; print the number that each was killed at."""
     ledger = Ledger.open(path)
@@ -83,7 +111,7 @@ def steps(path: str) -> None:
 
 
 def kill_at_statement(step: int) -> None:
-    """Let this process kill itself when SQLite starts its statement number ``step``, those of triggers included."""
+    """Let this process kill itself when it starts a statement of the store: those of SQLite's triggers count too."""
     started = count(1)
     connect = sqlite3.connect
 
@@ -97,7 +125,10 @@ def kill_at_statement(step: int) -> None:
         return connection
 
     sqlite3.connect = watched
+    rows, script = PostgresSession._rows, PostgresSession.script
+    PostgresSession._rows = lambda session, *asked: (watch(asked[0]), rows(session, *asked))[1]
+    PostgresSession.script = lambda session, statements: (watch(""), script(session, statements))[1]
 
 
 if __name__ == "__main__":
-    {"race": race, "release": release, "steps": steps}[sys.argv[1]](*sys.argv[2:])
+    {"race": race, "release": release, "steps": steps, "serve": serve}[sys.argv[1]](*sys.argv[2:])

@@ -50,7 +50,7 @@ def test_the_file_belongs_to_its_owner_only(ledger: Ledger) -> None:
 def test_the_file_is_kept_with_a_write_ahead_log_whose_checkpoints_are_synced(ledger: Ledger) -> None:
     def read(connection: sqlite3.Connection) -> tuple[str, int, int]:
         names = ("journal_mode", "synchronous", "busy_timeout")
-        return tuple(connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
+        return tuple(connection.execute(f"PRAGMA {name}")[0][0] for name in names)
 
     journal_mode, synchronous, busy_timeout = ledger_file.transact(ledger.path, "BEGIN", read)
 

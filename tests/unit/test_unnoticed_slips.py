@@ -362,11 +362,13 @@ def test_units_of_selections_are_none_where_none_are_named_and_never_below_zero(
 
 def test_a_data_set_whose_name_would_write_on_the_terminal_does_not_fit():
     with closing(sqlite3.connect(":memory:")) as connection:
-        connection.execute("CREATE TABLE accounts (dataset TEXT)")
-        connection.execute("INSERT INTO accounts VALUES (?)", ("adult\x1b[2J",))
+        for statement in ledger_file.STATEMENTS:
+            connection.execute(statement)
+        account = ("adult\x1b[2J", "pure", None, "add-remove", "row", 1, 0)
+        connection.execute("INSERT INTO accounts VALUES (?, ?, ?, ?, ?, ?, ?)", account)
 
         with pytest.raises(BudgetError, match="the name of a data set does not fit"):
-            ledger_accounts.names(connection)
+            ledger_accounts.names(ledger_file.FileSession(connection))
 
 
 def test_an_entry_that_the_file_itself_refuses_is_one_sentence():

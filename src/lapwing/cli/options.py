@@ -246,8 +246,17 @@ Neighbours = Annotated[
     option("--neighbours --neighbors", "R", "Neighbour relation: add-remove or replace-one.", autocompletion=relations),
 ]
 LedgerFile = Annotated[
-    Path | None, option("--ledger", "L", "Debit this ledger (see `lapwing ledger init`) before any noise is drawn.")
+    str | None, option("--ledger", "L", "Debit this ledger (see `lapwing ledger init`) before any noise is drawn.")
 ]
+
+
+def file_of_ledger(ledger: str | None) -> Path | None:
+    """Return the file of a ledger that is one, which no output may replace."""
+    from lapwing.kernel.budget.store import is_address  # noqa: PLC0415
+
+    return None if ledger is None or is_address(ledger) else Path(ledger)
+
+
 Dataset = Annotated[
     str | None,
     option("--dataset", "NAME", "The data set's name in the ledger; may be left out when the ledger has one."),

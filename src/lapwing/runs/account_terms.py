@@ -1,5 +1,6 @@
 """Accounts of a ledger as their owner opens and changes them, where policies allow it: for commands and the studio."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -12,6 +13,7 @@ from lapwing.kernel.budget.budget import Budget, Notion, Number, as_text
 from lapwing.kernel.budget.chain import SELECTION_UNITS, UNITS, Entry, tampered
 from lapwing.kernel.budget.conversions import certificate_epsilons, epsilon_for
 from lapwing.kernel.budget.ledger import Ledger
+from lapwing.kernel.budget.store import Place, is_address, store_of
 from lapwing.runs.policy import KEY, check_limit, in_force, read_policy, recorded
 
 POPULATION: Final = "population"
@@ -19,7 +21,7 @@ POPULATION: Final = "population"
 
 
 def open_account(
-    ledger: Path,
+    ledger: Place,
     dataset: str,
     *,
     unit: Notion,
@@ -49,7 +51,7 @@ def open_account(
     if population is not None:
         accounts.check_name("the population", population)
         notes[POPULATION] = population
-        if ledger.exists():
+        if store_of(ledger).exists(ledger):
             book = Ledger.open(ledger)
             held = [book.balance(each) for each in _of_population(book, population)]
             _check_kind([(relation, privacy_unit), *[(each.relation, each.privacy_unit) for each in held]])
@@ -65,7 +67,12 @@ def open_account(
     )
 
 
-def change_limit(ledger: Path, dataset: str | None, limit: Number) -> Balance:
+def everywhere(place: str) -> str:
+    """Return the address of a database as it is, and the path of a file as it is from every folder."""
+    return place if is_address(place) else os.path.abspath(place)
+
+
+def change_limit(ledger: Place, dataset: str | None, limit: Number) -> Balance:
     """Change the limit of a data set, as far as policies allow a higher one."""
     book = Ledger.open(ledger)
     held = book.balance(dataset)

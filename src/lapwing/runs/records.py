@@ -24,6 +24,7 @@ from lapwing.kernel.room.opening import public_terms
 from lapwing.kernel.room.transcript import NoTranscript, TranscriptFile, continue_transcript, create_transcript, is_over
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.rows.source import coded_table
+from lapwing.runs.account_terms import everywhere
 from lapwing.runs.misfits import ENDED
 from lapwing.runs.policy import check_spending, in_force
 from lapwing.runs.settings import Settings, spending_of
@@ -95,7 +96,7 @@ def new_records(ledger: object, dataset: str | None, transcript: object, setting
             )
         _policed(settings)()
         return Records(release_id=release_id, ledger=None, dataset=None, transcript=path)
-    place = os.path.abspath(path_text("ledger", ledger))
+    place = everywhere(path_text("ledger", ledger))
     book = Ledger.open(place)
     name = book.balance(dataset).dataset
     lost = unpaid_transcripts(place)
@@ -201,6 +202,7 @@ def open_sink(records: Records, settings: PaidSettings, terms: Terms) -> Account
 def _make(folder: Path) -> None:
     """Make the folder of a ledger's transcripts, if it is not there."""
     try:
+        folder.parent.mkdir(0o700, parents=True, exist_ok=True)
         folder.mkdir(0o700, exist_ok=True)  # unfinished releases are shown to nobody
     except OSError as error:
         reason = error.strerror
@@ -288,7 +290,7 @@ def _continued(path: Path, settings: PaidSettings, terms: Terms, book: Book) -> 
     records = _same_records(path, header, settings, terms)
     is_same = records is not None and book.dataset in (None, records.dataset)
     if book.ledger is not None and records is not None:
-        is_same &= os.path.abspath(path_text("ledger", book.ledger)) == records.ledger
+        is_same &= everywhere(path_text("ledger", book.ledger)) == records.ledger
     if records is not None and is_same:
         return AccountedSink(sink, records, recorded), records, recorded
     sink.close()

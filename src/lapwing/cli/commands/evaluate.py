@@ -97,7 +97,9 @@ def evaluate(
     groups = options.listed(by or (), [name for each in schemas for name in each.names])
     forms = [(path, form) for path, form in ((metrics, _json), (report, _html)) if path is not None]
     inputs = [
-        path for path in (*_files(table), *_files(made), schema, model, test, ledger, transcript) if path is not None
+        path
+        for path in (*_files(table), *_files(made), schema, model, test, options.file_of_ledger(ledger), transcript)
+        if path is not None
     ]
     bought: dict[str, Any] = {
         "epsilon": epsilon,

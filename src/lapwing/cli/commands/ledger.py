@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 ledger_app = typer.Typer(name="ledger", help="Keep account of the privacy budget spent.", rich_markup_mode=None)
 
-LedgerFile = Annotated[Path, option("--ledger", "PATH", "The ledger file.")]
+LedgerFile = Annotated[str, option("--ledger", "L", "The ledger: a file, or postgresql://USER@HOST/NAME.")]
 Name = Annotated[str, argument("NAME", "The data set's name.")]
 AnyName = Annotated[str | None, argument("[NAME]", "The data set; may be left out when the ledger has one.")]
-_BOOK = Path("budget.db")
+_BOOK = "budget.db"
 _LAST = ("release", "details")
 
 

@@ -126,7 +126,7 @@ def link(
     release = produce_linked(
         made,
         targets,
-        [*map(file_of, private.values()), schema, ledger, transcript],
+        [*map(file_of, private.values()), schema, options.file_of_ledger(ledger), transcript],
         rows=rows,
         way_out=repeated_line,
         quiet=is_quiet(context, quiet),

@@ -118,7 +118,7 @@ def learn(
         lambda: learn_domain(table, settings, book).value,
         _write,
         targets,
-        [file_of(table), schema, ledger, transcript],
+        [file_of(table), schema, options.file_of_ledger(ledger), transcript],
         way_out=repeated_line,
         quiet=is_quiet(context, quiet),
     )

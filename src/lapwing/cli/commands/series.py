@@ -137,7 +137,7 @@ def following(
             table, before, prior=prior or None, expected_rows=expected_rows, transcript=transcript, seed=seed
         ),
         targets,
-        [file_of(table), schema, ledger, transcript, *before, *prior],
+        [file_of(table), schema, options.file_of_ledger(ledger), transcript, *before, *prior],
         rows=rows,
         seed=None,
         way_out=lambda kept: resume_line(kept, table, targets, rows=rows, seed=None, memory=None),

@@ -90,7 +90,7 @@ def synthesize(
         "prior": prior or None,
         "memory": memory,
     }
-    inputs = [file_of(table), schema, ledger, transcript, *public_table, *prior]
+    inputs = [file_of(table), schema, options.file_of_ledger(ledger), transcript, *public_table, *prior]
     targets = read_targets(
         place,
         model,

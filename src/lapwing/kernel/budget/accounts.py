@@ -3,7 +3,6 @@
 import json
 import math
 import re
-import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,6 +12,7 @@ from lapwing.kernel.budget import chain
 from lapwing.kernel.budget.budget import Budget, Notion, Number, as_text, exact_number
 from lapwing.kernel.budget.chain import SELECTION_UNITS, UNITS, Entry, canonical_json, tampered
 from lapwing.kernel.budget.conversions import epsilon_for, rho_for
+from lapwing.kernel.budget.store import Session
 
 _RELATIONS = ("add-remove", "replace-one")
 _PRIVACY_UNIT = re.compile(r"row|.+:[1-9][0-9]{0,8}")
@@ -259,7 +259,7 @@ def _settled(details: Mapping[str, object], key: str) -> object:
     return {name: value for name, value in found.items() if name != CODE} if isinstance(found, Mapping) else found
 
 
-def note_answers(connection: sqlite3.Connection, account: Balance, release_id: str, digests: Sequence[str]) -> None:
+def note_answers(connection: Session, account: Balance, release_id: str, digests: Sequence[str]) -> None:
     """Append the digests that are new; refuse a list that is not a continuation of what was noted before."""
     rows = connection.execute(
         "SELECT digest FROM answers WHERE dataset = ? AND release_id = ? ORDER BY number", (account.dataset, release_id)
@@ -271,10 +271,9 @@ def note_answers(connection: sqlite3.Connection, account: Balance, release_id: s
             "resume from the newest transcript, or make a new release",
             code="LW414",
         )
-    connection.executemany(
-        "INSERT INTO answers VALUES (?, ?, ?, ?)",
-        [(account.dataset, release_id, number, digests[number]) for number in range(len(noted), len(digests))],
-    )
+    for number in range(len(noted), len(digests)):
+        new = (account.dataset, release_id, number, digests[number])
+        connection.execute("INSERT INTO answers VALUES (?, ?, ?, ?)", new)
 
 
 def overspent(account: Balance, units: int) -> BudgetError:
@@ -314,16 +313,19 @@ def _selection_cost(delta: Fraction) -> int:
     return math.ceil(delta * SELECTION_UNITS)
 
 
-def names(connection: sqlite3.Connection) -> tuple[str, ...]:
+def names(connection: Session) -> tuple[str, ...]:
     """Return the names of all data sets, sorted."""
-    found = tuple(row[0] for row in connection.execute("SELECT dataset FROM accounts ORDER BY dataset"))
+    found = tuple(chain.account_rows(connection))
     if not all(isinstance(name, str) and name.isprintable() for name in found):
         raise tampered("the name of a data set")
     return found
 
 
-def read_balance(connection: sqlite3.Connection, dataset: str | None) -> Balance:
-    """Return the state of a data set, as the ends of the chain say it; None stands for the only one in the file."""
+def read_balance(connection: Session, dataset: str | None, release_id: str | None = None) -> Balance:
+    """Return the state of a data set, as the ends of the chain say it; None stands for the only one in the file.
+
+    release_id: of whose entry `read_entry` will be asked; a store is asked for both at once.
+    """
     known = names(connection)
     if dataset is None and len(known) == 1:
         dataset = known[0]
@@ -334,7 +336,7 @@ def read_balance(connection: sqlite3.Connection, dataset: str | None) -> Balance
         raise BudgetError(
             f"{asked} and {listed}; name one of them, or open one with `lapwing ledger init`", code="LW413"
         )
-    row = chain.check_end(connection, dataset)
+    row = chain.check_end(connection, dataset, release_id)
     unit, delta, relation, privacy_unit, limit, spent, selection_limit, selection_spent = row
     try:
         return Balance(
@@ -360,16 +362,20 @@ def _exact(text: str) -> Fraction:
     return Fraction(text)
 
 
-def read_entry(connection: sqlite3.Connection, account: Balance, release_id: str | None) -> Entry | None:
-    """Return the entry that paid ``release_id``, or, of None, the first that paid nothing, which opened the account."""
-    asked = "SELECT * FROM entries WHERE dataset = ? AND release_id IS ? ORDER BY number LIMIT 1"
-    row = connection.execute(asked, (account.dataset, release_id)).fetchone()
-    if row is None:
-        return None
-    chain.check_link(connection, row)
-    return Entry.from_row(row, account.unit)
+def read_entry(connection: Session, account: Balance, release_id: str) -> Entry | None:
+    """Return the entry that paid ``release_id``."""
+    found = chain.ends(connection, account.dataset, release_id)
+    return next((Entry.from_row(row, account.unit) for row in found if row[3:5] == (account.dataset, release_id)), None)
 
 
-def read_entries(connection: sqlite3.Connection, account: Balance) -> tuple[Entry, ...]:
+def read_opening(connection: Session, account: Balance, release_id: str | None = None) -> Entry:
+    """Return the entry that opened an account; ``release_id`` as for `read_balance`."""
+    for row in chain.ends(connection, account.dataset, release_id):
+        if row[2:4] == ("init", account.dataset):
+            return Entry.from_row(row, account.unit)
+    raise tampered(f"the account of data set {account.dataset!r}")
+
+
+def read_entries(connection: Session, account: Balance) -> tuple[Entry, ...]:
     """Return all entries of a data set in order, of a file that fits; the first one opened it."""
     return tuple(Entry.from_row(row, account.unit) for row in chain.verify(connection) if row[3] == account.dataset)

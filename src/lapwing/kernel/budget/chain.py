@@ -3,7 +3,6 @@
 import hashlib
 import json
 import re
-import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,7 +10,7 @@ from typing import Any, Literal, Self
 
 from lapwing.errors import BudgetError, ParameterError
 from lapwing.kernel.budget.budget import Notion
-from lapwing.kernel.budget.ledger_file import SELECTION_STATEMENTS, STATEMENTS, has_selections
+from lapwing.kernel.budget.store import Session
 
 UNITS = {"pure": 10**9, "zcdp": 10**12}
 """How many units of account make epsilon 1, and rho 1."""
@@ -88,7 +87,19 @@ class Head:
 
 
 _TERMS = ("unit", "delta", "relation", "privacy_unit")
-_ACCOUNTS = "SELECT dataset, unit, delta, relation, privacy_unit, limit_units, spent_units FROM accounts"
+_ENDS = """SELECT *, (SELECT hash FROM entries AS b WHERE b.number = e.number - 1) FROM entries AS e WHERE number IN (
+    (SELECT max(number) FROM entries),
+    (SELECT number FROM entries WHERE dataset || '' = ? ORDER BY number DESC LIMIT 1),
+    (SELECT min(number) FROM entries WHERE dataset = ? AND release_id IS NULL),
+    (SELECT number FROM entries WHERE dataset = ? AND release_id = ?)
+) ORDER BY number"""
+"""What is added to the name keeps stores from an index that would read all entries of the data set."""
+_ACCOUNTS = """SELECT a.dataset, unit, delta, relation, privacy_unit, a.limit_units, a.spent_units, {},
+(SELECT max(rowid) FROM answers) FROM accounts AS a {} ORDER BY a.dataset"""
+_SELECTIONS = (
+    "coalesce(s.limit_units, 0), coalesce(s.spent_units, 0)",
+    "LEFT JOIN selections AS s ON s.dataset = a.dataset",
+)
 
 
 def canonical_json(value: object) -> str:
@@ -97,7 +108,7 @@ def canonical_json(value: object) -> str:
 
 
 def append(
-    connection: sqlite3.Connection,
+    connection: Session,
     *,
     at: str,
     kind: EntryKind,
@@ -111,11 +122,11 @@ def append(
     Its details seal the account as the entry leaves it ("account"), and the answers that were noted so far ("noted"):
     their number, and the hash of those that the entry before has not sealed, after its own.
     """
-    last = connection.execute("SELECT * FROM entries ORDER BY number DESC LIMIT 1").fetchone()
-    number, before = (last[0] + 1, last[-1]) if last else (1, FIRST_HASH)
-    count, sealed = _seal(last[0], _read_details(last[0], last[6])) if last else (0, "")
-    new = _noted_answers(connection, count)
-    account = account_row(connection, dataset)
+    account, noted = account_rows(connection)[dataset]
+    last = ends(connection, dataset, release_id)[-1:]
+    number, before = (last[0][0] + 1, last[0][-1]) if last else (1, FIRST_HASH)
+    count, sealed = _seal(last[0][0], _read_details(last[0][0], last[0][6])) if last else (0, "")
+    new = _noted_answers(connection, count) if noted > count else []
     seals: dict[str, object] = {"account": _moved(account, kind, units, _selection_units(number, details))}
     if count + len(new):
         seals["noted"] = [count + len(new), _chained(sealed, new)]
@@ -126,61 +137,60 @@ def append(
     return row
 
 
-def account_row(connection: sqlite3.Connection, dataset: str) -> list[Any]:
-    """Return the terms of an account, its limit and what is spent, and the two of its selections; all in units."""
-    found = connection.execute(f"{_ACCOUNTS} WHERE dataset = ?", (dataset,)).fetchone()[1:]
-    selections = None
-    if has_selections(connection):
-        asked = "SELECT limit_units, spent_units FROM selections WHERE dataset = ?"
-        selections = connection.execute(asked, (dataset,)).fetchone()
-    return [*found, *(selections or (0, 0))]
+def account_rows(connection: Session) -> dict[str, tuple[list[Any], int]]:
+    """Return of each account its terms, its limit and what is spent, and the two of its selections; all in units.
+
+    Beside each: how many answers were noted in the whole ledger.
+    """
+    found = connection.execute(_ACCOUNTS.format(*(_SELECTIONS if connection.has_selections() else ("0, 0", ""))))
+    return {name: (row, noted or 0) for name, *row, noted in found}
 
 
-def check_end(connection: sqlite3.Connection, dataset: str) -> list[Any]:
-    """Return an account (see `account_row`) after a check in a time that does not grow with the file.
+def ends(connection: Session, dataset: str, release_id: str | None) -> list[EntryRow]:
+    """Return some entries in order, once each follows from the one before it.
+
+    These are the last one of all and, of a data set, the first, the last, and the one that paid a release, if any did.
+    """
+    found = [(tuple(row), before) for *row, before in connection.execute(_ENDS, (*(dataset,) * 3, release_id or ""))]
+    for row, before in found:
+        _check_links([row], row[0], FIRST_HASH if row[0] == 1 else before and str(before))
+    return [row for row, _ in found]
+
+
+def check_end(connection: Session, dataset: str, release_id: str | None) -> list[Any]:
+    """Return an account (see `account_rows`) after a check in a time that does not grow with the file.
 
     The last entry of all and that of the data set follow from the ones before them, and the account is as the latter
     sealed it. An earlier version sealed no accounts: then the whole file is checked.
     """
-    _check_statements(connection)
-    last = connection.execute("SELECT * FROM entries ORDER BY number DESC LIMIT 1").fetchall()
-    # The plus keeps SQLite from an index that would read all entries of the data set.
-    asked = "SELECT * FROM entries WHERE +dataset = ? ORDER BY number DESC LIMIT 1"
-    own = connection.execute(asked, (dataset,)).fetchall()
-    for row in (*last, *own):
-        check_link(connection, row)
-    account = account_row(connection, dataset)
-    details = _read_details(own[0][0], own[0][6]) if own else {}
-    if "account" not in details:
+    if misfit := connection.misfit():
+        raise tampered(misfit)
+    account, noted = account_rows(connection)[dataset]
+    found = ends(connection, dataset, release_id)
+    own = [_read_details(row[0], row[6]) for row in found if row[3] == dataset]
+    if not own or "account" not in own[-1]:
         verify(connection)
-    elif repr(details["account"]) != repr(account):
+    elif repr(own[-1]["account"]) != repr(account):
         raise tampered(f"the account of data set {dataset!r}")
-    if _seal(last[0][0], _read_details(last[0][0], last[0][6]))[0] > _answer_count(connection):
+    if _seal(found[-1][0], _read_details(found[-1][0], found[-1][6]))[0] > noted:
         raise tampered("the list of answers")
     return account
 
 
-def check_link(connection: sqlite3.Connection, row: EntryRow) -> None:
-    """Check that an entry follows from the one before it."""
-    before = connection.execute("SELECT hash FROM entries WHERE number = ?", (row[0] - 1,)).fetchone()
-    _check_links([row], row[0], FIRST_HASH if row[0] == 1 else before and str(before[0]))
-
-
-def verify(connection: sqlite3.Connection) -> list[EntryRow]:
+def verify(connection: Session) -> list[EntryRow]:
     """Check the whole file and return its entries in order; a BudgetError says what does not fit."""
-    _check_statements(connection)
-    if connection.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
-        raise tampered("one of its pages")
-    entries: list[EntryRow] = connection.execute("SELECT * FROM entries ORDER BY number").fetchall()
+    if misfit := connection.misfit(whole=True):
+        raise tampered(misfit)
+    entries: list[EntryRow] = connection.execute("SELECT * FROM entries ORDER BY number")
     _check_links(entries)
     replayed = _replay(entries)
-    accounts = connection.execute(_ACCOUNTS).fetchall()
+    accounts = [(name, *row[:-2]) for name, (row, _) in account_rows(connection).items()]
     _compare("data set", accounts, {name: (name, *row[:-2]) for name, row in replayed.items()})
-    selections = connection.execute("SELECT * FROM selections").fetchall() if has_selections(connection) else []
+    selections = connection.execute("SELECT * FROM selections") if connection.has_selections() else []
     allowed = {name: (name, *row[-2:]) for name, row in replayed.items() if row[-2]}
     _compare("selections of data set", selections, allowed)
     noted = _noted_answers(connection, 0)
-    if len(noted) != _answer_count(connection):
+    if len(noted) != (connection.execute("SELECT max(rowid) FROM answers")[0][0] or 0):
         raise tampered("the list of answers")
     _check_answers(noted, entries)
     return entries
@@ -218,20 +228,6 @@ def exported(entries: Iterable[EntryRow], dataset: str | None) -> dict[str, obje
     return {"format": "lapwing ledger 1", "units": units, "first": FIRST_HASH, "entries": told}
 
 
-def _check_statements(connection: sqlite3.Connection) -> None:
-    found = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
-    statements = (*STATEMENTS, *(SELECTION_STATEMENTS if has_selections(connection) else ()))
-    if sorted(map(repr, found)) != sorted(map(repr, map(_as_listed, statements))):
-        raise tampered("the list of its tables and triggers")
-
-
-def _as_listed(statement: str) -> tuple[str, str, str, str]:
-    """Return how SQLite lists what a statement creates."""
-    words = statement.split()
-    kind, name = words[1].lower(), words[2]
-    return kind, name, words[words.index("ON") + 1] if kind == "trigger" else name, statement
-
-
 def _compare(what: str, found: Iterable[tuple[object, ...]], wanted: Mapping[str, tuple[object, ...]]) -> None:
     """Compare accounts with what the entries say; as text, because SQLite holds any type, and 1 equals 1.0."""
     rows = {repr(row[0]): repr(row) for row in found}
@@ -248,14 +244,10 @@ def _check_links(entries: Iterable[EntryRow], first: int = 1, before: str | None
         before = row[-1]
 
 
-def _noted_answers(connection: sqlite3.Connection, after: int) -> list[NotedAnswer]:
+def _noted_answers(connection: Session, after: int) -> list[NotedAnswer]:
     """Return which answers were noted, in the order in which they were; rows are never deleted, so rowids count."""
     asked = "SELECT dataset, release_id, number, digest FROM answers WHERE rowid > ? ORDER BY rowid"
-    return connection.execute(asked, (after,)).fetchall()
-
-
-def _answer_count(connection: sqlite3.Connection) -> int:
-    return connection.execute("SELECT max(rowid) FROM answers").fetchone()[0] or 0
+    return connection.execute(asked, (after,))
 
 
 def _answer_lines(noted: Iterable[NotedAnswer]) -> bytes:
@@ -298,7 +290,7 @@ def _check_answers(noted: Sequence[NotedAnswer], entries: Iterable[EntryRow]) ->
 
 
 def _replay(entries: Iterable[EntryRow]) -> dict[str, list[Any]]:
-    """Return the accounts that the entries alone imply, as `account_row` does."""
+    """Return the accounts that the entries alone imply, as `account_rows` does."""
     accounts: dict[str, list[Any]] = {}
     for number, _, kind, dataset, _, units, text, _ in entries:
         details = _read_details(number, text)

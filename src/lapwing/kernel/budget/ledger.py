@@ -4,15 +4,12 @@ A debit is on the disk before it returns, and no secret bit is drawn before that
 leaks any. There are no refunds.
 """
 
-import os
-import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import partial
 from os import PathLike
-from pathlib import Path
 from typing import Self, TypeVar
 
 from lapwing.errors import BudgetError, DataError
@@ -20,7 +17,7 @@ from lapwing.kernel.budget import accounts, chain
 from lapwing.kernel.budget.accounts import Balance
 from lapwing.kernel.budget.budget import Budget, Notion, Number, as_text, exact_number
 from lapwing.kernel.budget.chain import SELECTION_UNITS, UNITS, Entry, Head
-from lapwing.kernel.budget.ledger_file import add_selections, create_if_absent, transact
+from lapwing.kernel.budget.store import Place, Session, place_of, store_of, transact
 
 T = TypeVar("T")
 
@@ -31,8 +28,10 @@ class Ledger:
 
     Parameters
     ----------
-    path : Path
-        The SQLite file. It may hold several data sets, and many processes may use it at once.
+    path : Path or str
+        The SQLite file, or the address of a Postgres database, such as ``postgresql://user@host/name`` (``pip install
+        "lapwing[databases]"``; a password comes from ``PGPASSWORD`` or ``~/.pgpass``). It may hold several data sets,
+        and many processes may use it at once.
 
     Notes
     -----
@@ -44,8 +43,8 @@ class Ledger:
 
     Examples
     --------
-    >>> import tempfile
-    >>> ledger = Ledger.create_or_open(Path(tempfile.mkdtemp()) / "budget.db")
+    >>> import pathlib, tempfile
+    >>> ledger = Ledger.create_or_open(pathlib.Path(tempfile.mkdtemp()) / "budget.db")
     >>> terms = {"relation": "add-remove", "privacy_unit": "row"}
     >>> opened = ledger.init("adult", unit="pure", limit=1, **terms)
     >>> paid = ledger.debit("adult", "release 1", Budget.pure(0.3), **terms, description={"mechanism": "Independent"})
@@ -53,13 +52,13 @@ class Ledger:
     Fraction(7, 10)
     """
 
-    path: Path
+    path: Place
 
     @classmethod
     def open(cls, path: str | PathLike[str]) -> Self:
         """Open a ledger that exists; a DataError where there is none or the file is something else."""
-        ledger = cls(Path(path))
-        if not os.path.isfile(path):
+        ledger = cls(place_of(path))
+        if not store_of(path).exists(ledger.path):
             raise DataError(
                 f"there is no ledger {ledger.path}; name one, or make it with `lapwing ledger init`", code="LW402"
             )
@@ -69,7 +68,7 @@ class Ledger:
     @classmethod
     def create_or_open(cls, path: str | PathLike[str]) -> Self:
         """Open a ledger, made first where there is none; the file is readable by its owner only."""
-        create_if_absent(Path(path))
+        store_of(path).create_if_absent(place_of(path))
         return cls.open(path)
 
     def init(
@@ -132,7 +131,7 @@ class Ledger:
             asked = as_text(exact_number("selection_delta", selection_delta))
             details |= {"selection_delta": asked, "selection_units": allowance}
 
-        def work(connection: sqlite3.Connection) -> Balance:
+        def work(connection: Session) -> Balance:
             if dataset in accounts.names(connection):
                 raise BudgetError(
                     f"data set {dataset!r} is in the ledger already and its terms are fixed; use another name, "
@@ -145,7 +144,7 @@ class Ledger:
                 (dataset, *terms.values(), units),
             )
             if allowance:
-                add_selections(connection)
+                connection.add_selections()
                 connection.execute("INSERT INTO selections (dataset, limit_units) VALUES (?, ?)", (dataset, allowance))
             chain.append(connection, at=_now(), kind="init", dataset=dataset, units=units, details=details)
             return accounts.read_balance(connection, dataset)
@@ -199,15 +198,15 @@ class Ledger:
         accounts.check_name("release_id", release_id)
         details = accounts.debit_details(budget, delta, description)
 
-        def work(connection: sqlite3.Connection) -> Entry:
-            account = accounts.read_balance(connection, dataset)
+        def work(connection: Session) -> Entry:
+            account = accounts.read_balance(connection, dataset, release_id)
             accounts.check_release_terms(account, relation, privacy_unit)
             units = accounts.cost_units(account, budget)
             paid = accounts.read_entry(connection, account, release_id)
             if paid is not None:
                 return accounts.same_release(account, paid, details)
             entries = partial(accounts.read_entries, connection, account)
-            check(at := _now(), _opening(connection, account), entries)
+            check(at := _now(), accounts.read_opening(connection, account, release_id), entries)
             if Fraction(units, UNITS[account.unit]) > account.left:
                 raise accounts.overspent(account, units)
             accounts.check_selections(account, delta)
@@ -244,8 +243,8 @@ class Ledger:
             When more answers, or others, were noted before, or the release was never paid.
         """
 
-        def work(connection: sqlite3.Connection) -> None:
-            account = accounts.read_balance(connection, dataset)
+        def work(connection: Session) -> None:
+            account = accounts.read_balance(connection, dataset, release_id)
             if accounts.read_entry(connection, account, release_id) is None:
                 raise BudgetError(
                     f"release {release_id!r} was not debited; debit it before any answer is drawn", code="LW419"
@@ -260,7 +259,7 @@ class Ledger:
         ``limit`` is an epsilon or a rho as it was at ``init``; what selections may spend stays as it is.
         """
 
-        def work(connection: sqlite3.Connection) -> Balance:
+        def work(connection: Session) -> Balance:
             account = accounts.read_balance(connection, dataset)
             units = accounts.limit_units(limit, account.unit, account.limit_delta)
             if Fraction(units, UNITS[account.unit]) < account.spent:
@@ -289,7 +288,7 @@ class Ledger:
 
     def opening(self, dataset: str | None = None) -> Entry:
         """Return the entry that opened the account of a data set."""
-        return self._read(lambda file: _opening(file, accounts.read_balance(file, dataset)))
+        return self._read(lambda file: accounts.read_opening(file, accounts.read_balance(file, dataset)))
 
     def history(self, dataset: str | None = None) -> tuple[Entry, ...]:
         """Return all entries of a data set in order: its opening, debits and changes of the limit."""
@@ -332,7 +331,7 @@ class Ledger:
     def unpaid(self, release_ids: Sequence[str]) -> frozenset[str]:
         """Return which of these releases no data set has debited."""
 
-        def work(connection: sqlite3.Connection) -> frozenset[str]:
+        def work(connection: Session) -> frozenset[str]:
             books = [accounts.read_balance(connection, name) for name in accounts.names(connection)]
             return frozenset(
                 each for each in release_ids if not any(accounts.read_entry(connection, book, each) for book in books)
@@ -355,27 +354,20 @@ class Ledger:
             the first entry, and "entries" has the values in the order in which they are hashed.
         """
 
-        def work(connection: sqlite3.Connection) -> dict[str, object]:
+        def work(connection: Session) -> dict[str, object]:
             if dataset is not None:
                 accounts.read_balance(connection, dataset)
             return chain.exported(chain.verify(connection), dataset)
 
         return self._read(work)
 
-    def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    def _read(self, work: Callable[[Session], T]) -> T:
         return transact(self.path, "BEGIN", work)
 
-    def _changed(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    def _changed(self, work: Callable[[Session], T]) -> T:
         """Run ``work`` on a file that fits; it is checked first, so that others wait for no more than the work."""
         self.verify()
         return transact(self.path, "BEGIN IMMEDIATE", work)
-
-
-def _opening(connection: sqlite3.Connection, account: Balance) -> Entry:
-    entry = accounts.read_entry(connection, account, None)
-    if entry is None or entry.kind != "init":
-        raise chain.tampered(f"the account of data set {account.dataset!r}")
-    return entry
 
 
 def _now() -> str:

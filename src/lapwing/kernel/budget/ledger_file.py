@@ -9,10 +9,11 @@ import sqlite3
 import sys
 import threading
 import time
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from lapwing.errors import BudgetError, DataError, LapwingError
 
@@ -124,7 +125,57 @@ _CREATION = threading.Lock()
 while another thread, which found the new file, uses it already."""
 
 
-def transact(path: Path, begin: Literal["BEGIN", "BEGIN IMMEDIATE"], work: Callable[[sqlite3.Connection], T]) -> T:
+@dataclass(frozen=True, slots=True)
+class FileSession:
+    """One transaction on the file."""
+
+    connection: sqlite3.Connection
+
+    def execute(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
+        """Run a statement and return its rows."""
+        return self.connection.execute(statement, values).fetchall()
+
+    def has_selections(self) -> bool:
+        """Return whether an account of this file allows selections; only then is there a table of them."""
+        return _format(self.connection) == SELECTIONS_FORMAT
+
+    def add_selections(self) -> None:
+        """Make the table of selections unless it is there; part of the caller's transaction, the new format too."""
+        if not self.has_selections():
+            for statement in SELECTION_STATEMENTS:
+                self.connection.execute(statement)
+            self.connection.execute(f"PRAGMA user_version = {SELECTIONS_FORMAT}")
+
+    def misfit(self, *, whole: bool = False) -> str | None:
+        """Compare the tables and triggers with ours; on the whole, let SQLite look at all pages too."""
+        found = self.execute("SELECT type, name, tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL")
+        statements = (*STATEMENTS, *(SELECTION_STATEMENTS if self.has_selections() else ()))
+        if sorted(map(repr, found)) != sorted(map(repr, map(_as_listed, statements))):
+            return "the list of its tables and triggers"
+        is_sound = not whole or self.execute("PRAGMA integrity_check") == [("ok",)]
+        return None if is_sound else "one of its pages"
+
+
+def _as_listed(statement: str) -> tuple[str, str, str, str]:
+    """Return how SQLite lists what a statement creates."""
+    words = statement.split()
+    kind, name = words[1].lower(), words[2]
+    return kind, name, words[words.index("ON") + 1] if kind == "trigger" else name, statement
+
+
+exists = os.path.isfile
+
+
+def transcripts_of(path: str | os.PathLike[str]) -> Path:
+    """Return the folder beside the file.
+
+    It goes by the file's own name: under a symbolic link a release would have a second hold, and an older copy of the
+    ledger that was put back would have no transcript beside it.
+    """
+    return Path(f"{os.path.realpath(path) if os.path.islink(path) else path}.transcripts")
+
+
+def transact(path: Path, begin: Literal["BEGIN", "BEGIN IMMEDIATE"], work: Callable[[FileSession], T]) -> T:
     """Run ``work`` in one transaction; it is durable when this returns, and undone when this raises.
 
     Every call has a connection of its own: nothing is shared between threads or carried through a fork.
@@ -136,7 +187,7 @@ def transact(path: Path, begin: Literal["BEGIN", "BEGIN IMMEDIATE"], work: Calla
         # The log is synced after the commit, so that processes wait for the disk side by side and not in a row.
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute(begin)
-        result = work(connection)
+        result = work(FileSession(connection))
         connection.execute("COMMIT")
         if begin == "BEGIN IMMEDIATE":
             _sync_log(path)
@@ -156,34 +207,18 @@ def _sync_log(path: Path) -> None:
 
 def create_if_absent(path: Path) -> None:
     """Make an empty ledger at ``path`` unless something is there; several processes may do so at once."""
+    failure = None
     try:
         # SQLite gives its side files the permissions of the main file, so this is the only place that sets them.
-        with _CREATION:
+        with _CREATION, suppress(FileExistsError):
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    except FileExistsError:
-        failure = None
     except OSError as error:
         failure = BudgetError(
             f"the ledger {path} cannot be made ({error.strerror}); choose a place you may write to", code="LW406"
         )
-    else:
-        failure = None
     if failure is not None:
         raise failure
     _with_connection(path, _create_tables)
-
-
-def has_selections(connection: sqlite3.Connection) -> bool:
-    """Return whether an account of this file allows selections; only then is there a table of them."""
-    return _format(connection) == SELECTIONS_FORMAT
-
-
-def add_selections(connection: sqlite3.Connection) -> None:
-    """Make the table of selections unless it is there; part of the caller's transaction, the new format too."""
-    if not has_selections(connection):
-        for statement in SELECTION_STATEMENTS:
-            connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {SELECTIONS_FORMAT}")
 
 
 def _create_tables(connection: sqlite3.Connection) -> None:
@@ -292,10 +327,7 @@ def _in_our_words(path: Path, error: sqlite3.Error | UnicodeDecodeError | OSErro
             "there is one) to where you may write",
             "LW406",
         ),
-        ("SQLITE_CANTOPEN",): (
-            "cannot be opened; check that it exists and that you may write to it and its folder",
-            "LW406",
-        ),
+        ("SQLITE_CANTOPEN",): ("cannot be opened; check that it is there, and writable with its folder", "LW406"),
         tuple(f"SQLITE_{each}" for each in (*_LOCKS, "PROTOCOL", "NOLFS")): (
             "cannot be locked on this file system, as happens on network drives; keep it on a local disk",
             "LW407",

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from lapwing.errors import DataError
 from lapwing.kernel.budget.ledger import Ledger
+from lapwing.kernel.budget.store import is_address, place_of, store_of
 
 OWNER_ONLY: Final = 0o600
 _RELEASE_ID = re.compile(r"[0-9a-f]{32}", re.ASCII)
@@ -24,13 +25,13 @@ def hold_of(path: Path, header: Mapping[str, Any]) -> Path:
     and never taken as a path: a lock file is made nowhere but beside the transcript, or where Lapwing keeps its own.
     """
     records = header.get("records")
-    ledger = records.get("ledger") if isinstance(records, dict) else None
+    ledger: Any = records.get("ledger") if isinstance(records, dict) else None
     name = records.get("release_id") if isinstance(records, dict) else None
     if ledger is None and "hold" not in header:
         return Path(os.path.realpath(path))  # under a symbolic link it would have a second hold
-    if isinstance(ledger, str) and isinstance(name, str) and os.path.isabs(ledger) and _RELEASE_ID.fullmatch(name):
+    if isinstance(ledger, str) and isinstance(name, str) and _RELEASE_ID.fullmatch(name):
         hold = transcripts_of(ledger) / f"{name}.jsonl"
-        if header.get("hold") == f"{ledger}.transcripts/{name}.jsonl":
+        if (is_address(ledger) or os.path.isabs(ledger)) and header.get("hold") == f"{ledger}.transcripts/{name}.jsonl":
             return hold
     raise DataError(
         f"the header of the transcript {path} is damaged; give the file that the release wrote", code="LW610"
@@ -40,8 +41,9 @@ def hold_of(path: Path, header: Mapping[str, Any]) -> Path:
 def at_home(path: Path, header: dict[str, Any]) -> dict[str, Any]:
     """Return the header with the place where its ledger is now; a folder may have been moved with both in it."""
     hold_of(path, header)
-    records = header.get("records")
-    if not isinstance(records, dict) or records.get("ledger") is None or os.path.lexists(records["ledger"]):
+    records: Any = header.get("records")
+    ledger = records.get("ledger") if isinstance(records, dict) else None
+    if ledger is None or is_address(ledger) or os.path.lexists(ledger):
         return header
     place = os.path.abspath(path.parent).removesuffix(".transcripts")
     if transcripts_of(place) == Path(os.path.abspath(path.parent)) and _has_debit(place, records):
@@ -63,16 +65,12 @@ def _has_debit(ledger: str, records: Mapping[str, Any]) -> bool:
 
 
 def transcripts_of(ledger: str | os.PathLike[str]) -> Path:
-    """Return the folder beside a ledger where its releases keep their transcripts and holds.
-
-    It goes by the file's own name: under a symbolic link a release would have a second hold, and an older copy of the
-    ledger that was put back would have no transcript beside it.
+    """Return the folder on this machine where a ledger's releases keep their transcripts and holds.
 
     >>> transcripts_of("budget.db").name
     'budget.db.transcripts'
     """
-    path = Path(ledger)
-    return Path(f"{os.path.realpath(path) if path.is_symlink() else path}.transcripts")
+    return store_of(ledger).transcripts_of(place_of(ledger))
 
 
 def lock_of(path: Path) -> Path:

@@ -1,0 +1,234 @@
+"""A ledger in a real Postgres refuses, by rules of its own, what a ledger never does; what goes wrong is said."""
+
+import re
+import subprocess
+import sys
+from fractions import Fraction
+
+import polars as pl
+import pytest
+
+import lapwing as lw
+from helpers import databases
+from lapwing.errors import BudgetError, DataError, ParameterError
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.budget.ledger import Ledger
+from lapwing.kernel.budget.store import transact
+from lapwing.stores import postgres as store
+from lapwing.stores import postgres_tables
+
+TERMS = {"relation": "add-remove", "privacy_unit": "row"}
+SCHEMA = {"fields": [{"name": "flag", "type": "boolean", "constraints": {"required": True}}]}
+DATA = pl.DataFrame({"flag": [True] * 70 + [False] * 30})
+DELTA = Fraction(1, 10**9)
+
+
+def pay(ledger, name, **more):
+    return ledger.debit("adult", name, Budget.pure("0.1"), **TERMS, description={}, **more)
+
+
+@pytest.fixture
+def place(postgres):
+    return postgres("budget")
+
+
+@pytest.fixture
+def ledger(place):
+    made = Ledger.create_or_open(place)
+    made.init("adult", unit="zcdp", limit=1, selection_delta="1e-6", **TERMS)
+    pay(made, "a", delta=DELTA)
+    made.note_answers("adult", "a", ["0" * 64, "1" * 64])
+    pay(made, "b")
+    made.set_limit("adult", 2)
+    return made
+
+
+def changed(server, *statements):
+    """Run statements as the owner of the database, behind Lapwing's back."""
+    databases.run(server.url, "SET search_path = lapwing_ledger", *statements)
+
+
+# ----------------------------------------------------------------------------------------------------- its own rules
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE entries SET units = 1",
+        "UPDATE entries SET units = 1 WHERE false",
+        "DELETE FROM entries WHERE number = 3",
+        "TRUNCATE entries",
+        "TRUNCATE answers",
+        "TRUNCATE accounts CASCADE",
+        "DELETE FROM answers",
+        "UPDATE answers SET digest = 'x'",
+        "DELETE FROM accounts",
+        "UPDATE accounts SET spent_units = 0",
+        "UPDATE accounts SET spent_units = spent_units + 1",
+        "UPDATE accounts SET relation = 'replace-one'",
+        "DELETE FROM selections",
+        "UPDATE selections SET spent_units = 0",
+        "UPDATE selections SET limit_units = limit_units * 2",
+        "INSERT INTO entries VALUES (9, '', 'debit', 'adult', 'x', 1, '{}', '')",
+        "INSERT INTO entries VALUES (5, '', 'debit', 'other', 'x', 1, '{}', '')",
+        "INSERT INTO entries VALUES (5, '', 'debit', 'adult', 'a', 1, '{}', '')",
+        "INSERT INTO entries VALUES (5, '', 'debit', 'adult', 'x', 3000000000000, '{}', '')",
+        "INSERT INTO entries VALUES (5, '', 'debit', 'adult', 'x', -1, '{}', '')",
+        """INSERT INTO entries VALUES (5, '', 'debit', 'adult', 'x', 1, '{"selection_units": 999999999999}', '')""",
+        "INSERT INTO entries VALUES (5, '', 'limit', 'adult', NULL, 1, '{}', '')",
+        "INSERT INTO answers VALUES ('adult', 'x', 0, 'x')",
+        "INSERT INTO answers VALUES ('adult', 'a', 0, 'x')",
+        "SET session_replication_role = replica; DELETE FROM entries",
+    ],
+)
+def test_the_database_itself_refuses_what_a_ledger_never_does(server, ledger, statement):
+    with pytest.raises(databases.dbapi.Error):
+        changed(server, *statement.split("; "))
+
+    assert ledger.verify() == 4
+
+
+@pytest.mark.parametrize(
+    ("table", "statement", "culprit"),
+    [
+        ("entries", "UPDATE entries SET units = 1 WHERE number = 2", "entry 2"),
+        ("entries", "UPDATE entries SET hash = 'x' WHERE number = 3", "entry 3"),
+        ("entries", "DELETE FROM entries WHERE number = 4", "the account of data set 'adult'"),
+        ("accounts", "UPDATE accounts SET spent_units = 0", "the account of data set 'adult'"),
+        ("accounts", "UPDATE accounts SET limit_units = limit_units * 2", "the account of data set 'adult'"),
+        ("selections", "UPDATE selections SET spent_units = 0", "the account of selections of data set 'adult'"),
+        ("answers", "DELETE FROM answers WHERE rowid = 1", "the list of answers"),
+        ("answers", "UPDATE answers SET digest = 'x' WHERE rowid = 1", "the list of answers before entry 3"),
+    ],
+)
+def test_what_its_owner_changes_with_the_rules_off_is_noticed(server, ledger, table, statement, culprit):
+    off = f"ALTER TABLE {table} DISABLE TRIGGER USER"
+    names = [name for name in postgres_tables.TRIGGERS if name.startswith(table)]
+    on = [f"ALTER TABLE {table} ENABLE ALWAYS TRIGGER {name}" for name in names]
+    changed(server, off, statement, *on)
+
+    with pytest.raises(BudgetError, match=f"changed by other means than Lapwing: {re.escape(culprit)} does not fit"):
+        ledger.verify()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "ALTER TABLE entries DISABLE TRIGGER entries_stay",
+        "ALTER TABLE entries ENABLE TRIGGER entries_stay",
+        "DROP TRIGGER accounts_move ON accounts",
+        "CREATE OR REPLACE FUNCTION refused() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
+        "ALTER FUNCTION refused() RESET search_path",
+        "ALTER TABLE accounts DROP CONSTRAINT accounts_within",
+        "ALTER TABLE accounts ADD COLUMN more text",
+        "ALTER TABLE entries ALTER COLUMN details DROP NOT NULL",
+        "ALTER TABLE entries ENABLE ROW LEVEL SECURITY",
+        "ALTER TABLE entries SET UNLOGGED",
+        "CREATE TABLE mine () INHERITS (entries)",
+        "CREATE RULE nothing AS ON INSERT TO entries DO INSTEAD NOTHING",
+        "CREATE TRIGGER mine BEFORE INSERT ON entries FOR EACH ROW EXECUTE FUNCTION refused()",
+    ],
+)
+def test_rules_that_are_not_ours_are_noticed_on_an_open_connection_too(server, ledger, statement, monkeypatch):
+    monkeypatch.setattr(store, "FRESH_SECONDS", 0)
+    changed(server, statement)
+
+    for use in (lambda: pay(ledger, "c"), ledger.balance, ledger.verify):
+        with pytest.raises(BudgetError, match="the list of its tables and triggers does not fit"):
+            use()
+
+
+# ------------------------------------------------------------------------------------------------- what can go wrong
+
+
+def test_an_address_with_a_password_is_refused_and_not_repeated(server, tmp_path):
+    secret = databases.PASSWORD
+    for address in (
+        server.url,
+        f"postgres://owner:{secret}@host/db",
+        f"postgresql://owner@host/db?password={secret}",
+        f"postgresql://owner@host/db?pass%77ord={secret}",
+        f"postgresql://owner@host/db?sslpassword={secret}",
+    ):
+        for use in (
+            lambda address=address: Ledger.open(address),
+            lambda address=address: lw.synthesize(DATA, SCHEMA, epsilon=1, ledger=address),
+        ):
+            with pytest.raises(ParameterError, match="must have no password") as refused:
+                use()
+            assert secret not in repr(refused.value)
+            assert refused.value.__context__ is None
+
+
+def test_what_cannot_be_reached_is_said_without_what_the_driver_says(postgres, monkeypatch):
+    place = postgres("there")
+    Ledger.create_or_open(place)
+    databases.forget_connections()
+    monkeypatch.setenv("PGPASSWORD", "wrong" + databases.PASSWORD)
+
+    for address in (place, place.replace("owner@", "nobody@"), "postgresql://owner@127.0.0.1:1/db"):
+        with pytest.raises(BudgetError, match=r"cannot be reached, or failed \(no connection\)") as refused:
+            Ledger.open(address)
+        assert databases.PASSWORD not in repr(refused.value)
+        assert refused.value.__context__ is None
+
+
+def test_a_database_without_a_ledger_is_said_to_have_none(place):
+    with pytest.raises(DataError, match=r"there is no ledger postgresql://.*make it with `lapwing ledger init`"):
+        Ledger.open(place)
+
+
+def test_a_ledger_with_a_table_less_is_damaged(server, ledger):
+    changed(server, "DROP TABLE answers")
+
+    with pytest.raises(DataError, match="has not all of its tables"):
+        pay(ledger, "c")
+
+
+def test_a_server_that_does_not_wait_for_the_disk_keeps_no_ledger(monkeypatch):
+    monkeypatch.setenv("PGPASSWORD", databases.PASSWORD)
+    with databases.server("-F") as unsafe, pytest.raises(BudgetError, match="may lose debits"):
+        Ledger.create_or_open(unsafe.place)
+
+
+def test_a_database_whose_owner_does_not_wait_for_the_disk_waits_for_debits(server, ledger):
+    databases.run(server.url, "ALTER DATABASE postgres SET synchronous_commit = off")
+    databases.forget_connections()
+
+    setting = transact(
+        ledger.path, "BEGIN", lambda session: session.execute("SELECT current_setting('synchronous_commit')")
+    )
+
+    databases.run(server.url, "ALTER DATABASE postgres RESET synchronous_commit")
+    assert setting == [("on",)]
+
+
+def test_a_user_who_may_only_read_is_told_so(server, ledger):
+    changed(
+        server,
+        f"CREATE USER reader PASSWORD '{databases.PASSWORD}'",
+        "GRANT USAGE ON SCHEMA lapwing_ledger TO reader",
+        "GRANT SELECT ON ALL TABLES IN SCHEMA lapwing_ledger TO reader",
+    )
+    reader = Ledger.open(ledger.path.replace("owner@", "reader@"))
+
+    assert reader.balance() == ledger.balance()
+    with pytest.raises(BudgetError, match="may not be written by this user"):
+        pay(reader, "c")
+
+
+def test_without_the_driver_the_command_that_adds_it_is_said(monkeypatch):
+    monkeypatch.setitem(sys.modules, "adbc_driver_postgresql", None)
+
+    with pytest.raises(DataError, match=r"kept by ADBC and PyArrow.*databases\]"):
+        Ledger.open("postgresql://owner@host/db")
+
+
+def test_a_ledger_in_a_file_loads_no_driver(tmp_path):
+    code = (
+        "import sys; from lapwing.kernel.budget.ledger import Ledger; Ledger.create_or_open(sys.argv[1]).datasets();"
+        "print([name for name in sys.modules if 'adbc' in name or 'pyarrow' in name or 'lapwing.stores' in name])"
+    )
+    command = [sys.executable, "-c", code, tmp_path / "budget.db"]
+
+    assert subprocess.run(command, check=True, capture_output=True, text=True).stdout == "[]\n"
