@@ -29,7 +29,7 @@ from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.rows import exact_tables as counted
 from lapwing.rows.source import code_table
-from lapwing.schema.groupings.grouping import identity, shifted
+from lapwing.schema.groupings.grouping import Grouping, identity, shifted
 from lapwing.schema.schemas import Schema
 
 FIELDS = [
@@ -269,11 +269,13 @@ def test_one_way_tables_of_few_codes_are_counted_once_at_every_resolution():
     source = CountingSource(SOURCE)
     tables = counted.ExactTables(source)
     wanted = [((name, each),) for name, levels in zip(NAMES, LEVELS, strict=True) for each in levels]
-    wanted += [(("age", shifted(SCHEMA.field("age").domain, 2)),), (("flag", identity(SCHEMA.field("flag").domain)),)]
+    domains = {name: SCHEMA.field(name).domain for name in NAMES}
+    wanted += [(("age", shifted(domains["age"], 2)),), (("flag", identity(domains["flag"])),)]
+    wanted += [(("flag", Grouping(domains["flag"].values, domains["flag"].reserved + 1, "shift")),)]  # misfits apart
 
     found = [tables.count(part) for part in (wanted[:3], wanted[2:], wanted)]
 
-    assert sorted(name for each in source.passes for (name,) in each) == sorted(NAMES)
+    assert sorted(name for each in source.passes for (name,) in each) == sorted([*NAMES, "flag"])
     direct = SOURCE.count(wanted)
     for part, expected in zip(found, (direct[:3], direct[2:], direct), strict=True):
         assert [each.tolist() for each in part] == [each.tolist() for each in expected]

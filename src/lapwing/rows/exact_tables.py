@@ -44,7 +44,7 @@ class ExactTables:
         self._most_cells = CACHE_CELLS if most_cells is None else most_cells
         self._numbers: dict[tuple[str, Grouping], int] = {}
         self._tables: dict[_Key, np.ndarray] = {}
-        self._codes: dict[str, np.ndarray] = {}
+        self._codes: dict[tuple[str, Grouping], np.ndarray] = {}
         self._sums: dict[tuple[object, ...], tuple[Any, np.ndarray]] = {}
 
     def count(self, tables: Sequence[Table]) -> list[np.ndarray]:
@@ -54,29 +54,29 @@ class ExactTables:
         """
         keys = [tuple([self._numbers.get(axis, -1) for axis in table]) for table in tables]
         fine = self._fine([table[0] for table in tables if len(table) == 1])
-        is_sum = [len(table) == 1 and (table[0][0] in self._codes or table[0][0] in fine) for table in tables]
+        finest = [_finest(*table[0]) if len(table) == 1 else None for table in tables]
+        is_sum = [axis in self._codes or axis in fine for axis in finest]
         missing = [place for place, key in enumerate(keys) if not is_sum[place] and key not in self._tables]  # [known]
-        asked = [*(((name, each),) for name, each in fine.items()), *(tables[place] for place in missing)]
+        asked = [*((axis,) for axis in fine), *(tables[place] for place in missing)]
         counted = self._source.count(asked) if asked else []
         self._codes.update(zip(fine, counted, strict=False))
         new = dict(zip(missing, counted[len(fine) :], strict=True))
         found = []
-        for place, (key, table) in enumerate(zip(keys, tables, strict=True)):
-            if is_sum[place]:
-                found.append(_of_codes(self._codes[table[0][0]], table[0][1]))  # [codes]
+        for place, (key, table, axis) in enumerate(zip(keys, tables, finest, strict=True)):
+            if axis is not None and is_sum[place]:
+                found.append(_of_codes(self._codes[axis], table[0][1]))  # [codes]
             else:
                 found.append(new[place] if place in new else self._tables[key])
         return found
 
-    def _fine(self, axes: Iterable[tuple[str, Grouping]]) -> dict[str, Grouping]:
+    def _fine(self, axes: Iterable[tuple[str, Grouping]]) -> list[tuple[str, Grouping]]:
         """Return which columns are to be counted code by code, within the limit of what is kept."""
-        found: dict[str, Grouping] = {}
+        found: list[tuple[str, Grouping]] = []
         room = self._most_cells - sum(map(len, self._codes.values()))
-        for name, grouping in axes:
-            codes = grouping.values + grouping.reserved
-            if name not in self._codes and name not in found and codes <= min(LISTED, room):
-                found[name] = Grouping(grouping.values, grouping.reserved, "shift")
-                room -= codes
+        for axis in dict.fromkeys(_finest(*axis) for axis in axes):
+            if axis not in self._codes and axis[1].groups <= min(LISTED, room):
+                found.append(axis)
+                room -= axis[1].groups
         return found
 
     def sums(self, asked: Sequence[Any], summed: Callable[[Any, np.ndarray], np.ndarray]) -> list[np.ndarray]:
@@ -131,6 +131,11 @@ class ExactTables:
         raise ParameterError(
             "exact tables can be neither pickled nor copied; count them where the rows are", code="LW706"
         )
+
+
+def _finest(name: str, grouping: Grouping) -> tuple[str, Grouping]:
+    """Return a column with a group for each code of the domain; misfits may have one of their own in that, or not."""
+    return name, Grouping(grouping.values, grouping.reserved, "shift")
 
 
 def _of_codes(codes: np.ndarray, grouping: Grouping) -> np.ndarray:
