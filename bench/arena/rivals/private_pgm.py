@@ -9,16 +9,17 @@ continuous Gaussian; rho comes from the driver, which converts (epsilon, delta) 
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
+import working
 from mbi import Dataset, Domain, LinearMeasurement, MarkovRandomField
 from mbi.estimation import MirrorDescent, minimum_variance_unbiased_total
 from mbi.junction_tree import hypothetical_model_size
+from mbi.marginal_oracles import bulk_variable_elimination
 from tree_marginals import pair_tables
 
 Table = tuple[str, ...]
-Sampler = Callable[[], np.ndarray]
 
 AIM_SHARE = 0.9
 """Part of AIM's budget that measures; the rest selects."""
@@ -29,11 +30,11 @@ FINAL_STEPS = 2500
 MST_STEPS = 5000
 
 
-def fit_mst(codes: np.ndarray, sizes: Sequence[int], job: dict) -> Sampler:
+def fit_mst(codes: np.ndarray, job: dict) -> working.Sampler:
     """Measure every column, choose a spanning tree of pairs, measure it: a third of the budget each."""
     rng = seeded(job)
-    third, d = job["rho"] / 3, len(sizes)
-    data = dataset_of(codes, sizes)
+    third, d = job["rho"] / 3, codes.shape[1]
+    data = dataset_of(codes, job)
     noise = math.sqrt(d / (2 * third))
     singles = [measured(data, (name,), noise, rng) for name in data.domain]
     # Merged values hide the total from the package's own estimate, so it is taken before.
@@ -76,13 +77,13 @@ def spanning_tree(data: Dataset, alone: MarkovRandomField, epsilon: float, rng: 
     return edges
 
 
-def fit_aim(codes: np.ndarray, sizes: Sequence[int], job: dict) -> Sampler:
-    """Measure the worst-fitted pair or column round by round, within a model size that grows with the budget spent."""
+def fit_aim(codes: np.ndarray, job: dict, *, ways: int) -> working.Sampler:
+    """Measure the worst-fitted table round by round, within a model size that grows with the budget spent."""
     rng = seeded(job)
-    data, rho = dataset_of(codes, sizes), job["rho"]
-    weights = workload_weights(data.domain)
+    data, rho = dataset_of(codes, job), job["rho"]
+    weights = workload_weights(data.domain, ways)
     truth = {table: counts_of(data, table) for table in weights}
-    rounds = 16 * len(sizes)
+    rounds = 16 * codes.shape[1]
     sigma = math.sqrt(rounds / (2 * AIM_SHARE * rho))
     epsilon = math.sqrt(8 * (1 - AIM_SHARE) * rho / rounds)
     known = {(name,): measured(data, (name,), sigma, rng) for name in data.domain}
@@ -95,7 +96,7 @@ def fit_aim(codes: np.ndarray, sizes: Sequence[int], job: dict) -> Sampler:
             sigma, epsilon = math.sqrt(1 / (2 * AIM_SHARE * left)), math.sqrt(8 * (1 - AIM_SHARE) * left)
         spent += 1 / (2 * sigma**2) + epsilon**2 / 8
         fitting = affordable(weights, model, AIM_MEGABYTES * spent / rho)
-        fitted = pair_tables(model, fitting)
+        fitted = fitted_tables(model, fitting)
         table = drawn(qualities(weights, truth, fitted, sigma), epsilon, max(weights[t] for t in fitting), rng)
         fresh = measured(data, table, sigma, rng)
         known[table] = pooled(known[table], fresh) if table in known else fresh
@@ -109,11 +110,22 @@ def fit_aim(codes: np.ndarray, sizes: Sequence[int], job: dict) -> Sampler:
             sigma, epsilon = sigma / 2, epsilon * 2
 
 
-def workload_weights(domain: Domain) -> dict[Table, int]:
-    """Return the weight of every column and pair: the sum over the workload's pairs of the columns that both have."""
-    workload = [pair for pair in itertools.combinations(domain, 2) if domain.size(pair) <= AIM_CELLS]
-    pairs_with = Counter(name for pair in workload for name in pair)
-    return {table: sum(pairs_with[name] for name in table) for table in [*((n,) for n in pairs_with), *workload]}
+def workload_weights(domain: Domain, ways: int) -> dict[Table, int]:
+    """Return the weight of every table within the workload: the columns that it shares with the workload, summed."""
+    workload = [table for table in itertools.combinations(domain, ways) if domain.size(table) <= AIM_CELLS]
+    tables_with = Counter(name for table in workload for name in table)
+    within = {part: None for k in range(1, ways) for table in workload for part in itertools.combinations(table, k)}
+    return {table: sum(tables_with[name] for name in table) for table in [*within, *workload]}
+
+
+def fitted_tables(model: MarkovRandomField, tables: list[Table]) -> dict[Table, np.ndarray]:
+    """Return the counts of tables under the model: pairs from its tree at once, larger ones by the package's own."""
+    larger = [table for table in tables if len(table) > 2]
+    fitted = pair_tables(model, [table for table in tables if len(table) <= 2])
+    if larger:
+        found = bulk_variable_elimination(model.potentials, larger, model.total)
+        fitted |= {table: np.asarray(found[table].datavector()) for table in larger}
+    return fitted
 
 
 def affordable(weights: dict[Table, int], model: MarkovRandomField, megabytes: float) -> list[Table]:
@@ -159,9 +171,9 @@ def counts_of(data: Dataset, table: Table) -> np.ndarray:
     return np.asarray(data.project(table).datavector())
 
 
-def dataset_of(codes: np.ndarray, sizes: Sequence[int]) -> Dataset:
+def dataset_of(codes: np.ndarray, job: dict) -> Dataset:
     """Return the rows as the package wants them."""
-    names = [f"c{j:03}" for j in range(len(sizes))]
+    names, sizes = working.names_and_sizes(job)
     return Dataset({name: codes[:, j] for j, name in enumerate(names)}, Domain(names, sizes))
 
 
@@ -176,4 +188,7 @@ def seeded(job: dict) -> np.random.Generator:
     return np.random.default_rng(job["run"])
 
 
-FITS = {"aim": fit_aim, "mst": fit_mst}
+if __name__ == "__main__":
+    settings = {"model_mb": AIM_MEGABYTES, "cells": AIM_CELLS, "steps": AIM_STEPS, "final_steps": FINAL_STEPS}
+    fits = {"aim2": partial(fit_aim, ways=2), "aim3": partial(fit_aim, ways=3), "mst": fit_mst}
+    working.run(fits, ("mbi", "jax"), settings | {"mst_steps": MST_STEPS})

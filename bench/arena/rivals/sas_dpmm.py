@@ -1,17 +1,19 @@
-"""AIM and MST of dpmm, as the package ships them: private-pgm's NumPy code of the papers' time, kept up."""
+"""AIM, MST and PrivBayes of dpmm, as the package ships them: private-pgm's NumPy code of the papers' time, kept up."""
 
-from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import working
 from dpmm.models.aim import AIMGM
 from dpmm.models.mst import MSTGM
+from dpmm.models.priv_bayes import PrivBayesGM
 
 
-def fit(codes: np.ndarray, sizes: Sequence[int], job: dict, *, model_class: type) -> Callable[[], np.ndarray]:
+def fit(codes: np.ndarray, job: dict[str, Any], *, model_class: type) -> working.Sampler:
     """Fit with the public domain, in one process so that its time can be measured."""
-    names = [f"c{j:03}" for j in range(len(sizes))]
+    names, sizes = working.names_and_sizes(job)
     model = model_class(
         epsilon=float(job["epsilon"]),
         delta=float(job["delta"]),
@@ -23,4 +25,6 @@ def fit(codes: np.ndarray, sizes: Sequence[int], job: dict, *, model_class: type
     return lambda: model.generate()[names].to_numpy().astype(np.int32)
 
 
-FITS = {"aim": partial(fit, model_class=AIMGM), "mst": partial(fit, model_class=MSTGM)}
+if __name__ == "__main__":
+    classes = {"aim": AIMGM, "mst": MSTGM, "privbayes": PrivBayesGM}
+    working.run({name: partial(fit, model_class=model) for name, model in classes.items()}, ("dpmm", "opendp"))

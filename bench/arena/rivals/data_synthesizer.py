@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
+import working
 from DataSynthesizer import DataDescriber as DataDescriber_module
 from DataSynthesizer.DataDescriber import DataDescriber
 from DataSynthesizer.DataGenerator import DataGenerator
@@ -19,7 +20,7 @@ THRESHOLD = 20
 """The package's default ``category_threshold``: numbers of more values than that are put in 20 bins."""
 
 
-def fit(codes: np.ndarray, sizes: Sequence[int], job: dict, *, degree: int) -> Callable[[], np.ndarray]:
+def fit(codes: np.ndarray, job: dict, *, degree: int) -> working.Sampler:
     """Describe the rows with public lists and ranges, which spares the package from reading them off the rows."""
     # In one process, so that its time can be measured; and with mutual information from counts instead of text, which
     # is the same number many times sooner (compared with the package's own for one, two and three parents).
@@ -27,7 +28,7 @@ def fit(codes: np.ndarray, sizes: Sequence[int], job: dict, *, degree: int) -> C
     build = PrivBayes.greedy_bayes
     DataDescriber_module.greedy_bayes = partial(build_counted, build)
     job = job | {"degree": degree}
-    names = [f"c{j:03}" for j in range(len(sizes))]
+    names, sizes = working.names_and_sizes(job)
     as_number = [number and size > THRESHOLD for number, size in zip(job["is_number"], sizes, strict=True)]
     with TemporaryDirectory() as scratch:
         folder = Path(scratch)
@@ -123,5 +124,7 @@ def entropy(counts: np.ndarray) -> float:
     return float(-(share * np.log(share)).sum())
 
 
-FITS = {"privbayes": partial(fit, degree=0), "k2": partial(fit, degree=2), "k1": partial(fit, degree=1)}
-"""The default, which chooses the number of parents itself; two, as in the package's notebook; and one."""
+if __name__ == "__main__":
+    # The default chooses the number of parents itself; two, as in the package's notebook; and one.
+    degrees = {"privbayes": 0, "k2": 2, "k1": 1}
+    working.run({name: partial(fit, degree=degree) for name, degree in degrees.items()}, ("DataSynthesizer", "pandas"))

@@ -1,0 +1,89 @@
+"""Cells of the arena and the file of results: one line for each cell, written at once, the last one counts."""
+
+import csv
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass
+from pathlib import Path
+
+RESULTS = Path(__file__).resolve().parents[1] / "results" / "arena.csv"
+COLUMNS = ["table", "form", "rival", "epsilon", "delta", "run", "status", "reason", "limit_s", "rows", "columns"]
+COLUMNS += ["fit_cpu_s", "rows_cpu_s", "cpu_s", "wall_s", "peak_mb", "rows_out", "versions", "options", "checkout"]
+COLUMNS += ["machine", "commit"]
+"""Before the measures, whose names come from measures.py."""
+
+Line = dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One fit: of a rival, on a table in a form, at a budget, repeated.
+
+    Parameters
+    ----------
+    table, form, rival, epsilon, delta : str
+        As in the results.
+    run : str
+        Number of the repetition, which is also the seed.
+    """
+
+    table: str
+    form: str
+    rival: str
+    epsilon: str
+    delta: str
+    run: str
+
+
+def planned(
+    tables: Sequence[str],
+    forms: Sequence[str],
+    rivals: Sequence[str],
+    budgets: Sequence[tuple[str, str]],
+    runs: int,
+) -> Iterator[Cell]:
+    """Yield all cells: run by run, then table by table, so that an early stop leaves whole tables."""
+    for run in range(runs):
+        for table in tables:
+            for epsilon, delta in budgets:
+                for form in forms:
+                    for rival in rivals:
+                        yield Cell(table, form, rival, epsilon, delta, str(run))
+
+
+def read_lines(path: Path) -> list[Line]:
+    """Return the lines of a file of results; none where it is missing."""
+    if not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def cell_of(line: Mapping[str, str]) -> Cell:
+    """Return the cell that a line answers."""
+    return Cell(line["table"], line["form"], line["rival"], line["epsilon"], line["delta"], line["run"])
+
+
+def is_answered(cell: Cell, lines: Iterable[Line], limit_s: float) -> bool:
+    """Say whether a line answers the cell: it ended, or was stopped at a limit at least as high."""
+    return any(cell_of(line) == cell and not _is_open(line, limit_s) for line in lines)
+
+
+def _is_open(line: Line, limit_s: float) -> bool:
+    """Say whether a line leaves its cell to be run again: it could not start, or was stopped sooner."""
+    stopped_sooner = line["status"] == "did not finish" and float(line["limit_s"]) < limit_s
+    return stopped_sooner or line["status"] == "not ready"
+
+
+def record(path: Path, line: Mapping[str, object]) -> None:
+    """Put a line in the place of its cell's earlier one, or at the end; the file is whole at any time."""
+    new = {key: str(value) for key, value in line.items()}
+    lines = [old for old in read_lines(path) if astuple(cell_of(old)) != astuple(cell_of(new))] + [new]
+    measures = dict.fromkeys(key for each in lines for key in each if key not in COLUMNS)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scratch = path.with_suffix(".part")
+    with scratch.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, [*COLUMNS, *measures], restval="", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(lines)
+    os.replace(scratch, path)
