@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from field import Rival
+from arena.field import Rival
 
 LOCKS = Path(__file__).resolve().parent / "locks"
 
