@@ -1,6 +1,7 @@
 """Cells of the arena and the file of results: one line for each cell, written at once, the last one counts."""
 
 import csv
+import itertools
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
@@ -43,12 +44,8 @@ def planned(
     runs: int,
 ) -> Iterator[Cell]:
     """Yield all cells: run by run, then table by table, so that an early stop leaves whole tables."""
-    for run in range(runs):
-        for table in tables:
-            for epsilon, delta in budgets:
-                for form in forms:
-                    for rival in rivals:
-                        yield Cell(table, form, rival, epsilon, delta, str(run))
+    for run, table, (epsilon, delta), form, rival in itertools.product(range(runs), tables, budgets, forms, rivals):
+        yield Cell(table, form, rival, epsilon, delta, str(run))
 
 
 def read_lines(path: Path) -> list[Line]:

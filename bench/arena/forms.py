@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-
 from arena.codings import PARTS, Coding, coding_of
 from arena.tables import ArenaTable
+
 from lapwing.kernel.budget.budget import requested_budget
 from lapwing.kernel.budget.conversions import epsilon_for
 from lapwing.rows.source import all_codes, code_table
@@ -42,7 +42,7 @@ class Prepared:
     native: Callable[[pl.DataFrame], pl.DataFrame]
 
 
-def prepared(table: ArenaTable, form: str, epsilon: str, delta: str, run: int, scratch: Path) -> Prepared:
+def prepared(table: ArenaTable, form: str, epsilon: str, delta: str, *, run: int, scratch: Path) -> Prepared:
     """Return a table in a form.
 
     Parameters
@@ -102,8 +102,8 @@ def has_numbers(table: ArenaTable) -> bool:
 
 def _wide_columns(table: ArenaTable) -> list[str]:
     """Return the numbers and dates that fixed bins cut."""
-    columns = Schema.from_dict(table.schema).columns
-    return [field.name for field in columns if not field.is_categorical and field.domain.values > table.domain[field.name]]
+    ordered = [field for field in Schema.from_dict(table.schema).columns if not field.is_categorical]
+    return [field.name for field in ordered if field.domain.values > table.domain[field.name]]
 
 
 def _bought(table: ArenaTable, budget: dict[str, Any], rng: np.random.Generator) -> Coding:
@@ -122,13 +122,14 @@ def _bought(table: ArenaTable, budget: dict[str, Any], rng: np.random.Generator)
     for j, field in enumerate(schema.columns):
         if field.name in wide:
             regular = np.sort(codes[field.name][codes[field.name] < field.domain.values])
-            groups[j] = cut(field.domain, np.array(_cuts(regular, 0, field.domain.values, LEVELS, each, rng)))
+            groups[j] = cut(field.domain, np.array(_cuts(regular, (0, field.domain.values), LEVELS, each, rng)))
             sizes[j] = groups[j].groups - (not field.domain.missing)
     return Coding(schema, tuple(groups), tuple(sizes))
 
 
-def _cuts(rows: np.ndarray, low: int, high: int, levels: int, epsilon: float, rng: np.random.Generator) -> list[int]:
-    """Return where sorted codes of low to high - 1 are cut, by noisy medians of halves of halves."""
+def _cuts(rows: np.ndarray, ends: tuple[int, int], levels: int, epsilon: float, rng: np.random.Generator) -> list[int]:
+    """Return where sorted codes from one end up to the other are cut, by noisy medians of halves of halves."""
+    low, high = ends
     if not levels or high - low < 2:
         return []
     places = np.unique(np.linspace(low + 1, high - 1, min(CANDIDATES, high - low - 1)).astype(np.int64))
@@ -137,5 +138,5 @@ def _cuts(rows: np.ndarray, low: int, high: int, levels: int, epsilon: float, rn
     utility = -np.abs(2 * below - len(rows)) / 2
     place = int(places[np.argmax(epsilon * utility + rng.gumbel(size=len(places)))])
     split = int(np.searchsorted(rows, place))
-    before = _cuts(rows[:split], low, place, levels - 1, epsilon, rng)
-    return [*before, place, *_cuts(rows[split:], place, high, levels - 1, epsilon, rng)]
+    before = _cuts(rows[:split], (low, place), levels - 1, epsilon, rng)
+    return [*before, place, *_cuts(rows[split:], (place, high), levels - 1, epsilon, rng)]

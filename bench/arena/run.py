@@ -5,7 +5,7 @@
 
 A cell that bench/results/arena.csv answers is not run again, unless with --again: so one command reruns a row. Each is
 written at once: a figure, or the reason why there is none. --limit is in CPU seconds, the same for all. Then
-``python bench/arena/page.py`` writes docs/arena.md. It compares with real rows: all it writes but that page is internal.
+``python bench/arena/page.py`` writes docs/arena.md. It compares with real rows.
 """
 
 import argparse
@@ -24,9 +24,7 @@ from typing import Any
 
 import polars as pl
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-sys.path.append(str(HERE.parent))
+sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from arena import forms, tables
 from arena.cells import RESULTS, Cell, is_answered, planned, read_lines, record
@@ -34,6 +32,8 @@ from arena.environments import Unready, checkout_commit, interpreter, last_line
 from arena.field import FORMS, RIVALS, Rival, not_offered
 from arena.measures import measured
 
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
 SLACK = 4
 """Wall seconds that a cell may take for each CPU second of its limit, where other work shares the machine."""
 
@@ -49,7 +49,7 @@ def run_cell(cell: Cell, rival: Rival, table: tables.ArenaTable, options: argpar
             python = interpreter(rival, options.checkouts)
         except Unready as unready:
             return line | {"status": "not ready", "reason": str(unready)}
-        form = forms.prepared(table, cell.form, cell.epsilon, cell.delta, int(cell.run), scratch)
+        form = forms.prepared(table, cell.form, cell.epsilon, cell.delta, run=int(cell.run), scratch=scratch)
         job = form.job | {"mechanism": rival.mechanism, "form": "native" if cell.form == "native" else "codes"}
         job |= {"run": int(cell.run), "checkout": str(options.checkouts.get(rival.checkout, ""))}
         (scratch / "job.json").write_text(json.dumps(job))
@@ -65,8 +65,10 @@ def ended(command: list[str], scratch: Path, options: argparse.Namespace) -> dic
     # Threads that wait for each other burn the CPU seconds that are counted. mbi asks for no compiled programs on disk.
     settings = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "JAX_ENABLE_COMPILATION_CACHE": "0"}
     limited = ["prlimit", f"--cpu={int(options.limit)}:{int(options.limit) + 30}", *command, str(scratch / "job.json")]
+    # Our own sources are for our own adapter.
+    inherited = {key: value for key, value in os.environ.items() if key != "PYTHONPATH" or command[0] == sys.executable}
     with (scratch / "said.txt").open("w") as said:
-        process = subprocess.Popen(limited, stdout=said, stderr=said, env=os.environ | settings)
+        process = subprocess.Popen(limited, stdout=said, stderr=said, env=inherited | settings)
         try:
             peak, cpu, code, too_much = watched(process, options.memory, SLACK * options.limit + 60)
         finally:

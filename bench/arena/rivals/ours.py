@@ -16,7 +16,9 @@ def fit(rows: Any, job: dict[str, Any], *, mechanism: object) -> working.Sampler
     """Release the rows by their schema, that of the codes or their own; with delta 0 the promise is pure."""
     budget = {"epsilon": job["epsilon"]} | ({"delta": job["delta"]} if float(job["delta"]) else {})
     is_coded = job["form"] == "codes"
-    frame = pl.DataFrame({name: rows[:, j] for j, name in enumerate(job["domain"])}) if is_coded else pl.from_arrow(rows)
+    frame = (
+        pl.DataFrame({name: rows[:, j] for j, name in enumerate(job["domain"])}) if is_coded else pl.from_arrow(rows)
+    )
     # Advice to users of the library, such as that a default was chosen.
     warnings.simplefilter("ignore", lw.LapwingWarning)
     release = lw.synthesize(frame, job["schema"], mechanism=mechanism, seed=job["run"], **budget)
