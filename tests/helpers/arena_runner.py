@@ -5,12 +5,13 @@ import sys
 from helpers.arena import tables
 from helpers.source_tree import ROOT
 
-RIVALS = ROOT / "bench" / "arena" / "rivals"
-sys.path.append(str(RIVALS))
+sys.path.append(str(ROOT / "bench" / "arena" / "rivals"))
 
 import google_dpsynth
 import working
 from arena import cells, environments, field, forms, privacy, run, standings
+
+RIVALS = ROOT / "bench" / "arena" / "rivals"
 
 __all__ = [
     "RIVALS", "cells", "environments", "field", "forms", "google_dpsynth", "privacy", "run", "standings", "tables",

@@ -55,7 +55,7 @@ working.run({{"evenly": evenly, "refuses": refuses, "fails": fails, "never_ends"
 
 @pytest.fixture(scope="module")
 def adapter(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Where the adapter is, without its suffix."""
+    """Return where the adapter is, without its suffix."""
     path = tmp_path_factory.mktemp("rivals") / "even.py"
     path.write_text(ADAPTER.format(rivals=str(RIVALS)))
     return str(path.with_suffix(""))
@@ -63,22 +63,10 @@ def adapter(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture
 def options(tmp_path: Path) -> argparse.Namespace:
-    """Settings of a run of one small table."""
-    words = [
-        "--tables",
-        "tarragona",
-        "--forms",
-        "codes",
-        "--epsilons",
-        "1",
-        "--deltas",
-        "0",
-        "--runs",
-        "1",
-        "--limit",
-        "60",
-    ]
-    return run.read_options([*words, "--folder", str(tmp_path / "tables"), "-o", str(tmp_path / "arena.csv")])
+    """Return the settings of a run of one small table."""
+    words = ["--tables", "tarragona", "--forms", "codes", "--epsilons", "1", "--deltas", "0", "--runs", "1"]
+    places = ["--folder", str(tmp_path / "tables"), "-o", str(tmp_path / "arena.csv")]
+    return run.read_options([*words, "--limit", "60", *places])
 
 
 def rivals(adapter: str, *mechanisms: str) -> dict[str, field.Rival]:
@@ -175,7 +163,7 @@ def test_a_missing_uv_is_a_reason(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 def test_bought_bins_have_nearly_equal_shares_with_a_large_budget(tmp_path: Path) -> None:
     table = tables.made("magic", tmp_path)
 
-    given = forms.prepared(table, "quantiles", "1000", "0", 0, tmp_path)
+    given = forms.prepared(table, "quantiles", "1000", "0", run=0, scratch=tmp_path)
 
     codes = pl.read_parquet(given.job["train"])
     shares = codes["fLength"].value_counts(normalize=True)["proportion"]
@@ -190,7 +178,7 @@ def test_bins_take_a_tenth_of_rho_off_the_budget(tmp_path: Path) -> None:
     table = tables.made("magic", tmp_path)
     whole = requested_budget(epsilon="1", delta="1e-9").rho
 
-    job = forms.prepared(table, "quantiles", "1", "1e-9", 0, tmp_path).job
+    job = forms.prepared(table, "quantiles", "1", "1e-9", run=0, scratch=tmp_path).job
 
     assert job["rho"] == pytest.approx(float(whole * Fraction(9, 10)), rel=1e-12)
     assert float(requested_budget(epsilon=job["epsilon"], delta="1e-9").rho) == pytest.approx(job["rho"], rel=1e-6)
@@ -247,7 +235,7 @@ def test_a_line_takes_the_place_of_its_cells_earlier_one_and_new_measures_have_c
 def test_the_job_says_only_what_is_public(tmp_path: Path) -> None:
     table = tables.made("tarragona", tmp_path)
 
-    job = forms.prepared(table, "codes", "1", "1e-9", 0, tmp_path).job
+    job = forms.prepared(table, "codes", "1", "1e-9", run=0, scratch=tmp_path).job
 
     assert set(job) == {
         "epsilon", "delta", "rho", "train", "domain", "schema", "is_number", "has_missing"

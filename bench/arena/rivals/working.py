@@ -1,9 +1,9 @@
 """The rival's side of the contract: ``python rivals/NAME.py job.json``, started by run.py in the rival's environment.
 
-job.json: ``mechanism``, ``form`` ("codes" or "native"), ``train`` (Parquet), ``domain`` (codes of every column, with
-codes only), ``schema`` (Table Schema of the rows), ``is_number``, ``has_missing``, ``epsilon``, ``delta``, ``rho`` (where
-delta is above 0), ``run`` (also the seed), ``checkout`` (a folder, or empty). Beside it are written rows.parquet and
-result.json: ``fit_cpu_s``, ``rows_cpu_s``, ``wall_s``, ``versions``, ``options``, or ``refused`` with a reason.
+job.json: ``mechanism``, ``form`` ("codes" or "native"), ``train`` (Parquet), ``domain`` (codes of every column; with
+codes only), ``schema`` (Table Schema of the rows), ``is_number``, ``has_missing``, ``epsilon``, ``delta``, ``rho``
+(where delta is above 0), ``run`` (also the seed), ``checkout`` (a folder, or empty). Beside it are written rows.parquet
+and result.json: ``fit_cpu_s``, ``rows_cpu_s``, ``wall_s``, ``versions``, ``options``, or ``refused`` with a reason.
 """
 
 import json
