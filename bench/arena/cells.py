@@ -3,7 +3,7 @@
 import csv
 import itertools
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
@@ -43,8 +43,8 @@ def planned(
     budgets: Sequence[tuple[str, str]],
     runs: int,
 ) -> Iterator[Cell]:
-    """Yield all cells: run by run, then table by table, so that an early stop leaves whole tables."""
-    for run, table, (epsilon, delta), form, rival in itertools.product(range(runs), tables, budgets, forms, rivals):
+    """Yield all cells: run by run, budget by budget, table by table, so that an early stop leaves whole ones."""
+    for run, (epsilon, delta), table, form, rival in itertools.product(range(runs), budgets, tables, forms, rivals):
         yield Cell(table, form, rival, epsilon, delta, str(run))
 
 
@@ -61,15 +61,10 @@ def cell_of(line: Mapping[str, str]) -> Cell:
     return Cell(line["table"], line["form"], line["rival"], line["epsilon"], line["delta"], line["run"])
 
 
-def is_answered(cell: Cell, lines: Iterable[Line], limit_s: float) -> bool:
-    """Say whether a line answers the cell: it ended, or was stopped at a limit at least as high."""
-    return any(cell_of(line) == cell and not _is_open(line, limit_s) for line in lines)
-
-
-def _is_open(line: Line, limit_s: float) -> bool:
-    """Say whether a line leaves its cell to be run again: it could not start, or was stopped sooner."""
+def answers(line: Line, limit_s: float) -> bool:
+    """Say whether a line answers its cell: it ended, or was stopped at a limit at least as high."""
     stopped_sooner = line["status"] == "did not finish" and float(line["limit_s"]) < limit_s
-    return stopped_sooner or line["status"] == "not ready"
+    return not stopped_sooner and line["status"] != "not ready"
 
 
 def record(path: Path, line: Mapping[str, object]) -> None:

@@ -27,7 +27,7 @@ import polars as pl
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from arena import forms, tables
-from arena.cells import RESULTS, Cell, is_answered, planned, read_lines, record
+from arena.cells import RESULTS, Cell, answers, cell_of, planned, read_lines, record
 from arena.environments import Unready, checkout_commit, interpreter, last_line
 from arena.field import FORMS, RIVALS, Rival, not_offered
 from arena.measures import measured
@@ -140,11 +140,12 @@ def commit() -> str:
 
 def run_all(options: argparse.Namespace, rivals: Mapping[str, Rival] = RIVALS) -> None:
     """Run what the results lack."""
+    lines = [] if options.again else read_lines(options.output)
+    answered = {cell_of(line) for line in lines if answers(line, options.limit)}
     budgets = [(epsilon, delta) for epsilon in options.epsilons for delta in options.deltas]
     for cell in planned(options.tables, options.forms, options.rivals or list(rivals), budgets, options.runs):
         rival = rivals[cell.rival]
-        known = read_lines(options.output)
-        if not_offered(rival, cell.form, cell.delta) or (not options.again and is_answered(cell, known, options.limit)):
+        if cell in answered or not_offered(rival, cell.form, cell.delta):
             continue
         table = tables.made(cell.table, options.folder)
         if cell.form == "quantiles" and not forms.has_numbers(table):
@@ -161,7 +162,7 @@ def read_options(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--rivals", nargs="+", choices=RIVALS, metavar="NAME", help=f"of {', '.join(RIVALS)}")
     parser.add_argument("--tables", nargs="+", default=tables.names(), choices=tables.names(), metavar="NAME")
     parser.add_argument("--forms", nargs="+", default=list(FORMS), choices=FORMS)
-    parser.add_argument("--epsilons", nargs="+", default=["0.1", "1", "10"])
+    parser.add_argument("--epsilons", nargs="+", default=["1", "0.1", "10"])
     parser.add_argument("--deltas", nargs="+", default=["1e-9", "1e-5", "0"])
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--limit", type=float, default=1800, help="CPU seconds of a cell, imports included")

@@ -113,8 +113,8 @@ def test_a_cell_is_ended_at_its_limit_and_run_again_at_a_higher_one(adapter: str
 
     line = cells.read_lines(options.output)[0]
     assert (line["status"], line["reason"]) == ("did not finish", "over 3 CPU s")
-    assert cells.is_answered(cells.cell_of(line), [line], 3)
-    assert not cells.is_answered(cells.cell_of(line), [line], 4)
+    assert cells.answers(line, 3)
+    assert not cells.answers(line, 4)
 
 
 def test_a_cell_over_its_memory_is_ended(adapter: str, options: argparse.Namespace) -> None:
@@ -133,7 +133,7 @@ def test_what_cannot_start_says_why_and_stays_open(adapter: str, options: argpar
 
     line = cells.read_lines(options.output)[0]
     assert (line["status"], line["reason"]) == ("not ready", "no checkout given (--checkout elsewhere=PATH)")
-    assert not cells.is_answered(cells.cell_of(line), [line], options.limit)
+    assert not cells.answers(line, options.limit)
 
 
 def test_what_a_rival_does_not_offer_is_said_and_not_run() -> None:
