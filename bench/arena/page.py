@@ -7,8 +7,9 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
+from arena.causes import CAUSES
 from arena.cells import RESULTS, Line, read_lines
-from arena.field import FLOOR, FORMS, OURS, RIVALS
+from arena.field import FORMS, OURS, RIVALS
 from arena.privacy import CHECKED, verdict_of
 from arena.standings import ANY, MEASURES, Loss, Ratio, losses, place_of, ratio_of, ratio_to_best
 
@@ -41,21 +42,24 @@ def page(lines: list[Line]) -> str:
 
 
 def where_lapwing_loses(found: list[Loss]) -> str:
-    """Return a line for each rival: in what it is better, in how many places, and where most."""
-    told: dict[str, list[str]] = {}
-    for rival, measure in dict.fromkeys((loss.rival, loss.measure) for loss in found):
-        those = [loss for loss in found if (loss.rival, loss.measure) == (rival, measure)]
-        worst = max(those, key=lambda loss: loss.ours / max(loss.theirs, 1e-9))
-        table, form, epsilon, delta = worst.place
-        where = f"{table}, {form}, ({epsilon}, {delta})"
-        more = f"; {len(those)} places" if len(those) > 1 else ""
-        told.setdefault(rival, []).append(
-            f"{MEASURES[measure]} ({figure(worst.theirs)} for {figure(worst.ours)}: {where}{more})"
-        )
-    name = {FLOOR: "every column on its own"}
-    return "\n".join(f"- {name.get(rival, f'`{rival}`')}: {', '.join(all_)}." for rival, all_ in told.items()) or (
-        "Nowhere in these cells."
-    )
+    """Return a line for each measure: who is better, in how many places, where most, and why."""
+    told = []
+    for measure in dict.fromkeys(loss.measure for loss in found):
+        by_rival: dict[str, list[Loss]] = {}
+        for loss in found:
+            if loss.measure == measure:
+                by_rival.setdefault(loss.rival, []).append(loss)
+        who = ", ".join(lost_to(rival, those) for rival, those in by_rival.items())
+        told.append(f"- **{MEASURES[measure]}**: {who}. Cause: {CAUSES.get(measure, 'nobody has looked yet')}.")
+    return "\n".join(told) or "Nowhere in these cells."
+
+
+def lost_to(rival: str, those: list[Loss]) -> str:
+    """Return in words where one rival is better in one measure."""
+    worst = max(those, key=lambda loss: loss.ours / max(loss.theirs, 1e-9))
+    table, form, epsilon, delta = worst.place
+    more = f", the widest of {len(those)}" if len(those) > 1 else ""
+    return f"`{rival}` {figure(worst.theirs)} for {figure(worst.ours)} ({table}, {form}, {epsilon}, {delta}{more})"
 
 
 def to_the_best(lines: list[Line]) -> str:
