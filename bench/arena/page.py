@@ -63,27 +63,21 @@ def lost_to(rival: str, those: list[Loss]) -> str:
 
 
 def to_the_best(lines: list[Line]) -> str:
-    """Return the ratios of Lapwing to the best rival of each place."""
-    rows = []
-    for form in (*FORMS, ANY):
-        for measure, name in MEASURES.items():
-            found = ratio_to_best(lines, measure, form)
-            if found:
-                rows.append([form, name, ratio_in_words(found), f"{found.ahead} of {found.places}"])
-    return as_table(["form", "measure", "Lapwing / best rival", "not behind"], rows)
+    """Return the ratios of Lapwing to the best rival of each place, a column for each form that rivals have."""
+    found = {(form, measure): ratio_to_best(lines, measure, form) for form in (*FORMS, ANY) for measure in MEASURES}
+    shown = [form for form in (*FORMS, ANY) if any(found[form, measure] for measure in MEASURES)]
+    rows = [[name, *(ratio_in_words(found[form, measure]) for form in shown)] for measure, name in MEASURES.items()]
+    return as_table(["measure", *shown], rows)
 
 
 def rival_by_rival(lines: list[Line]) -> str:
-    """Return the ratios of each rival to Lapwing."""
+    """Return the ratios of each rival to Lapwing, each in its best form."""
     rows = []
     for rival in RIVALS:
-        for form in FORMS:
-            ratios = [ratio_of(lines, rival, measure, form) for measure in SHOWN]
-            if rival != OURS and any(ratios):
-                places = max(each.places for each in ratios if each)
-                words = [ratio_in_words(each) if each else "" for each in ratios]
-                rows.append([f"`{rival}`", form, str(places), *words, verdict_of(rival)])
-    return as_table(["rival", "form", "places", *(MEASURES[measure] for measure in SHOWN), "privacy"], rows)
+        ratios = [ratio_of(lines, rival, measure, ANY) for measure in SHOWN]
+        if rival != OURS and any(ratios):
+            rows.append([f"`{rival}`", *map(ratio_in_words, ratios), verdict_of(rival)])
+    return as_table(["rival", *(MEASURES[measure] for measure in SHOWN), "privacy"], rows)
 
 
 def privacy() -> str:
@@ -151,11 +145,12 @@ def of(lines: list[Line], key: str) -> list[str]:
     return list(dict.fromkeys(line[key] for line in lines))
 
 
-def ratio_in_words(found: Ratio) -> str:
-    """Return a ratio with its interval."""
-    if found.low is None:
-        return f"{found.mean:.2f}"
-    return f"{found.mean:.2f} [{found.low:.2f}, {found.high:.2f}]"
+def ratio_in_words(found: Ratio | None) -> str:
+    """Return a ratio with its interval, and in how many places Lapwing is not behind."""
+    if found is None:
+        return ""
+    interval = "" if found.low is None else f" [{found.low:.2f}, {found.high:.2f}]"
+    return f"{found.mean:.2f}{interval}; {found.ahead}/{found.places}"
 
 
 def figure(value: float) -> str:
