@@ -45,17 +45,17 @@ RIVALS = {
     "opendp-mst": Rival(script="opendp_extras", mechanism="mst", environment="opendp", promise="either"),
     "opendp-aim2": Rival(script="opendp_extras", mechanism="aim2", environment="opendp", promise="either"),
     "opendp-aim3": Rival(script="opendp_extras", mechanism="aim3", environment="opendp", promise="either"),
-    "dpmm-mst": Rival(script="sas_dpmm", mechanism="mst", environment="dpmm"),
-    "dpmm-aim": Rival(script="sas_dpmm", mechanism="aim", environment="dpmm"),
-    "dpmm-privbayes": Rival(script="sas_dpmm", mechanism="privbayes", environment="dpmm"),
+    "dpmm-mst": Rival(script="sas_dpmm", mechanism="mst", environment="dpmm", native=True),
+    "dpmm-aim": Rival(script="sas_dpmm", mechanism="aim", environment="dpmm", native=True),
+    "dpmm-privbayes": Rival(script="sas_dpmm", mechanism="privbayes", environment="dpmm", native=True),
     "smartnoise-mst": Rival(script="smartnoise", mechanism="mst", environment="smartnoise"),
     "smartnoise-aim": Rival(script="smartnoise", mechanism="aim", environment="smartnoise"),
     "smartnoise-mwem": Rival(script="smartnoise", mechanism="mwem", environment="smartnoise", promise="pure"),
     "datasynthesizer": Rival(
-        script="data_synthesizer", mechanism="privbayes", environment="datasynthesizer", promise="pure"
+        script="data_synthesizer", mechanism="privbayes", environment="datasynthesizer", promise="pure", native=True
     ),
     "datasynthesizer-k2": Rival(
-        script="data_synthesizer", mechanism="k2", environment="datasynthesizer", promise="pure"
+        script="data_synthesizer", mechanism="k2", environment="datasynthesizer", promise="pure", native=True
     ),
     "privsyn": Rival(script="privsyn_core", mechanism="privsyn", environment="privsyn"),
     "dpsynth-aim": Rival(script="google_dpsynth", mechanism="aim", checkout="dpsynth"),

@@ -14,7 +14,11 @@ CHECKED: dict[tuple[str, ...], tuple[Verdict, str]] = {
         "as stated",
         "OpenDP's exact noise; scores declared not monotonic; public keys; zCDP converted by the arena",
     ),
-    ("dpmm-mst", "dpmm-aim"): ("as stated", "OpenDP's noise, floating-point selection"),
+    ("dpmm-mst", "dpmm-aim"): (
+        "as stated",
+        "OpenDP's noise, floating-point selection; with native values weaker: which columns are constant or miss "
+        "values is read off, and a row's value fills them",
+    ),
     ("dpmm-privbayes",): (
         "weaker",
         "parents are drawn by mutual information in bits, divided by a root of entropies, with the sensitivity of "

@@ -2,14 +2,17 @@
 
 import json
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import working
 from DataSynthesizer import DataDescriber as DataDescriber_module
 from DataSynthesizer.DataDescriber import DataDescriber
@@ -20,22 +23,34 @@ THRESHOLD = 20
 """The package's default ``category_threshold``: numbers of more values than that are put in 20 bins."""
 
 
-def fit(codes: np.ndarray, job: dict, *, degree: int) -> working.Sampler:
-    """Describe the rows with public lists and ranges, which spares the package from reading them off the rows."""
+@dataclass(frozen=True, slots=True)
+class Public:
+    """What the package is told of the columns, which spares it from reading that off the rows.
+
+    Parameters
+    ----------
+    types : dict of str to str
+        Its name for the type of each column.
+    listed : dict of str to list
+        The categories of those that have any.
+    ranges : dict of str to list
+        The two ends of the others.
+    """
+
+    types: dict[str, str]
+    listed: dict[str, list[Any]]
+    ranges: dict[str, list[float]]
+
+
+def fit(rows: Any, job: dict[str, Any], *, degree: int) -> working.Sampler:
+    """Describe the rows with public lists and ranges; the description holds all that the rows out are drawn from."""
     # In one process, so that its time can be measured; and with mutual information from counts instead of text, which
     # is the same number many times sooner (compared with the package's own for one, two and three parents).
     PrivBayes.Pool = lambda: ThreadPool(1)
-    build = PrivBayes.greedy_bayes
-    DataDescriber_module.greedy_bayes = partial(build_counted, build)
-    job = job | {"degree": degree}
-    names, sizes = working.names_and_sizes(job)
-    as_number = [number and size > THRESHOLD for number, size in zip(job["is_number"], sizes, strict=True)]
-    with TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        describer = described(codes, sizes, dict(zip(names, as_number, strict=True)), job, folder)
-        describer.save_dataset_description_to_file(str(folder / "description.json"))
-        description = (folder / "description.json").read_text()
-    return lambda: drawn(description, names, sizes, len(codes), job["run"])
+    DataDescriber_module.greedy_bayes = partial(build_counted, PrivBayes.greedy_bayes)
+    frame, public = native_rows(rows, job) if job["form"] == "native" else coded_rows(rows, job)
+    description = described(frame, public, job | {"degree": degree})
+    return partial(drawn, description, rows, job)
 
 
 def build_counted(build: Callable, table: pd.DataFrame, *settings: object, **more: object) -> list:
@@ -44,47 +59,70 @@ def build_counted(build: Callable, table: pd.DataFrame, *settings: object, **mor
     return build(table, *settings, **more)
 
 
-def described(
-    codes: np.ndarray, sizes: Sequence[int], as_number: dict[str, bool], job: dict, folder: Path
-) -> DataDescriber:
-    """Return the package's description of the rows, which holds all that the rows out are drawn from."""
-    rows = pd.DataFrame(codes, columns=list(as_number))
-    for name, size, missing in zip(as_number, sizes, job["has_missing"], strict=True):
+def coded_rows(codes: np.ndarray, job: dict[str, Any]) -> tuple[pd.DataFrame, Public]:
+    """Return codes and what is public of them; those of long numbers are numbers to the package."""
+    names, sizes = working.names_and_sizes(job)
+    frame = pd.DataFrame(codes, columns=names)
+    listed, ranges = {}, {}
+    for name, size, number, missing in zip(names, sizes, job["is_number"], job["has_missing"], strict=True):
+        if not number or size <= THRESHOLD:
+            listed[name] = list(range(size))
+            continue
+        ranges[name] = [0, size - 1 - missing]
         # The package has a place of its own for missing values of a column that it cuts into bins.
-        if missing and as_number[name]:
-            rows[name] = rows[name].where(rows[name] < size - 1).astype("Int64")
-    rows.to_csv(folder / "rows.csv", index=False)
-    listed = {name: list(range(size)) for name, size in zip(as_number, sizes, strict=True) if not as_number[name]}
-    (folder / "lists.json").write_text(json.dumps(listed))
-    ends = [size - 1 - missing for size, missing in zip(sizes, job["has_missing"], strict=True)]
+        if missing:
+            frame[name] = frame[name].where(frame[name] < size - 1).astype("Int64")
+    return frame, Public(dict.fromkeys(names, "Integer"), listed, ranges)
 
-    describer = DataDescriber(category_threshold=THRESHOLD)
-    with warnings.catch_warnings():
+
+def native_rows(table: pa.Table, job: dict[str, Any]) -> tuple[pd.DataFrame, Public]:
+    """Return native values and what is public of them; categories are text."""
+    public, frame = working.public_columns(job), table.to_pandas()
+    texts = working.listed_as_text(public)
+    for name in texts:
+        frame[name] = frame[name].map(str, na_action="ignore").astype(object)
+    numbers = {name: told for name, told in public.items() if name not in texts}
+    types = dict.fromkeys(texts, "String")
+    types |= {name: "Integer" if pa.types.is_integer(table.schema.field(name).type) else "Float" for name in numbers}
+    ranges = {name: [told["lower"], told["upper"]] for name, told in numbers.items()}
+    return frame, Public(types, {name: list(values) for name, values in texts.items()}, ranges)
+
+
+def described(frame: pd.DataFrame, public: Public, job: dict[str, Any]) -> str:
+    """Return the package's description of the rows."""
+    names = list(frame.columns)
+    with TemporaryDirectory() as scratch, warnings.catch_warnings():
+        folder = Path(scratch)
+        frame.to_csv(folder / "rows.csv", index=False)
+        (folder / "lists.json").write_text(json.dumps(public.listed))
+        describer = DataDescriber(category_threshold=THRESHOLD)
         describer.describe_dataset_in_correlated_attribute_mode(
             dataset_file=str(folder / "rows.csv"),
             k=job["degree"],
             epsilon=float(job["epsilon"]),
-            attribute_to_datatype=dict.fromkeys(as_number, "Integer"),
-            attribute_to_is_categorical={name: not number for name, number in as_number.items()},
-            attribute_to_is_candidate_key=dict.fromkeys(as_number, False),
+            attribute_to_datatype={name: public.types[name] for name in names},
+            attribute_to_is_categorical={name: name in public.listed for name in names},
+            attribute_to_is_candidate_key=dict.fromkeys(names, False),
             categorical_attribute_domain_file=str(folder / "lists.json"),
-            numerical_attribute_ranges={
-                name: [0, end] for name, end in zip(as_number, ends, strict=True) if as_number[name]
-            },
+            numerical_attribute_ranges=public.ranges,
             seed=job["run"],
         )
-    return describer
+        describer.save_dataset_description_to_file(str(folder / "description.json"))
+        return (folder / "description.json").read_text()
 
 
-def drawn(description: str, names: Sequence[str], sizes: Sequence[int], rows: int, seed: int) -> np.ndarray:
+def drawn(description: str, rows: Any, job: dict[str, Any]) -> Any:
     """Return as many rows as went in, which the package treats as public."""
     generator = DataGenerator()
     with TemporaryDirectory() as scratch:
         path = Path(scratch) / "description.json"
         path.write_text(description)
-        generator.generate_dataset_in_correlated_attribute_mode(rows, str(path), seed=seed)
-    found = generator.synthetic_dataset[list(names)]
-    return np.stack([column_codes(found[name], size) for name, size in zip(names, sizes, strict=True)], axis=1)
+        generator.generate_dataset_in_correlated_attribute_mode(len(rows), str(path), seed=job["run"])
+    found = generator.synthetic_dataset
+    if job["form"] == "native":
+        return working.native_table(found, working.listed_as_text(working.public_columns(job)), rows.schema)
+    pairs = zip(*working.names_and_sizes(job), strict=True)
+    return np.stack([column_codes(found[name], size) for name, size in pairs], axis=1)
 
 
 def column_codes(values: pd.Series, size: int) -> np.ndarray:

@@ -73,6 +73,43 @@ def as_table(drawn: Any, job: dict[str, Any]) -> pa.Table:
     return pa.table({name: rows[:, j].astype(np.int32) for j, name in enumerate(job["domain"])})
 
 
+def public_columns(job: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return what the schema says of each column of native values: ``categories``, or ``lower`` and ``upper``.
+
+    Raises
+    ------
+    Refused
+        Where a column is a date, or a number with special values: no rival here has a place for those.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for field in job["schema"]["fields"]:
+        limits = field.get("constraints", {})
+        if field["type"] in ("date", "datetime") or field.get("special"):
+            raise Refused(f"it has no place for {field['name']}, a date or a number with special values")
+        if "categories" in field or field["type"] == "boolean":
+            found[field["name"]] = {"categories": field.get("categories", [False, True])}
+        else:
+            found[field["name"]] = {"lower": limits["minimum"], "upper": limits["maximum"]}
+    return found
+
+
+def listed_as_text(public: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return for each column of categories what every text of one stands for: tools take integers for numbers."""
+    listed = {name: told["categories"] for name, told in public.items() if "categories" in told}
+    return {name: {str(value): value for value in values} for name, values in listed.items()}
+
+
+def native_table(frame: Any, listed: dict[str, dict[str, Any]], schema: pa.Schema) -> pa.Table:
+    """Return a pandas frame as the table that went in: its columns, its types, its categories."""
+    columns = {}
+    for field in schema:
+        values = frame[field.name]
+        if field.name in listed:
+            values = values.map(listed[field.name])
+        columns[field.name] = pa.array(values, from_pandas=True).cast(field.type, safe=False)
+    return pa.table(columns)
+
+
 def names_and_sizes(job: dict[str, Any]) -> tuple[list[str], list[int]]:
     """Return plain names for the columns, which no rival stumbles over, and how many codes they have."""
     sizes = list(job["domain"].values())
