@@ -7,6 +7,7 @@ import json
 import sys
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -190,7 +191,12 @@ def test_dpsynth_draws_with_noise_for_scores_that_move_either_way() -> None:
     def draw(scores: list[float], *, monotonic: bool) -> tuple[list[float], bool]:
         return scores, monotonic
 
-    assert google_dpsynth.two_sided(draw, [1.0], monotonic=True) == ([1.0], False)
+    module = SimpleNamespace(exponential_mechanism=draw)
+    google_dpsynth.repair([SimpleNamespace(), module])
+
+    assert module.exponential_mechanism([1.0], monotonic=True) == ([1.0], False)
+    with pytest.raises(working.Refused, match="read its promise again"):
+        google_dpsynth.repair([SimpleNamespace()])
 
 
 def test_rows_out_that_are_no_codes_are_refused() -> None:
