@@ -75,9 +75,12 @@ def ended(command: list[str], scratch: Path, options: argparse.Namespace) -> dic
             if process.returncode is None:
                 process.kill()
     cost = {"cpu_s": round(cpu, 1), "wall_s": round(time.perf_counter() - start, 1), "peak_mb": round(peak)}
-    if too_much or code in (-signal.SIGXCPU, -signal.SIGKILL):
-        reason = too_much or f"over {options.limit:g} CPU s"
-        return cost | {"status": "did not finish", "reason": reason}
+    if not too_much and cpu >= options.limit and code in (-signal.SIGXCPU, -signal.SIGKILL):
+        too_much = f"over {options.limit:g} CPU s"
+    if too_much:
+        return cost | {"status": "did not finish", "reason": too_much}
+    if code < 0:
+        return cost | {"status": "failed", "reason": f"ended by signal {-code}, as where the machine's memory runs out"}
     if code:
         return cost | {"status": "failed", "reason": last_line((scratch / "said.txt").read_text())}
     result = json.loads((scratch / "result.json").read_text())

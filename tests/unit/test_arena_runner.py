@@ -29,7 +29,7 @@ from helpers.arena_runner import (
 from lapwing.kernel.budget.budget import requested_budget
 
 ADAPTER = '''"""A rival that draws every code evenly, and ways to go wrong."""
-import sys
+import os, signal, sys
 sys.path.insert(0, {rivals!r})
 import numpy as np
 import working
@@ -44,11 +44,14 @@ def refuses(codes, job):
 def fails(codes, job):
     raise ValueError("the rival broke")
 
+def is_killed(codes, job):
+    os.kill(os.getpid(), signal.SIGKILL)
+
 def never_ends(codes, job):
     while True:
         pass
 
-working.run({{"evenly": evenly, "refuses": refuses, "fails": fails, "never_ends": never_ends,
+working.run({{"evenly": evenly, "refuses": refuses, "fails": fails, "never_ends": never_ends, "is_killed": is_killed,
              "none": lambda codes, job: lambda: codes[:0], "beyond": lambda codes, job: lambda: codes + 10_000}},
             ("numpy",), {{"seeded": True}})
 '''
@@ -96,12 +99,13 @@ def test_a_cell_has_figures_and_is_run_again_only_if_asked(adapter: str, options
 
 
 def test_what_goes_wrong_is_a_reason_and_the_next_cell_is_run(adapter: str, options: argparse.Namespace) -> None:
-    run.run_all(options, rivals(adapter, "refuses", "fails", "none", "beyond", "evenly"))
+    run.run_all(options, rivals(adapter, "refuses", "fails", "is_killed", "none", "beyond", "evenly"))
 
     found = {line["rival"]: (line["status"], line["reason"]) for line in cells.read_lines(options.output)}
     assert found == {
         "refuses": ("refused", "epsilon 1 is too small for it"),
         "fails": ("failed", "ValueError: the rival broke"),
+        "is_killed": ("failed", "ended by signal 9, as where the machine's memory runs out"),
         "none": ("failed", "it gave no rows"),
         "beyond": ("failed", "ValueError: the rival's rows are not codes of the columns"),
         "evenly": ("done", ""),
