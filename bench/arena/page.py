@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from arena.causes import CAUSES
+from arena.causes import causes_of
 from arena.cells import RESULTS, Line, read_lines
 from arena.field import FORMS, OURS, RIVALS
 from arena.privacy import CHECKED, verdict_of
@@ -50,7 +50,8 @@ def where_lapwing_loses(found: list[Loss]) -> str:
             if loss.measure == measure:
                 by_rival.setdefault(loss.rival, []).append(loss)
         who = ", ".join(lost_to(rival, those) for rival, those in by_rival.items())
-        told.append(f"- **{MEASURES[measure]}**: {who}. Cause: {CAUSES.get(measure, 'nobody has looked yet')}.")
+        cause = causes_of(measure, {loss.place[0] for those in by_rival.values() for loss in those})
+        told.append(f"- **{MEASURES[measure]}**: {who}. Cause: {cause}.")
     return "\n".join(told) or "Nowhere in these cells."
 
 
