@@ -1,6 +1,7 @@
 """Where a rival runs: an environment made from its lock, this interpreter, or a checkout's own."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -73,5 +74,5 @@ def _of_lock(name: str) -> Path:
 
 def last_line(text: str) -> str:
     """Return the last line that says something, shortened."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip() for line in text.splitlines() if re.search("[A-Za-z]{3}", line)]
     return (lines[-1] if lines else "it said nothing")[:200]
