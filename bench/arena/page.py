@@ -1,0 +1,179 @@
+"""Write docs/arena.md from bench/results/arena.csv, and nothing else: ``python bench/arena/page.py [--print]``."""
+
+import argparse
+import sys
+from collections import Counter
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from arena.causes import causes_of
+from arena.cells import RESULTS, Line, read_lines
+from arena.field import FORMS, OURS, RIVALS
+from arena.privacy import CHECKED, verdict_of
+from arena.standings import ANY, MEASURES, Loss, Ratio, losses, place_of, ratio_of, ratio_to_best
+
+HERE = Path(__file__).resolve().parent
+PAGE = HERE.parents[1] / "docs" / "arena.md"
+WORDS = HERE / "page_words.md"
+SHOWN = ("tv2_narrow", "tv3_narrow", "auc_trees", "cpu_s")
+"""Of each rival, as ratios to Lapwing."""
+CELL = {"tv1_narrow": "1-way", "tv2_narrow": "2-way", "tv3_narrow": "3-way", "auc_trees": "AUC", "cpu_s": "CPU s"}
+"""Of each cell."""
+LISTED = (("1", "1e-9"), ("1", "0"))
+"""Budgets whose cells are listed; the file of results has all."""
+
+
+def page(lines: list[Line]) -> str:
+    """Return the page."""
+    words = WORDS.read_text(encoding="utf-8")
+    parts = {
+        "LOSES": where_lapwing_loses(list(losses(lines))),
+        "BEST": to_the_best(lines),
+        "RIVALS": rival_by_rival(lines),
+        "PRIVACY": privacy(),
+        "REASONS": reasons(lines),
+        "CELLS": cells(lines),
+        "MADE": made(lines),
+    }
+    for name, text in parts.items():
+        words = words.replace(f"<!-- {name} -->", text)
+    return words
+
+
+def where_lapwing_loses(found: list[Loss]) -> str:
+    """Return a line for each measure: who is better, in how many places, where most, and why."""
+    told = []
+    for measure in dict.fromkeys(loss.measure for loss in found):
+        by_rival: dict[str, list[Loss]] = {}
+        for loss in found:
+            if loss.measure == measure:
+                by_rival.setdefault(loss.rival, []).append(loss)
+        who = ", ".join(lost_to(rival, those) for rival, those in by_rival.items())
+        cause = causes_of(measure, {loss.place[0] for those in by_rival.values() for loss in those})
+        told.append(f"- **{MEASURES[measure]}**: {who}. Cause: {cause}.")
+    return "\n".join(told) or "Nowhere in these cells."
+
+
+def lost_to(rival: str, those: list[Loss]) -> str:
+    """Return in words where one rival is better in one measure."""
+    worst = max(those, key=lambda loss: loss.ours / max(loss.theirs, 1e-9))
+    table, form, epsilon, delta = worst.place
+    more = f", the widest of {len(those)}" if len(those) > 1 else ""
+    return f"`{rival}` {figure(worst.theirs)} for {figure(worst.ours)} ({table}, {form}, {epsilon}, {delta}{more})"
+
+
+def to_the_best(lines: list[Line]) -> str:
+    """Return the ratios of Lapwing to the best rival of each place, a column for each form that rivals have."""
+    found = {(form, measure): ratio_to_best(lines, measure, form) for form in (*FORMS, ANY) for measure in MEASURES}
+    shown = [form for form in (*FORMS, ANY) if any(found[form, measure] for measure in MEASURES)]
+    rows = [[name, *(ratio_in_words(found[form, measure]) for form in shown)] for measure, name in MEASURES.items()]
+    return as_table(["measure", *shown], rows)
+
+
+def rival_by_rival(lines: list[Line]) -> str:
+    """Return the ratios of each rival to Lapwing, each in its best form."""
+    rows = []
+    for rival in RIVALS:
+        ratios = [ratio_of(lines, rival, measure, ANY) for measure in SHOWN]
+        if rival != OURS and any(ratios):
+            rows.append([f"`{rival}`", *map(ratio_in_words, ratios), verdict_of(rival)])
+    return as_table(["rival", *(MEASURES[measure] for measure in SHOWN), "privacy"], rows)
+
+
+def privacy() -> str:
+    """Return what was checked."""
+    rows = [[", ".join(f"`{rival}`" for rival in rivals), *told] for rivals, told in CHECKED.items()]
+    return as_table(["rivals", "promise", "why"], rows)
+
+
+def reasons(lines: list[Line]) -> str:
+    """Return the reasons of cells without figures, with how many there are."""
+    counted = Counter((line["reason"], line["rival"]) for line in lines if line["status"] != "done")
+    told: dict[str, list[str]] = {}
+    for (reason, rival), times in counted.items():
+        told.setdefault(reason, []).append(f"`{rival}` {times}")
+    fixed = {name: rival.why_not for name, rival in RIVALS.items() if rival.why_not}
+    found = [f"- {reason}: {', '.join(who)}." for reason, who in told.items()]
+    return "\n".join(found + [f"- `{name}`: {reason}." for name, reason in fixed.items()])
+
+
+def cells(lines: list[Line]) -> str:
+    """Return a listing of cells: a figure or a reason."""
+    told = []
+    for place in sorted({place_of(line) for line in lines if (line["epsilon"], line["delta"]) in LISTED}):
+        table, form, epsilon, delta = place
+        told.append(f"{table}, {form}, epsilon {epsilon}, delta {delta}")
+        for line in sorted((line for line in lines if place_of(line) == place), key=by_error):
+            values = [f"{name} {line[key]}" for key, name in CELL.items() if line.get(key)]
+            told.append(f"  {line['rival']:18} {line['run']}  {'  '.join(values) if done(line) else line['reason']}")
+    return "\n".join(["```text", *told, "```"])
+
+
+def by_error(line: Line) -> tuple[float, str, str]:
+    """Return what cells are sorted by: best pairs first, then those without figures."""
+    return float(line.get("tv2_narrow") or 9), line["rival"], line["run"]
+
+
+def done(line: Line) -> bool:
+    """Say whether a cell has figures."""
+    return line["status"] == "done"
+
+
+def made(lines: list[Line]) -> str:
+    """Return how much was run, where, and from what."""
+    found = [line for line in lines if done(line)]
+    versions = dict.fromkeys(word for line in found for word in pairs_of(line["versions"]))
+    checkouts = dict.fromkeys(f"{line['rival']} at {line['checkout']}" for line in found if line["checkout"])
+    runs = max((int(line["run"]) for line in lines), default=-1) + 1
+    limits = sorted({f"{float(line['limit_s']):g}" for line in lines}, key=float)
+    return (
+        f"{len(lines)} cells, {len(found)} with figures, of {len({line['table'] for line in lines})} tables, at most "
+        f"{runs} run{'s' * (runs != 1)}; limit {' or '.join(limits)} CPU seconds. Machine: "
+        f"{', '.join(of(lines, 'machine'))}. Commits: {', '.join(of(lines, 'commit'))}. "
+        f"Versions: {', '.join([*versions, *checkouts])}."
+    )
+
+
+def pairs_of(versions: str) -> list[str]:
+    """Return "name version" for each package of a line."""
+    words = versions.split()
+    return [f"{name} {version}" for name, version in zip(words[::2], words[1::2], strict=True)]
+
+
+def of(lines: list[Line], key: str) -> list[str]:
+    """Return the different values of a column of results."""
+    return list(dict.fromkeys(line[key] for line in lines))
+
+
+def ratio_in_words(found: Ratio | None) -> str:
+    """Return a ratio with its interval, and in how many places Lapwing is not behind."""
+    if found is None:
+        return ""
+    interval = "" if found.low is None else f" [{found.low:.2f}, {found.high:.2f}]"
+    return f"{found.mean:.2f}{interval}; {found.ahead}/{found.places}"
+
+
+def figure(value: float) -> str:
+    """Return a figure to three digits."""
+    return f"{value:.3g}"
+
+
+def as_table(head: list[str], rows: list[list[str]]) -> str:
+    """Return a table in Markdown."""
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows))
+
+
+def main() -> None:
+    """Write the page, or print it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--print", action="store_true", help="to the screen instead")
+    text = page(read_lines(RESULTS))
+    if parser.parse_args().print:
+        sys.stdout.buffer.write(text.encode())
+    else:
+        PAGE.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,180 @@
+"""Who is ahead where: Lapwing's figures against those of rivals, from the lines of results."""
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from statistics import fmean, stdev
+
+from arena.cells import Line
+from arena.field import FLOOR, OURS
+from scipy.stats import t as student
+
+MEASURES = {
+    "tv1_narrow": "1-way",
+    "tv2_narrow": "2-way",
+    "tv3_narrow": "3-way",
+    "tv2_wide": "2-way, wide bins",
+    "tv2_native": "2-way, bins of equal shares",
+    "mean_error": "means",
+    "sd_error": "standard deviations",
+    "pearson_error": "Pearson",
+    "auc_trees": "1 - AUC, trees",
+    "auc_linear": "1 - AUC, linear",
+    "broken_rules": "rows that break a rule",
+    "cpu_s": "CPU seconds",
+}
+"""Columns of the results that are compared, of which less is better; of an AUC what it lacks of 1."""
+ANY = "best of each"
+"""In the place of a form: each rival, and Lapwing, in the form that suits it best."""
+LEAST = 1e-4
+"""A figure below counts as this in ratios: the results have five decimals."""
+
+Place = tuple[str, str, str, str]
+"""Table, form, epsilon, delta."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A place where a rival is better than Lapwing in a measure, by the means over the runs that both have.
+
+    Parameters
+    ----------
+    rival, measure : str
+        Who, and in what.
+    place : tuple of str
+        Table, form, epsilon, delta.
+    ours, theirs : float
+        The figures.
+    """
+
+    rival: str
+    measure: str
+    place: Place
+    ours: float
+    theirs: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """A geometric mean of ratios over places, with a 95 % interval over runs.
+
+    Parameters
+    ----------
+    mean : float
+        Of all runs.
+    low, high : float or None
+        Student's interval for the logarithms of the runs' means; None with one run.
+    places, ahead : int
+        How many places are compared, and in how many Lapwing is not behind.
+    """
+
+    mean: float
+    low: float | None
+    high: float | None
+    places: int
+    ahead: int
+
+
+Figures = dict[Place, dict[str, dict[str, float]]]
+"""By place, by rival, by run."""
+
+
+def figures_of(lines: Iterable[Line], measure: str) -> Figures:
+    """Return the figures of a measure from the cells that are done."""
+    found: Figures = {}
+    for line in lines:
+        if line["status"] == "done" and line.get(measure):
+            value = float(line[measure])
+            by_rival = found.setdefault(place_of(line), {})
+            by_rival.setdefault(line["rival"], {})[line["run"]] = 1 - value if measure.startswith("auc") else value
+    return found
+
+
+def place_of(line: Line) -> Place:
+    """Return where a cell is."""
+    return line["table"], line["form"], line["epsilon"], line["delta"]
+
+
+def best_forms(figures: Figures) -> Figures:
+    """Return the figures with each rival's best form in the place of all forms."""
+    found: Figures = {}
+    for (table, _, epsilon, delta), by_rival in figures.items():
+        kept = found.setdefault((table, ANY, epsilon, delta), {})
+        for rival, runs in by_rival.items():
+            if rival not in kept or fmean(runs.values()) < fmean(kept[rival].values()):
+                kept[rival] = runs
+    return found
+
+
+def places_of(lines: list[Line], measure: str, form: str) -> Figures:
+    """Return the figures of a measure in one form, or in the best one of each."""
+    figures = figures_of(lines, measure)
+    return best_forms(figures) if form == ANY else {place: each for place, each in figures.items() if place[1] == form}
+
+
+def losses(lines: list[Line]) -> Iterator[Loss]:
+    """Yield where a rival, or every column on its own, is better than Lapwing's default."""
+    for measure in MEASURES:
+        for place, by_rival in figures_of(lines, measure).items():
+            for rival in (name for name in by_rival if name != OURS):
+                yield from _lost(rival, measure, place, by_rival)
+
+
+def _lost(rival: str, measure: str, place: Place, by_rival: dict[str, dict[str, float]]) -> Iterator[Loss]:
+    """Yield the loss in one measure at one place, if it is one; of course columns on their own take less time."""
+    common = by_rival[rival].keys() & by_rival.get(OURS, {}).keys()
+    if not common or (rival, measure) == (FLOOR, "cpu_s"):
+        return
+    theirs, ours = (fmean(by_rival[name][run] for run in common) for name in (rival, OURS))
+    if theirs < ours:
+        yield Loss(rival, measure, place, ours, theirs)
+
+
+def ratio_to_best(lines: list[Line], measure: str, form: str) -> Ratio | None:
+    """Return how many times the best rival's figure Lapwing's is, over all places of a form; None without any."""
+    ratios: dict[str, list[float]] = {}
+    ahead = places = 0
+    for by_rival in places_of(lines, measure, form).values():
+        best = best_rival(by_rival)
+        if best is None or OURS not in by_rival:
+            continue
+        common = by_rival[best].keys() & by_rival[OURS].keys()
+        for run in common:
+            ratios.setdefault(run, []).append(ratio(by_rival[OURS][run], by_rival[best][run]))
+        places += bool(common)
+        ahead += bool(common) and fmean(by_rival[OURS].values()) <= fmean(by_rival[best].values())
+    return summed_up(ratios, places, ahead)
+
+
+def ratio_of(lines: list[Line], rival: str, measure: str, form: str) -> Ratio | None:
+    """Return how many times Lapwing's figure a rival's is, over the places of a form that both have."""
+    ratios: dict[str, list[float]] = {}
+    ahead = places = 0
+    for by_rival in places_of(lines, measure, form).values():
+        common = by_rival.get(rival, {}).keys() & by_rival.get(OURS, {}).keys()
+        for run in common:
+            ratios.setdefault(run, []).append(ratio(by_rival[rival][run], by_rival[OURS][run]))
+        places += bool(common)
+        ahead += bool(common) and fmean(by_rival[OURS].values()) <= fmean(by_rival[rival].values())
+    return summed_up(ratios, places, ahead)
+
+
+def best_rival(by_rival: dict[str, dict[str, float]]) -> str | None:
+    """Return the rival with the least mean; the floor is none."""
+    others = [name for name in by_rival if name not in (OURS, FLOOR)]
+    return min(others, key=lambda name: fmean(by_rival[name].values()), default=None)
+
+
+def ratio(one: float, other: float) -> float:
+    """Return the logarithm of a ratio of figures that are not taken for less than the decimals show."""
+    return math.log(max(one, LEAST) / max(other, LEAST))
+
+
+def summed_up(ratios: dict[str, list[float]], places: int, ahead: int) -> Ratio | None:
+    """Return the mean of logarithms as a ratio, with an interval over runs."""
+    if not ratios:
+        return None
+    means = [fmean(each) for each in ratios.values()]
+    half = student.ppf(0.975, len(means) - 1) * stdev(means) / math.sqrt(len(means)) if len(means) > 1 else None
+    ends = (None, None) if half is None else (math.exp(fmean(means) - half), math.exp(fmean(means) + half))
+    return Ratio(math.exp(fmean(means)), *ends, places, ahead)

@@ -1,0 +1,45 @@
+"""docs/arena.md is what its command writes from the results, and README says the same figures."""
+
+import csv
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_arena_page_is_what_its_command_writes() -> None:
+    """A figure changed by hand, or results without a new page, are noticed."""
+    command = [sys.executable, str(ROOT / "bench" / "arena" / "page.py"), "--print"]
+
+    written = subprocess.run(command, check=True, capture_output=True, timeout=60).stdout.decode()
+
+    assert written == (ROOT / "docs" / "arena.md").read_text(encoding="utf-8"), (
+        "docs/arena.md is written by a command: python bench/arena/page.py"
+    )
+
+
+def test_readme_quotes_the_figures_of_the_arena() -> None:
+    """The lines of the table "How good it is" are cells of arena.csv."""
+    with (ROOT / "bench" / "results" / "arena.csv").open(newline="") as file:
+        lines = {line["rival"]: line for line in csv.DictReader(file) if is_quoted(line)}
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+
+    for name, rival in QUOTED.items():
+        line = lines[rival]
+        scores = " | ".join(f"{float(line[key]):.3f}" for key in ("tv2_narrow", "tv3_narrow", "auc_trees"))
+        assert f"| {name} | {scores} | {float(line['cpu_s']):.0f} |" in readme
+
+
+QUOTED = {
+    "Lapwing, by default": "lapwing",
+    "AIM, all pairs": "mbi-aim2",
+    "MST": "mbi-mst",
+    "every column on its own": "independent",
+}
+
+
+def is_quoted(line: dict[str, str]) -> bool:
+    """Say whether a line is of README's table and budget."""
+    place = (line["table"], line["form"], line["epsilon"], line["delta"], line["run"])
+    return place == ("adult-pgm", "codes", "1", "1e-9", "0")
