@@ -179,6 +179,37 @@ def test_what_scores_are_kept_for_cannot_change():
             kept.flags.writeable = True
 
 
+class Spy(np.ndarray):
+    """Numbers with an arithmetic of their own, which keeps what it meets."""
+
+    met = []
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **_):
+        plain = [np.asarray(each) for each in inputs]
+        self.met.append(plain[0].tolist())
+        return getattr(ufunc, method)(*plain)
+
+
+@pytest.mark.parametrize("part", ["candidates", "estimates", "penalties"])
+def test_no_arithmetic_of_a_questions_maker_meets_exact_counts(part):
+    """An array over bytes is taken as it is, so that it must be of no subclass."""
+    given = getattr(asked(), part)
+    spy = Spy.__new__(Spy, given.shape, given.dtype, given.tobytes())
+    Spy.met.clear()
+
+    with pytest.raises(ParameterError, match="must be int64"):
+        scores_of(replace(asked(), **{part: spy}), counted.ExactTables(SOURCE))
+
+    assert exact_cells(asked(), counted.ExactTables(SOURCE)).tolist() not in Spy.met
+
+
+def test_levels_that_could_change_are_refused():
+    """What is kept goes by their identity: with other levels the cells of two tables would be summed as one."""
+    for levels in ([*LEVELS], tuple(map(list, LEVELS))):
+        with pytest.raises(ParameterError, match="levels of a selection must be tuples"):
+            replace(asked(), levels=levels)
+
+
 def test_tables_of_the_same_columns_in_several_questions_are_counted_together():
     source = CountingSource(SOURCE)
     halves = [question(NAMES, LEVELS, half) for half in (PAIRS[::2], PAIRS[1::2])]

@@ -83,13 +83,15 @@ class SelectWorst(WithoutDelta):
         if self.candidates is None:
             self._check_record()
             return
+        if {*map(type, [self.levels, *self.levels])} != {tuple}:  # what is kept goes by their identity
+            raise ParameterError("the levels of a selection must be tuples, in a tuple; make them such", code="LW641")
         if len(self.levels) != len(self.columns):
             raise ParameterError(
                 f"SelectWorst has {len(self.columns)} columns and levels for {len(self.levels)}; give each its own",
                 code="LW641",
             )
         given = self.candidates
-        if not isinstance(given, np.ndarray) or given.dtype != np.int64 or given.shape[2:] != (2,) or not given.size:
+        if type(given) is not np.ndarray or given.dtype != np.int64 or given.shape[2:] != (2,) or not given.size:
             raise ParameterError(
                 "candidates must be int64 of shape (candidates, axes, 2), at least one; give positions and levels",
                 code="LW641",
@@ -125,7 +127,8 @@ class SelectWorst(WithoutDelta):
         expected = {"estimates": int(layout.offsets[-1]), "penalties": self.candidate_count}
         for name, size in expected.items():
             given = getattr(self, name)
-            if given.dtype != np.int64 or given.shape != (size,):
+            # Of no subclass, whose own arithmetic would meet exact counts.
+            if type(given) is not np.ndarray or given.dtype != np.int64 or given.shape != (size,):
                 raise ParameterError(
                     f"the {name} of a selection must be int64 of shape ({size},), got {given.dtype} of {given.shape}",
                     code="LW641",
