@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import polars as pl
 import pytest
+from adbc_driver_postgresql import dbapi
 
 import lapwing as lw
 from helpers import databases
@@ -138,6 +139,26 @@ def test_rules_that_are_not_ours_are_noticed_on_an_open_connection_too(server, l
             use()
 
 
+def test_no_code_of_a_stranger_runs_in_place_of_a_table(server, ledger):
+    """A view in place of a table, made by whoever made the schema first, would run its functions as our user."""
+    changed(
+        server,
+        "ALTER TABLE accounts RENAME TO kept",
+        "CREATE SEQUENCE ran",
+        "CREATE VIEW accounts AS SELECT dataset, unit, delta, relation, privacy_unit, limit_units, "
+        "spent_units + 0 * nextval('lapwing_ledger.ran') AS spent_units FROM kept",
+    )
+    databases.forget_connections()
+
+    for use in (lambda: pay(ledger, "c"), ledger.datasets, ledger.balance, lambda: Ledger.open(ledger.path)):
+        with pytest.raises(BudgetError, match="the list of its tables and triggers"):
+            use()
+
+    with dbapi.connect(server.url) as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT is_called FROM lapwing_ledger.ran")
+        assert cursor.fetchall() == [(False,)]
+
+
 # ------------------------------------------------------------------------------------------------- what can go wrong
 
 
@@ -149,6 +170,8 @@ def test_an_address_with_a_password_is_refused_and_not_repeated(server, tmp_path
         f"postgresql://owner@host/db?password={secret}",
         f"postgresql://owner@host/db?pass%77ord={secret}",
         f"postgresql://owner@host/db?sslpassword={secret}",
+        f"postgresql://owner:of/{secret}@host/db",
+        f"postgresql://owner:is?/{secret}@host/db",
     ):
         for use in (
             lambda address=address: Ledger.open(address),

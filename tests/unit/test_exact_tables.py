@@ -3,6 +3,7 @@
 import copy
 from dataclasses import replace
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
@@ -182,7 +183,7 @@ def test_what_scores_are_kept_for_cannot_change():
 class Spy(np.ndarray):
     """Numbers with an arithmetic of their own, which keeps what it meets."""
 
-    met = []
+    met: ClassVar[list] = []
 
     def __array_ufunc__(self, ufunc, method, *inputs, **_):
         plain = [np.asarray(each) for each in inputs]

@@ -296,7 +296,8 @@ def _connected(dbapi: ModuleType, path: str, begin: str) -> PostgresSession:
 def _check_address(path: str) -> None:
     """Refuse a password, which would stand in transcripts, and what would not stand on one line."""
     told = path.partition("://")[2]
-    has_password = ":" in told.partition("/")[0].rpartition("@")[0] or "password=" in unquote(told).lower()
+    # Of all before the last @: a password in which a / or ? was left as it is ends no earlier.
+    has_password = ":" in told.rpartition("@")[0] or "password=" in unquote(told).lower()
     if has_password or not path.isprintable():
         raise ParameterError(
             "the address of a ledger must have no password and no control character, and is not shown here; write "

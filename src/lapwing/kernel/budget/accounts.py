@@ -314,7 +314,9 @@ def _selection_cost(delta: Fraction) -> int:
 
 
 def names(connection: Session) -> tuple[str, ...]:
-    """Return the names of all data sets, sorted."""
+    """Return the names of all data sets, sorted; a stranger's view in place of a table is asked nothing."""
+    if misfit := connection.misfit():
+        raise tampered(misfit)
     found = tuple(chain.account_rows(connection))
     if not all(isinstance(name, str) and name.isprintable() for name in found):
         raise tampered("the name of a data set")
