@@ -126,6 +126,7 @@ def test_what_its_owner_changes_with_the_rules_off_is_noticed(server, ledger, ta
         "ALTER TABLE entries ENABLE ROW LEVEL SECURITY",
         "ALTER TABLE entries SET UNLOGGED",
         "CREATE TABLE mine () INHERITS (entries)",
+        "CREATE INDEX mine ON entries (lower(details))",
         "CREATE RULE nothing AS ON INSERT TO entries DO INSTEAD NOTHING",
         "CREATE TRIGGER mine BEFORE INSERT ON entries FOR EACH ROW EXECUTE FUNCTION refused()",
     ],
@@ -157,6 +158,34 @@ def test_no_code_of_a_stranger_runs_in_place_of_a_table(server, ledger):
     with dbapi.connect(server.url) as connection, connection.cursor() as cursor:
         cursor.execute("SELECT is_called FROM lapwing_ledger.ran")
         assert cursor.fetchall() == [(False,)]
+
+
+def test_a_collation_that_only_has_the_name_of_ours_is_noticed(server, ledger):
+    """Under it two data sets could be one."""
+    changed(
+        server,
+        'DROP COLLATION IF EXISTS public."C"',
+        """CREATE COLLATION public."C" (provider = icu, locale = 'und-u-ks-level2', deterministic = false)""",
+        'ALTER TABLE selections ALTER COLUMN dataset TYPE text COLLATE public."C"',
+    )
+
+    with pytest.raises(BudgetError, match="the list of its tables and triggers does not fit"):
+        ledger.verify()
+
+
+def test_tables_of_another_schema_are_not_taken_for_ours_when_a_pooler_resets_a_connection(server, ledger):
+    spent = ledger.balance().spent
+    decoys = [f"CREATE TABLE public.{name} AS SELECT * FROM {name} WHERE false" for name in postgres_tables.COLUMNS]
+    changed(server, *decoys)
+    for session in store._IDLE[ledger.path]:
+        session.script(["RESET ALL"])
+
+    try:
+        assert ledger.balance().spent == spent
+        pay(ledger, "c")
+        assert ledger.verify() == 5
+    finally:
+        changed(server, *(f"DROP TABLE public.{name}" for name in postgres_tables.COLUMNS))
 
 
 # ------------------------------------------------------------------------------------------------- what can go wrong

@@ -33,19 +33,21 @@ TRIES: Final = 20
 _AGAIN: Final = ("40001", "40P01")
 _WRITES: Final = "BEGIN IMMEDIATE"
 _MAKES: Final = "CREATE"
-_BEGIN: Final = {
-    "BEGIN": ["BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"],
+_PATH: Final = f"search_path TO {SCHEMA}, pg_temp"
+_BEGIN: Final = {  # with the path anew: a pooler may have reset the connection, and other schemas have such names too
+    "BEGIN": ["BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", f"SET LOCAL {_PATH}"],
     # A lock is no look: what is read after it is as the writer before left it. The flush below waits for the disk.
     _WRITES: [
         "BEGIN ISOLATION LEVEL SERIALIZABLE READ WRITE",
+        f"SET LOCAL {_PATH}",
         "SET LOCAL synchronous_commit = off",
         "LOCK TABLE entries IN EXCLUSIVE MODE",
     ],
-    _MAKES: ["BEGIN", f"SELECT pg_advisory_xact_lock({int.from_bytes(b'lapwing', 'big')})"],
+    _MAKES: ["BEGIN", f"SET LOCAL {_PATH}", f"SELECT pg_advisory_xact_lock({int.from_bytes(b'lapwing', 'big')})"],
 }
 _SETTINGS: Final = (
     "SET client_encoding TO 'UTF8'",
-    f"SET search_path TO {SCHEMA}, pg_temp",
+    f"SET {_PATH}",
     f"SET lock_timeout TO '{BUSY_SECONDS}s'",
     "SET standard_conforming_strings TO on",
 )

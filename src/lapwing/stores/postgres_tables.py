@@ -166,11 +166,10 @@ WITH tables AS (
 SELECT relname, concat_ws(' ', relkind, relpersistence, relrowsecurity, relhasrules, relhassubclass) FROM tables
 UNION ALL
 SELECT relname, concat_ws(' ', attnum, attname, format_type(atttypid, atttypmod),
-    CASE collname WHEN 'C' THEN 'COLLATE "C"' END, CASE WHEN attnotnull THEN 'NOT NULL' END,
+    CASE attcollation WHEN 'pg_catalog."C"'::regcollation THEN 'COLLATE "C"' END, CASE WHEN attnotnull THEN 'NOT NULL' END,
     'DEFAULT ' || pg_get_expr(adbin, adrelid))
 FROM tables JOIN pg_attribute ON attrelid = tables.oid AND attnum > 0 AND NOT attisdropped
 LEFT JOIN pg_attrdef ON adrelid = tables.oid AND adnum = attnum
-LEFT JOIN pg_collation ON attcollation = pg_collation.oid
 UNION ALL
 SELECT relname, concat_ws(' ', 'CONSTRAINT', conname, pg_get_constraintdef(pg_constraint.oid),
     CASE WHEN NOT convalidated THEN 'NOT VALID' END)
@@ -178,6 +177,10 @@ FROM tables JOIN pg_constraint ON conrelid = tables.oid AND contype <> 'n'
 UNION ALL
 SELECT relname, concat_ws(' ', tgenabled, pg_get_triggerdef(pg_trigger.oid, true))
 FROM tables JOIN pg_trigger ON tgrelid = tables.oid AND NOT tgisinternal
+UNION ALL
+SELECT relname, pg_get_indexdef(indexrelid)
+FROM tables JOIN pg_index ON indrelid = tables.oid
+WHERE NOT EXISTS (SELECT 1 FROM pg_constraint WHERE conindid = indexrelid)
 UNION ALL
 SELECT proname, concat_ws(' ', lanname, prosecdef, array_to_string(proconfig, ';'), prosrc)
 FROM pg_proc JOIN pg_language ON pg_language.oid = prolang WHERE pronamespace = '{SCHEMA}'::regnamespace
@@ -190,6 +193,7 @@ _WHERE: Final = {
     "pg_class": f"oid IN ({_OURS})",
     "pg_attribute": f"attrelid IN ({_OURS})",
     "pg_constraint": f"conrelid IN ({_OURS})",
+    "pg_index": f"indrelid IN ({_OURS})",
     "pg_trigger": f"tgrelid IN ({_OURS})",
     "pg_proc": f"proname IN ({_FUNCTIONS})",
 }
