@@ -166,7 +166,8 @@ WITH tables AS (
 SELECT relname, concat_ws(' ', relkind, relpersistence, relrowsecurity, relhasrules, relhassubclass) FROM tables
 UNION ALL
 SELECT relname, concat_ws(' ', attnum, attname, format_type(atttypid, atttypmod),
-    CASE attcollation WHEN 'pg_catalog."C"'::regcollation THEN 'COLLATE "C"' END, CASE WHEN attnotnull THEN 'NOT NULL' END,
+    CASE attcollation WHEN 'pg_catalog."C"'::regcollation THEN 'COLLATE "C"' END,
+    CASE WHEN attnotnull THEN 'NOT NULL' END,
     'DEFAULT ' || pg_get_expr(adbin, adrelid))
 FROM tables JOIN pg_attribute ON attrelid = tables.oid AND attnum > 0 AND NOT attisdropped
 LEFT JOIN pg_attrdef ON adrelid = tables.oid AND adnum = attnum
