@@ -202,20 +202,20 @@ def transact(path: str, begin: str, work: Callable[[PostgresSession], T]) -> T:
 
 def _once(dbapi: ModuleType, path: str, begin: str, work: Callable[[PostgresSession], T]) -> T:
     """Run ``work`` once; the connection is kept for the next one unless Postgres failed or somebody interrupts."""
-    refused: LapwingError | None = None
+    outcome: T | LapwingError
     with ExitStack() as unless_kept:
         session = _begun(dbapi, path, begin)
         unless_kept.callback(session.close)
         try:
-            result = work(session)
+            outcome = work(session)
         except LapwingError as error:
-            refused = error
-        session.end(is_kept=refused is None)
+            outcome = error
+        session.end(is_kept=not isinstance(outcome, LapwingError))
         unless_kept.pop_all()
     _IDLE.setdefault(path, []).append(session)
-    if refused is not None:
-        raise refused
-    return result
+    if isinstance(outcome, LapwingError):
+        raise outcome
+    return outcome
 
 
 # -- Connections. One takes longer to open than several debits take, so that each is kept until it is used again.
