@@ -50,9 +50,9 @@ def ledger(place):
     return made
 
 
-def changed(server, *statements):
+def changed(database_server, *statements):
     """Run statements as the owner of the database, behind Lapwing's back."""
-    databases.run(server.url, "SET search_path = lapwing_ledger", *statements)
+    databases.run(database_server.url, "SET search_path = lapwing_ledger", *statements)
 
 
 # ------------------------------------------------------------------------------------------------------ as with a file
@@ -140,7 +140,9 @@ def serving(place, names):
 @pytest.mark.parametrize(
     ("workers", "units"), [(4, 100), pytest.param(16, 1000, marks=pytest.mark.full)], ids=["quick", "full"]
 )
-def test_killed_writers_and_a_server_that_fails_lose_no_debit_and_allow_none_too_many(server, place, workers, units):
+def test_killed_writers_and_a_server_that_fails_lose_no_debit_and_allow_none_too_many(
+    database_server, place, workers, units
+):
     ledger = Ledger.create_or_open(place)
     ledger.init("data", unit="pure", limit=Fraction(units, 10**9), **TERMS)
 
@@ -148,15 +150,15 @@ def test_killed_writers_and_a_server_that_fails_lose_no_debit_and_allow_none_too
     first = serving(place, names)
     for process, name in zip(first, names, strict=True):
         assert process.stdout.readline() == f"{name}-0\n"
-    server.stop("immediate")
+    database_server.stop("immediate")
     for process in first[::2]:
         process.kill()
-    server.start()
+    database_server.start()
     second = serving(place, [f"again-{name}" for name in names[::2]])
     for process in second:
         process.stdout.readline()
-    server.stop("immediate")
-    server.start()
+    database_server.stop("immediate")
+    database_server.start()
     said = [process.communicate(timeout=240) for process in (*first, *second)]
 
     assert {err for _, err in said} == {""}
@@ -169,31 +171,31 @@ def test_killed_writers_and_a_server_that_fails_lose_no_debit_and_allow_none_too
 
 
 @pytest.mark.parametrize(("flush", "is_kept"), [(store._FLUSH, True), ("SELECT 1", False)], ids=["as it is", "planted"])
-def test_a_debit_that_returned_outlives_the_server(server, ledger, monkeypatch, flush, is_kept):
+def test_a_debit_that_returned_outlives_the_server(database_server, ledger, monkeypatch, flush, is_kept):
     monkeypatch.setattr(store, "_FLUSH", flush)
 
     pay(ledger, "c")
-    server.stop("immediate")
-    server.start()
+    database_server.stop("immediate")
+    database_server.start()
 
     assert (ledger.find("adult", "c") is not None) == is_kept
     assert ledger.verify() == (5 if is_kept else 4)
 
 
-def test_a_run_whose_server_fails_keeps_its_transcript_and_is_finished_later(server, place, tmp_path):
+def test_a_run_whose_server_fails_keeps_its_transcript_and_is_finished_later(database_server, place, tmp_path):
     Ledger.create_or_open(place).init("d", unit="pure", limit=3, **TERMS)
     transcript = tmp_path / "t.jsonl"
     note = Ledger.note_answers
 
     def failing(*arguments):
-        server.stop("immediate")
+        database_server.stop("immediate")
         note(*arguments)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Ledger, "note_answers", failing)
         with pytest.raises(BudgetError, match=r"cannot be reached, or failed .*`lapwing resume"):
             lw.synthesize(DATA, SCHEMA, epsilon=1, ledger=place, transcript=transcript)
-    server.start()
+    database_server.start()
 
     lw.resume(transcript, DATA)
 
@@ -201,21 +203,21 @@ def test_a_run_whose_server_fails_keeps_its_transcript_and_is_finished_later(ser
     assert Ledger.open(place).verify() == 2
 
 
-def test_a_copy_of_the_database_that_was_put_back_is_noticed_by_the_transcripts_on_this_machine(server, place):
+def test_a_copy_of_the_database_that_was_put_back_is_noticed_by_the_transcripts_on_this_machine(database_server, place):
     ledger = Ledger.create_or_open(place)
     ledger.init("adult", unit="pure", limit=3, **TERMS)
     lw.synthesize(DATA, SCHEMA, epsilon=1, ledger=place)
     assert unpaid_transcripts(place) == ()
-    changed(server, "DROP SCHEMA lapwing_ledger CASCADE")
+    changed(database_server, "DROP SCHEMA lapwing_ledger CASCADE")
     Ledger.create_or_open(place).init("adult", unit="pure", limit=3, **TERMS)
 
     with pytest.raises(BudgetError, match="an older copy of the ledger was put back"):
         lw.synthesize(DATA, SCHEMA, epsilon=1, ledger=place)
 
 
-def test_an_idle_connection_that_ended_is_replaced(server, ledger):
+def test_an_idle_connection_that_ended_is_replaced(database_server, ledger):
     others = "pid <> pg_backend_pid() AND backend_type = 'client backend'"
-    databases.run(server.url, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}")
+    databases.run(database_server.url, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}")
 
     pay(ledger, "c")
 
@@ -287,11 +289,11 @@ def test_a_writer_that_waited_for_another_sees_what_it_paid_and_is_run_once(ledg
     assert [each.release_id for each in ledger.history()][-2:] == ["first", "second"]
 
 
-def test_whoever_holds_the_lock_too_long_is_told_of(server, ledger, monkeypatch):
+def test_whoever_holds_the_lock_too_long_is_told_of(database_server, ledger, monkeypatch):
     databases.forget_connections()
     short = [each if "lock_timeout" not in each else "SET lock_timeout TO '100ms'" for each in store._SETTINGS]
     monkeypatch.setattr(store, "_SETTINGS", short)
-    with databases.dbapi.connect(server.url) as other, other.cursor() as cursor:
+    with databases.dbapi.connect(database_server.url) as other, other.cursor() as cursor:
         cursor.execute("LOCK TABLE lapwing_ledger.entries IN EXCLUSIVE MODE")
 
         with pytest.raises(BudgetError, match="is in use by others"):

@@ -44,9 +44,9 @@ def ledger(place):
     return made
 
 
-def changed(server, *statements):
+def changed(database_server, *statements):
     """Run statements as the owner of the database, behind Lapwing's back."""
-    databases.run(server.url, "SET search_path = lapwing_ledger", *statements)
+    databases.run(database_server.url, "SET search_path = lapwing_ledger", *statements)
 
 
 # ----------------------------------------------------------------------------------------------------- its own rules
@@ -82,9 +82,9 @@ def changed(server, *statements):
         "SET session_replication_role = replica; DELETE FROM entries",
     ],
 )
-def test_the_database_itself_refuses_what_a_ledger_never_does(server, ledger, statement):
+def test_the_database_itself_refuses_what_a_ledger_never_does(database_server, ledger, statement):
     with pytest.raises(databases.dbapi.Error):
-        changed(server, *statement.split("; "))
+        changed(database_server, *statement.split("; "))
 
     assert ledger.verify() == 4
 
@@ -102,11 +102,11 @@ def test_the_database_itself_refuses_what_a_ledger_never_does(server, ledger, st
         ("answers", "UPDATE answers SET digest = 'x' WHERE rowid = 1", "the list of answers before entry 3"),
     ],
 )
-def test_what_its_owner_changes_with_the_rules_off_is_noticed(server, ledger, table, statement, culprit):
+def test_what_its_owner_changes_with_the_rules_off_is_noticed(database_server, ledger, table, statement, culprit):
     off = f"ALTER TABLE {table} DISABLE TRIGGER USER"
     names = [name for name in postgres_tables.TRIGGERS if name.startswith(table)]
     on = [f"ALTER TABLE {table} ENABLE ALWAYS TRIGGER {name}" for name in names]
-    changed(server, off, statement, *on)
+    changed(database_server, off, statement, *on)
 
     with pytest.raises(BudgetError, match=f"changed by other means than Lapwing: {re.escape(culprit)} does not fit"):
         ledger.verify()
@@ -131,19 +131,19 @@ def test_what_its_owner_changes_with_the_rules_off_is_noticed(server, ledger, ta
         "CREATE TRIGGER mine BEFORE INSERT ON entries FOR EACH ROW EXECUTE FUNCTION refused()",
     ],
 )
-def test_rules_that_are_not_ours_are_noticed_on_an_open_connection_too(server, ledger, statement, monkeypatch):
+def test_rules_that_are_not_ours_are_noticed_on_an_open_connection_too(database_server, ledger, statement, monkeypatch):
     monkeypatch.setattr(store, "FRESH_SECONDS", 0)
-    changed(server, statement)
+    changed(database_server, statement)
 
     for use in (lambda: pay(ledger, "c"), ledger.balance, ledger.verify):
         with pytest.raises(BudgetError, match="the list of its tables and triggers does not fit"):
             use()
 
 
-def test_no_code_of_a_stranger_runs_in_place_of_a_table(server, ledger):
+def test_no_code_of_a_stranger_runs_in_place_of_a_table(database_server, ledger):
     """A view in place of a table, made by whoever made the schema first, would run its functions as our user."""
     changed(
-        server,
+        database_server,
         "ALTER TABLE accounts RENAME TO kept",
         "CREATE SEQUENCE ran",
         "CREATE VIEW accounts AS SELECT dataset, unit, delta, relation, privacy_unit, limit_units, "
@@ -155,15 +155,15 @@ def test_no_code_of_a_stranger_runs_in_place_of_a_table(server, ledger):
         with pytest.raises(BudgetError, match="the list of its tables and triggers"):
             use()
 
-    with dbapi.connect(server.url) as connection, connection.cursor() as cursor:
+    with dbapi.connect(database_server.url) as connection, connection.cursor() as cursor:
         cursor.execute("SELECT is_called FROM lapwing_ledger.ran")
         assert cursor.fetchall() == [(False,)]
 
 
-def test_a_collation_that_only_has_the_name_of_ours_is_noticed(server, ledger):
+def test_a_collation_that_only_has_the_name_of_ours_is_noticed(database_server, ledger):
     """Under it two data sets could be one."""
     changed(
-        server,
+        database_server,
         'DROP COLLATION IF EXISTS public."C"',
         """CREATE COLLATION public."C" (provider = icu, locale = 'und-u-ks-level2', deterministic = false)""",
         'ALTER TABLE selections ALTER COLUMN dataset TYPE text COLLATE public."C"',
@@ -173,10 +173,10 @@ def test_a_collation_that_only_has_the_name_of_ours_is_noticed(server, ledger):
         ledger.verify()
 
 
-def test_tables_of_another_schema_are_not_taken_for_ours_when_a_pooler_resets_a_connection(server, ledger):
+def test_tables_of_another_schema_are_not_taken_for_ours_when_a_pooler_resets_a_connection(database_server, ledger):
     spent = ledger.balance().spent
     decoys = [f"CREATE TABLE public.{name} AS SELECT * FROM {name} WHERE false" for name in postgres_tables.COLUMNS]
-    changed(server, *decoys)
+    changed(database_server, *decoys)
     for session in store._IDLE[ledger.path]:
         session.script(["RESET ALL"])
 
@@ -185,16 +185,16 @@ def test_tables_of_another_schema_are_not_taken_for_ours_when_a_pooler_resets_a_
         pay(ledger, "c")
         assert ledger.verify() == 5
     finally:
-        changed(server, *(f"DROP TABLE public.{name}" for name in postgres_tables.COLUMNS))
+        changed(database_server, *(f"DROP TABLE public.{name}" for name in postgres_tables.COLUMNS))
 
 
 # ------------------------------------------------------------------------------------------------- what can go wrong
 
 
-def test_an_address_with_a_password_is_refused_and_not_repeated(server, tmp_path):
+def test_an_address_with_a_password_is_refused_and_not_repeated(database_server, tmp_path):
     secret = databases.PASSWORD
     for address in (
-        server.url,
+        database_server.url,
         f"postgres://owner:{secret}@host/db",
         f"postgresql://owner@host/db?password={secret}",
         f"postgresql://owner@host/db?pass%77ord={secret}",
@@ -230,8 +230,8 @@ def test_a_database_without_a_ledger_is_said_to_have_none(place):
         Ledger.open(place)
 
 
-def test_a_ledger_with_a_table_less_is_damaged(server, ledger):
-    changed(server, "DROP TABLE answers")
+def test_a_ledger_with_a_table_less_is_damaged(database_server, ledger):
+    changed(database_server, "DROP TABLE answers")
 
     with pytest.raises(DataError, match="has not all of its tables"):
         pay(ledger, "c")
@@ -243,21 +243,21 @@ def test_a_server_that_does_not_wait_for_the_disk_keeps_no_ledger(monkeypatch):
         Ledger.create_or_open(unsafe.place)
 
 
-def test_a_database_whose_owner_does_not_wait_for_the_disk_waits_for_debits(server, ledger):
-    databases.run(server.url, "ALTER DATABASE postgres SET synchronous_commit = off")
+def test_a_database_whose_owner_does_not_wait_for_the_disk_waits_for_debits(database_server, ledger):
+    databases.run(database_server.url, "ALTER DATABASE postgres SET synchronous_commit = off")
     databases.forget_connections()
 
     setting = transact(
         ledger.path, "BEGIN", lambda session: session.execute("SELECT current_setting('synchronous_commit')")
     )
 
-    databases.run(server.url, "ALTER DATABASE postgres RESET synchronous_commit")
+    databases.run(database_server.url, "ALTER DATABASE postgres RESET synchronous_commit")
     assert setting == [("on",)]
 
 
-def test_a_user_who_may_only_read_is_told_so(server, ledger):
+def test_a_user_who_may_only_read_is_told_so(database_server, ledger):
     changed(
-        server,
+        database_server,
         f"CREATE USER reader PASSWORD '{databases.PASSWORD}'",
         "GRANT USAGE ON SCHEMA lapwing_ledger TO reader",
         "GRANT SELECT ON ALL TABLES IN SCHEMA lapwing_ledger TO reader",

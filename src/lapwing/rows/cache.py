@@ -1,12 +1,12 @@
 """The codes of all rows between passes: in memory up to a limit, beyond it in a file without a name. Private."""
 
+import io
 import os
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from io import RawIOBase
 from typing import Final, TypeVar, cast
 
 import numpy as np
@@ -87,7 +87,7 @@ class _Scratch:
         self._folder = folder
         self._places: list[list[_Place]] = []
         made = self._done(lambda: tempfile.TemporaryFile(dir=folder, buffering=0))  # noqa: SIM115 - closed below
-        self._file = cast("RawIOBase", made)
+        self._file = cast("io.RawIOBase", made)
         weakref.finalize(self, self._file.close)
 
     def add(self, chunk: Codes) -> None:
