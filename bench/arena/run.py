@@ -75,7 +75,8 @@ def ended(command: list[str], scratch: Path, options: argparse.Namespace) -> dic
             if process.returncode is None:
                 process.kill()
     cost = {"cpu_s": round(cpu, 1), "wall_s": round(time.perf_counter() - start, 1), "peak_mb": round(peak)}
-    if not too_much and cpu >= options.limit and code in (-signal.SIGXCPU, -signal.SIGKILL):
+    is_killed = code == -signal.SIGKILL and cpu >= options.limit
+    if not too_much and (is_killed or code == -signal.SIGXCPU):  # which the kernel counts more finely than `cpu`
         too_much = f"over {options.limit:g} CPU s"
     if too_much:
         return cost | {"status": "did not finish", "reason": too_much}
