@@ -14,12 +14,11 @@ On two cores (load 9), syncs of 4 ms, in one run:
     10,000, 16            2.7                         332
     100,000, 16           refused (30 s of waiting)   503 (others: 381, 755, 471)          110, 145, 138
 
-Postgres on the same two cores, where others compute meanwhile and a debit takes 4 to 6 ms of both processes' CPU:
+Postgres on the same two cores, the server too, with nothing else running, and SQLite then:
 
-    entries, writers, load     Postgres (debits/s)    SQLite at about that load
-    100,000, 16, 25            19                     84 (load 17)
-    100,000, 16, 18            44 (another version)
-    1,000 to 2,000, 16, 15     48, 50                 110 (load 20)
+    entries, writers      Postgres (debits/s)    SQLite
+    100,000, 16           367                    955
+    100,000, 1            385
 """
 
 import os

@@ -3,29 +3,18 @@
 import re
 import subprocess
 import sys
-from fractions import Fraction
 
-import polars as pl
 import pytest
 from adbc_driver_postgresql import dbapi
 
 import lapwing as lw
 from helpers import databases
+from helpers.postgres_ledgers import DATA, SCHEMA, changed, paid_ledger, pay
 from lapwing.errors import BudgetError, DataError, ParameterError
-from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.budget.store import transact
 from lapwing.stores import postgres as store
 from lapwing.stores import postgres_tables
-
-TERMS = {"relation": "add-remove", "privacy_unit": "row"}
-SCHEMA = {"fields": [{"name": "flag", "type": "boolean", "constraints": {"required": True}}]}
-DATA = pl.DataFrame({"flag": [True] * 70 + [False] * 30})
-DELTA = Fraction(1, 10**9)
-
-
-def pay(ledger, name, **more):
-    return ledger.debit("adult", name, Budget.pure("0.1"), **TERMS, description={}, **more)
 
 
 @pytest.fixture
@@ -35,18 +24,7 @@ def place(postgres):
 
 @pytest.fixture
 def ledger(place):
-    made = Ledger.create_or_open(place)
-    made.init("adult", unit="zcdp", limit=1, selection_delta="1e-6", **TERMS)
-    pay(made, "a", delta=DELTA)
-    made.note_answers("adult", "a", ["0" * 64, "1" * 64])
-    pay(made, "b")
-    made.set_limit("adult", 2)
-    return made
-
-
-def changed(database_server, *statements):
-    """Run statements as the owner of the database, behind Lapwing's back."""
-    databases.run(database_server.url, "SET search_path = lapwing_ledger", *statements)
+    return paid_ledger(place)
 
 
 # ----------------------------------------------------------------------------------------------------- its own rules

@@ -1,4 +1,7 @@
-"""The form of the figures that `lapwing evaluate --json` writes, as a JSON schema."""
+"""The form of the figures that `lapwing evaluate --json` writes, as a JSON schema, and a table to evaluate."""
+
+import numpy as np
+import polars as pl
 
 _SHARE = {"type": "number", "minimum": 0, "maximum": 1}
 _COUNT = {"type": "integer", "minimum": 1}
@@ -118,3 +121,17 @@ METRICS = _form(
         ]
     },
 )
+
+
+def table(seed, rows=600):
+    """Return rows in which age tells rich, and with missing values, special values, and misfits in every column."""
+    rng = np.random.default_rng(seed)
+    age = rng.integers(0, 100, rows)
+    return pl.DataFrame(
+        {
+            "age": pl.Series(np.where(rng.random(rows) < 0.1, -1, age)).set(pl.Series(rng.random(rows) < 0.1), None),
+            "sex": rng.choice(["f", "m", "other"], rows),
+            "rich": age >= 50,
+            "height": rng.normal(1.7, 0.2, rows),
+        }
+    )

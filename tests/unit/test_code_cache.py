@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -121,3 +122,22 @@ def test_a_killed_process_leaves_nothing(tmp_path):
     assert child.stdout == "1 []\n", child.stderr
     assert child.returncode < 0
     assert list(tmp_path.iterdir()) == []
+
+
+def test_two_passes_at_once_over_one_file_read_what_one_does(tmp_path, monkeypatch):
+    monkeypatch.setattr("lapwing.rows.source.MAX_CHUNK_ROWS", 64)
+    source = code_table(table(3000), SCHEMAS["rows"], memory=0, scratch=str(tmp_path))
+    alone = [chunk["age"].tolist() for chunk in source.chunks()]
+    found = [[] for _ in range(4)]
+
+    def read(rows):
+        for _ in range(20):
+            rows.append([chunk["age"].tolist() for chunk in source.chunks()])
+
+    threads = [threading.Thread(target=read, args=(each,)) for each in found]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert found == [[alone] * 20] * 4

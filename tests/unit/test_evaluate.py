@@ -9,7 +9,7 @@ import pytest
 
 import lapwing as lw
 from helpers import canary
-from helpers.evaluations import METRICS
+from helpers.evaluations import METRICS, table
 
 SCHEMA = {
     "fields": [
@@ -19,20 +19,6 @@ SCHEMA = {
         {"name": "height", "type": "number", "constraints": {"minimum": 0, "maximum": 3}},
     ]
 }
-
-
-def table(seed, rows=600):
-    """Return rows in which age tells rich, and with missing values, special values, and misfits in every column."""
-    rng = np.random.default_rng(seed)
-    age = rng.integers(0, 100, rows)
-    return pl.DataFrame(
-        {
-            "age": pl.Series(np.where(rng.random(rows) < 0.1, -1, age)).set(pl.Series(rng.random(rows) < 0.1), None),
-            "sex": rng.choice(["f", "m", "other"], rows),
-            "rich": age >= 50,
-            "height": rng.normal(1.7, 0.2, rows),
-        }
-    )
 
 
 def means(evaluation, name="synthetic"):

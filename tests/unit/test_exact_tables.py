@@ -323,3 +323,17 @@ def test_one_way_tables_beyond_the_limit_are_counted_as_they_are_asked():
     assert [len(each) for each in source.passes] == [3, 2]
     for part in found:
         assert [each.tolist() for each in part] == [each.tolist() for each in SOURCE.count(wanted)]
+
+
+def test_counts_by_code_take_room_from_tables():
+    cells = asked().estimates.size
+    passes = []
+    for more in (0, 1000):
+        source = CountingSource(SOURCE)
+        tables = counted.ExactTables(source, most_cells=cells + more)
+        tables.count([(("age", LEVELS[1][0]),)])
+        scores_of(asked(), tables)
+        scores_of(asked(estimates=np.ones(cells, dtype=np.int64)), tables)
+        passes.append(len(source.passes))
+
+    assert passes == [3, 2]

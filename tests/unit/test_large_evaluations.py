@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import lapwing as lw
+from helpers import evaluations
 from lapwing.internal import evaluation, sampled
 from lapwing.judge.tables import counted
 
@@ -29,16 +30,7 @@ def few(monkeypatch):
 
 
 def table(seed, rows=ROWS):
-    rng = np.random.default_rng(seed)
-    age = rng.integers(0, 100, rows)
-    return pl.DataFrame(
-        {
-            "age": pl.Series(np.where(rng.random(rows) < 0.1, -1, age)).set(pl.Series(rng.random(rows) < 0.1), None),
-            "sex": rng.choice(["f", "m", "other"], rows),
-            "rich": age >= 50,
-            "height": rng.normal(1.7, 0.2, rows),
-        }
-    )
+    return evaluations.table(seed, rows)
 
 
 def variations(found):

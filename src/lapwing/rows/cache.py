@@ -3,6 +3,7 @@
 import io
 import os
 import tempfile
+import threading
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -81,10 +82,10 @@ _Place = tuple[str, int, np.dtype, int]
 class _Scratch:
     """Chunks of codes in a file that has no name, and that only its owner could read: it ends with the process."""
 
-    __slots__ = ("__weakref__", "_file", "_folder", "_places")
+    __slots__ = ("__weakref__", "_file", "_folder", "_lock", "_places")
 
     def __init__(self, folder: str) -> None:
-        self._folder = folder
+        self._folder, self._lock = folder, threading.Lock()  # passes of several threads share one place in the file
         self._places: list[list[_Place]] = []
         made = self._done(lambda: tempfile.TemporaryFile(dir=folder, buffering=0))  # noqa: SIM115 - closed below
         self._file = cast("io.RawIOBase", made)
@@ -119,7 +120,8 @@ class _Scratch:
     def _done(self, work: Callable[[], T]) -> T:
         """Do something with the file; say which folder failed, and no more."""
         try:
-            return work()
+            with self._lock:
+                return work()
         except OSError as error:
             reason = error.strerror
         raise DataError(

@@ -72,7 +72,7 @@ class ExactTables:
     def _fine(self, axes: Iterable[tuple[str, Grouping]]) -> list[tuple[str, Grouping]]:
         """Return which columns are to be counted code by code, within the limit of what is kept."""
         found: list[tuple[str, Grouping]] = []
-        room = self._most_cells - sum(map(len, self._codes.values()))
+        room = self._room()
         for axis in dict.fromkeys(_finest(*axis) for axis in axes):
             if axis not in self._codes and axis[1].groups <= min(LISTED, room):
                 found.append(axis)
@@ -119,8 +119,12 @@ class ExactTables:
 
     def _keep(self, *choices: dict[_Key, np.ndarray]) -> None:
         """Keep the first of these sets of tables that is within the limit, or none."""
-        fitting = (tables for tables in choices if sum(map(len, tables.values())) <= self._most_cells)  # [keep]
-        self._tables = next(fitting, {})
+        room = self._room()
+        self._tables = next((tables for tables in choices if sum(map(len, tables.values())) <= room), {})  # [keep]
+
+    def _room(self) -> int:
+        """Return how many cells may be kept beside the codes of columns."""
+        return self._most_cells - sum(map(len, self._codes.values()))
 
     def __repr__(self) -> str:
         """Show no data."""
