@@ -1,5 +1,6 @@
 """The codes of all rows between passes: in memory up to a limit, beyond it in a file without a name. Private."""
 
+import errno
 import io
 import os
 import tempfile
@@ -114,7 +115,10 @@ class _Scratch:
             self._file.seek(place)
             rest = found[name].view(np.uint8).data
             while rest:
-                rest = rest[self._file.readinto(rest) :]
+                count = self._file.readinto(rest)
+                if not count:
+                    raise OSError(errno.EIO, os.strerror(errno.EIO))
+                rest = rest[count:]
         return found
 
     def _done(self, work: Callable[[], T]) -> T:
