@@ -94,5 +94,6 @@ def test_a_tenth_of_the_census_is_released_within_an_hour_and_16_gb(tmp_path):
     assert release["status"] == "done"
     assert float(release["peak_mb"]) < 16_000
     assert float(release["cpu_s"]) < 3_600
-    # Measured 0.034; Independent has 0.030: docs/cluster-plan.md says why.
-    assert float(lines["errors", "Adaptive"]["pair_mean"]) < 0.05
+    # Measured 0.019 and 0.030.
+    adaptive, independent = (float(lines["errors", name]["pair_mean"]) for name in ("Adaptive", "Independent"))
+    assert adaptive < 0.8 * independent
