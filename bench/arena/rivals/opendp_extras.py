@@ -1,5 +1,6 @@
-"""AIM and MST of OpenDP's extras (``dp.mbi``), as the package ships them."""
+"""AIM and MST of OpenDP's extras (``dp.mbi``), as the package ships them, but for a rounding that ends MST."""
 
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -9,10 +10,34 @@ import polars as pl
 import working
 
 dp.enable_features("contrib")
+SHORTER = 1 - 1e-9
+"""What the budget is multiplied by until its parts, rounded up, add up to no more than it."""
+
+
+class Mst(dp.mbi.MST):
+    """MST whose selections do not end for a rounding: n parts of a budget may add up to a last digit above it."""
+
+    def make_marginals(self, *, d_out: float, model: Any, **asked: Any) -> Any:
+        """Build the package's own measurement for the largest budget that its parts fit in."""
+        while not self.fits(d_out, len(model.domain.attrs) - 1):
+            d_out *= SHORTER
+        return super().make_marginals(d_out=d_out, model=model, **asked)
+
+    def fits(self, budget: float, selections: int) -> bool:
+        """Say whether the selections' parts of a budget, each sum rounded up as OpenDP does, stay within their share."""
+        share = np.nextafter(np.nextafter(budget - budget * self.measure_split, -np.inf), -np.inf)
+        part, total = np.nextafter(share / selections, -np.inf), 0.0
+        for _ in range(selections):
+            exact = Fraction(total) + Fraction(float(part))
+            total += float(part)
+            total = total if Fraction(total) >= exact else float(np.nextafter(total, np.inf))
+        return total <= share
+
+
 ALGORITHMS = {
     "aim2": partial(dp.mbi.AIM, queries=2),
     "aim3": dp.mbi.AIM,  # all triples, its default
-    "mst": dp.mbi.MST,
+    "mst": Mst,
 }
 
 
