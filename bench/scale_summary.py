@@ -21,7 +21,9 @@ SERIES = {
     "PMM, 5 columns": ("release", "PMM", "rows", {"columns": "5"}),
     "Adaptive, 15 columns": ("release", "Adaptive", "rows", {"columns": "15"}),
     "Independent, 15 columns": ("release", "Independent", "rows", {"columns": "15"}),
+    "Adaptive, 20000 rows": ("release", "Adaptive", "columns", {"rows": "20000"}),
     "Adaptive, 100000 rows": ("release", "Adaptive", "columns", {"rows": "100000"}),
+    "Adaptive, 1000000 rows": ("release", "Adaptive", "columns", {"rows": "1000000"}),
     "rows of PMM, 5 columns": ("sample", "PMM", "rows_out", {"columns": "5", "to": "file"}),
     "rows of Adaptive, 15 columns": ("sample", "Adaptive", "rows_out", {"columns": "15", "to": "file"}),
     "1000000 rows of Adaptive": ("sample", "Adaptive", "columns", {"rows_out": "1000000", "to": "file"}),
@@ -44,9 +46,6 @@ LIMITS = {
 MOST_OVERHEAD = 3.0
 PICTURES = {
     "scale-rows.png": ("Releases: CPU seconds by rows", "release", "rows", ("cpu_s",)),
-    "scale-memory.png": ("Releases: peak MB by rows", "release", "rows", ("peak_mb",)),
-    "scale-columns.png": ("Releases: seconds by columns", "release", "columns", ("cpu_s", "fit_s")),
-    "scale-rows-out.png": ("Rows out: CPU seconds", "sample", "rows_out", ("cpu_s",)),
 }
 """Title, action, what grows, and what is measured."""
 

@@ -24,7 +24,7 @@ class Mst(dp.mbi.MST):
         return super().make_marginals(d_out=d_out, model=model, **asked)
 
     def fits(self, budget: float, selections: int) -> bool:
-        """Say whether the selections' parts of a budget, each sum rounded up as OpenDP does, stay within their share."""
+        """Say whether the selections' parts of a budget, each sum rounded up as OpenDP does, stay in their share."""
         share = np.nextafter(np.nextafter(budget - budget * self.measure_split, -np.inf), -np.inf)
         part, total = np.nextafter(share / selections, -np.inf), 0.0
         for _ in range(selections):
