@@ -1,6 +1,8 @@
 """Folders of many files are read as one table: in order, with few open files, and a fault names its file."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +10,7 @@ import polars as pl
 import pytest
 
 from lapwing.errors import DataError
+from lapwing.rows import files
 from lapwing.rows.files import FilesReader, FileStamps, open_file
 from lapwing.rows.source import code_table
 from lapwing.schema.fields import Field
@@ -78,3 +81,43 @@ def test_the_one_file_that_cannot_be_read_is_named(tmp_path):
         list(source.chunks())
     assert str(found.value).startswith(f"file {quote(str(bad))} cannot be read as Parquet")
     assert found.value.__context__ is None
+
+
+def test_wide_files_are_read_in_parts_and_give_the_same_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "_WINDOW_BYTES", 8 * 100 * 60)  # 60 rows of 100 columns
+    names = [f"n{column}" for column in range(100)]
+    frame = pl.DataFrame(np.arange(90)[:, None] + np.arange(100), names)
+    frame[:80].write_parquet(tmp_path / "one.parquet", row_group_size=80)
+    frame[80:].write_parquet(tmp_path / "two.parquet")
+    paths = [tmp_path / "one.parquet", tmp_path / "two.parquet"]
+    reader = FilesReader([open_file(path) for path in paths], FileStamps(paths))
+
+    parts = [cells["n99"].values for cells in reader.chunks(names, 2**18)]
+
+    assert [len(part) for part in parts] == [60, 20, 10]
+    assert np.concatenate(parts).tolist() == frame["n99"].to_list()
+
+
+READ = """
+import sys
+from pathlib import Path
+from lapwing.rows.files import open_file
+def peak():
+    return int(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))) // 1024
+file = open_file(Path(sys.argv[1]))
+before = peak()
+rows = sum(len(cells["n0"]) for cells in file.chunks(file.names, 2**14))
+print(rows, peak() - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak of memory is read from /proc")
+def test_a_wide_file_of_one_row_group_is_not_held_in_memory(tmp_path):
+    same = pl.Series(np.arange(2**18) % 7)
+    pl.DataFrame({f"n{column}": same for column in range(600)}).write_parquet(tmp_path / "wide.parquet")
+
+    done = subprocess.run([sys.executable, "-c", READ, tmp_path / "wide.parquet"], capture_output=True, check=True)
+
+    rows, megabytes = map(int, done.stdout.split())
+    assert rows == 2**18
+    assert megabytes < 700  # all cells at once are 1,258, and with what is read ahead more

@@ -36,6 +36,9 @@ _JSON_LINES: Final = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
 _EXCEL: Final = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods")
 _IN_FOLDERS: Final = (*_TYPED, *_CSV_SEPARATORS, *_JSON_LINES)  # others stand in folders beside rows, as code books do
 KNOWN: Final = (*_IN_FOLDERS, *_EXCEL, *PROGRAMS)
+_WIDE: Final = 64
+_WINDOW_BYTES: Final = 2**28
+"""Polars reads several row groups ahead, whatever their size: with more columns than `_WIDE` so much at a time."""
 
 
 class TypedFile:
@@ -59,22 +62,37 @@ class TypedFile:
 
     def chunks(self, columns: Sequence[str], rows: int, skip: int = 0) -> Iterator[dict[str, RawColumn]]:
         """Yield the columns' cells, without the first rows where some are to be left out."""
+        is_wide = len(columns) > _WIDE
+        if is_wide and len(self._paths) > 1:
+            yield from self._by_file(columns, rows, skip)
+            return
         done = skip
         try:
-            for cells in LazyReader(self._query.slice(skip), self._what).chunks(columns, rows):
-                done += len(cells[columns[0]])
-                yield cells
+            for query in self._windows(len(columns), skip) if is_wide else [self._query.slice(skip)]:
+                for cells in LazyReader(query, self._what).chunks(columns, rows):
+                    done += len(cells[columns[0]])
+                    yield cells
         except DataError as error:
             fault = error
         else:
             return
         yield from self._anew(columns, rows, done, fault)
 
+    def _windows(self, columns: int, skip: int) -> Iterator[pl.LazyFrame]:
+        """Yield queries of consecutive rows, each of so many that their cells take little memory."""
+        step = _WINDOW_BYTES // (8 * columns)
+        for start in range(skip, self.known_rows, step):
+            yield self._query.slice(start, step)
+
     def _anew(self, columns: Sequence[str], rows: int, skip: int, fault: DataError) -> Iterator[dict[str, RawColumn]]:
-        """Yield the cells from a row on, file by file: an error names the one that cannot be read."""
+        """Yield the cells from a row on by other ways than the one that failed."""
         if len(self._paths) == 1:
             yield from self._by_pyarrow(columns, rows, skip, fault)
-            return
+        else:
+            yield from self._by_file(columns, rows, skip)
+
+    def _by_file(self, columns: Sequence[str], rows: int, skip: int) -> Iterator[dict[str, RawColumn]]:
+        """Yield the cells from a row on, file by file: an error names the one that cannot be read."""
         for path in self._paths:
             file = TypedFile([path], self.form)
             height = file.known_rows
