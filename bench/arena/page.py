@@ -76,9 +76,23 @@ def rival_by_rival(lines: list[Line]) -> str:
     rows = []
     for rival in RIVALS:
         ratios = [ratio_of(lines, rival, measure, ANY) for measure in SHOWN]
-        if rival != OURS and any(ratios):
-            rows.append([f"`{rival}`", *map(ratio_in_words, ratios), verdict_of(rival)])
-    return as_table(["rival", *(MEASURES[measure] for measure in SHOWN), "privacy"], rows)
+        if rival == OURS or any(ratios):
+            told = ["1"] * len(SHOWN) if rival == OURS else list(map(ratio_in_words, ratios))
+            rows.append([f"`{rival}`", *told, guessed(lines, rival), unfinished(lines, rival), verdict_of(rival)])
+    return as_table(["rival", *(MEASURES[measure] for measure in SHOWN), "guessed", "without rows", "privacy"], rows)
+
+
+def guessed(lines: list[Line], rival: str) -> str:
+    """Return in how many cells the audit guesses who was in with more luck than chance allows once in twenty."""
+    found = [line for line in lines if line["rival"] == rival and line.get("audit_advantage")]
+    above = sum(float(line["audit_advantage"]) > float(line["audit_chance"]) for line in found)
+    return f"{above}/{len(found)}"
+
+
+def unfinished(lines: list[Line], rival: str) -> str:
+    """Return how many cells that were started have no rows."""
+    started = [line for line in lines if line["rival"] == rival and line["status"] != "not ready"]
+    return f"{sum(not done(line) for line in started)}/{len(started)}"
 
 
 def privacy() -> str:

@@ -18,12 +18,18 @@ MEASURES = {
     "mean_error": "means",
     "sd_error": "standard deviations",
     "pearson_error": "Pearson",
+    "nist_k3": "1000 - NIST's score (k = 3)",
     "auc_trees": "1 - AUC, trees",
+    "auc_trees_gap": "gap to real rows, trees",
     "auc_linear": "1 - AUC, linear",
+    "auc_linear_gap": "gap to real rows, linear",
     "broken_rules": "rows that break a rule",
+    "parity_broken": "rows that break a parity",
     "cpu_s": "CPU seconds",
+    "peak_mb": "MB of memory",
 }
-"""Columns of the results that are compared, of which less is better; of an AUC what it lacks of 1."""
+"""Columns of the results that are compared, of which less is better; of a score what it lacks of the best."""
+BEST_SCORES = {"auc_trees": 1, "auc_linear": 1, "nist_k3": 1000}
 ANY = "best of each"
 """In the place of a form: each rival, and Lapwing, in the form that suits it best."""
 LEAST = 1e-4
@@ -86,7 +92,8 @@ def figures_of(lines: Iterable[Line], measure: str) -> Figures:
         if line["status"] == "done" and line.get(measure):
             value = float(line[measure])
             by_rival = found.setdefault(place_of(line), {})
-            by_rival.setdefault(line["rival"], {})[line["run"]] = 1 - value if measure.startswith("auc") else value
+            lacking = BEST_SCORES[measure] - value if measure in BEST_SCORES else value
+            by_rival.setdefault(line["rival"], {})[line["run"]] = lacking
     return found
 
 
@@ -123,7 +130,7 @@ def losses(lines: list[Line]) -> Iterator[Loss]:
 def _lost(rival: str, measure: str, place: Place, by_rival: dict[str, dict[str, float]]) -> Iterator[Loss]:
     """Yield the loss in one measure at one place, if it is one; of course columns on their own take less time."""
     common = by_rival[rival].keys() & by_rival.get(OURS, {}).keys()
-    if not common or (rival, measure) == (FLOOR, "cpu_s"):
+    if not common or (rival == FLOOR and measure in ("cpu_s", "peak_mb")):
         return
     theirs, ours = (fmean(by_rival[name][run] for run in common) for name in (rival, OURS))
     if theirs < ours:
