@@ -151,7 +151,7 @@ def test_killed_writers_and_a_server_that_fails_lose_no_debit_and_allow_none_too
     assert ledger.verify() == units + 1
 
 
-@pytest.mark.parametrize(("flush", "is_kept"), [(store._FLUSH, True), ("SELECT 1", False)], ids=["as it is", "planted"])
+@pytest.mark.parametrize(("flush", "is_kept"), [(store._FLUSH, True), ((), False)], ids=["as it is", "planted"])
 def test_a_debit_that_returned_outlives_the_server(database_server, ledger, monkeypatch, flush, is_kept):
     monkeypatch.setattr(store, "_FLUSH", flush)
 

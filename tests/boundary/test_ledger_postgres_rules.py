@@ -221,16 +221,30 @@ def test_a_server_that_does_not_wait_for_the_disk_keeps_no_ledger(monkeypatch):
         Ledger.create_or_open(unsafe.place)
 
 
-def test_a_database_whose_owner_does_not_wait_for_the_disk_waits_for_debits(database_server, ledger):
+def test_a_debit_is_on_the_disk_whatever_the_owner_or_a_pooler_set(database_server, ledger):
     databases.run(database_server.url, "ALTER DATABASE postgres SET synchronous_commit = off")
     databases.forget_connections()
-
-    setting = transact(
-        ledger.path, "BEGIN", lambda session: session.execute("SELECT current_setting('synchronous_commit')")
-    )
+    flushed = []
+    for number in range(6):
+        pay(ledger, f"debit-{number}")
+        asked = (
+            "SELECT pg_current_wal_flush_lsn() >= pg_current_wal_insert_lsn(), current_setting('synchronous_commit')"
+        )
+        flushed += transact(ledger.path, "BEGIN", lambda session: session.execute(asked))  # noqa: B023
+        transact(ledger.path, "BEGIN", lambda session: session.script(["RESET ALL"]))
 
     databases.run(database_server.url, "ALTER DATABASE postgres RESET synchronous_commit")
-    assert setting == [("on",)]
+    assert flushed == [(True, "off")] * 6
+
+
+def test_a_zero_character_is_named_and_nothing_is_kept(ledger):
+    before = ledger.balance()
+
+    for statement in ("SELECT ?", "INSERT INTO accounts VALUES (?)"):
+        with pytest.raises(BudgetError, match="a zero character cannot be kept in Postgres"):
+            transact(ledger.path, "BEGIN", lambda session, asked=statement: session.execute(asked, ("\0",)))
+
+    assert ledger.balance() == before
 
 
 def test_a_user_who_may_only_read_is_told_so(database_server, ledger):

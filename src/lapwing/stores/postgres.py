@@ -51,7 +51,12 @@ _SETTINGS: Final = (
     f"SET lock_timeout TO '{BUSY_SECONDS}s'",
     "SET standard_conforming_strings TO on",
 )
-_FLUSH: Final = "SELECT pg_logical_emit_message(true, 'lapwing', '')"
+_FLUSH: Final = (
+    "BEGIN",
+    "SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off'",
+    "SELECT pg_logical_emit_message(true, 'lapwing', '')",
+    "COMMIT",
+)
 """Waits until all that was committed before is on the disk; at a server's own setting, on its standbys too."""
 _TABLE: Final = f"schemaname = '{SCHEMA}' AND tablename = 'entries'"
 _IS_THERE: Final = f"SELECT EXISTS (SELECT 1 FROM pg_tables WHERE {_TABLE})"  # noqa: S608 - constants
@@ -85,6 +90,8 @@ class PostgresSession:
     def execute(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
         """Run a statement with a ``?`` for each value, and return its rows."""
         key = (statement, tuple(values))
+        if any(isinstance(value, str) and "\0" in value for value in values):
+            raise BudgetError("a zero character cannot be kept in Postgres; nothing was recorded", code="LW419")
         if not statement.startswith(("SELECT", "WITH")):
             self._seen.clear()
             self._pending.append(_written_out(statement, key[1]))
@@ -107,7 +114,7 @@ class PostgresSession:
         if not is_kept:
             self._pending.clear()
         # The lock is let go at the commit, and others go on while the second one waits for the disk.
-        self.script(["COMMIT", _FLUSH][: 2 if self._is_writer else 1] if is_kept else ["ROLLBACK"])
+        self.script(("COMMIT", *(_FLUSH if self._is_writer else ())) if is_kept else ("ROLLBACK",))
 
     def has_selections(self) -> bool:
         """Return that there is a table of selections."""
@@ -148,14 +155,12 @@ class PostgresSession:
 def _written_out(statement: str, values: Sequence[object]) -> str:
     """Return a statement with its values: whole numbers, None, and texts, in which only a quote means anything."""
     first, *others = statement.split("?")
-    texts = ("NULL" if each is None else str(each) if isinstance(each, int) else _quoted(str(each)) for each in values)
+    texts = ("NULL" if each is None else str(each) if isinstance(each, int) else _quoted(each) for each in values)
     return first + "".join(f"{text}{part}" for text, part in zip(texts, others, strict=True))
 
 
-def _quoted(text: str) -> str:
-    if "\0" in text:
-        raise BudgetError("a zero character cannot be kept in Postgres; nothing was recorded", code="LW419")
-    return "'" + text.replace("'", "''") + "'"
+def _quoted(text: object) -> str:
+    return "'" + str(text).replace("'", "''") + "'"
 
 
 def exists(path: str) -> bool:
@@ -280,16 +285,12 @@ def _connected(dbapi: ModuleType, path: str, begin: str) -> PostgresSession:
         session = PostgresSession(dbapi.connect(path, autocommit=True))
         unless_kept.callback(session.close)
         session.script(_SETTINGS)
-        asked = "SELECT current_setting('fsync'), current_setting('full_page_writes'), current_setting(?)"
-        *kept, commit = session.execute(asked, ("synchronous_commit",))[0]
-        if "off" in kept:
+        if "off" in session.execute("SELECT current_setting('fsync'), current_setting('full_page_writes')")[0]:
             raise BudgetError(
                 f"the ledger {path} is on a server that may lose debits (fsync or full_page_writes is off); turn both "
                 "on, or use another server",
                 code="LW407",
             )
-        if commit == "off":
-            session.script(["SET synchronous_commit TO on"])
         session.begin(begin)
         unless_kept.pop_all()
     return session
