@@ -24,6 +24,8 @@ _WARM_SWEEPS = 40
 """After so many sweeps one-way laws hardly show any more where the rows started (measured on conditions that no atom of
 Adult's model meets)."""
 
+HOLD = 0.01
+
 _MOST_GROUPS = 2**12
 """Most groups of one column: a sweep looks at all of them for every row."""
 
@@ -237,7 +239,7 @@ class SweptRows:
                 groups[name] = self.known[name][law.index[atoms]]
             else:
                 groups[name] = self.part.columns[name].started_at(start[name], rng)
-        moved = _swept(self.part, groups, 1, rng, self.held)
+        moved = _swept(self.part, groups, 1, rng, self.held, HOLD)
         codes = dict(start) | {name: draw_indexed(law, moved[name], rng) for name, law in self.within.items()}
         _given_back(self.part, self.kept, codes, start, self.held)
         return codes
@@ -290,10 +292,11 @@ def _swept(
     sweeps: int,
     rng: np.random.Generator,
     held: Sequence[str] = (),
+    hold: float = 0.0,
 ) -> dict[str, np.ndarray]:
     """Return the groups of rows after Gibbs sweeps; held columns stay."""
     axes, fixed = part.axes, [*part.fixed, *(place for place, name in enumerate(started) if name in held)]
     groups = np.stack([each.astype(part.dtype) for each in started.values()])
     for _ in range(sweeps):
-        groups = swept(axes, groups, part.factors, rng, fixed=fixed)
+        groups = swept(axes, groups, part.factors, rng, fixed=fixed, hold=hold)
     return dict(zip(started, groups, strict=True))
