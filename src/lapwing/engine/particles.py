@@ -117,8 +117,8 @@ def swept(
 ) -> np.ndarray:
     """Draw every column of every particle anew from its density given the others, a number of times.
 
-    hold: by how much theta of a cell falls with each particle that enters it, and rises with each that leaves: so much
-    pulls every table back to what it was. Returns uint16 (d, m).
+    hold: by how much theta of a cell falls with each particle that enters it, and rises with each that leaves, so that
+    a sweep leaves all tables nearly as they were. Returns uint16 (d, m).
     """
     sweeper = _Sweeper(axes, groups, [factor.table for factor in factors])
     views = sweeper.views([factor.theta for factor in factors])
