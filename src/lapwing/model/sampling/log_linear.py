@@ -182,8 +182,8 @@ class SweptRows:
     """Rows of which the first of each atom stands for it, and the others are moved by a Gibbs sweep.
 
     Keeping the first rows keeps the law of the atoms closer than a sweep of all rows does (measured), and one sweep is
-    enough to make the others differ. Theta alone would lead wide tables away from those that were measured, so these are
-    held where they are. Where a sweep breaks a rule, the row keeps what it had in the rule's columns.
+    enough to make the others differ. Theta alone would lead rows of many columns away from the tables that were
+    measured, so these are held. Where a sweep breaks a rule, the row keeps what it had in the rule's columns.
 
     ends: int64 (k,), the run of row numbers of each atom, as `row_ends` gives it; tables, within: the indexed laws of
     the model, and the laws inside groups; known: mapping of str to intp (laws,), the group of each law, of columns
@@ -250,7 +250,7 @@ class SweptRows:
                 groups[name] = self.known[name][law.index[atoms]]
             else:
                 groups[name] = self.part.columns[name].started_at(start[name], rng)
-        moved = _swept(self.part, groups, 1, rng, self.held, self.hold)
+        moved = _swept(self.part, groups, 1, rng, self.held, hold=self.hold)
         codes = dict(start) | {name: draw_indexed(law, moved[name], rng) for name, law in self.within.items()}
         _given_back(self.part, self.kept, codes, start, self.held)
         return codes
@@ -303,6 +303,7 @@ def _swept(
     sweeps: int,
     rng: np.random.Generator,
     held: Sequence[str] = (),
+    *,
     hold: float = 0.0,
 ) -> dict[str, np.ndarray]:
     """Return the groups of rows after Gibbs sweeps; held columns stay."""
