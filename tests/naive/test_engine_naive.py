@@ -37,9 +37,9 @@ def factors_of(rng, tables, total, fixed=()):
     return found
 
 
-def naive_sweep(axes, groups, factors, total, rng, pull):
+def naive_sweep(axes, groups, factors, total, rng, pull, hold=0.0):
     """Draw every column of every particle, by the formula."""
-    m = groups.shape[1]
+    m, before = groups.shape[1], groups.copy()
     step, order = total / m, rng.permutation(len(axes))
     order = [column for column in order if any(column == each for f in factors for each, _ in f.table)]
     uniforms = rng.random((len(order), m), dtype=np.float32) * np.float32(1 - 2**-20)
@@ -54,6 +54,9 @@ def naive_sweep(axes, groups, factors, total, rng, pull):
             if factor.target is not None:
                 left = np.bincount(cells_of(axes, others, factor.table), minlength=theta.size) * step
                 theta = pull / max(factor.ridge, step / 2) * (factor.target - left)
+            elif hold:
+                left = np.bincount(cells_of(axes, others, factor.table), minlength=theta.size)
+                theta = theta + hold * (np.bincount(cells_of(axes, before, factor.table), minlength=theta.size) - left)
             tried = np.repeat(groups[:, i : i + 1], weights.size, axis=1)
             tried[column] = np.arange(weights.size)
             logits = logits + theta[cells_of(axes, tried, factor.table)]
@@ -79,6 +82,20 @@ def test_a_sweep_draws_what_the_formula_draws(seed, size, used, fixed):
         plain = naive_sweep(AXES, plain, factors, 100.0, again, pull)
     # A uniform number that lies within float32's error of a border may fall on its other side.
     assert np.count_nonzero((moved != plain).any(axis=0)) <= size // 20
+
+
+@pytest.mark.parametrize("hold", [0.0, 0.3])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_sweep_that_holds_tables_draws_what_the_formula_draws(seed, hold):
+    rng = np.random.default_rng(seed)
+    tables = [((0, 0),), ((1, 0),), ((2, 0),), *TABLES]
+    factors = factors_of(rng, tables, 40.0, fixed=range(8))
+    groups = independent(AXES, 40, rng)
+
+    moved = swept(AXES, groups, factors, np.random.default_rng(seed), hold=hold)
+
+    plain = naive_sweep(AXES, groups.copy(), factors, 40.0, np.random.default_rng(seed), 1.0, hold)
+    assert np.count_nonzero((moved != plain).any(axis=0)) <= 2
 
 
 def exact_law(factors, size, total):

@@ -94,6 +94,7 @@ def test_a_tenth_of_the_census_is_released_within_an_hour_and_16_gb(tmp_path):
     assert release["status"] == "done"
     assert float(release["peak_mb"]) < 16_000
     assert float(release["cpu_s"]) < 3_600
-    # Measured 0.019 and 0.030.
-    adaptive, independent = (float(lines["errors", name]["pair_mean"]) for name in ("Adaptive", "Independent"))
-    assert adaptive < 0.8 * independent
+    # Measured 0.0094 and 0.0300 of pairs, 0.0013 and 0.0059 of single columns.
+    for figure, most in (("pair_mean", 0.5), ("pair_median", 0.9), ("one_way_mean", 0.5)):
+        adaptive, independent = (float(lines["errors", name][figure]) for name in ("Adaptive", "Independent"))
+        assert adaptive < most * independent, figure

@@ -11,7 +11,7 @@ from lapwing.errors import CapacityError, ParameterError
 from lapwing.model.laws import Laws, point_laws, uniform_law
 from lapwing.model.model import Bernoulli, Indexed, LogLinear, ReleasedModel, Spans, narrow
 from lapwing.model.rows import sample_codes
-from lapwing.model.sampling import row_choice
+from lapwing.model.sampling import log_linear, row_choice
 from lapwing.model.sampling.conditions import Between, conditioned
 from lapwing.model.sampling.log_linear import GroupedColumn
 from lapwing.release.release import Release
@@ -78,6 +78,35 @@ def test_more_rows_than_atoms_keep_each_atom_once_and_move_the_others():
     assert set(found["atom"][stayed].tolist()) == set(range(100))
     # A moved row meets its new atom's values by chance, 1 in 24: 4900/24 + 100 = 304, standard deviation 14.
     assert 200 < stayed.sum() < 420
+
+
+def _away(atoms: int) -> float:
+    """Return how far a table of 100,000 rows is from that of atoms of which theta says nothing."""
+    limits = {"required": True, "minimum": 0, "maximum": 3}
+    schema = Schema.from_dict({"fields": [{"name": each, "type": "integer", "constraints": limits} for each in "ab"]})
+    cells = np.random.default_rng(2).choice(16, atoms, p=np.arange(1, 17) / 136)
+    points = np.stack([cells // 4, cells % 4], axis=1)
+    grouping = identity(schema.field("a").domain)
+    part = LogLinear(
+        tables=(("a", "b"),),
+        groupings=((grouping, grouping),),
+        thetas=(np.zeros((grouping.groups, grouping.groups)),),
+        base={name: uniform_law(schema.field(name).domain) for name in "ab"},
+    )
+
+    found = drawn(model_at(schema, part, points), schema, 100_000, 1)
+
+    seen = np.bincount(found["a"].astype(int) * 4 + found["b"], minlength=16) / 100_000
+    return float(np.abs(seen - np.bincount(cells, minlength=16) / atoms).sum()) / 2
+
+
+def test_moved_rows_keep_the_tables_of_atoms_that_are_not_few(monkeypatch: pytest.MonkeyPatch):
+    many, few = _away(12_000), _away(9_000)
+    monkeypatch.setattr(log_linear, "HOLD", 0.0)
+
+    assert many < 0.03
+    assert few == _away(9_000) > 0.15
+    assert _away(12_000) > 0.15
 
 
 def test_chosen_rows_keep_floor_or_ceil_of_each_atom_and_the_codes_of_its_laws():

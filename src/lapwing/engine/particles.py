@@ -113,14 +113,16 @@ def swept(
     *,
     sweeps: int = 1,
     fixed: Sequence[int] = (),
+    hold: float = 0.0,
 ) -> np.ndarray:
     """Draw every column of every particle anew from its density given the others, a number of times.
 
-    Returns uint16 (d, m).
+    hold: by how much theta of a cell falls with each particle that enters it, and rises with each that leaves, so that
+    a sweep leaves all tables nearly as they were. Returns uint16 (d, m).
     """
     sweeper = _Sweeper(axes, groups, [factor.table for factor in factors])
     views = sweeper.views([factor.theta for factor in factors])
-    slopes = np.zeros(len(factors), dtype=np.float32)
+    slopes = np.full(len(factors), hold, dtype=np.float32)
     for _ in range(sweeps):
         sweeper.sweep(views, slopes, rng, fixed)
     return sweeper.finest(axes, groups, rng, fixed)

@@ -12,8 +12,8 @@ its atom, columns are independent given the atom, and one-way laws come out far 
 
 A model with a log-linear part has more to give. With enough atoms, rows are chosen among them so that two-way tables
 come close to the model's (`row_choice`). With fewer atoms than rows, the first row of each atom stands for it and the
-others are moved by a Gibbs sweep. Very few atoms are first replaced by many, which many sweeps have moved away from
-them (`log_linear`).
+others are moved by a Gibbs sweep, which leaves the tables of many atoms nearly as they were. Very few atoms are first
+replaced by many, which many sweeps have moved away from them (`log_linear`).
 
 A ruled model (`ruled`) keeps the rules of its schema atom by atom; rows that a sweep would make break one keep what
 their atom has in the columns that the rule ties together.
