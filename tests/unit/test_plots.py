@@ -52,6 +52,17 @@ def test_plots_are_charts_that_can_be_drawn_changed_and_saved(plots, tmp_path):
         assert (tmp_path / "plot.png").stat().st_size > 2000, name
 
 
+def test_notebooks_show_a_drawing_that_fetches_nothing_unless_a_renderer_is_chosen(plots):
+    for name, chart in plots.items():
+        shown = chart._repr_mimebundle_(include=None, exclude=None)
+        assert list(shown) == ["image/svg+xml"], name
+        assert "<script" not in shown["image/svg+xml"], name
+
+    assert alt.renderers.active == "default"
+    with alt.renderers.enable("mimetype"):
+        assert "vegalite" in next(iter(plots["number"]._repr_mimebundle_()[0]))
+
+
 def test_a_hostile_name_is_a_text_in_the_drawing(plots):
     svg, _ = drawn(plots["hostile"])
 
