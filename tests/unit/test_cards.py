@@ -96,6 +96,9 @@ def test_the_verdict_stands_above_all_other_figures(objects):
     verdict = objects["release"].certificate.verdict.short
 
     assert 0 <= words.lower().index(verdict) < words.index("Privacy")
+    for name, value in objects.items():
+        html = value._repr_html_()
+        assert 0 < html.find('class="lw-verdict">') < html.find("<table") or name == "anonymous table", name
 
 
 def test_a_card_of_private_rows_says_so_first_and_no_other_does(objects):
