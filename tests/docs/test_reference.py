@@ -32,6 +32,15 @@ def test_every_public_name_is_in_the_reference() -> None:
     assert [name for name in lw.__all__ if getattr(lw, name) not in shown] == []
 
 
+def test_what_is_attached_to_a_class_is_shown_with_its_own_words() -> None:
+    shown = [shown_object(path) for path in SHOWN]
+    attached = [(kind, name) for kind in (lw.Schema, lw.Release) for name in kind.__annotations__ if name in vars(kind)]
+    calls = [getattr(kind, name) for kind, name in attached if callable(getattr(kind, name))]
+
+    assert len(calls) >= 6
+    assert [each.__name__ for each in calls if each not in shown] == []
+
+
 def test_every_public_name_has_an_anchor_of_its_own() -> None:
     anchors = {
         name for page in PAGES for name in re.findall(r"^\[\]\(\)\{ #lapwing\.(\S+) \}$", page.read_text(), re.M)

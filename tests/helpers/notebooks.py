@@ -15,8 +15,6 @@ from helpers.source_tree import ROOT
 
 GALLERY: Final = sorted((ROOT / "docs" / "gallery").glob("*.ipynb"))
 EXAMPLES: Final = ROOT / "src" / "lapwing" / "examples"
-STARTUP: Final = "import altair\n\naltair.renderers.enable('svg')\n"
-"""Charts as pictures, which need no script from elsewhere."""
 
 
 def executed(path: Path) -> nbformat.NotebookNode:
@@ -25,12 +23,10 @@ def executed(path: Path) -> nbformat.NotebookNode:
     for cell in notebook.cells:
         cell.metadata.clear()
     with tempfile.TemporaryDirectory() as scratch:
-        work, settings = Path(scratch, "work"), Path(scratch, "ipython", "profile_default", "startup")
-        settings.mkdir(parents=True)
-        settings.joinpath("charts.py").write_text(STARTUP, encoding="utf-8")
+        work, settings = Path(scratch, "work"), Path(scratch, "ipython")
         shutil.copytree(EXAMPLES, work, ignore=shutil.ignore_patterns("__pycache__", "*.py"))
         commands = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        environ = {**os.environ, "PATH": commands, "IPYTHONDIR": str(settings.parents[1]), "OMP_NUM_THREADS": "1"}
+        environ = {**os.environ, "PATH": commands, "IPYTHONDIR": str(settings), "OMP_NUM_THREADS": "1"}
         client = NotebookClient(
             notebook, timeout=300, coalesce_streams=True, resources={"metadata": {"path": str(work)}}
         )

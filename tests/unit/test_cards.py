@@ -96,6 +96,9 @@ def test_the_verdict_stands_above_all_other_figures(objects):
     verdict = objects["release"].certificate.verdict.short
 
     assert 0 <= words.lower().index(verdict) < words.index("Privacy")
+    for name, value in objects.items():
+        html = value._repr_html_()
+        assert 0 < html.find('class="lw-verdict">') < html.find("<table") or name == "anonymous table", name
 
 
 def test_a_card_of_private_rows_says_so_first_and_no_other_does(objects):
@@ -152,6 +155,25 @@ def test_long_things_are_shortened():
         "  … 9 more",
     ]
     assert repr(schema.field("a1")).endswith("categories=('a', 'b', 'c', 'd', 'e', 'f', … 3 more))")
+
+
+def test_a_draft_names_what_is_open():
+    fields = [("a", "integer"), ("b", "string"), ("c", "boolean")]
+    draft = lw.Schema.load_draft({"fields": [{"name": name, "type": kind} for name, kind in fields]})
+
+    said = ["  a: integer, minimum and maximum open", "  b: string, categories open", "  c: boolean"]
+    assert repr(draft).splitlines()[1:] == said
+    assert repr(draft | {"a": {"minimum": 0}}).splitlines()[1] == "  a: integer, maximum open"
+
+
+def test_a_synthesizer_shows_what_was_set(objects):
+    card = objects["settings"]._repr_html_()
+
+    assert [name for name in ("schema", "epsilon", "delta", "neighbours", "misfits") if name in card] == [
+        "schema",
+        "epsilon",
+        "delta",
+    ]
 
 
 def test_both_forms_are_handed_over_at_once(objects):

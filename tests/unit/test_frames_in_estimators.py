@@ -11,7 +11,7 @@ from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from threadpoolctl import threadpool_limits
@@ -102,6 +102,17 @@ def predicted(train, test, target):
             assert set(guesses) <= set(y)
 
 
+def regressed(train, test):
+    """Fit numbers on one frame, and predict those of another; every table with two of them has this."""
+    names = numbers(train)
+    if len(names) > 1:
+        y = SimpleImputer().fit_transform(train[[names[-1]]])
+        prepared = transformer(train[names[:-1]]).fit(train[names[:-1]])
+        guesses = LinearRegression().fit(prepared.transform(train[names[:-1]]), y).predict(prepared.transform(test))
+        assert guesses.shape == (len(test), 1)
+        assert np.isfinite(guesses).all()
+
+
 def boosted(train, test, target):
     """Let a booster find out by itself which columns are categories."""
     x, y = train.drop(columns=target), train[target].astype(str)
@@ -121,8 +132,9 @@ def test_code_that_runs_on_the_real_frame_runs_on_the_synthetic_one(name):
     real, rows = with_two_values(real, rows)
     target = target_of(real, rows)
 
-    for frame in (real, rows):
-        encoded(frame)
+    for train, test in ((real, rows), (rows, real)):
+        encoded(train)
+        regressed(train, test)
     if target is not None:
         for frame in (real, rows):
             summarised(frame, target)

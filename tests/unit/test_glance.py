@@ -103,9 +103,11 @@ def test_new_rows_in_sparse_tables_are_too_few_to_tell_and_not_without_dependenc
     laws = [rng.integers(0, 128, 1200) for _ in range(2)]
     real, new = ({"a": law, "b": np.minimum(law + rng.integers(0, 128, 1200), 255)} for law in laws)
 
-    found = {each.metric.key: each for each in glance(findings(schema, real, new)).standings}
+    seen = glance(findings(schema, real, new))
+    found = {each.metric.key: each for each in seen.standings}
 
     assert found["total_variation_2"].words == "too few rows to tell from a resample"
+    assert [each.count("too few rows") for each in seen.details if each.startswith("Pairs")] == [1]
 
 
 @pytest.mark.parametrize("wrong", [math.nan, math.inf])

@@ -4,6 +4,7 @@ import sys
 import xml.etree.ElementTree as ET
 
 import altair as alt
+import numpy as np
 import polars as pl
 import pytest
 import vl_convert
@@ -11,7 +12,9 @@ import vl_convert
 import lapwing as lw
 from helpers.shown_objects import BUDGET, HOSTILE, PLANTED, people, schema_of_people
 from lapwing.errors import LapwingError
+from lapwing.judge.report.heat_maps import map_heat
 from lapwing.judge.report.page import NOTICE
+from lapwing.judge.report.plots import as_altair
 
 MARKS = {"path", "rect", "line"}
 
@@ -52,6 +55,17 @@ def test_plots_are_charts_that_can_be_drawn_changed_and_saved(plots, tmp_path):
         assert (tmp_path / "plot.png").stat().st_size > 2000, name
 
 
+def test_notebooks_show_a_drawing_that_fetches_nothing_unless_a_renderer_is_chosen(plots):
+    for name, chart in plots.items():
+        shown = chart._repr_mimebundle_(include=None, exclude=None)
+        assert list(shown) == ["image/svg+xml"], name
+        assert "<script" not in shown["image/svg+xml"], name
+
+    assert alt.renderers.active == "default"
+    with alt.renderers.enable("mimetype"):
+        assert "vegalite" in next(iter(plots["number"]._repr_mimebundle_()[0]))
+
+
 def test_a_hostile_name_is_a_text_in_the_drawing(plots):
     svg, _ = drawn(plots["hostile"])
 
@@ -79,6 +93,15 @@ def test_bars_are_the_rows_that_the_model_expects_with_their_intervals(release):
         assert (drawn["lower"], drawn["upper"]) == (line["lower"], line["upper"])
     assert shown == {}
     assert len(lines) == 3
+
+
+def test_shades_are_told_in_plain_numbers():
+    words = {"x_title": "a", "y_title": "b", "title": "t", "meaning": "m", "unit": "rows"}
+
+    chart = as_altair([map_heat(np.array([[160.0, 900.0]]), [0, 1, 2], [0, 1], **words)])
+
+    texts = [each.text for each in ET.fromstring(drawn(chart)[0]).iter() if each.text]
+    assert {"100", "800"} <= set(texts)
 
 
 def _records(spec):

@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+import pickle
 
 import pandas as pd
 import polars as pl
@@ -60,6 +61,7 @@ def test_a_repr_shows_what_was_changed_and_of_tables_their_type():
     assert repr(lw.Synthesizer(private, public_tables=private)) == (
         "Synthesizer(DataFrame(...), public_tables=DataFrame(...))"
     )
+    assert repr(pickle.loads(pickle.dumps(made()))) == repr(made())
 
 
 def test_a_clone_is_unfitted_and_makes_the_same_release():

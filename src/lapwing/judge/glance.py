@@ -40,7 +40,7 @@ def glance(found: Findings) -> Glance:
     counts = f"{_many(found.synthetic_rows, 'synthetic row')} with {_many(found.rows, 'real one')}"
     grades = graded(found, by_key)
     details = [f"Compared: {counts}, in {_many(columns, 'column')}.", _counted(places)]
-    details += [f"{each.words}: {each.why}." for each in grades]
+    details += [each.sentence for each in grades]
     details.append(_means(found))
     if found.downstream is not None:
         details.append(_predicted(found.downstream, by_key.get(PREDICTION)))

@@ -47,6 +47,11 @@ class Graded:
         """What was graded, and the grade."""
         return f"{_NAMES[self.ways]}: {'too few rows to tell' if self.grade == 'unknown' else self.grade}"
 
+    @property
+    def sentence(self) -> str:
+        """The grade and why; where rows are too few, why says so already."""
+        return f"{_NAMES[self.ways] if self.grade == 'unknown' else self.words}: {self.why}."
+
 
 def graded(found: Findings, standings: Mapping[str, Standing]) -> tuple[Graded, ...]:
     """Return the grades of the tables of one, two and three columns, as far as there are any."""

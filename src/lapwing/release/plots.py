@@ -21,7 +21,8 @@ def plot(self: Release, columns: str | Sequence[str] | None = None) -> Any:  # n
     Returns
     -------
     chart of altair
-        To show, change and save, with the look of the report.
+        To show, change and save, with the look of the report. Notebooks show it as a drawing that fetches no script,
+        unless you chose another renderer of altair; once changed, as altair does (``alt.renderers.enable("svg")``).
 
     Raises
     ------

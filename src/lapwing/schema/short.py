@@ -80,7 +80,11 @@ def values_in_short(field: Any) -> str:  # noqa: ANN401 - likewise
         return f"{field.type}, identifier"
     if field.categories is not None:
         return f"{field.type}, {_counted(len(field.categories), 'category').replace('categorys', 'categories')}"
-    return field.type if field.type == "boolean" else f"{field.type}, {field.minimum} to {field.maximum}"
+    if field.type == "boolean":
+        return str(field.type)
+    if field.blank:
+        return f"{field.type}, {' and '.join(field.blank)} open"
+    return f"{field.type}, {field.minimum} to {field.maximum}"
 
 
 def _listed(texts: list[str]) -> str:

@@ -105,10 +105,9 @@ prior, memory, misfits, progress
         self.progress = progress
 
     def __repr__(self) -> str:
-        changed = {name: value for name, value in self.get_params().items() if value is not _DEFAULTS[name]}
-        said = [f"{name}={setting_in_short(value)}" for name, value in changed.items() if name != "schema"]
+        schema, *said = changed_settings(self)
         fitted = ", fitted" * hasattr(self, "release_")
-        return f"Synthesizer({', '.join([setting_in_short(self.schema), *said])}){fitted}"
+        return f"Synthesizer({', '.join([schema[1], *map('='.join, said)])}){fitted}"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002 - no setting has settings of its own
         """Return the settings by name; ``deep`` is scikit-learn's, and changes nothing."""
@@ -182,7 +181,13 @@ _DEFAULTS: Final = {
 }
 
 
-def setting_in_short(value: object) -> str:
+def changed_settings(synthesizer: Synthesizer) -> list[tuple[str, str]]:
+    """Return the names of the schema and of settings that differ from the defaults, and each in a line."""
+    shown = {name: _in_short(value) for name, value in synthesizer.get_params().items()}
+    return [(name, said) for name, said in shown.items() if said != _in_short(_DEFAULTS[name])]
+
+
+def _in_short(value: object) -> str:
     """Return a setting in a line. Of what may hold rows its type: somebody could have given a table by mistake."""
     if value is None or isinstance(value, bool | int | float | str | os.PathLike):
         return reprlib.repr(value)

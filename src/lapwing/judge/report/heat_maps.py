@@ -9,7 +9,7 @@ import numpy as np
 from lapwing.judge.report.charts import altair, distinct, plain_spec, ramp, shown
 from lapwing.judge.report.page import Chart, Table
 
-_NUMBER: Final = "isFinite(datum.value) ? format(datum.value, abs(datum.value) >= 1000 ? ',.0f' : '.2~g') : ''"
+_NUMBER: Final = "isFinite(datum.value) ? format(datum.value, abs(datum.value) >= 1000 ? ',.0f' : '.2~r') : ''"
 _ALL_SHOWN: Final = 30  # rows and columns of a matrix that all have their name beside it
 _WHOLE: Final = 10  # rows and columns of a matrix that fits a printed page
 

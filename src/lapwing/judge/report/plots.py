@@ -1,9 +1,11 @@
 """Charts of a report by themselves: charts of altair, to show in a notebook, to change and to save."""
 
+import contextlib
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from lapwing.errors import ParameterError
@@ -51,7 +53,16 @@ def as_altair(charts: Sequence[Chart], *, width: int = _WIDE, across: int = 1, t
     fonts = {"background": "#ffffff", "font": "Liberation Sans, Arial, Helvetica, sans-serif"}
     quiet = {"title": {"anchor": "start", "fontSize": 13, "subtitleColor": "var(--soft)", "subtitleFontSize": 11.5}}
     whole.config = alt.Config.from_dict(_on_paper({**look, **fonts, **quiet}))
-    return whole.properties(title=title) if title else whole
+    found = whole.properties(title=title) if title else whole
+    object.__setattr__(found, "_repr_mimebundle_", partial(_shown, found))  # an attribute would be part of the chart
+    return found
+
+
+def _shown(chart: Any, **_asked: object) -> Any:  # noqa: ANN401 - a chart of altair
+    """Return what a notebook shows: a drawing, as altair's own way fetches scripts; unless a renderer was chosen."""
+    alt = altair()
+    with alt.renderers.enable("svg") if alt.renderers.active == "default" else contextlib.nullcontext():
+        return type(chart)._repr_mimebundle_(chart)
 
 
 def _by_itself(chart: Chart, width: int) -> dict[str, Any]:

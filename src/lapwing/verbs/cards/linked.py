@@ -24,12 +24,14 @@ def linked_schema_card(linked: LinkedSchema) -> str:
         ("Public tables", ", ".join(each.name for each in linked.lookups)),
         ("Rules", str(len(linked.rules) or "")),
     ]
-    return Card(kind="LinkedSchema", facts=told(facts), folded=_each_schema(linked)).html()
+    verdict = "Events in their order" if linked.is_events else counted(len(linked.given), "table")
+    return Card(kind="LinkedSchema", verdict=verdict, facts=told(facts), folded=_each_schema(linked)).html()
 
 
 def linked_plan_card(plan: LinkedPlan) -> str:
     """Show a plan of linked tables."""
     heading, *lines = plan.table()
+    each = [f"{name} {error or 'not known'}" for name, *_, error in lines]
     facts = [
         ("Privacy", plan.asked),
         ("Protected", plan.linked.protected),
@@ -37,6 +39,7 @@ def linked_plan_card(plan: LinkedPlan) -> str:
     ]
     card = Card(
         kind="LinkedPlan",
+        verdict=f"Expected error: {', '.join(each)}",
         facts=told(facts),
         warnings=plan.notes,
         shown=Table(caption="", heading=heading, lines=tuple(lines), numbers=(1, 3, 5)),

@@ -20,7 +20,7 @@ from lapwing.schema.schemas import Schema
 from lapwing.schema.short import shortened
 from lapwing.verbs.cards.card import Card, first_lines, in_full, sentences
 from lapwing.verbs.plans import Plan
-from lapwing.verbs.synthesizer import Synthesizer, setting_in_short
+from lapwing.verbs.synthesizer import Synthesizer, changed_settings
 
 _FIRST: Final = 10  # lines of a table that are not folded away
 
@@ -221,8 +221,8 @@ def synthesizer_card(found: Synthesizer) -> str:
     """Show settings, and the release that was made with them."""
     if hasattr(found, "release_"):
         return release_card(found.release_, "Synthesizer, fitted")
-    facts = [(name, setting_in_short(value)) for name, value in found.get_params().items() if value is not None]
-    return Card(kind="Synthesizer", verdict="Not fitted yet", facts=told(facts), hint="`fit(data)` spends.").html()
+    facts = told(changed_settings(found))
+    return Card(kind="Synthesizer", verdict="Not fitted yet", facts=facts, hint="`fit(data)` spends.").html()
 
 
 # -- What several cards say.
