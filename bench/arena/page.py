@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections import Counter
 from pathlib import Path
+from statistics import fmean
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
@@ -20,6 +21,8 @@ SHOWN = ("tv2_narrow", "tv3_narrow", "auc_trees", "cpu_s")
 """Of each rival, as ratios to Lapwing."""
 CELL = {"tv1_narrow": "1-way", "tv2_narrow": "2-way", "tv3_narrow": "3-way", "auc_trees": "AUC", "cpu_s": "CPU s"}
 """Of each cell."""
+WIDEST = 2
+"""Rivals that are better in a measure of which the gap is shown."""
 LISTED = (("1", "1e-9"), ("1", "0"))
 """Budgets whose cells are listed; the file of results has all."""
 
@@ -49,18 +52,25 @@ def where_lapwing_loses(found: list[Loss]) -> str:
         for loss in found:
             if loss.measure == measure:
                 by_rival.setdefault(loss.rival, []).append(loss)
-        who = ", ".join(lost_to(rival, those) for rival, those in by_rival.items())
+        widest = sorted(by_rival.items(), key=lambda each: -max(map(gap, each[1])))
+        who = [lost_to(rival, those) for rival, those in widest[:WIDEST]]
+        who += [f"`{rival}` in {len(those)}" for rival, those in widest[WIDEST:]]
         cause = causes_of(measure, {loss.place[0] for those in by_rival.values() for loss in those})
-        told.append(f"- **{MEASURES[measure]}**: {who}. Cause: {cause}.")
+        told.append(f"- **{MEASURES[measure]}**: {', '.join(who)}. Cause: {cause}.")
     return "\n".join(told) or "Nowhere in these cells."
 
 
 def lost_to(rival: str, those: list[Loss]) -> str:
     """Return in words where one rival is better in one measure."""
-    worst = max(those, key=lambda loss: loss.ours / max(loss.theirs, 1e-9))
+    worst = max(those, key=gap)
     table, form, epsilon, delta = worst.place
     more = f", the widest of {len(those)}" if len(those) > 1 else ""
     return f"`{rival}` {figure(worst.theirs)} for {figure(worst.ours)} ({table}, {form}, {epsilon}, {delta}{more})"
+
+
+def gap(loss: Loss) -> float:
+    """Return how many times the rival's figure ours is."""
+    return loss.ours / max(loss.theirs, 1e-9)
 
 
 def to_the_best(lines: list[Line]) -> str:
@@ -113,20 +123,30 @@ def reasons(lines: list[Line]) -> str:
 
 
 def cells(lines: list[Line]) -> str:
-    """Return a listing of cells: a figure or a reason."""
+    """Return a listing of places: of each rival its means and how many runs, or the reason why there are none."""
     told = []
     for place in sorted({place_of(line) for line in lines if (line["epsilon"], line["delta"]) in LISTED}):
         table, form, epsilon, delta = place
         told.append(f"{table}, {form}, epsilon {epsilon}, delta {delta}")
-        for line in sorted((line for line in lines if place_of(line) == place), key=by_error):
-            values = [f"{name} {line[key]}" for key, name in CELL.items() if line.get(key)]
-            told.append(f"  {line['rival']:18} {line['run']}  {'  '.join(values) if done(line) else line['reason']}")
+        by_rival: dict[str, list[Line]] = {}
+        for line in (line for line in lines if place_of(line) == place):
+            by_rival.setdefault(line["rival"], []).append(line)
+        told += [f"  {rival:18} {means(runs)}" for rival, runs in sorted(by_rival.items(), key=by_error)]
     return "\n".join(["```text", *told, "```"])
 
 
-def by_error(line: Line) -> tuple[float, str, str]:
-    """Return what cells are sorted by: best pairs first, then those without figures."""
-    return float(line.get("tv2_narrow") or 9), line["rival"], line["run"]
+def means(runs: list[Line]) -> str:
+    """Return a rival's means in one place, or the first reason."""
+    found = [line for line in runs if done(line)]
+    if not found:
+        return runs[0]["reason"]
+    shown = {name: [float(line[key]) for line in found if line.get(key)] for key, name in CELL.items()}
+    return f"{len(found)}  " + "  ".join(f"{name} {fmean(each):.4g}" for name, each in shown.items() if each)
+
+
+def by_error(runs: tuple[str, list[Line]]) -> tuple[float, str]:
+    """Return what rivals are sorted by: best pairs first, then those without figures."""
+    return min(float(line.get("tv2_narrow") or 9) for line in runs[1]), runs[0]
 
 
 def done(line: Line) -> bool:

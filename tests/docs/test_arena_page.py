@@ -4,6 +4,7 @@ import csv
 import subprocess
 import sys
 from pathlib import Path
+from statistics import fmean
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -20,17 +21,20 @@ def test_the_arena_page_is_what_its_command_writes() -> None:
 
 
 def test_readme_quotes_the_figures_of_the_arena() -> None:
-    """The lines of the table "How good it is" are cells of arena.csv."""
+    """The lines of the table "How good it is" are means of cells of arena.csv."""
     with (ROOT / "bench" / "results" / "arena.csv").open(newline="") as file:
-        lines = {line["rival"]: line for line in csv.DictReader(file) if is_quoted(line)}
+        lines = [line for line in csv.DictReader(file) if is_quoted(line)]
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
 
     for name, rival in QUOTED.items():
-        line = lines[rival]
-        scores = " | ".join(f"{float(line[key]):.3f}" for key in ("tv2_narrow", "tv3_narrow", "auc_trees"))
-        assert f"| {name} | {scores} | {float(line['cpu_s']):.0f} |" in readme
+        runs = [line for line in lines if line["rival"] == rival]
+        means = {key: fmean(float(line[key]) for line in runs) for key in (*SCORES, "cpu_s")}
+        scores = " | ".join(f"{means[key]:.3f}" for key in SCORES)
+        assert len(runs) == 3
+        assert f"| {name} | {scores} | {means['cpu_s']:.0f} |" in readme
 
 
+SCORES = ("tv2_narrow", "tv3_narrow", "auc_trees")
 QUOTED = {
     "Lapwing, by default": "lapwing",
     "AIM, all pairs": "mbi-aim2",
@@ -41,5 +45,4 @@ QUOTED = {
 
 def is_quoted(line: dict[str, str]) -> bool:
     """Say whether a line is of README's table and budget."""
-    place = (line["table"], line["form"], line["epsilon"], line["delta"], line["run"])
-    return place == ("adult-pgm", "codes", "1", "1e-9", "0")
+    return (line["table"], line["form"], line["epsilon"], line["delta"]) == ("adult-pgm", "codes", "1", "1e-9")

@@ -50,8 +50,10 @@ RUN = [
     "audit.md",
 ]
 FIRST_SCREEN_LINES = 24
-MOST_PAGES, MOST_WORDS = 46, 52_102
+MOST_PAGES, MOST_WORDS = 46, 51_210
 """Without the eight notebooks, and with their words; outputs do not count."""
+WRITTEN = {"arena.md": ROOT / "bench" / "arena" / "page_words.md"}
+"""What somebody wrote of a page that a command makes; the rest is its output."""
 ROWS = 4000
 """Of the bundled table; the pages show the same with fewer rows, in half of the time."""
 
@@ -200,7 +202,8 @@ def test_every_page_is_in_the_table_of_contents() -> None:
 
 
 def test_the_docs_stay_as_long_as_somebody_reads() -> None:
-    pages = [prose(path.read_text(encoding="utf-8")) for path in DOCS]
+    written = [WRITTEN.get(path.name, path) for path in DOCS]
+    pages = [prose(path.read_text(encoding="utf-8")) for path in written]
     cells = [cell for path in GALLERY for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]]
 
     words = sum(len(text.split()) for text in (*pages, *("".join(cell["source"]) for cell in cells)))
