@@ -106,7 +106,7 @@ def test_where_no_table_of_two_columns_is_measured_relations_are_said_to_be_the_
     rows = visits(300, 1)
     planned = lw.plan(SCHEMA, expected_rows=300, epsilon=0.1, prior=visits(300, 2))
 
-    warnings_of = released(rows, epsilon=0.1, delta=None, prior=visits(300, 2)).certificate.warnings
+    warnings_of = released(rows, epsilon=0.1, delta=None, prior=visits(300, 2), expected_rows=300).certificate.warnings
 
     assert any("how columns depend on each other is what a prior says" in said for said in warnings_of)
     assert any("relations between columns are those of a prior" in said for said in planned.notes)
