@@ -8,10 +8,11 @@ from statistics import fmean
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from arena.causes import causes_of
+from arena.causes import cause_of
 from arena.cells import RESULTS, Line, read_lines
 from arena.field import FORMS, OURS, RIVALS
 from arena.privacy import CHECKED, verdict_of
+from arena.recipes import NAMES as DRAWN
 from arena.standings import ANY, MEASURES, Loss, Ratio, losses, place_of, ratio_of, ratio_to_best
 
 HERE = Path(__file__).resolve().parent
@@ -23,15 +24,18 @@ CELL = {"tv1_narrow": "1-way", "tv2_narrow": "2-way", "tv3_narrow": "3-way", "au
 """Of each cell."""
 WIDEST = 2
 """Rivals that are better in a measure of which the gap is shown."""
+NAMED = 6
+"""Tables of a cause that are named."""
 LISTED = (("1", "1e-9"), ("1", "0"))
 """Budgets whose cells are listed; the file of results has all."""
 
 
 def page(lines: list[Line]) -> str:
     """Return the page."""
-    words = WORDS.read_text(encoding="utf-8")
+    words, lost = WORDS.read_text(encoding="utf-8"), list(losses(lines))
     parts = {
-        "LOSES": where_lapwing_loses(list(losses(lines))),
+        "LOSES": where_lapwing_loses(lost),
+        "WHY": why_it_loses(lost),
         "BEST": to_the_best(lines),
         "RIVALS": rival_by_rival(lines),
         "PRIVACY": privacy(),
@@ -55,9 +59,23 @@ def where_lapwing_loses(found: list[Loss]) -> str:
         widest = sorted(by_rival.items(), key=lambda each: -max(map(gap, each[1])))
         who = [lost_to(rival, those) for rival, those in widest[:WIDEST]]
         who += [f"`{rival}` in {len(those)}" for rival, those in widest[WIDEST:]]
-        cause = causes_of(measure, {loss.place[0] for those in by_rival.values() for loss in those})
-        told.append(f"- **{MEASURES[measure]}**: {', '.join(who)}. Cause: {cause}.")
+        told.append(f"- **{MEASURES[measure]}**: {', '.join(who)}.")
     return "\n".join(told) or "Nowhere in these cells."
+
+
+def why_it_loses(found: list[Loss]) -> str:
+    """Return a line for each cause: what it is of, in how many places, and the cause."""
+    places: dict[str, set[tuple[str, str]]] = {}
+    for loss in found:
+        table = ", ".join(loss.place)
+        places.setdefault(cause_of(loss.measure, loss.place[0]), set()).add((loss.measure, table))
+    told = []
+    for cause, those in sorted(places.items(), key=lambda each: -len(each[1])):
+        measures = ", ".join(dict.fromkeys(MEASURES[name] for name in MEASURES for other, _ in those if other == name))
+        tables = sorted({table.split(",")[0] for _, table in those})
+        where = f" of {', '.join(tables)}" if len(tables) <= NAMED else f" of {len(tables)} tables"
+        told.append(f"- {measures}{where} ({len(those)}): {cause}.")
+    return "\n".join(told)
 
 
 def lost_to(rival: str, those: list[Loss]) -> str:
@@ -74,11 +92,14 @@ def gap(loss: Loss) -> float:
 
 
 def to_the_best(lines: list[Line]) -> str:
-    """Return the ratios of Lapwing to the best rival of each place, a column for each form that rivals have."""
-    found = {(form, measure): ratio_to_best(lines, measure, form) for form in (*FORMS, ANY) for measure in MEASURES}
-    shown = [form for form in (*FORMS, ANY) if any(found[form, measure] for measure in MEASURES)]
-    rows = [[name, *(ratio_in_words(found[form, measure]) for form in shown)] for measure, name in MEASURES.items()]
-    return as_table(["measure", *shown], rows)
+    """Return the ratios of Lapwing to the best rival of each place, a column for each form, drawn tables apart."""
+    real, drawn = ([line for line in lines if (line["table"] in DRAWN) == is_drawn] for is_drawn in (False, True))
+    columns = [(f"real, {form}", real, form) for form in (*FORMS, ANY)] + [("drawn, codes", drawn, "codes")]
+    rows = [
+        [name, *(ratio_in_words(ratio_to_best(those, measure, form)) for _, those, form in columns)]
+        for measure, name in MEASURES.items()
+    ]
+    return as_table(["measure", *(head for head, _, _ in columns)], rows)
 
 
 def rival_by_rival(lines: list[Line]) -> str:

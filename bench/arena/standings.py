@@ -34,6 +34,8 @@ ANY = "best of each"
 """In the place of a form: each rival, and Lapwing, in the form that suits it best."""
 LEAST = 1e-4
 """A figure below counts as this in ratios: the results have five decimals."""
+FEWEST = 5
+"""Places of which an interval is worth saying."""
 
 Place = tuple[str, str, str, str]
 """Table, form, epsilon, delta."""
@@ -62,14 +64,14 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """A geometric mean of ratios over places, with a 95 % interval over runs.
+    """A geometric mean of ratios over places, with a 95 % interval: where it would be for other such tables.
 
     Parameters
     ----------
     mean : float
-        Of all runs.
+        Of all places, each the geometric mean of its runs.
     low, high : float or None
-        Student's interval for the logarithms of the runs' means; None with one run.
+        Student's interval for the logarithms of the places; None with fewer than `FEWEST`.
     places, ahead : int
         How many places are compared, and in how many Lapwing is not behind.
     """
@@ -139,31 +141,20 @@ def _lost(rival: str, measure: str, place: Place, by_rival: dict[str, dict[str, 
 
 def ratio_to_best(lines: list[Line], measure: str, form: str) -> Ratio | None:
     """Return how many times the best rival's figure Lapwing's is, over all places of a form; None without any."""
-    ratios: dict[str, list[float]] = {}
-    ahead = places = 0
-    for by_rival in places_of(lines, measure, form).values():
-        best = best_rival(by_rival)
-        if best is None or OURS not in by_rival:
-            continue
-        common = by_rival[best].keys() & by_rival[OURS].keys()
-        for run in common:
-            ratios.setdefault(run, []).append(ratio(by_rival[OURS][run], by_rival[best][run]))
-        places += bool(common)
-        ahead += bool(common) and fmean(by_rival[OURS].values()) <= fmean(by_rival[best].values())
-    return summed_up(ratios, places, ahead)
+    return summed_up(
+        (by_rival[OURS], by_rival[best], True)
+        for by_rival in places_of(lines, measure, form).values()
+        if OURS in by_rival and (best := best_rival(by_rival)) is not None
+    )
 
 
 def ratio_of(lines: list[Line], rival: str, measure: str, form: str) -> Ratio | None:
     """Return how many times Lapwing's figure a rival's is, over the places of a form that both have."""
-    ratios: dict[str, list[float]] = {}
-    ahead = places = 0
-    for by_rival in places_of(lines, measure, form).values():
-        common = by_rival.get(rival, {}).keys() & by_rival.get(OURS, {}).keys()
-        for run in common:
-            ratios.setdefault(run, []).append(ratio(by_rival[rival][run], by_rival[OURS][run]))
-        places += bool(common)
-        ahead += bool(common) and fmean(by_rival[OURS].values()) <= fmean(by_rival[rival].values())
-    return summed_up(ratios, places, ahead)
+    return summed_up(
+        (by_rival[rival], by_rival[OURS], False)
+        for by_rival in places_of(lines, measure, form).values()
+        if OURS in by_rival and rival in by_rival
+    )
 
 
 def best_rival(by_rival: dict[str, dict[str, float]]) -> str | None:
@@ -177,11 +168,17 @@ def ratio(one: float, other: float) -> float:
     return math.log(max(one, LEAST) / max(other, LEAST))
 
 
-def summed_up(ratios: dict[str, list[float]], places: int, ahead: int) -> Ratio | None:
-    """Return the mean of logarithms as a ratio, with an interval over runs."""
-    if not ratios:
+def summed_up(pairs: Iterable[tuple[dict[str, float], dict[str, float], bool]]) -> Ratio | None:
+    """Return the ratio of ones to others over places, each the mean of the runs that both have."""
+    logs, ahead = [], 0
+    for one, other, is_ours_first in pairs:
+        if common := one.keys() & other.keys():
+            logs.append(fmean(ratio(one[run], other[run]) for run in common))
+            first, second = (fmean(each[run] for run in common) for each in (one, other))
+            ahead += first <= second if is_ours_first else second <= first
+    if not logs:
         return None
-    means = [fmean(each) for each in ratios.values()]
-    half = student.ppf(0.975, len(means) - 1) * stdev(means) / math.sqrt(len(means)) if len(means) > 1 else None
-    ends = (None, None) if half is None else (math.exp(fmean(means) - half), math.exp(fmean(means) + half))
-    return Ratio(math.exp(fmean(means)), *ends, places, ahead)
+    is_wide = len(logs) < FEWEST
+    half = None if is_wide else student.ppf(0.975, len(logs) - 1) * stdev(logs) / math.sqrt(len(logs))
+    ends = (None, None) if half is None else (math.exp(fmean(logs) - half), math.exp(fmean(logs) + half))
+    return Ratio(math.exp(fmean(logs)), *ends, len(logs), ahead)

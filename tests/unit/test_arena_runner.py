@@ -218,14 +218,17 @@ def line_of(rival: str, table: str, figure: float, run_: str = "0") -> cells.Lin
     return dataclasses.asdict(cell) | {"status": "done", "tv2_narrow": str(figure)}
 
 
-def test_ratios_are_to_the_best_rival_and_have_intervals_over_runs() -> None:
-    lines = [line_of("lapwing", table, 0.2, run_) for table in "ab" for run_ in "01"]
-    lines += [line_of("mbi-mst", table, figure, run_) for table, figure in (("a", 0.4), ("b", 0.1)) for run_ in "01"]
+def test_ratios_are_to_the_best_rival_and_have_intervals_over_places() -> None:
+    lines = [line_of("lapwing", table, 0.2, run_) for table in "abcde" for run_ in "01"]
+    lines += [line_of("mbi-mst", table, 0.1 if table == "b" else 0.4, run_) for table in "abcde" for run_ in "02"]
     lines += [line_of("privsyn", "a", 0.8), line_of("independent", "a", 0.01)]
 
     found = standings.ratio_to_best(lines, "tv2_narrow", "codes")
 
-    assert found == standings.Ratio(pytest.approx(1.0), pytest.approx(1.0), pytest.approx(1.0), 2, 1)
+    # Logarithms: four times that of a half, and that of two; the quantile of Student's law is 2.776.
+    assert found == standings.Ratio(*(pytest.approx(end, rel=1e-3) for end in (0.6598, 0.3056, 1.4245)), 5, 4)
+    few = standings.ratio_to_best([line for line in lines if line["table"] in "ab"], "tv2_narrow", "codes")
+    assert few == standings.Ratio(pytest.approx(1.0), None, None, 2, 1)
     lost = [(loss.rival, loss.place[0], loss.ours, loss.theirs) for loss in standings.losses(lines)]
     assert lost == [("independent", "a", 0.2, 0.01), ("mbi-mst", "b", 0.2, 0.1)]
 

@@ -78,16 +78,22 @@ def spanning_tree(data: Dataset, alone: MarkovRandomField, epsilon: float, rng: 
 
 
 def fit_aim(codes: np.ndarray, job: dict, *, ways: int) -> working.Sampler:
-    """Measure the worst-fitted table round by round, within a model size that grows with the budget spent."""
+    """Measure the worst-fitted table round by round, within a model size that grows with the budget spent.
+
+    Values that the first measurement shows to be rare are one value from then on, as its authors advise for large columns.
+    """
     rng = seeded(job)
     data, rho = dataset_of(codes, job), job["rho"]
-    weights = workload_weights(data.domain, ways)
-    truth = {table: counts_of(data, table) for table in weights}
     rounds = 16 * codes.shape[1]
     sigma = math.sqrt(rounds / (2 * AIM_SHARE * rho))
     epsilon = math.sqrt(8 * (1 - AIM_SHARE) * rho / rounds)
-    known = {(name,): measured(data, (name,), sigma, rng) for name in data.domain}
-    spent = len(known) / (2 * sigma**2)
+    singles = [measured(data, (name,), sigma, rng) for name in data.domain]
+    spent = len(singles) / (2 * sigma**2)
+    mapping = {m.clique[0]: merge_rare(np.asarray(m.noisy_measurement), 3 * sigma) for m in singles}
+    whole_domain, data = data.domain, data.compress(mapping)
+    known = {m.clique: m.compress(mapping, whole_domain) for m in singles}
+    weights = workload_weights(data.domain, ways)
+    truth = {table: counts_of(data, table) for table in weights}
     model = MirrorDescent().estimate(data.domain, list(known.values()), iters=AIM_STEPS)
     while True:
         left = rho - spent
@@ -105,7 +111,7 @@ def fit_aim(codes: np.ndarray, job: dict, *, ways: int) -> working.Sampler:
         moved = np.abs(np.asarray(model.project(table).datavector()) - fitted[table]).sum()
         print(f"{spent / rho:.4f} of the budget: {table}, sigma {sigma:.1f}, moved {moved:.0f}", flush=True)
         if is_last:
-            return lambda: as_codes(model.synthetic_data(), data.domain)
+            return lambda: as_codes(model.synthetic_data().decompress(mapping), whole_domain)
         if moved <= math.sqrt(2 / math.pi) * sigma * len(truth[table]):
             sigma, epsilon = sigma / 2, epsilon * 2
 
