@@ -41,6 +41,7 @@ RIVALS = {
     FLOOR: Rival(script="ours", mechanism="independent", promise="either", native=True),
     "mbi-mst": Rival(script="private_pgm", mechanism="mst", environment="mbi"),
     "mbi-aim2": Rival(script="private_pgm", mechanism="aim2", environment="mbi"),
+    "mbi-aim2-merged": Rival(script="private_pgm", mechanism="aim2-merged", environment="mbi"),
     "mbi-aim3": Rival(script="private_pgm", mechanism="aim3", environment="mbi"),
     "opendp-mst": Rival(script="opendp_extras", mechanism="mst", environment="opendp", promise="either"),
     "opendp-aim2": Rival(script="opendp_extras", mechanism="aim2", environment="opendp", promise="either"),

@@ -6,7 +6,7 @@ Verdict = Literal["as stated", "repaired", "weaker"]
 
 CHECKED: dict[tuple[str, ...], tuple[Verdict, str]] = {
     ("lapwing", "independent"): ("as stated", "exact integers, no seed; nothing is read off the rows unpaid"),
-    ("mbi-mst", "mbi-aim2", "mbi-aim3"): (
+    ("mbi-mst", "mbi-aim2", "mbi-aim2-merged", "mbi-aim3"): (
         "as stated",
         "written here from the papers on mbi's estimation; floating-point Gaussian from a seed",
     ),

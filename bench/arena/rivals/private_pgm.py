@@ -40,9 +40,8 @@ def fit_mst(codes: np.ndarray, job: dict) -> working.Sampler:
     # Merged values hide the total from the package's own estimate, so it is taken before.
     total = minimum_variance_unbiased_total(singles)
 
-    mapping = {m.clique[0]: merge_rare(np.asarray(m.noisy_measurement), 3 * noise) for m in singles}
-    whole_domain, data = data.domain, data.compress(mapping)
-    singles = [m.compress(mapping, whole_domain) for m in singles]
+    whole_domain = data.domain
+    data, singles, mapping = merged(data, singles, 3 * noise)
     alone = MirrorDescent().estimate(data.domain, singles, known_total=total, iters=AIM_STEPS)
     edges = spanning_tree(data, alone, math.sqrt(8 * third / max(d - 1, 1)), rng)
 
@@ -50,6 +49,12 @@ def fit_mst(codes: np.ndarray, job: dict) -> working.Sampler:
     pairs = [measured(data, edge, noise, rng) for edge in edges]
     model = MirrorDescent().estimate(data.domain, singles + pairs, known_total=total, iters=MST_STEPS)
     return lambda: as_codes(model.synthetic_data().decompress(mapping), whole_domain)
+
+
+def merged(data: Dataset, singles: list[LinearMeasurement], least: float) -> tuple[Dataset, list, dict]:
+    """Return rows and measured columns with each column's rare values as one, and which are one."""
+    mapping = {m.clique[0]: merge_rare(np.asarray(m.noisy_measurement), least) for m in singles}
+    return data.compress(mapping), [m.compress(mapping, data.domain) for m in singles], mapping
 
 
 def merge_rare(noisy: np.ndarray, least: float) -> np.ndarray:
@@ -77,22 +82,20 @@ def spanning_tree(data: Dataset, alone: MarkovRandomField, epsilon: float, rng: 
     return edges
 
 
-def fit_aim(codes: np.ndarray, job: dict, *, ways: int) -> working.Sampler:
+def fit_aim(codes: np.ndarray, job: dict, *, ways: int, least: float = 0.0) -> working.Sampler:
     """Measure the worst-fitted table round by round, within a model size that grows with the budget spent.
 
-    Values that the first measurement shows to be rare are one value from then on, as its authors advise for large columns.
+    Values that the first measurement shows below ``least`` of its noise are one from then on; the paper merges none.
     """
-    rng = seeded(job)
-    data, rho = dataset_of(codes, job), job["rho"]
+    rng, data, rho = seeded(job), dataset_of(codes, job), job["rho"]
     rounds = 16 * codes.shape[1]
     sigma = math.sqrt(rounds / (2 * AIM_SHARE * rho))
     epsilon = math.sqrt(8 * (1 - AIM_SHARE) * rho / rounds)
     singles = [measured(data, (name,), sigma, rng) for name in data.domain]
     spent = len(singles) / (2 * sigma**2)
-    mapping = {m.clique[0]: merge_rare(np.asarray(m.noisy_measurement), 3 * sigma) for m in singles}
-    whole_domain, data = data.domain, data.compress(mapping)
-    known = {m.clique: m.compress(mapping, whole_domain) for m in singles}
-    weights = workload_weights(data.domain, ways)
+    whole_domain = data.domain
+    data, singles, mapping = merged(data, singles, least * sigma) if least else (data, singles, {})
+    known, weights = {m.clique: m for m in singles}, workload_weights(data.domain, ways)
     truth = {table: counts_of(data, table) for table in weights}
     model = MirrorDescent().estimate(data.domain, list(known.values()), iters=AIM_STEPS)
     while True:
@@ -197,4 +200,5 @@ def seeded(job: dict) -> np.random.Generator:
 if __name__ == "__main__":
     settings = {"model_mb": AIM_MEGABYTES, "cells": AIM_CELLS, "steps": AIM_STEPS, "final_steps": FINAL_STEPS}
     fits = {"aim2": partial(fit_aim, ways=2), "aim3": partial(fit_aim, ways=3), "mst": fit_mst}
+    fits["aim2-merged"] = partial(fit_aim, ways=2, least=3.0)
     working.run(fits, ("mbi", "jax"), settings | {"mst_steps": MST_STEPS})
