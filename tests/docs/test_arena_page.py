@@ -38,6 +38,7 @@ SCORES = ("tv2_narrow", "tv3_narrow", "auc_trees")
 QUOTED = {
     "Lapwing, by default": "lapwing",
     "AIM, all pairs": "mbi-aim2",
+    "PrivSyn": "privsyn",
     "MST": "mbi-mst",
     "every column on its own": "independent",
 }
