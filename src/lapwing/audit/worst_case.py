@@ -266,19 +266,19 @@ Row = tuple[int, bool, bool]
 PURE: Final = Budget.pure(2)
 ZCDP: Final = Budget.zcdp("0.5")
 
-PURE_TERMS: Final[tuple[tuple[Relation, int], ...]] = (
-    ("add-remove", 1),
-    ("add-remove", 3),
-    ("replace-one", 1),
-    ("replace-one", 3),
-)
-"""Relations and rows per unit of the cases at pure epsilon."""
+BOTH: Final[Row] = (0, True, True)
+NEITHER: Final[Row] = (0, False, False)
+FAR: Final[Row] = (31, False, False)
 
-ZCDP_TERMS: Final[tuple[tuple[Relation, int], ...]] = (("add-remove", 1), ("replace-one", 3))
+_RELATIONS: Final[tuple[Relation, ...]] = ("add-remove", "replace-one")
+PURE_TERMS: Final = tuple(Terms(relation=each, max_rows=rows) for each in _RELATIONS for rows in (1, 3))
+"""Terms of the cases at pure epsilon; the number of rows is private."""
+
+ZCDP_TERMS: Final = (PURE_TERMS[0], PURE_TERMS[-1])
 """Those at zCDP."""
 
-PRICED: Final = tuple((PURE, *each) for each in PURE_TERMS) + tuple((ZCDP, *each) for each in ZCDP_TERMS)
-"""Cost, relation and rows per unit of all cases of a question that takes both notions."""
+PRICED: Final = tuple((PURE, each) for each in PURE_TERMS) + tuple((ZCDP, each) for each in ZCDP_TERMS)
+"""Cost and terms of all cases of a question that takes both notions."""
 
 
 def people_schema(max_rows: int) -> Schema:
@@ -298,20 +298,27 @@ def grouping_of(column: str) -> Grouping:
     return identity(people_schema(1).field(column).domain)
 
 
-def terms_of(relation: Relation, max_rows: int) -> Terms:
-    """Return terms under which the number of rows is private."""
-    return Terms(relation=relation, max_rows=max_rows)
+def all_values(answer: Any) -> list[int]:  # noqa: ANN401
+    """Return all numbers of an answer."""
+    found: list[int] = answer.values.reshape(-1).tolist()
+    return found
 
 
-def neighbours(
-    terms: Terms, own: Row, other: Row, others: Sequence[Row] = ((0, False, False),)
-) -> tuple[CodedSource, CodedSource]:
-    """Return two tables: all of one person's rows say ``own`` in the first, and ``other`` or nothing in the second.
-
-    terms: under add-remove the person is absent from the second table.
-    """
+def people_case(
+    asked: Question,
+    label: str,
+    terms: Terms,
+    *,
+    own: Row = BOTH,
+    other: Row = NEITHER,
+    others: Sequence[Row] = (NEITHER,),
+    seen: Callable[[Any], Sequence[float]] = all_values,
+) -> QuestionCase:
+    """Return a question on two tables: one person's rows say ``own``, and are gone or say ``other`` in the second."""
     second = [] if terms.relation == "add-remove" else [other] * terms.max_rows
-    return _coded(others, [own] * terms.max_rows, terms), _coded(others, second, terms)
+    sources = _coded(others, [own] * terms.max_rows, terms), _coded(others, second, terms)
+    schema = people_schema(terms.max_rows)
+    return QuestionCase(asked=asked, label=label, sources=sources, terms=terms, schema=schema, seen=seen)
 
 
 def _coded(others: Sequence[Row], own: Sequence[Row], terms: Terms) -> CodedSource:
@@ -343,9 +350,3 @@ def line_coordinates(coding: Coding = "centred") -> Coordinates:
         listed=(0, 0),
         coding=coding,
     )
-
-
-def all_values(answer: Any) -> list[int]:  # noqa: ANN401
-    """Return all numbers of an answer."""
-    found: list[int] = answer.values.reshape(-1).tolist()
-    return found

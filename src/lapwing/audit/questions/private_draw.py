@@ -11,7 +11,7 @@ import numpy as np
 
 from lapwing.audit.checks.recheck import Recheck, loss_told
 from lapwing.audit.held import Rows
-from lapwing.audit.worst_case import QuestionCase, neighbours, people_schema
+from lapwing.audit.worst_case import BOTH, NEITHER, QuestionCase, people_case
 from lapwing.kernel.noise.bits import BitSource
 from lapwing.kernel.noise.weighted import weighted_draws
 from lapwing.kernel.questions.private_draw.question import DrawnRows, PrivateDraw
@@ -89,32 +89,28 @@ def _price(question: PrivateDraw) -> float:
     return weight + math.log1p(2 * math.sqrt(most) / rows) if question.notion == "pure" else weight**2 / 2
 
 
-def _private_draws() -> Iterator[QuestionCase]:
+def _cases() -> Iterator[QuestionCase]:
     """Ask about tables of few rows at a high floor, found by trying all: a point leaves the floor."""
-    two = [(0, False, True)] * 2 + [(0, True, True)] * 4
-    yield _private_draw(
-        PrivateDraw(columns=("a", "b"), degree=1, floor=Fraction(1, 7), rows=7, draws=1, notion="pure"), two
+    two = PrivateDraw(columns=("a", "b"), degree=1, floor=Fraction(1, 7), rows=7, draws=1, notion="pure")
+    one = PrivateDraw(columns=("a",), degree=1, floor=Fraction(2, 3), rows=3, draws=2, notion="zcdp")
+    asked = (
+        (two, "one row of two columns", [(0, False, True)] * 2 + [BOTH] * 4),
+        (one, "two rows of one column", [NEITHER, BOTH]),
     )
-    one = [(0, False, False), (0, True, True)]
-    yield _private_draw(
-        PrivateDraw(columns=("a",), degree=1, floor=Fraction(2, 3), rows=3, draws=2, notion="zcdp"), one
-    )
-
-
-def _private_draw(asked: PrivateDraw, others: list[tuple[int, bool, bool]]) -> QuestionCase:
-    terms = Terms(relation="replace-one", rows=asked.rows)
-    return QuestionCase(
-        asked=asked,
-        label="one row of two columns" if asked.draws == 1 else "two rows of one column",
-        sources=neighbours(terms, (0, True, False), (0, False, True), others),
-        terms=terms,
-        schema=people_schema(terms.max_rows),
-        seen=lambda answer: [int((answer.rows == 1).sum())],
-    )
+    for draw, label, others in asked:
+        yield people_case(
+            draw,
+            label,
+            Terms(relation="replace-one", rows=draw.rows),
+            own=(0, True, False),
+            other=(0, False, True),
+            others=others,
+            seen=lambda answer: [int((answer.rows == 1).sum())],
+        )
 
 
 CHECK: Final = Recheck(
-    cases=_private_draws,
+    cases=_cases,
     recount=lambda answer, source, _: [reweighed(answer.question, source)],
     flags=draw_flags,
     loss=loss_told,
