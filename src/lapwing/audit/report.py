@@ -88,10 +88,7 @@ class AuditedQuestion:
 
     @property
     def why_nothing(self) -> str | None:
-        """Why no loss above 0 is certified, in the digits that are shown: too few runs, or delta explains what is seen.
-
-        Of a question that has such a loss it is None.
-        """
+        """Why no loss above 0 is certified, in the digits shown: too few runs, or delta explains what is seen."""
         if self.certified >= _LEAST_SHOWN:
             return None
         return "within δ" if self.is_within_delta else "too few runs"

@@ -112,10 +112,7 @@ class QuestionCase:
         return float(self.delta)
 
     def run(self, runs: int) -> tuple[np.ndarray, np.ndarray]:
-        """Ask so many times on each of the two tables.
-
-        Returns first, second: float64 (runs, features).
-        """
+        """Ask so many times on each of the two tables."""
         first, second = (self._runs(source, runs) for source in self.sources)
         return first, second
 
@@ -137,10 +134,7 @@ class QuestionCase:
         return self._bound(first, second, self.at_delta)
 
     def is_within_delta(self, first: np.ndarray, second: np.ndarray) -> bool:
-        """Tell whether a loss would be certain if the question had no delta.
-
-        first, second: (runs, features), from `run`.
-        """
+        """Tell whether a loss would be certain if the question had no delta."""
         return self.delta > 0 and self._bound(first, second, 0.0) > 0
 
     def _bound(self, first: np.ndarray, second: np.ndarray, delta: float) -> float:
@@ -225,10 +219,7 @@ def _certified(first: np.ndarray, second: np.ndarray, bound: _Bound, mistake: fl
 
 
 def _bounds(one: np.ndarray, other: np.ndarray, cuts: np.ndarray, bound: _Bound, mistake: float) -> np.ndarray:
-    """Return what each event says at least: one column per cut, four rows.
-
-    The events: at most the cut, above it, and both once more with the tables swapped.
-    """
+    """Return what each event says at least: one column per cut, four rows."""
     sizes = np.array([[len(one)], [len(other)]])
     below = np.array([np.searchsorted(np.sort(runs), cuts, side="right") for runs in (one, other)])
     seen = np.array([below, sizes - below])  # [below or above, table, cut]

@@ -8,10 +8,7 @@ from lapwing.errors import ParameterError
 
 
 def read_only(values: np.ndarray, dtype: np.dtype | type | None = None) -> np.ndarray:
-    """Return values as a contiguous array that nobody can write to; copied unless it is one already.
-
-    values: ndarray, any array; not modified. Returns ndarray, same shape, read-only.
-    """
+    """Return values as a contiguous array that nobody can write to; copied unless it is one already."""
     array = np.asarray(values, dtype=dtype, order="C")
     owner: object = array
     while isinstance(owner, np.ndarray):  # of a read-only view the owner may be written to

@@ -122,10 +122,7 @@ def set_masks(columns: int, degree: int) -> list[int]:
 
 
 def sign_matrix(points: np.ndarray, columns: int, degree: int) -> np.ndarray:
-    """Return the values of the Walsh functions up to a degree.
-
-    points: int64 (m,), as above. Returns int64 (m, N), -1 or 1: one column per set, in the order of `set_masks`.
-    """
+    """Return the values of the Walsh functions up to a degree."""
     common = points[:, np.newaxis] & np.array(set_masks(columns, degree), dtype=np.int64)
     signs: np.ndarray = 1 - 2 * (np.bitwise_count(common) & 1).astype(np.int64)
     return signs
@@ -218,10 +215,7 @@ def _at_most(count: int) -> list[list[Fraction]]:
 
 
 def whole_weights(density: list[Fraction]) -> np.ndarray:
-    """Return a density, times the number of points, as whole numbers of 2**-40 of the mass, rounded down.
-
-    Returns int64 (m,), with a sum from ``2**40 - m`` to ``2**40``.
-    """
+    """Return a density, times the number of points, as whole numbers of 2**-40 of the mass, rounded down."""
     return np.array([entry * UNIT // len(density) for entry in density], dtype=np.int64)
 
 

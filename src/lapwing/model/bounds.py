@@ -188,11 +188,7 @@ class Covering:
 def covering(
     noisy: Sequence[Answer], columns: Sequence[str], groupings: Sequence[Grouping], asked: np.ndarray
 ) -> Covering | None:
-    """Return the noisy sums that make up the asked cells of a table.
-
-    noisy: of one release, in the order in which they were given; asked: bool, of the table's shape, the cells, at least
-    one. Returns of the earliest answer of which one table makes up all of them.
-    """
+    """Return the noisy sums that make up the asked cells of a table."""
     for answer in noisy:
         views = [view for view in covering_views(answer, columns, groupings) if (view.terms[asked] > 0).all()]
         if views:
@@ -247,10 +243,7 @@ def cell_ranges(
 
 
 def _noisy_totals(noisy: Sequence[Answer]) -> tuple[list[NoisyNumber], bool]:
-    """Return the noisy numbers of rows that are of the same rows as the first, in the order in which they were given.
-
-    Returns too whether rows that do not fit the schema are counted; where not, they are of the columns of the first.
-    """
+    """Return the noisy numbers of the same rows as the first, in order, and whether misfits are counted in them."""
     found: list[tuple[np.ndarray, NoiseLaw, tuple[str, ...] | None]] = []
     for answer in noisy:
         misfits_out = tuple(answer.question.columns)
@@ -299,10 +292,7 @@ def rows_range(noisy: Sequence[Answer], failure: Fraction) -> tuple[float, float
 
 
 def most_rows(noisy: Sequence[Answer], public_rows: int | None, failure: Fraction) -> float:
-    """Return a bound of the number of rows used that holds but with some probability; infinite without one.
-
-    noisy: of one release, in the order in which they were given.
-    """
+    """Return a bound of the number of rows used that holds but with some probability; infinite without one."""
     if public_rows is not None:
         return float(public_rows)
     found = rows_range(noisy, failure)
@@ -332,10 +322,7 @@ _FAILURE: Final = Fraction(1, 20)
 
 
 def rows_statements(answers: Sequence[Answer], terms: Terms, rows: int) -> tuple[Statement, ...]:
-    """Say how far a noisy number of rows may be off.
-
-    Returns one, or none where no answer counts all rows.
-    """
+    """Say how far a noisy number of rows may be off."""
     found = None if terms.rows is not None else rows_within(answers, rows, _FAILURE)
     if found is None:
         return ()

@@ -75,10 +75,7 @@ class SavedRelease:
 
 
 def save_release(saved: SavedRelease, path: Path) -> None:
-    """Write a model file, which appears whole or not at all.
-
-    path: the file; an existing one is replaced. Equal releases give equal bytes.
-    """
+    """Write a model file, which appears whole or not at all."""
     manifest = {"kind": _KIND, "format": FORMAT, "lapwing": saved.certificate.lapwing}
     write_documents(path, {"manifest.json": manifest, **documents_of(saved)})
 
@@ -118,10 +115,7 @@ def write_documents(path: Path, documents: Mapping[str, Any]) -> None:
 
 
 def load_release(path: Path) -> SavedRelease:
-    """Read a model file that anybody may have written.
-
-    Returns checked: every part is well formed and fits the schema.
-    """
+    """Read a model file that anybody may have written."""
     return read_documents(path, (_KIND, FORMAT), (_DOCUMENTS, _WITH_ARRAYS), saved_of)
 
 

@@ -269,10 +269,7 @@ def _leaf_boxes(
 
 
 def _over_boxes(first: np.ndarray, last: np.ndarray, values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Return the sum, in each cell, of the values of the boxes that it lies in: int64 of the shape.
-
-    Differences at the corners of boxes, summed up along each axis.
-    """
+    """Return the sum, in each cell, of the values of the boxes that it lies in: int64 of the shape."""
     edges = np.zeros(tuple(size + 1 for size in shape), dtype=np.int64)
     for corner in itertools.product((False, True), repeat=len(shape)):
         np.add.at(edges, tuple(np.where(corner, last + 1, first).T), (-1) ** sum(corner) * values)

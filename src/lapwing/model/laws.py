@@ -115,8 +115,5 @@ def point_laws(codes: np.ndarray | Sequence[int]) -> Laws:
 
 
 def uniform_law(domain: Domain) -> Laws:
-    """Return the law that says nothing: uniform on the regular codes of a column.
-
-    Returns one law of one piece; no special value, nothing missing.
-    """
+    """Return the law that says nothing: uniform on the regular codes of a column."""
     return Laws(np.array([0, 1]), np.array([0]), np.array([domain.values]), np.ones(1))

@@ -43,10 +43,7 @@ _OWN: Final = "its own"
 
 
 def recounted_texts(question: CategorySelection, source: Rows, schema: Schema) -> dict[str, int]:
-    """Count texts, or their beginnings, row by row.
-
-    schema: of the rows: its texts for missing are never listed.
-    """
+    """Count texts, or their beginnings, row by row."""
     markers = schema.field(question.column).missing_values
     counts: Counter[str] = Counter()
     for texts in source.texts(question.column):
@@ -58,10 +55,7 @@ def recounted_texts(question: CategorySelection, source: Rows, schema: Schema) -
 
 
 def category_flags(answer: SelectedTexts, exact: dict[str, int], terms: Terms, bits: BitSource) -> list[str]:
-    """Return what is wrong with a list of texts, given an independent count and the recorded secret words.
-
-    bits: gives the recorded words, from those of this answer on.
-    """
+    """Return what is wrong with a list of texts, given an independent count and the recorded secret words."""
     question, flags = answer.question, []
     where, law = f"the list of texts over {question.columns}", _law(question, terms)
     if answer.noise != law:

@@ -17,10 +17,7 @@ from lapwing.kernel.questions.shared.projections import Projection
 
 
 def resummed(question: CellSums, source: Rows) -> np.ndarray:
-    """Return what a question asks, without noise.
-
-    Returns int64, shape ``question.shape``.
-    """
+    """Return what a question asks, without noise."""
     rows = list(vectors_of(question.coordinates, source))
     cells = [0] * len(rows)
     if question.projection is not None:

@@ -21,10 +21,7 @@ _ONE: Final = 2**16
 
 
 def resummed_statistics(question: LinearStatistics, source: Rows, schema: Schema) -> np.ndarray:
-    """Return what a question asks, without noise.
-
-    Returns int64, shape ``question.shape``.
-    """
+    """Return what a question asks, without noise."""
     sums = [0] * len(question.statistics)
     for chunk in source.chunks():
         names = list(chunk)

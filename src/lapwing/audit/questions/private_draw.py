@@ -22,10 +22,7 @@ _ROUNDING = 1e-9
 
 
 def reweighed(question: PrivateDraw, source: Rows) -> np.ndarray:
-    """Weigh the points of a private draw the slow way.
-
-    Returns int64.
-    """
+    """Weigh the points of a private draw the slow way."""
     rows: Counter[tuple[int, ...]] = Counter()
     for chunk in source.chunks():
         rows.update(zip(*(chunk[name].tolist() for name in question.columns), strict=True))
@@ -56,10 +53,7 @@ def _sign(row: tuple[int, ...], members: tuple[int, ...]) -> int:
 
 
 def draw_flags(answer: DrawnRows, weights: np.ndarray, terms: Terms, bits: BitSource) -> list[str]:
-    """Return what is wrong with a private draw, given independent weights and the recorded secret words.
-
-    weights: int64, from `reweighed`; bits: gives the recorded words, from those of this answer on.
-    """
+    """Return what is wrong with a private draw, given independent weights and the recorded secret words."""
     question, flags = answer.question, []
     where = f"the private draw over {question.columns}"
     if question.rows != terms.rows or terms.max_rows != 1:

@@ -13,10 +13,7 @@ from lapwing.kernel.questions.second_moment.question import SecondMoment
 
 
 def resummed(question: SecondMoment, source: Rows) -> np.ndarray:
-    """Return what a question asks, without noise.
-
-    Returns int64, shape ``question.shape``.
-    """
+    """Return what a question asks, without noise."""
     rows = list(vectors_of(question.coordinates, source))
     pairs = zip(*(each.tolist() for each in question.pairs), strict=True)
     return np.array([sum(row[i] * row[j] for row in rows) for i, j in pairs], dtype=np.int64)

@@ -25,10 +25,7 @@ _SELDOM: Final = 3.2
 
 
 def rescored(question: SelectWorst, source: Rows) -> np.ndarray:
-    """Score the candidates of a selection: each table counted by itself, each cell looked at in turn.
-
-    Returns int64 (candidates,).
-    """
+    """Score the candidates of a selection: each table counted by itself, each cell looked at in turn."""
     assert question.estimates is not None
     assert question.penalties is not None
     rows = _group_lists(question, source)

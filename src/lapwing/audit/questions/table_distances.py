@@ -13,10 +13,7 @@ from lapwing.kernel.questions.table_distances.question import TableDistances
 
 
 def remeasured(question: TableDistances, source: Rows) -> np.ndarray:
-    """Return what a question asks, without noise.
-
-    Returns int64 (1,).
-    """
+    """Return what a question asks, without noise."""
     assert question.cells is not None
     assert question.expected is not None
     rows = [

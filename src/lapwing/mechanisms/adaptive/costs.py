@@ -107,10 +107,7 @@ class Shares:
 
 
 def costs_of(schema: Schema, budget: Budget, shares: Shares) -> Costs:
-    """Divide the budget of a release.
-
-    shares: where they leave something open, what suits the notion.
-    """
+    """Divide the budget of a release."""
     columns = len(schema.columns)
     one_way = ONE_WAY_SHARE[budget.notion] if shares.one_way is None else shares.one_way
     selection = SELECTION_SHARE[budget.notion] if shares.selection is None else shares.selection

@@ -129,10 +129,7 @@ def _steadied(table: OneWayTable, codes: np.ndarray, least: float, total: float)
 def weighed(
     curator: Curator, columns: Sequence[ResolvedColumn], priors: Sequence[PriorRows], total: float, cost: Budget
 ) -> Guide:
-    """Ask how near each prior is, and return the tables of the nearest, with the pull that its distance asks for.
-
-    cost: of one question. Returns none where no prior is near: then the model does without.
-    """
+    """Ask how near each prior is, and return the tables of the nearest, with the pull that its distance asks for."""
     told = [list(_strongest(_tables(columns, prior, total))) for prior in priors]
     askable = [(prior, tables) for prior, tables in zip(priors, told, strict=True) if tables]
     answers = curator.ask(*(_question(columns, tables, cost) for _, tables in askable))

@@ -87,10 +87,7 @@ class _Chosen:
 
 
 def rounds(asking: Asking, fit: Fit, left: Budget, rng: np.random.Generator) -> Fit:
-    """Choose tables, measure them and fit, until the budget is spent.
-
-    left: to be spent; nothing where there are no two columns.
-    """
+    """Choose tables, measure them and fit, until the budget is spent."""
     costs, tables = asking.costs, asking.costs.tables
     pairs = pair_tables(asking.columns, costs.most_cells, is_mixed=costs.most_cells == MOST_CELLS)
     for number in range(costs.rounds if left.amount and len(pairs) else 0):

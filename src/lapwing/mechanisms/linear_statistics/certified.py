@@ -100,10 +100,7 @@ def certified_errors(
 
 
 def certified_statements(workload: Workload, bounds: np.ndarray, confidence: float) -> tuple[Statement, ...]:
-    """Return the certificate's lines: over all statistics, for each of up to 200 tables, and for each other statistic.
-
-    bounds: float64 (q,), of `certified_errors`.
-    """
+    """Return the certificate's lines: over all statistics, for each of up to 200 tables, for each other statistic."""
     said = f"with confidence {confidence:.4g} for all of them together"
     lines = [
         Statement(
@@ -131,10 +128,7 @@ def certified_means(
     model: ReleasedModel,
     confidence: float,
 ) -> dict[str, Sequence[object]]:
-    """Return the columns of ``Release.certified_errors``, from what a release keeps.
-
-    Not a number where a row function is not at hand, as in a release that was read from a file.
-    """
+    """Return the columns of ``Release.certified_errors``, from what a release keeps."""
     settings: Any = certificate.settings
     public_rows = certificate.public_rows
     workload = answered_workload(schema, settings["degree"], settings["bins"], answers)

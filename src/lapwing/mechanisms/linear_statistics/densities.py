@@ -80,11 +80,7 @@ def check_program(matrix: "csr_array", targets: np.ndarray) -> None:
 def certified_density(
     matrix: "csr_array", targets: np.ndarray, weights: np.ndarray, multipliers: list[np.ndarray], iterations: int
 ) -> Density:
-    """Return a solver's answer as a density, with its error and what is proved about it.
-
-    weights: float64 (m,), from a solver: perhaps slightly negative, or not of sum 1; multipliers: list of float64 (q,),
-    dual vectors, of any size; the best lower bound counts.
-    """
+    """Return a solver's answer as a density, with its error and what is proved about it."""
     density = np.maximum(weights, 0.0)
     total = float(density.sum())
     points = len(density)

@@ -71,10 +71,7 @@ def released_statements(
     placement: Placement,
     rng: np.random.Generator,
 ) -> tuple[Statement, ...]:
-    """State how far a released model is from the table, whatever made its counts consistent.
-
-    Returns a distance that holds with 95 % probability, and the largest cell's diameter.
-    """
+    """State how far a released model is from the table, whatever made its counts consistent."""
     shares = leaf_shares(model, noisy.question)
     bound = 1.0 if shares is None else stated_distance(counted, shares, placement, rng)
     text = f"with 95 % probability, {_distance(noisy.question)} is at most this"

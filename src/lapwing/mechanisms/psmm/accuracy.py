@@ -175,10 +175,7 @@ def suitable_cells(schema: Schema, noise: NoiseLaw, rows: float, max_cells: int)
 
 
 def simulated_norms(cells: BoxCells, noise: NoiseLaw, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Simulate the noise and bound its bounded-Lipschitz norm.
-
-    Returns norms, sums: float64 (simulations,), the bounds, and what the noise sums to.
-    """
+    """Simulate the noise and bound its bounded-Lipschitz norm."""
     count = next((each for each in SIMULATIONS if each * cells.cells <= SIMULATED_CELLS), 19)
     together = max(1, min(count, SIMULATED_CELLS // 8 // cells.cells))
     norms, sums = [], []
@@ -197,12 +194,7 @@ def released_statements(
     placement: Placement,
     rng: np.random.Generator,
 ) -> tuple[Statement, ...]:
-    """State how far a released measure is from the table.
-
-    counted: of `counted_cells`; measure: float64, shape ``cells.shape``, or None, what was released; None where the
-    model is uniform for want of counts. Returns a distance that holds with 95 % probability, and the diameter of the
-    largest cell.
-    """
+    """State how far a released measure is from the table."""
     if measure is None:
         nothing = f"the noisy counts sum to 0 or less: the model is uniform, and {_distance(cells)} may be this large"
         return Statement(kind="distance", text=nothing, value=1.0), _largest(cells)
@@ -214,10 +206,7 @@ def released_statements(
 def counted_cells(
     schema: Schema, cells: BoxCells, noise: NoiseLaw, counts: np.ndarray, total: int | None
 ) -> CountedTree:
-    """Return the cells as a tree that halves them, with counts on its deepest level.
-
-    counts: int64, shape ``cells.shape``, noisy; total: what they sum to without noise, where it is public.
-    """
+    """Return the cells as a tree that halves them, with counts on its deepest level."""
     domains = [column.domain for column in schema.columns]
     runs = [grouping.regular for grouping in cells.groupings]
     # Runs in place of codes, and after them what lies at distance 1.
@@ -247,10 +236,7 @@ def counted_cells(
 def planned_statements(
     cells: BoxCells, noise: NoiseLaw, rows: float, rng: np.random.Generator, *, is_sum_public: bool
 ) -> tuple[Statement, ...]:
-    """State what is expected of a release before it is made.
-
-    is_sum_public: whether the measure will sum to the number of rows, not to the noisy counts.
-    """
+    """State what is expected of a release before it is made."""
     norms, sums = simulated_norms(cells, noise, rng)
     totals = np.full(norms.size, rows) if is_sum_public else rows + sums
     is_empty = totals <= 0

@@ -206,11 +206,7 @@ class BoxCells:
         return first.reshape(-1), second.reshape(-1), np.broadcast_to(costs, first.shape).reshape(-1)
 
     def layers(self, table: np.ndarray) -> Iterator[tuple[np.ndarray, tuple[np.ndarray, ...]]]:
-        """Yield the layers of a table, all those that have runs of the same axes together.
-
-        table: ndarray, shape ``(tables, *shape)``, numbers per cell, of several tables at once. Returns grids: ndarray,
-        shape ``(tables, layers, *runs)``, a copy or a view; sides: tuple of int64, of the axes that have runs there.
-        """
+        """Yield the layers of a table, all those that have runs of the same axes together."""
         for are_runs in itertools.product((True, False), repeat=len(self.axes)):
             kept = [axis for axis, is_run in zip(self.axes, are_runs, strict=True) if is_run]
             chosen = [slice(None)] * (len(self.shape) + 1)
@@ -226,11 +222,7 @@ class BoxCells:
 
 
 def box_cells(schema: Schema, wanted: int, max_cells: int) -> BoxCells:
-    """Cut the axes of a schema in equally many runs, as many as the wanted number of cells allows.
-
-    wanted: cells, at least 1; there are not more, but for one per combination of the other codes. Returns an axis of
-    few values has one run for each of them.
-    """
+    """Cut the axes of a schema in equally many runs, as many as the wanted number of cells allows."""
     domains = [column.domain for column in schema.columns]
     axes = tuple(place for place, domain in enumerate(domains) if is_line(domain))
     if len(axes) > MOST_AXES:

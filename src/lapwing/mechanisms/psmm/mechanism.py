@@ -153,11 +153,7 @@ def _covered_lines(counts: np.ndarray, cells: BoxCells) -> np.ndarray:
 def measure_as_model(
     schema: Schema, cells: BoxCells, measure: np.ndarray, rows: int | None, placement: Placement
 ) -> ReleasedModel:
-    """Return one atom per cell with mass; the uniform model where there is none.
-
-    measure: float64, shape ``cells.shape``, at least 0; rows: the public number of rows; None for the sum of the
-    measure.
-    """
+    """Return one atom per cell with mass; the uniform model where there is none."""
     full = np.flatnonzero(measure)
     stands_for = min(round(float(measure.sum())), _MOST_ROWS) if rows is None else rows
     if not full.size:

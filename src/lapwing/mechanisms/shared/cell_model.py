@@ -164,12 +164,7 @@ def _spans(nested: Hierarchy, domain: Domain, depths: np.ndarray, runs: np.ndarr
 
 
 def fitted_weights(noisy: NoisyCells, total: float, threshold: float) -> np.ndarray:
-    """Return non-negative weights of all leaves, fitted to their noisy counts along the tree (`leaf_least_squares`).
-
-    noisy: of a question without threshold; the tree's first level should have few enough cells to list; threshold:
-    leaves with a smaller count hand their rows to their nearest relatives. Returns float64 (k,), in the order of the
-    answer.
-    """
+    """Return non-negative weights of all leaves, fitted to their noisy counts along the tree (`leaf_least_squares`)."""
     levels, _, order = tree_levels(noisy.question.tree)
     fitted = leaf_least_squares(levels, noisy.counts[order], total, threshold)
     weights = np.empty_like(fitted)
@@ -178,10 +173,7 @@ def fitted_weights(noisy: NoisyCells, total: float, threshold: float) -> np.ndar
 
 
 def tree_levels(tree: CellTree) -> tuple[list[TreeLevel], list[np.ndarray], np.ndarray]:
-    """Return the levels of a tree from its root on, and the cells of each; those of the first level are all listed.
-
-    Returns also the place in an answer about all leaves of each leaf, in the order of the levels.
-    """
+    """Return the levels of a tree from its root on, and the cells of each; those of the first level are all listed."""
     levels, cells = _upper_levels(tree)
     at = np.argsort(tree.ranks_of(cells[-1]), kind="stable")  # the place of each first cell, by rank
     goes_on = at[tree.ranks_of(tree.split_cells)]

@@ -58,10 +58,7 @@ def ask_one_way(
     budget: Budget,
     shares: Sequence[Fraction] | None = None,
 ) -> tuple[NoisyCounts, ...]:
-    """Ask for one table per column.
-
-    shares: how the budget is divided, one positive number per column; evenly by default.
-    """
+    """Ask for one table per column."""
     return curator.ask(*one_way_questions(schema, groupings, budget, shares))
 
 
@@ -109,10 +106,7 @@ def told_counts(answer: NoisyCounts) -> np.ndarray:
 
 
 def fitted_law(table: NoisyCounts, domain: Domain, total: float) -> Laws:
-    """Return the law of one column: its noisy table projected on the simplex, without the misfit code.
-
-    Returns one law, uniform inside each group. Uniform on the regular codes when nothing is left.
-    """
+    """Return the law of one column: its noisy table projected on the simplex, without the misfit code."""
     grouping = table.question.groupings[0]
     mass = project_to_simplex(told_counts(table), total)
     if not domain.missing:

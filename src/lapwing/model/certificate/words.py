@@ -25,10 +25,7 @@ _REACH = 12  # standard deviations
 def in_other_words(
     total: Budget, delta: Fraction, relation: Relation, privacy_unit: str, lines: Iterable[CostLine]
 ) -> list[str]:
-    """Return sentences on what a release gives away: post-processing of its accounting, which costs nothing.
-
-    delta: the part of every δ that lists of texts took; lines: of its certificate.
-    """
+    """Return sentences on what a release gives away: post-processing of its accounting, which costs nothing."""
     curve = ", ".join(f"{up(found)} at {alarms:.1%}" for alarms, found in trade_off(total, delta))
     where = "" if total.notion == "pure" and not delta else f", for false alarms and misses of {RARE:g} or more"
     return [

@@ -177,10 +177,7 @@ def row_ends(weights: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarra
 
 
 def draw_column(law: ColumnLaw, table: Histogram | None, rows: AtomRows, rng: np.random.Generator) -> np.ndarray:
-    """Draw one code per row from the law of its atom.
-
-    table: of an indexed law's table; made anew when None. Returns integers (rows,).
-    """
+    """Draw one code per row from the law of its atom."""
     match law:
         case Indexed():
             return draw_indexed(table or Histogram.of(law.laws), law.index[rows.atoms], rng)
@@ -196,10 +193,7 @@ def draw_column(law: ColumnLaw, table: Histogram | None, rows: AtomRows, rng: np
 
 
 def draw_indexed(table: Histogram, index: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Draw one code per row from the law that the row points at.
-
-    index: integers (n,), the law of each row. Returns int64 (n,).
-    """
+    """Draw one code per row from the law that the row points at."""
     laws, law = table.laws, table.law_of_piece
     if table.is_certain:
         return np.asarray(laws.starts[index])

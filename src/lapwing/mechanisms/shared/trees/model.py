@@ -144,11 +144,7 @@ def tree_splits(question: TreeCounts) -> tuple[Split, ...]:
 def fitted_leaves(
     noisy: NoisyTree, root: KnownRoot | None, rng: np.random.Generator, priors: Sequence[Sequence[Floats]] = ()
 ) -> np.ndarray:
-    """Return the counts of the deepest level by a fit that shrinks what noise explains, and fair rounding.
-
-    root: a number of rows that is known beside the tree, and its variance; priors: of each, its rows in each cell,
-    level by level. Returns int64, at least 0.
-    """
+    """Return the counts of the deepest level by a fit that shrinks what noise explains, and fair rounding."""
     levels: list[np.ndarray | None] = list(noisy.levels)
     variances = [math.inf if law is None else law.sd**2 for law in noisy.noises]
     if root is not None:
@@ -204,11 +200,7 @@ def _covers_all(question: TreeCounts) -> bool:
 
 
 def greedy_leaves(noisy: NoisyTree, rows: int | None, how: Consistency) -> np.ndarray:
-    """Return the counts of the deepest level by the paper's greedy consistency.
-
-    noisy: with counts on every level, but perhaps the root; rows: the public number of rows, for a root without counts.
-    Returns int64, at least 0.
-    """
+    """Return the counts of the deepest level by the paper's greedy consistency."""
     root = noisy.levels[0]
     first = np.full(noisy.question.shapes[0], rows) if root is None else root
     levels = [first, *(level for level in noisy.levels[1:] if level is not None)]
@@ -218,11 +210,7 @@ def greedy_leaves(noisy: NoisyTree, rows: int | None, how: Consistency) -> np.nd
 def cells_as_model(
     schema: Schema, question: TreeCounts, leaves: np.ndarray, rows: int | None, placement: Placement
 ) -> ReleasedModel:
-    """Return one atom per cell with a positive count; the uniform model where there is none.
-
-    leaves: int64, counts of the deepest level; rows: the public number of rows; by default the sum of the counts.
-    Returns columns that are not in the tree are uniform.
-    """
+    """Return one atom per cell with a positive count; the uniform model where there is none."""
     full = np.flatnonzero(leaves)
     places = np.unravel_index(full, leaves.shape) if full.size else ()
     index = {name: narrow(place) for name, place in zip(question.columns, places, strict=False)}

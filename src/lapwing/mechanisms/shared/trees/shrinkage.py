@@ -76,11 +76,7 @@ class LevelLaw:
 
 
 def guessed(share: Floats, priors: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, Floats, Floats]:
-    """Return the centres and spreads of `Halves`, and what they count.
-
-    share: float64 (k,), the part of an even mass; priors: of each, how many of its rows lie in the left half, and in
-    the cell. An even row is added to these.
-    """
+    """Return the centres and spreads of `Halves`, and what they count."""
     centres = [share, *((left + share) / (whole + 1) for left, whole in priors)]
     spreads = [part * (1 - part) / (whole + 2) for part, (_, whole) in zip(centres[1:], priors, strict=True)]
     heard = [np.ones_like(share), *(whole / (whole + 1) for _, whole in priors)]
@@ -192,10 +188,7 @@ def _likelihoods(halves: Halves, law: LevelLaw) -> Floats:
 
 
 def fitted_law(halves: Halves, above: LevelLaw) -> LevelLaw:
-    """Return how the cells of a level divide, by expectation-maximisation; above: the law of the level above.
-
-    A cell's worth of the first guess keeps the estimates inside; what is thought of priors is handed down.
-    """
+    """Return how the cells of a level divide, by expectation-maximisation; above: the law of the level above."""
     step = -(-halves.whole.size // LOOKED_AT)
     seen = Halves(*(each[..., ::step] for each in (getattr(halves, name) for name in Halves.__slots__)))
     square, law = seen.whole**2, above

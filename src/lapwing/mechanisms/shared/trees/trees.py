@@ -212,12 +212,7 @@ def left_weight(spreads: Floats, split: Split, family: Family) -> Floats | float
 def pooled_estimates(
     levels: Sequence[npt.NDArray[Any] | None], splits: Sequence[Split], weights: Sequence[Floats]
 ) -> list[Floats]:
-    """Return the best linear estimate of each cell from the noisy counts of its own subtree, bottom-up.
-
-    levels: sequence of ndarray or None, raw noisy counts, ``L + 1`` levels; None where a level was not asked for;
-    weights: sequence of float64, weights of the own counts, from `node_variances`. Returns list of float64, one array
-    per level.
-    """
+    """Return the best linear estimate of each cell from the noisy counts of its own subtree, bottom-up."""
     leaf = levels[-1]
     assert leaf is not None  # checked with the variances
     estimates = [leaf.astype(np.float64)]
@@ -262,11 +257,7 @@ def tree_least_squares(
 def linear_fit(
     levels: Sequence[npt.NDArray[Any] | None], splits: Sequence[Split], variances: Sequence[float], axes: int
 ) -> list[Floats]:
-    """Return the generalised least-squares fit of a tree, counts below 0 and all: linear in the noisy counts.
-
-    Parameters as for `tree_least_squares`, unchecked; axes: of the arrays, so that several trees fit at once along one
-    that no split divides.
-    """
+    """Return the generalised least-squares fit of a tree, counts below 0 and all: linear in the noisy counts."""
     spreads, weights = node_variances(splits, variances, axes)
     fit = pooled_estimates(levels, splits, weights)
     for level, split in enumerate(splits):

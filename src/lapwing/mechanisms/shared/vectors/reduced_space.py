@@ -75,10 +75,7 @@ class PublicPoints:
 def measured_mu(
     curator: Curator, schema: Schema, budget: Budget, kind: tuple[MeasuredMu, int], rng: np.random.Generator
 ) -> ReleasedModel:
-    """Spend a budget on a model whose rows lie where the table's rows lie.
-
-    kind: means of similar rows; a tree of pairs of columns; one-way tables. The number of points is for the tree.
-    """
+    """Spend a budget on a model whose rows lie where the table's rows lie."""
     name, count = kind
     if name == "microaggregation":
         return microaggregated_model(curator, schema, box_cells(schema), budget)
@@ -153,10 +150,7 @@ ONE_WAY_SHARE: Final = Fraction(1, 5)  # part of the budget for columns by thems
 def tree_points(
     curator: Curator, schema: Schema, budget: Budget, count: int, rng: np.random.Generator
 ) -> ReleasedModel:
-    """Spend a budget on pairs of columns, and move points until they follow them.
-
-    Returns one atom per point, of equal weights: small cells of wide columns, values of others.
-    """
+    """Spend a budget on pairs of columns, and move points until they follow them."""
     answers = curator.ask(*tree_questions(schema, budget))
     alone, pairs = answers[: len(schema.columns)], answers[len(schema.columns) :]
     total = max(1.0, pooled_total(alone, curator.terms.rows))

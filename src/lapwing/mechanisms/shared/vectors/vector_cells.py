@@ -58,10 +58,7 @@ def _pooled(
 
 
 def total_questions(coordinates: Coordinates, cost: Budget, terms: Terms) -> tuple[CellSums, ...]:
-    """Return the questions for the number of rows, unless it is public, and for the sums of all coordinates.
-
-    cost: divided so that both carry about the same noise.
-    """
+    """Return the questions for the number of rows, unless it is public, and for the sums of all coordinates."""
     if terms.rows is not None:
         return (CellSums(coordinates=coordinates, projection=None, summed="vectors", cost=cost),)
     blocks = max(1, coordinates.row_norm // coordinates.unit)
@@ -207,10 +204,7 @@ def chosen_bins(
 def cut_directions(
     coordinates: Coordinates, covariance: Covariance, mean: np.ndarray, bins: tuple[int, ...]
 ) -> Projection | None:
-    """Return cells by even cuts of the leading directions, about the noisy mean; None for one cell.
-
-    mean: float64 (p,), in units.
-    """
+    """Return cells by even cuts of the leading directions, about the noisy mean; None for one cell."""
     if not bins:
         return None
     _, vectors = np.linalg.eigh(covariance.between)
