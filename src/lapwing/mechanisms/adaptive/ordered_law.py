@@ -86,21 +86,6 @@ def finest_starts(stages: Sequence[Counted]) -> np.ndarray:
     return np.unique(np.concatenate([stage.starts for stage in stages]))
 
 
-def fitted_counts(stages: Sequence[Counted]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the counts of the finest cells that fit all stages best, by inverse variances.
-
-    Returns counts: float64 (k,), may be negative; covariance: float64 (k, k), of their noise.
-
-    >>> coarse = Counted(np.array([0]), np.array([12.0]), 1.0)
-    >>> fine = Counted(np.array([0, 5]), np.array([4.0, 4.0]), 1.0)
-    >>> fitted_counts([coarse, fine])[0].round(2).tolist()
-    [5.33, 5.33]
-    """
-    information, weighted = _normal_equations(stages)
-    covariance = np.linalg.inv(information)
-    return covariance @ weighted, covariance
-
-
 def tail_places(masses: np.ndarray, places: np.ndarray) -> np.ndarray:
     """Return places between which rows are even that nothing is known of: in the tails, less and less dense.
 

@@ -314,12 +314,6 @@ def _distance(question: PrivateDraw) -> Statement:
     )
 
 
-def _next_step(schema: Schema, one_way: int, rounds: int) -> str:
-    """Name its only step."""
-    del schema, one_way, rounds
-    return "drawing rows"
-
-
 REGISTRATION: Final = Registration(
     kind=PrivateSampling,
     page="docs/private-sampling.md",
@@ -329,5 +323,5 @@ REGISTRATION: Final = Registration(
     two_valued=True,
     takes_priors=False,
     warnings=no_warnings,
-    next_step=_next_step,
+    next_step=lambda *_: "drawing rows",
 )

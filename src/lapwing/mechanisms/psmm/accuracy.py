@@ -14,7 +14,7 @@ from lapwing.mechanisms.shared.trees.flows import CutColumn, cell_metric, is_lin
 from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.mechanisms.shared.trees.shapes import tree_shape
 from lapwing.mechanisms.shared.trees.simulation import check_rows, drawn_noise, noise_variance
-from lapwing.mechanisms.shared.trees.stated import CountedTree, stated_distance
+from lapwing.mechanisms.shared.trees.stated import CountedTree, distance_text, stated_distance
 from lapwing.mechanisms.shared.trees.trees import Split
 from lapwing.model.certificate.certificate import Statement
 from lapwing.schema.groupings.domains import Domain
@@ -196,10 +196,11 @@ def released_statements(
 ) -> tuple[Statement, ...]:
     """State how far a released measure is from the table."""
     if measure is None:
-        nothing = f"the noisy counts sum to 0 or less: the model is uniform, and {_distance(cells)} may be this large"
+        far = distance_text(cells.columns)
+        nothing = f"the noisy counts sum to 0 or less: the model is uniform, and {far} may be this large"
         return Statement(kind="distance", text=nothing, value=1.0), _largest(cells)
     bound = stated_distance(counted, measure / measure.sum(), placement, rng)
-    text = f"with 95 % probability, {_distance(cells)} is at most this"
+    text = f"with 95 % probability, {distance_text(cells.columns)} is at most this"
     return Statement(kind="distance", text=text, value=bound), _largest(cells)
 
 
@@ -246,7 +247,7 @@ def planned_statements(
     factor = FACTOR_OF_THEOREM if is_sum_public else FACTOR_OF_NOISY_SUM
     proved = theorem_3_6(cells.diameter, expected_complexity(cells, noise), rows=rows, factor=factor)
     text = (
-        f"in expectation over the noise, {_distance(cells)} is at most this at {rows:.0f} rows, simulated "
+        f"in expectation over the noise, {distance_text(cells.columns)} is at most this at {rows:.0f} rows, simulated "
         f"{bounds.size} times; standard error {error:.1g}"
     )
     theorem = f"the bound of Theorem 3.6 with the factor {factor:.0f}, without simulation (above 1 it says nothing)"
@@ -263,12 +264,3 @@ def _largest(cells: BoxCells) -> Statement:
     if not cells.is_exact:
         text += "; the measure is nearest in a distance of steps between cells, which is never below the stated one"
     return Statement(kind="largest cell", text=text, value=cells.diameter)
-
-
-def _distance(cells: BoxCells) -> str:
-    """Name the distance that is bounded."""
-    columns = ", ".join(cells.columns)
-    return (
-        f"the 1-Wasserstein distance between the released model and the rows without misfits, over {columns}, each "
-        "column scaled to length 1 and the largest difference counting,"
-    )

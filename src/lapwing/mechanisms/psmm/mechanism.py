@@ -25,7 +25,7 @@ from lapwing.mechanisms.psmm.accuracy import (
     suitable_cells,
 )
 from lapwing.mechanisms.psmm.box_cells import BoxCells, box_cells, cells_of, cover_deficits
-from lapwing.mechanisms.shared.one_way import known_rows, planned_rows
+from lapwing.mechanisms.shared.one_way import known_rows, planned_rows, uniform_model
 from lapwing.mechanisms.shared.registration import (
     INSIDE_CELLS,
     Registration,
@@ -36,7 +36,7 @@ from lapwing.mechanisms.shared.registration import (
 from lapwing.mechanisms.shared.settings import check_choice, check_whole
 from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.model.certificate.certificate import Statement
-from lapwing.model.laws import Laws, uniform_law
+from lapwing.model.laws import Laws
 from lapwing.model.model import Indexed, ReleasedModel, narrow
 from lapwing.model.planned import Planned
 from lapwing.schema.groupings.grouping import Grouping
@@ -157,10 +157,7 @@ def measure_as_model(
     full = np.flatnonzero(measure)
     stands_for = min(round(float(measure.sum())), _MOST_ROWS) if rows is None else rows
     if not full.size:
-        uniform = {
-            column.name: Indexed(np.zeros(1, dtype=np.uint8), uniform_law(column.domain)) for column in schema.columns
-        }
-        return ReleasedModel(weights=np.ones(1), rows=stands_for, laws=uniform)
+        return uniform_model(schema, stands_for)
     places = np.unravel_index(full, cells.shape)
     laws = {
         name: Indexed(narrow(place), _laws(grouping, size, placement))

@@ -52,14 +52,10 @@ def bought_rows(curator: Curator, budget: Budget) -> tuple[NoisyCounts | None, B
 
 
 def ask_one_way(
-    curator: Curator,
-    schema: Schema,
-    groupings: Mapping[str, Grouping],
-    budget: Budget,
-    shares: Sequence[Fraction] | None = None,
+    curator: Curator, schema: Schema, groupings: Mapping[str, Grouping], budget: Budget
 ) -> tuple[NoisyCounts, ...]:
     """Ask for one table per column."""
-    return curator.ask(*one_way_questions(schema, groupings, budget, shares))
+    return curator.ask(*one_way_questions(schema, groupings, budget))
 
 
 def product_model(curator: Curator, schema: Schema, groupings: Mapping[str, Grouping], budget: Budget) -> ReleasedModel:
@@ -73,12 +69,16 @@ def product_model(curator: Curator, schema: Schema, groupings: Mapping[str, Grou
     return ReleasedModel(weights=np.ones(1), rows=round(total), laws=laws)
 
 
-def one_way_questions(
-    schema: Schema, groupings: Mapping[str, Grouping], budget: Budget, shares: Sequence[Fraction] | None = None
-) -> tuple[MarginalCounts, ...]:
-    """Return the questions of `ask_one_way`, which a plan states without any curator; parameters as there."""
+def uniform_model(schema: Schema, rows: int) -> ReleasedModel:
+    """Return the model that says nothing: one atom, uniform on the regular codes of each column."""
+    laws = {each.name: Indexed(np.zeros(1, dtype=np.uint8), uniform_law(each.domain)) for each in schema.columns}
+    return ReleasedModel(weights=np.ones(1), rows=rows, laws=laws)
+
+
+def one_way_questions(schema: Schema, groupings: Mapping[str, Grouping], budget: Budget) -> tuple[MarginalCounts, ...]:
+    """Return the questions of `ask_one_way`, which a plan states without any curator."""
     fields = schema.columns
-    costs = budget.split([Fraction(1)] * len(fields) if shares is None else shares)
+    costs = budget.split([Fraction(1)] * len(fields))
     return tuple(
         MarginalCounts(columns=(each.name,), groupings=(groupings[each.name],), cost=cost, apart=each.domain.missing)
         for each, cost in zip(fields, costs, strict=True)

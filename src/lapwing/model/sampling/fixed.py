@@ -5,7 +5,7 @@ several together.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -185,7 +185,7 @@ def pinned(model: ReleasedModel, names: Sequence[str], rng: np.random.Generator,
         else:
             laws[name] = taken(law, rows.atoms)
     weights = (model.weights / np.maximum(np.bincount(rows.atoms, minlength=model.atoms), 1))[rows.atoms]
-    return ReleasedModel(weights=weights, rows=model.rows, laws=laws, log_linear=model.log_linear)
+    return replace(model, weights=weights, laws=laws)
 
 
 def split(model: ReleasedModel, names: Sequence[str], least: int) -> np.ndarray:
@@ -218,7 +218,7 @@ def _point_codes(law: ColumnLaw) -> np.ndarray:
 def with_points(model: ReleasedModel, codes: Mapping[str, np.ndarray]) -> ReleasedModel:
     """Return a model with these codes, atom by atom, in place of the laws of some columns."""
     laws = {name: point_spans(codes[name]) if name in codes else law for name, law in model.laws.items()}
-    return ReleasedModel(weights=model.weights, rows=model.rows, laws=laws, log_linear=model.log_linear)
+    return replace(model, laws=laws)
 
 
 def point_spans(codes: np.ndarray) -> Spans:

@@ -9,6 +9,7 @@ import numpy as np
 from lapwing.errors import ParameterError
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
+from lapwing.mechanisms.shared.one_way import uniform_model
 from lapwing.mechanisms.shared.priors import Codes
 from lapwing.mechanisms.shared.trees.flows import summed
 from lapwing.mechanisms.shared.trees.shrinkage import shrunk_fit
@@ -212,21 +213,19 @@ def cells_as_model(
 ) -> ReleasedModel:
     """Return one atom per cell with a positive count; the uniform model where there is none."""
     full = np.flatnonzero(leaves)
-    places = np.unravel_index(full, leaves.shape) if full.size else ()
-    index = {name: narrow(place) for name, place in zip(question.columns, places, strict=False)}
+    stands_for = int(leaves.sum()) if rows is None else rows
+    if not full.size:
+        return uniform_model(schema, stands_for)
+    index = dict(zip(question.columns, np.unravel_index(full, leaves.shape), strict=True))
     nested = dict(zip(question.columns, question.hierarchies, strict=True))
-    atoms = max(1, full.size)
     laws = {}
     for column in schema.columns:
         if column.name in index:
-            laws[column.name] = Indexed(index[column.name], run_laws(nested[column.name], column.domain, placement))
+            law = run_laws(nested[column.name], column.domain, placement)
+            laws[column.name] = Indexed(narrow(index[column.name]), law)
         else:
-            laws[column.name] = Indexed(np.zeros(atoms, dtype=np.uint8), uniform_law(column.domain))
-    return ReleasedModel(
-        weights=leaves.reshape(-1)[full].astype(np.float64) if full.size else np.ones(1),
-        rows=int(leaves.sum()) if rows is None else rows,
-        laws=laws,
-    )
+            laws[column.name] = Indexed(np.zeros(full.size, dtype=np.uint8), uniform_law(column.domain))
+    return ReleasedModel(weights=leaves.reshape(-1)[full].astype(np.float64), rows=stands_for, laws=laws)
 
 
 def leaf_shares(model: ReleasedModel, question: TreeCounts) -> Floats | None:

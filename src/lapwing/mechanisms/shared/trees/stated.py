@@ -73,6 +73,14 @@ class CountedTree:
         return linear_fit(levels, splits, variances, len(self.shapes[0]) + 1)
 
 
+def distance_text(columns: Sequence[str]) -> str:
+    """Name the distance that is bounded."""
+    return (
+        f"the 1-Wasserstein distance between the released model and the rows without misfits, over "
+        f"{', '.join(columns)}, each column scaled to length 1 and the largest difference counting,"
+    )
+
+
 def stated_distance(counted: CountedTree, shares: Floats, placement: Placement, rng: np.random.Generator) -> float:
     """Return what the 1-Wasserstein distance of a model and a table exceeds with probability at most `GAMMA`.
 
