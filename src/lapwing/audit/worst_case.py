@@ -1,6 +1,6 @@
 """One question on two neighbours on which it loses about all that it claims, and how much of that shows."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
@@ -9,10 +9,13 @@ import numpy as np
 import polars as pl
 from scipy.special import betaincinv, logsumexp
 
+from lapwing.audit.held import PlaybackBits, Rows
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.questions.answering import PrivateRows
+from lapwing.kernel.questions.private_draw.question import DrawnRows
 from lapwing.kernel.questions.questions import Question
+from lapwing.kernel.questions.select_worst.question import Selected
 from lapwing.kernel.questions.shared.cells import CellTree
 from lapwing.kernel.questions.shared.coordinates import Coding, Coordinates
 from lapwing.kernel.room.room import ANSWERS
@@ -140,6 +143,28 @@ class QuestionCase:
     def _bound(self, first: np.ndarray, second: np.ndarray, delta: float) -> float:
         bound = certified_loss if self.cost.notion == "pure" else certified_rho
         return bound(first, second, delta=delta)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recheck:
+    """How one kind of question is audited, by code that shares nothing with the room's.
+
+    cases: yields what is asked many times of two neighbours (`lapwing.audit.worst_case`); recount: returns what an
+    answer is about; flags: draws an answer again from recorded words, and loss: what it loses between two tables; both
+    None for noisy tables, whose noise is drawn and whose losses are added up in one way; loss_flags: what else may be
+    wrong between two tables.
+    """
+
+    cases: Callable[[], Iterable[QuestionCase]]
+    recount: Callable[[Any, Rows, Schema], list[Any]]
+    flags: Callable[[Any, Any, Terms, PlaybackBits], list[str]] | None = None
+    loss: Callable[[Any, Any, Any], Fraction] | None = None
+    loss_flags: Callable[[Any, Any, Any], list[str]] | None = None
+
+
+def loss_told(answer: Selected | DrawnRows, first: np.ndarray, second: np.ndarray) -> Fraction:
+    """Return the loss that an answer itself tells."""
+    return answer.privacy_loss(first, second)
 
 
 MISTAKE: Final = 1e-6

@@ -12,8 +12,7 @@ from functools import partial
 import numpy as np
 
 from lapwing.errors import ParameterError
-from lapwing.maths.arrays import floats, read_only
-from lapwing.model.frozen import Frozen
+from lapwing.maths.arrays import Frozen, floats, read_only
 from lapwing.model.laws import Laws
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.grouping import Grouping

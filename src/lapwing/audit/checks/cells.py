@@ -14,9 +14,8 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Final
 
-from lapwing.audit.checks.recheck import Recheck
 from lapwing.audit.held import Rows
-from lapwing.audit.worst_case import QuestionCase
+from lapwing.audit.worst_case import QuestionCase, Recheck
 from lapwing.kernel.noise.bits import BitSource
 from lapwing.kernel.noise.enclosures import LaplaceTail
 from lapwing.kernel.noise.gaussian import discrete_gaussian

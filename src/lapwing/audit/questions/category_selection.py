@@ -14,9 +14,8 @@ from typing import Final
 
 import polars as pl
 
-from lapwing.audit.checks.recheck import Recheck
 from lapwing.audit.held import Rows
-from lapwing.audit.worst_case import PRICED, PURE, PURE_TERMS, QuestionCase
+from lapwing.audit.worst_case import PRICED, PURE, PURE_TERMS, QuestionCase, Recheck
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise.bits import BitSource
 from lapwing.kernel.noise.enclosures import exp_minus

@@ -8,10 +8,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from lapwing.audit.checks.recheck import Recheck
 from lapwing.audit.held import Rows
 from lapwing.audit.questions.second_moment import vectors_of
-from lapwing.audit.worst_case import PRICED, PURE, PURE_TERMS, QuestionCase, line_coordinates, people_case
+from lapwing.audit.worst_case import PRICED, PURE, PURE_TERMS, QuestionCase, Recheck, line_coordinates, people_case
 from lapwing.kernel.questions.cell_sums.question import MEAN_BITS, CellSums
 from lapwing.kernel.questions.shared.projections import Projection
 

@@ -7,9 +7,17 @@ from typing import Any, Final
 
 import numpy as np
 
-from lapwing.audit.checks.recheck import Recheck
 from lapwing.audit.held import Rows
-from lapwing.audit.worst_case import PRICED, PURE, PURE_TERMS, QuestionCase, grouping_of, people_case, people_schema
+from lapwing.audit.worst_case import (
+    PRICED,
+    PURE,
+    PURE_TERMS,
+    QuestionCase,
+    Recheck,
+    grouping_of,
+    people_case,
+    people_schema,
+)
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.linear_statistics.question import LinearStatistics, RowStatistic, Statistic
 from lapwing.kernel.terms import Terms

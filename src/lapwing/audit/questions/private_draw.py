@@ -9,9 +9,8 @@ from typing import Final
 
 import numpy as np
 
-from lapwing.audit.checks.recheck import Recheck, loss_told
 from lapwing.audit.held import Rows
-from lapwing.audit.worst_case import BOTH, NEITHER, QuestionCase, people_case
+from lapwing.audit.worst_case import BOTH, NEITHER, QuestionCase, Recheck, loss_told, people_case
 from lapwing.kernel.noise.bits import BitSource
 from lapwing.kernel.noise.weighted import weighted_draws
 from lapwing.kernel.questions.private_draw.question import DrawnRows, PrivateDraw

@@ -7,9 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from lapwing.audit.checks.recheck import Recheck
 from lapwing.audit.held import Rows
-from lapwing.audit.worst_case import PRICED, PURE, PURE_TERMS, QuestionCase, line_coordinates, people_case
+from lapwing.audit.worst_case import PRICED, PURE, PURE_TERMS, QuestionCase, Recheck, line_coordinates, people_case
 from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.shared.coordinates import Coordinates
 

@@ -9,9 +9,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from lapwing.audit.checks.recheck import Recheck, loss_told
 from lapwing.audit.held import PlaybackBits, Rows
-from lapwing.audit.worst_case import PURE_TERMS, ZCDP_TERMS, QuestionCase, grouping_of, people_case
+from lapwing.audit.worst_case import PURE_TERMS, ZCDP_TERMS, QuestionCase, Recheck, grouping_of, loss_told, people_case
 from lapwing.kernel.noise.selection import exponential_mechanism
 from lapwing.kernel.noise_law import row_sensitivity
 from lapwing.kernel.questions.select_worst import answer as select_worst

@@ -6,9 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from lapwing.audit.checks.recheck import Recheck
 from lapwing.audit.held import Rows
-from lapwing.audit.worst_case import PRICED, QuestionCase, grouping_of, people_case
+from lapwing.audit.worst_case import PRICED, QuestionCase, Recheck, grouping_of, people_case
 from lapwing.kernel.questions.table_distances.question import TableDistances
 
 

@@ -6,9 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from lapwing.audit.checks.recheck import Recheck
 from lapwing.audit.held import Rows
-from lapwing.audit.worst_case import FAR, PRICED, QuestionCase, people_case, people_schema
+from lapwing.audit.worst_case import FAR, PRICED, QuestionCase, Recheck, people_case, people_schema
 from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
 from lapwing.schema.groupings.hierarchies import hierarchy
 

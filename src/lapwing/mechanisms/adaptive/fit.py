@@ -197,14 +197,8 @@ def _one_way(fit: Fit, axes: Sequence[Axis]) -> list[Factor]:
         level = min((level for at, level in used if at == place), default=0)
         target = np.bincount(axis.levels[level], axis.base, axis.sizes[level])
         table = ((place, level),)
-        found.append(
-            Factor(
-                table=table,
-                theta=np.zeros(target.size),
-                target=target,
-                ridge=ONE_WAY_RIDGE * max(column.sd, _LEAST_SD),
-            )
-        )
+        ridge = ONE_WAY_RIDGE * max(column.sd, _LEAST_SD)
+        found.append(Factor(table=table, theta=np.zeros(target.size), target=target, ridge=ridge))
     return found
 
 

@@ -53,8 +53,7 @@ from lapwing.mechanisms.adaptive.fit import SNAPSHOTS, Fit, gain, measured, move
 from lapwing.mechanisms.shared.one_way import told_rows
 from lapwing.mechanisms.shared.registration import Asked, Work
 from lapwing.model.certificate.certificate import Statement
-from lapwing.model.certificate.cost_lines import ChosenTable
-from lapwing.model.planned import Planned
+from lapwing.model.certificate.cost_lines import ChosenTable, Planned
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 

@@ -35,8 +35,8 @@ from lapwing.mechanisms.shared.one_way import known_rows, told_rows
 from lapwing.mechanisms.shared.registration import INSIDE_CELLS, Registration, nothing_assumed, nothing_certified
 from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.model.certificate.certificate import Statement
+from lapwing.model.certificate.cost_lines import Planned
 from lapwing.model.model import ReleasedModel
-from lapwing.model.planned import Planned
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import short
 

@@ -23,8 +23,12 @@ from lapwing.mechanisms.linear_statistics.certified import (
     noisy_rows,
     tail,
 )
-from lapwing.mechanisms.linear_statistics.densities import effective_points, minimax_density
-from lapwing.mechanisms.linear_statistics.max_entropy import best_error, max_entropy_weights
+from lapwing.mechanisms.linear_statistics.densities import (
+    best_error,
+    effective_points,
+    max_entropy_weights,
+    minimax_density,
+)
 from lapwing.mechanisms.linear_statistics.paid import NotingCurator, paid_statistics
 from lapwing.mechanisms.linear_statistics.workload import (
     Workload,
@@ -47,8 +51,8 @@ from lapwing.mechanisms.shared.vectors.reduced_space import (
     planned_mu,
 )
 from lapwing.model.certificate.certificate import CERTIFIED, Statement
+from lapwing.model.certificate.cost_lines import Planned
 from lapwing.model.model import ReleasedModel
-from lapwing.model.planned import Planned
 from lapwing.model.sampling.conditions import FEW_ATOMS
 from lapwing.model.statistics.expressions import RowFunction, Stat, stat
 from lapwing.schema.scalars import told

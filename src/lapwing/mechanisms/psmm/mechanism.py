@@ -36,9 +36,9 @@ from lapwing.mechanisms.shared.registration import (
 from lapwing.mechanisms.shared.settings import check_choice, check_whole
 from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.model.certificate.certificate import Statement
+from lapwing.model.certificate.cost_lines import Planned
 from lapwing.model.laws import Laws
 from lapwing.model.model import Indexed, ReleasedModel, narrow
-from lapwing.model.planned import Planned
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import short

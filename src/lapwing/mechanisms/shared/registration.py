@@ -12,8 +12,8 @@ from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.mechanisms.shared.vectors.reduced_space import PublicPoints
 from lapwing.model.certificate.certificate import Certificate, Statement
+from lapwing.model.certificate.cost_lines import Planned, PlannedQuestion
 from lapwing.model.model import ReleasedModel
-from lapwing.model.planned import Planned, PlannedQuestion
 from lapwing.schema.schemas import Schema
 
 

@@ -13,7 +13,7 @@ from lapwing.kernel.questions.cell_sums.question import CellSums
 from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import registration_of
-from lapwing.model.planned import Planned, PlannedQuestion
+from lapwing.model.certificate.cost_lines import Planned, PlannedQuestion
 from lapwing.runs.plan.memory import MemoryNeed, memory_need, noisy_counts, own_work
 from lapwing.runs.plan.planning import common_figure, expected_terms, first_deviation, noisy_tables, planned
 from lapwing.runs.settings import Settings

@@ -16,9 +16,8 @@ from lapwing.judge.verdict.terms import TYPICAL
 from lapwing.judge.verdict.terms import Terms as Parts
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.terms import Terms
-from lapwing.model.certificate.cost_lines import ChosenTable, CostLine
+from lapwing.model.certificate.cost_lines import ChosenTable, CostLine, PlannedQuestion
 from lapwing.model.certificate.verdict import Grade
-from lapwing.model.planned import PlannedQuestion
 from lapwing.runs.settings import Settings
 
 _SIZE: Final = math.sqrt(2 / math.pi)  # mean size of Gaussian noise of deviation 1

@@ -6,7 +6,7 @@ from typing import Final
 
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.model.certificate.certificate import CostLine, Statement
-from lapwing.model.planned import Planned
+from lapwing.model.certificate.cost_lines import Planned
 from lapwing.runs.generators import generator
 from lapwing.runs.settings import Settings
 from lapwing.schema.public_tables.cells import public_total

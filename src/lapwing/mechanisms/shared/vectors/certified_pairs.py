@@ -44,9 +44,8 @@ from lapwing.mechanisms.shared.trees.simulation import drawn_noise
 from lapwing.mechanisms.shared.vectors.row_vectors import is_binary
 from lapwing.mechanisms.shared.vectors.vector_cells import Totals, covariance_of, totals_of
 from lapwing.model.bounds import rows_range
-from lapwing.model.certificate.cost_lines import ALL_PAIRS, Statement
+from lapwing.model.certificate.cost_lines import ALL_PAIRS, PlannedQuestion, Statement
 from lapwing.model.model import ReleasedModel
-from lapwing.model.planned import PlannedQuestion
 from lapwing.model.sampling.marginals import collapsed
 
 ALL_PRODUCTS: Final = "error of all products"
