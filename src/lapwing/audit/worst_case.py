@@ -52,8 +52,6 @@ MODES: Final = (USUAL, UNLIKELY_WORDS, CRAMPED_TABLES)
 def mode_of(number: int) -> Mode:
     """Return the mode of one of many pairs, a third of them each.
 
-    number: of the pair. What else alternates with the number, by twos, fours or sixes, meets every mode.
-
     >>> [MODES.index(mode_of(number)) for number in range(12)]
     [0, 1, 2, 0, 1, 2, 1, 2, 0, 1, 2, 0]
     """

@@ -238,10 +238,6 @@ def _too_many(t: int, budget: int, most: int) -> str:
 def lattice_ranks(points: np.ndarray, net: np.ndarray) -> np.ndarray:
     """Return which row of a net each point is.
 
-    points: int64 (n, t), rows of the net, in any order and number; net: int64 (s, t), distinct rows, as
-    `lattice_points` gives. Returns int64 (n,), the row of the net for each point; a function of the net and of that
-    point alone.
-
     Time ``O(t * n * log s)``: prefixes of the net's rows are numbered, one coordinate after another.
 
     >>> net = lattice_points(2, budget=1, most=10)

@@ -131,8 +131,6 @@ def sign_matrix(points: np.ndarray, columns: int, degree: int) -> np.ndarray:
 def is_well_conditioned(points: np.ndarray, columns: int, degree: int) -> bool:
     """Tell whether the smallest singular value of the points' Walsh functions is at least ``sqrt(m) / (2 e**d)``.
 
-    points: int64 (m,).
-
     Decided in rational numbers, by elimination: whether ``M^T M - b I`` is positive semidefinite, b the next multiple
     of ``2**-20`` above ``m / (4 e**(2 d))``. So slightly more is asked for. A property of public points alone.
     """
@@ -252,8 +250,6 @@ def walsh_transform(values: np.ndarray) -> np.ndarray:
 
 def degrees(columns: int) -> np.ndarray:
     """Return the number of members of each set of columns.
-
-    Returns int64 (2**columns,).
 
     >>> degrees(3).tolist()
     [0, 1, 1, 2, 1, 2, 2, 3]

@@ -183,8 +183,6 @@ def own_points(mechanism: object) -> OwnPoints | None:
 def make_mechanism(name: str, settings: Mapping[str, Any]) -> Mechanism:
     """Return a mechanism by case-insensitive name.
 
-    settings: settings; texts are read as the setting's type, lists as ``a,b,c`` or as JSON.
-
     >>> make_mechanism("INDEPENDENT", {"groups": "16"})
     Independent(groups=16)
     >>> make_mechanism("adaptive", {"resolutions": "16,8,4"}).resolutions
@@ -248,10 +246,7 @@ def check_mechanism(mechanism: Mechanism, schema: Schema, budget: Budget, terms:
 def release_warnings(
     mechanism: Mechanism, schema: Schema, answers: Sequence[Answer], accuracy: Sequence[Statement]
 ) -> tuple[str, ...]:
-    """Say what rows of the mechanism never keep, and what went wrong in this release.
-
-    accuracy: what `accuracy_statements` returned.
-    """
+    """Say what rows of the mechanism never keep, and what went wrong in this release."""
     caveat = getattr(mechanism, "caveat", "") if len(schema.columns) > 1 else ""
     return (*([caveat] if caveat else []), *registration_of(mechanism).warnings(schema, answers, accuracy))
 
@@ -280,10 +275,7 @@ def finished_statements(
     model: ReleasedModel,
     changed: float,
 ) -> tuple[Statement, ...]:
-    """Return what `accuracy_statements` says of a mechanism's model, made true of the model that was released.
-
-    changed: share of the weight that these moved at most, from 0 to 1.
-    """
+    """Return what `accuracy_statements` says of a mechanism's model, made true of the model that was released."""
     again = getattr(mechanism, "certified", None)
     certified = () if again is None else again(schema, terms, answers, model)
     return (*certified, *after_finishing(stated[len(certified) :], changed))

@@ -67,9 +67,6 @@ class TableNoise:
 def count_errors(released: np.ndarray, noisy: np.ndarray, largest: np.ndarray) -> np.ndarray:
     """Return bounds for the differences between released and true counts, of all cells at once.
 
-    released: float64 (k,), at least 0; noisy: int64 (k,); largest: float64 (k,), bounds of the absolute noise of each
-    cell that hold together. Returns float64 (k,).
-
     >>> count_errors(np.array([8.0, 0.0]), np.array([10, -5]), np.array([4.0, 6.0])).tolist()
     [6.0, 1.0]
     """
@@ -79,9 +76,6 @@ def count_errors(released: np.ndarray, noisy: np.ndarray, largest: np.ndarray) -
 
 def variation_bound(released: np.ndarray, noisy: np.ndarray, noise: TableNoise) -> float:
     """Return a bound for the total variation distance between a released table and the true one.
-
-    released: float64 (k,), at least 0; only its shares matter; noisy: int64 (k,). Returns 0 to 1. It holds where the
-    true table has rows and the noise is as `noise` says.
 
     Time and memory ``O(k)``. The derivation stands at the top of this module.
 

@@ -189,9 +189,6 @@ def triple_tables(
 def competing_triples(columns: int, pairs: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
     """Return the triples of columns that compete.
 
-    columns: number of columns: all triples of up to 30; pairs: measured pairs: beyond 30 columns, the triples that
-    contain two of them, in the order in which they arise; at most 1000.
-
     >>> competing_triples(40, [(0, 1), (5, 7), (1, 2)])
     [(0, 1, 2)]
     """

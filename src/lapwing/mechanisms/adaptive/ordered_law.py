@@ -48,9 +48,6 @@ class Counted:
 def settled_masses(stages: Sequence[Counted], codes: int, total: float) -> np.ndarray:
     """Return the masses of the finest cells that explain all counts, with noise taken out.
 
-    codes: codes of the column: the last cell ends here. Returns float64 (k,), of the cells that begin at
-    `finest_starts`; at least 0, summing to ``total``.
-
     1. Weighted least squares over all partitions say how many rows are between any two ends of cells, and how surely.
     2. Atoms, such as the zeros of a column of mostly zeros: cells that stand out of both their neighbours keep what
        they have beyond them.
@@ -104,10 +101,6 @@ def tail_places(masses: np.ndarray, places: np.ndarray) -> np.ndarray:
 
 def branch_masses(stages: Sequence[Counted], total: float) -> np.ndarray:
     """Return the masses of the finest cells where neighbours have nothing in common but their branch.
-
-    stages: levels of branches, the coarsest first, and last the finest cells. Returns float64 (k,), at least 0, summing
-    to ``total``: from the coarsest level down, what a branch has is divided among its parts by projecting their pooled
-    counts on the simplex.
 
     >>> branches = Counted(np.array([0, 2]), np.array([10.0, 0.0]), 1.0)
     >>> codes = Counted(np.array([0, 1, 2, 3]), np.array([9.0, -1.0, 1.0, 1.0]), 1.0)

@@ -37,9 +37,6 @@ class Density:
 def minimax_density(matrix: "csr_array", targets: np.ndarray) -> Density:
     """Return a density on points whose largest error is the smallest possible.
 
-    matrix: value of each statistic at each point; q and m at least 1; targets: float64 (q,), noisy statistics, finite.
-    Returns its gap is about 1e-8 of the targets' size.
-
     Boedihardjo, Strohmer, Vershynin, "Privacy of Synthetic Data: A Statistical Framework", Algorithm 1, step 2: a
     linear program with ``m + 1`` variables.
 
@@ -223,9 +220,6 @@ _Moves = deque[tuple[np.ndarray, np.ndarray, float]]
 
 def smallest(objective: Objective, start: np.ndarray, precision: float, most_steps: int) -> tuple[np.ndarray, int]:
     """Return where a smooth convex function is smallest, and the number of steps to there.
-
-    objective: returns value and gradient at an ndarray of float64, shape (q,); start: float64 (q,), not modified;
-    precision: steps end when no entry of the gradient is larger. Returns place: float64 (q,).
 
     Nocedal, Wright, "Numerical Optimization" (2006), Algorithms 7.4 and 7.5; steps are halved until they lead down
     (Armijo). Not SciPy's: its small matrix products start threads that wait for each other, ten times the time.

@@ -82,9 +82,6 @@ def isotonic_l1(values: Integers, weights: Integers) -> Integers:
 def cover_line(counts: Integers, lengths: Integers) -> Integers:
     """Move counts on a line as little as possible, so that none has the other sign than their sum.
 
-    counts: int64 (k,), any signs, k at least 1; lengths: int64 (k - 1,), distances between neighbours, at least 1.
-    Returns int64 (k,), same sum; at least 0 where that is, else at most 0.
-
     What flows between neighbours is the difference of the cumulative sums, so the cumulative sums of the result are
     the nearest ones, weighted by the distances, that increase from 0 to the sum: isotonic regression, clipped.
 

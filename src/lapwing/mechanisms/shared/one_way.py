@@ -230,10 +230,6 @@ def landmark_codes(field: Field) -> tuple[int, ...]:
 def finer_cells(domain: Domain, starts: np.ndarray, parts: np.ndarray) -> np.ndarray:
     """Cut cells further.
 
-    starts: int64 (k,), first code of each cell, increasing from 0; parts: int64 (k,), into how many parts each is cut,
-    about: at least 1, at most its codes. Returns int64, first codes of the finer cells: even parts, or, where the
-    schema declares a hierarchy or a scale, parts at the coarsest cuts that lie inside.
-
     >>> finer_cells(Domain(100, 0, True, True, False), np.array([0, 50]), np.array([1, 2])).tolist()
     [0, 50, 75]
     """

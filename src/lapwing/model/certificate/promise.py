@@ -168,8 +168,6 @@ def told_pairs(pairs: Pairs) -> Pairs:
 def pairs_at(rho: Fraction, delta: Fraction, requested: Fraction | None = None) -> Pairs:
     """Return what ρ and the deltas of selections are worth as (δ, ε): at the requested δ first, then at the usual ones.
 
-    delta: of all selections together; part of every δ that is returned.
-
     What is ρ-zCDP except with probability δ' is (ε, δ + δ')-DP wherever ρ-zCDP is (ε, δ)-DP (Bun and Steinke 2016,
     section 8).
     """

@@ -39,8 +39,6 @@ class Links:
 def rounded(masses: np.ndarray, total: int) -> np.ndarray:
     """Round counts to whole ones with a given sum, by largest remainders.
 
-    masses: float64 (k,), non-negative, not all 0; scaled to the sum first. Returns int64 (k,).
-
     >>> rounded(np.array([1.0, 1.0, 2.0]), 6).tolist()
     [2, 1, 3]
     """

@@ -24,9 +24,6 @@ from lapwing.schema.schemas import Schema
 def fair_rounding(levels: Sequence[Floats], splits: Sequence[Split], rng: np.random.Generator) -> list[Ints]:
     """Round a consistent tree to integers, keeping all sums, without moving any expected count.
 
-    levels: sequence of float64, consistent counts of the ``L + 1`` levels, all at least 0. Returns list of int64, each
-    count is the one above or below the given one and has it as its expectation; children sum to their parent.
-
     The two children of a node and the node itself go up or down together such that, whatever integers the true counts
     are, the expected transport between children is that of the given counts: rounding costs nothing in expectation.
     The root is rounded fairly too, and not to the nearest.

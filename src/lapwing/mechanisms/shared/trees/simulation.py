@@ -74,8 +74,6 @@ class NoiseTree:
 def noise_variance(kind: Kind, parameter: float) -> float:
     """Return the variance of an integer noise law; for the discrete Gaussian sigma squared, which it never exceeds.
 
-    parameter: scale or sigma squared; 0 and inf are their own variance.
-
     >>> round(noise_variance("laplace", 1.0), 4)
     1.8413
     """
@@ -159,8 +157,6 @@ def _flow(error: Floats, diameters: Floats) -> Floats:
 def drawn_noise(kind: Kind, parameter: float, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
     """Draw integer noise for a simulation; it protects nobody, and is exact up to the rounding of floats.
 
-    Returns float64.
-
     >>> drawn_noise("laplace", 0.0, (2,), np.random.default_rng(1)).tolist()
     [0.0, 0.0]
     """
@@ -199,9 +195,6 @@ def _gaussian(sigma_squared: float, size: int, rng: np.random.Generator) -> Floa
 
 def cell_diameters(sides: Sequence[Floats]) -> Floats:
     """Return the largest side of every cell of a table.
-
-    sides: sequence of float64, per axis, the length of each group. Returns float64, broadcasts against the table: an
-    axis along which all groups are equally long has length 1.
 
     >>> cell_diameters([np.array([0.5, 0.5]), np.array([0.25, 0.75])])
     array([[0.5 , 0.75]])

@@ -116,8 +116,6 @@ def _run(parents: slice, first: int, arity: int) -> Family:
 def level_shapes(splits: Sequence[Split], axes: int) -> list[tuple[int, ...]]:
     """Return the shape of every level of a tree.
 
-    Returns ``L + 1`` shapes; the first has one cell.
-
     >>> level_shapes([Split(0, np.array([0, 0])), Split(1, np.array([0, 0]))], 2)
     [(1, 1), (2, 1), (2, 2)]
     """

@@ -19,8 +19,6 @@ from lapwing.schema.schemas import Schema
 def rows_on_simplex(points: np.ndarray) -> np.ndarray:
     """Return the nearest point of the standard simplex for every row.
 
-    points: float64 (n, k), finite, k at least 1. Returns float64 (n, k), non-negative rows of sum 1.
-
     As `lapwing.maths.arrays.project_to_simplex`, for many rows.
 
     >>> rows_on_simplex(np.array([[3.0, -2.0, 1.0], [0.2, 0.3, 0.5]])).round(3).tolist()
