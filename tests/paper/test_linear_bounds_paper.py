@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom
 
 from lapwing.errors import ParameterError
-from lapwing.maths.noise_tails import laplace_tail
+from lapwing.maths.noise_tails import sum_tail
 from lapwing.mechanisms.linear_statistics.bounds import (
     Family,
     corollary_2_4,
@@ -96,7 +96,7 @@ def test_noise_of_the_theorem_s_scale_stays_below_delta_for_all_statistics(neigh
     scale = Fraction(PAIRS.sensitivity(neighbours)) / Fraction(epsilon)
 
     # The smallest whole number that all noise stays within, from the exact law.
-    largest = laplace_tail(scale, Fraction(gamma) / PAIRS.statistics)
+    largest = sum_tail("laplace", scale, 1, Fraction(gamma) / PAIRS.statistics)
     moved = largest / rows if neighbours == "replace-one" else 2 * largest / (rows - largest)
 
     assert moved <= delta

@@ -16,12 +16,12 @@ from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
 from lapwing.kernel.questions.questions import Answer, Question
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Relation, Terms
+from lapwing.maths.noise_tails import sum_tail
 from lapwing.mechanisms.linear_statistics.certified import (
     certified_errors,
     certified_means,
     certified_statements,
     noisy_rows,
-    tail,
 )
 from lapwing.mechanisms.linear_statistics.densities import (
     best_error,
@@ -244,7 +244,7 @@ class LinearStatistics:
         first = workload_answers(questions, workload, terms.rows)[0]
         law = first.noise(terms.relation, terms.max_rows)
         unit = _known(terms) * (first.scale if isinstance(first, Statistics) else 1)
-        largest = tail(law, self._failure / (workload.size + 1))
+        largest = sum_tail(law.kind, law.parameter, 1, self._failure / (workload.size + 1))
         return Planned(
             questions=questions,
             accuracy=(

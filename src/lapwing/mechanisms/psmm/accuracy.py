@@ -14,7 +14,7 @@ from lapwing.mechanisms.shared.trees.flows import CutColumn, cell_metric, is_lin
 from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.mechanisms.shared.trees.shapes import tree_shape
 from lapwing.mechanisms.shared.trees.simulation import check_rows, drawn_noise, noise_variance
-from lapwing.mechanisms.shared.trees.stated import CountedTree, distance_text, stated_distance
+from lapwing.mechanisms.shared.trees.stated import CountedTree, distance_text, largest_cell, stated_distance
 from lapwing.mechanisms.shared.trees.trees import Split
 from lapwing.model.certificate.certificate import Statement
 from lapwing.schema.groupings.domains import Domain
@@ -260,7 +260,5 @@ def planned_statements(
 
 def _largest(cells: BoxCells) -> Statement:
     """State the resolution, and the distance in which the measure is nearest."""
-    text = f"the largest cell of the {cells.cells} has this diameter, if each column has 1"
-    if not cells.is_exact:
-        text += "; the measure is nearest in a distance of steps between cells, which is never below the stated one"
-    return Statement(kind="largest cell", text=text, value=cells.diameter)
+    near = "; the measure is nearest in a distance of steps between cells, which is never below the stated one"
+    return largest_cell(cells.cells, cells.diameter, "" if cells.is_exact else near)

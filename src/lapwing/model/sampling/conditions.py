@@ -154,7 +154,7 @@ def _chance(law: ColumnLaw, runs: np.ndarray) -> np.ndarray:
             starts, stops = law.starts.astype(np.int64), law.stops.astype(np.int64)
             return np.asarray((covered(stops, runs) - covered(starts, runs)) / (stops - starts))
         case Bernoulli():
-            zero, one = covered(np.array([1, 2]), runs) > covered(np.array([0, 1]), runs)
+            zero, one = inside(np.array([0, 1]), runs)
             p = law.p.astype(np.float64)
             return np.asarray(p * one + (1.0 - p) * zero)
 
@@ -168,7 +168,7 @@ def _given(law: ColumnLaw, runs: np.ndarray, atoms: np.ndarray) -> ColumnLaw:
         case Spans():
             return _given_spans(law, runs, atoms)
         case Bernoulli():
-            zero, one = covered(np.array([1, 2]), runs) > covered(np.array([0, 1]), runs)
+            zero, one = inside(np.array([0, 1]), runs)
             p = law.p[atoms]
             return Bernoulli(p if zero and one else np.full_like(p, one))
 

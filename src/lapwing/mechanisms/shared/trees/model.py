@@ -37,16 +37,10 @@ def fair_rounding(levels: Sequence[Floats], splits: Sequence[Split], rng: np.ran
     rounded = [(root + (rng.random(root.shape) < levels[0] - root)).astype(np.int64)]
     for split, real in zip(splits, levels[1:], strict=True):
         above = rounded[-1]
-        below = np.empty(real.shape, dtype=np.int64)
-        for family in split.families:
-            whole = split.at(above, family.parents)
-            if family.right is None:
-                split.put(below, family.left, whole)
-                continue
-            left = _rounded_left(split.at(real, family.left), split.at(real, family.right), whole, rng)
-            split.put(below, family.left, left)
-            split.put(below, family.right, whole - left)
-        rounded.append(below)
+        lefts = [
+            _rounded_left(*split.halves(real, each), split.at(above, each.parents), rng) for each in split.dividing
+        ]
+        rounded.append(split.divided(above, lefts))
     return rounded
 
 
@@ -91,18 +85,9 @@ def consistent_counts(
     left_part = _uniform_left if how == "uniform" else _proportional_left
     final = [np.maximum(noisy_levels[0], 0)]
     for split, noisy in zip(splits, noisy_levels[1:], strict=True):
-        below = np.empty(noisy.shape, dtype=np.int64)
-        for family in split.families:
-            whole = split.at(final[-1], family.parents)
-            if family.right is None:
-                split.put(below, family.left, whole)
-                continue
-            a = np.maximum(split.at(noisy, family.left), 0)
-            b = np.maximum(split.at(noisy, family.right), 0)
-            left = left_part(a, b, whole)
-            split.put(below, family.left, left)
-            split.put(below, family.right, whole - left)
-        final.append(below)
+        above, counts = final[-1], np.maximum(noisy, 0)
+        lefts = [left_part(*split.halves(counts, each), split.at(above, each.parents)) for each in split.dividing]
+        final.append(split.divided(above, lefts))
     return final
 
 

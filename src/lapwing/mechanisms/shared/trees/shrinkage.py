@@ -108,28 +108,20 @@ def shrunk_fit(
     fit[0] = np.maximum(fit[0], 0.0)
     law = LevelLaw.before(len(priors))
     for level, (split, share) in enumerate(zip(splits, shares, strict=True)):
-        below = np.empty(fit[level + 1].shape)
         counts = [(each[level], each[level + 1]) for each in priors]
         pairs = []
-        for family in split.families:
-            if family.right is not None:
-                estimated = _estimated(fit[level], fit[level + 1], spreads[level + 1], split, family)
-                pairs.append(_halves(estimated, share, counts, split, family))
+        for family in split.dividing:
+            estimated = _estimated(fit[level], fit[level + 1], spreads[level + 1], split, family)
+            pairs.append(_halves(estimated, share, counts, split, family))
         left = np.zeros(0)
         if pairs:
             halves = Halves(*(np.concatenate(part, axis=-1) for part in zip(*pairs, strict=True)))
             law = fitted_law(halves, law)
             left = leaning(halves, law)
-        wanted = iter(np.split(left, np.cumsum([pair[0].size for pair in pairs])))
-        for family in split.families:
-            whole = split.at(fit[level], family.parents)
-            if family.right is None:
-                split.put(below, family.left, whole)
-                continue
-            half = next(wanted).reshape(whole.shape)
-            split.put(below, family.left, half)
-            split.put(below, family.right, whole - half)
-        fit[level + 1] = below
+        wanted = np.split(left, np.cumsum([pair[0].size for pair in pairs]))
+        shapes = [split.at(fit[level], family.parents).shape for family in split.dividing]
+        lefts = [half.reshape(shape) for half, shape in zip(wanted, shapes, strict=False)]
+        fit[level + 1] = split.divided(fit[level], lefts)
     return fit
 
 
@@ -155,17 +147,12 @@ def _estimated(
     above: Floats, below: Floats, spreads: Floats, split: Split, family: Family
 ) -> tuple[Floats, Floats, Floats]:
     """Return the parents' counts, the least-squares estimates of their left children, and the variance of these."""
-    assert family.right is not None
-    whole, left, right = (
-        split.at(above, family.parents),
-        split.at(below, family.left),
-        split.at(below, family.right),
-    )
+    whole, (left, right) = split.at(above, family.parents), split.halves(below, family)
     part = left_weight(spreads, split, family)
     if spreads.shape[split.axis] == 1:
         variance = spreads / 2
     else:
-        variance = split.at(spreads, family.right) * part
+        variance = split.halves(spreads, family)[1] * part
     return whole, left + (whole - left - right) * part, np.broadcast_to(variance, whole.shape)
 
 

@@ -134,12 +134,10 @@ def _chunks(count: int, size: int) -> Iterator[int]:
 def _between_siblings(split: Split, below: Floats, spreads: Floats, diameters: Floats) -> Floats:
     """Return what flows between siblings of one level, times the diameters of their parents, per simulation."""
     total = np.zeros(below.shape[0])
-    for family in split.families:
-        if family.right is None:
-            continue
-        left = split.at(below, family.left)
+    for family in split.dividing:
+        left, right = split.halves(below, family)
         # With equal variances (ζ_0 - ζ_1) / 2: the error of the left child that the right one makes good.
-        error = left + split.at(below, family.right)
+        error = left + right
         error *= -left_weight(spreads, split, family)
         error += left
         np.abs(error, out=error)
@@ -223,9 +221,7 @@ def tree_deltas(splits: Sequence[Split], diameters: Sequence[Floats]) -> list[fl
     deltas = [float(diameters[0].max())]
     for split, sizes, shape in zip(splits, diameters, shapes, strict=False):
         whole = np.broadcast_to(sizes, shape)
-        deltas.append(
-            sum(float(split.at(whole, family.parents).sum()) for family in split.families if family.right is not None)
-        )
+        deltas.append(sum(float(split.at(whole, family.parents).sum()) for family in split.dividing))
     return deltas
 
 

@@ -8,7 +8,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from lapwing.errors import ParameterError
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+N = TypeVar("N", np.float64, np.int64)
 Selector = slice | Ints
 
 MAX_RUNS: Final = 16
@@ -84,6 +85,27 @@ class Split:
     def put(self, array: npt.NDArray[Any], places: Selector, values: npt.NDArray[Any]) -> None:
         """Write cells at some positions along the axis."""
         array[(slice(None),) * self.axis + (places,)] = values
+
+    @property
+    def dividing(self) -> tuple[Family, ...]:
+        """The groups that divide in two."""
+        return tuple(each for each in self.families if each.right is not None)
+
+    def halves(self, array: npt.NDArray[Any], family: Family) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Return the cells of the left and of the right children of groups that divide in two."""
+        assert family.right is not None
+        return self.at(array, family.left), self.at(array, family.right)
+
+    def divided(self, above: npt.NDArray[N], lefts: Sequence[npt.NDArray[N]]) -> npt.NDArray[N]:
+        """Return the children's numbers: an only one has its parent's, a left one as given, a right one the rest."""
+        below, given = np.empty(self.below(above.shape), dtype=above.dtype), iter(lefts)
+        for family in self.families:
+            whole = self.at(above, family.parents)
+            left = whole if family.right is None else next(given)
+            self.put(below, family.left, left)
+            if family.right is not None:
+                self.put(below, family.right, whole - left)
+        return below
 
     def above(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the shape of the level above one of this shape."""
@@ -202,7 +224,7 @@ def left_weight(spreads: Floats, split: Split, family: Family) -> Floats | float
     """Return which part of a parent's surplus the left children take: in proportion to the pooled variances."""
     if family.right is None or spreads.shape[split.axis] == 1:
         return 0.5
-    left, right = split.at(spreads, family.left), split.at(spreads, family.right)
+    left, right = split.halves(spreads, family)
     weight: Floats = np.divide(left, left + right, out=np.full(left.shape, 0.5), where=left + right > 0)
     return weight
 
@@ -265,23 +287,18 @@ def linear_fit(
 
 def _divided(above: Floats, estimates: Floats, split: Split, spreads: Floats, least: float = 0.0) -> Floats:
     """Divide final counts between children by their estimates; of two children none gets less than the least."""
-    fit = np.empty(estimates.shape)
-    for family in split.families:
-        whole = split.at(above, family.parents)
-        if family.right is None:
-            split.put(fit, family.left, whole)
-            continue
-        first = split.at(estimates, family.left)
+    lefts = []
+    for family in split.dividing:
+        whole, (first, second) = split.at(above, family.parents), split.halves(estimates, family)
         part = whole - first
-        part -= split.at(estimates, family.right)
+        part -= second
         part *= left_weight(spreads, split, family)
         part += first
         if least > -math.inf:
             np.maximum(part, least, out=part)
             np.minimum(part, whole - least, out=part)
-        split.put(fit, family.left, part)
-        split.put(fit, family.right, whole - part)
-    return fit
+        lefts.append(part)
+    return split.divided(above, lefts)
 
 
 def check_levels(levels: Sequence[npt.NDArray[Any] | None], splits: Sequence[Split], variances: Sequence[float]) -> int:
