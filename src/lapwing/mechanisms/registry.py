@@ -12,7 +12,7 @@ from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.shared.priors import PriorRows
+from lapwing.mechanisms.shared.priors import PublicRows
 from lapwing.mechanisms.shared.registration import (
     INSIDE_CELLS,
     Mechanism,
@@ -22,7 +22,6 @@ from lapwing.mechanisms.shared.registration import (
     checked,
     no_warnings,
 )
-from lapwing.mechanisms.shared.vectors.reduced_space import PublicPoints
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.certificate.cost_lines import ALL_PAIRS
 from lapwing.model.model import ReleasedModel
@@ -211,7 +210,7 @@ def settings_of(mechanism: Mechanism) -> dict[str, Any]:
 
 def _plain(value: object) -> object:
     """Return a value with its tuples as lists, callables and public rows by name: they are no part of a file."""
-    if isinstance(value, PublicPoints | PriorRows):
+    if isinstance(value, PublicRows):
         return value.name
     if isinstance(value, RowFunction):
         return f"callable {value.text}"

@@ -16,7 +16,7 @@ from lapwing.errors import DataError, LapwingWarning, ParameterError, warn
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.terms import Relation
 from lapwing.mechanisms.registry import MECHANISMS
-from lapwing.mechanisms.shared.priors import MOST_PRIORS, PriorRows, priors_of
+from lapwing.mechanisms.shared.priors import MOST_PRIORS, PublicRows, priors_of
 from lapwing.mechanisms.shared.registration import Mechanism
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.cost_lines import asked_text
@@ -61,7 +61,7 @@ def with_priors(
     listed = list(given) if isinstance(given, list | tuple) else [given]
     if not 1 <= len(listed) <= MOST_PRIORS:
         raise ParameterError(f"prior must be 1 to {MOST_PRIORS} releases or tables, got {len(listed)}", code="LW304")
-    read = tuple(each if isinstance(each, PriorRows) else _read(each, schema, paid) for each in listed)
+    read = tuple(each if isinstance(each, PublicRows) else _read(each, schema, paid) for each in listed)
     return cast("Mechanism", replace(cast("Any", mechanism), prior=read))
 
 
@@ -103,7 +103,7 @@ def _digest(codes: Mapping[str, np.ndarray]) -> str:
     return digest.hexdigest()
 
 
-def _read(given: object, schema: Schema, now: tuple[Budget, Relation] | None) -> PriorRows:
+def _read(given: object, schema: Schema, now: tuple[Budget, Relation] | None) -> PublicRows:
     """Return a prior in the codes of a schema."""
     if isinstance(given, str) and given.startswith(FRAME):
         raise ParameterError(
@@ -122,7 +122,7 @@ def _read(given: object, schema: Schema, now: tuple[Budget, Relation] | None) ->
     codes = _coded(rows, schema, name or "prior")
     count = len(next(iter(codes.values())))
     fingerprint = _digest(codes)[:16]
-    return PriorRows(codes, name or f"{FRAME}{count} rows", f"{origin} (its {count} rows in code: {fingerprint})")
+    return PublicRows(codes, name or f"{FRAME}{count} rows", f"{origin} (its {count} rows in code: {fingerprint})")
 
 
 def _released(saved: Any, name: str) -> tuple[object, str]:  # noqa: ANN401 - a release, in memory or from a file

@@ -11,8 +11,9 @@ import numpy as np
 
 from lapwing.errors import DataError, ParameterError
 from lapwing.mechanisms.registry import own_points
+from lapwing.mechanisms.shared.priors import PublicRows
 from lapwing.mechanisms.shared.registration import Mechanism
-from lapwing.mechanisms.shared.vectors.reduced_space import Mu, PublicPoints
+from lapwing.mechanisms.shared.vectors.reduced_space import Mu
 from lapwing.rows.guard import guarded
 from lapwing.rows.source import coded_table
 from lapwing.runs.generators import generator
@@ -33,7 +34,7 @@ def with_public_points(mechanism: Mechanism, schema: Schema, seed: int) -> Mecha
     given.
     """
     own = own_points(mechanism)
-    if own is None or isinstance(own.rows, PublicPoints):
+    if own is None or isinstance(own.rows, PublicRows):
         return mechanism
     mu = os.fspath(own.rows) if isinstance(own.rows, os.PathLike) else own.rows
     if callable(mu):
@@ -55,7 +56,7 @@ def with_public_points(mechanism: Mechanism, schema: Schema, seed: int) -> Mecha
         )
     codes = _named(lambda: _coded(rows, schema))
     count = len(next(iter(codes.values())))
-    return own.place(PublicPoints(codes, name or f"{FRAME}{count} rows"))
+    return own.place(PublicRows(codes, name or f"{FRAME}{count} rows"))
 
 
 def refuse_private_points(mechanism: object, data: object) -> None:
@@ -73,7 +74,7 @@ def points_digest(mechanism: Mechanism) -> str | None:
     Returns SHA-256 in hexadecimal digits, of the codes in the order of their rows.
     """
     own = own_points(mechanism)
-    if own is None or not isinstance(own.rows, PublicPoints):
+    if own is None or not isinstance(own.rows, PublicRows):
         return None
     digest = hashlib.sha256()
     for name, codes in own.rows.codes.items():
@@ -106,6 +107,10 @@ def _coded(rows: object, schema: Schema) -> dict[str, np.ndarray]:
     for field in schema.columns:
         if not field.domain.missing:
             fits &= codes[field.name] != field.domain.last
+    if not fits.any():
+        raise ParameterError(
+            "mu has no row that fits the schema; give public rows of the schema's columns", code="LW353"
+        )
     return {name: each[fits] for name, each in codes.items()}
 
 

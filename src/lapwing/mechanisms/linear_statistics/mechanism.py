@@ -39,13 +39,13 @@ from lapwing.mechanisms.linear_statistics.workload import (
     truths,
     workload_answers,
 )
+from lapwing.mechanisms.shared.priors import PublicRows
 from lapwing.mechanisms.shared.registration import OwnPoints, Registration
 from lapwing.mechanisms.shared.settings import check_choice, check_number, check_whole
 from lapwing.mechanisms.shared.vectors.reduced_space import (
     MeasuredMu,
     Mu,
     MuQuestion,
-    PublicPoints,
     drawn_points,
     measured_mu,
     planned_mu,
@@ -140,7 +140,7 @@ class LinearStatistics:
     statistics: tuple[str | Stat | RowFunction, ...] = ()
     degree: int = 2
     bins: int = 32
-    mu: str | PublicPoints | Callable[[int, np.random.Generator], Any] | object = "microaggregation"
+    mu: str | PublicRows | Callable[[int, np.random.Generator], Any] | object = "microaggregation"
     mu_share: float = 0.3
     mix_uniform: float = 0.1
     points: int = 4000
@@ -296,11 +296,11 @@ class LinearStatistics:
 
     def _points_of(
         self, curator: Curator, schema: Schema, budget: Budget | None, rng: np.random.Generator
-    ) -> ReleasedModel | PublicPoints | None:
+    ) -> ReleasedModel | PublicRows | None:
         """Return where points lie."""
         if budget is not None:
             return measured_mu(curator, schema, budget, (cast("MeasuredMu", self.mu), self.points), rng)
-        if isinstance(self.mu, PublicPoints):
+        if isinstance(self.mu, PublicRows):
             return self.mu
         assert self.mu == "uniform", "the api codes public rows"
         return None

@@ -10,7 +10,7 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Relation, Terms
-from lapwing.mechanisms.shared.vectors.reduced_space import PublicPoints
+from lapwing.mechanisms.shared.priors import PublicRows
 from lapwing.model.certificate.certificate import Certificate, Statement
 from lapwing.model.certificate.cost_lines import Planned, PlannedQuestion
 from lapwing.model.model import ReleasedModel
@@ -111,13 +111,13 @@ class OwnPoints:
     """Public rows of the caller's own, which are read for a mechanism because it reads no tables.
 
     rows: a path, a frame, or a callable that is given ``count`` and a public generator; in code already where they are
-    `PublicPoints`; place: returns the mechanism with them in code.
+    `PublicRows`; place: returns the mechanism with them in code.
     """
 
     setting: str
     rows: object
     count: int
-    place: Callable[[PublicPoints], Mechanism]
+    place: Callable[[PublicRows], Mechanism]
 
 
 INSIDE_CELLS: Final = "what lies inside the cells that were counted"
