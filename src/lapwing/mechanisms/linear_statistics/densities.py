@@ -43,9 +43,7 @@ def minimax_density(matrix: "csr_array", targets: np.ndarray) -> Density:
     HiGHS through ``highspy`` (the extra ``lp``) by interior points without crossover, which ends in the middle of all
     best densities; without the extra SciPy's ``highs-ds``, which ends in a corner of them: the same error against the
     targets, and up to twice the error against the truth (docs/decisions/0001-to-0020.md). The program
-    chases the largest noise: `lapwing.mechanisms.linear_statistics.max_entropy.max_entropy_density` has the smaller
-    error against the
-    truth.
+    chases the largest noise: the density of `max_entropy_weights` has the smaller error against the truth.
 
     >>> from scipy.sparse import csr_array
     >>> density = minimax_density(csr_array([[0.0, 0.0, 1.0], [0.0, 1.0, 1.0]]), np.array([0.2, 0.6]))

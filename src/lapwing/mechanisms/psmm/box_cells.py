@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.mechanisms.shared.trees.flows import is_line
+from lapwing.mechanisms.shared.trees.trees import along
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.grouping import Grouping, evenly, identity
 from lapwing.schema.schemas import Schema
@@ -201,7 +202,7 @@ class BoxCells:
             if step:
                 lower, upper = slice(0, sides.size), slice(1, sides.size + 1)
                 tails[axis], heads[axis] = (lower, upper) if step > 0 else (upper, lower)
-                costs = np.maximum(costs, _along_axis(sides, axis, index.ndim))
+                costs = np.maximum(costs, along(sides, axis, index.ndim))
         first, second = index[tuple(tails)], index[tuple(heads)]
         return first.reshape(-1), second.reshape(-1), np.broadcast_to(costs, first.shape).reshape(-1)
 
@@ -296,8 +297,3 @@ def _lengths(domain: Domain, grouping: Grouping) -> tuple[np.ndarray, np.ndarray
     last = 0 if domain.continuous else 1
     whole = domain.values - last
     return (stops - starts - last) / whole, np.diff((starts + stops) / 2) / whole
-
-
-def _along_axis(values: np.ndarray, axis: int, axes: int) -> np.ndarray:
-    """Return a vector as an array that varies along one axis."""
-    return values.reshape((1,) * axis + (-1,) + (1,) * (axes - axis - 1))

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from lapwing.mechanisms.shared.trees.trees import (
     Family,
     Split,
+    along,
     check_levels,
     left_weight,
     node_variances,
@@ -134,8 +135,7 @@ def _halves(
 ) -> tuple[Floats, ...]:
     """Return the parts of `Halves`, flat, for groups that divide alike."""
     shape = estimated[0].shape
-    along = (-1,) + (1,) * (len(shape) - split.axis - 1)
-    even = np.broadcast_to(share[family.parents].reshape(along), shape).reshape(-1)
+    even = np.broadcast_to(along(share[family.parents], split.axis, len(shape)), shape).reshape(-1)
     told = [
         (split.at(below, family.left).reshape(-1), split.at(above, family.parents).reshape(-1))
         for above, below in priors

@@ -15,6 +15,7 @@ from lapwing.errors import ParameterError
 from lapwing.mechanisms.shared.trees.budget import Root, paper_scales
 from lapwing.mechanisms.shared.trees.trees import (
     Split,
+    along,
     left_weight,
     level_shapes,
     node_variances,
@@ -201,7 +202,7 @@ def cell_diameters(sides: Sequence[Floats]) -> Floats:
     diameters = np.zeros((1,) * axes)
     for axis, lengths in enumerate(sides):
         short = lengths[:1] if (lengths == lengths[0]).all() else lengths
-        diameters = np.maximum(diameters, short.reshape((1,) * axis + (-1,) + (1,) * (axes - axis - 1)))
+        diameters = np.maximum(diameters, along(short, axis, axes))
     return diameters
 
 

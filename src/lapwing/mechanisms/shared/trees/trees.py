@@ -17,7 +17,7 @@ from lapwing.errors import ParameterError
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-N = TypeVar("N", np.float64, np.int64)
+N = TypeVar("N", np.float64, np.int64, np.bool_)
 Selector = slice | Ints
 
 MAX_RUNS: Final = 16
@@ -133,6 +133,11 @@ def _run(parents: slice, first: int, arity: int) -> Family:
         return Family(parents, slice(first, first + size), None)
     stop = first + 2 * size
     return Family(parents, slice(first, stop, 2), slice(first + 1, stop, 2))
+
+
+def along(values: npt.NDArray[N], axis: int, axes: int) -> npt.NDArray[N]:
+    """Return a vector as an array that varies along one axis."""
+    return values.reshape((1,) * axis + (-1,) + (1,) * (axes - axis - 1))
 
 
 def level_shapes(splits: Sequence[Split], axes: int) -> list[tuple[int, ...]]:
