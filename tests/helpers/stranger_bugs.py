@@ -13,7 +13,6 @@ from lapwing.kernel.questions import answering
 from lapwing.kernel.questions.marginal_counts import answer as marginal_counts
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.rows import codec, source, units
-from lapwing.schema.values import bounds
 
 
 def patched(plant, owner, name, make):
@@ -147,7 +146,7 @@ def range_of_the_data(plant):
 
     def make(real_coder):
         def built(field):
-            code, (lo, hi) = real_coder(field), map(float, bounds(field))
+            code, (lo, hi) = real_coder(field), map(float, (field.range.lo, field.range.hi))
 
             def scaled(x):
                 is_known = (x >= lo) & (x <= hi)

@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from lapwing.errors import SchemaError
-from lapwing.schema.rules.codes import DependencyRule, ExactSum, OrderPair, coded_rules, components
+from lapwing.schema.rules.codes import DependencyRule, ExactSum, OrderPair, components
 from lapwing.schema.rules.narrowing import narrowed
 from lapwing.schema.rules.search import completed
 from lapwing.schema.schemas import Schema
@@ -190,7 +190,7 @@ def schema_of(rules: list[dict[str, Any]], **changes: Any) -> Schema:
 def drafted(rules: list[dict[str, Any]]) -> Any:
     """Return the rules of a schema on codes; None where they contradict each other."""
     try:
-        return coded_rules(schema_of(rules))
+        return schema_of(rules).coded_rules
     except SchemaError as error:
         if "no row of the declared values" not in str(error):
             raise
@@ -289,7 +289,7 @@ def test_what_a_box_of_codes_may_hold_is_never_called_impossible(rule: dict[str,
 )
 def test_of_each_determinant_the_commonest_value_is_right(causes: list[tuple[int, int]], data: st.DataObject) -> None:
     effects = data.draw(st.lists(st.integers(0, 3), min_size=len(causes), max_size=len(causes)))
-    rule = coded_rules(schema_of([{"determines": ["s", "t"], "column": "p"}]))[0]
+    rule = schema_of([{"determines": ["s", "t"], "column": "p"}]).coded_rules[0]
     assert isinstance(rule, DependencyRule)
     codes = {"s": np.array(causes)[:, 0], "t": np.array(causes)[:, 1], "p": np.array(effects)}
 

@@ -12,7 +12,7 @@ from lapwing.errors import SchemaError
 from lapwing.schema.files import parse_json
 from lapwing.schema.scalars import date_text, datetime_text
 from lapwing.schema.schemas import Schema
-from lapwing.schema.values import bounds, category_positions, special_codes, step
+from lapwing.schema.values import category_positions, special_codes
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
 NUMBERS = st.one_of(st.integers(-(10**9), 10**9), st.floats(-1e9, 1e9))
@@ -122,7 +122,7 @@ def test_bounds_steps_and_domains_agree(table: dict[str, Any]) -> None:
         if field.categories is not None:
             assert sorted(category_positions(field).values()) == list(range(domain.values))
         elif not field.is_categorical:
-            (low, high), width = bounds(field), step(field)
+            low, high, width = field.range.lo, field.range.hi, field.range.step
             assert low <= high
             if width is None and not domain.continuous:
                 assert field.resolution in ("month", "year") or low == high

@@ -29,7 +29,6 @@ from lapwing.mechanisms.adaptive.fit import finished, fit_as_model, measured, st
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.runs.generators import generator
 from lapwing.schema.groupings.grouping import cut, lookup
-from lapwing.schema.rules.codes import coded_rules
 from lapwing.schema.schemas import Schema
 from mechanism_checks import run, settings_for
 
@@ -146,7 +145,7 @@ def test_particles_of_rules_and_one_way_tables_alone_keep_every_combination_rule
     fit = started(columns, 5000.0, rng, size=4000, zeros=hard_zeros(RULED, columns))
 
     codes = codes_of(columns, fit, rng)
-    combinations, order = coded_rules(RULED)[:-1], coded_rules(RULED)[-1]
+    combinations, order = RULED.coded_rules[:-1], RULED.coded_rules[-1]
     assert not any(rule.broken(codes).any() for rule in combinations)
     # Ten values are groups of their own, so that the comparison is exact too.
     assert not order.broken(codes).any()
@@ -182,7 +181,7 @@ def test_a_map_of_too_many_values_is_left_to_the_rows() -> None:
 
     schema = Schema.from_dict({"fields": fields, "rules": [map_, small]})
 
-    assert [rule.rule.text for rule in modelled_rules(schema)] == [coded_rules(schema)[1].rule.text]
+    assert [rule.rule.text for rule in modelled_rules(schema)] == [schema.coded_rules[1].rule.text]
 
 
 def test_dead_cells_are_not_looked_at_and_cost_no_penalty() -> None:

@@ -10,14 +10,14 @@ from helpers.ruled_schemas import FIELDS, bounded, schema_of
 from lapwing.errors import SchemaError
 from lapwing.rows.out.decode import decode, decoded_column
 from lapwing.schema.fields import Field
-from lapwing.schema.rules.codes import OrderPair, coded_rules, components
+from lapwing.schema.rules.codes import OrderPair, components
 from lapwing.schema.rules.search import completed
 from lapwing.schema.schemas import Schema
 from lapwing.schema.values import shown
 
 
 def broken(rule: dict[str, Any], **codes: list[int]) -> list[bool]:
-    found = [each.broken({name: np.array(own) for name, own in codes.items()}) for each in coded_rules(schema_of(rule))]
+    found = [each.broken({name: np.array(own) for name, own in codes.items()}) for each in schema_of(rule).coded_rules]
     return list(map(bool, np.logical_or.reduce(found)))
 
 
@@ -209,7 +209,7 @@ def test_causes_come_before_effects() -> None:
         {"order": ["day", "hour"]},
     )
 
-    assert components(coded_rules(schema)) == (("sex", "flag", "age"), ("day", "hour"))
+    assert components(schema.coded_rules) == (("sex", "flag", "age"), ("day", "hour"))
 
 
 def test_codes_that_a_condition_treats_alike_are_one_group_where_they_have_no_order() -> None:

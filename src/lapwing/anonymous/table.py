@@ -21,7 +21,7 @@ from lapwing.rows.out.decode import decode
 from lapwing.rows.out.writers import to_frame_kind
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
-from lapwing.schema.values import bounds, special_numbers, step
+from lapwing.schema.values import special_numbers
 from lapwing.version import VERSION
 
 NOTICE: Final = "not differentially private; homogeneous groups can reveal shared values"
@@ -361,9 +361,9 @@ def _nearest_codes(field: Field, means: np.ndarray) -> np.ndarray:
 
 def _special_places(field: Field) -> set[int]:
     """Return the regular codes that would be read back as a special value."""
-    grid = step(field)
+    grid = field.range.step
     if grid is None:
         return set()
-    low = Fraction(str(bounds(field)[0]))
+    low = Fraction(str(field.range.lo))
     places = ((Fraction(str(number)) - low) / grid for number in special_numbers(field))
     return {int(place) for place in places if place.denominator == 1 and 0 <= place < field.domain.values}

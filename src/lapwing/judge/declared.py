@@ -19,7 +19,7 @@ from lapwing.judge.tables.variation import compared_cells
 from lapwing.maths.arrays import read_only
 from lapwing.schema.fields import Field, weights_at
 from lapwing.schema.public_tables.cells import CodedTable, coded_tables
-from lapwing.schema.rules.codes import CodedRule, coded_rules
+from lapwing.schema.rules.codes import CodedRule
 from lapwing.schema.rules.rules import Rule
 from lapwing.schema.scalars import visible
 from lapwing.schema.schemas import Schema
@@ -117,7 +117,7 @@ def declared_notes(found: Declared | None) -> list[str]:
 def _broken(codes: Codes, schema: Schema, rows: int) -> tuple[list[int], int]:
     """Return how many rows break each rule, and how many break any."""
     parts: dict[Rule, list[CodedRule]] = {}
-    for each in coded_rules(schema):
+    for each in schema.coded_rules:
         parts.setdefault(each.rule, []).append(each)
     counts, is_any = [], np.zeros(rows, dtype=bool)
     for rule in schema.rules:

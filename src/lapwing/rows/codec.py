@@ -33,7 +33,7 @@ from lapwing.rows.spelling import spelled
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.domains import MAX_VALUES, Domain, magnitude_codes
 from lapwing.schema.reading import PLAIN
-from lapwing.schema.values import bounds, special_codes, step
+from lapwing.schema.values import special_codes
 
 Encoder = Callable[[RawColumn], np.ndarray]
 """Maps the cells of one field to its codes, in the dtype of its domain."""
@@ -186,8 +186,8 @@ def _magnitude_coder(field: Field) -> _Coder:
 
 def _real_coder(field: Field) -> _Coder:
     """Return the coder of floats: by cells of the range, or by the nearest multiple of a step."""
-    lo, hi = map(float, bounds(field))
-    grid, last = step(field), field.domain.values - 1
+    found = field.range
+    lo, hi, grid, last = float(found.lo), float(found.hi), found.step, field.domain.values - 1
     specials = {float(value): code for value, code in special_codes(field).items()}
 
     def code(x: np.ndarray) -> np.ndarray:

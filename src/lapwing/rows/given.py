@@ -31,7 +31,7 @@ from lapwing.schema.fields import Field
 from lapwing.schema.rules.rules import Determines
 from lapwing.schema.scalars import category_key, quote
 from lapwing.schema.schemas import Schema
-from lapwing.schema.values import special_numbers, step
+from lapwing.schema.values import special_numbers
 
 _ROWS: Final = 2**20
 
@@ -86,7 +86,7 @@ def given_rows(
             first += len(part[name])
         codes[name] = np.concatenate([code for code, _ in pieces])
         shown = decoded_column(field, codes[name])
-        if not field.is_categorical and field.type == "number" and step(field) is None and name not in determined:
+        if not field.is_categorical and field.type == "number" and field.range.step is None and name not in determined:
             shown = pl.Series(np.concatenate([numbers for _, numbers in pieces])).set(shown.is_null(), None)
         values.append(shown.alias(name))
     return GivenRows(codes, pl.DataFrame(values))

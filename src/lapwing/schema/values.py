@@ -44,26 +44,6 @@ def any_value(field: Field) -> Field:
     )
 
 
-def bounds(field: Field) -> tuple[int | float, int | float]:
-    """Return the first and last value of a numeric or date field without categories.
-
-    Returns lo, hi: both ints (integer; date in days; datetime in microseconds) or both floats (number). Of ints, `hi`
-    is the last value that synthetic rows show: where the last step, month or year begins.
-    """
-    found = field.range
-    return found.lo, found.hi
-
-
-def step(field: Field) -> int | Fraction | None:
-    """Return the distance between neighbouring codes of a numeric or date field without categories.
-
-    Returns whole numbers for integers, days for dates, microseconds for datetimes; the resolution of a number as an
-    exact fraction. None for a number without resolution, whose codes are 2**32 cells of its range, and for months and
-    years, whose lengths differ.
-    """
-    return field.range.step
-
-
 def category_positions(field: Field) -> dict[str, int]:
     """Return the code of each category, by `category_key`; built anew by each call, so callers keep it."""
     if field.categories is None:
@@ -131,11 +111,6 @@ class Shown:
     listed: Numbers | None
     exact: Codes
     numbers: npt.NDArray[np.float64]
-
-    @property
-    def is_increasing(self) -> bool:
-        """Whether higher codes show higher numbers."""
-        return self.listed is None or bool((np.diff(self.listed) > 0).all())
 
     def ends(self, codes: Codes) -> tuple[Numbers, Numbers]:
         """Return the least and the most that synthetic rows may show for each regular code; equal but for cells."""

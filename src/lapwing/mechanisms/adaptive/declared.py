@@ -12,7 +12,7 @@ from lapwing.mechanisms.adaptive.columns import ResolvedColumn
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.groupings.hierarchies import group_ends, told_apart
 from lapwing.schema.public_tables.cells import CodedTable, coded_tables
-from lapwing.schema.rules.codes import CombinationRule, ComparisonRule, DependencyRule, coded_rules, components
+from lapwing.schema.rules.codes import CombinationRule, ComparisonRule, DependencyRule, components
 from lapwing.schema.schemas import Schema
 
 MOST_CLASSES = 64
@@ -26,7 +26,7 @@ def modelled_rules(schema: Schema) -> tuple[CombinationRule | ComparisonRule, ..
     """Return the rules that groups can tell, few enough of them: a function of the schema alone."""
     found: list[CombinationRule | ComparisonRule] = []
     told: dict[str, list[Grouping]] = {}
-    for rule in coded_rules(schema):
+    for rule in schema.coded_rules:
         # Within one column, drawing a value again until it keeps the rule gives the same law.
         if isinstance(rule, DependencyRule) or len(rule.columns) == 1:
             continue

@@ -19,7 +19,7 @@ from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.questions import Answer
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.groupings.hierarchies import group_ends, told_apart
-from lapwing.schema.rules.codes import CodedRule, CombinationRule, DependencyRule, coded_rules
+from lapwing.schema.rules.codes import CodedRule, CombinationRule, DependencyRule
 from lapwing.schema.schemas import Schema
 
 # -- What a certificate says of the rules that every synthetic row keeps.
@@ -216,7 +216,7 @@ def broken_at_least(schema: Schema, answers: Sequence[Answer]) -> dict[str, floa
     """
     tests: list[tuple[str, _Test]] = []
     tables = [answer for answer in answers if isinstance(answer, NoisyCounts) and answer.question.columns]
-    for rule in coded_rules(schema):
+    for rule in schema.coded_rules:
         if isinstance(rule, DependencyRule):
             continue
         own = (*_in_joint_tables(rule, tables), *_between_one_way_tables(rule, tables))

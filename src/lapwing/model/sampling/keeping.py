@@ -15,7 +15,7 @@ from lapwing.model.sampling.fixed import FixedMap, KnownTuples, fixed_map, is_po
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.public_tables.cells import coded_tables, values_left
-from lapwing.schema.rules.codes import CombinationRule, DependencyRule, ExactSum, OrderPair, coded_rules, components
+from lapwing.schema.rules.codes import CombinationRule, DependencyRule, ExactSum, OrderPair, components
 from lapwing.schema.rules.rules import Determines
 from lapwing.schema.schemas import Schema
 
@@ -77,7 +77,7 @@ def public_pairs(schema: Schema, rule: Determines) -> tuple[PublicPairs, ...]:
 def _public_pairs(schema: Schema) -> dict[Determines, tuple[PublicPairs, ...]]:
     """Return the pairs of each dependency that some table holds; kept for the last few schemas."""
     found = {}
-    for rule in coded_rules(schema):
+    for rule in schema.coded_rules:
         if not isinstance(rule, DependencyRule):
             continue
         own = []
@@ -198,7 +198,7 @@ def rule_components(schema: Schema) -> tuple[Component, ...]:
     Returns causes before effects, and what a dependency determines right after that: what is left to give way when both
     a dependency and another rule bind a column is then a column that no dependency binds.
     """
-    rules = coded_rules(schema)
+    rules = schema.coded_rules
     found = []
     for names in components(rules):
         own = [rule for rule in rules if rule.columns[0] in names]

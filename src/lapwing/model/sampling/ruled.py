@@ -17,7 +17,7 @@ from lapwing.model.sampling.draws import AtomRows, Histogram, covered, draw_colu
 from lapwing.model.sampling.fixed import is_point, pinned, points, split, taken, with_points
 from lapwing.model.sampling.keeping import Codes, Component, RowRule, rule_components
 from lapwing.model.sampling.repair import Pool, repaired
-from lapwing.schema.rules.codes import CombinationRule, ExactSum, coded_rules, components
+from lapwing.schema.rules.codes import CombinationRule, ExactSum, components
 from lapwing.schema.rules.rules import Rule
 from lapwing.schema.rules.search import completed
 from lapwing.schema.schemas import Schema
@@ -68,7 +68,7 @@ def ruled(model: ReleasedModel, schema: Schema, rng: np.random.Generator) -> Rul
     weights = wide.weights
     # Rules on codes are made once for all equal schemas: they are found by what they say, and equal ones together.
     broken: dict[Rule, np.ndarray] = {}
-    for each in coded_rules(schema):
+    for each in schema.coded_rules:
         broken[each.rule] = broken.get(each.rule, np.zeros(weights.size, dtype=bool)) | each.broken(start)
     by_rule = tuple(float(weights[broken[rule]].sum() / weights.sum()) for rule in schema.rules)
     inside = moved_in_cells(model, schema, start, rng)
@@ -303,7 +303,7 @@ def moved_in_cells(
     by one of its cell's other codes, all with the same chance. Where a cell has none, and where a rule speaks of
     several columns, codes stay as they are.
     """
-    own = [rule for rule in coded_rules(schema) if isinstance(rule, CombinationRule) and len(rule.columns) == 1]
+    own = [rule for rule in schema.coded_rules if isinstance(rule, CombinationRule) and len(rule.columns) == 1]
     moved = dict(codes)
     for name in dict.fromkeys(rule.columns[0] for rule in own):
         law = model.laws[name]

@@ -17,7 +17,7 @@ from lapwing.schema.conditions import wanted_runs
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.domains import CONTINUOUS_VALUES
 from lapwing.schema.scalars import MICROSECONDS, is_finite_number, parse_date, parse_datetime, quote
-from lapwing.schema.values import bounds, exact_cells, step
+from lapwing.schema.values import exact_cells
 
 _refused = partial(ParameterError, code="LW340")
 
@@ -87,8 +87,8 @@ def line(field: Field) -> tuple[Fraction, Fraction]:
     >>> line(Field(name="x", type="number", minimum=1, maximum=2**32 + 1))
     (Fraction(3, 2), Fraction(1, 1))
     """
-    lo, hi = bounds(field)
-    grid = step(field)
+    found = field.range
+    lo, hi, grid = found.lo, found.hi, found.step
     if grid is not None:
         return Fraction(str(field.minimum)) if field.type == "number" else Fraction(lo), Fraction(grid)
     cell = (Fraction(hi) - Fraction(lo)) / CONTINUOUS_VALUES

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
@@ -11,7 +10,7 @@ import polars as pl
 from lapwing.schema.fields import Field
 from lapwing.schema.scalars import parse_date, parse_datetime
 from lapwing.schema.schemas import Schema
-from lapwing.schema.values import bounds, exact_cells, multiples, special_numbers, step
+from lapwing.schema.values import exact_cells, shown, special_numbers
 
 _MOST_DECIMALS: Final = 22  # powers of ten up to here are exact as floats
 
@@ -72,21 +71,15 @@ def _listed_values(field: Field) -> pl.Series:
 
 def _ranged_column(field: Field, codes: np.ndarray) -> pl.Series:
     """Return values of a field with bounds; those of the last code are arbitrary."""
-    last = field.domain.values - 1
-    regular = np.minimum(codes, last)
-    lo, hi = bounds(field)
-    grid, calendar = step(field), field.range.calendar
-    if calendar is not None:
-        values = calendar.starts(regular)
-    elif grid is None:
-        values = _shortest_inside(regular, (float(lo), float(hi)), special_numbers(field))
+    regular = np.minimum(codes, field.domain.values - 1)
+    special = special_numbers(field)
+    if field.domain.continuous:
+        values = _shortest_inside(regular, (float(field.range.lo), float(field.range.hi)), special)
         for code, value in exact_cells(field).items():
             values[codes == code] = value
-    elif field.type == "number":
-        values = multiples(regular, Fraction(str(field.minimum)), Fraction(grid), last)
     else:
-        values = int(lo) + regular * int(grid)
-    for position, value in enumerate(special_numbers(field)):
+        values = shown(field).ends(regular)[0]
+    for position, value in enumerate(special):
         values[codes == field.domain.values + position] = value
     if field.type == "date":
         return pl.Series(values).cast(pl.Int32).cast(pl.Date)

@@ -303,11 +303,6 @@ class RuledSchema(Protocol):
         ...
 
 
-def coded_rules(schema: RuledSchema) -> tuple[CodedRule, ...]:
-    """Return the rules of a schema on codes: of an order one per pair, of an implication one per column of ``then``."""
-    return schema.coded_rules
-
-
 def components(rules: Sequence[CodedRule]) -> tuple[tuple[str, ...], ...]:
     """Return the sets of columns that rules tie together, each with causes before effects as far as possible."""
     home: dict[str, list[str]] = {}
