@@ -12,8 +12,7 @@ import pytest
 import lapwing as lw
 from lapwing.errors import DataError, ParameterError, SchemaError
 from lapwing.kernel.budget.ledger import Ledger
-from lapwing.rows.elsewhere import query_rows
-from lapwing.rows.named import tables_from
+from lapwing.rows.elsewhere import query_rows, tables_from
 
 HOME = {"name": "home", "type": "integer", "role": "identifier"}
 SCHEMA: dict[str, Any] = {

@@ -17,9 +17,8 @@ from lapwing.rows.engines import dask_frames as dask_source
 from lapwing.rows.engines import distributed
 from lapwing.rows.engines.dask_frames import Fault, coded_by_unit, cut, on_worker
 from lapwing.rows.source import code_table
-from lapwing.schema.fields import Field
+from lapwing.schema.fields import Field, PrivacyUnit
 from lapwing.schema.schemas import Schema
-from lapwing.schema.unit import PrivacyUnit
 
 PEOPLE = Schema(
     fields=(

@@ -15,9 +15,8 @@ from lapwing.errors import DataError, LapwingError
 from lapwing.mechanisms.independent.mechanism import Independent
 from lapwing.rows.engines.spark_source import SparkSource
 from lapwing.rows.source import code_table, coded_table
-from lapwing.schema.fields import Field
+from lapwing.schema.fields import Field, PrivacyUnit
 from lapwing.schema.schemas import Schema
-from lapwing.schema.unit import PrivacyUnit
 
 SCHEMA = Schema.from_dict(
     {

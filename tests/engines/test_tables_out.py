@@ -12,7 +12,7 @@ from adbc_driver_postgresql import dbapi
 import lapwing as lw
 from helpers import databases
 from lapwing.errors import DataError, LapwingError, ParameterError
-from lapwing.rows.named import tables_from
+from lapwing.rows.elsewhere import tables_from
 from lapwing.rows.out.databases import TableOut, check_tables, tables_target, write_database, write_files
 from lapwing.rows.out.outputs import is_table_file, whole_files
 from lapwing.rows.source import code_table

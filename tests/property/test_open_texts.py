@@ -18,9 +18,8 @@ from lapwing.errors import DataError
 from lapwing.rows.cells import Numbers, Texts, Times
 from lapwing.rows.codec import encode, open_texts
 from lapwing.rows.source import code_table
-from lapwing.schema.fields import Field
+from lapwing.schema.fields import Field, PrivacyUnit
 from lapwing.schema.schemas import Schema
-from lapwing.schema.unit import PrivacyUnit
 
 TOWN = Field(name="town", type="string", open=True, missing_values=("", "?"))
 PAY = Field(name="pay", type="integer", open=True)

@@ -16,9 +16,9 @@ from helpers.naive_truncation import kept_of_unit
 from lapwing.errors import DataError
 from lapwing.rows.source import code_table
 from lapwing.rows.units import OrderDigest, row_hashes
+from lapwing.schema.fields import PrivacyUnit
 from lapwing.schema.groupings.grouping import Grouping, evenly, identity, shifted
 from lapwing.schema.schemas import Schema
-from lapwing.schema.unit import PrivacyUnit
 
 SCHEMA = Schema.from_dict(
     {

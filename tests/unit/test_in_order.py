@@ -21,10 +21,9 @@ from lapwing.rows.counting import KeyedColumn
 from lapwing.rows.guard import guarded, numbers_of_records
 from lapwing.rows.source import code_table
 from lapwing.rows.threads import in_order
-from lapwing.schema.fields import Field
+from lapwing.schema.fields import Field, PrivacyUnit
 from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
-from lapwing.schema.unit import PrivacyUnit
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])

@@ -9,11 +9,10 @@ import pytest
 from lapwing.errors import SchemaError
 from lapwing.rows.source import code_table
 from lapwing.runs.learned.settings import opened_field, opened_schema
-from lapwing.schema.fields import Field
+from lapwing.schema.fields import Field, PrivacyUnit
 from lapwing.schema.groupings.category_trees import Prefixes
 from lapwing.schema.groupings.domains import MAGNITUDE_VALUES
 from lapwing.schema.schemas import Schema
-from lapwing.schema.unit import PrivacyUnit
 
 FIELDS = (
     Field(name="who", type="string", identifier=True, missing_values=("nobody",)),

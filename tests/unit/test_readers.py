@@ -13,9 +13,9 @@ import pytest
 from lapwing.errors import DataError
 from lapwing.rows.readers import open_table
 from lapwing.rows.source import code_table
+from lapwing.schema.fields import PrivacyUnit
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
-from lapwing.schema.unit import PrivacyUnit
 
 SCHEMA = Schema.from_dict(
     {

@@ -10,9 +10,8 @@ import pytest
 
 from lapwing.errors import SchemaError
 from lapwing.schema import files as reading
-from lapwing.schema.fields import Field
+from lapwing.schema.fields import Field, PrivacyUnit
 from lapwing.schema.schemas import Schema
-from lapwing.schema.unit import PrivacyUnit
 
 AGE: dict[str, Any] = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 120}}
 SEX: dict[str, Any] = {"name": "sex", "type": "string", "categories": ["f", "m"], "provenance": "public"}

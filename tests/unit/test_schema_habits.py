@@ -6,7 +6,7 @@ import pytest
 
 import lapwing as lw
 from lapwing.errors import SchemaError
-from lapwing.schema.unit import PrivacyUnit
+from lapwing.schema.fields import PrivacyUnit
 
 SCHEMA = lw.Schema.load(
     {

@@ -15,9 +15,8 @@ import numpy as np
 import polars as pl
 
 from lapwing.kernel.terms import Relation
-from lapwing.schema.fields import Field
+from lapwing.schema.fields import Field, PrivacyUnit
 from lapwing.schema.schemas import Schema
-from lapwing.schema.unit import PrivacyUnit
 
 Record = Mapping[str, Any]
 

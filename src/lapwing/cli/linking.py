@@ -38,7 +38,7 @@ def private_tables(
     """Return the private tables by name: in the schema's order, or as NAME=DATA."""
     named = dict(text.split("=", 1) for text in given if text.partition("=")[0] in linked.given)
     if len(given) == 1 < len(linked.given) and not named and not sql:
-        from lapwing.rows.named import tables_from  # noqa: PLC0415
+        from lapwing.rows.elsewhere import tables_from  # noqa: PLC0415
 
         return tables_from(given[0], {name: linked.as_written(name).names for name in linked.given})
     tables = optional_tables(tuple(named.values()) if len(named) == len(given) else given, sql, db, context)

@@ -14,9 +14,9 @@ from lapwing.rows.guard import private_boundary
 from lapwing.rows.readers import open_table
 from lapwing.rows.source import MAX_CHUNK_ROWS
 from lapwing.rows.units import UnitNumbers
+from lapwing.schema.fields import PrivacyUnit
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
-from lapwing.schema.unit import PrivacyUnit
 
 
 @private_boundary

@@ -37,12 +37,11 @@ from lapwing.rows.source import all_codes, coded_table
 from lapwing.rows.spelling import spelled
 from lapwing.rows.units import UnitNumbers
 from lapwing.schema.changes import open_keys
-from lapwing.schema.fields import Field, FieldType
+from lapwing.schema.fields import Field, FieldType, PrivacyUnit
 from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.reading import PLAIN_FILE, Dialect
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
-from lapwing.schema.unit import PrivacyUnit
 from lapwing.schema.values import any_value
 
 _CHUNK_ROWS = 2**18

@@ -1,8 +1,4 @@
-"""Recognise cells of fields whose regular values are a list.
-
-First by the text as it is, then by what it means (a number, a Boolean, a moment), then, where the field says so, by a
-category that is a prefix of it, or the one category for all that is not listed.
-"""
+"""Recognise cells of fields whose regular values are a list: by their text, by what it means, or by a field's rules."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -78,10 +74,7 @@ class _Categories:
 
 
 def category_reader(field: Field) -> Callable[[RawColumn], np.ndarray]:
-    """Return the function from cells to positions in the field's list, unknown cells at the last code.
-
-    Missing cells of `Numbers` and `Times` get any code.
-    """
+    """Return the function from cells to positions in the field's list; unknown cells get the last code."""
     known = _categories(field)
 
     def read(cells: RawColumn) -> np.ndarray:

@@ -1,7 +1,6 @@
-"""Columns of raw cells in three shapes, so that every table meets the same codec, and how their text is read.
+"""Columns of raw cells in three shapes, and the one grammar of numbers and moments by which their text is read.
 
-One grammar of numbers and moments serves every source, and no text raises. Cells have no ``repr`` and are dropped as
-soon as their codes are made.
+No text raises. Cells have no ``repr`` and are dropped as soon as their codes are made.
 """
 
 import datetime as dt
@@ -51,13 +50,10 @@ class Times:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Texts:
-    """Cells that are text, or were turned into text by `text_of`.
-
-    typed: which of them are no text where they come from, such as decimals: those are written in plain form.
-    """
+    """Cells that are text, or were turned into text by `text_of`."""
 
     values: pl.Series
-    typed: pl.Series | bool = False
+    typed: pl.Series | bool = False  # which are none where they come from, and written in plain form
 
     def __len__(self) -> int:
         return len(self.values)
@@ -235,15 +231,11 @@ _MOMENT: Final = (
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ReadNumbers:
-    """What text cells say as numbers: `integers` where `is_integer`, which is exact, and `reals` elsewhere.
+    """What text cells say as numbers: `integers` where `is_integer`, which is exact, and `reals` elsewhere."""
 
-    Integers are cells written as such in 64 bits, and those from 2**53 on with a point and zeros. Reals are NaN where
-    a cell is missing, no number, or an integer; beyond the range of floats they are the largest float of their sign.
-    """
-
-    integers: np.ndarray
+    integers: np.ndarray  # of 64 bits, also those from 2**53 on that are written with a point and zeros
     is_integer: np.ndarray
-    reals: np.ndarray
+    reals: np.ndarray  # NaN where missing, no number or an integer; beyond floats the largest of its sign
 
 
 def read_numbers(cells: pl.Series) -> ReadNumbers:
@@ -312,10 +304,7 @@ def _odd_reals(cells: pl.Series) -> np.ndarray:
 
 
 def read_times(cells: pl.Series) -> tuple[np.ndarray, np.ndarray]:
-    """Return text cells as microseconds since 1970, 0 where unreadable, and where they could be read.
-
-    ISO dates, or dates and times with or without seconds, fraction and offset; in the cell's own time without one.
-    """
+    """Return ISO dates and moments as microseconds since 1970, 0 where unreadable, and where they could be read."""
     parts = cells.str.strip_chars(_SPACES).str.extract_groups(_MOMENT).struct.unnest().get_columns()
     if parts[0].null_count() == len(cells):
         return np.zeros(len(cells), dtype=np.int64), np.zeros(len(cells), dtype=bool)

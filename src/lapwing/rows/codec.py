@@ -267,10 +267,7 @@ def open_texts(cells: RawColumn, field: Field) -> pl.Series:
 
 
 def _text_codes(field: Field, cells: RawColumn) -> np.ndarray:
-    """Return 53 bits of a hash of each text, the last code where there is none.
-
-    They are the same for a text in every version and on every machine, and hide nothing.
-    """
+    """Return 53 bits of a hash of each text, the same in every version, or the last code; they hide nothing."""
     found = open_texts(cells, field)
     distinct = found.drop_nulls().unique()
     hashes = [blake2b(text.encode(), digest_size=_HASH_BYTES).digest() for text in distinct.to_list()]

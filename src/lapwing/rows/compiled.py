@@ -10,9 +10,7 @@ def add_cells(
 ) -> None:
     """Add each row to the cell of every table that it is in.
 
-    groups: unsigned integers (axes, rows), below the sizes; slots, sizes: int64 (tables, 3), the axes of each table, -1
-    beyond its own, and how many groups these have, 1 beyond; offsets: int64 (tables,), where the cells of each begin;
-    counts: int64, changed in place.
+    groups: by axis and row; slots, sizes: (tables, 3), axes and their groups, -1 and 1 beyond a table's own.
     """
     for table in range(slots.shape[0]):
         own = counts[offsets[table] :]

@@ -22,14 +22,11 @@ Codes = dict[str, np.ndarray]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyedColumn:
-    """A column seen through a grouping, and what each of its groups adds to the key of a row.
-
-    keys: uint64 (covered, words); a row with a later group has no key. No two columns use the same bit.
-    """
+    """A column seen through a grouping, and what each group adds to a row's key: no two columns use the same bit."""
 
     name: str
     grouping: Grouping
-    keys: np.ndarray
+    keys: np.ndarray  # uint64 (covered, words); a row with a later group has no key
 
 
 class CodedSource(Protocol):
@@ -51,18 +48,11 @@ class CodedSource(Protocol):
         ...
 
     def chunks(self, *, apart: bool = False) -> Iterator[Codes]:
-        """Yield the codes of all rows, chunk by chunk, each in the dtype of its domain.
-
-        apart: whether misfits have the code ``domain.misfit``; else they are missing where a cell may be.
-        """
+        """Yield the codes of all rows; `apart`: misfits have ``domain.misfit``, and are not taken for missing."""
         ...
 
     def count(self, tables: Sequence[Table]) -> list[np.ndarray]:
-        """Return the contingency tables, all counted in one pass.
-
-        Each in C order over the groups of its columns; for the table () the one number of rows. Callers see to it that
-        they fit in memory.
-        """
+        """Return the contingency tables in C order, all counted in one pass; callers see that they fit in memory."""
         ...
 
     def count_keys(self, columns: Sequence[KeyedColumn]) -> tuple[np.ndarray, np.ndarray]:
@@ -70,10 +60,7 @@ class CodedSource(Protocol):
         ...
 
     def texts(self, column: str) -> Iterator[pl.Series]:
-        """Yield the texts of an opened string column, chunk by chunk, by another pass over the table.
-
-        The rows of `chunks` in the same order, cut in any way; null where a cell is missing or no text.
-        """
+        """Yield the texts of an opened string column by another pass, in the same order; null where there is none."""
         ...
 
 
@@ -175,11 +162,9 @@ class _Total:
 
 
 def count_keys(chunks: Iterable[Codes], columns: Sequence[KeyedColumn]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct keys of coded rows, and how many rows have each.
+    """Return the distinct keys of coded rows, uint64 (words, k), increasing, and how many rows have each.
 
-    Keys: uint64 (words, k), increasing; the first word counts most. Counts: int64 (k,).
-
-    Time ``O(n d)`` and a sort; memory 8 bytes per distinct key and word, and the same for four million more.
+    Memory: 8 bytes per distinct key and word, and the same for four million more.
     """
     words = columns[0].keys.shape[1]
     keys, counts = np.empty((words, 0), dtype=np.uint64), np.empty(0, dtype=np.int64)

@@ -36,11 +36,7 @@ _Lines = str | list[list[str]]
 
 
 class CsvFile:
-    """A text file with one row per line, in a dialect; zipped if it ends in .gz.
-
-    separator: that of the file's name, where the dialect names none; names: those of the columns, in order, where the
-    file has no line of them.
-    """
+    """A text file with one row per line, in a dialect; zipped if it ends in .gz; names: if no line has them."""
 
     nested: frozenset[str] = frozenset()
     known_rows = None

@@ -7,7 +7,7 @@ columns are is said by the database, never by a cell. An address may hold a pass
 import os
 import re
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,9 +19,10 @@ import polars as pl
 
 from lapwing.errors import DataError, ParameterError
 from lapwing.rows.cells import texts
+from lapwing.rows.files import KNOWN
 from lapwing.rows.guard import guarded
+from lapwing.rows.out.databases import DATABASE_ENDINGS, PLAIN_NAME, not_installed, sql_name
 from lapwing.schema.scalars import quote
-from lapwing.version import install_command
 
 if TYPE_CHECKING:
     import duckdb
@@ -140,10 +141,6 @@ def _file(query_url: str) -> Path:
     return file
 
 
-def _missing(what: str, extra: str) -> DataError:
-    return DataError(f"{what}, which is not installed; run {install_command(extra)}", code="LW701")
-
-
 def _distinct(names: Sequence[str]) -> list[str]:
     """Return the names of a query's columns, and refuse equal ones."""
     if len(set(names)) < len(names):
@@ -198,7 +195,7 @@ def _duckdb_rows(sql: str, url: str) -> "duckdb.DuckDBPyRelation":
         guarded(_FAILED, lambda: connection.execute(kept))
         guarded(_CLOSED, lambda: connection.execute(f'USE memory; DETACH "{name}"'))
         return guarded(_FAILED, lambda: connection.table("temp.lapwing_rows"))
-    raise _missing("a DuckDB file is read by DuckDB", "duckdb")
+    raise not_installed("a DuckDB file is read by DuckDB", "duckdb")
 
 
 # -- Postgres, by ADBC. Of types that Arrow has not, Postgres sends its own text.
@@ -225,7 +222,7 @@ def _postgres_rows(sql: str, url: str) -> "pa.Table":
     else:
         with closing(guarded(_CLOSED, lambda: dbapi.connect(url))) as connection:
             return guarded(_FAILED, lambda: _answer(connection, sql))
-    raise _missing("Postgres is read by ADBC and PyArrow", "databases")
+    raise not_installed("Postgres is read by ADBC and PyArrow", "databases")
 
 
 def _answer(connection: Any, sql: str) -> "pa.Table":  # noqa: ANN401 - ADBC's
@@ -234,7 +231,7 @@ def _answer(connection: Any, sql: str) -> "pa.Table":  # noqa: ANN401 - ADBC's
         cursor.execute("SET TRANSACTION READ ONLY")
         cursor.execute("SET LOCAL client_encoding TO 'UTF8'")
         names = _distinct(cursor.adbc_execute_schema(sql).names)
-        columns = ['q."' + name.replace('"', '""') + '"' for name in names]
+        columns = [f"q.{sql_name(name)}" for name in names]
         asked = ", ".join(f"pg_typeof({column})::text" for column in columns)
         cursor.execute(f"SELECT {asked} FROM (SELECT 1) AS one LEFT JOIN ({sql}\n) AS q ON false")  # noqa: S608
         kinds = cursor.fetchone()
@@ -295,3 +292,42 @@ def stored_rows(found: Sequence[str]) -> tuple[pl.LazyFrame, str]:
     """Return a query of the Parquet files at addresses, and the start of a sentence on its failure."""
     what = f"the table at {told_address(found[0])} cannot be read; check the address and the keys of the store"
     return guarded(what, lambda: pl.scan_parquet(list(found), hive_partitioning=False)), what
+
+
+# -- Tables that are found by their names: files of a folder, or tables of a database.
+
+
+def tables_from(source: str, columns: Mapping[str, Sequence[str]]) -> dict[str, Query | str]:
+    """Return the tables of a folder or database that bear the given names, with the columns that are read, as data."""
+    ending = Path(source).suffix.lower()
+    if is_database(source) or (ending in DATABASE_ENDINGS and not Path(source).is_dir()):
+        url = source if is_database(source) else f"{DATABASE_ENDINGS[ending]}:///{source}"
+        return {name: Query(_select(name, listed), url) for name, listed in columns.items()}
+    folder = Path(source)
+    if not folder.is_dir():
+        raise DataError(
+            f"{quote(source)} is no folder of tables; give one with a file for each of {', '.join(columns)}, a "
+            ".duckdb, .sqlite or .db file, or postgresql://...",
+            code="LW101",
+        )
+    return {name: _table_file(folder, name) for name in columns}
+
+
+def _select(table: str, columns: Sequence[str]) -> str:
+    """Return a query; with the table before it, SQLite takes no name of a column that is not there for a text."""
+    listed = ", ".join(f"{sql_name(table)}.{sql_name(column)}" for column in columns)
+    return f"SELECT {listed} FROM {sql_name(table)}"  # noqa: S608 - quoted
+
+
+def _table_file(folder: Path, table: str) -> str:
+    """Return the file, or folder of files, of a table."""
+    places = [folder / f"{table}{ending}" for ending in ("", *KNOWN) if PLAIN_NAME.fullmatch(table)]
+    found = [path for path in places if path.exists()]
+    if len(found) == 1:
+        return str(found[0])
+    what = "several files" if found else "no file"
+    raise DataError(
+        f"the folder {quote(str(folder))} has {what} of the table {quote(table)}; leave one there that is called after "
+        f"it, such as {table}.parquet or {table}.csv",
+        code="LW101",
+    )

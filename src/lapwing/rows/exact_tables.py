@@ -32,10 +32,7 @@ class Counted(Protocol):
 
 
 class ExactTables:
-    """Count tables of one source, and keep those of candidates, so that none is counted twice.
-
-    Up to `most_cells` cells are kept between calls, 8 bytes each; by default `CACHE_CELLS`. Changes no count.
-    """
+    """Count tables of one source, and keep those of candidates, up to so many cells: none is counted twice."""
 
     __slots__ = ("_codes", "_most_cells", "_numbers", "_source", "_sums", "_tables")
 
@@ -48,10 +45,7 @@ class ExactTables:
         self._sums: dict[tuple[object, ...], tuple[Any, np.ndarray]] = {}
 
     def count(self, tables: Sequence[Table]) -> list[np.ndarray]:
-        """Return contingency tables: those that are kept, read-only, and one pass over the rows for the others.
-
-        A column of few codes is counted code by code the first time: all its tables are sums of that.
-        """
+        """Return contingency tables, one pass for those not kept; columns of few codes are counted by code."""
         keys = [tuple([self._numbers.get(axis, -1) for axis in table]) for table in tables]
         fine = self._fine([table[0] for table in tables if len(table) == 1])
         finest = [_finest(*table[0]) if len(table) == 1 else None for table in tables]
@@ -82,9 +76,7 @@ class ExactTables:
     def sums(self, asked: Sequence[Any], summed: Callable[[Any, np.ndarray], np.ndarray]) -> list[np.ndarray]:
         """Return what ``summed`` makes of the exact counts that selections ask for; kept until others are asked.
 
-        asked: with columns, levels, candidates and estimates that cannot change, as `SelectWorst` has them; summed: of
-        one, and the cells of its candidates one after another, each in C order; what else it has changes nothing. At
-        most one pass over the rows, or one for every `PASS_CELLS` of cells.
+        asked: with columns, levels, candidates and estimates that cannot change, as `SelectWorst` has them.
         """
         names = [(each.columns, id(each.levels), id(each.candidates), id(each.estimates)) for each in asked]
         if not self._sums.keys() >= set(names):
@@ -154,11 +146,7 @@ _Merge = tuple[np.ndarray, np.ndarray]
 
 
 def _counted(keys: Sequence[_Key], axes: Table, source: Counted) -> dict[_Key, np.ndarray]:
-    """Count tables in one pass over the rows; those over the same columns are sums of one, where that has fewer cells.
-
-    keys: the places of each table's axes among ``axes``, which has the levels of a column finest first. Returns int64,
-    flat and read-only.
-    """
+    """Count tables, flat, in one pass; those over the same columns are sums of one, where that has fewer cells."""
 
     @cache
     def merged(fine: int, coarse: int) -> _Merge | None:

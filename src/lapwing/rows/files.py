@@ -134,11 +134,7 @@ TableFile = CsvFile | TypedFile | ExcelFile | JsonLinesFile | StatisticsFile
 
 
 class FileStamps:
-    """What tells that files are no longer those that were opened.
-
-    By device, number and time of the last change, which hang on who writes to files and when, and not on what is in
-    them: whether there is an error may depend neither on rows nor on their size.
-    """
+    """What tells that files changed: device, number and time; an error may not depend on what is in them."""
 
     def __init__(self, paths: Iterable[str | os.PathLike[str]]) -> None:
         self._stamps = {path: _stamp(path) for path in paths}
@@ -199,10 +195,7 @@ def find_files(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 def open_file(path: Path, dialect: Dialect = PLAIN_FILE, names: Sequence[str] = ()) -> TableFile:
-    """Return a file ready to read; only its column names and types have been looked at.
-
-    dialect: how it is written, if it is no typed file; names: of its columns, where it has no line of them.
-    """
+    """Return a file ready to read, of which only names and types were looked at; names: if no line has them."""
     suffix = _suffix(path) or ".csv"
     if suffix in _TYPED:
         return TypedFile([path], _TYPED[suffix])
@@ -221,11 +214,7 @@ def is_typed(path: Path) -> bool:
 
 
 def header_fault(file: TableFile) -> str | None:
-    """Say what keeps the first line of a text file from being column names, if something does, and never quote it.
-
-    Asked where a column is absent: a first line in another separator is one name by the rules of CSV, which a sentence
-    that asks for each column of the schema would hide.
-    """
+    """Say what keeps the first line of a text file from being column names, if something does, and never quote it."""
     if not isinstance(file, CsvFile):
         return None
     if any(r"\x" in name for name in file.names):

@@ -1,7 +1,4 @@
-"""Read tables of conditions: public rows of some columns, each cell a value of its column's domain.
-
-Unlike private rows they are checked: a cell that is no value of its column is refused, and may be shown.
-"""
+"""Read tables of conditions: public rows, which are checked, and whose cells may be shown in a refusal."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -93,10 +90,7 @@ def given_rows(
 
 
 def listed_rows(rows: Sequence[Mapping[str, object]], schema: Schema) -> list[tuple[np.ndarray, GivenRows | None]]:
-    """Return condition rows that are given as mappings, those that name the same columns together.
-
-    None, NaN and pandas' NA are missing. Returns the numbers of rows from 0, and their conditions; None without any.
-    """
+    """Return the numbers from 0 of condition rows that name the same columns, and their conditions, if any."""
     kinds: dict[tuple[str, ...], list[int]] = {}
     for number, row in enumerate(rows):
         if not isinstance(row, Mapping):

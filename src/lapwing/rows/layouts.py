@@ -25,11 +25,7 @@ _LIBRARIES: Final = ("pandas", "polars", "pyarrow")
 
 
 def layout_of(data: Any, kind: Kind, schema: Schema) -> Layout:  # noqa: ANN401 - a table of any library
-    """Return the layout of a private table: of the schema's columns, in its order, and without what readers guess.
-
-    One cell can change what a reader of files takes for a date, its unit and zone, whether it makes a dictionary, and
-    which column of records comes first.
-    """
+    """Return the layout of a private table's modelled columns, without what readers guess: one cell can change that."""
     found = dict(_dtypes(data))
     return Layout(kind, {name: _unguessed(found[name]) for name in schema.names if name in found})
 

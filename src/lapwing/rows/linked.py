@@ -71,10 +71,7 @@ class CodedRows:
 
     @classmethod
     def of(cls, data: object, schema: Schema, fields: Sequence[Field], keys: Mapping[str, UnitNumbers]) -> "CodedRows":
-        """Read some columns of a table once, and have the keys of every row numbered, which go into its hash.
-
-        keys: identifiers, and what numbers the values of each.
-        """
+        """Read some columns of a table once, and have the keys of every row numbered, which go into its hash."""
         names = tuple(field.name for field in fields)
         reader = open_table(data, schema, (*names, *keys))
         encoders = {field.name: encoder(field, apart=True) for field in fields}
@@ -97,10 +94,7 @@ class CodedRows:
         return len(self.hashes)
 
     def kept(self, units: np.ndarray, max_rows: int, rows: np.ndarray | None = None) -> np.ndarray:
-        """Return which rows stay when each key keeps so many, by its own rows alone: ndarray of bool.
-
-        rows: numbers of the rows that are asked about, all by default, each with its number in `units`.
-        """
+        """Return which rows, all or those asked about, stay when each key keeps so many, by its own rows alone."""
         of = np.arange(self.rows) if rows is None else rows
         codes = self.taken(of) or {"none": np.zeros(len(of), np.uint8)}
         return kept_rows(units, self.hashes[of], max_rows, lambda: [codes], tuple(codes))
@@ -122,16 +116,12 @@ class _Read:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Kept:
-    """The rows of a table that are used, in order.
-
-    codes: of their own columns; parents: the place of each row's parent among those that are used; place: its place
-    among the rows of its parent, from 0; keys: the number of each row's own key, `_NONE` where it has none.
-    """
+    """The rows of a table that are used, in order."""
 
     codes: Codes
-    parents: np.ndarray
-    place: np.ndarray
-    keys: np.ndarray
+    parents: np.ndarray  # the place of each row's parent among those that are used
+    place: np.ndarray  # among the rows of its parent, from 0
+    keys: np.ndarray  # the number of each row's own key, `_NONE` where it has none
     layout: Layout
 
     @property
@@ -252,10 +242,7 @@ def _one_of_each_key(read: _Read) -> np.ndarray:
 def _in_order(
     order: Order | None, table: CodedRows, rows: np.ndarray, parents: np.ndarray, schema: Schema
 ) -> np.ndarray:
-    """Return the order of rows: by parent, by the column of the order, and rows that this does not tell apart by hash.
-
-    Cells without a place in the order come last.
-    """
+    """Return rows by parent, by the column of the order (cells without a place last), then by hash and codes."""
     keys = [table.codes[name][rows] for name in reversed(table.codes)]
     keys.append(table.hashes[rows])
     if order is not None:

@@ -31,11 +31,7 @@ _EXACT: Final = 2**53
 
 
 class JsonLinesFile:
-    """A text file with one JSON object per line; zipped if it ends in .gz.
-
-    names: the columns that are asked for, as lines may leave out keys: a key that a line has not is a missing cell.
-    Without them all keys of the file are its columns.
-    """
+    """A text file with one JSON object per line, perhaps zipped; names: the columns, as lines may leave out keys."""
 
     nested: frozenset[str] = frozenset()
     known_rows = None
@@ -90,11 +86,7 @@ def _beyond(digits: str) -> Decimal:
 
 
 class ExcelFile:
-    """One sheet of a workbook: the first, or the one that the dialect names.
-
-    names: those of the columns, in order, where the sheet has no row of them. A row without any cell is none, unless
-    the sheet has one column.
-    """
+    """One sheet of a workbook, without its empty rows; names: those of the columns, where no row has them."""
 
     nested: frozenset[str] = frozenset()
     known_rows = None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import polars as pl
 
-from lapwing.errors import DataError
+from lapwing.errors import DataError, ParameterError
 from lapwing.rows.cells import RawColumn
 from lapwing.rows.elsewhere import Query, addresses, query_rows, stored_rows
 from lapwing.rows.engines.dask_frames import DaskReader
@@ -29,9 +29,9 @@ from lapwing.rows.engines.frames import (
 from lapwing.rows.engines.spark_frames import SparkReader
 from lapwing.rows.files import DatasetReader, FilesReader, FileStamps, find_files, header_fault, open_file
 from lapwing.rows.guard import guarded
+from lapwing.rows.out.databases import not_installed, sql_name
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
-from lapwing.version import install_command
 
 if TYPE_CHECKING:
     import duckdb
@@ -55,8 +55,7 @@ class RelationReader:
 
     def __init__(self, relation: "duckdb.DuckDBPyRelation") -> None:
         if not _has_arrow():
-            said = f"DuckDB hands rows over by PyArrow, which is not installed; run {install_command('duckdb')}"
-            raise DataError(said, code="LW701")
+            raise not_installed("DuckDB hands rows over by PyArrow", "duckdb")
         self._relation = relation
         self.kind: Literal["duckdb", "polars"] = "duckdb"
         self.known_rows: int | None = None
@@ -102,7 +101,7 @@ class RelationReader:
         return stream
 
     def _expression(self, name: str) -> str:
-        column = '"' + name.replace('"', '""') + '"'
+        column = sql_name(name)
         kind = self._types[name]
         if kind in _AS_TEXT:
             return f"CAST({column} AS VARCHAR) AS {column}"
@@ -209,8 +208,7 @@ def at_hand(data: object) -> Any:  # noqa: ANN401 - the same, or a PyArrow table
     if isinstance(data, type) or not hasattr(data, "__arrow_c_stream__") or packages & _KNOWN:
         return data
     if not _has_arrow():
-        said = f"a stream of Arrow is read by PyArrow, which is not installed; run {install_command('databases')}"
-        raise DataError(said, code="LW701")
+        raise not_installed("a stream of Arrow is read by PyArrow", "databases")
     import pyarrow as pa  # noqa: PLC0415 - the user's own
 
     return guarded("the stream of Arrow cannot be read", lambda: pa.table(data))
@@ -303,3 +301,28 @@ def _check_nested(nested: frozenset[str] | set[str], wanted: Sequence[str]) -> N
 def _listed(names: Sequence[str]) -> str:
     shown = ", ".join(quote(name) for name in names[:_MOST_NAMED])
     return shown if len(names) <= _MOST_NAMED else f"{shown} and {len(names) - _MOST_NAMED} more"
+
+
+def with_target(rows: object, target: object) -> Any:  # noqa: ANN401 - a frame of the same library
+    """Return a frame with a series as one more column, called by the series' name; position counts, no index does.
+
+    >>> with_target(pl.DataFrame({"a": [1, 2]}), pl.Series("b", [3, 4])).columns
+    ['a', 'b']
+    """
+    import narwhals.stable.v2 as nw  # noqa: PLC0415 - asked for by one habit alone
+
+    column = nw.from_native(target, series_only=True, pass_through=True)
+    name = column.name if isinstance(column, nw.Series) else None
+    if not isinstance(column, nw.Series) or not isinstance(name, str) or not name:
+        raise ParameterError(
+            "y must be a named pandas or Polars series, called as its column in the schema; name it, or put it into X",
+            code="LW304",
+        )
+    frame = nw.from_native(rows, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame) or frame.implementation is not column.implementation:
+        raise ParameterError("y goes with a frame in memory of the same library as X; put it into X", code="LW304")
+    if name in frame.columns:
+        raise ParameterError("X has a column of y's name already; leave y out, or drop it from X", code="LW304")
+    if len(frame) != len(column):
+        raise DataError("X and y have different numbers of rows; give both of the same rows", code="LW103")
+    return guarded("X and y cannot be put together", lambda: frame.with_columns(column).to_native())

@@ -86,11 +86,7 @@ def kept_rows(
     chunks: Chunks,
     columns: Sequence[str],
 ) -> np.ndarray:
-    """Return which rows stay when each unit keeps `max_rows` rows.
-
-    units: int64, from 0 up; hashes: uint64, with the unit's hash `mixed` in; chunks: called only where rows of equal
-    hash compete. Returns bool (n,).
-    """
+    """Return which rows stay when each unit keeps `max_rows`; chunks: called only where rows of equal hash compete."""
     kept = np.ones(len(units), dtype=bool)
     rows = np.flatnonzero(np.bincount(units)[units] > max_rows) if len(units) else np.zeros(0, dtype=np.intp)
     if not len(rows):

@@ -17,10 +17,7 @@ _NUMBERS: Final = ("integer", "number")  # an entry of one serves columns of the
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A public domain.
-
-    words: those that columns of this kind are often named by; keys: what it says of a field, in the file format.
-    """
+    """A public domain: words that columns of the kind are often named by, and what it says of a field."""
 
     name: str
     title: str

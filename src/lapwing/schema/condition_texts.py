@@ -18,9 +18,7 @@ _FEW: Final = 10
 def read_conditions(texts: Sequence[str], schema: "Schema") -> dict[str, object] | None:
     """Return the conditions that the command line names, None where there are none.
 
-    texts: each ``col=value``, ``col=a..b`` for a range with both ends included on an ordered column, or ``col=`` for
-    missing, unless the empty text is a category; or several of these with commas between them, unless the whole is a
-    category.
+    texts: each ``col=value``, ``col=a..b``, ``col=`` for missing, or several of these with commas between them.
     """
     conditions: dict[str, object] = {}
     for text in texts:

@@ -64,13 +64,10 @@ def _refusal(field: Field, said: str) -> ParameterError:
 
 
 def wanted_runs(field: Field, wanted: object, asker: str = "where") -> np.ndarray:
-    """Return the codes that a condition asks for.
+    """Return the codes that a condition asks for: int64 (runs, 2), disjoint and increasing.
 
-    wanted: value, Between, None, or list, tuple, set, range or those, none, NaN and pandas' NA ask for missing. A
-    number without resolution means its cell; of a range, the cells inside it, and those whose rows show exactly a
-    number in it. With a resolution, a number means the nearest step, a date or moment its week, month, hour or the
-    like, and a range those that begin in it. A moment at midnight is a date. Returns int64 (runs, 2), codes from start
-    to stop - 1; disjoint and increasing.
+    None, NaN and pandas' NA ask for missing. A value means its cell or the nearest step, a range the cells in it, or the
+    steps that begin in it.
     """
     return wanted_reader(field, asker)(wanted)
 
@@ -203,10 +200,7 @@ def _listed(field: Field) -> _Listed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Axis:
-    """The codes of a numeric or date field: code i begins at ``origin + i * unit``, exactly, or with a month or year.
-
-    Where a number has a resolution, decimals are read as they are written: 0.1 is a tenth.
-    """
+    """The codes of a numeric or date field: code i begins at ``origin + i * unit``, or with a month or year."""
 
     field: Field
     found: Range

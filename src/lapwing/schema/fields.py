@@ -1,10 +1,10 @@
-"""One column of a table, as far as it is public."""
+"""The columns of a table, as far as they are public, and the privacy unit that one of them names."""
 
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +29,7 @@ from lapwing.schema.checks import (
 from lapwing.schema.groupings.category_trees import CategoryTree, Prefixes, branches, check_tree, depth_first, tree_cuts
 from lapwing.schema.groupings.domains import MAGNITUDE_VALUES, MAX_VALUES, Domain, Range, octave_cuts, range_of
 from lapwing.schema.reading import PLAIN, Reading, check_reading
-from lapwing.schema.scalars import category_key, quote
+from lapwing.schema.scalars import category_key, quote, whole_number
 from lapwing.schema.short import short
 
 FieldType = Literal["integer", "number", "string", "boolean", "date", "datetime"]
@@ -305,7 +305,40 @@ def _check_open(field: Field) -> None:
         raise bad("open goes with no bounds, list or other rule for values; remove them", "LW216")
 
 
-# -- The survey weight: a bounded number that says how many people a row stands for.
+# -- What a schema says of a column for all others: whose rows are protected together, and the survey weight.
+
+
+_MAX_ROWS: Final = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class PrivacyUnit:
+    """Whose records are protected together.
+
+    Parameters
+    ----------
+    field : str
+        Column whose equal values name one unit, such as a person.
+    max_rows : int
+        Rows of one unit that are used at most, at least 1.
+
+    Examples
+    --------
+    >>> PrivacyUnit("patient", 5).max_rows
+    5
+    """
+
+    field: str
+    max_rows: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.field, str):
+            raise SchemaError(f"privacyUnit: field must be the name of a field, got {quote(self.field)}", code="LW217")
+        max_rows = whole_number(self.max_rows)
+        if max_rows is None or not 1 <= max_rows <= _MAX_ROWS:
+            said = f"privacyUnit: maxRows must be a whole number of at least 1, got {quote(self.max_rows)}"
+            raise SchemaError(said, code="LW217")
+        object.__setattr__(self, "max_rows", max_rows)
 
 
 def check_weight(weight: object, fields: Sequence[Field]) -> None:
@@ -328,12 +361,7 @@ def check_weight(weight: object, fields: Sequence[Field]) -> None:
 
 
 def weights_at(field: Field, codes: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Return the weights that codes of the weight's column stand for.
-
-    codes: codes of its domain; between two codes lie the weights between. Returns float64, of that shape, 0 for codes
-    of special values and missing: what has no weight stands for nobody. The middle of a code's cell where the field is
-    a number without a resolution.
-    """
+    """Return the weights that codes, or places between them, stand for; 0 for special values and missing."""
     found, placed = field.range, np.asarray(codes, dtype=np.float64)
     if found.step is not None:
         values = found.lo + placed * float(found.step)

@@ -33,21 +33,15 @@ def _refusal(said: str) -> SchemaError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Purchase:
-    """Say what one run of `lapwing schema learn` cost, and which fields it filled in.
-
-    notion: what ``amount`` measures: ε of pure differential privacy, or ρ of zero-concentrated privacy; amount: what
-    was spent, above 0 and at most 10^9; delta: with at most this probability the lists that were learned lose more than
-    ``amount``; 0 up to below 1; release: the run's id, under which a ledger and the certificate know it: printable, at
-    most 200 characters.
-    """
+    """Say what one run of `lapwing schema learn` cost, and which fields it filled in."""
 
     fields: tuple[str, ...]
-    notion: str
+    notion: str  # what ``amount`` measures: epsilon, or rho of zero-concentrated privacy
     amount: Fraction
-    delta: Fraction = Fraction(0)
+    delta: Fraction = Fraction(0)  # the lists that were learned lose more with at most this probability
     relation: str
     privacy_unit: str
-    release: str
+    release: str  # under which a ledger and the certificate know the run
     lapwing: str
 
     def __post_init__(self) -> None:

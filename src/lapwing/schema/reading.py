@@ -25,18 +25,13 @@ DIRECTIVES: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """How the cells of one field are written as text; cells of typed tables are read by their type.
-
-    decimal_char, group_char: the signs before the fraction and between thousands; bare_number: whether a number stands
-    alone, without a unit or a currency; date_format: such as ``%d.%m.%Y``; true_values, false_values: further texts of
-    a boolean.
-    """
+    """How the cells of one field are written as text; cells of typed tables are read by their type."""
 
     decimal_char: str = "."
-    group_char: str = ""
-    bare_number: bool = True
-    date_format: str | None = None
-    true_values: tuple[str, ...] = ()
+    group_char: str = ""  # between thousands
+    bare_number: bool = True  # a number stands alone, without a unit or a currency
+    date_format: str | None = None  # such as %d.%m.%Y
+    true_values: tuple[str, ...] = ()  # further texts
     false_values: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:

@@ -63,11 +63,7 @@ def _in_short(write: Callable[[], str]) -> str:
 
 
 def told(value: object) -> str:
-    """Return what was given for a setting as an error may show it: what could hold rows by its type only.
-
-    value: by mistake it may be a table, a column, or a list of rows. Returns as Python writes it: single values, types
-    and functions, and lists of at most ten single values; cut after 80 characters, on one line.
-    """
+    """Return what was given for a setting as an error may show it, cut: what could hold rows by its type only."""
     is_short = isinstance(value, list | tuple) and len(value) <= _SHOWN_PARTS
     if not (_is_single(value) or (is_short and all(map(_is_single, value)))):  # type: ignore[call-overload]
         kind = type(value).__name__
@@ -117,12 +113,7 @@ def is_finite_number(value: object) -> bool:
 
 
 def category_key(value: str | float) -> str:
-    """Return the text by which a data cell and a category are recognised as the same.
-
-    value: text is its own key, exactly as it is. Numbers go by their value, so 3, 3.0 and True's number 1 have the keys
-    ``"3"``, ``"3"`` and ``"1"``; other numbers have the shortest text that reads back as the same float. NaN and
-    infinities are nobody's category and must be handled before.
-    """
+    """Return the text by which a cell and a category are the same; numbers go by their value: 3 and 3.0 are ``3``."""
     if isinstance(value, str):
         return value
     if isinstance(value, float) and not value.is_integer():

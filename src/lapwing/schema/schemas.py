@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final, Self
 from lapwing.errors import SchemaError
 from lapwing.schema.changes import changed, open_keys, selected
 from lapwing.schema.checks import check_questions, field_error, repeated
-from lapwing.schema.fields import Field, check_weight
+from lapwing.schema.fields import Field, PrivacyUnit, check_weight
 from lapwing.schema.files import (
     field_to_dict,
     fields_from,
@@ -34,7 +34,6 @@ from lapwing.schema.rules.rules import Rule, rule_to_dict, rules_from
 from lapwing.schema.rules.search import checked_rules, named_columns
 from lapwing.schema.scalars import nearest, path_text, quote, visible
 from lapwing.schema.short import schema_in_short
-from lapwing.schema.unit import PrivacyUnit
 
 _MAX_FIELDS: Final = 100_000
 _PLAIN_MISSING: Final = ("",)

@@ -4,9 +4,10 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, Final
 
-from lapwing.schema.scalars import visible
+from lapwing.schema.scalars import quote, visible
 
 _ITEMS: Final = 6  # of a list that are shown
+_SPECIAL: Final = 4  # values of a field that are shown
 _FIELDS: Final = 3  # of a schema that are shown where not all are
 _LETTERS: Final = 60
 _PLAIN: Final = ("builtins", "datetime", "decimal", "fractions", "lapwing", "pathlib")
@@ -95,3 +96,72 @@ def _listed(texts: list[str]) -> str:
 
 def _counted(count: int, what: str) -> str:
     return f"{count:,} {what}{'s' * (count != 1)}"
+
+
+# -- In words, for the terminal and for pages.
+
+
+def values_in_words(field: Any) -> str:  # noqa: ANN401 - likewise
+    """Return the values of a field in a few words.
+
+    >>> from lapwing.schema.fields import Field
+    >>> values_in_words(Field(name="age", type="integer", minimum=0, maximum=120, special=(-1,)))
+    '0 to 120, special -1, may be missing'
+    """
+    if field.categories is not None:
+        text = f"{len(field.categories)} categories"
+    elif field.type == "boolean":
+        text = "true, false"
+    else:
+        text = f"{field.minimum} to {field.maximum}"
+    return "".join([text, *(f", {part}" for part in _details(field))])
+
+
+def _details(field: Any) -> list[str]:  # noqa: ANN401 - likewise
+    """Return what else a field says of its values, in a few words each."""
+    by = f"by {field.resolution}" if isinstance(field.resolution, str) else f"in steps of {field.resolution}"
+    shown = ", ".join(map(str, field.special[:_SPECIAL]))
+    more = f" and {len(field.special) - _SPECIAL} more" if len(field.special) > _SPECIAL else ""
+    said = [
+        (field.resolution is not None, by),
+        (field.scale == "log", "log scale"),
+        (field.hierarchy is not None, "in branches"),
+        (bool(field.folds), _folded(field)),
+        (field.unlisted is not None, f"{'other' if field.folds else 'all other'} texts go to {quote(field.unlisted)}"),
+        (bool(field.special), f"special {shown}{more}"),
+        (not field.required, "may be missing"),
+    ]
+    return [part for is_so, part in said if is_so]
+
+
+def _folded(field: Any) -> str:  # noqa: ANN401 - likewise
+    """Say where texts that are not listed go, or that no category is as long as a declared prefix."""
+    if not field.folds or field.categories is None:
+        return "texts not listed go to their prefix"
+    lengths = {len(category) for category in field.categories if isinstance(category, str)}
+    if lengths.intersection(field.folds):
+        return "texts not listed go to their prefix"
+    *most, last = map(str, field.folds)
+    listed = f"{', '.join(most)} or {last}" if most else last
+    return f"no category has {listed} character{'' if field.folds == (1,) else 's'}: nothing folds"
+
+
+def part_in_words(linked: Any, name: str) -> str:  # noqa: ANN401 - likewise
+    """Return what a row of a part stands for, how many are used, and what is asked about beside its own columns."""
+    table = linked.table(name)
+    counts = [f"how many rows of {below.name} it has ({below.count})" for below in linked.below(name)]
+    if table.parent is None:
+        made = f", made of the rows of {linked.given[0]}" if linked.is_events else ""
+        said = f"One row for each value of {linked.key}{made}"
+        return visible(" and ".join([f"{said}: its own columns", *counts]) + ".")
+    order = "in no order" if table.order is None else f"in the order of {table.order.by}"
+    said = f"At most {table.max_rows} rows for each row of {table.parent} are used, {order}"
+    lag = linked.lag(name)
+    asked = [] if lag is None else [f"its place among them ({lag.number}, {lag.left})"]
+    if lag is not None and lag.previous:
+        asked.append(f"the rows before ({', '.join((*lag.previous.values(), *lag.second.values()))})")
+    if lag is not None and lag.gap is not None:
+        asked.append(f"the steps from there ({lag.gap})")
+    above = linked.given_names(name).values()
+    asked += counts + ([f"the rows above ({', '.join(above)})"] if above else [])
+    return visible(f"{said}. Each is asked about with {', '.join(asked)}.")

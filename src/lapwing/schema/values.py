@@ -73,11 +73,7 @@ def special_codes(field: Field) -> dict[int | float, int]:
 
 
 def exact_cells(field: Field) -> dict[int, float]:
-    """Return the cells of a number without resolution that stand for one exact number, and that number.
-
-    Returns the codes that hold the minimum, the maximum and zero, as far as these are in bounds and no special values:
-    tables hold many copies of them. Where zero shares a cell with a bound, the cell is zero's.
-    """
+    """Return the cells that stand for one exact number, minimum, maximum or zero, as tables hold many copies of it."""
     found = field.range
     special = special_numbers(field)
     numbers = (float(found.lo), float(found.hi), 0.0)
@@ -96,21 +92,14 @@ _EXACT: Final = 2**53  # integers up to here are exact as floats
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shown:
-    """The numbers that synthetic rows show for the regular codes of a field.
-
-    Integers stay integers, dates are days, moments microseconds, numbers floats; made by `shown`.
-
-    grid: where they lie, if the field is no list; listed: ndarray or None, the number of each code, where the field is
-    a list; of texts and booleans their place in it; exact: int64 (cells,), cells of a number without resolution that
-    show one number, in increasing order; numbers: float64 (cells,), those numbers.
-    """
+    """The numbers that synthetic rows show for the regular codes of a field; of texts and booleans their place."""
 
     field: Field
     values: int
-    grid: Range | None
-    listed: Numbers | None
-    exact: Codes
-    numbers: npt.NDArray[np.float64]
+    grid: Range | None  # where they lie, if the field is no list
+    listed: Numbers | None  # the number of each code, where the field is a list
+    exact: Codes  # cells of a number without resolution that show one number, increasing
+    numbers: npt.NDArray[np.float64]  # of these cells
 
     def ends(self, codes: Codes) -> tuple[Numbers, Numbers]:
         """Return the least and the most that synthetic rows may show for each regular code; equal but for cells."""

@@ -11,7 +11,7 @@ from lapwing.release.release import Release
 from lapwing.release.rows_out import Where
 from lapwing.rows.guard import private_boundary
 from lapwing.rows.kinds import Like
-from lapwing.rows.target import with_target
+from lapwing.rows.readers import with_target
 from lapwing.runs.plan.memory import Memory
 from lapwing.typing import (
     IntoFrame,

@@ -26,9 +26,8 @@ from lapwing.kernel.questions.category_selection.question import CategorySelecti
 from lapwing.kernel.terms import Terms
 from lapwing.rows.counting import CodedSource
 from lapwing.rows.source import code_table
-from lapwing.schema.fields import Field
+from lapwing.schema.fields import Field, PrivacyUnit
 from lapwing.schema.schemas import Schema
-from lapwing.schema.unit import PrivacyUnit
 
 _ENUMERATED: Final = 12  # rows of a unit up to which all ways to spread them over texts are tried
 _SUMMED: Final = 64**2

@@ -139,7 +139,7 @@ def _tables(
     context: typer.Context,
 ) -> tuple[Any, Any, "Schema | LinkedSchema"]:
     """Return both tables and their schema; linked tables by name, from a folder or database of them all."""
-    from lapwing.rows.named import tables_from  # noqa: PLC0415
+    from lapwing.rows.elsewhere import tables_from  # noqa: PLC0415
     from lapwing.runs.settings import usable_schema  # noqa: PLC0415
     from lapwing.schema.linked.database import LinkedSchema, is_linked  # noqa: PLC0415
 

@@ -137,7 +137,7 @@ def check(
 
 def _check_linked(linked: "LinkedSchema", tables: "Mapping[str, Table]", say: "Callable[[str], None]") -> None:
     """Show the schemas of linked tables; count what of the tables does not fit."""
-    from lapwing.schema.linked.words import part_in_words  # noqa: PLC0415
+    from lapwing.schema.short import part_in_words  # noqa: PLC0415
 
     titles = {name: f"{name}, as its rows are asked about" for name in linked.names}
     heads = {name: [f"{titles[name]}:", part_in_words(linked, name), ""] for name in linked.names}
@@ -184,7 +184,7 @@ def _suggested(suggestions: "Sequence[Suggestion]") -> list[str]:
 
 def _summary(schema: "Schema") -> str:
     """Return what a schema says, on one screen."""
-    from lapwing.schema.words import values_in_words  # noqa: PLC0415 - it needs NumPy
+    from lapwing.schema.short import values_in_words  # noqa: PLC0415 - it needs NumPy
 
     assumed = [field.name for field in schema.columns if field.provenance == "assumed"]
     identifiers = [field.name for field in schema.fields if field.identifier]

@@ -90,10 +90,7 @@ def partitions(frame: Any) -> list[Any]:  # noqa: ANN401 - a Dask frame, which h
 
 
 def worked(step: Callable[..., T], parts: Sequence[Any], *told: object) -> list[Any]:
-    """Return ``step(part, *told)`` of each part, as values that the workers have yet to compute.
-
-    An error of ours becomes a `Fault`, which later steps pass on. What is told are settings, never a cell.
-    """
+    """Return ``step(part, *told)`` of each part, as values yet to be computed; an error of ours becomes a `Fault`."""
     # Random names: Dask would name the arguments by what they hold, and look them through for tasks.
     sent = _dask().delayed((installed(), *told), name=f"lapwing-{uuid.uuid4()}", traverse=False)
     task = _dask().delayed(on_worker, pure=False, traverse=False)

@@ -149,11 +149,7 @@ def joined(parts: Sequence[UnitRows]) -> UnitRows:
 
 
 def cut_sorted(parts: Iterable[UnitRows], max_rows: int) -> Iterator[UnitRows]:
-    """Yield the rows that are kept of parts in which the rows of each unit follow one another.
-
-    Parts are ordered by unit, hash and codes; a unit may begin in one and end in a later one. Whole units are yielded;
-    memory is that of one part and of `max_rows` rows.
-    """
+    """Yield the rows that are kept of parts in order of unit, hash and codes; a unit may begin in one and end later."""
     open_unit: UnitRows | None = None
     for part in _ranked(parts):
         rows = part if open_unit is None else joined((open_unit, part))

@@ -1,7 +1,4 @@
-"""Readers of Polars, PyArrow and pandas tables, each chunk reduced to raw cells.
-
-Neither PyArrow nor pandas is imported before a table of theirs comes: it is the user's own.
-"""
+"""Readers of Polars, PyArrow and pandas tables; the last two are imported when a table of theirs comes."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
@@ -121,10 +118,7 @@ def on_column(name: str, work: Callable[[RawColumn], T], cells: RawColumn) -> T:
 
 
 def series_cells(column: pl.Series) -> RawColumn:
-    """Return a Polars column as raw cells.
-
-    Types without a rule of their own are read cell by cell, by `lapwing.rows.cells.text_of`.
-    """
+    """Return a Polars column as raw cells; types without a rule of their own are read cell by cell."""
     dtype = column.dtype
     if dtype == pl.Boolean:
         return Numbers(_filled(column, value=False), _nulls(column))
@@ -252,10 +246,7 @@ def is_nested_pandas(dtype: Any) -> bool:  # noqa: ANN401 - a pandas dtype, whic
 
 
 def pandas_cells(column: "pd.Series") -> RawColumn:
-    """Return a pandas column as raw cells.
-
-    Types without a rule of their own are read cell by cell, by `lapwing.rows.cells.text_of`.
-    """
+    """Return a pandas column as raw cells; types without a rule of their own are read cell by cell."""
     dtype = column.dtype
     if isinstance(dtype, np.dtype):
         return _numpy_cells(column.to_numpy())

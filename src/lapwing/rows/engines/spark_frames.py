@@ -103,11 +103,7 @@ class SparkJobs:
     def mapped(
         self, frame: "DataFrame", step: Step, arguments: tuple[object, ...], kinds: Mapping[str, str]
     ) -> "DataFrame":
-        """Return the frame of what a step gives for each partition; nothing is run yet.
-
-        `kinds` are the columns that the step gives, ``long`` or ``binary``. A column ``fault`` is added: the sentence
-        of an error, in a row of its own.
-        """
+        """Return the frame of what a step gives for each partition, not run yet, and of ``fault``."""
         work = partial(on_worker, step, dict(kinds), installed(), arguments)
         columns = ", ".join(f"{name} {kind}" for name, kind in {**kinds, _FAULT: "string"}.items())
         return guarded(_UNUSABLE, lambda: frame.mapInArrow(work, columns))

@@ -47,17 +47,13 @@ PLAIN_NAME: Final = re.compile(r"[^./\\:\0][^/\\:\0]*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableOut:
-    """One table to write.
-
-    key: the column that names its rows, if one does; links: the table to whose key each foreign key points; rows: of a
-    public table, all of it; None for one whose rows come in chunks.
-    """
+    """One table to write."""
 
     name: str
     fields: tuple[Field, ...]
-    key: str = ""
-    links: Mapping[str, str] = field(default_factory=dict)
-    rows: pl.DataFrame | None = None
+    key: str = ""  # the column that names its rows, if one does
+    links: Mapping[str, str] = field(default_factory=dict)  # the table to whose key each foreign key points
+    rows: pl.DataFrame | None = None  # of a public table; None for one whose rows come in chunks
 
     def frame(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Return rows with the columns of the fields, in their order and types."""
@@ -109,10 +105,7 @@ def tables_target(output: str) -> TablesTarget:
 
 
 def check_tables(target: TablesTarget, tables: Sequence[TableOut]) -> None:
-    """Refuse, before anything is spent, tables that the target cannot hold, and a database that would be replaced.
-
-    The tables are made, with their public rows, in memory, or in a transaction of Postgres that is undone.
-    """
+    """Refuse what the target cannot hold, or would replace: the tables are made in memory, or undone by Postgres."""
     if target.kind == "folder":
         _check_names(tables)
         return
@@ -128,11 +121,7 @@ def check_tables(target: TablesTarget, tables: Sequence[TableOut]) -> None:
 def write_database(
     chunks: Iterable[Chunk], tables: Sequence[TableOut], target: TablesTarget, place: Path | None = None
 ) -> dict[str, int]:
-    """Write chunks to a new database, and return the number of rows of each table.
-
-    chunks: a frame for every table that is not public, whose rows' keys point to rows of their own chunk or an earlier
-    one; place: the empty file that is kept for the target; None for Postgres, where all comes to be in one transaction.
-    """
+    """Write chunks, whose keys point to rows so far, to a new database; return each table's number of rows."""
     return _filled(_database(target, str(place or ""), keep=True), chunks, tables)
 
 
@@ -302,7 +291,7 @@ def _duckdb(place: str) -> Iterator[_Opened]:
     try:
         import duckdb  # noqa: PLC0415 - the user's own
     except ImportError:
-        raise _missing("a DuckDB file is written by DuckDB", "duckdb") from None
+        raise not_installed("a DuckDB file is written by DuckDB", "duckdb") from None
     if place != ":memory:":
         os.unlink(place)  # it takes no empty file for a database
     with duckdb.connect(place) as connection:
@@ -322,7 +311,7 @@ def _postgres(url: str, *, keep: bool) -> Iterator[_Opened]:
         import pyarrow  # noqa: F401, PLC0415 - what ADBC takes rows in
         from adbc_driver_postgresql import dbapi  # noqa: PLC0415 - the user's own
     except ImportError:
-        raise _missing("Postgres is written to by ADBC and PyArrow", "databases") from None
+        raise not_installed("Postgres is written to by ADBC and PyArrow", "databases") from None
     with contextlib.closing(_connected(dbapi, url)) as connection, connection.cursor() as cursor:
         yield _Opened(
             lambda table, rows: cursor.adbc_ingest(table, _arrow(rows), mode="append") if rows.height else None,
@@ -345,5 +334,6 @@ def _arrow(rows: pl.DataFrame) -> Any:  # noqa: ANN401 - a table of PyArrow
     return rows.to_arrow(compat_level=pl.CompatLevel.oldest())
 
 
-def _missing(what: str, extra: str) -> DataError:
+def not_installed(what: str, extra: str) -> DataError:
+    """Return the error that a library is not there, and how it comes."""
     return DataError(f"{what}, which is not installed; run {install_command(extra)}", code="LW701")

@@ -50,10 +50,7 @@ def rows_format(file: Path) -> Format:
 
 
 def is_folder_name(text: str) -> bool:
-    """Return whether rows that are written there go to a folder.
-
-    Its name ends in a slash, or it is one already, and is not called as files of rows are.
-    """
+    """Return whether rows go to a folder: by a slash at the end, or as it is one and not called like a file of rows."""
     separators = (os.sep,) if os.altsep is None else (os.sep, os.altsep)
     return text.endswith(separators) or (os.path.isdir(text) and not has_row_name(Path(text)))
 
@@ -82,14 +79,11 @@ _CANNOT_FLUSH = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EBADF)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A target, with symbolic links followed, and where it is written until it is whole: in a hidden folder beside.
-
-    earlier: which file or folder was there before.
-    """
+    """A target, with symbolic links followed, and where it is written until it is whole: in a hidden folder beside."""
 
     target: Path
     temporary: Path
-    earlier: object = None
+    earlier: object = None  # which file or folder was there before
 
     @property
     def is_folder(self) -> bool:
@@ -262,10 +256,7 @@ def _make_durable(places: Sequence[Place]) -> None:
 
 
 def _rename(places: Sequence[Place]) -> bool:
-    """Give each file its name, in order; an old version of the last one goes first and comes back on early failure.
-
-    Returns whether the last one replaced what came there since the work began.
-    """
+    """Name each file, in order; the last one's old version goes first. Return whether it replaced a newer one."""
     *others, last = places
     if not others:
         is_lost = _is_newer(last)

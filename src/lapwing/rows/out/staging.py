@@ -37,10 +37,7 @@ _LOCK = ".lapwing.lock"
 
 @contextlib.contextmanager
 def staged(folder: Path) -> Iterator[Path]:
-    """Make a hidden folder, held by this process, and remove it with what is left in it at the end.
-
-    Only its owner may enter it.
-    """
+    """Make a hidden folder, held by this process for its owner alone, and remove it with what is left at the end."""
     here = f"{PREFIX}{_machine()}-"
     _clear(folder, here)
     with contextlib.ExitStack() as stack:

@@ -1,7 +1,4 @@
-"""Synthetic rows in the layout of a frame: its library, order of columns and types. Sees no private row.
-
-Missing is what it is there: NaN in NumPy's types of pandas, NA in its nullable ones, NaT, null.
-"""
+"""Synthetic rows in the layout of a frame: its library, order, types and sign of what is missing."""
 
 import re
 from dataclasses import dataclass, replace

@@ -81,10 +81,7 @@ def write_rows(
 def write_parts(
     frame: Callable[[int], pl.DataFrame], count: int, folder: Path, *, frames_per_file: int, threads: int
 ) -> None:
-    """Write frames of the numbers below `count` to an empty folder, in order, as ``part-00000.parquet`` and on.
-
-    Each thread writes one file, and holds one frame at a time; `frame` may be called by several at once.
-    """
+    """Write `count` frames to a folder as ``part-00000.parquet`` and on; each thread holds one frame at a time."""
     is_over = threading.Event()
 
     def frames_of(part: int) -> Iterator[pl.DataFrame]:

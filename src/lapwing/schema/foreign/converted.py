@@ -7,11 +7,10 @@ from typing import Any, Final
 
 from lapwing.errors import SchemaError
 from lapwing.schema.checks import is_encodable
-from lapwing.schema.fields import Field, FieldType
+from lapwing.schema.fields import Field, FieldType, PrivacyUnit
 from lapwing.schema.reading import DIALECT_KEYS, PLAIN_FILE, Dialect, Reading, dialect_from, reading_from
 from lapwing.schema.scalars import category_key, finite_number, parse_date, parse_datetime, quote
 from lapwing.schema.schemas import Schema
-from lapwing.schema.unit import PrivacyUnit
 
 WRITTEN_OTHERWISE: Final = (
     "the file is not written as plain CSV; write it with commas, double quotes, and one line of names"
@@ -30,18 +29,14 @@ def refusal(said: str) -> SchemaError:
 class Lack:
     """One thing that a schema needs and a foreign file does not say.
 
-    field: name of the field; empty where it is the whole table that lacks something; way_out: how to supply it, as a
-    command or an edit; is_blank: whether the schema itself shows it, as blank bounds or a blank list. All else becomes
-    a question of the schema.
-
     >>> Lack("age", "whether the numbers are whole", "choose type integer or number").question
     'field "age": whether the numbers are whole: choose type integer or number'
     """
 
     field: str
     what: str
-    way_out: str
-    is_blank: bool = False
+    way_out: str  # a command or an edit
+    is_blank: bool = False  # the schema shows it; all else becomes a question of the schema
 
     @property
     def question(self) -> str:
@@ -52,18 +47,12 @@ class Lack:
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """A foreign file, read.
-
-    schema: a draft where anything is missing; every field is ``assumed``, as a file cannot say that it is public. What
-    is missing beside blank bounds and lists stands in its questions; format: the format, as the person who uses its
-    tool calls it; lacks: what is missing, in the order of the fields; notes: what was read and has no counterpart in a
-    schema, one sentence each without a full stop.
-    """
+    """A foreign file, read: a draft where anything is missing, its fields ``assumed``, and sentences about it."""
 
     schema: Schema
-    format: str
-    lacks: tuple[Lack, ...] = ()
-    notes: tuple[str, ...] = ()
+    format: str  # as the person who uses its tool calls it
+    lacks: tuple[Lack, ...] = ()  # in the order of the fields
+    notes: tuple[str, ...] = ()  # what was read and has no counterpart in a schema
 
 
 def converted(
@@ -76,13 +65,7 @@ def converted(
     notes: Iterable[str] = (),
     dialect: Dialect = PLAIN_FILE,
 ) -> Converted:
-    """Return what a reader made, with a lack for each blank domain, as a draft where there is any lack.
-
-    Lacks that no blank of the schema shows become its questions, without whose answers nothing is learned or released.
-
-    fields: in the order of the file; blank where it says nothing; lacks: what is missing beside blank bounds and
-    categories: questions to the owner.
-    """
+    """Return what a reader made: a draft where there is any lack; what no blank of the schema shows is a question."""
     listed = tuple(fields)
     missing = (*lacks, *(blank_lack(field) for field in listed if field.blank))
     places = {field.name: place for place, field in enumerate(listed)}
@@ -197,10 +180,7 @@ def reading_of(kind: FieldType, **keys: object) -> Reading | None:
 
 
 def dialect_of(about: Mapping[str, Any], others: Mapping[str, Any]) -> Dialect | None:
-    """Return how a file is written, by keys of the file format; None where a schema cannot say so.
-
-    others: further keys of another tool, and the values at which they say nothing.
-    """
+    """Return how a file is written; None where a schema cannot say so; others: keys, and where they say nothing."""
     if any(about.get(key, usual) != usual for key, usual in others.items()):
         return None
     found = {key: about[key] for key in DIALECT_KEYS & about.keys() if about[key] not in _USUAL.get(key, ())}

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from lapwing.errors import SchemaError
 from lapwing.schema.checks import RANGED_TYPES, is_encodable
-from lapwing.schema.fields import Field, FieldType
+from lapwing.schema.fields import Field, FieldType, PrivacyUnit
 from lapwing.schema.files import check_object, field_from, parse_json
 from lapwing.schema.foreign.converted import (
     Converted,
@@ -28,7 +28,6 @@ from lapwing.schema.foreign.converted import (
     unit_lack,
 )
 from lapwing.schema.scalars import quote
-from lapwing.schema.unit import PrivacyUnit
 
 FORMAT: Final = "Croissant"
 OWN_KEYS: Final = (
@@ -67,12 +66,9 @@ def is_croissant(value: object) -> bool:
 
 
 def read_croissant(value: object, name: str, table: str | None = None) -> Converted:
-    """Return the schema of a record set.
+    """Return the schema of a record set, chosen by `table`; fields go by the column that they are extracted from.
 
-    table: the id or name of a record set, where the file describes several beside enumerations. Returns fields go by
-    the column that they are extracted from, or else by their name. Enumerations whose data stand in the file are the
-    categories of the fields that refer to them. A key of one field makes it an identifier. Figures about the data, such
-    as annotations of the largest value, are no bounds.
+    Enumerations in the file are categories, a key of one field is an identifier, figures about data are no bounds.
     """
     top = _plain(check_object(value, name))
     sets = [_RecordSet.read(each, name, place) for place, each in enumerate(_many(top.get("recordSet")), 1)]
@@ -97,10 +93,7 @@ def read_croissant(value: object, name: str, table: str | None = None) -> Conver
 
 
 def _unit(stated: object, fields: Set[str]) -> tuple[PrivacyUnit | None, list[Lack]]:
-    """Return the privacy unit of a release, where Lapwing wrote the file, or a lack where it does not fit the fields.
-
-    A unit that is stated and lost would let the next release protect single rows in its place.
-    """
+    """Return the privacy unit of a release, or a lack: were it lost, single rows would be protected instead."""
     if stated is None or stated == _ROW:
         return None, []
     field, _, rows = text_or_empty(stated).rpartition(":")

@@ -92,11 +92,9 @@ def is_csvw(value: object) -> bool:
 
 
 def read_csvw(value: object, name: str, table: str | None = None) -> Converted:
-    """Return the schema of a table that CSVW metadata describes.
+    """Return the schema of a table that CSVW metadata describes; `table`: its url, or the last part of that.
 
-    table: the url of a table, or the last part of it, where the file describes several. Returns columns go by their
-    title, which is what a CSV file has above them, or else by their name. Virtual columns are left out. A primary key
-    of one column makes it an identifier.
+    Columns go by their title, which is what a CSV file has above them. A primary key of one column is an identifier.
     """
     group = check_object(value, name)
     chosen, title = _table(group, name, table)

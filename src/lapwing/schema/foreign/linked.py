@@ -19,16 +19,12 @@ from lapwing.schema.scalars import quote
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignTable:
-    """One of several tables, as a reader of a foreign file found it.
-
-    key: the column that names its rows, if one does; order: the column by which rows of one key follow one another,
-    where the file says so; lacks, notes: as in `Converted`.
-    """
+    """One of several tables, as a reader of a foreign file found it."""
 
     name: str
     fields: tuple[Field, ...]
-    key: str = ""
-    order: str = ""
+    key: str = ""  # the column that names its rows, if one does
+    order: str = ""  # the column by which rows of one key follow one another
     lacks: tuple[Lack, ...] = ()
     notes: tuple[str, ...] = ()
     dialect: Dialect = PLAIN_FILE
@@ -46,16 +42,11 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class ConvertedTables:
-    """A foreign file of linked tables, read.
+    """A foreign file of linked tables, read."""
 
-    tables: each table by itself, the protected one first and parents before their children; entries: what the format
-    of linked tables says of each beside its schema; columns: of each in the file, as a first table of keys alone has
-    the number of rows of another one beside them; format: as in `Converted`.
-    """
-
-    tables: Mapping[str, Converted]
-    entries: Mapping[str, Mapping[str, Any]]
-    columns: Mapping[str, tuple[str, ...]]
+    tables: Mapping[str, Converted]  # the protected one first, parents before their children
+    entries: Mapping[str, Mapping[str, Any]]  # what is said of each beside its schema
+    columns: Mapping[str, tuple[str, ...]]  # of each in the file: a table of keys alone gets one more
     format: str
 
     def to_dict(self) -> dict[str, Any]:
@@ -78,10 +69,7 @@ class ConvertedTables:
 def linked_tables(
     found: Sequence[ForeignTable], relations: Sequence[Relation], form: str, what: str
 ) -> ConvertedTables | None:
-    """Return the draft of linked tables, None where no key of one column points to another table.
-
-    what: what error sentences call the file.
-    """
+    """Return the draft of linked tables, None where no key of one column points to another table."""
     tables = {table.name: table for table in found}
     for table in found:
         _check_table(table, what)
@@ -196,10 +184,7 @@ def _reached(root: str, links: Mapping[str, Mapping[str, str]], order: Sequence[
 def _child(
     table: ForeignTable, stated: Sequence[Field], links: Mapping[str, str], private: Mapping[str, None]
 ) -> tuple[ForeignTable, Mapping[str, str]]:
-    """Return a private table and its foreign keys: one to its parent, the others to tables that may be public.
-
-    table: its keys are identifiers; stated: its fields as the file has them.
-    """
+    """Return a private table, of which `stated` are the fields in the file, and its foreign keys: one to its parent."""
     parents = [column for column, parent in links.items() if parent in private]
     public = {column: parent for column, parent in links.items() if parent not in private}
     fields = tuple(

@@ -56,11 +56,7 @@ def is_nist(value: object) -> bool:
 
 
 def read_nist(value: object, name: str) -> Converted:
-    """Return the schema of a NIST data dictionary or of SDNist's parameters.
-
-    Returns codes are categories, of strings; min and max are bounds, and number codes beside them special values. Codes
-    that are no numbers, beside min and max, are read as missing.
-    """
+    """Return the schema of a NIST data dictionary or of SDNist's parameters; codes are categories or special."""
     source = check_object(value, name)
     remarks = Remarks()
     inner = source.get("schema")

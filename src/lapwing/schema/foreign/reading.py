@@ -138,19 +138,13 @@ def _reason(error: Any) -> str:  # noqa: ANN401
 
 @dataclass(frozen=True, slots=True)
 class _Format:
-    """One format: what it is called, whether a value is of it, and its reader.
-
-    A reader gets the value in the file, what error sentences call the file (such as ``metadata file "x.json"``),
-    and the table that was asked for, which a format of single tables refuses (`no_tables`). `misfit` says of a value
-    that nothing recognises what keeps it from being of this format, or nothing where it does not look like it.
-    `read_tables` reads all tables of a file, where the format links tables by keys.
-    """
+    """One format; `misfit` says what keeps a value that nearly fits from being of it."""
 
     name: str
     recognises: Callable[[object], bool]
-    read: Callable[[object, str, str | None], Converted]
+    read: Callable[[object, str, str | None], Converted]  # value, what errors call its file, table asked for
     misfit: Callable[[object], str] | None = None
-    read_tables: Callable[[object, str], ConvertedTables | None] | None = None
+    read_tables: Callable[[object, str], ConvertedTables | None] | None = None  # all, where keys link them
 
 
 def no_tables(read: Callable[[Any, str], Converted]) -> Callable[[Any, str, str | None], Converted]:

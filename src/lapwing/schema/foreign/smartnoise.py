@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from lapwing.errors import SchemaError
-from lapwing.schema.fields import Field, FieldType
+from lapwing.schema.fields import Field, FieldType, PrivacyUnit
 from lapwing.schema.files import check_object
 from lapwing.schema.foreign.converted import (
     Converted,
@@ -18,7 +18,6 @@ from lapwing.schema.foreign.converted import (
     unit_lack,
 )
 from lapwing.schema.scalars import finite_number, quote
-from lapwing.schema.unit import PrivacyUnit
 
 FORMAT: Final = "SmartNoise SQL metadata"
 

@@ -125,10 +125,7 @@ def _head(path: Path, name: str, program: str) -> Any:  # noqa: ANN401 - pyreads
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Variable:
-    """What a file says of one column.
-
-    labels: of codes that are not missing; missing: codes that are, and the ranges of such codes.
-    """
+    """What a file says of one column."""
 
     name: str
     label: str
@@ -136,9 +133,9 @@ class _Variable:
     is_whole: bool
     measure: str
     time: str
-    labels: Mapping[Any, str]
-    missing: tuple[str, ...]
-    ranges: tuple[tuple[float, float], ...]
+    labels: Mapping[Any, str]  # of codes that are not missing
+    missing: tuple[str, ...]  # codes that are
+    ranges: tuple[tuple[float, float], ...]  # of codes that are missing
 
 
 def _variable(name: str, about: Any, program: str) -> _Variable:  # noqa: ANN401 - pyreadstat's container

@@ -24,13 +24,9 @@ _IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Prefixes:
-    """Put categories that share the beginning of their text into one branch.
+    """Put categories that share the beginning of their text into one branch; fold: unlisted texts go there too."""
 
-    lengths: characters of the prefixes, increasing: those of the coarsest branches first; at most 8; fold: whether a
-    text that is not listed goes to the longest of its prefixes of these lengths that is a category.
-    """
-
-    lengths: tuple[int, ...]
+    lengths: tuple[int, ...]  # increasing, at most 8: those of the coarsest branches first
     fold: bool = False
 
 
@@ -70,10 +66,9 @@ def tree_to_dict(tree: CategoryTree) -> dict[str, Any]:
 
 
 def branches(name: str, tree: CategoryTree, keys: Sequence[str]) -> _IntArray:
-    """Return the branches that each category lies in.
+    """Return the branches of each category: int64 (categories, tiers), coarse to fine, -1 below the last.
 
-    Returns int64 (categories, tiers), the number of the branch at each depth, coarse to fine, -1 below the last; equal
-    exactly where categories share the branch. A category of a parent list is the last branch on its own way down.
+    A category of a parent list is the last branch on its own way down.
     """
     if isinstance(tree, Parents):
         return _parent_branches(name, tree, keys)
@@ -95,11 +90,9 @@ def depth_first(found: _IntArray) -> _IntArray:
 
 
 def tree_cuts(found: _IntArray) -> tuple[tuple[int, ...], ...]:
-    """Return the tiers of codes at which branches begin or end, coarse to fine.
+    """Return the codes at which branches begin or end, each once, by tiers, coarse to fine.
 
-    found: int64 (categories, tiers), as `branches` returns it, in the order of `depth_first`. Returns each boundary of
-    branches once, at the first depth at which it is one. Neighbours that hold one category each are not cut from each
-    other: nothing lies below them, and a tree halves what is left.
+    Neighbours that hold one category each are not cut from each other: a tree halves what is left.
     """
     is_together = np.ones(max(len(found) - 1, 0), dtype=bool)
     tiers = []

@@ -24,22 +24,17 @@ MAX_VALUES: Final = 2**53
 class Domain:
     """The codes of one field: everything that a row can be in that column.
 
-    Codes ``0 .. values-1`` are regular, ``values .. values+specials-1`` are the declared special values, and the one
-    last code is *missing* where the field allows it, else *misfit* (a cell outside the schema; in no synthetic row).
-    Where it is missing, misfits count as missing, but for the tables that tell them apart under the code behind it.
-
-    continuous: whether a regular code is an interval of real numbers; cuts: where a tree of the regular codes is cut
-    before it is halved: first codes of runs, each tier increasing within 1 to ``values - 1``, coarse tiers before fine
-    ones, no code twice. They come from a declared hierarchy of categories, whose runs are its branches, or from a
-    logarithmic scale.
+    Codes ``0 .. values-1`` are regular, then come the special values, and the one last code is *missing* where the
+    field allows it, else *misfit* (a cell outside the schema; in no synthetic row). Where it is missing, misfits count
+    as missing, but for the tables that tell them apart under the code behind it.
     """
 
     values: int
     specials: int
     missing: bool
     ordered: bool
-    continuous: bool
-    cuts: tuple[tuple[int, ...], ...] = ()
+    continuous: bool  # a regular code is an interval of real numbers
+    cuts: tuple[tuple[int, ...], ...] = ()  # of a tree, before it is halved; coarse tiers first
 
     def __post_init__(self) -> None:
         if not 1 <= self.values <= MAX_VALUES:
@@ -132,16 +127,11 @@ _WHOLE_EDGES: Final = np.array(
 
 
 def magnitude_codes(x: npt.NDArray[np.float64] | npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the cell of every number.
+    """Return the cell of every finite number, float64 or int64; beyond the grid that of its end.
 
-    x: float64 or int64 (n,), finite numbers. Returns int64 (n,), codes in ``0 .. MAGNITUDE_VALUES - 1``; numbers beyond
-    the ends of the grid have the codes of the end cells.
-
-    With ``z = MAGNITUDE_VALUES // 2``: code z is zero, and everything nearer to it than 1e-12. Code
-    ``z + 1 + 90 * (k + 13) + (m - 10)`` is ``[m * 10**k, (m + 1) * 10**k)``, for m = 10, ..., 99 and k = -13, ..., 17;
-    negative numbers have the code of their mirror image, on the other side of z. Whole numbers are compared exactly. A
-    float is taken for the shortest decimal that reads back as it, as programs write it: 0.3 lies in [0.3, 0.31), though
-    the binary fraction is a little below. About 7 * 10**6 numbers per second.
+    With ``z = MAGNITUDE_VALUES // 2``: code z is what is nearer to zero than 1e-12, code ``z + 1 + 90 * (k + 13) + (m -
+    10)`` is ``[m * 10**k, (m + 1) * 10**k)``, negative numbers mirror that. Whole numbers are compared exactly; a float
+    is taken for the shortest decimal that reads back as it: 0.3 lies in [0.3, 0.31).
     """
     if x.dtype == np.float64:
         place = np.searchsorted(_REAL_EDGES, np.abs(x), side="right")
@@ -173,18 +163,12 @@ def decade_starts() -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Range:
-    """The regular codes of a numeric or date field: code i stands for ``lo + i * step``, or for a month or year.
+    """The regular codes of a numeric or date field: code i stands for ``lo + i * step``, or for a month or year."""
 
-    lo, hi: first and last value: integers; days (date) or microseconds (datetime) since 1970-01-01; floats (number);
-    top: last number that is not beyond the maximum: `hi`, or one that shares its code; step: distance of neighbouring
-    codes in the unit of `lo`; None where codes are cells of a continuous range, or calendar months or years; calendar:
-    which months or years the codes are, where they are.
-    """
-
-    lo: int | float
+    lo: int | float  # integers; days or microseconds since 1970-01-01; floats
     hi: int | float
-    top: int | float
-    step: int | Fraction | None
+    top: int | float  # last number that is not beyond the maximum: `hi`, or one that shares its code
+    step: int | Fraction | None  # None where codes are cells, or months or years
     values: int
     calendar: Calendar | None = None
 

@@ -41,17 +41,11 @@ class Grouping:
     """A map from the codes of one domain to groups.
 
     Regular codes go to groups ``0 .. regular-1``; each reserved code is a group of its own, after the regular ones.
-    Made by the builders `identity`, `shifted`, `cut`, `lookup` and `evenly`.
-
-    kind: ``shift``: the group is the code shifted right; ``cuts``: a group per interval between cuts; ``table``: the
-    group of each code is listed; cuts: int64 (regular - 1,), first codes of all groups but the first, increasing,
-    within 1 to ``values - 1`` (kind cuts); table: int32 (values,), group of each regular code; every group up to the
-    highest occurs (kind table).
     """
 
     values: int
     reserved: int
-    kind: Kind
+    kind: Kind  # the code shifted right, a group per interval between cuts, or a list of groups
     shift: int = 0
     cuts: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     table: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
@@ -89,10 +83,7 @@ class Grouping:
         return self._regular + self.reserved
 
     def apply(self, codes: npt.NDArray[np.integer]) -> npt.NDArray[np.intp]:
-        """Return the group of each code.
-
-        codes: integers (n,), codes of the domain, 0 to ``values + reserved - 1``; one beyond, of a misfit, is in the
-        last group; others have no meaning and are not checked for. Returns intp (n,).
+        """Return the group of each code; the code of a misfit, one beyond, is in the last group.
 
         About 10**8 (shift, table) or 7 * 10**7 (cuts) codes per second; ``8 n`` bytes beside the result's blocks.
         """
@@ -114,11 +105,7 @@ class Grouping:
         return apply_by_cuts(codes, np.concatenate((self.cuts, ends)))
 
     def pieces(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return every run of codes and its group, in the order of codes, reserved ones included.
-
-        Returns starts, stops, group: ndarrays of int64, shape (pieces,), run i is the codes ``starts[i] <= code <
-        stops[i]``.
-        """
+        """Return starts, stops and group of every run of codes, in order, reserved codes included."""
         if self.regular > MAX_ENTRIES:
             said = f"a grouping with {self.regular} groups is too fine to list; use at most 2**24"
             raise CapacityError(said, code="LW502")
@@ -288,8 +275,7 @@ def apply_by_shift(codes: Codes, values: int, reserved: int, bits: int) -> Group
 def apply_by_cuts(codes: Codes, cuts: npt.NDArray[np.int64]) -> Groups:
     """Return the number of cuts that are not above each code, as ``searchsorted(cuts, codes, "right")`` does.
 
-    An index on the code's high bits gives the number of cuts at or below the start of the code's bucket; the few
-    cuts inside a bucket are then found by a binary search without branches.
+    An index on the code's high bits, then a binary search without branches among the few cuts inside a bucket.
     """
     bits = _bucket_bits(cuts)
     starts = np.arange((int(cuts[-1]) >> bits) + 1, dtype=np.int64) << bits

@@ -28,19 +28,14 @@ class Hierarchy:
     """Nested runs of the codes of one column, level by level; level 0 is one run.
 
     Each level splits runs of the level above in two; the other runs stay as they are. Codes from ``covered`` on are in
-    no run: rows that have one are outside the tree (the misfit code of a column where missing is not allowed). Runs of
-    an inner level may hold several reserved codes, so that only the deepest level is counted as a `Grouping`.
-
-    covered: codes in the tree, the first so many, ``values`` to ``values + reserved``; cuts: int64 (cuts,), first codes
-    of all runs of the deepest level but the first, increasing, within 1 to ``covered - 1``; levels: int64 (cuts,), the
-    level from which on each cut is there, 1 to 64.
+    no run: rows that have one are outside the tree. Only the deepest level is counted as a `Grouping`.
     """
 
     values: int
     reserved: int
-    covered: int
-    cuts: _Array
-    levels: _Array
+    covered: int  # codes in the tree, the first so many
+    cuts: _Array  # first codes of all runs of the deepest level but the first, increasing
+    levels: _Array  # the level from which on each cut is there, 1 to 64
     # Derived once: the deepest level as the table that is counted, each reserved code alone.
     grouping: Grouping = field(init=False, repr=False)
 
@@ -79,11 +74,9 @@ class Hierarchy:
         return np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(here < level, dtype=np.int64)))
 
     def alone(self, level: int) -> tuple[_Array, int]:
-        """Return how a level's runs gather the regular runs of that level and the reserved codes, each alone.
+        """Return the first part of each run, and the number of parts in the tree.
 
-        Returns firsts: int64 (groups,), the first part of each run, which holds the parts up to the next run's first.
-        Parts are the level's runs of regular codes, then one part per reserved code: on the deepest level, the groups
-        of ``grouping``; parts: number of parts in the tree; parts from there on are not covered.
+        Parts are a level's runs of regular codes, then one per reserved code: on the deepest level its groups.
         """
         starts = self.starts(level)
         regular = int(np.count_nonzero(starts < self.values))
@@ -108,13 +101,10 @@ class Hierarchy:
 
 
 def hierarchy(domain: Domain, depth: int) -> Hierarchy:
-    """Return the hierarchy that halves a column's codes.
+    """Return the hierarchy of at most so many levels, 0 to 64, that halves a column's codes until each is alone.
 
-    Where a special value or missing can occur, level 1 separates these from the regular codes; then both runs are
-    halved, level by level, until every code is alone: at the middle one of the domain's coarsest cuts that lie inside,
-    and in the middle where none does. The misfit code is left out.
-
-    depth: levels, 0 to 64; the result has fewer where every code is alone before.
+    Level 1 separates what is special or missing from the regular codes, if that can occur; then runs are cut at the
+    middle one of the domain's coarsest cuts that lie inside, or in the middle. The misfit code is left out.
     """
     if isinstance(depth, bool) or not isinstance(depth, int) or not 0 <= depth <= MAX_LEVELS:
         said = f"the depth of a hierarchy must be a whole number from 0 to {MAX_LEVELS}, got {depth!r}"
@@ -138,12 +128,7 @@ def hierarchy(domain: Domain, depth: int) -> Hierarchy:
 
 
 def cut_places(tiers: Sequence[_Array], starts: _Array, stops: _Array) -> _Array:
-    """Return where each run of regular codes is cut next.
-
-    tiers: sequence of int64, public cuts of the domain, the coarsest first; starts, stops: int64 (k,), run i is the
-    codes ``starts[i] <= code < stops[i]``. Returns int64 (k,), the middle one of the cuts inside, of the first tier
-    that has any there, or halfway.
-    """
+    """Return where each run of codes is cut next: at the middle cut of the first tier with any there, or halfway."""
     middles = starts + (stops - starts) // 2
     is_open = np.ones(starts.size, dtype=bool)
     for tier in tiers:
@@ -157,11 +142,7 @@ def cut_places(tiers: Sequence[_Array], starts: _Array, stops: _Array) -> _Array
 def diameters(nested: Hierarchy, domain: Domain, level: int) -> npt.NDArray[np.float64]:
     """Return the length of each run of a level in its column's own metric, which is at most 1.
 
-    Regular codes of an ordered column lie on [0, 1], categories without order at distance 1 from each other, and
-    reserved codes at distance 1 from everything.
-
-    Returns float64 (groups,), a code of a continuous column is an interval with a length of its own; all other codes
-    have length 0.
+    Codes of an ordered column lie on [0, 1], those of a continuous one have a length; all else is at distance 1.
     """
     starts, stops = nested.starts(level), nested.stops(level)
     codes = stops - starts
@@ -232,11 +213,7 @@ _MERGES: Final = 512
 
 
 def told_apart(groupings: Sequence[Grouping]) -> tuple[_Array, _Array]:
-    """Return the runs of codes that all of some groupings of one domain treat alike.
-
-    Returns starts: int64 (runs,), the first code of each run, increasing from 0, reserved codes included; groups: int64
-    (groupings, runs), the group of each run in each grouping.
-    """
+    """Return the first code of each run that some groupings of one domain treat alike, and its group in each."""
     pieces = [grouping.pieces() for grouping in groupings]
     starts = np.unique(np.concatenate([first for first, _, _ in pieces]))
     groups = [group[np.searchsorted(first, starts, side="right") - 1] for first, _, group in pieces]

@@ -11,12 +11,11 @@ from functools import partial
 from typing import Final, Protocol, TypeVar
 
 from lapwing.errors import SchemaError
-from lapwing.schema.fields import Field
+from lapwing.schema.fields import Field, PrivacyUnit
 from lapwing.schema.linked.tables import LinkedTable, refusal
 from lapwing.schema.rules.rules import Determines, Rule
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
-from lapwing.schema.unit import PrivacyUnit
 
 T = TypeVar("T")
 
@@ -63,19 +62,13 @@ _Named = tuple[str, Rule]
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """What a coded row says of the row before it, by name of the column there.
+    """What a coded row says of the row before it, by name of the column there."""
 
-    number, left: names of the place among the rows of the parent, from 1, and of how many come after it; previous: each
-    own column but that of the order, with the name it has as a column of the row before; second: each small one of an
-    ordered table, with its name as one of the row before that; gap: name of the steps from the row before in the column
-    of the order.
-    """
-
-    number: str
-    left: str
-    previous: Mapping[str, str]
-    second: Mapping[str, str]
-    gap: str | None
+    number: str  # place among the rows of the parent, from 1
+    left: str  # how many come after it
+    previous: Mapping[str, str]  # name of each own column but that of the order, as one of the row before
+    second: Mapping[str, str]  # likewise of small ones, as of the row before that
+    gap: str | None  # steps from the row before in the column of the order
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -238,11 +231,7 @@ def _home(linked: Tree, rule: Rule) -> str | None:
 
 
 def _rules_of(linked: Tree, name: str) -> list[_Named]:
-    """Return the rules of a table's coded rows, each with where it stands.
-
-    Rules of parents tell the model of their rows for nothing what it would else be asked about. A dependency without
-    its values stays with its table: the model of that table alone says what goes with what.
-    """
+    """Return the rules of a table's coded rows; a dependency without its values stays with its own table."""
     names = given_names(linked, name)
     found = _named(linked.table(name).schema.rules, name)
     of_all = _named(linked.rules, "all tables")

@@ -20,10 +20,7 @@ _TRUTHS: Final = {"true": True, "1": True, "false": False, "0": False}
 
 
 def read_lookup(name: str, source: Mapping[str, Any], beside: Path | None) -> Lookup:
-    """Return a public table, from rows or from a CSV file beside the schema; blank domains are filled from its rows.
-
-    beside: the folder of the schema; None where it came in none, as from a stranger's model, which names no files.
-    """
+    """Return a public table, from rows or a file in the schema's folder; blank domains are filled from its rows."""
     own, given = {key: value for key, value in source.items() if key not in LINKS}, source["public"]
     fields = own.get("fields")
     if not isinstance(fields, list | tuple) or not all(map(has_name, fields)):

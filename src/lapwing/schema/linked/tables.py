@@ -64,16 +64,12 @@ class Order:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lookup:
-    """A public table that private ones refer to, such as clinics: its rows are written as they are.
-
-    schema: of its columns; key: the column that is referred to; rows: cells in the order of the fields; path: the file
-    that they were read from, if they were.
-    """
+    """A public table that private ones refer to, such as clinics: its rows are written as they are."""
 
     name: str
     schema: Schema
-    key: str
-    rows: tuple[tuple[Any, ...], ...]
+    key: str  # the column that is referred to
+    rows: tuple[tuple[Any, ...], ...]  # cells in the order of the fields
     path: Path | None = field(default=None, compare=False)
 
     __repr__ = short

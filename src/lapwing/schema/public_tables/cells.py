@@ -43,17 +43,12 @@ class HasPublicTables(RuledSchema, Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CodedTable:
-    """A public table on codes.
-
-    groupings: per column of the table, the groups of codes that its cells tell apart; reserved codes are groups of
-    their own; cell: intp, shaped by the groups, the cell of each combination; -1 where no row can be; counts: int64
-    (k,), the count of each cell.
-    """
+    """A public table on codes."""
 
     table: PublicTable
-    groupings: tuple[Grouping, ...]
-    cell: np.ndarray
-    counts: np.ndarray
+    groupings: tuple[Grouping, ...]  # per column; reserved codes are groups of their own
+    cell: np.ndarray  # intp, shaped by the groups; -1 where no row can be
+    counts: np.ndarray  # int64 (k,), of each cell
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -122,8 +117,7 @@ def public_columns(schema: HasPublicTables) -> tuple[str, ...]:
 def check_public_tables(schema: HasPublicTables) -> None:
     """Refuse public tables that do not fit the schema or contradict each other.
 
-    Two cells of two tables are linked where the shared columns let one row lie in both. Whoever lies in a linked set of
-    cells of one table lies in that of the other, so its counts must sum to the same.
+    Cells of two tables are linked where one row can lie in both: counts of linked sets must sum to the same.
     """
     for one, two in itertools.combinations(coded_tables(schema), 2):
         _check_together(one, two)
@@ -318,11 +312,9 @@ def _check_rules(schema: HasPublicTables) -> None:
 
 
 def values_left(coded: CodedTable, rule: DependencyRule) -> np.ndarray:
-    """Return which values of a determined column a public table leaves each determinant.
+    """Return which values of a determined column a public table leaves each determinant: bool, by groups of columns.
 
-    Returns bool, shaped by the groups of the columns of the rule, groups of values with a count. What the table says of
-    one determinant alone must hold for its one value: that lies in every such cell with a count. False throughout where
-    there is nobody, or no such value.
+    A determinant's one value lies in every cell with a count that is of it alone.
     """
     shape, reached = _reached_pairs(coded, rule)
     values = shape[-1]

@@ -28,16 +28,13 @@ Boxes = Mapping[str, tuple[Codes, Codes]]
 class OrderPair:
     """One column is at most, or less than, another; rows where either is missing or special keep it.
 
-    It compares what synthetic rows show: a number without resolution may be anywhere in its cell, so two cells must lie
-    apart, or show one number each. A date compared with a moment is its midnight.
-
-    sides: what synthetic rows show, of the lower and the upper column.
+    It compares what synthetic rows show: cells of numbers without resolution must lie apart, or show one number each.
     """
 
     rule: Order
     columns: tuple[str, str]
     strict: bool
-    sides: tuple[Shown, Shown]
+    sides: tuple[Shown, Shown]  # what synthetic rows show, of the lower and the upper column
 
     @property
     def values(self) -> tuple[int, int]:
@@ -125,18 +122,13 @@ def _check_comparable(first: Field, other: Field, where: str) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExactSum:
-    """Whole multiples of columns add up to another; rows where any of them is missing or special keep it.
-
-    columns: the columns of the terms, then the one that they add up to; strides: what one code more adds to the
-    difference, per column, in ``1 / unit``; 0 where the column is a list; listed: tuple of ndarray or None, per column
-    that is a list what each code adds.
-    """
+    """Whole multiples of columns add up to the last one; rows where any of them is missing or special keep it."""
 
     rule: Sum
-    columns: tuple[str, ...]
+    columns: tuple[str, ...]  # of the terms, then the one that they add up to
     values: tuple[int, ...]
-    strides: tuple[int, ...]
-    listed: tuple[Codes | None, ...]
+    strides: tuple[int, ...]  # what one code more adds, in ``1 / unit``; 0 where the column is a list
+    listed: tuple[Codes | None, ...]  # what each code of a list adds
     constant: int
 
     def broken(self, codes: Mapping[str, np.ndarray]) -> npt.NDArray[np.bool_]:
@@ -230,17 +222,12 @@ def _checked(starts: Codes, stops: Codes) -> Codes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CombinationRule:
-    """Some combinations of groups of codes stand in no row.
-
-    columns: its columns; of an implication or a map, what follows stands last; groupings: per column the groups that it
-    tells apart; reserved codes are groups of their own; alive: bool, shaped by the numbers of groups, which
-    combinations rows may hold; all that hold a misfit.
-    """
+    """Some combinations of groups of codes stand in no row; all that hold a misfit are alive."""
 
     rule: Rule
-    columns: tuple[str, ...]
+    columns: tuple[str, ...]  # of an implication or a map, what follows stands last
     groupings: tuple[Grouping, ...]
-    alive: npt.NDArray[np.bool_]
+    alive: npt.NDArray[np.bool_]  # shaped by the numbers of groups
 
     def broken(self, codes: Mapping[str, np.ndarray]) -> npt.NDArray[np.bool_]:
         """Return which rows, given as the codes of each column, break the rule."""

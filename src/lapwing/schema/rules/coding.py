@@ -211,11 +211,7 @@ def _asked(conditions: Conditions, fields: Sequence[Field], where: str, *, outer
 
 
 def _reader(field: Field, where: str, *, outer: bool) -> _Reader:
-    """Return what turns a condition on one column into runs of codes.
-
-    Of a number without resolution a range means the cells inside it, or with ``outer`` those that touch it: what may be
-    in a range must not be where it is forbidden, and what must be in it must not be beside it.
-    """
+    """Return what turns a condition into runs of codes; of cells those inside it, with ``outer`` those touching it."""
     read = wanted_reader(field, where)
     is_cells = outer and not field.is_categorical and field.domain.continuous
 

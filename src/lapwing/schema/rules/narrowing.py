@@ -23,11 +23,7 @@ _MOST_ROUNDS: Final = 8
 def narrowed(
     rules: Sequence[CodedRule], domains: Domains, changed: Iterable[str] | None = None
 ) -> dict[str, Runs] | None:
-    """Return domains without codes that rules leave impossible; None where a column has none left.
-
-    rules: dependencies without a map restrict no row by itself, and are passed over; changed: columns that may have
-    become narrower since the rules were last looked at; all where it is None.
-    """
+    """Return domains without impossible codes, None where a column has none left; changed: narrower columns, or all."""
     found = dict(domains)
     if _has_strict_circle(rules, found):
         return None

@@ -31,13 +31,7 @@ def named_columns(rules: Sequence[Rule]) -> list[tuple[str, str]]:
 
 @lru_cache(maxsize=8)
 def checked_rules(fields: tuple[Field, ...], rules: tuple[Rule, ...]) -> tuple[CodedRule, ...]:
-    """Return rules on codes, after a look whether any row can keep them all.
-
-    fields: the modelled fields of a table, with domains; every column of the rules is among them.
-
-    Kept for the last few tables, as schemas are copied often. `completed`, asked for a row of a whole component with
-    nothing fixed, makes the same search again, and so finds one.
-    """
+    """Return rules on codes, after a look whether any row of the modelled fields can keep them all."""
     found = coded(fields, rules)
     domains = _domains(fields, {name for rule in found for name in rule.columns})
     for names in components(found):
@@ -59,14 +53,9 @@ def checked_rules(fields: tuple[Field, ...], rules: tuple[Rule, ...]) -> tuple[C
 def completed(
     schema: RuledSchema, fixed: Mapping[str, npt.NDArray[np.integer]], component: Sequence[str]
 ) -> dict[str, int] | None:
-    """Return one row of codes that keeps all rules.
+    """Return one row of codes that keeps all rules, regular ones where possible; None where none was found.
 
-    fixed: mapping of column to integers (k, 2), runs of codes, from start to stop - 1, disjoint and increasing, within
-    which columns must stay. Columns outside the component are passed over; component: columns that rules tie together,
-    as `lapwing.schema.rules.codes.components` returns them. Returns a code of each column of the component, regular
-    ones
-    where that is possible; no misfit. None where there is no such row, or the bounds of the search were met before one
-    was found.
+    fixed: runs of codes within which columns of the component must stay.
     """
     row = _search(*_bounded(schema, fixed, component)).row
     return None if row is None else {name: row[name] for name in component}
@@ -226,11 +215,7 @@ MOST_LOOKED_AT: Final = 1_000
 
 
 def dead_values(schema: RuledSchema) -> dict[str, list[str]]:
-    """Return the categories that certainly no row can have, by column.
-
-    Returns labels of categories, and ``missing``; columns without any are left out, and so are numbers, dates and
-    columns with more than 1,000 categories.
-    """
+    """Return the labels of categories, and ``missing``, that certainly no row can have, by column."""
     found: dict[str, list[str]] = {}
     for component in components(schema.coded_rules):
         for name in component:

@@ -10,7 +10,7 @@ from lapwing.schema.checks import PROVENANCES, RANGED_TYPES, TYPES, field_error
 from lapwing.schema.fields import Field
 from lapwing.schema.files import field_from, field_to_dict
 from lapwing.schema.scalars import category_key, visible
-from lapwing.schema.words import values_in_words
+from lapwing.schema.short import values_in_words
 
 KINDS: Final = TYPES
 FROM: Final = tuple(each for each in PROVENANCES if each != "drafted")
