@@ -14,7 +14,6 @@ from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.scalars import parse_date, parse_datetime
 from lapwing.schema.schemas import Schema
 from lapwing.schema.values import (
-    bounds,
     category_key,
     category_positions,
     exact_cells,
@@ -32,14 +31,16 @@ def microseconds(text: str) -> int:
 
 
 def test_integer_bounds_are_ints_however_they_were_written() -> None:
-    found = bounds(field(type="integer", minimum=-3.0, maximum=2**60 / 2**58))
+    own = field(type="integer", minimum=-3.0, maximum=2**60 / 2**58).range
+    found = (own.lo, own.hi)
 
     assert found == (-3, 4)
     assert [type(bound) for bound in found] == [int, int]
 
 
 def test_datetime_bounds_are_microseconds_and_end_with_the_last_unit() -> None:
-    found = bounds(field(type="datetime", minimum="2010-01-01", maximum="2010-12-31", resolution="hour"))
+    own = field(type="datetime", minimum="2010-01-01", maximum="2010-12-31", resolution="hour").range
+    found = (own.lo, own.hi)
 
     assert found == (microseconds("2010-01-01T00:00:00"), microseconds("2010-12-31T23:00:00"))
 
@@ -63,7 +64,7 @@ def test_the_last_code_is_the_last_step_that_does_not_pass_the_maximum(
 ) -> None:
     own = field(**settings)
 
-    assert (own.domain.values, bounds(own)[1]) == (values, last)
+    assert (own.domain.values, own.range.hi) == (values, last)
 
 
 def test_exact_cells_are_those_of_the_bounds_and_zero_where_these_are_regular() -> None:
@@ -81,7 +82,7 @@ def test_exact_cells_are_those_of_the_bounds_and_zero_where_these_are_regular() 
 )
 def test_lists_of_values_have_no_bounds(settings: dict[str, Any]) -> None:
     with pytest.raises(SchemaError, match="bounds apply to numbers and dates without categories"):
-        bounds(field(**settings))
+        _ = field(**settings).range
 
 
 @pytest.mark.parametrize(

@@ -66,8 +66,8 @@ def _refusal(field: Field, said: str) -> ParameterError:
 def wanted_runs(field: Field, wanted: object, asker: str = "where") -> np.ndarray:
     """Return the codes that a condition asks for: int64 (runs, 2), disjoint and increasing.
 
-    None, NaN and pandas' NA ask for missing. A value means its cell or the nearest step, a range the cells in it, or the
-    steps that begin in it.
+    None, NaN and pandas' NA ask for missing. A value means its cell or the nearest step, a range the cells in it, or
+    the steps that begin in it.
     """
     return wanted_reader(field, asker)(wanted)
 

@@ -1,7 +1,7 @@
-"""Classes that say what a row is: models of pydantic, dataclasses, typed dictionaries. None of these is imported.
+"""Classes that say what a row is: models of pydantic, dataclasses, typed dictionaries; and schemas of Pandera.
 
-Bounds come from ``Annotated``, ``Field`` and annotated-types, lists from ``Literal`` and ``Enum``, and a field is
-required unless its type takes None.
+None of these is imported. Bounds come from ``Annotated``, ``Field`` and annotated-types, lists from ``Literal`` and
+``Enum``, and a field is required unless its type takes None.
 """
 
 import dataclasses
@@ -17,6 +17,7 @@ from typing import Any, Final
 from lapwing.schema.fields import Field, FieldType
 from lapwing.schema.foreign.converted import (
     Converted,
+    Lack,
     Remarks,
     converted,
     missing_texts,
@@ -147,11 +148,7 @@ def _bounds(name: str, kind: FieldType, said: list[Any], remarks: Remarks) -> di
             bound = getattr(each, key, None)
             if bound is None or kind not in ("integer", "number", "date", "datetime"):
                 continue
-            if step and kind == "integer":
-                bound = bound + step
-            elif step:
-                remarks.add("bounds that leave their end out are read as bounds with it", name)
-            found[end] = _plain(bound)
+            found[end] = _end(name, kind, bound, step, remarks)
         step_size, places = getattr(each, "multiple_of", None), getattr(each, "decimal_places", None)
         if kind in ("integer", "number") and step_size not in (None, 1):
             found["resolution"] = _plain(step_size)
@@ -162,9 +159,17 @@ def _bounds(name: str, kind: FieldType, said: list[Any], remarks: Remarks) -> di
     return found
 
 
+def _end(name: str, kind: FieldType, bound: Any, step: int, remarks: Remarks) -> Any:  # noqa: ANN401 - see `_plain`
+    """Return a bound with its end: one that leaves it out is a step further inside, if it is of whole numbers."""
+    if step and kind != "integer":
+        remarks.add("bounds that leave their end out are read as bounds with it", name)
+        step = 0
+    return _plain(bound + step if step else bound)
+
+
 def _plain(bound: Any) -> Any:  # noqa: ANN401 - a bound of any library
     """Return a bound as a schema writes it."""
-    if isinstance(bound, dt.date):
+    if hasattr(bound, "isoformat"):
         return bound.isoformat()
     return float(bound) if isinstance(bound, Decimal) else bound
 
@@ -173,3 +178,115 @@ def _described(said: Iterable[Any]) -> dict[str, Any]:
     """Return the description that stands beside a type, if there is one."""
     found = [text_or_empty(getattr(each, "description", None)) for each in said]
     return {"description": next(filter(None, found), "")}
+
+
+# -- Schemas and models of Pandera, for pandas and Polars.
+
+
+_DTYPES: Final[tuple[tuple[str, FieldType], ...]] = (
+    ("int", "integer"),
+    ("uint", "integer"),
+    ("float", "number"),
+    ("double", "number"),
+    ("decimal", "number"),
+    ("bool", "boolean"),
+    ("datetime", "datetime"),
+    ("timestamp", "datetime"),
+    ("date", "date"),
+    ("str", "string"),
+    ("object", "string"),
+    ("category", "string"),
+    ("categorical", "string"),
+    ("enum", "string"),
+)
+_LOW: Final = {"greater_than_or_equal_to": 0, "greater_than": 1}
+_HIGH: Final = {"less_than_or_equal_to": 0, "less_than": -1}
+
+
+def is_pandera(value: object) -> bool:
+    """Return whether a value is a model or schema of Pandera."""
+    if isinstance(value, type):
+        return callable(getattr(value, "to_schema", None))
+    columns = getattr(value, "columns", None)
+    return isinstance(columns, Mapping) and hasattr(value, "checks") and hasattr(value, "unique")
+
+
+def read_pandera(value: Any) -> Converted:  # noqa: ANN401 - a model or schema
+    """Return the schema that a model or schema of Pandera gives."""
+    schema: Any = getattr(value, "to_schema", lambda: value)() if isinstance(value, type) else value
+    remarks, lacks = Remarks(), list[Lack]()
+    fields = [_column_field(str(name), column, remarks, lacks) for name, column in schema.columns.items()]
+    if not fields:
+        raise refusal("the Pandera schema has no column; give one that says what a row is")
+    if not isinstance(value, type) and any(column.checks for column in schema.columns.values()):
+        way_out = "infer_schema writes the smallest and largest values of a table: put public ones in their place"
+        lacks.append(Lack("", "whether the bounds and lists are public", f"{way_out}, or leave them if they are"))
+    if schema.checks:
+        remarks.add("checks of the whole table have no counterpart; write what every row keeps into rules")
+    return converted(fields, "Pandera schema", name=text_or_empty(schema.name), lacks=lacks, notes=remarks.texts())
+
+
+def _column_field(name: str, column: Any, remarks: Remarks, lacks: list[Lack]) -> Field:  # noqa: ANN401 - Pandera's
+    """Return the field of one column."""
+    if getattr(column, "regex", False):
+        raise refusal(f"column {quote(name)} is a pattern of names; write the columns out")
+    settings: dict[str, Any] = {
+        "required": not column.nullable,
+        "description": text_or_empty(getattr(column, "description", None)),
+    }
+    kind = _dtype_of(column.dtype)
+    if kind is None:
+        lacks.append(Lack(name, f"its type, which Pandera calls {column.dtype}", "choose one of the schema's types"))
+        kind = "string"
+    listed, bounds = _checked(name, column.checks, kind, remarks)
+    inner = getattr(column.dtype, "categories", None)
+    if listed is None and inner is not None:
+        listed = scalars(list(inner), f"column {quote(name)}")
+    if listed is None or kind == "boolean":
+        return Field(name=name, type=kind, **settings, **bounds)
+    if kind == "string" and not any(isinstance(value, str) for value in listed):
+        kind = "integer" if all(isinstance(value, int) for value in listed) else "number"
+    is_ordered = bool(getattr(column.dtype, "ordered", False)) and inner is not None
+    return Field(
+        name=name,
+        type=kind,
+        categories=tuple(listed),
+        ordered=is_ordered,
+        missing_values=missing_texts(listed),
+        **settings,
+    )
+
+
+def _dtype_of(dtype: object) -> FieldType | None:
+    """Return the schema's word for a type of Pandera's; None where there is none."""
+    said = str(dtype).lower()
+    found = [(start, kind) for start, kind in _DTYPES if said.startswith(start)]
+    return max(found, key=lambda each: len(each[0]))[1] if found else None
+
+
+def _checked(
+    name: str, checks: list[Any], kind: FieldType, remarks: Remarks
+) -> tuple[list[str | int | float] | None, dict[str, Any]]:
+    """Return the list and the bounds that the checks of a column state."""
+    listed, bounds = None, dict[str, Any]()
+    for check in checks:
+        told, said = str(check.name), dict[str, Any](check.statistics or {})
+        if told in ("isin", "equal_to"):
+            values = said.get("allowed_values", [said.get("value")])
+            listed = scalars(list(values), f"column {quote(name)}")
+        elif told in (*_LOW, *_HIGH, "in_range", "between"):
+            bounds |= _checked_bounds(name, kind, told, said, remarks)
+        else:
+            remarks.add("checks other than bounds and lists have no counterpart", name)
+    return listed, bounds
+
+
+def _checked_bounds(name: str, kind: FieldType, told: str, said: Mapping[str, Any], remarks: Remarks) -> dict[str, Any]:
+    """Return the bounds that one check states."""
+    found = {}
+    for key, short, stated, inwards in (("minimum", "min", _LOW, 1), ("maximum", "max", _HIGH, -1)):
+        bound = said.get(f"{short}_value")
+        if bound is not None:
+            step = stated.get(told, 0) or (0 if said.get(f"include_{short}", True) else inwards)
+            found[key] = _end(name, kind, bound, step, remarks)
+    return found

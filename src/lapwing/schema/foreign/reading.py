@@ -11,14 +11,13 @@ from lapwing.errors import SchemaError
 from lapwing.schema.checks import repeated
 from lapwing.schema.fields import Field
 from lapwing.schema.files import check_object, parse_json, read_content
-from lapwing.schema.foreign.classes import is_class, read_class
+from lapwing.schema.foreign.classes import is_class, is_pandera, read_class, read_pandera
 from lapwing.schema.foreign.converted import Converted, converted, number_of, refusal
 from lapwing.schema.foreign.croissant import is_croissant, read_croissant
 from lapwing.schema.foreign.csvw import is_csvw, read_csvw
 from lapwing.schema.foreign.frictionless import is_frictionless, read_frictionless, read_frictionless_tables
 from lapwing.schema.foreign.linked import ConvertedTables
 from lapwing.schema.foreign.nist import is_nist, read_nist
-from lapwing.schema.foreign.pandera import is_pandera, read_pandera
 from lapwing.schema.foreign.sdv import is_sdv, read_sdv, read_sdv_tables
 from lapwing.schema.foreign.smartnoise import is_smartnoise, read_smartnoise, smartnoise_misfit
 from lapwing.schema.foreign.statistics import PROGRAMS, read_statistics

@@ -23,7 +23,6 @@ from lapwing.schema.foreign.converted import (
     unit_lack,
 )
 from lapwing.schema.foreign.linked import ConvertedTables, ForeignTable, Relation, linked_tables
-from lapwing.schema.foreign.sdv_first import is_first_sdv, later_form
 from lapwing.schema.reading import PLAIN
 from lapwing.schema.scalars import finite_number, parse_date, parse_datetime, quote, whole_number
 
@@ -219,12 +218,14 @@ def read_sdv(value: object, name: str, table: str | None) -> Converted:
     whole = _whole(value, name)
     chosen, described, where = _table(whole, name, table)
     columns, fields = _columns(described, where)
+    beside = "column_relationships has no counterpart: columns are measured together by what mechanisms find"
+    notes = [beside] * bool(described.get("column_relationships"))
     return converted(
         fields,
         FORMAT,
         name=chosen,
         lacks=[*_unit_lacks(whole, chosen, described, where), *columns.all_lacks()],
-        notes=[*_table_notes(described), *columns.remarks.texts()],
+        notes=[*notes, *columns.remarks.texts()],
     )
 
 
@@ -336,8 +337,57 @@ def _relations(whole: Mapping[str, Any], where: str) -> list[Relation]:
     return found
 
 
-def _table_notes(described: Mapping[str, Any]) -> list[str]:
-    """Return what SDV says of the table beside its columns and has no counterpart."""
-    if not described.get("column_relationships"):
-        return []
-    return ["column_relationships has no counterpart: columns are measured together by what mechanisms find"]
+# -- Metadata before 1.0, where fields have a `type` and say themselves to which key they point, as later ones.
+
+
+_STORED: Final = {"integer": "Int64", "float": "Float"}
+_SAME: Final = {"datetime": {"format": "datetime_format"}, "id": {"regex": "regex_format"}}
+
+
+def is_first_sdv(value: object) -> bool:
+    """Return whether a value has tables of which a field has one of SDV's first types."""
+    tables = _listed(value.get("tables")) if isinstance(value, Mapping) else []
+    fields = [_listed(table.get("fields")) for table in tables if isinstance(table, Mapping)]
+    return any(isinstance(each, Mapping) and "type" in each for listed in fields for each in listed)
+
+
+def later_form(value: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return metadata in the form of SDV 1.0 and later."""
+    tables, relationships = {}, []
+    for table, described in _named(value.get("tables"), f"{name}: tables").items():
+        where = f"{name}: table {quote(table)}"
+        own = _named(described.get("fields"), f"{where}: fields")
+        columns = {column: _later_column(each, f"{where}: field {quote(column)}") for column, each in own.items()}
+        tables[table] = {"columns": columns, **{key: described.get(key) for key in ("primary_key", "sequence_index")}}
+        for column, ref in ((column, each["ref"]) for column, each in own.items() if each.get("ref") is not None):
+            to = check_object(ref, f"{where}: ref of {quote(column)}")
+            link = {"child_table_name": table, "child_foreign_key": column}
+            relationships.append({**link, "parent_table_name": to.get("table"), "parent_primary_key": to.get("field")})
+    return {"tables": tables, "relationships": relationships}
+
+
+def _listed(value: object) -> list[Any]:
+    """Return tables or fields, which are an object, or in the oldest files a list."""
+    return list(value.values()) if isinstance(value, Mapping) else value if isinstance(value, list) else []
+
+
+def _named(value: object, where: str) -> Mapping[str, Mapping[str, Any]]:
+    """Return tables or fields by their names."""
+    if isinstance(value, list):
+        value = {check_object(each, where).get("name"): each for each in value}
+    found = check_object(value, where)
+    return {name: check_object(each, f"{where}: {quote(name)}") for name, each in found.items()}
+
+
+def _later_column(about: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return a field as a column of later files."""
+    kind, category = about.get("type"), about.get("pii_category")
+    if not isinstance(kind, str):
+        raise refusal(f"{where}: type must be a text such as numerical, got {quote(kind)}")
+    if about.get("pii") is True:
+        category = category[0] if isinstance(category, list) and category else category
+        return {"sdtype": category if isinstance(category, str) else "pii", "pii": True}
+    found = {theirs: about.get(ours) for ours, theirs in _SAME.get(kind, {}).items()}
+    if kind == "numerical":
+        found = {"computer_representation": _STORED.get(str(about.get("subtype")))}
+    return {"sdtype": kind, **found}
