@@ -35,33 +35,26 @@ class CodedSource(Protocol):
     @property
     def columns(self) -> tuple[str, ...]:
         """The modelled columns, in the schema's order."""
-        ...
 
     @property
     def rows(self) -> int:
         """Number of rows after truncation. Private."""
-        ...
 
     @property
     def units(self) -> int:
         """Number of privacy units. Private."""
-        ...
 
     def chunks(self, *, apart: bool = False) -> Iterator[Codes]:
         """Yield the codes of all rows; `apart`: misfits have ``domain.misfit``, and are not taken for missing."""
-        ...
 
     def count(self, tables: Sequence[Table]) -> list[np.ndarray]:
         """Return the contingency tables in C order, all counted in one pass; callers see that they fit in memory."""
-        ...
 
     def count_keys(self, columns: Sequence[KeyedColumn]) -> tuple[np.ndarray, np.ndarray]:
         """Return the distinct keys of the rows and how many rows have each, as `lapwing.rows.counting.count_keys`."""
-        ...
 
     def texts(self, column: str) -> Iterator[pl.Series]:
         """Yield the texts of an opened string column by another pass, in the same order; null where there is none."""
-        ...
 
 
 _COMPACT_ROWS: Final = 2**22  # keys that wait to be merged with those before

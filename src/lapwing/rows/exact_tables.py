@@ -28,7 +28,6 @@ class Counted(Protocol):
 
     def count(self, tables: Sequence[Table]) -> list[np.ndarray]:
         """Return contingency tables, as `lapwing.rows.source.CodedSource.count`."""
-        ...
 
 
 class ExactTables:

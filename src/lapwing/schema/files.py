@@ -130,11 +130,8 @@ def write_whole(path: Path, text: str) -> None:
 
 
 _TABLE_KEYS: Final = frozenset(
-    {
-        *("fields", "name", "draft", "privacyUnit", "missingValues", "questions", "purchases", "weight", "rules"),
-        *("publicTables", "dialect"),
-    }
-)
+    ("fields", "name", "draft", "privacyUnit", "missingValues", "questions", "purchases", "weight", "rules")
+).union(("publicTables", "dialect"))
 _SETTINGS: Final = {
     "categoriesOrdered": "ordered",
     **{key: key for key in ("provenance", "special", "resolution", "scale", "hierarchy", "description", "unlisted")},
@@ -142,10 +139,7 @@ _SETTINGS: Final = {
 """Keys of a field that hold one of its settings as it is, and the setting."""
 
 _FIELD_KEYS: Final = frozenset(
-    {
-        *("name", "type", "constraints", "categories", "role", "missingValues", *_SETTINGS),
-        *("domain", *READING_KEYS),
-    }
+    ("name", "type", "constraints", "categories", "role", "missingValues", "domain", *_SETTINGS, *READING_KEYS)
 )
 _CONSTRAINT_KEYS: Final = frozenset({"minimum", "maximum", "enum", "required"})
 _TREE_KEYS: Final = frozenset({"prefixes", "parents", "fold"})
@@ -153,12 +147,10 @@ _INNER_KEYS: Final = {"constraints": _CONSTRAINT_KEYS, "hierarchy": _TREE_KEYS}
 _UNIT_KEYS: Final = frozenset({"field", "maxRows"})
 
 # Keys of Table Schema that are read past, listed so that none is taken for a misspelling of one of ours.
-_KNOWN_ELSEWHERE: Final = frozenset(
-    {
-        *("title", "example", "examples", "rdfType", "unique", "pattern", "minLength", "maxLength", "jsonSchema"),
-        *("exclusiveMinimum", "exclusiveMaximum", "primaryKey", "uniqueKeys", "foreignKeys", "fieldsMatch"),
-        *("$schema", "profile", "version", "label", "value"),
-    }
+_KNOWN_ELSEWHERE: Final = (
+    *("title", "example", "examples", "rdfType", "unique", "pattern", "minLength", "maxLength", "jsonSchema"),
+    *("exclusiveMinimum", "exclusiveMaximum", "primaryKey", "uniqueKeys", "foreignKeys", "fieldsMatch"),
+    *("$schema", "profile", "version", "label", "value"),
 )
 _SIMILAR: Final = 0.8
 

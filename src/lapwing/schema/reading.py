@@ -36,13 +36,14 @@ class Reading:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the keys of a field that say so, those that differ from the default."""
-        values = {key: getattr(self, name) for key, name in _KEYS.items()}
-        plain = {key: getattr(PLAIN, name) for key, name in _KEYS.items()}
-        return {
-            key: list(value) if isinstance(value, tuple) else value
-            for key, value in values.items()
-            if value != plain[key]
-        }
+        found = _stated(self, PLAIN, _KEYS)
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in found.items()}
+
+
+def _stated(settings: object, plain: object, keys: Mapping[str, str]) -> dict[str, Any]:
+    """Return the settings that differ from the plain ones, by their keys."""
+    found = {key: getattr(settings, name) for key, name in keys.items()}
+    return {key: value for key, value in found.items() if value != getattr(plain, keys[key])}
 
 
 _KEYS: Final = {
@@ -59,18 +60,8 @@ def reading_from(name: str, source: Mapping[str, Any]) -> Reading:
     given = {key: source[key] for key in _KEYS if source.get(key) is not None}
     if kind not in _DATES or given.get("format") in ("default", "any"):
         given.pop("format", None)  # elsewhere it describes texts, such as an email
-    found: dict[str, Any] = {}
-    for key, value in given.items():
-        if key == "format":
-            found[key] = _date_format(name, kind == "datetime", value)
-        elif key == "bareNumber":
-            found[key] = _flag(name, key, value)
-        elif key.endswith("Char"):
-            found[key] = _sign(name, key, value)
-        else:
-            known = TRUE_TEXTS if key == "trueValues" else FALSE_TEXTS
-            found[key] = tuple(text for text in _texts(name, key, value) if text not in known)
-    made = Reading(**{_KEYS[key]: value for key, value in found.items()})
+    found = {_KEYS[key]: _rule(name, key, value, has_time=kind == "datetime") for key, value in given.items()}
+    made = Reading(**found)
     if made.group_char == made.decimal_char:
         raise field_error(name, "decimalChar and groupChar must differ; change one of them", "LW207")
     both = sorted(set(made.true_values) & set(made.false_values))
@@ -89,10 +80,18 @@ def check_reading(name: str, kind: str, reading: object) -> None:
             raise field_error(name, f"{key} applies to type {' and '.join(types)}; remove it", "LW207")
 
 
-def _flag(name: str, key: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise field_error(name, f"{key} must be true or false, got {quote(value)}", "LW207")
-    return value
+def _rule(name: str, key: str, value: object, *, has_time: bool) -> Any:  # noqa: ANN401 - as its setting has it
+    """Return one rule of how cells are written, checked."""
+    if key == "format":
+        return _date_format(name, has_time, value)
+    if key.endswith("Char"):
+        return _sign(name, key, value)
+    if key == "bareNumber":
+        if not isinstance(value, bool):
+            raise field_error(name, f"{key} must be true or false, got {quote(value)}", "LW207")
+        return value
+    known = TRUE_TEXTS if key == "trueValues" else FALSE_TEXTS
+    return tuple(text for text in _texts(name, key, value) if text not in known)
 
 
 def _sign(name: str, key: str, value: object) -> str:
@@ -214,8 +213,7 @@ class Dialect:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the keys of the file format that differ from the default."""
-        found = {key: getattr(self, name) for key, name in _DIALECT_KEYS.items()}
-        return {key: value for key, value in found.items() if value != getattr(PLAIN_FILE, _DIALECT_KEYS[key])}
+        return _stated(self, PLAIN_FILE, _DIALECT_KEYS)
 
 
 _DIALECT_KEYS: Final = {

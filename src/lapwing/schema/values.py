@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -18,7 +19,7 @@ import numpy.typing as npt
 from lapwing.errors import ParameterError
 from lapwing.schema.checks import code_number, field_error
 from lapwing.schema.fields import Field, Scalar
-from lapwing.schema.groupings.domains import Calendar, Range
+from lapwing.schema.groupings.domains import Range
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.groupings.hierarchies import Hierarchy
 from lapwing.schema.scalars import MICROSECONDS, category_key, date_text, datetime_text, quote
@@ -173,6 +174,7 @@ def multiples(codes: np.ndarray, first: Fraction, grid: Fraction, last: int) -> 
 
 _LISTED: Final = 3
 """Runs of codes that a label names before it says how many there are."""
+_SHOWN_LETTERS: Final[dict[object, int]] = {"year": len("2020"), "month": len("2020-12"), "day": len("2020-12-31")}
 
 
 def label(grouping: Grouping, field: Field, group: int) -> str:
@@ -237,61 +239,42 @@ def _reserved_labels(field: Field) -> list[str]:
 def _run_labeller(field: Field) -> Callable[[int, int], str]:
     """Return the function that labels codes ``start <= code < stop`` of a field."""
     if field.is_categorical:
-        return _category_runs(field)
+        return partial(_category_run, field, (False, True) if field.categories is None else field.categories)
     found = field.range
-    lo, hi, step, calendar = found.lo, found.hi, found.step, found.calendar
-    if calendar is not None:
-        return _stepped_runs(lambda code: _period_text(calendar, code), " to ")
-    if step is None:
-        return _interval_runs(float(lo), float(hi), found.values)
-    if field.type == "date":
-        return _stepped_runs(lambda code: date_text(int(lo) + code * int(step)), " to ")
-    if field.type == "datetime":
-        text = date_text if field.resolution == "day" else datetime_text
-        unit = MICROSECONDS["day"] if field.resolution == "day" else 1
-        return _stepped_runs(lambda code: text((int(lo) + code * int(step)) // unit), " to ")
-    dash = "-" if lo >= 0 else " to "
-    if field.type == "integer":
-        return _stepped_runs(lambda code: str(int(lo) + code * int(step)), dash)
-    return _stepped_runs(lambda code: f"{float(lo + code * step):.12g}", dash)
+    if found.step is None and found.calendar is None:
+        return partial(_interval, float(found.lo), float(found.hi), found.values)
+    dash = "-" if field.type in ("integer", "number") and found.lo >= 0 else " to "
+    return partial(_stepped_run, partial(_value_text, field, found), dash)
 
 
-def _period_text(calendar: Calendar, code: int) -> str:
-    """Return a month as 2020-12, a year as 2020."""
-    start = int(calendar.starts(np.array([code]))[0])
-    text = date_text(start) if calendar.base == "D" else datetime_text(start)
-    return text[: len("2020-12")] if calendar.unit == "month" else text[: len("2020")]
+def _value_text(field: Field, found: Range, code: int) -> str:
+    """Return the value of a code of whole steps, months or years: a month as 2020-12, a year as 2020."""
+    if found.calendar is None:
+        value = found.lo + code * (found.step or 1)
+        if field.type in ("integer", "number"):
+            return str(value) if field.type == "integer" else f"{float(value):.12g}"
+    else:
+        value = found.calendar.starts(np.array([code]))[0]
+    text = date_text(int(value)) if field.type == "date" else datetime_text(int(value))
+    return text[: _SHOWN_LETTERS.get(field.resolution)]
 
 
-def _stepped_runs(text: Callable[[int], str], dash: str) -> Callable[[int, int], str]:
-    """Return a labeller by first and last value."""
-
-    def run_label(start: int, stop: int) -> str:
-        return text(start) if stop == start + 1 else f"{text(start)}{dash}{text(stop - 1)}"
-
-    return run_label
+def _stepped_run(text: Callable[[int], str], dash: str, start: int, stop: int) -> str:
+    """Return the first and last value of a run."""
+    return text(start) if stop == start + 1 else f"{text(start)}{dash}{text(stop - 1)}"
 
 
-def _interval_runs(lo: float, hi: float, values: int) -> Callable[[int, int], str]:
-    """Return a labeller by half-open intervals of real numbers, the last of them closed."""
-
-    def run_label(start: int, stop: int) -> str:
-        left, right = (lo + (hi - lo) * (code / values) for code in (start, stop))
-        return f"[{left:.12g}, {right:.12g}{']' if stop == values else ')'}"
-
-    return run_label
+def _interval(lo: float, hi: float, values: int, start: int, stop: int) -> str:
+    """Return a half-open interval of real numbers, the last one closed."""
+    left, right = (lo + (hi - lo) * (code / values) for code in (start, stop))
+    return f"[{left:.12g}, {right:.12g}{']' if stop == values else ')'}"
 
 
-def _category_runs(field: Field) -> Callable[[int, int], str]:
-    """Return a labeller by categories: a range of ordered ones, a list of others."""
-    categories: tuple[Scalar, ...] = (False, True) if field.categories is None else field.categories
-
-    def run_label(start: int, stop: int) -> str:
-        if field.ordered and stop > start + 2:
-            return f"{_scalar_text(categories[start])} to {_scalar_text(categories[stop - 1])}"
-        return _few(map(_scalar_text, categories[start : min(stop, start + _LISTED)]), stop - start, "categories")
-
-    return run_label
+def _category_run(field: Field, categories: tuple[Scalar, ...], start: int, stop: int) -> str:
+    """Return a range of ordered categories, a list of others."""
+    if field.ordered and stop > start + 2:
+        return f"{_scalar_text(categories[start])} to {_scalar_text(categories[stop - 1])}"
+    return _few(map(_scalar_text, categories[start : min(stop, start + _LISTED)]), stop - start, "categories")
 
 
 def _scalar_text(value: Scalar) -> str:

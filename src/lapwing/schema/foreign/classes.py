@@ -62,17 +62,15 @@ def _hints(value: Any) -> Iterable[tuple[str, Any]]:  # noqa: ANN401 - see `read
     """Return the names of columns and their types, with all that is said of them."""
     stated = getattr(value, "model_fields", None)
     if isinstance(stated, Mapping):
-        return [(_alias(info, name), typing.Annotated[info.annotation, info]) for name, info in stated.items()]
+        return [
+            (getattr(info, "alias", None) or name, typing.Annotated[info.annotation, info])
+            for name, info in stated.items()
+        ]
     try:
         return list(typing.get_type_hints(value, include_extras=True).items())
     except NameError:
         said = "names a type that is not found where the class stands; define it there"
     raise refusal(f"class {value.__name__} {said}")
-
-
-def _alias(info: Any, name: str) -> str:  # noqa: ANN401 - pydantic's
-    """Return what a column is called in data: the alias, where there is one."""
-    return info.alias if isinstance(getattr(info, "alias", None), str) else name
 
 
 def _field(name: str, hint: Any, remarks: Remarks) -> Field:  # noqa: ANN401 - a type

@@ -187,9 +187,10 @@ def _child(
     """Return a private table, of which `stated` are the fields in the file, and its foreign keys: one to its parent."""
     parents = [column for column, parent in links.items() if parent in private]
     public = {column: parent for column, parent in links.items() if parent not in private}
+    # A key to a public table is a column like others, whose values are that table's keys.
     fields = tuple(
-        _as_values(field, as_stated) if field.name in public else field
-        for field, as_stated in zip(table.fields, stated, strict=True)
+        field if field.name not in public else own if own.is_categorical else replace(field, identifier=False)
+        for field, own in zip(table.fields, stated, strict=True)
     )
     if parents and all(field.identifier for field in fields):
         raise refusal(
@@ -220,11 +221,6 @@ def _as_key(field: Field) -> Field:
         missing_values=field.missing_values,
         reading=field.reading if is_whole else PLAIN,
     )
-
-
-def _as_values(field: Field, stated: Field) -> Field:
-    """Return the field of a key to a public table: a column like others, whose values are that table's keys."""
-    return stated if stated.is_categorical else replace(field, identifier=False)
 
 
 def _part(table: ForeignTable, read: Iterable[str], lacks: Iterable[Lack], form: str) -> Converted:

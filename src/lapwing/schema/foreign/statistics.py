@@ -5,7 +5,7 @@ Written labels of codes stand in a field's description, as rows hold the codes.
 
 import datetime as dt
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -185,7 +185,13 @@ def _field(found: _Variable, remarks: Remarks, lacks: list[Lack]) -> Field:
         return Field(name=found.name, type=kind, description=found.label)
     is_list = len(codes) > 1 and found.measure != "scale"
     is_whole = found.is_whole or is_list
-    kind = "string" if found.is_text else "integer" if is_whole and _all_whole(codes) else "number"
+    kind = (
+        "string"
+        if found.is_text
+        else "integer"
+        if is_whole and all(isinstance(code, int) for code in codes)
+        else "number"
+    )
     if is_list and found.measure == "unknown":
         way_out = "remove this question if so; else write bounds, and codes with a meaning of their own as special"
         lacks.append(Lack(found.name, "whether the labelled codes are all that occur", way_out))
@@ -202,10 +208,6 @@ def _field(found: _Variable, remarks: Remarks, lacks: list[Lack]) -> Field:
         missing_values=missing_texts(codes if is_list else None, ["", *found.missing]),
         description=_described(found),
     )
-
-
-def _all_whole(codes: Sequence[Any]) -> bool:
-    return all(isinstance(code, int) for code in codes)
 
 
 def _described(found: _Variable) -> str:

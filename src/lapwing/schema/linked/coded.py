@@ -31,29 +31,18 @@ SMALL: Final = 16
 """Codes of a column of which tables with the rows before are small beside their noise."""
 
 
-class Tree(Protocol):
-    """Linked tables, each after its parent, and the rules of several of them."""
+class _Tree(Protocol):
+    """What is asked of a `LinkedSchema` here, which imports this."""
 
     @property
-    def tables(self) -> tuple[LinkedTable, ...]:
-        """The private tables."""
-
+    def tables(self) -> tuple[LinkedTable, ...]: ...
     @property
-    def rules(self) -> tuple[Rule, ...]:
-        """The rules."""
-
+    def rules(self) -> tuple[Rule, ...]: ...
     @property
-    def key(self) -> str:
-        """The first table's key."""
-
-    def table(self, name: str) -> LinkedTable:
-        """Return the table of a name."""
-
-    def above(self, name: str) -> tuple[LinkedTable, ...]:
-        """Return the parent of a table, the parent of that, and so on."""
-
-    def max_rows(self, name: str) -> int:
-        """Return the rows of one privacy unit that are used at most in a table."""
+    def key(self) -> str: ...
+    def table(self, name: str) -> LinkedTable: ...
+    def above(self, name: str) -> tuple[LinkedTable, ...]: ...
+    def max_rows(self, name: str) -> int: ...
 
 
 _Named = tuple[str, Rule]
@@ -144,7 +133,7 @@ def lag_fields(table: LinkedTable) -> tuple[Field, ...]:
     return (place, left, *before, gap)
 
 
-def given_names(linked: Tree, name: str) -> dict[tuple[str, str], str]:
+def given_names(linked: _Tree, name: str) -> dict[tuple[str, str], str]:
     """Return what each column of the tables above is called in the coded rows of a table, nearest tables first."""
     table = linked.table(name)
     taken = {*table.schema.names, *(field.name for field in lag_fields(table))}
@@ -157,7 +146,7 @@ def given_names(linked: Tree, name: str) -> dict[tuple[str, str], str]:
     return found
 
 
-def coded_schema(linked: Tree, name: str) -> Schema:
+def coded_schema(linked: _Tree, name: str) -> Schema:
     """Return the schema of the coded rows of a table, whose unit is one value of the first table's key."""
     table = linked.table(name)
     given = tuple(
@@ -185,7 +174,7 @@ def coded_schema(linked: Tree, name: str) -> Schema:
     )
 
 
-def check_rules(linked: Tree) -> None:
+def check_rules(linked: _Tree) -> None:
     """Refuse rules of several tables that could not be kept by parents first and by their rows then."""
     for rule in linked.rules:
         home = _home(linked, rule)
@@ -203,7 +192,7 @@ def check_rules(linked: Tree) -> None:
             )
 
 
-def _refuse_full_names(linked: Tree, rule: Rule) -> None:
+def _refuse_full_names(linked: _Tree, rule: Rule) -> None:
     """Refuse TABLE.COLUMN in a rule where COLUMN alone says it."""
     owned = {table.name: _own_names(table) for table in linked.tables}
     for column in rule.columns:
@@ -220,7 +209,7 @@ def _own_names(table: LinkedTable) -> set[str]:
     return {*table.schema.names, *(field.name for field in lag_fields(table))}
 
 
-def _home(linked: Tree, rule: Rule) -> str | None:
+def _home(linked: _Tree, rule: Rule) -> str | None:
     """Return the table that a rule of several is of: the last that has one of its columns, and sees the others."""
     for table in reversed(linked.tables):
         own = _own_names(table)
@@ -230,7 +219,7 @@ def _home(linked: Tree, rule: Rule) -> str | None:
     return None
 
 
-def _rules_of(linked: Tree, name: str) -> list[_Named]:
+def _rules_of(linked: _Tree, name: str) -> list[_Named]:
     """Return the rules of a table's coded rows; a dependency without its values stays with its own table."""
     names = given_names(linked, name)
     found = _named(linked.table(name).schema.rules, name)

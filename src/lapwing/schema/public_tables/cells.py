@@ -31,12 +31,10 @@ class HasPublicTables(RuledSchema, Protocol):
     @property
     def columns(self) -> tuple[Field, ...]:
         """The modelled fields."""
-        ...
 
     @property
     def public_tables(self) -> tuple[PublicTable, ...]:
         """The public tables."""
-        ...
 
     def __hash__(self) -> int: ...
 

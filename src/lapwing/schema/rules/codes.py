@@ -283,11 +283,9 @@ class RuledSchema(Protocol):
     @property
     def coded_rules(self) -> tuple[CodedRule, ...]:
         """The rules on the codes of the columns."""
-        ...
 
     def field(self, name: str) -> Field:
         """Return the field of a name."""
-        ...
 
 
 def components(rules: Sequence[CodedRule]) -> tuple[tuple[str, ...], ...]:

@@ -17,6 +17,9 @@ from lapwing.schema.rules.narrowing import Domains, Runs, below, codes_in, from_
 from lapwing.schema.rules.rules import Rule
 from lapwing.schema.values import labels
 
+Fixed = Mapping[str, npt.NDArray[np.integer]]
+"""Runs of codes within which columns must stay."""
+
 _NAMED: Final = 8
 _MOST_NODES: Final = 400
 _MOST_CELLS: Final = 2**27
@@ -50,35 +53,24 @@ def checked_rules(fields: tuple[Field, ...], rules: tuple[Rule, ...]) -> tuple[C
     return found
 
 
-def completed(
-    schema: RuledSchema, fixed: Mapping[str, npt.NDArray[np.integer]], component: Sequence[str]
-) -> dict[str, int] | None:
-    """Return one row of codes that keeps all rules, regular ones where possible; None where none was found.
-
-    fixed: runs of codes within which columns of the component must stay.
-    """
+def completed(schema: RuledSchema, fixed: Fixed, component: Sequence[str]) -> dict[str, int] | None:
+    """Return one row of codes that keeps all rules, regular ones where possible; None where none was found."""
     row = _search(*_bounded(schema, fixed, component)).row
     return None if row is None else {name: row[name] for name in component}
 
 
-def is_impossible(schema: RuledSchema, fixed: Mapping[str, npt.NDArray[np.integer]], component: Sequence[str]) -> bool:
+def is_impossible(schema: RuledSchema, fixed: Fixed, component: Sequence[str]) -> bool:
     """Return whether certainly no row keeps all rules; False where the bounds of the search were met."""
     return _search(*_bounded(schema, fixed, component)).is_hopeless
 
 
-def forbidding(
-    schema: RuledSchema, fixed: Mapping[str, npt.NDArray[np.integer]], component: Sequence[str]
-) -> tuple[Rule, ...]:
+def forbidding(schema: RuledSchema, fixed: Fixed, component: Sequence[str]) -> tuple[Rule, ...]:
     """Return few rules of which no row keeps all, or none unless that is certain."""
-    if not is_impossible(schema, fixed, component):
-        return ()
     own, domains = _bounded(schema, fixed, component)
-    return tuple(_fewest(own, domains))
+    return tuple(_fewest(own, domains)) if _search(own, domains).is_hopeless else ()
 
 
-def _bounded(
-    schema: RuledSchema, fixed: Mapping[str, npt.NDArray[np.integer]], component: Sequence[str]
-) -> tuple[list[CodedRule], dict[str, Runs]]:
+def _bounded(schema: RuledSchema, fixed: Fixed, component: Sequence[str]) -> tuple[list[CodedRule], dict[str, Runs]]:
     """Return the rules of a component, and the runs of codes that its columns must lie in."""
     rules = [rule for rule in schema.coded_rules if rule.columns[0] in component]
     # In the order in which the rules were checked, so that the search goes the same way.
