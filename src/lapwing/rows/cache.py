@@ -14,7 +14,7 @@ from typing import Final, TypeVar, cast
 import numpy as np
 
 from lapwing.errors import DataError
-from lapwing.rows.counting import Codes
+from lapwing.rows.counting import Codes, height
 
 T = TypeVar("T")
 
@@ -58,7 +58,7 @@ class CodeCache:
             name: codes.astype(PACKED) if codes.dtype == np.int64 and codes.max(initial=0) <= most else codes
             for name, codes in chunk.items()
         }
-        self.rows += len(next(iter(packed.values())))
+        self.rows += height(packed)
         self._bytes += sum(codes.nbytes for codes in packed.values())
         if self._bytes <= self._storage.limit:
             self._parts.append(packed)

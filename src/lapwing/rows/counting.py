@@ -2,7 +2,7 @@
 
 import math
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from itertools import chain, compress
 from typing import Final, Protocol
@@ -86,7 +86,7 @@ def count_tables(chunks: Iterable[Codes], tables: Sequence[Table]) -> list[np.nd
             for batch in batches:
                 batch.add(rows)
             for total in totals:
-                total.add(groups, len(next(iter(block.values()))))
+                total.add(groups, height(block))
 
     each_done(add, chunks)
     found, others = chain.from_iterable(map(_Batch.tables, batches)), iter(totals)
@@ -138,11 +138,11 @@ class _Total:
         self._lock = threading.Lock()
         self.counts = np.zeros(math.prod(grouping.groups for _, grouping in table), dtype=np.int64)
 
-    def add(self, groups: Mapping[tuple[object, ...], np.ndarray], height: int) -> None:
+    def add(self, groups: Mapping[tuple[object, ...], np.ndarray], rows: int) -> None:
         """Add a block of rows, given as the group of each row by column and grouping."""
         if not self._table:
             with self._lock:
-                self.counts += height
+                self.counts += rows
             return
         cells = _joint(self._table, [groups[key] for key in self._keys])
         if len(self.counts) < len(cells):
@@ -212,10 +212,14 @@ def _key(name: str, grouping: Grouping) -> tuple[object, ...]:
     return (name, *shape, grouping.cuts.tobytes(), grouping.table.tobytes())
 
 
+def height(columns: Mapping[str, Sized]) -> int:
+    """Return the number of rows of some columns, at least one."""
+    return len(next(iter(columns.values())))
+
+
 def _blocks(chunk: Codes, rows: int = _COUNT_ROWS) -> Iterator[Codes]:
     """Yield a chunk in blocks small enough for the processor's cache."""
-    height = len(next(iter(chunk.values())))
-    for start in range(0, height, rows):
+    for start in range(0, height(chunk), rows):
         yield {name: codes[start : start + rows] for name, codes in chunk.items()}
 
 

@@ -15,6 +15,7 @@ from lapwing.rows.csv_files import STANDARD_INPUT, CsvFile
 from lapwing.rows.engines.frames import LazyReader, batch_chunks, is_nested_arrow
 from lapwing.rows.guard import guarded
 from lapwing.rows.other_files import ExcelFile, JsonLinesFile, StatisticsFile
+from lapwing.rows.out.outputs import version
 from lapwing.schema.foreign.statistics import PROGRAMS
 from lapwing.schema.reading import PLAIN_FILE, Dialect
 from lapwing.schema.scalars import quote
@@ -137,25 +138,17 @@ class FileStamps:
     """What tells that files changed: device, number and time; an error may not depend on what is in them."""
 
     def __init__(self, paths: Iterable[str | os.PathLike[str]]) -> None:
-        self._stamps = {path: _stamp(path) for path in paths}
+        self._stamps = {path: version(path) for path in paths}
 
     def check(self) -> None:
         """Refuse files of which one was written to, replaced or taken away."""
         for path, stamp in self._stamps.items():
-            if _stamp(path) != stamp:
+            if version(path) != stamp:
                 raise DataError(
                     f"file {quote(os.fspath(path))} was changed while its rows were in use; "
                     "let nobody write to it, and begin again",
                     code="LW109",
                 )
-
-
-def _stamp(path: str | os.PathLike[str]) -> tuple[int, int, int] | None:
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino, found.st_mtime_ns
 
 
 class FilesReader:

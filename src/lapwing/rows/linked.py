@@ -13,9 +13,8 @@ import numpy as np
 import polars as pl
 
 from lapwing.errors import DataError, ParameterError
-from lapwing.rows.cells import RawColumn
 from lapwing.rows.codec import encoder, without_misfits
-from lapwing.rows.counting import CodedSource, Codes, KeyedColumn, Table, count_keys, count_tables
+from lapwing.rows.counting import CodedSource, Codes, KeyedColumn, Table, count_keys, count_tables, height
 from lapwing.rows.engines.frames import on_column
 from lapwing.rows.kinds import Layout
 from lapwing.rows.layouts import layout_of
@@ -79,7 +78,7 @@ class CodedRows:
         hashes = [np.empty(0, dtype=np.uint64)]
         for cells in reader.chunks(tuple(dict.fromkeys((*names, *keys))), _READ):
             parts.append({name: on_column(name, encode, cells[name]) for name, encode in encoders.items()})
-            said = row_hashes(parts[-1], names) if names else np.zeros(_height(cells), dtype=np.uint64)
+            said = row_hashes(parts[-1], names) if names else np.zeros(height(cells), dtype=np.uint64)
             for key, numbers in keys.items():
                 on_column(key, numbers.add, cells[key])
                 # Two parents choose among equal rows by themselves, and rows of other keys are never equal.
@@ -127,10 +126,6 @@ class _Kept:
     @property
     def rows(self) -> int:
         return len(self.parents)
-
-
-def _height(cells: Mapping[str, RawColumn]) -> int:
-    return len(next(iter(cells.values())))
 
 
 # -- Reading: one numbering for each key, so that what is one key in one table is the same key in the others.

@@ -17,7 +17,7 @@ import polars as pl
 from lapwing.rows.cache import PACKED, CodeCache, Storage
 from lapwing.rows.cells import RawColumn
 from lapwing.rows.codec import Encoder, encoder, open_texts, without_misfits
-from lapwing.rows.counting import CodedSource, Codes, KeyedColumn, Table, count_keys, count_tables
+from lapwing.rows.counting import CodedSource, Codes, KeyedColumn, Table, count_keys, count_tables, height
 from lapwing.rows.engines.dask_frames import DaskReader, DaskSource
 from lapwing.rows.engines.frames import LazyReader, on_column
 from lapwing.rows.engines.spark_frames import SparkReader
@@ -150,7 +150,7 @@ class _Streamed:
         rows, kept = self._again.rows, self._again.kept
         if kept is not None:
             return int(np.count_nonzero(kept.rows))
-        return sum(_height(chunk) for chunk in rows.chunks()) if rows.known_rows is None else rows.known_rows
+        return sum(height(chunk) for chunk in rows.chunks()) if rows.known_rows is None else rows.known_rows
 
     @property
     def units(self) -> int:
@@ -217,10 +217,6 @@ class _Rows:
 
     def _codes(self, names: Sequence[str], cells: Mapping[str, RawColumn]) -> Codes:
         return {name: on_column(name, self._encoders[name], cells[name]) for name in names}
-
-
-def _height(chunk: Codes) -> int:
-    return len(next(iter(chunk.values())))
 
 
 def _cached_parts(rows: _Rows, storage: Storage) -> CodeCache | None:

@@ -17,7 +17,7 @@ import polars as pl
 from lapwing.errors import DataError
 from lapwing.rows.cells import RawColumn
 from lapwing.rows.codec import open_texts, without_misfits
-from lapwing.rows.counting import Codes, KeyedColumn, Table, count_keys, keys_of_parts
+from lapwing.rows.counting import Codes, KeyedColumn, Table, count_keys, height, keys_of_parts
 from lapwing.rows.engines.distributed import (
     STOPPED,
     RowCoder,
@@ -292,7 +292,7 @@ def sized(part: Any, schema: Schema) -> tuple[int, int]:  # noqa: ANN401 - a pan
     if schema.privacy_unit is None:
         return len(part), len(part)
     codes, units = part
-    return len(next(iter(codes.values()))), units
+    return height(codes), units
 
 
 def summed(parts: Sequence[tuple[int, int]]) -> tuple[int, int]:

@@ -14,7 +14,7 @@ import polars as pl
 from lapwing.errors import DataError
 from lapwing.rows.cells import RawColumn
 from lapwing.rows.codec import encoder
-from lapwing.rows.counting import Codes, Table, count_tables
+from lapwing.rows.counting import Codes, Table, count_tables, height
 from lapwing.rows.engines.frames import on_column
 from lapwing.rows.guard import guarded
 from lapwing.rows.units import UnitNumbers, kept_rows, mixed, of_smallest, places, row_hashes
@@ -184,7 +184,7 @@ def record_type(schema: Schema) -> np.dtype:
 
 def packed(codes: Codes, record: np.dtype) -> np.ndarray:
     """Return rows of codes as records of `record_type`: ndarray, shape (n,)."""
-    rows = np.empty(len(next(iter(codes.values()))), dtype=record)
+    rows = np.empty(height(codes), dtype=record)
     for place, each in enumerate(codes.values()):
         rows[str(place)] = each
     return rows

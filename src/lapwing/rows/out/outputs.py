@@ -123,7 +123,8 @@ def whole_files(
     with _refused(targets[-1]), contextlib.ExitStack() as hidden:
         places = _reserve(real, hidden, inside)
         yield tuple(place.temporary for place in places)
-        _make_durable(places)
+        for place in places:
+            _make_durable(place.temporary)
         is_lost = _rename(places)
     if is_lost:
         said = f"another run wrote {targets[-1]} while this one ran; its files, and what it paid for them, are replaced"
@@ -149,10 +150,7 @@ def whole_folder(target: Path) -> Iterator[Path]:
         temporary = hidden / real.name
         temporary.mkdir()
         yield temporary
-        for file in temporary.iterdir():
-            _flush(file)
-        flush_folder(temporary)
-        temporary.chmod(0o777 & ~_umask())
+        _make_durable(temporary)
         if real.is_dir():
             real.rmdir()
         temporary.rename(real)
@@ -223,7 +221,7 @@ def _reserve(targets: Sequence[Path], hidden: contextlib.ExitStack, inside: Sequ
             else:
                 handle, name = tempfile.mkstemp(prefix=".", suffix=target.suffix, dir=folders[target.parent])
                 os.close(handle)
-            places.append(Place(target, Path(name), _version(target)))
+            places.append(Place(target, Path(name), version(target)))
     return places
 
 
@@ -242,17 +240,15 @@ def _why_not(target: Path, *, is_folder: bool) -> str | None:
     return None if os.access(target, os.W_OK) else "the file there is read-only"
 
 
-def _make_durable(places: Sequence[Place]) -> None:
-    """Wait until every temporary file is on the disk, and give it the mode of a normal file."""
-    denied = _umask()
-    for place in places:
-        files = sorted(place.temporary.iterdir()) if place.is_folder else [place.temporary]
-        for file in files:
-            _flush(file)
-            file.chmod(0o666 & ~denied)
-        if place.is_folder:
-            flush_folder(place.temporary)
-            place.temporary.chmod(0o777 & ~denied)
+def _make_durable(place: Path) -> None:
+    """Wait until a temporary file or folder is on the disk, and give it the mode of a normal one."""
+    is_folder, denied = place.is_dir(), _umask()
+    for file in sorted(place.iterdir()) if is_folder else [place]:
+        _flush(file)
+        file.chmod(0o666 & ~denied)
+    if is_folder:
+        flush_folder(place)
+        place.chmod(0o777 & ~denied)
 
 
 def _rename(places: Sequence[Place]) -> bool:
@@ -278,7 +274,7 @@ def _rename(places: Sequence[Place]) -> bool:
     return is_lost
 
 
-def _version(path: Path) -> tuple[int, ...] | None:
+def version(path: str | os.PathLike[str]) -> tuple[int, ...] | None:
     """Return what tells one version of a file or folder from others, if there is any."""
     try:
         found = os.stat(path)
@@ -289,7 +285,7 @@ def _version(path: Path) -> tuple[int, ...] | None:
 
 def _is_newer(place: Place) -> bool:
     """Return whether something stands at a target that was not there before."""
-    return _version(place.target) not in (None, place.earlier)
+    return version(place.target) not in (None, place.earlier)
 
 
 def _name(places: Sequence[Place]) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from lapwing.rows.out.decode import decoded_column
-from lapwing.rows.out.writers import library_of, to_frame_kind
+from lapwing.rows.out.writers import library_of, nullable, to_frame_kind
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 
@@ -173,20 +173,7 @@ def _in_pandas(column: _Column) -> Any:  # noqa: ANN401 - a pandas array, which 
         times = pd.Series(column.cells.cast(pl.Datetime("us")).to_numpy().astype(f"datetime64[{unit}]"))
         return times if zone is None else times.dt.tz_localize("UTC").dt.tz_convert(zone)
     is_nullable = of[:1].isupper() or of in {"boolean", "string"}
-    return _nullable(column) if is_nullable else _in_numpy(column)
-
-
-def _nullable(column: _Column) -> Any:  # noqa: ANN401 - a pandas array, which has no static type
-    import pandas as pd  # noqa: PLC0415 - the user's own
-
-    scalar, missing = column.scalar, column.cells.is_null().to_numpy().copy()
-    if scalar == "string":
-        return pd.array(column.cells.to_list(), dtype="string")
-    filled = column.cells.fill_null(value=False) if column.cells.dtype == pl.Boolean else column.cells.fill_null(0)
-    cells = filled.to_numpy().astype(scalar)
-    if scalar == "bool":
-        return pd.arrays.BooleanArray(cells, missing)
-    return (pd.arrays.FloatingArray if scalar.startswith("float") else pd.arrays.IntegerArray)(cells, missing)
+    return nullable(column.cells, column.scalar) if is_nullable else _in_numpy(column)
 
 
 def _in_numpy(column: _Column) -> Any:  # noqa: ANN401 - a NumPy or pandas array

@@ -20,8 +20,6 @@ from lapwing.rows.threads import in_order
 from lapwing.schema.scalars import quote
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from lapwing.rows.kinds import Kind
 
 
@@ -37,7 +35,9 @@ def to_frame_kind(frame: pl.DataFrame, kind: "Kind") -> Any:  # noqa: ANN401 - a
     """
     with library_of(kind):
         if kind in {"pandas", "dask", "spark"}:
-            return _to_pandas(frame)
+            import pandas as pd  # noqa: PLC0415 - the user's own
+
+            return pd.DataFrame({column.name: _pandas_column(column) for column in frame.get_columns()})
         if kind in {"pyarrow", "duckdb"}:
             return frame.to_arrow(compat_level=pl.CompatLevel.oldest())
     return frame
@@ -129,22 +129,21 @@ def _write_parquet(
     )
 
 
-def _to_pandas(frame: pl.DataFrame) -> "pd.DataFrame":
-    import pandas as pd  # noqa: PLC0415 - the user's own
-
-    return pd.DataFrame({column.name: _pandas_column(column) for column in frame.get_columns()})
-
-
 def _pandas_column(column: pl.Series) -> Any:  # noqa: ANN401 - a pandas array, which has no static type
+    dtype = column.dtype
+    if dtype.is_temporal():
+        return column.cast(pl.Datetime("us")).to_numpy().astype("datetime64[us]")
+    kinds = ((dtype == pl.Boolean, "bool"), (dtype.is_integer(), "int64"), (dtype.is_float(), "float64"))
+    return nullable(column, next((scalar for is_so, scalar in kinds if is_so), "string"))
+
+
+def nullable(column: pl.Series, scalar: str) -> Any:  # noqa: ANN401 - a pandas array, which has no static type
+    """Return cells that are not times as a nullable array of pandas, of a type in NumPy's words."""
     import pandas as pd  # noqa: PLC0415 - the user's own
 
-    missing = column.is_null().to_numpy().copy()
-    if column.dtype == pl.Boolean:
-        return pd.arrays.BooleanArray(column.fill_null(value=False).to_numpy().copy(), missing)
-    if column.dtype.is_integer():
-        return pd.arrays.IntegerArray(column.cast(pl.Int64).fill_null(0).to_numpy().copy(), missing)
-    if column.dtype.is_float():
-        return pd.arrays.FloatingArray(column.cast(pl.Float64).fill_null(0.0).to_numpy().copy(), missing)
-    if column.dtype.is_temporal():
-        return column.cast(pl.Datetime("us")).to_numpy().astype("datetime64[us]")
-    return pd.array(column.cast(pl.String).to_list(), dtype="string")
+    if scalar == "string":
+        return pd.array(column.cast(pl.String).to_list(), dtype="string")
+    filled = column.fill_null(value=False) if scalar == "bool" else column.fill_null(0)
+    arrays = {"b": pd.arrays.BooleanArray, "f": pd.arrays.FloatingArray}
+    made = arrays.get(scalar[0], pd.arrays.IntegerArray)
+    return made(filled.to_numpy().astype(scalar), column.is_null().to_numpy().copy())

@@ -184,14 +184,8 @@ def _field(found: _Variable, remarks: Remarks, lacks: list[Lack]) -> Field:
         kind: FieldType = "datetime" if found.time == "datetime" else "date"
         return Field(name=found.name, type=kind, description=found.label)
     is_list = len(codes) > 1 and found.measure != "scale"
-    is_whole = found.is_whole or is_list
-    kind = (
-        "string"
-        if found.is_text
-        else "integer"
-        if is_whole and all(isinstance(code, int) for code in codes)
-        else "number"
-    )
+    is_whole = (found.is_whole or is_list) and all(isinstance(code, int) for code in codes)
+    kind = "string" if found.is_text else "integer" if is_whole else "number"
     if is_list and found.measure == "unknown":
         way_out = "remove this question if so; else write bounds, and codes with a meaning of their own as special"
         lacks.append(Lack(found.name, "whether the labelled codes are all that occur", way_out))
