@@ -21,7 +21,7 @@ from lapwing.model.rows import population_codes, sample_codes
 from lapwing.model.statistics.expressions import Stat, compiled, stat
 from lapwing.rows.kinds import Layout
 from lapwing.rows.out.decode import decode
-from lapwing.rows.out.typed import to_layout
+from lapwing.rows.out.writers import to_layout
 from lapwing.rows.source import code_table
 from lapwing.runs.finishing import finished_model
 from lapwing.runs.generators import checked_seed, fresh_seed, generator

@@ -266,8 +266,7 @@ def rows_frame(rows: RowsOut, schema: Schema, layout: Layout) -> Any:  # noqa: A
     """Return rows as the frame of `Release.sample`, drawn when Dask or Spark asks for them."""
     import polars as pl  # noqa: PLC0415 - it takes a quarter of a second to import
 
-    from lapwing.rows.out.typed import to_layout  # noqa: PLC0415
-    from lapwing.rows.out.writers import library_of  # noqa: PLC0415
+    from lapwing.rows.out.writers import library_of, to_layout  # noqa: PLC0415
 
     kind = layout.kind
     if kind in {"dask", "spark"}:

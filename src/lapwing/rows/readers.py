@@ -15,6 +15,7 @@ from lapwing.errors import DataError, ParameterError
 from lapwing.rows.cells import RawColumn
 from lapwing.rows.elsewhere import Query, addresses, query_rows, stored_rows
 from lapwing.rows.engines.dask_frames import DaskReader
+from lapwing.rows.engines.distributed import read_columns
 from lapwing.rows.engines.frames import (
     FrameReader,
     LazyReader,
@@ -151,8 +152,7 @@ def open_table(data: object, schema: Schema, columns: Sequence[str] | None = Non
     lapwing.errors.DataError: the table has no column "sex"; rename its columns, or rename or drop the field
     `lapwing explain LW104` says why, and what to do
     """
-    unit = () if schema.privacy_unit is None else (schema.privacy_unit.field,)
-    wanted = list(dict.fromkeys((*(field.name for field in schema.columns), *unit) if columns is None else columns))
+    wanted = list(dict.fromkeys(read_columns(schema) if columns is None else columns))
     if isinstance(data, Query):
         reader = _open_frame(query_rows(data), wanted)
         assert isinstance(reader, FrameReader | RelationReader)

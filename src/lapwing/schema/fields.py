@@ -125,13 +125,9 @@ class Field:
         check_one_of(name, "provenance", self.provenance, PROVENANCES)
         check_one_of(name, "scale", self.scale, SCALES)
         check_reading(name, kind, self.reading)
-        for key, setting in (
-            ("categoriesOrdered", "ordered"),
-            ("required",) * 2,
-            ("role", "identifier"),
-            ("open",) * 2,
-        ):
-            check_flag(name, key, getattr(self, setting))
+        flags = {"categoriesOrdered": self.ordered, "required": self.required, "role": self.identifier}
+        for key, flag in {**flags, "open": self.open}.items():
+            check_flag(name, key, flag)
         if not isinstance(self.description, str) or not is_encodable(self.description):
             raise field_error(
                 name, f"description must be a text, got {quote(self.description)}; write it in quotes", "LW206"

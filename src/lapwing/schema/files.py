@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 from lapwing.errors import SchemaError
 from lapwing.schema.catalogue import with_domain
 from lapwing.schema.checks import RANGED_TYPES, check_list, check_name, field_error, is_encodable, repeated
-from lapwing.schema.fields import Field, FieldType
+from lapwing.schema.fields import Field, FieldType, PrivacyUnit
 from lapwing.schema.groupings.category_trees import tree_to_dict
 from lapwing.schema.reading import DIALECT_KEYS, READING_KEYS, Dialect, dialect_from, reading_from
 from lapwing.schema.scalars import category_key, json_cure, quote
@@ -280,8 +280,8 @@ def field_to_dict(field: Field, table_missing_values: tuple[str, ...]) -> dict[s
     return {key: value for key, value in found.items() if value is not None or key in blank}
 
 
-def unit_from(value: object) -> tuple[str, int] | None:
-    """Return the field and the rows of ``privacyUnit``, or None where the schema has none."""
+def unit_from(value: object) -> PrivacyUnit | None:
+    """Return the privacy unit of ``privacyUnit``, or None where the schema has none."""
     if value is None:
         return None
     source = check_object(value, "privacyUnit")
@@ -290,7 +290,7 @@ def unit_from(value: object) -> tuple[str, int] | None:
         if source.get(key) is None:
             said = f'privacyUnit needs {key}; write it as {{"field": "person_id", "maxRows": 5}}'
             raise SchemaError(said, code="LW217")
-    return source["field"], source["maxRows"]
+    return PrivacyUnit(source["field"], source["maxRows"])
 
 
 def table_dialect(value: object) -> Dialect:

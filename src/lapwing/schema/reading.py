@@ -224,11 +224,9 @@ DIALECT_KEYS: Final = frozenset(_DIALECT_KEYS)
 PLAIN_FILE: Final = Dialect()
 
 
-def dialect_from(value: Mapping[str, Any] | None) -> Dialect:
+def dialect_from(given: Mapping[str, Any]) -> Dialect:
     """Return the dialect that an object in the file format describes; an absent key is the default."""
-    given = {} if value is None else value
-    settings: dict[str, Any] = {name: given[key] for key, name in _DIALECT_KEYS.items() if key in given}
-    return Dialect(**settings)
+    return Dialect(**{name: given[key] for key, name in _DIALECT_KEYS.items() if key in given})
 
 
 def _dialect_error(key: str, rule: str, value: object) -> SchemaError:

@@ -318,11 +318,10 @@ class Schema:
     def _read(cls, source: object, *, may_be_open: bool = False) -> Self:
         """Return the schema that a value in the file format describes, however open a draft is."""
         table = table_from(source)
-        unit = unit_from(table.get("privacyUnit"))
         fields, questions = fields_from(table), table.get("questions")
         return cls(
             fields=fields,
-            privacy_unit=None if unit is None else PrivacyUnit(*unit),
+            privacy_unit=unit_from(table.get("privacyUnit")),
             is_draft=flag_from(table, "draft") or (may_be_open and (bool(questions) or any(map(open_keys, fields)))),
             name=text_from(table, "name"),
             questions=() if questions is None else questions,

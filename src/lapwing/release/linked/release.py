@@ -141,7 +141,7 @@ class LinkedRelease:
         """
         import polars as pl  # noqa: PLC0415
 
-        from lapwing.rows.out.typed import to_layout  # noqa: PLC0415
+        from lapwing.rows.out.writers import to_layout  # noqa: PLC0415
 
         names = self.schema.given
         layouts = self._layouts(like)

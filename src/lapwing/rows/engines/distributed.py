@@ -98,10 +98,8 @@ class RowCoder:
 
 def read_columns(schema: Schema) -> tuple[str, ...]:
     """Return the columns that coding reads: the modelled ones, and that of the privacy unit."""
-    names = [field.name for field in schema.columns]
-    if schema.privacy_unit is not None:
-        names.append(schema.privacy_unit.field)
-    return tuple(dict.fromkeys(names))
+    unit = () if schema.privacy_unit is None else (schema.privacy_unit.field,)
+    return tuple(dict.fromkeys((*(field.name for field in schema.columns), *unit)))
 
 
 def part_rows(columns: int) -> int:

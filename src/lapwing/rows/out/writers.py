@@ -1,4 +1,4 @@
-"""Synthetic rows: in the kind of frame that came in, or streamed to a file or folder. Sees no private row."""
+"""Synthetic rows: in the kind or layout of a frame, or streamed to a file or folder. Sees no private row."""
 
 import contextlib
 import gzip
@@ -6,21 +6,28 @@ import os
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import polars as pl
 from polars.io.plugins import register_io_source
 
 from lapwing.errors import LapwingError, UnwritableError
+from lapwing.rows.out.decode import decoded_column
 from lapwing.rows.out.outputs import Format, part_name
 from lapwing.rows.threads import in_order
+from lapwing.schema.fields import Field
 from lapwing.schema.scalars import quote
+from lapwing.schema.schemas import Schema
 
 if TYPE_CHECKING:
-    from lapwing.rows.kinds import Kind
+    import pyarrow as pa
+
+    from lapwing.rows.kinds import Kind, Layout
 
 
 def to_frame_kind(frame: pl.DataFrame, kind: "Kind") -> Any:  # noqa: ANN401 - a frame of the user's own library
@@ -147,3 +154,181 @@ def nullable(column: pl.Series, scalar: str) -> Any:  # noqa: ANN401 - a pandas 
     arrays = {"b": pd.arrays.BooleanArray, "f": pd.arrays.FloatingArray}
     made = arrays.get(scalar[0], pd.arrays.IntegerArray)
     return made(filled.to_numpy().astype(scalar), column.is_null().to_numpy().copy())
+
+
+# -- In the layout of a frame: its library, order, types and sign of what is missing.
+
+
+_MOST_CATEGORIES: Final = 2**16
+"""Of a column that holds a range rather than a list."""
+
+_WHOLE: Final = re.compile(r"u?int(8|16|32|64)")
+_MOMENT: Final = re.compile(r"(?:datetime64|Datetime|timestamp)\[(s|ms|us|ns)(?:, ([^]]+))?\]")
+_MOST_MICROSECONDS: Final = np.iinfo(np.int64).max // 1000
+"""Of moments that are counted in nanoseconds."""
+
+
+def to_layout(frame: pl.DataFrame, layout: "Layout", schema: Schema) -> Any:  # noqa: ANN401 - a frame of any library
+    """Return rows of a schema as a frame of a layout, whose types are a function of layout and schema alone.
+
+    A type that does not hold every value of the schema's column gives way to a wider one, and one of another sort to
+    the one that the schema gives. NumPy's types are chosen by the schema, since pandas changes them where cells are
+    missing: whole numbers are int64 where they are required, float64 with NaN elsewhere; Booleans are bool, or object.
+    """
+    if not layout.dtypes:
+        return to_frame_kind(frame, layout.kind)
+    fields = {field.name: field for field in schema.fields}
+    first = [name for name in layout.dtypes if name in fields]
+    columns = {
+        name: _Column(frame[name], fields[name], layout.dtypes.get(name, ""))
+        for name in (*first, *(name for name in fields if name not in first))
+    }
+    with library_of(layout.kind):
+        if layout.kind == "pandas":
+            import pandas as pd  # noqa: PLC0415 - the user's own
+
+            return pd.DataFrame({name: _in_pandas(column) for name, column in columns.items()})
+        if layout.kind == "pyarrow":
+            import pyarrow as pa  # noqa: PLC0415 - the user's own
+
+            return pa.table({name: _in_arrow(column) for name, column in columns.items()})
+    return pl.DataFrame({name: _in_polars(column) for name, column in columns.items()})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Column:
+    """The cells of a column, its field, its type in the layout, and whether they are rows rather than a list."""
+
+    cells: pl.Series
+    field: Field
+    declared: str
+    are_rows: bool = True
+
+    @property
+    def may_miss(self) -> bool:
+        """Whether a cell may be missing; identifiers are fresh numbers."""
+        return self.are_rows and not (self.field.required or self.field.identifier)
+
+    @property
+    def values(self) -> pl.Series | None:
+        """Every value, in the schema's order, where the schema gives a list or a short range."""
+        if self.field.identifier:
+            return None
+        codes = self.field.domain.values + len(self.field.special)
+        if not self.field.is_categorical and (self.field.domain.continuous or codes > _MOST_CATEGORIES):
+            return None
+        return decoded_column(self.field, np.arange(codes)).unique(maintain_order=True)
+
+    @property
+    def places(self) -> pl.Series:
+        """Where among these values the cells are; null where they are missing."""
+        values = self.values
+        assert values is not None, "asked only where there is a list"
+        places = pl.Series(range(values.len()), dtype=pl.Int32)
+        return self.cells.replace_strict(values, places, return_dtype=pl.Int32)
+
+    def ends(self) -> pl.Series:
+        """Return values of the schema's column of which one is its smallest and one its largest."""
+        domain = self.field.domain
+        special = range(domain.values, domain.values + len(self.field.special))
+        regular = range(domain.values) if self.field.is_categorical else (0, domain.values - 1)
+        return decoded_column(self.field, np.array([*regular, *special]))
+
+    @property
+    def scalar(self) -> str:
+        """The type of numbers, of true and false, or of text, in NumPy's words."""
+        dtype, declared = self.cells.dtype, self.declared.removesuffix("[pyarrow]").lower()
+        if dtype == pl.Boolean:
+            return "bool"
+        if dtype.is_integer():
+            return declared if _WHOLE.fullmatch(declared) and self._holds(np.iinfo(declared)) else "int64"
+        if dtype.is_float():
+            is_short = declared in {"float", "float32", "float16", "halffloat"}
+            return "float32" if is_short and self._holds(np.finfo("float32")) else "float64"
+        return "string"
+
+    def _holds(self, limits: Any) -> bool:  # noqa: ANN401 - np.iinfo or np.finfo
+        """Return whether the schema's values lie within the limits of a type; fresh numbers have no limit."""
+        if self.field.identifier:
+            return False
+        ends = self.ends().to_list()
+        return bool(limits.min <= min(ends) and max(ends) <= limits.max)
+
+    @property
+    def moment(self) -> tuple[str, str | None] | None:
+        """Unit and zone of the layout's moments; None where it has none here."""
+        found = _MOMENT.match(self.declared)
+        if found is None or not self.cells.dtype.is_temporal():
+            return None
+        ends = self.ends().cast(pl.Datetime("us")).to_physical().abs()
+        return "us" if found[1] == "ns" and (ends > _MOST_MICROSECONDS).any() else found[1], found[2]
+
+
+def _in_polars(column: _Column) -> pl.Series:
+    cells, declared = column.cells, column.declared
+    is_listed = declared in {"Categorical", "Enum"} and cells.dtype != pl.Boolean
+    if is_listed and (values := column.values) is not None:
+        kind = pl.Enum(values.cast(pl.String)) if declared == "Enum" else pl.Categorical()
+        return cells.cast(pl.String).cast(kind)
+    if column.moment is not None:
+        unit, zone = column.moment
+        cells = cells.cast(pl.Datetime(unit))  # type: ignore[arg-type] # Polars has no other units
+        return cells if zone is None else cells.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
+    if cells.dtype.is_temporal() or cells.dtype == pl.String:
+        return cells
+    kinds = {"bool": pl.Boolean, "float32": pl.Float32, "float64": pl.Float64}
+    whole = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64)
+    return cells.cast({**kinds, **{kind.__name__.lower(): kind for kind in whole}}[column.scalar])
+
+
+def _in_arrow(column: _Column) -> "pa.ChunkedArray":
+    import pyarrow as pa  # noqa: PLC0415 - the user's own
+
+    is_ordered, is_listed, of = column.declared.removesuffix("[pyarrow]").rpartition("dictionary of ")
+    if is_listed and (values := column.values) is not None:
+        listed = _in_arrow(replace(column, cells=values, declared=of)).combine_chunks()
+        ordered = bool(is_ordered) and column.field.ordered
+        return pa.chunked_array([pa.DictionaryArray.from_arrays(column.places.to_arrow(), listed, ordered=ordered)])
+    found = column.cells.to_frame().to_arrow(compat_level=pl.CompatLevel.oldest()).column(0)
+    if column.moment is not None:
+        return found.cast(pa.timestamp(*column.moment))
+    if column.cells.dtype.is_temporal():
+        is_date = column.cells.dtype == pl.Date and of.startswith("date")
+        return found.cast(pa.type_for_alias(of)) if is_date else found
+    named = of if column.scalar == "string" and of in {"large_string", "string_view"} else column.scalar
+    return found.cast(pa.type_for_alias(named))
+
+
+def _in_pandas(column: _Column) -> Any:  # noqa: ANN401 - a pandas array, which has no static type
+    import pandas as pd  # noqa: PLC0415 - the user's own
+
+    is_ordered, is_listed, of = column.declared.rpartition("category of ")
+    column = replace(column, declared=of)
+    if is_listed and (values := column.values) is not None:
+        listed = pd.Index(_in_pandas(replace(column, cells=values, are_rows=False)))
+        kind = pd.CategoricalDtype(listed, ordered=bool(is_ordered) and column.field.ordered)
+        return pd.Categorical.from_codes(column.places.fill_null(-1).to_numpy(), dtype=kind)
+    if of.endswith("[pyarrow]"):
+        return pd.arrays.ArrowExtensionArray(_in_arrow(column))
+    if column.cells.dtype.is_temporal():
+        unit, zone = column.moment or ("us", None)
+        times = pd.Series(column.cells.cast(pl.Datetime("us")).to_numpy().astype(f"datetime64[{unit}]"))
+        return times if zone is None else times.dt.tz_localize("UTC").dt.tz_convert(zone)
+    is_nullable = of[:1].isupper() or of in {"boolean", "string"}
+    return nullable(column.cells, column.scalar) if is_nullable else _in_numpy(column)
+
+
+def _in_numpy(column: _Column) -> Any:  # noqa: ANN401 - a NumPy or pandas array
+    import pandas as pd  # noqa: PLC0415 - the user's own
+
+    scalar, cells = column.scalar, column.cells
+    if scalar == "string":
+        given = np.array([np.nan if cell is None else cell for cell in cells.to_list()], dtype=object)
+        return pd.array(given, dtype=pd.Series([""]).dtype)  # text, as this version of pandas has it
+    if scalar == "bool" and column.may_miss:
+        return np.array([np.nan if cell is None else cell for cell in cells.to_list()], dtype=object)
+    if scalar != "bool" and not scalar.startswith("float"):
+        scalar = "float64" if column.may_miss else "int64"
+    if scalar.startswith("float"):
+        return cells.cast(pl.Float64).fill_null(np.nan).to_numpy().astype(scalar)
+    return cells.to_numpy().astype(scalar)

@@ -67,7 +67,9 @@ def converted(
 ) -> Converted:
     """Return what a reader made: a draft where there is any lack; what no blank of the schema shows is a question."""
     listed = tuple(fields)
-    missing = (*lacks, *(blank_lack(field) for field in listed if field.blank))
+    way_out = "write them into the file from public knowledge, or buy them with lapwing schema learn"
+    blanks = (Lack(field.name, " and ".join(field.blank), way_out, is_blank=True) for field in listed if field.blank)
+    missing = (*lacks, *blanks)
     places = {field.name: place for place, field in enumerate(listed)}
     in_order = tuple(sorted(missing, key=lambda lack: places.get(lack.field, -1)))
     title = name if is_encodable(name) else ""
@@ -76,12 +78,6 @@ def converted(
         fields=listed, privacy_unit=unit, is_draft=bool(in_order), name=title, questions=questions, dialect=dialect
     )
     return Converted(schema, form, in_order, tuple(notes))
-
-
-def blank_lack(field: Field) -> Lack:
-    """Return the lack of a field whose domain is blank."""
-    way_out = "write them into the file from public knowledge, or buy them with lapwing schema learn"
-    return Lack(field.name, " and ".join(field.blank), way_out, is_blank=True)
 
 
 def unit_lack(why: str, how: str = '"privacyUnit": {"field": ..., "maxRows": ...}') -> Lack:

@@ -231,15 +231,11 @@ def _reader(field: Field, where: str, *, outer: bool) -> _Reader:
 
 def _between(field: Field, item: Within) -> Between:
     """Return a range with both its ends."""
-    first, last = cast("tuple[object, object]", (field.minimum, field.maximum))
     if field.is_categorical:
-        listed = field.categories or (False, True)
-        return Between(
-            listed[0] if item.minimum is None else item.minimum, listed[-1] if item.maximum is None else item.maximum
-        )
+        return Between(item.minimum, item.maximum)  # of a list, whoever reads it knows both ends
     return Between(
-        _reaching(first, item.maximum, min) if item.minimum is None else item.minimum,
-        _reaching(last, item.minimum, max) if item.maximum is None else item.maximum,
+        _reaching(field.minimum, item.maximum, min) if item.minimum is None else item.minimum,
+        _reaching(field.maximum, item.minimum, max) if item.maximum is None else item.maximum,
     )
 
 
