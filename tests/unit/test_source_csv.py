@@ -6,8 +6,8 @@ import random
 import polars as pl
 import pytest
 
-from lapwing.rows import csv_files, threads
-from lapwing.rows.csv_files import CsvFile
+from lapwing.rows import formats, threads
+from lapwing.rows.formats import CsvFile
 
 SIGNS = ["a", "b", "1", ",", ",", "\n", "\n", "\r\n", "\r", '"', '""', " ", "\t", "\0", "é", "\u2028", "\x0b", "x,y\n"]
 PLAIN = [sign for sign in SIGNS if not set(sign) & set('"\r\0')]
@@ -40,7 +40,7 @@ def by_lapwing(path, separator, columns, rows=5):
     "header", ["p", "p,q", "\n\r\np,q,r", '"p",q\r\n"x\ny",z'], ids=["one", "two", "gap", "quoted"]
 )
 def test_cells_are_those_of_pythons_parser(tmp_path, monkeypatch, header, block):
-    monkeypatch.setattr(csv_files, "_BLOCK", block)
+    monkeypatch.setattr(formats, "_BLOCK", block)
     path = tmp_path / "rows.csv"
     columns = {"p": 0} if header == "p" else {"q": 1, "p": 0}
     rng = random.Random(block)
@@ -60,7 +60,7 @@ def test_long_and_short_lines_give_their_first_cells_and_missing_ones(tmp_path):
 
 def test_a_file_larger_than_its_blocks_is_read_whole_and_in_order_by_many_threads(tmp_path, monkeypatch):
     monkeypatch.setattr(threads, "workers", lambda: 4)
-    monkeypatch.setattr(csv_files, "_BLOCK", 300)
+    monkeypatch.setattr(formats, "_BLOCK", 300)
     path = tmp_path / "rows.csv"
     lines = [f'{row},"t{row}, and\nmore"' if row % 97 == 0 else f"{row},t{row}" for row in range(4000)]
     path.write_text("\n".join(["p,q", *lines]), newline="")

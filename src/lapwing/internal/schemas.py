@@ -27,9 +27,9 @@ from lapwing.rows.cells import (
     read_times,
 )
 from lapwing.rows.codec import encoder
-from lapwing.rows.csv_files import CsvFile
 from lapwing.rows.elsewhere import Query, addresses, empty_answer, query_rows, stored_rows
 from lapwing.rows.files import TableFile, TypedFile, find_files, is_typed, open_file
+from lapwing.rows.formats import CsvFile
 from lapwing.rows.guard import guarded, private_boundary
 from lapwing.rows.linked import code_linked
 from lapwing.rows.readers import at_hand, open_table

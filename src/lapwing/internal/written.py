@@ -22,7 +22,7 @@ from lapwing.rows.cells import (
     read_numbers,
     read_times,
 )
-from lapwing.rows.csv_files import open_bytes
+from lapwing.rows.formats import open_bytes
 from lapwing.rows.guard import guarded
 from lapwing.rows.spelling import speller
 from lapwing.schema.fields import Field, FieldType

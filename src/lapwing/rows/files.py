@@ -11,10 +11,9 @@ import polars as pl
 
 from lapwing.errors import DataError
 from lapwing.rows.cells import RawColumn
-from lapwing.rows.csv_files import STANDARD_INPUT, CsvFile
 from lapwing.rows.engines.frames import LazyReader, batch_chunks, is_nested_arrow
+from lapwing.rows.formats import STANDARD_INPUT, CsvFile, ExcelFile, JsonLinesFile, StatisticsFile
 from lapwing.rows.guard import guarded
-from lapwing.rows.other_files import ExcelFile, JsonLinesFile, StatisticsFile
 from lapwing.rows.out.outputs import version
 from lapwing.schema.foreign.statistics import PROGRAMS
 from lapwing.schema.reading import PLAIN_FILE, Dialect

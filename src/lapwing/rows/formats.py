@@ -1,28 +1,165 @@
-"""Read the cells of Excel sheets, of JSON lines, and of files of SPSS, Stata and SAS, each cell by its own type.
+"""Read the cells of files: of text exactly those of Python's CSV parser, of all others each by its own type.
 
-No cell decides whether there is an error, nor how another one is read: a line that is no JSON object is a row of
-unreadable cells. Excel and statistics files are read whole by every pass.
+Python's parser is the rule because no text makes it fail: a stray quote in one cell must not decide whether there is
+an error. Lines without quotes are cells between separators, which Polars finds several times as fast. Nor does a line
+that is no JSON object raise: it is a row of unreadable cells. Excel and statistics files are read whole by every pass.
 """
 
+import contextlib
+import csv
+import functools
+import gzip
+import io
 import itertools
 import json
 import math
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import polars as pl
 
 from lapwing.errors import DataError, LapwingError
-from lapwing.rows.cells import RawColumn, text_of, texts
-from lapwing.rows.csv_files import open_text
+from lapwing.rows.cells import RawColumn, Texts, text_of, texts
 from lapwing.rows.engines.frames import polars_reader
 from lapwing.rows.guard import guarded
+from lapwing.rows.threads import in_order
 from lapwing.schema.foreign.statistics import PROGRAMS, statistics_reader, time_scale
-from lapwing.schema.reading import Dialect
+from lapwing.schema.reading import PLAIN_FILE, Dialect
 from lapwing.schema.scalars import quote
 from lapwing.version import install_command
+
+STANDARD_INPUT: Final = Path("-")
+"""Stands for standard input where the path of a CSV file is asked for."""
+
+_GZIP: Final = b"\x1f\x8b"
+_BLOCK: Final = 2**18  # characters read at a time
+_LONGEST_CELL: Final = 2**31 - 1  # the parser's own limit would make the length of a cell decide
+
+_Lines = str | list[list[str]]
+"""Whole lines without a quote and with ``\\n`` at most between them, or lines that are parsed already."""
+
+
+class CsvFile:
+    """A text file with one row per line, in a dialect; zipped if it ends in .gz; names: if no line has them."""
+
+    nested: frozenset[str] = frozenset()
+    known_rows = None
+
+    def __init__(self, path: Path, separator: str, dialect: Dialect = PLAIN_FILE, names: Sequence[str] = ()) -> None:
+        self.path = path
+        self.separator = dialect.delimiter or separator
+        self._dialect = dialect
+        self._what = f"file {quote(str(path))} cannot be read as text"
+        self.names = list(names)
+        if dialect.header:
+            with guarded(self._what, self._open) as stream:
+                self.names = guarded(self._what, lambda: self._header(stream))
+
+    def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
+        """Yield the columns' cells, at most `rows` rows at a time."""
+        positions = [self.names.index(name) for name in columns]
+        for found in in_order(partial(self._cells, positions), self._blocks()):
+            for start in range(0, len(found[0]), rows):
+                cells = (Texts(column.slice(start, rows)) for column in found)
+                yield dict(zip(columns, cells, strict=True))
+
+    def _open(self) -> io.TextIOBase:
+        """Open the file at its first row."""
+        stream = open_text(self.path, self._dialect.encoding)
+        for _ in range(self._dialect.skip_rows):
+            stream.readline()
+        return stream
+
+    def _header(self, stream: io.TextIOBase) -> list[str]:
+        """Read on to the end of the first line that is not empty, and return its cells."""
+        return next(filter(None, self._parser(stream)), [])
+
+    def _parser(self, lines: Iterable[str]) -> Iterator[list[str]]:
+        # The limit is one for the whole process: were it put back, it would change under another thread that reads.
+        csv.field_size_limit(_LONGEST_CELL)
+        quote_char = self._dialect.quote_char
+        if quote_char is None:
+            return csv.reader(lines, delimiter=self.separator, quoting=csv.QUOTE_NONE)
+        return csv.reader(lines, delimiter=self.separator, quotechar=quote_char)
+
+    def _blocks(self) -> Iterator[_Lines]:
+        """Yield the lines below the header."""
+        with guarded(self._what, self._open) as stream:
+            if self._dialect.header:
+                guarded(self._what, lambda: self._header(stream))
+            while block := guarded(self._what, lambda: self._block(stream)):
+                yield block
+
+    def _block(self, stream: io.TextIOBase) -> _Lines:
+        """Return the next lines; nothing at the end of the file."""
+        block = stream.read(_BLOCK)
+        block += stream.readline()
+        plain = block.replace("\r\n", "\n")
+        if not any(sign in plain for sign in (self._dialect.quote_char or "", "\r", "\0") if sign):
+            return plain
+        # A row that begins in this block may end below it.
+        own = io.StringIO(block, newline="")
+        parser = self._parser(itertools.chain(own, stream))
+        lines = []
+        while own.tell() < len(block):
+            lines.append(next(parser))
+        return lines
+
+    def _cells(self, positions: Sequence[int], lines: _Lines) -> list[pl.Series]:
+        """Return the columns at some positions; lines that end before one miss the cell."""
+        if isinstance(lines, str):
+            return guarded(self._what, lambda: self._split(positions, lines))
+        return guarded(self._what, lambda: self._parsed(positions, lines))
+
+    def _split(self, positions: Sequence[int], lines: str) -> list[pl.Series]:
+        rows = pl.Series([lines.removesuffix("\n")], dtype=pl.String).str.split("\n").explode()
+        if len(self.names) > 1:
+            rows = rows.filter(rows != "")
+        cells = rows.str.split_exact(self.separator, max(positions)).struct
+        return [cells.field(f"field_{at}") for at in positions]
+
+    def _parsed(self, positions: Sequence[int], lines: list[list[str]]) -> list[pl.Series]:
+        # With one column an empty line is how Polars and others write a row whose cell is missing. No row of more
+        # columns is written without its separators.
+        rows = [line or [""] for line in lines] if len(self.names) == 1 else [line for line in lines if line]
+        cells = ([line[at] if at < len(line) else None for line in rows] for at in positions)
+        return [pl.Series(column, dtype=pl.String) for column in cells]
+
+
+def open_text(path: Path, encoding: str | None, errors: str = "backslashreplace") -> io.TextIOBase:
+    """Open a text file, zipped or not; bytes that are no text keep their numbers, so that no two names become one."""
+    with contextlib.ExitStack() as opened:
+        raw = opened.enter_context(open_bytes(path))
+        start = raw.read(2)
+        raw.seek(0)
+        if encoding is None:
+            encoding = "utf-16" if start in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig"
+        stream = io.TextIOWrapper(raw, encoding=encoding, errors=errors, newline="")
+        opened.pop_all()
+    return stream
+
+
+def open_bytes(path: Path) -> BinaryIO:
+    """Open a file, zipped if its name ends in .gz, or what came by standard input, zipped if it begins so."""
+    if path == STANDARD_INPUT:
+        content = _standard_input()
+        raw = io.BytesIO(content)
+        return gzip.GzipFile(fileobj=raw) if content.startswith(_GZIP) else raw  # type: ignore[return-value]
+    return gzip.GzipFile(path) if path.name.lower().endswith(".gz") else path.open("rb")  # type: ignore[return-value]
+
+
+@functools.cache
+def _standard_input() -> bytes:
+    """Return all of standard input, which can be read once, and is needed by every pass over the rows."""
+    return sys.stdin.buffer.read()
+
+
+# -- Excel sheets, JSON lines, and files of SPSS, Stata and SAS.
+
 
 _BROKEN: Final = object()  # of no type that a field can hold
 _BEYOND: Final = Decimal("1E+400")
