@@ -43,16 +43,10 @@ class GivenRows:
     values: pl.DataFrame
 
 
-def given_rows(
-    data: Any,  # noqa: ANN401 - frames of three libraries
-    schema: Schema,
-    numbers: Sequence[int] | None = None,
-) -> GivenRows:
-    """Return the condition rows of a table.
+def given_rows(data: Any, schema: Schema, numbers: Sequence[int] | None = None) -> GivenRows:  # noqa: ANN401 - frames
+    """Return the condition rows of a table, which errors call 1, 2, ..., or by `numbers`.
 
-    Null is missing, in a file also empty text and what the schema lists. Values are written as in synthetic rows,
-    whatever the private table's dialect. `numbers` are what rows are called in an
-    error; 1, 2, ... by default.
+    Null is missing, in a file also empty text and what the schema lists; values are written as in synthetic rows.
 
     A value of a column with a resolution becomes the step that the codec counts it as, as in synthetic rows: what lies
     between two steps would be on no side of a rule that the steps keep. Numbers without resolution stay as given to the

@@ -142,9 +142,8 @@ Its `kind` is what the user's table is; `known_rows`, where they can be had with
 def open_table(data: object, schema: Schema, columns: Sequence[str] | None = None) -> RowReader:
     """Return a reader of a table that has every column that the schema models; no other column is ever read.
 
-    columns: those that are read, where it is not those that the schema models and its privacy unit.
-
-    A path may be a file of a known kind, a folder of such files, or a pattern such as ``data/*.parquet``.
+    columns: those that are read, by default those that the schema models and its privacy unit; a path may be a file, a
+    folder, or a pattern such as ``data/*.parquet``.
 
     >>> schema = Schema.from_dict({"fields": [{"name": "sex", "type": "string", "categories": ["f", "m"]}]})
     >>> open_table(pl.DataFrame({"age": [3]}), schema)

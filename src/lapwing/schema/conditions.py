@@ -58,6 +58,12 @@ class Between:
         return f"{low}value" + ("" if self.high is None else f" <= {shortened(self.high)}")
 
 
+def range_to_dict(item: Between) -> dict[str, object]:
+    """Return a range in the file format."""
+    ends = {"minimum": item.low, "maximum": item.high}
+    return {key: end for key, end in ends.items() if end is not None}
+
+
 def _refusal(field: Field, said: str) -> ParameterError:
     """Return the error that a column holds nothing like what a condition asks for."""
     return ParameterError(f"where: column {quote(field.name)} {said}", code="LW323")

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final, Literal, cast
 
 from lapwing.errors import SchemaError
 from lapwing.schema.checks import is_encodable
-from lapwing.schema.conditions import Between
+from lapwing.schema.conditions import Between, range_to_dict
 from lapwing.schema.scalars import finite_number, is_among, quote, visible, whole_number
 from lapwing.schema.short import short
 
@@ -220,8 +220,7 @@ def _condition(name: str, value: object) -> Condition:
 def _plain(condition: Condition) -> object:
     """Return a condition as it stands in a file."""
     if isinstance(condition, Between):
-        ends = {"minimum": condition.low, "maximum": condition.high}
-        return {key: end for key, end in ends.items() if end is not None}
+        return range_to_dict(condition)
     return [_plain(each) for each in condition] if isinstance(condition, tuple) else condition
 
 

@@ -23,7 +23,6 @@ from lapwing.schema.rules.rules import (
     Order,
     Rule,
     Sum,
-    Within,
 )
 from lapwing.schema.scalars import is_finite_number, quote
 from lapwing.schema.values import shown
@@ -216,7 +215,7 @@ def _reader(field: Field, where: str, *, outer: bool) -> _Reader:
     is_cells = outer and not field.is_categorical and field.domain.continuous
 
     def runs(condition: Condition) -> _Runs:
-        items = [_between(field, item) if isinstance(item, Within) else item for item in condition]
+        items = [_between(field, item) if isinstance(item, Between) else item for item in condition]
         try:
             found = read(items)
         except ParameterError as error:
@@ -229,13 +228,13 @@ def _reader(field: Field, where: str, *, outer: bool) -> _Reader:
     return runs
 
 
-def _between(field: Field, item: Within) -> Between:
+def _between(field: Field, item: Between) -> Between:
     """Return a range with both its ends."""
     if field.is_categorical:
-        return Between(item.minimum, item.maximum)  # of a list, whoever reads it knows both ends
+        return item  # of a list, whoever reads it knows both ends
     return Between(
-        _reaching(field.minimum, item.maximum, min) if item.minimum is None else item.minimum,
-        _reaching(field.maximum, item.minimum, max) if item.maximum is None else item.maximum,
+        _reaching(field.minimum, item.high, min) if item.low is None else item.low,
+        _reaching(field.maximum, item.low, max) if item.high is None else item.high,
     )
 
 

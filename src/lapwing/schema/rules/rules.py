@@ -1,11 +1,12 @@
 """Rules of a table that are public: what every row keeps, however it was drawn; as they are written; no codes here."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
 from lapwing.errors import SchemaError
 from lapwing.schema.checks import is_encodable, repeated
+from lapwing.schema.conditions import Between, range_to_dict
 from lapwing.schema.files import EXAMPLES, check_object, similar_key
 from lapwing.schema.scalars import finite_number, quote, visible, whole_number
 
@@ -15,22 +16,7 @@ _LISTED: Final = 5
 Scalar = str | int | float | bool
 
 
-@dataclass(frozen=True, slots=True)
-class Within:
-    """A range that a condition asks for, both ends included; an end that is None is that of the column."""
-
-    minimum: Scalar | None
-    maximum: Scalar | None
-
-    @property
-    def text(self) -> str:
-        """The range in words."""
-        if self.minimum is None or self.maximum is None:
-            return f"at most {_plain(self.maximum)}" if self.minimum is None else f"at least {_plain(self.minimum)}"
-        return f"{_plain(self.minimum)} to {_plain(self.maximum)}"
-
-
-Item = Scalar | Within | None
+Item = Scalar | Between | None
 Condition = tuple[Item, ...]
 """What a column may be: any of these; None is missing."""
 Conditions = tuple[tuple[str, Condition], ...]
@@ -186,10 +172,7 @@ def _conditions_dict(conditions: Conditions) -> dict[str, Any]:
 
 def _condition_value(condition: Condition) -> object:
     """Return a condition in the file format: a list only where there are several items."""
-    items: list[object] = []
-    for item in condition:
-        ends = asdict(item).items() if isinstance(item, Within) else ()
-        items.append({key: end for key, end in ends if end is not None} or item)
+    items = [range_to_dict(item) if isinstance(item, Between) else item for item in condition]
     return items[0] if len(items) == 1 else items
 
 
@@ -198,11 +181,17 @@ def _conditions_text(conditions: Conditions) -> str:
 
 
 def _or(items: Condition) -> str:
-    texts = [item.text if isinstance(item, Within) else _plain(item) for item in items[:_LISTED]]
+    texts = [_range_text(item) if isinstance(item, Between) else _plain(item) for item in items[:_LISTED]]
     return " or ".join([*texts, f"{len(items) - _LISTED} more"] if len(items) > _LISTED else texts)
 
 
-def _plain(value: Scalar | None) -> str:
+def _range_text(item: Between) -> str:
+    if item.low is None or item.high is None:
+        return f"at most {_plain(item.high)}" if item.low is None else f"at least {_plain(item.low)}"
+    return f"{_plain(item.low)} to {_plain(item.high)}"
+
+
+def _plain(value: object) -> str:
     """Return a value as it stands in a sentence."""
     value = "missing" if value is None else value
     return str(value).lower() if isinstance(value, bool) else visible(str(value)) or '""'
@@ -381,13 +370,13 @@ def _condition(value: object, where: str) -> Condition:
 
 def _item(value: object, where: str) -> Item:
     if not isinstance(value, Mapping):
-        return value if isinstance(value, Within) else _value(value, where)
+        return value if isinstance(value, Between) else _value(value, where)
     _check_keys(value, _RANGE_KEYS, where)
     ends = {key: value.get(key) for key in _RANGE_KEYS}
     if all(end is None for end in ends.values()):
         raise _refusal(f'{where}: a range needs "minimum" or "maximum"; write null itself for missing')
     low, high = (None if end is None else _value(end, where) for end in ends.values())
-    return Within(low, high)
+    return Between(low, high)
 
 
 def _value(value: object, where: str) -> Scalar | None:
