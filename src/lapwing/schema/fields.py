@@ -3,7 +3,6 @@
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Final, Literal
 
 import numpy as np
@@ -234,71 +233,53 @@ def _in_branches(field: Field) -> tuple[tuple[int, ...], ...]:
 
 def _check_together(field: Field) -> None:
     """Refuse settings that are each fine and do not go together."""
-    bad = partial(field_error, field.name)
-    if field.identifier and field.type not in ("integer", "string"):
-        raise bad(f"an identifier must have type integer or string, got {field.type}", "LW212")
-    if field.special and (field.categories is not None or field.identifier):
-        raise bad("special applies to bounded numbers and dates only; put the values in categories", "LW212")
-    if field.ordered and field.categories is None:
-        raise bad("categoriesOrdered needs categories; list them or remove it", "LW212")
-    if field.resolution is not None and field.categories is not None:
-        raise bad("resolution does not apply to categories; remove it", "LW211")
-    _check_public_cuts(field)
-    _check_open(field)
-    _check_unlisted(field)
+    kind, listed, tree, target = field.type, field.categories, field.hierarchy, field.unlisted
+    is_number, has_tree = kind in ("integer", "number"), tree is not None
+    # The prefixes of a list that a draft leaves blank are known before the list is.
+    is_open_list = field.blank == ("categories",) and isinstance(tree, Prefixes)
+    has_texts = kind == "string" and not field.identifier and (listed is None or isinstance(listed[0], str))
+    for_texts = "applies to string fields whose categories are texts; remove it"
+    is_text = isinstance(target, str) and is_encodable(target)
+    told = (field.minimum, field.maximum, listed, field.resolution, tree)
+    is_told = field.identifier or field.scale != "linear" or any(setting is not None for setting in told)
+    identifiers = f"an identifier must have type integer or string, got {kind}"
+    numbers = "special applies to bounded numbers and dates only; put the values in categories"
+    scaled = "scale log applies to bounded integers and numbers only; remove it"
+    opened = f"open does not apply to type {kind}; give it bounds that hold any value"
+    outside = f"unlisted {quote(target)} is not one of the categories; add it to them"
+    for is_broken, said, code in (
+        (field.identifier and kind not in ("integer", "string"), identifiers, "LW212"),
+        (field.special and (listed is not None or field.identifier), numbers, "LW212"),
+        (field.ordered and listed is None, "categoriesOrdered needs categories; list them or remove it", "LW212"),
+        (field.resolution is not None and listed, "resolution does not apply to categories; remove it", "LW211"),
+        (field.scale == "log" and not (is_number and listed is None and not field.identifier), scaled, "LW212"),
+        (
+            has_tree and not (is_number or kind == "string"),
+            f"hierarchy does not apply to type {kind}; remove it",
+            "LW215",
+        ),
+        (
+            has_tree and (field.identifier or (listed is None and not is_open_list)),
+            "hierarchy needs categories; list them or remove it",
+            "LW215",
+        ),
+        (has_tree and field.ordered, "hierarchy does not go with categoriesOrdered; remove one of them", "LW215"),
+        (field.open and not (is_number or kind == "string"), opened, "LW216"),
+        (field.open and is_told, "open goes with no bounds, list or other rule for values; remove them", "LW216"),
+        (target is not None and not has_texts, f"unlisted {for_texts}", "LW216"),
+        (field.folds and not has_texts, f"hierarchy fold {for_texts}", "LW216"),
+        (target is not None and not is_text, f"unlisted must be the text of a category, got {quote(target)}", "LW216"),
+        (is_text and listed is not None and target not in listed, outside, "LW216"),
+    ):
+        if is_broken:
+            raise field_error(field.name, said, code)
     if not field.is_categorical and field.minimum is not None and field.maximum is not None:
         # Asked for its errors about reversed or distant bounds; blank ones are the schema's matter (drafts have them).
         _ = field.range
     for value in field.special:
         if category_key(value) in field.missing_values:
-            raise bad(f"{quote(value)} is both a special and a missing value; remove it from one list", "LW213")
-
-
-def _check_public_cuts(field: Field) -> None:
-    """Refuse a scale of anything but ranges of numbers, and a hierarchy of anything but unordered categories."""
-    bad = partial(field_error, field.name)
-    is_bounded = field.type in ("integer", "number") and field.categories is None and not field.identifier
-    if field.scale == "log" and not is_bounded:
-        raise bad("scale log applies to bounded integers and numbers only; remove it", "LW212")
-    if field.hierarchy is None:
-        return
-    if field.type not in ("string", "integer", "number"):
-        raise bad(f"hierarchy does not apply to type {field.type}; remove it", "LW215")
-    # The prefixes of a list that a draft leaves blank are known before the list is.
-    is_open_list = field.blank == ("categories",) and isinstance(field.hierarchy, Prefixes)
-    if field.identifier or (field.categories is None and not is_open_list):
-        raise bad("hierarchy needs categories; list them or remove it", "LW215")
-    if field.ordered:
-        raise bad("hierarchy does not go with categoriesOrdered; remove one of them", "LW215")
-
-
-def _check_unlisted(field: Field) -> None:
-    """Refuse rules for texts that are not listed where there is no list of texts, and a target outside the list."""
-    bad = partial(field_error, field.name)
-    has_texts = field.type == "string" and not field.identifier
-    if field.categories is not None:
-        has_texts = has_texts and isinstance(field.categories[0], str)
-    for key, is_set in (("unlisted", field.unlisted is not None), ("hierarchy fold", bool(field.folds))):
-        if is_set and not has_texts:
-            raise bad(f"{key} applies to string fields whose categories are texts; remove it", "LW216")
-    if field.unlisted is None:
-        return
-    if not isinstance(field.unlisted, str) or not is_encodable(field.unlisted):
-        raise bad(f"unlisted must be the text of a category, got {quote(field.unlisted)}", "LW216")
-    if field.categories is not None and field.unlisted not in field.categories:
-        raise bad(f"unlisted {quote(field.unlisted)} is not one of the categories; add it to them", "LW216")
-
-
-def _check_open(field: Field) -> None:
-    """Refuse an opened field that says anything about its values, or of a type whose range holds any value."""
-    if not field.open:
-        return
-    bad = partial(field_error, field.name)
-    if field.type not in ("integer", "number", "string"):
-        raise bad(f"open does not apply to type {field.type}; give it bounds that hold any value", "LW216")
-    told = (field.minimum, field.maximum, field.categories, field.resolution, field.hierarchy)
-    if field.identifier or field.scale != "linear" or any(setting is not None for setting in told):
-        raise bad("open goes with no bounds, list or other rule for values; remove them", "LW216")
+            said = f"{quote(value)} is both a special and a missing value; remove it from one list"
+            raise field_error(field.name, said, "LW213")
 
 
 # -- What a schema says of a column for all others: whose rows are protected together, and the survey weight.
