@@ -234,7 +234,8 @@ def _in_branches(field: Field) -> tuple[tuple[int, ...], ...]:
 def _check_together(field: Field) -> None:
     """Refuse settings that are each fine and do not go together."""
     kind, listed, tree, target = field.type, field.categories, field.hierarchy, field.unlisted
-    is_number, has_tree = kind in ("integer", "number"), tree is not None
+    is_listable, has_tree = kind in ("integer", "number", "string"), tree is not None
+    is_bounded = is_listable and kind != "string" and listed is None and not field.identifier
     # The prefixes of a list that a draft leaves blank are known before the list is.
     is_open_list = field.blank == ("categories",) and isinstance(tree, Prefixes)
     has_texts = kind == "string" and not field.identifier and (listed is None or isinstance(listed[0], str))
@@ -252,19 +253,15 @@ def _check_together(field: Field) -> None:
         (field.special and (listed is not None or field.identifier), numbers, "LW212"),
         (field.ordered and listed is None, "categoriesOrdered needs categories; list them or remove it", "LW212"),
         (field.resolution is not None and listed, "resolution does not apply to categories; remove it", "LW211"),
-        (field.scale == "log" and not (is_number and listed is None and not field.identifier), scaled, "LW212"),
-        (
-            has_tree and not (is_number or kind == "string"),
-            f"hierarchy does not apply to type {kind}; remove it",
-            "LW215",
-        ),
+        (field.scale == "log" and not is_bounded, scaled, "LW212"),
+        (has_tree and not is_listable, f"hierarchy does not apply to type {kind}; remove it", "LW215"),
         (
             has_tree and (field.identifier or (listed is None and not is_open_list)),
             "hierarchy needs categories; list them or remove it",
             "LW215",
         ),
         (has_tree and field.ordered, "hierarchy does not go with categoriesOrdered; remove one of them", "LW215"),
-        (field.open and not (is_number or kind == "string"), opened, "LW216"),
+        (field.open and not is_listable, opened, "LW216"),
         (field.open and is_told, "open goes with no bounds, list or other rule for values; remove them", "LW216"),
         (target is not None and not has_texts, f"unlisted {for_texts}", "LW216"),
         (field.folds and not has_texts, f"hierarchy fold {for_texts}", "LW216"),
