@@ -7,6 +7,7 @@ runs anew; what DuckDB says when it fails may quote a cell, and is never passed 
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import polars as pl
@@ -31,7 +32,7 @@ from lapwing.rows.engines.spark_frames import SparkReader
 from lapwing.rows.files import DatasetReader, FilesReader, FileStamps, find_files, header_fault, open_file
 from lapwing.rows.guard import guarded
 from lapwing.rows.out.databases import not_installed, sql_name
-from lapwing.schema.scalars import quote
+from lapwing.schema.scalars import names_in_short, quote
 from lapwing.schema.schemas import Schema
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def _interruptible(work: Callable[[], T]) -> T:
     raise KeyboardInterrupt
 
 
-_MOST_NAMED = 5
+_listed = partial(names_in_short, most=5)
 
 
 RowReader = FrameReader | LazyReader | FilesReader | RelationReader | DatasetReader | DaskReader | SparkReader
@@ -286,20 +287,19 @@ def _check_names(names: Sequence[object], wanted: Sequence[str], where: str) -> 
         )
     twice = [name for name in wanted if present[name] > 1]
     if twice:
-        raise DataError(f"{where} has more than one column {_listed(twice)}; rename or drop all but one", code="LW105")
+        raise DataError(
+            f"{where} has more than one column {_listed(twice)}; rename or drop all but one",
+            code="LW105",
+        )
 
 
 def _check_nested(nested: frozenset[str] | set[str], wanted: Sequence[str]) -> None:
     found = [name for name in wanted if name in nested]
     if found:
         raise DataError(
-            f"column {_listed(found)} holds several values per cell; unnest it into plain columns", code="LW107"
+            f"column {_listed(found)} holds several values per cell; unnest it into plain columns",
+            code="LW107",
         )
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(quote(name) for name in names[:_MOST_NAMED])
-    return shown if len(names) <= _MOST_NAMED else f"{shown} and {len(names) - _MOST_NAMED} more"
 
 
 def with_target(rows: object, target: object) -> Any:  # noqa: ANN401 - a frame of the same library

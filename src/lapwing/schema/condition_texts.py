@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Final
 
 from lapwing.errors import ParameterError
-from lapwing.schema.scalars import category_key, is_finite_number, nearest, quote
+from lapwing.schema.scalars import asked_about, category_key, is_finite_number, nearest, quote
 
 if TYPE_CHECKING:
     from lapwing.schema.fields import Field, Scalar
@@ -44,8 +44,7 @@ def _column(schema: "Schema", name: str) -> "Field":
     what = f"column {quote(name)} is an identifier and cannot be conditioned on"
     listed = ", ".join(itertools.islice(columns, _LISTED))
     more = f" and {len(columns) - _LISTED} more" if len(columns) > _LISTED else ""
-    near = [] if is_identifier else nearest(name, columns)
-    way_out = f"did you mean {' or '.join(map(quote, near))}?" if near else f"columns: {listed}{more}"
+    way_out = asked_about(None if is_identifier else name, columns, f"columns: {listed}{more}")
     raise ParameterError(f"{what if is_identifier else f'no column {quote(name)}'}; {way_out}", code="LW330")
 
 

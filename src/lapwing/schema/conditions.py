@@ -14,9 +14,9 @@ from lapwing.schema.fields import Field
 from lapwing.schema.groupings.domains import Domain, Range
 from lapwing.schema.scalars import (
     MICROSECONDS,
+    asked_about,
     category_key,
     is_finite_number,
-    nearest,
     parse_date,
     parse_datetime,
     quote,
@@ -185,8 +185,7 @@ class _Listed:
         shown_as = None if key is None else stand_in(self.field, str(key))
         if shown_as is not None:
             return f"it is counted under {quote(shown_as)}: ask for that"
-        near = nearest(key, self.positions) if isinstance(key, str) and self.field.type == "string" else []
-        return f"did you mean {' or '.join(map(quote, near))}?" if near else "see the schema"
+        return asked_about(key if self.field.type == "string" else None, self.positions, "see the schema")
 
     def between(self, item: Between) -> tuple[int, int]:
         """Return the run of codes between two listed values."""

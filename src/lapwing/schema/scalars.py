@@ -166,6 +166,18 @@ def nearest(text: str, known: Iterable[str]) -> list[str]:
     return [folded[name] for name in difflib.get_close_matches(text.casefold(), folded, cutoff=_NEAR)]
 
 
+def asked_about(text: object, known: Iterable[str], otherwise: str) -> str:
+    """Return a question about the known texts nearest to another one, or what is said where none is near."""
+    near = nearest(text, known) if isinstance(text, str) else []
+    return f"did you mean {' or '.join(map(quote, near))}?" if near else otherwise
+
+
+def names_in_short(names: Sequence[str], most: int = 10) -> str:
+    """Return names in quotes, the first ones of them."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(map(quote, names[:most])) + more
+
+
 def json_cure(text: str, place: int) -> str:
     """Return what may be wrong at a place of a text that is no JSON."""
     before, rest = text[:place].rstrip()[-1:], text[place:].lstrip()

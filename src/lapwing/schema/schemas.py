@@ -32,7 +32,7 @@ from lapwing.schema.reading import PLAIN, PLAIN_FILE, Dialect
 from lapwing.schema.rules.codes import CodedRule
 from lapwing.schema.rules.rules import Rule, rule_to_dict, rules_from
 from lapwing.schema.rules.search import checked_rules, named_columns
-from lapwing.schema.scalars import nearest, path_text, quote, visible
+from lapwing.schema.scalars import asked_about, path_text, quote, visible
 from lapwing.schema.short import schema_in_short
 
 _MAX_FIELDS: Final = 100_000
@@ -392,7 +392,6 @@ def _find(fields: dict[str, Field], name: str, where: str) -> Field:
     if type(name) is str and name in fields:
         return fields[name]
     names = list(fields)
-    near = nearest(name, names) if isinstance(name, str) else []
     listed = ", ".join(map(quote, names[:_LISTED])) + (", ..." if len(names) > _LISTED else "")
-    way_out = f"did you mean {' or '.join(map(quote, near))}?" if near else f"choose one of {listed}"
+    way_out = asked_about(name, names, f"choose one of {listed}")
     raise SchemaError(f"{where}: no field is called {quote(name)}; {way_out}", code="LW219")

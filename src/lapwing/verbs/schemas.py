@@ -10,9 +10,8 @@ from lapwing.errors import DataError, LapwingWarning, warn
 from lapwing.internal.schemas import check_table, draft_of_types, draft_schema
 from lapwing.rows.elsewhere import Query
 from lapwing.rows.guard import private_boundary
-from lapwing.schema.foreign.converted import names_in_short
 from lapwing.schema.foreign.reading import read_foreign
-from lapwing.schema.scalars import visible
+from lapwing.schema.scalars import names_in_short, visible
 from lapwing.schema.schemas import Schema
 from lapwing.typing import ForeignLike, IntoFrame
 

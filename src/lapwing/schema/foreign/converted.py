@@ -9,7 +9,7 @@ from lapwing.errors import SchemaError
 from lapwing.schema.checks import is_encodable
 from lapwing.schema.fields import Field, FieldType, PrivacyUnit
 from lapwing.schema.reading import DIALECT_KEYS, PLAIN_FILE, Dialect, Reading, dialect_from, reading_from
-from lapwing.schema.scalars import category_key, finite_number, parse_date, parse_datetime, quote
+from lapwing.schema.scalars import category_key, finite_number, names_in_short, parse_date, parse_datetime, quote
 from lapwing.schema.schemas import Schema
 
 WRITTEN_OTHERWISE: Final = (
@@ -99,12 +99,6 @@ def chosen_table(tables: Sequence[str], wanted: str | None, what: str, also: Seq
     if wanted is None:
         raise SchemaError(f"{what} describes several tables; choose one with table= or --table: {listed}", code="LW262")
     raise SchemaError(f"{what} has no table {quote(wanted)}; choose one of {listed}", code="LW262")
-
-
-def names_in_short(names: Sequence[str], most: int = 10) -> str:
-    """Return names in quotes, the first ones of them."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(map(quote, names[:most])) + more
 
 
 def text_or_empty(value: object) -> str:

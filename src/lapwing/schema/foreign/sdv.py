@@ -17,14 +17,13 @@ from lapwing.schema.foreign.converted import (
     chosen_table,
     converted,
     flag,
-    names_in_short,
     reading_of,
     refusal,
     unit_lack,
 )
 from lapwing.schema.foreign.linked import ConvertedTables, ForeignTable, Relation, linked_tables
 from lapwing.schema.reading import PLAIN
-from lapwing.schema.scalars import finite_number, parse_date, parse_datetime, quote, whole_number
+from lapwing.schema.scalars import finite_number, names_in_short, parse_date, parse_datetime, quote, whole_number
 
 _LISTS: Final = ("categorical", "ordinal")
 _RANGE_KEYS: Final = ("range_min", "range_max", "range_values", "range_is_nullable")

@@ -13,11 +13,10 @@ from lapwing.schema.foreign.converted import (
     chosen_table,
     converted,
     flag,
-    names_in_short,
     refusal,
     unit_lack,
 )
-from lapwing.schema.scalars import finite_number, quote
+from lapwing.schema.scalars import finite_number, names_in_short, quote
 
 FORMAT: Final = "SmartNoise SQL metadata"
 
