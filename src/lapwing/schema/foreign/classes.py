@@ -29,16 +29,14 @@ from lapwing.schema.scalars import quote
 
 _ENDS: Final = {"ge": ("minimum", 0), "gt": ("minimum", 1), "le": ("maximum", 0), "lt": ("maximum", -1)}
 """What annotations call bounds, and how far a whole number of an open end lies inside."""
-_TYPES: Final[tuple[tuple[type, FieldType], ...]] = (
-    (bool, "boolean"),
-    (int, "integer"),
-    (float, "number"),
-    (Decimal, "number"),
-    (dt.datetime, "datetime"),
-    (dt.date, "date"),
-    (uuid.UUID, "string"),
-    (str, "string"),
-)
+_TYPES: Final[dict[FieldType, tuple[type, ...]]] = {
+    "boolean": (bool,),
+    "integer": (int,),
+    "number": (float, Decimal),
+    "datetime": (dt.datetime,),
+    "date": (dt.date,),
+    "string": (uuid.UUID, str),
+}
 """In this order: a bool is an int, and a moment is a date."""
 
 
@@ -135,7 +133,7 @@ def _of_list(name: str, values: list[Any]) -> dict[str, Any]:
 
 def _type_of(kind: Any) -> FieldType | None:  # noqa: ANN401 - a type
     """Return the schema's word for a type; None where there is none."""
-    return next((word for each, word in _TYPES if isinstance(kind, type) and issubclass(kind, each)), None)
+    return next((word for word, each in _TYPES.items() if isinstance(kind, type) and issubclass(kind, each)), None)
 
 
 def _bounds(name: str, kind: FieldType, said: list[Any], remarks: Remarks) -> dict[str, Any]:
@@ -181,22 +179,14 @@ def _described(said: Iterable[Any]) -> dict[str, Any]:
 # -- Schemas and models of Pandera, for pandas and Polars.
 
 
-_DTYPES: Final[tuple[tuple[str, FieldType], ...]] = (
-    ("int", "integer"),
-    ("uint", "integer"),
-    ("float", "number"),
-    ("double", "number"),
-    ("decimal", "number"),
-    ("bool", "boolean"),
-    ("datetime", "datetime"),
-    ("timestamp", "datetime"),
-    ("date", "date"),
-    ("str", "string"),
-    ("object", "string"),
-    ("category", "string"),
-    ("categorical", "string"),
-    ("enum", "string"),
-)
+_DTYPES: Final[dict[FieldType, tuple[str, ...]]] = {
+    "integer": ("int", "uint"),
+    "number": ("float", "double", "decimal"),
+    "boolean": ("bool",),
+    "datetime": ("datetime", "timestamp"),
+    "date": ("date",),
+    "string": ("str", "object", "category", "categorical", "enum"),
+}
 _LOW: Final = {"greater_than_or_equal_to": 0, "greater_than": 1}
 _HIGH: Final = {"less_than_or_equal_to": 0, "less_than": -1}
 
@@ -258,7 +248,7 @@ def _column_field(name: str, column: Any, remarks: Remarks, lacks: list[Lack]) -
 def _dtype_of(dtype: object) -> FieldType | None:
     """Return the schema's word for a type of Pandera's; None where there is none."""
     said = str(dtype).lower()
-    found = [(start, kind) for start, kind in _DTYPES if said.startswith(start)]
+    found = [(start, kind) for kind, starts in _DTYPES.items() for start in starts if said.startswith(start)]
     return max(found, key=lambda each: len(each[0]))[1] if found else None
 
 

@@ -37,15 +37,8 @@ OWN_KEYS: Final = (
 """Settings of a field that Croissant has no word for, which `Release.to_croissant` writes as a value of its own."""
 
 _TYPES: Final[dict[str, FieldType]] = {
-    "Text": "string",
-    "URL": "string",
-    "Boolean": "boolean",
-    "Bool": "boolean",
-    "Number": "number",
-    "Float": "number",
-    "Date": "date",
-    "DateTime": "datetime",
-    "Integer": "integer",
+    **{"Text": "string", "URL": "string", "Boolean": "boolean", "Bool": "boolean", "Number": "number"},
+    **{"Float": "number", "Integer": "integer", "Date": "date", "DateTime": "datetime"},
 }
 _SIZED: Final = re.compile(r"(U?Int|B?Float)\d+", re.ASCII)
 _MEDIA: Final = frozenset({"ImageObject", "AudioObject", "VideoObject", "BoundingBox", "SegmentationMask", "GeoShape"})

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field, PrivacyUnit
@@ -62,26 +62,18 @@ class Lag:
     @property
     def names(self) -> tuple[str, ...]:
         """All of these columns, in the order of the coded schema."""
-        return (
-            self.number,
-            self.left,
-            *self.previous.values(),
-            *self.second.values(),
-            *(() if self.gap is None else (self.gap,)),
-        )
+        gap = () if self.gap is None else (self.gap,)
+        return (self.number, self.left, *self.previous.values(), *self.second.values(), *gap)
 
 
 def count_field(name: str, most: int) -> Field:
     """Return the number of rows of a child table: 0 to `most`, a public domain."""
-    return Field(
-        name=name,
-        type="integer",
-        minimum=0,
-        maximum=most,
-        required=True,
-        provenance="public",
-        description="rows of the child table, at most as many as are used",
-    )
+    return _whole(name, 0, most, required=True, description="rows of the child table, at most as many as are used")
+
+
+def _whole(name: str, least: int, most: int, **more: Any) -> Field:  # noqa: ANN401 - settings of a field
+    """Return a field of whole numbers in a public domain."""
+    return Field(name=name, type="integer", minimum=least, maximum=most, provenance="public", **more)
 
 
 def lag_of(table: LinkedTable) -> Lag | None:
@@ -106,10 +98,8 @@ def lag_fields(table: LinkedTable) -> tuple[Field, ...]:
     lag = lag_of(table)
     if lag is None:
         return ()
-    place = Field(
-        name=lag.number, type="integer", minimum=1, maximum=table.max_rows, required=True, provenance="public"
-    )
-    left = replace(place, name=lag.left, minimum=0, maximum=table.max_rows - 1)
+    place = _whole(lag.number, 1, table.max_rows, required=True)
+    left = _whole(lag.left, 0, table.max_rows - 1, required=True)
     before = (
         replace(
             table.schema.field(name), name=called, required=False, provenance="public", description="of a row before"
@@ -121,15 +111,7 @@ def lag_fields(table: LinkedTable) -> tuple[Field, ...]:
     domain = table.schema.field(table.order.by).domain
     # Rows without a place come last: how many rows are the first of these is told from how many follow one.
     special = (NO_PLACE,) if domain.missing or domain.specials else ()
-    gap = Field(
-        name=lag.gap,
-        type="integer",
-        minimum=0,
-        maximum=domain.values - 1,
-        special=special,
-        scale="log",
-        provenance="public",
-    )
+    gap = _whole(lag.gap, 0, domain.values - 1, special=special, scale="log")
     return (place, left, *before, gap)
 
 
