@@ -350,7 +350,7 @@ def check_units(data: object, schema: Schema) -> Internal[UnitFit]:
             max_rows=unit.max_rows,
             rows=int(sizes.sum()),
             units=len(sizes),
-            rows_without=numbers.rows_without,
+            rows_without=int(np.count_nonzero(numbers.is_none)),
             largest=largest,
             kept=tuple((limit, int(np.minimum(sizes, limit).sum())) for limit in shown),
         )

@@ -1,8 +1,7 @@
 """Cells to codes: the one place where private values meet the schema.
 
-No value raises and no row is dropped. A number or date outside its bounds is clamped; what is missing, unreadable or
-unknown gets the domain's last code, or a code of misfits behind it where these are told apart. A code depends on its
-cell and the schema alone, whatever table the cell is in.
+No value raises and no row is dropped: numbers and dates are clamped, and what is missing, unreadable or unknown gets
+the domain's last code, or that of misfits. A code depends on its cell and the schema alone.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,7 +1,6 @@
-"""Tables that lie elsewhere: the answer of a database to a query, and Parquet files in an object store.
+"""Tables that lie elsewhere: the answer of a database to a query, Parquet files in an object store, tables by names.
 
-A database is asked once and its answer stays in memory: every pass sees the same rows, and no lock is held. What the
-columns are is said by the database, never by a cell. An address may hold a password: no sentence repeats it.
+A database is asked once, and says itself what its columns are. An address may hold a password: no sentence repeats it.
 """
 
 import os

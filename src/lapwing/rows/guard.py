@@ -59,10 +59,7 @@ def native_silence() -> contextlib.AbstractContextManager[None]:
 
 
 class _Shared:
-    """Something done to the whole process, from the first who asks for it until the last has ended.
-
-    Of two threads that each put back what they found, the one that ends last would put back what the other did.
-    """
+    """Something done to the whole process, from the first who asks for it until the last has ended, of all threads."""
 
     __slots__ = ("_begin", "_depth", "_lock", "_undone")
 

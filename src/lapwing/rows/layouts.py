@@ -1,8 +1,7 @@
 """How a frame holds its columns: its library and the type of each column, as the frame declares it.
 
-Read off a frame's types, never off its cells. Types that list values (pandas' categories, Polars' enums, dictionaries)
-are noted without them, for these are cells of the table. Which of NumPy's types a column of pandas has depends on its
-cells (int64 is float64, and bool is object, where one is missing), so it is not noted either.
+Read off types, never off cells: types that list values are noted without them, and NumPy's types in pandas, which hang
+on whether a cell is missing, are not noted.
 """
 
 import os

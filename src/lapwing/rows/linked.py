@@ -1,8 +1,7 @@
 """The coded rows of linked tables: each with its place among the rows of its parent, the row before, and its parents.
 
 The only place where rows of several tables, or several rows of a person, meet. All of it is a function of the rows of
-one privacy unit alone, so that adding or removing these changes one row of the first table and, of each other table, at
-most the product of ``maxRows`` on the way to it, and nothing else; see `code_linked`.
+one unit alone: adding these changes one row of the first table, and of others at most the ``maxRows`` on the way.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,6 @@
 """Open any kind of table under a schema, and read its rows as chunks of raw cells.
 
-What can go wrong here depends on names, types and files, never on a cell. A DuckDB relation is a query that every pass
-runs anew; what DuckDB says when it fails may quote a cell, and is never passed on.
+What can go wrong depends on names, types and files, never on a cell; what DuckDB says may quote one, and is not told.
 """
 
 import os

@@ -1,7 +1,6 @@
 """Work of several threads whose results come in order: chunks of a table that is read, or rows that are written.
 
-NumPy and Polars let other threads run while they compute, so that threads share the cores of a machine. At most a
-fixed number of chunks is in memory at a time, whatever the length of the table.
+NumPy and Polars let other threads run while they compute. At most a fixed number of chunks is in memory at a time.
 """
 
 import _thread
@@ -73,9 +72,8 @@ def in_order(
 class _Call(Generic[S, T]):
     """One item, and what became of it.
 
-    Here and in `_Crew` threads wait for plain locks and queues alone. Those of `threading` and `concurrent.futures`
-    are made of several steps: an interrupt between two of them leaves a lock that nobody ever releases, and so may
-    garbage that is collected there and holds an iterator that was left, whose end waits for other threads.
+    Threads here wait for plain locks and queues alone: those of `threading` and `concurrent.futures` are made of
+    several steps, and an interrupt, or garbage collected between two of them, may leave a lock that nobody ever releases.
     """
 
     __slots__ = ("_error", "_is_done", "_item", "_result", "_work")
@@ -119,8 +117,7 @@ class _Call(Generic[S, T]):
 class _Crew(Generic[S, T]):
     """Threads that make calls in the order in which they are begun.
 
-    They are started by one call of Python's lowest level. ``threading.Thread`` waits until its thread says that it has
-    begun: an interrupt in the middle of that may leave a lock for which the thread, or each later one, waits for ever.
+    Started at Python's lowest level: an interrupt while ``threading.Thread`` waits could leave a lock for ever.
     """
 
     __slots__ = ("_begun", "_last", "_members", "_most", "_process", "_work", "calls", "is_stopped")

@@ -1,8 +1,7 @@
 """Keep at most a fixed number of rows of each privacy unit, chosen by the unit's own rows alone.
 
-Kept are the rows with the smallest public hash of the unit's identifier, the row's codes, and how many equal rows of
-the unit are counted before: each row of a unit is as likely to stay, whatever it says, and removing one unit changes
-nothing but its own rows. The hash is the same for every table and release, on every engine; it hides nothing.
+Kept are those with the smallest public hash of the unit, the row's codes, and how many equal rows stand before: each is
+as likely to stay, and removing one unit changes its own rows alone. The hash is the same everywhere; it hides nothing.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -122,8 +121,7 @@ def places(is_first: np.ndarray) -> np.ndarray:
 def _order_ties(rows: np.ndarray, run: np.ndarray, chunks: Chunks, columns: Sequence[str]) -> None:
     """Order rows of one unit and equal hash by their codes, in place, where some of them stay.
 
-    Rows of equal hash nearly always have equal codes, and then their order does not matter. Rows that compete stand
-    together and have the same positive number as `run`; those that compete with none have 0.
+    `run`: a positive number for rows that compete, which stand together; 0 for those that compete with none.
     """
     numbers, label = np.unique(run, return_inverse=True)
     competing = label > 0 if numbers[0] == 0 else np.ones(len(run), dtype=bool)
@@ -212,9 +210,8 @@ _NUMBER, _TEXT, _NULL = range(3)
 class UnitNumbers:
     """Number the privacy units of a table, exactly, chunk by chunk.
 
-    Whole numbers are the same unit whether they are stored as integers, floats or text (7, 7.0, "7", or "7.0" as a
-    column of floats is written), days whether as dates or text (2024-02-29); other text is compared as it is; all rows
-    without a unit, or with one that cannot be read, are one unit together.
+    Whole numbers are the same unit as integers, floats or text (7, 7.0, "7", "7.0"), days as dates or text; other text
+    is compared as it is; all rows without a unit, or with one that cannot be read, are one unit together.
     """
 
     def __init__(self, field: Field) -> None:
@@ -297,11 +294,6 @@ class UnitNumbers:
         """Which rows so far have no unit: ndarray of bool."""
         found: np.ndarray = np.concatenate([np.empty(0, dtype=np.uint8), *self._sorts]) == _NULL
         return found
-
-    @property
-    def rows_without(self) -> int:
-        """How many rows so far have no unit."""
-        return int(np.count_nonzero(self.is_none))
 
     def _from_texts(self, cells: pl.Series, sorts: np.ndarray) -> np.ndarray:
         is_none = cells.is_in(self._markers) | (cells == UNREADABLE)

@@ -1,6 +1,7 @@
 """JSON text that somebody else wrote → plain Python values → fields, with every way it can be broken named."""
 
 import difflib
+import hashlib
 import json
 import math
 import os
@@ -107,6 +108,11 @@ def file_text(found: Mapping[str, Any]) -> str:
             text = f"[\n  {entries}\n ]"
         parts.append(f"{json.dumps(key)}: {text}")
     return "{" + ",\n ".join(parts) + "}\n"
+
+
+def fingerprint_of(found: Mapping[str, Any]) -> str:
+    """Return SHA-256 of a schema in the file format, as 64 hexadecimal digits."""
+    return hashlib.sha256(json.dumps(found, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def write_whole(path: Path, text: str) -> None:

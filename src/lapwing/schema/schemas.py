@@ -1,8 +1,6 @@
 """The public description of a table."""
 
 import dataclasses
-import hashlib
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,6 +15,7 @@ from lapwing.schema.files import (
     field_to_dict,
     fields_from,
     file_text,
+    fingerprint_of,
     flag_from,
     read_json,
     table_dialect,
@@ -214,8 +213,7 @@ class Schema:
     @property
     def fingerprint(self) -> str:
         """SHA-256 of the schema in normal form, as 64 hexadecimal digits."""
-        text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()
+        return fingerprint_of(self.to_dict())
 
     def field(self, name: str) -> Field:
         """Return the field of a name.

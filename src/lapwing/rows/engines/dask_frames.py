@@ -1,8 +1,7 @@
 """The coded rows of a Dask frame: coded and counted by the workers, which send nothing but counts.
 
-With a privacy unit Dask brings the rows of each unit together, as codes, once, and keeps those of the rows that are
-kept as it keeps any persisted value. Only questions that need every row have codes sent to this process, partition by
-partition.
+With a privacy unit Dask brings the rows of each unit together, as codes, once, and keeps those of rows that are kept.
+Codes come to this process for questions that need every row alone, partition by partition.
 """
 
 import uuid

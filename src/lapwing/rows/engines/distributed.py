@@ -1,7 +1,6 @@
 """What workers of an engine do with their part of a table, and how their counts become those of the whole table.
 
-Everything here is the codec and the counting of `lapwing.rows`, applied where the rows are. All of it is integers and
-sums of integers, so that neither the order of rows nor the cut into parts can change a count.
+All of it is integers and sums of integers: neither the order of rows nor the cut into parts can change a count.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

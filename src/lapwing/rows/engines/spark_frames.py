@@ -1,7 +1,6 @@
-"""Read a Spark frame, of a classic session or of Spark Connect, and run steps of ours on its executors.
+"""Read a Spark frame, classic or of Spark Connect, and run steps of ours on its executors.
 
-What Spark says when a job fails may quote cells: nothing of it but the type of the error is passed on. What Spark
-writes to its own log is the cluster's.
+What Spark says when a job fails may quote cells: the error's type alone is passed on. Its own log is the cluster's.
 """
 
 import contextlib

@@ -1,7 +1,6 @@
 """The coded rows of a Spark frame: coded and counted by the executors, which send nothing but counts.
 
-Codes are made once, cut to the rows of each privacy unit, and kept by Spark as it keeps any persisted frame; counting
-questions are one job each. Only questions that need every row have codes sent to this process, chunk by chunk.
+Codes are made once, cut to the rows of each privacy unit, and kept by Spark; each question that counts is one job.
 """
 
 import contextlib

@@ -1,8 +1,7 @@
 """Output files and folders that appear whole or not at all, and what files of rows are called.
 
-Temporary files are made in hidden folders beside the targets before the work begins, so that a target that cannot be
-written is refused before anything is spent. When the work is done they are flushed to the disk and renamed; when it
-fails they are removed, and earlier versions of the targets stay as they were.
+Temporary files are made beside the targets before anything is spent; when the work is done they are flushed to the disk
+and renamed, and when it fails they are removed and earlier versions stay.
 """
 
 import contextlib

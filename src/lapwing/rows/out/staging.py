@@ -1,8 +1,7 @@
 """Hidden folders beside the targets of a command, in which files are written until they are whole.
 
-A folder is locked as long as its process lives. Killed processes leave theirs behind, and the next one on the same
-machine clears them away; those of other machines, whose locks may not be seen, a day later. Windows has no such locks:
-there nothing is locked, and nothing is cleared away.
+A folder is locked as long as its process lives. What killed processes leave is cleared away by the next one on the same
+machine, or a day later. Windows has no such locks: nothing is cleared away there.
 """
 
 import contextlib

@@ -1,13 +1,12 @@
 """NIST's descriptions of tables: the data dictionary of the Diverse Communities excerpts, and SDNist's parameters.
 
-A dictionary has one object for each feature, with a description and the values: codes with their meaning, or min and
-max, perhaps beside codes for what lies outside. The parameters of SDNist and of the challenges have one object for each
-feature under "schema", with a dtype and a list of values or min and max.
+A dictionary has a description and the values of each feature: codes with their meaning, or min and max. Parameters have
+a dtype, and a list of values or min and max, of each feature under "schema".
 
 References
 ----------
-National Institute of Standards and Technology, SDNist: Deidentified Data Report Tool,
-https://github.com/usnistgov/SDNist (files ``data_dictionary.json`` and ``parameters.json``, read 2026).
+National Institute of Standards and Technology, SDNist, https://github.com/usnistgov/SDNist (files
+``data_dictionary.json`` and ``parameters.json``, read 2026).
 """
 
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """The public description of linked tables: a tree of private tables, and public ones that they refer to."""
 
-import hashlib
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -9,7 +7,7 @@ from math import prod
 from typing import Any
 
 from lapwing.errors import ParameterError
-from lapwing.schema.files import read_json
+from lapwing.schema.files import fingerprint_of, read_json
 from lapwing.schema.linked import reading
 from lapwing.schema.linked.coded import Lag, check_rules, coded_schema, given_names, lag_of
 from lapwing.schema.linked.tables import LinkedTable, Lookup, refusal
@@ -202,8 +200,7 @@ class LinkedSchema:
     @property
     def fingerprint(self) -> str:
         """SHA-256 of the linked schema in normal form, as 64 hexadecimal digits."""
-        text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()
+        return fingerprint_of(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the linked schema in the file format: JSON values that `load` makes an equal one of."""
