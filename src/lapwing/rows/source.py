@@ -78,7 +78,7 @@ def code_table(
     rows = _Rows(reader, schema, chunk_rows)
     unit, storage = schema.privacy_unit, Storage(memory, scratch)
     if unit is None:
-        parts = _cached_parts(rows, storage)
+        parts = _cached(rows.chunks(), storage) if _may_fit(rows, storage) else None
         return _Streamed(rows) if parts is None else _Cached(rows, parts, again=_Again(rows))
     return _truncated(rows, schema.field(unit.field), unit.max_rows, storage)
 
@@ -217,11 +217,6 @@ class _Rows:
 
     def _codes(self, names: Sequence[str], cells: Mapping[str, RawColumn]) -> Codes:
         return {name: on_column(name, self._encoders[name], cells[name]) for name in names}
-
-
-def _cached_parts(rows: _Rows, storage: Storage) -> CodeCache | None:
-    """Keep all codes; None where they do not fit."""
-    return _cached(rows.chunks(), storage) if _may_fit(rows, storage) else None
 
 
 def _cached(chunks: Iterable[Codes], storage: Storage) -> CodeCache | None:

@@ -73,7 +73,7 @@ class _Call(Generic[S, T]):
     """One item, and what became of it.
 
     Threads here wait for plain locks and queues alone: those of `threading` and `concurrent.futures` are made of
-    several steps, and an interrupt, or garbage collected between two of them, may leave a lock that nobody ever releases.
+    several steps, and an interrupt, or garbage collected between two of them, may leave a lock held for ever.
     """
 
     __slots__ = ("_error", "_is_done", "_item", "_result", "_work")
