@@ -57,7 +57,7 @@ class Converted:
 
 def converted(
     fields: Iterable[Field],
-    form: str,
+    form: str = "",
     *,
     name: str = "",
     unit: PrivacyUnit | None = None,

@@ -29,7 +29,6 @@ from lapwing.schema.foreign.converted import (
 )
 from lapwing.schema.scalars import quote
 
-FORMAT: Final = "Croissant"
 OWN_KEYS: Final = (
     *("role", "required", "categoriesOrdered", "special", "resolution", "scale", "hierarchy", "missingValues"),
     "unlisted",
@@ -82,7 +81,7 @@ def read_croissant(value: object, name: str, table: str | None = None) -> Conver
             "bounds and lists were bought with privacy budget, which the file says under purchases and dp_fields; "
             "this is not taken over, so use the schema that was learned, which tells its cost to later certificates"
         )
-    return converted(fields, FORMAT, name=title, unit=unit, lacks=lacks, notes=reading.remarks.texts())
+    return converted(fields, name=title, unit=unit, lacks=lacks, notes=reading.remarks.texts())
 
 
 def _unit(stated: object, fields: Set[str]) -> tuple[PrivacyUnit | None, list[Lack]]:

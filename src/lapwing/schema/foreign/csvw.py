@@ -31,7 +31,6 @@ from lapwing.schema.foreign.converted import (
 from lapwing.schema.reading import PLAIN, PLAIN_FILE, Dialect, Reading
 from lapwing.schema.scalars import quote
 
-FORMAT: Final = "CSVW metadata"
 _CONTEXT: Final = "http://www.w3.org/ns/csvw"
 
 _UNSIGNED: Final = {"nonNegativeInteger": 0, "positiveInteger": 1} | dict.fromkeys(
@@ -111,7 +110,7 @@ def read_csvw(value: object, name: str, table: str | None = None) -> Converted:
         fields += [] if found is None else [found]
     _note_the_rest(schema, remarks)
     dialect = _dialect(chosen.get("dialect", group.get("dialect")), remarks)
-    return converted(fields, FORMAT, name=title, notes=remarks.texts(), dialect=dialect)
+    return converted(fields, name=title, notes=remarks.texts(), dialect=dialect)
 
 
 def _table(group: Mapping[str, Any], name: str, wanted: str | None) -> tuple[Mapping[str, Any], str]:

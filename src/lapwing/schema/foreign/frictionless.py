@@ -23,7 +23,6 @@ from lapwing.schema.reading import PLAIN_FILE, Dialect
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
 
-FORMAT: Final = "Frictionless metadata"
 # What a dialect may say that a schema cannot, where it is not this.
 _PLAIN: Final = {"doubleQuote": True, "escapeChar": None, "skipInitialSpace": False, "commentRows": None}
 
@@ -47,7 +46,6 @@ def read_frictionless(value: object, name: str, table: str | None) -> Converted:
         notes.append("foreign keys are left out, as one table of the package was asked for")
     return converted(
         found.fields,
-        FORMAT,
         name=text_or_empty(resource.get("name")),
         unit=found.privacy_unit,
         notes=notes,
@@ -75,7 +73,7 @@ def read_frictionless_tables(value: object, name: str) -> ConvertedTables | None
                 dialect=dialect or PLAIN_FILE,
             )
         )
-    return linked_tables(tables, relations, FORMAT, name)
+    return linked_tables(tables, relations, name)
 
 
 def _resources(value: object, name: str) -> dict[str, Mapping[str, Any]]:

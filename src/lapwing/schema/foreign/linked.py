@@ -47,7 +47,7 @@ class ConvertedTables:
     tables: Mapping[str, Converted]  # the protected one first, parents before their children
     entries: Mapping[str, Mapping[str, Any]]  # what is said of each beside its schema
     columns: Mapping[str, tuple[str, ...]]  # of each in the file: a table of keys alone gets one more
-    format: str
+    format: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the draft in the file format of linked tables."""
@@ -66,9 +66,7 @@ class ConvertedTables:
         return '{"tables": {\n' + ",\n".join(parts) + "\n}}\n"
 
 
-def linked_tables(
-    found: Sequence[ForeignTable], relations: Sequence[Relation], form: str, what: str
-) -> ConvertedTables | None:
+def linked_tables(found: Sequence[ForeignTable], relations: Sequence[Relation], what: str) -> ConvertedTables | None:
     """Return the draft of linked tables, None where no key of one column points to another table."""
     tables = {table.name: table for table in found}
     for table in found:
@@ -91,13 +89,13 @@ def linked_tables(
             table, own = _child(table, tables[name].fields, links[name], private)
             if not own and all(field.identifier for field in table.fields):
                 table = replace(table, fields=(*table.fields, Field(name=f"rows below {name}", type="boolean")))
-            parts[name] = _part(table, own, _lacks_of(table, own), form)
+            parts[name] = _part(table, own, _lacks_of(table, own))
             entries[name] = _entry(table, own)
         else:
-            parts[name] = _part(table, [field.name for field in table.fields], [_public_lack(name)], form)
+            parts[name] = _part(table, [field.name for field in table.fields], [_public_lack(name)])
             entries[name] = {"primaryKey": table.key} if table.key else {}
     columns = {name: tuple(field.name for field in table.fields) for name, table in tables.items()}
-    return ConvertedTables(parts, entries, columns, form)
+    return ConvertedTables(parts, entries, columns)
 
 
 def _is_link(relation: Relation) -> bool:
@@ -223,10 +221,10 @@ def _as_key(field: Field) -> Field:
     )
 
 
-def _part(table: ForeignTable, read: Iterable[str], lacks: Iterable[Lack], form: str) -> Converted:
+def _part(table: ForeignTable, read: Iterable[str], lacks: Iterable[Lack]) -> Converted:
     """Return one table by itself, with what the keys leave open; read: columns whose values a public table says."""
     found = converted(
-        table.fields, form, name=table.name, lacks=[*lacks, *table.lacks], notes=table.notes, dialect=table.dialect
+        table.fields, name=table.name, lacks=[*lacks, *table.lacks], notes=table.notes, dialect=table.dialect
     )
     # Of several tables `schema learn` buys nothing.
     lacks = (

@@ -27,7 +27,6 @@ from lapwing.schema.foreign.converted import (
 )
 from lapwing.schema.scalars import category_key, quote, whole_number
 
-FORMAT: Final = "NIST data dictionary"
 _ABOUT: Final = frozenset({"description", "details", "link", "values"})
 _BOUNDS: Final = frozenset({"min", "max", "step_size"})
 _PARAMETERS: Final = frozenset({"dtype", "values", "min", "max", "has_null", "null_value", "description"})
@@ -73,7 +72,7 @@ def read_nist(value: object, name: str) -> Converted:
         remarks.add(
             "runs are left out: give the budget to lapwing synthesize, and rows per person as privacyUnit in the schema"
         )
-    return converted(fields, FORMAT, notes=remarks.texts())
+    return converted(fields, notes=remarks.texts())
 
 
 def _described(feature: str, about: Mapping[str, Any], where: str, remarks: Remarks) -> Field:

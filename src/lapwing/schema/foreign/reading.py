@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -60,7 +60,7 @@ def read_mbi(value: object, name: str) -> Converted:
         "the columns hold codes, 0 to size - 1, made by whatever cut and numbered the table for mbi; "
         "give the table in these codes, as the file does not say what they stand for"
     )
-    return converted(fields, "mbi domain", notes=[note])
+    return converted(fields, notes=[note])
 
 
 # -- YAML text that somebody else wrote; PyYAML is imported when first needed.
@@ -181,7 +181,7 @@ def read_foreign(source: object, *, table: str | None = None) -> Converted:
     value, name = _value_of(source)
     for form in _FORMATS:
         if form.recognises(value):
-            return form.read(value, name, table)
+            return replace(form.read(value, name, table), format=form.name)
     if isinstance(source, str | os.PathLike):
         _refuse_table(Path(source), name)
     raise SchemaError(_unrecognised(value, name), code="LW260")
@@ -195,7 +195,8 @@ def read_foreign_tables(source: object) -> ConvertedTables | None:
         return None
     value, name = _value_of(source)
     form = next((form for form in _FORMATS if form.recognises(value)), None)
-    return None if form is None or form.read_tables is None else form.read_tables(value, name)
+    found = None if form is None or form.read_tables is None else form.read_tables(value, name)
+    return None if form is None or found is None else replace(found, format=form.name)
 
 
 def _value_of(source: object) -> tuple[object, str]:

@@ -190,8 +190,6 @@ def _iso(value: object, form: str | None, kind: str, where: str) -> str:
     raise refusal(f"{where} {quote(value)} is not of the form {quote(form)}; correct one of them")
 
 
-FORMAT: Final = "SDV metadata"
-
 _VERSION: Final = "METADATA_SPEC_VERSION"
 _SEVERAL: Final = ("V1", "V2", "MULTI_TABLE_V1")
 _SINGLE: Final = ("SINGLE_TABLE_V1", "SINGLE_TABLE_V2")
@@ -221,7 +219,6 @@ def read_sdv(value: object, name: str, table: str | None) -> Converted:
     notes = [beside] * bool(described.get("column_relationships"))
     return converted(
         fields,
-        FORMAT,
         name=chosen,
         lacks=[*_unit_lacks(whole, chosen, described, where), *columns.all_lacks()],
         notes=[*notes, *columns.remarks.texts()],
@@ -252,7 +249,7 @@ def read_sdv_tables(value: object, name: str) -> ConvertedTables | None:
                 notes=columns.remarks.texts(),
             )
         )
-    return linked_tables(tables, relations, FORMAT, name)
+    return linked_tables(tables, relations, name)
 
 
 def _whole(value: object, name: str) -> Mapping[str, Any]:

@@ -18,8 +18,6 @@ from lapwing.schema.foreign.converted import (
 )
 from lapwing.schema.scalars import finite_number, names_in_short, quote
 
-FORMAT: Final = "SmartNoise SQL metadata"
-
 _TYPES: Final[dict[str, FieldType]] = {
     "int": "integer",
     "float": "number",
@@ -82,9 +80,7 @@ def read_smartnoise(value: object, name: str, table: str | None) -> Converted:
     fields = [found.field_of(column) for column in found.source if column not in _TABLE_KEYS]
     unit = found.unit()
     found.note_settings()
-    return converted(
-        fields, FORMAT, name=chosen.rpartition(".")[2], unit=unit, lacks=found.lacks, notes=found.all_notes()
-    )
+    return converted(fields, name=chosen.rpartition(".")[2], unit=unit, lacks=found.lacks, notes=found.all_notes())
 
 
 @dataclass(slots=True)
