@@ -165,7 +165,7 @@ def test_a_tree_mechanism_that_looks_at_rows_is_flagged(run):
 def test_a_depth_from_a_noisy_number_of_rows_is_not_flagged(mechanism, max_rows):
     rng, flagged = np.random.default_rng(4), []
 
-    for pure in (True, False) * 4:
+    for pure in (True, False) * 2:
         pair = neighbour_pair(rng, "add-remove", max_rows)
         settings = replace(settings_for(mechanism, pair.schema, "add-remove", pure=pure), expected_rows=None)
         flagged += audit_pair(pair.data, pair.neighbour, settings)
