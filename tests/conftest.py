@@ -13,7 +13,7 @@ EXAMPLES = ROOT / "src" / "lapwing" / "examples"
 
 # Two cores are shared by everything that runs: a deadline would fail tests for their neighbours' sake.
 SHARED = {"deadline": None, "print_blob": True, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("lapwing", max_examples=50, **SHARED)
+settings.register_profile("lapwing", max_examples=30, **SHARED)
 settings.register_profile("full", max_examples=200, **SHARED)
 
 

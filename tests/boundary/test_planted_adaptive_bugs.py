@@ -293,7 +293,9 @@ def test_a_bug_in_adaptive_is_flagged(plant, monkeypatch):
     assert flags
 
 
-@pytest.mark.parametrize(("times", "rows", "pairs"), [(TIMES, 50, 16), (30, None, 8)])
+@pytest.mark.parametrize(
+    ("times", "rows", "pairs"), [(TIMES, 50, 8), (30, None, 8), pytest.param(TIMES, 50, PAIRS, marks=pytest.mark.full)]
+)
 def test_honest_releases_are_not_flagged_on_the_same_pairs(times, rows, pairs):
     assert flags_of(Adaptive.small(), pairs=pairs, times=times, expected_rows=rows) == ()
 

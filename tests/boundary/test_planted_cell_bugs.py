@@ -9,7 +9,7 @@ import pytest
 
 import lapwing.kernel.questions.sparse_counts.answer as counting
 import lapwing.kernel.questions.split_decisions.answer as splitting
-from helpers.audits import flags_of
+from helpers.audits import flags_of, in_turn
 from helpers.peeking import rows_behind
 from lapwing.audit.pairs import neighbour_pair
 from lapwing.audit.replay import audit_pair
@@ -253,7 +253,7 @@ def the_leaves_repeat_the_noise_of_the_decisions(patch):
 
 
 CASES = [
-    *itertools.product([PAPER, PRIVTREE], [*DECISIONS, the_leaves_repeat_the_noise_of_the_decisions]),
+    *in_turn([PAPER, PRIVTREE], [*DECISIONS, the_leaves_repeat_the_noise_of_the_decisions]),
     *itertools.product([PAPER], [each_level_has_the_whole_budget, one_level_fewer_is_paid_for]),
     *itertools.product([PAPER], [replacing_a_row_is_taken_for_removing_it, a_threshold_is_reached_instead_of_passed]),
     *itertools.product([PRIVTREE], [replacing_a_row_is_taken_for_removing_it, the_clamp_is_left_out]),
@@ -261,7 +261,7 @@ CASES = [
     *itertools.product(
         [BOTH_LEVELS], [empty_first_cells_are_never_split, empty_first_cells_are_split_one_count_too_late]
     ),
-    *itertools.product([GRID, PRIVTREE, EVERY_LEAF], COUNTS),
+    *in_turn([GRID, PRIVTREE, EVERY_LEAF], COUNTS),
     *itertools.product([GRID], EMPTY_FIRSTS),
     *itertools.product([PRIVTREE, EVERY_LEAF], [empty_listed_leaves_are_left_out]),
 ]

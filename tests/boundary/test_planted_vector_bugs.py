@@ -7,7 +7,7 @@ import pytest
 
 import lapwing.kernel.questions.cell_sums.answer as summing
 import lapwing.kernel.questions.second_moment.answer as moments
-from helpers.audits import flags_of
+from helpers.audits import flags_of, in_turn
 from helpers.peeking import rows_behind
 from helpers.vector_runs import FORMS, AskingVectors, cuts_of, leading
 from helpers.vectors import sums_asked
@@ -123,17 +123,16 @@ def the_second_moment_is_taken_for_a_mean_of_projections(patch):
 
 
 MOMENT_BUGS = [
-    *(
-        (mechanism, plant)
-        for mechanism in (CELLS, SQUARES)
-        for plant in (
+    *in_turn(
+        (CELLS, SQUARES),
+        (
             each_entry_has_the_mean_of_two_draws,
             products_draw_half_their_noise,
             products_draw_a_tenth_less_noise,
             all_products_share_their_noise,
             products_of_rare_pairs_are_cut_to_zero,
             vectors_are_centred_by_the_exact_mean,
-        )
+        ),
     ),
     (NUMBERS, the_diagonal_has_no_noise),
     (SQUARES, the_diagonal_has_no_noise),
@@ -249,17 +248,16 @@ def means_are_calibrated_as_if_nothing_were_divided(patch):
 
 
 CELL_BUGS = [
-    *(
-        (mechanism, plant)
-        for mechanism in (CELLS, SUMS, LATTICE)
-        for plant in (
+    *in_turn(
+        (CELLS, SUMS, LATTICE),
+        (
             empty_cells_have_no_noise,
             empty_cells_are_skipped,
             cells_draw_half_their_noise,
             cells_draw_a_tenth_less_noise,
             all_cells_share_their_noise,
             numbers_are_clipped_at_zero,
-        )
+        ),
     ),
     *((each, counts_are_clipped_at_the_true_number_of_rows) for each in (CELLS, ROWS, ROWS_OF_LATTICE)),
     *((each, cells_are_chosen_about_the_exact_mean) for each in (CELLS, ROWS, LATTICE)),

@@ -23,7 +23,7 @@ MECHANISMS = [(Independent.small(), 50), (PMM.small(), 2), (Adaptive.small(), 5)
 """Each with the number of columns that it is given: all, two, and as many as take little time."""
 
 PAIRS = 2
-"""Of each table, mechanism and relation in CI: of either notion. The full suite makes eight."""
+"""Of each table and mechanism under one relation in CI: of either notion. The full suite makes eight of each."""
 
 TIMES = (1, 1000)
 """Budgets, beside one: Adaptive asks tables of two columns of few rows only where the noise is small."""
@@ -43,9 +43,16 @@ def pairs(folder, rng, relation, max_rows, columns, form, count=PAIRS):
 
 
 @pytest.mark.usefixtures("small_chunks")
-@pytest.mark.parametrize(("mechanism", "columns"), MECHANISMS, ids=lambda each: getattr(each, "name", ""))
-@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
-@pytest.mark.parametrize(("name", "max_rows"), list(zip(TABLES, [1, 3, None], strict=True)), ids=TABLES)
+@pytest.mark.parametrize(
+    ("name", "max_rows", "relation", "mechanism", "columns"),
+    [
+        pytest.param(*table, relation, *kind, marks=[] if (row + column + turn) % 2 else [pytest.mark.full])
+        for row, table in enumerate(zip(TABLES, [1, 3, None], strict=True))
+        for column, kind in enumerate(MECHANISMS)
+        for turn, relation in enumerate(["add-remove", "replace-one"])
+    ],
+    ids=lambda each: getattr(each, "name", str(each)),
+)
 @pytest.mark.parametrize("count", [PAIRS, pytest.param(8, marks=pytest.mark.full)])
 def test_no_pair_that_differs_in_a_whole_unit_is_flagged(
     count, name, max_rows, relation, mechanism, columns, shared_data, tmp_path

@@ -73,7 +73,10 @@ def slow_codes(name):
     return [naive_code(cell, field) for cell in CELLS[kind]]
 
 
-@pytest.mark.parametrize("engine", [engine for engine in ENGINES if engine != "CSV"])
+@pytest.mark.parametrize(
+    "engine",
+    [pytest.param(name, marks=FULL if name in (SLOW[1], "Dask Parquet") else ()) for name in ENGINES if name != "CSV"],
+)
 def test_nasty_cells_have_the_codes_of_the_slow_rules_on_every_engine(engine, tmp_path):
     fields, cells = nasty(engine)
     table = pa.table({name: pa.array(cells[name], arrow_type(name.partition(":")[0])) for name in fields})

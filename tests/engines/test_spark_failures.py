@@ -37,7 +37,7 @@ SCHEMA = Schema.from_dict(
 FAILED = r"(?m)^a Spark job over the rows failed; Spark's own log says why \(\w+\)$"
 
 
-@pytest.fixture(params=SESSIONS)
+@pytest.fixture
 def session(request):
     """Return each kind of session."""
     return SESSIONS[request.param]()
@@ -120,7 +120,16 @@ def test_codes_that_are_lost_with_their_worker_end_a_release_that_can_be_resumed
     assert len(asked) > 2
 
 
-@pytest.mark.parametrize("read", ["counted", "streamed"])
+@pytest.mark.parametrize(
+    ("session", "read"),
+    [
+        ("classic", "counted"),
+        ("Connect", "streamed"),
+        pytest.param("classic", "streamed", marks=pytest.mark.full),
+        pytest.param("Connect", "counted", marks=pytest.mark.full),
+    ],
+    indirect=["session"],
+)
 def test_what_spark_says_of_a_cell_goes_no_further(session, read, caplog, capfd):
     data = people(session).selectExpr("name", "cast(name as int) as age", "sex")
 
@@ -176,6 +185,7 @@ def test_a_session_that_was_stopped_is_not_taken_for_workers_without_lapwing():
     assert "told: the Spark frame cannot be used; is its session still running?" in said
 
 
+@quickly("Connect")
 def test_ctrl_c_ends_the_job_on_the_cluster(session, tmp_path):
     mark = tmp_path / "begun"
     stopper = threading.Thread(target=_interrupt_after, args=(mark,))

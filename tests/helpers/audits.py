@@ -4,6 +4,7 @@ import itertools
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from lapwing.audit.pairs import neighbour_pair
 from lapwing.audit.replay import audit_pair
@@ -33,3 +34,12 @@ def flags_of(
         if flags:
             return flags
     return ()
+
+
+def in_turn(mechanisms, plants):
+    """Return each bug with each mechanism; CI takes one of them, turn by turn, as all are audited by the same code."""
+    return [
+        pytest.param(mechanism, plant, marks=[pytest.mark.full] if (place + turn) % len(mechanisms) else [])
+        for place, mechanism in enumerate(mechanisms)
+        for turn, plant in enumerate(plants)
+    ]

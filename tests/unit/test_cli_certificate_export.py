@@ -77,7 +77,7 @@ def test_a_page_to_sign_says_what_a_signer_must_know(place):
 
     assert (said.status, said.out, said.err) == (0, "", "lapwing: page: c.pdf\n")
     assert (pages, round(box.width), round(box.height)) == (1, 595, 842)
-    assert f"synthetic rows of people by Adaptive Made {issued.when} with Lapwing" in text
+    assert f"synthetic rows of people by Independent Made {issued.when} with Lapwing" in text
     assert "Promise Epsilon 2 at delta 1e-06 protects whether any one row is in the table" in text
     for delta, epsilon in certificate().epsilons:
         assert f"epsilon {at_least(epsilon, 4)} at delta {at_least(delta, 3)}" in text.lower()

@@ -179,20 +179,18 @@ def test_no_text_of_a_cell_is_shown_unless_its_owner_asks_to_look(place, monkeyp
     assert "internal - do not publish" in shown.err
 
 
-@pytest.mark.parametrize(
-    ("answer", "says"),
-    [
-        ("0..x", "write a range such as 0..120"),
-        ("120..0", "minimum 120 is above"),
-        ("?", "LOW..HIGH from public knowledge"),
-        ("list", "ISO 3166-1 alpha-2"),
-        ("currency", 'domain "currency" is for type string'),
-    ],
-)
-def test_an_answer_that_is_none_is_told_so_and_asked_again(place, monkeypatch, answer, says):
-    said = start(monkeypatch, *ANSWERS[:3], answer, *ANSWERS[3:])
+def test_an_answer_that_is_none_is_told_so_and_asked_again(place, monkeypatch):
+    told = {
+        "0..x": "write a range such as 0..120",
+        "120..0": "minimum 120 is above",
+        "?": "LOW..HIGH from public knowledge",
+        "list": "ISO 3166-1 alpha-2",
+        "currency": 'domain "currency" is for type string',
+    }
 
-    assert says in said.err
+    said = start(monkeypatch, *ANSWERS[:3], *told, *ANSWERS[3:])
+
+    assert [says for says in told.values() if said.err.count(says) != 1] == []
     assert Schema.load_draft("patients.schema.json").field("Alter").maximum == 120
 
 

@@ -19,8 +19,15 @@ from mechanism_checks import (
     check_the_default_number_of_rows_is_valid,
 )
 
+ELSEWHERE = check_record_and_replay_finds_nothing
+"""Is made of more pairs of each mechanism by boundary/test_record_and_replay and boundary/test_private_draw_replay."""
 
-@pytest.mark.parametrize("check", MECHANISM_CHECKS, ids=lambda check: check.__name__)
+
+@pytest.mark.parametrize(
+    "check",
+    [pytest.param(check, marks=[pytest.mark.full] if check is ELSEWHERE else []) for check in MECHANISM_CHECKS],
+    ids=lambda check: check.__name__,
+)
 @pytest.mark.parametrize("kind", MECHANISMS.values(), ids=lambda kind: kind.name)
 def test_every_mechanism_keeps_the_contract(kind, check):
     check(kind.small)

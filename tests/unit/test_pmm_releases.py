@@ -71,7 +71,7 @@ def test_the_default_is_closer_than_the_paper(kind):
 def test_the_certificate_states_a_distance_that_holds(relation):
     rng, schema, passed = np.random.default_rng(6), unit_columns(1), 0
 
-    for seed in range(40):
+    for seed in range(10):
         points = clustered(rng, 1000)
         release = lw.synthesize(
             frame_of(points), schema, epsilon=2, neighbours=relation, expected_rows=1000, mechanism=PMM(), seed=seed
@@ -81,8 +81,9 @@ def test_the_certificate_states_a_distance_that_holds(relation):
         assert stated["largest cell"] < 0.01
         passed += distance(release.model, schema, points) <= stated["distance"]
 
-    # The bound holds with 95 % probability, and is loose: fewer than 34 of 40 has probability below 0.0007.
-    assert passed >= 34
+    # The bound holds with 95 % probability, and is loose: fewer than 7 of 10 has probability 0.001. Its rate is seen
+    # by statistical/test_pmm_certificate.
+    assert passed >= 7
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final
 
 from lapwing.errors import CapacityError
@@ -32,6 +33,9 @@ EXTRA_LEVELS: Final = 2
 MOSTLY_NONE: Final = 0.05
 """Where a count that has the whole budget errs by no more on average, one level alone may be counted."""
 SINGLE_CELLS: Final = 2**17
+
+_shape: Final = lru_cache(maxsize=8)(tree_shape)
+"""A release asks for the same shape when it is checked, planned and told of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,9 +70,9 @@ class TreePlan:
 
 def tree_shapes(schema: Schema, depth: int | None, max_nodes: int, *, is_paper: bool) -> tuple[TreeShape, ...]:
     """Return the ways to cut a table that a plan chooses from, as deep as the limit allows."""
-    domains = [column.domain for column in schema.columns]
-    longest = tree_shape(domains, "longest", max_nodes)
-    shapes = (longest,) if is_paper or len(domains) == 1 else (longest, tree_shape(domains, "cycle", max_nodes))
+    domains = tuple(column.domain for column in schema.columns)
+    longest = _shape(domains, "longest", max_nodes)
+    shapes = (longest,) if is_paper or len(domains) == 1 else (longest, _shape(domains, "cycle", max_nodes))
     fitting = tuple(shape for shape in shapes if depth is None or shape.is_complete or len(shape.schedule) >= depth)
     if not fitting:
         fits = max(len(shape.schedule) for shape in shapes)

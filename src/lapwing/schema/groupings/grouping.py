@@ -102,7 +102,10 @@ class Grouping:
             return apply_by_shift(codes, self.values, self.reserved, self.shift)
         # To a search, a reserved code is a cut like any other: it starts a group of its own.
         ends = np.arange(self.values, self.values + self.reserved, dtype=np.int64)
-        return apply_by_cuts(codes, np.concatenate((self.cuts, ends)))
+        cuts = np.concatenate((self.cuts, ends))
+        if len(codes) <= _BLOCK:  # an index on the cuts would take longer than it saves
+            return np.searchsorted(cuts, codes.astype(np.int64, casting="same_kind"), side="right")
+        return apply_by_cuts(codes, cuts)
 
     def pieces(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Return starts, stops and group of every run of codes, in order, reserved codes included."""
