@@ -179,11 +179,9 @@ def chosen_accuracy(
 # -- Bounds for the tables that the noisy answers of a release measured.
 
 
-MOST_CELLS: Final = 2**20
-"""Larger tables are measured, and not listed."""
+MOST_CELLS: Final = 2**20  # larger tables are measured, and not listed
 
-MOST_TABLES: Final = 100
-"""Tables that are listed: those with the most noise in all."""
+MOST_TABLES: Final = 100  # tables that are listed: those with the most noise in all
 
 
 @dataclass(frozen=True, slots=True, eq=False)

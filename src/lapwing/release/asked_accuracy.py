@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
 Condition = Mapping[str, object] | Stat | str
 
-_GROUPS: Final = 20
-"""About how many groups of a column are asked for where it was not counted, as in a query."""
+_GROUPS: Final = 20  # about how many groups of a column are asked for where it was not counted, as in a query
 
 _MOST_CELLS: Final = 2**20
 """Most cells that a condition may divide its columns in, and of a table that is looked at as it was counted."""
@@ -72,7 +71,7 @@ def _of_mapping(where: Mapping[str, object], schema: Schema) -> AskedCells:
     _check_cells(groupings)
     asked = np.ones((), dtype=np.bool_)
     for grouping, each in zip(groupings, runs.values(), strict=True):
-        inside = np.searchsorted(each.ravel(), _first_codes(grouping), side="right") % 2 == 1
+        inside = np.searchsorted(each.ravel(), first_codes(grouping), side="right") % 2 == 1
         asked = np.logical_and.outer(asked, inside)
     return AskedCells(tuple(where), groupings, asked)
 
@@ -87,7 +86,7 @@ def _of_expression(where: Stat | str, schema: Schema) -> AskedCells:
         )
     groupings = tuple(_uncut(name, schema.field(name).domain, statistic) for name in statistic.columns)
     _check_cells(groupings)
-    axes = np.meshgrid(*(_first_codes(grouping) for grouping in groupings), indexing="ij")
+    axes = np.meshgrid(*(first_codes(grouping) for grouping in groupings), indexing="ij")
     codes = {name: axis.ravel() for name, axis in zip(statistic.columns, axes, strict=True)}
     return AskedCells(statistic.columns, groupings, (statistic.values(codes) > 0).reshape(axes[0].shape))
 
@@ -110,7 +109,7 @@ def _at_edges(domain: Domain, edges: np.ndarray) -> Grouping:
     return cut(domain, np.unique(edges[(edges > 0) & (edges < domain.values)]))
 
 
-def _first_codes(grouping: Grouping) -> np.ndarray:
+def first_codes(grouping: Grouping) -> np.ndarray:
     """Return a code of each group: ndarray of int64."""
     starts, _, group = grouping.pieces()
     _, first = np.unique(group, return_index=True)

@@ -36,8 +36,7 @@ _refused = partial(ParameterError, code="LW359")
 MOST_LISTED: Final = 10_000
 """Longer lists of categories are left out of a Croissant file, which programs read into memory whole."""
 
-NOISE: Final = "noise on each count"
-"""Kind of the statements about noise in a certificate."""
+NOISE: Final = "noise on each count"  # kind of the statements about noise in a certificate
 
 _Pair = tuple[Fraction, Fraction]
 ENCODINGS: Final = {".csv": "text/csv", ".parquet": "application/x-parquet"}

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from lapwing.kernel.budget.budget import Number
 from lapwing.kernel.questions.questions import Answer
 from lapwing.maths.noise_tails import sum_tail
 from lapwing.model.intervals import PUBLIC, CellIntervals, covering_views
 from lapwing.model.sampling.marginals import marginal
-from lapwing.release.asked_accuracy import AskedCells, Condition, asked_cells
-from lapwing.release.queries import checked_failure, framed, listed, listed_columns, public_counts, query_groupings
+from lapwing.release.asked_accuracy import AskedCells, Condition, asked_cells, first_codes
+from lapwing.release.queries import framed, listed, listed_columns, public_counts, query_groupings
 from lapwing.schema.groupings.grouping import Grouping, cut
 from lapwing.schema.schemas import Schema
 
@@ -23,21 +22,21 @@ if TYPE_CHECKING:
 
     from lapwing.release.release import Release
 
-_WIDEST: Final = 2**61
-"""Wider intervals say nothing, and would leave int64."""
+_FAILURE: Final = Fraction(1, 20)
+_WIDEST: Final = 2**61  # wider intervals say nothing, and would leave int64
 
 
 def filtered_table(
-    release: "Release", columns: str | Sequence[str], where: Condition, *, groups: int = 20, confidence: Number = 0.95
+    release: "Release", columns: str | Sequence[str], where: Condition, *, groups: int = 20
 ) -> "pl.DataFrame":
-    """Return the table of `Release.query` of those rows that meet a condition.
+    """Return the table of `Release.query` of those rows that meet a condition, with intervals at 95 %.
 
-    where: as for `Release.accuracy`; groups, confidence: as for `Release.query`. Returns no line for cells in which the
-    condition is never true; groups of a column that it looks at end where it does; ``share`` is of the rows that meet
-    it. Each interval is made from the earliest answer that covers all of the cell's part that meets it.
+    where: as for `Release.accuracy`; groups: as for `Release.query`. Returns no line for cells in which the condition
+    is never true; groups of a column that it looks at end where it does; ``share`` is of the rows that meet it. Each
+    interval is made from the earliest answer that covers all of the cell's part that meets it.
     """
     schema, model, public_rows = release.schema, release.model, release.certificate.public_rows
-    names, failure = listed_columns(columns), checked_failure(confidence)
+    names = listed_columns(columns)
     cells = asked_cells(where, schema)
     shown = [
         _split(schema, name, grouping, cells)
@@ -48,7 +47,7 @@ def filtered_table(
     every, groupings = [*names, *others], [*shown, *(own[name] for name in others)]
     within = _Within(every, groupings, _asked(cells, every, groupings), tuple(range(len(names), len(every))))
     counts = within.summed(marginal(model, every, groupings))
-    found = _intervals(release.noisy, within, failure)
+    found = _intervals(release.noisy, within, _FAILURE)
     public, is_public = _public(schema, within)
     most = np.iinfo(np.int64).max if public_rows is None else public_rows
     lower, upper = (np.where(is_public, public, end.clip(0, most)) for end in (found.lower, found.upper))
@@ -94,17 +93,11 @@ def _asked(cells: AskedCells, columns: Sequence[str], groupings: Sequence[Groupi
     """Return where the condition is true in a table whose groups it does not cut: ndarray of bool, of its shape."""
     places = [columns.index(name) for name in cells.columns]
     met = [
-        _group_at(asked, _first_codes(groupings[place])) for asked, place in zip(cells.groupings, places, strict=True)
+        _group_at(asked, first_codes(groupings[place])) for asked, place in zip(cells.groupings, places, strict=True)
     ]
     inside = cells.asked[np.ix_(*met)].transpose(np.argsort(places))
     shape = [grouping.groups if axis in places else 1 for axis, grouping in enumerate(groupings)]
     return np.broadcast_to(inside.reshape(shape), tuple(grouping.groups for grouping in groupings))
-
-
-def _first_codes(grouping: Grouping) -> np.ndarray:
-    """Return a code of each group: ndarray of int64."""
-    starts, _, group = grouping.pieces()
-    return np.asarray(starts[np.unique(group, return_index=True)[1]], dtype=np.int64)
 
 
 def _group_at(grouping: Grouping, codes: np.ndarray) -> np.ndarray:

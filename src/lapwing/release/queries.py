@@ -36,8 +36,7 @@ if TYPE_CHECKING:
 
 Groups = int | Literal["measured"]
 
-INTERVAL: Final = ("lower", "upper", "basis")
-"""Columns of a queried table that tell where the true counts are."""
+INTERVAL: Final = ("lower", "upper", "basis")  # columns of a queried table that tell where the true counts are
 
 
 def query_table(model: "ReleasedModel", schema: Schema, noisy: Sequence[Answer], **asked: Any) -> "pl.DataFrame":  # noqa: ANN401 - as for `queried`
@@ -306,8 +305,7 @@ def weighted_sum_tail(
     return float(((logs @ count + budget) / tried).min()) * _UP
 
 
-_LARGEST = 2.0**61
-"""Totals beyond say nothing, and would leave int64."""
+_LARGEST = 2.0**61  # totals beyond say nothing, and would leave int64
 
 
 def weighted_intervals(

@@ -35,8 +35,7 @@ Where = Any
 
 Drawn = Literal["atoms", "sweeps", "nearest", "nothing"]
 
-_MANY: Final = 0.1
-"""Of the condition rows: where more of them have little support, a warning says so."""
+_MANY: Final = 0.1  # of the condition rows: where more of them have little support, a warning says so
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,11 +203,9 @@ def _warn(effective: np.ndarray) -> None:
 
 Written = Callable[[int], None]
 
-WRITING: Final = {"first": "writing rows", "of": "of the rows written"}
-"""What is shown while rows are written."""
+WRITING: Final = {"first": "writing rows", "of": "of the rows written"}  # what is shown while rows are written
 
-ROWS_PER_FILE: Final = 2**22
-"""Of a folder, where nothing else is asked for."""
+ROWS_PER_FILE: Final = 2**22  # of a folder, where nothing else is asked for
 
 
 @dataclass(frozen=True, slots=True, eq=False)

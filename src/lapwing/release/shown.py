@@ -31,8 +31,7 @@ from lapwing.release.queries import free_name
 from lapwing.schema.schemas import Schema
 from lapwing.schema.values import labels, run_labels
 
-LISTED_CELLS = 2**16
-"""Larger tables are one line of the frame of all answers."""
+LISTED_CELLS = 2**16  # larger tables are one line of the frame of all answers
 
 
 def table_name(answer: Answer, table: NoisyTable) -> str:

@@ -44,8 +44,7 @@ from lapwing.runs.settings import check_expected, request_to_dict
 from lapwing.schema.schemas import Schema
 from lapwing.version import VERSION
 
-MOST_ROWS: Final = 2**40
-"""A table is compared as one of at most so many rows."""
+MOST_ROWS: Final = 2**40  # a table is compared as one of at most so many rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,8 +114,7 @@ def read_bought_settings(
 
 NOTICE: Final = "releasable - bought with budget"
 
-CONFIDENCE: Final = Fraction(95, 100)
-"""With which all intervals of an evaluation hold at once."""
+CONFIDENCE: Final = Fraction(95, 100)  # with which all intervals of an evaluation hold at once
 
 _WIDE: Final = 0.2
 _WORDS: Final = (

@@ -21,8 +21,7 @@ from lapwing.runs.settings import Settings, usable_schema
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
 
-ENDED: Final = "LW118"
-"""Code of a release that ended by the rule."""
+ENDED: Final = "LW118"  # code of a release that ended by the rule
 
 _SAID, _NEARLY_ALL = 0.05, 0.95
 

@@ -29,8 +29,7 @@ from lapwing.runs.generators import generator
 from lapwing.runs.public_tables import is_private_table
 from lapwing.schema.schemas import Schema
 
-FRAME: Final = "a frame of "
-"""How the names begin of priors that are kept in no file."""
+FRAME: Final = "a frame of "  # how the names begin of priors that are kept in no file
 
 _SAVED: Final = ".lapwing"
 _MOST_ROWS: Final = 2**18

@@ -29,8 +29,7 @@ class Progress:
 _ALL_BUT_ROUNDING = Fraction(9_999, 10_000)
 """A budget of which this part is spent is spent: an ε bought with a ρ is rounded down."""
 
-Watch = Callable[[Progress], None]
-"""Is told of every step."""
+Watch = Callable[[Progress], None]  # is told of every step
 
 _WATCH: ContextVar[Watch | None] = ContextVar("watch", default=None)
 

@@ -22,8 +22,7 @@ from lapwing.schema.schemas import Schema
 T = TypeVar("T")
 
 CALLABLE: Final = "callable "
-FRAME: Final = "a frame of "
-"""How the names begin of points that are kept in no file."""
+FRAME: Final = "a frame of "  # how the names begin of points that are kept in no file
 
 
 def with_public_points(mechanism: Mechanism, schema: Schema, seed: int) -> Mechanism:

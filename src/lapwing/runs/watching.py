@@ -19,11 +19,9 @@ from lapwing.runs.progress import Progress, Watch, watched
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
-ProgressLike = bool | Watch | None
-"""What public calls take as ``progress``."""
+ProgressLike = bool | Watch | None  # what public calls take as ``progress``
 
-_AFTER: Final = 1.0
-"""Seconds that work lasts before anybody is shown it who did not ask."""
+_AFTER: Final = 1.0  # seconds that work lasts before anybody is shown it who did not ask
 
 _IS_DECIDED: ContextVar[bool] = ContextVar("progress is decided", default=False)
 _BUDGET: Final = "of the budget spent"
@@ -188,8 +186,7 @@ def progress_bar(share: str, **settings: Any) -> "Bar":  # noqa: ANN401 - those 
     return Progress(*columns, transient=True, **settings)
 
 
-_TAKEN = threading.Lock()
-"""Of two releases at once, one has the terminal's last line."""
+_TAKEN = threading.Lock()  # of two releases at once, one has the terminal's last line
 
 
 class _Terminal:

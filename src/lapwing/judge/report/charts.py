@@ -12,8 +12,7 @@ from lapwing.errors import LapwingError
 from lapwing.judge.report.page import Chart, Table
 from lapwing.version import install_command
 
-Figures = Sequence[float | None]
-"""Numbers of a chart; None and NaN where there is none."""
+Figures = Sequence[float | None]  # numbers of a chart; None and NaN where there is none
 
 _SERIES: Final = {"released": 1, "synthetic": 1, "real": 2, "bootstrap": 3, "independent": 4}
 """The colour that a series has wherever it is drawn; others take those that are left."""
@@ -120,8 +119,7 @@ def plain_spec(chart: Any) -> Mapping[str, Any]:  # noqa: ANN401 - any chart of 
     return dict(spec)
 
 
-Intervals = Mapping[str, tuple[Figures, Figures]]
-"""Per series: lower and upper ends."""
+Intervals = Mapping[str, tuple[Figures, Figures]]  # per series: lower and upper ends
 
 _BAR: Final = 18  # height of a bar with its gap, in pixels
 _LEGEND: Final = 32  # letters that fit in one line
@@ -157,12 +155,7 @@ def bars(
             .transform_filter("isValid(datum.lower) && isValid(datum.upper)")
         )
     chart = alt.layer(*layers).properties(width="container", height=_lying(len(labels), len(series)))
-    return Chart(
-        title=title,
-        meaning=meaning,
-        spec=plain_spec(chart),
-        figures=_figures(title, labels, series, intervals or {}, is_share),
-    )
+    return Chart(title, meaning, plain_spec(chart), _figures(title, labels, series, intervals or {}, is_share))
 
 
 def histogram(
@@ -215,12 +208,7 @@ def histogram(
             )
         )
     chart = alt.layer(*layers).properties(width="container", height=_HEIGHT)
-    return Chart(
-        title=title,
-        meaning=meaning,
-        spec=plain_spec(chart),
-        figures=_figures(title, labels, series, intervals or {}, is_share),
-    )
+    return Chart(title, meaning, plain_spec(chart), _figures(title, labels, series, intervals or {}, is_share))
 
 
 def interval_dots(
@@ -257,9 +245,7 @@ def interval_dots(
         shape=alt.Shape("series:N", title=None, scale=alt.Scale(domain=list(series), range=shapes[: len(series)])),
     )
     chart = alt.layer(rule, dots).properties(width="container", height=_lying(len(labels), 1))
-    return Chart(
-        title=title, meaning=meaning, spec=plain_spec(chart), figures=_figures(title, labels, series, known, is_share)
-    )
+    return Chart(title, meaning, plain_spec(chart), _figures(title, labels, series, known, is_share))
 
 
 def budget_bar(parts: Sequence[tuple[str, float]], *, title: str, meaning: str, unit: str) -> Chart:
@@ -288,15 +274,15 @@ def budget_bar(parts: Sequence[tuple[str, float]], *, title: str, meaning: str, 
         .properties(width="container", height=44)
     )
     figures = Table(
-        caption=title,
-        heading=("spent on", unit, "share"),
-        lines=tuple(
+        title,
+        ("spent on", unit, "share"),
+        tuple(
             (name, f"{amount:.4g}", shown(amount / total if total > 0 else 0.0, is_share=True))
             for name, amount in parts
         ),
         numbers=(1, 2),
     )
-    return Chart(title=title, meaning=meaning, spec=plain_spec(chart), figures=figures)
+    return Chart(title, meaning, plain_spec(chart), figures)
 
 
 def _long(labels: Sequence[str], series: Mapping[str, Figures], intervals: Intervals) -> list[dict[str, Any]]:
@@ -346,4 +332,4 @@ def _figures(
             heading.append(end)
             columns.append([shown(value, is_share=is_share) for value in ends])
     lines = tuple(zip(*columns, strict=True))
-    return Table(caption=caption, heading=tuple(heading), lines=lines, numbers=tuple(range(1, len(heading))))
+    return Table(caption, tuple(heading), lines, numbers=tuple(range(1, len(heading))))

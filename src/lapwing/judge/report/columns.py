@@ -39,10 +39,10 @@ def columns_section(found: Findings, schema: Schema) -> Section:
         "A difference of 5 % means that 5 of 100 synthetic rows would have to get another value."
     )
     more = f" The charts of the {counted(DRAWN, 'worst column')} are drawn; the other {left} are in the table."
-    parts: list[Part] = [Text(words=words + (more if left > 0 else "")), *charts[:OPEN]]
+    parts: list[Part] = [Text(words + (more if left > 0 else "")), *charts[:OPEN]]
     if len(charts) > OPEN:
-        parts.append(Text(words=f"Charts of {counted(len(charts) - OPEN, 'more column')} are folded away below."))
-    return Section(key="single-columns", title="Single columns", parts=(*parts, table), folded=tuple(charts[OPEN:]))
+        parts.append(Text(f"Charts of {counted(len(charts) - OPEN, 'more column')} are folded away below."))
+    return Section("single-columns", "Single columns", (*parts, table), folded=tuple(charts[OPEN:]))
 
 
 def differences_chart(found: Findings) -> Chart:
@@ -133,9 +133,9 @@ def _all_bars(overlay: ColumnOverlay, title: str) -> Table:
     lines = list(zip(overlay.labels, overlay.real.tolist(), overlay.synthetic.tolist(), strict=True))
     lines += [(label, *pair) for label, pair in _gaps(overlay)]
     return Table(
-        caption=title,
-        heading=("", "real", "synthetic"),
-        lines=tuple((labelled(label), percent(real, 2), percent(synthetic, 2)) for label, real, synthetic in lines),
+        title,
+        ("", "real", "synthetic"),
+        tuple((labelled(label), percent(real, 2), percent(synthetic, 2)) for label, real, synthetic in lines),
         numbers=(1, 2),
     )
 
@@ -186,12 +186,12 @@ def _table(found: Findings, order: list[str], distances: dict[str, float], floor
         for name in order
     ]
     return Table(
-        caption="Every column: differing rows (by value, or in the bars drawn where these show more), those of a fresh "
+        "Every column: differing rows (by value, or in the bars drawn where these show more), those of a fresh "
         "sample, and errors of what people compute from it; missing in percent points, errors in real standard "
         "deviations (sd), quantiles in rank. Coloured: differs by more than 5 times a resample and 1 %, or the mean by "
         "more than 0.1 sd, or the spread by more than a quarter",
-        heading=("column", "differ", "resample", "missing", "mean (sd)", "spread", "W1 (sd)", "quantiles"),
-        lines=tuple(lines),
+        ("column", "differ", "resample", "missing", "mean (sd)", "spread", "W1 (sd)", "quantiles"),
+        tuple(lines),
         numbers=tuple(range(1, 8)),
         marked=tuple(
             place

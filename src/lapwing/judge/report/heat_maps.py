@@ -54,12 +54,7 @@ def heat_map(
         )
         .properties(width="container", height=max(60, size * len(row_labels)))
     )
-    return Chart(
-        title=title,
-        meaning=meaning,
-        spec=plain_spec(chart),
-        figures=_matrix_figures(title, values, row_labels, column_labels, unit),
-    )
+    return Chart(title, meaning, plain_spec(chart), _matrix_figures(title, values, row_labels, column_labels, unit))
 
 
 def map_heat(
@@ -105,7 +100,7 @@ def map_heat(
     )
     labels = [[f"{low:.6g} to {high:.6g}" for low, high in itertools.pairwise(each)] for each in (y_edges, x_edges)]
     figures = _largest(title, values, labels[0], labels[1], (y_title, x_title, unit))
-    return Chart(title=title, meaning=meaning, spec=plain_spec(chart), figures=figures)
+    return Chart(title, meaning, plain_spec(chart), figures)
 
 
 def _shades(alt: Any, unit: str, domain: tuple[float, float], *, both_ways: bool) -> Any:  # noqa: ANN401
@@ -124,9 +119,7 @@ def _matrix_figures(
     if max(values.shape) > _WHOLE:
         return _largest(caption, values, row_labels, column_labels, ("row", "column", unit))
     lines = tuple((label, *map(shown, line)) for label, line in zip(row_labels, values.tolist(), strict=True))
-    return Table(
-        caption=caption, heading=("", *column_labels), lines=lines, numbers=tuple(range(1, 1 + values.shape[1]))
-    )
+    return Table(caption, ("", *column_labels), lines, numbers=tuple(range(1, 1 + values.shape[1])))
 
 
 def _largest(
@@ -141,4 +134,4 @@ def _largest(
     order = [place for place in np.argsort(-sizes, kind="stable")[:50].tolist() if sizes[place] > 0]
     cells = [divmod(place, values.shape[1]) for place in order]
     lines = tuple((row_labels[i], column_labels[j], shown(float(values[i, j]))) for i, j in cells)
-    return Table(caption=f"{caption}: the largest", heading=heading, lines=lines, numbers=(2,))
+    return Table(f"{caption}: the largest", heading, lines, numbers=(2,))

@@ -40,7 +40,7 @@ def aligned(lines: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
 # -- What a report is made of: sections of text, tables and charts, without a word about how they look.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Table:
     """Hold a table of the report; marked: lines that deserve a warning colour, besides the words that say so."""
 
@@ -51,7 +51,7 @@ class Table:
     marked: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Chart:
     """Hold a chart of the report; meaning: one sentence that says what can be seen, for those who do not see it."""
 
@@ -61,7 +61,7 @@ class Chart:
     figures: Table | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Text:
     """Hold a paragraph, or a list; is_headline: it grades the table, and is set large."""
 
@@ -71,7 +71,7 @@ class Text:
     is_headline: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Fact:
     """Hold one figure that is set large."""
 
@@ -80,7 +80,7 @@ class Fact:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Facts:
     """Hold the few figures that a reader should see first."""
 
@@ -90,7 +90,7 @@ class Facts:
 Part = Text | Table | Chart | Facts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Section:
     """Hold a section of the report; key: the anchor of its heading, lower case with hyphens."""
 

@@ -26,12 +26,10 @@ from lapwing.model.rows import population_codes
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.schemas import Schema
 
-MOST_ROWS: Final = 50_000
-"""Rows that are drawn from the model, twice; the real ones are taken to be as many, at most."""
+MOST_ROWS: Final = 50_000  # rows that are drawn from the model, twice; the real ones are taken to be as many, at most
 
 MOST_PAIRS: Final = 300
-MOST_TRIPLES: Final = 60
-"""Tables of two columns, and of three, whose terms are averaged: a sample where there are more."""
+MOST_TRIPLES: Final = 60  # tables of two columns, and of three, whose terms are averaged: a sample where there are more
 
 TYPICAL: Final = 0.09
 """Distance of a table of two columns from independent ones, where nothing is known: about the mean of public tables."""

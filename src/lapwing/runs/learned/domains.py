@@ -16,8 +16,7 @@ from lapwing.schema.scalars import category_key, quote
 from lapwing.schema.schemas import Schema
 
 BOUNDS: Final = "learned bounds"
-CATEGORIES: Final = "learned categories"
-"""Kinds of statements."""
+CATEGORIES: Final = "learned categories"  # kinds of statements
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,14 +161,11 @@ def _statement(name: str, found: LearnedBounds | LearnedCategories) -> Statement
     return Statement(kind=BOUNDS, text=text, value=found.unseen)
 
 
-UNLISTED: Final = "(other)"
-"""The category of all texts that are not listed."""
+UNLISTED: Final = "(other)"  # the category of all texts that are not listed
 
-_STEPS: Final = 2**49
-"""So many steps of a resolution from zero, floats still tell neighbours apart."""
+_STEPS: Final = 2**49  # so many steps of a resolution from zero, floats still tell neighbours apart
 
-_ALIGNED: Final = 2**62
-"""Integers up to here are rounded to their resolution without leaving 64 bits."""
+_ALIGNED: Final = 2**62  # integers up to here are rounded to their resolution without leaving 64 bits
 
 
 def with_bounds(field: Field, found: LearnedBounds) -> Field:

@@ -207,8 +207,7 @@ def _rests_on_lists(settings: LearnSettings) -> bool:
     )
 
 
-_MANY = 2**55
-"""Rows in the one cell of a made-up table: more than noise hides, and far from the ends of 64 bits."""
+_MANY = 2**55  # rows in the one cell of a made-up table: more than noise hides, and far from the ends of 64 bits
 
 _WORDS: Final = {
     CATEGORIES: "a value needs about {rows} rows to be listed, in {names}",

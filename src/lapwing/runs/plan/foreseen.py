@@ -22,8 +22,7 @@ from lapwing.model.planned import PlannedQuestion
 from lapwing.runs.settings import Settings
 
 _SIZE: Final = math.sqrt(2 / math.pi)  # mean size of Gaussian noise of deviation 1
-_PAIR_CELLS: Final = 40
-"""Cells of a pair of columns that hold rows, about the mean of public tables."""
+_PAIR_CELLS: Final = 40  # cells of a pair of columns that hold rows, about the mean of public tables
 _LIVE: Final = 0.5
 """Share of a column's cells that hold rows enough for noise to show: the others keep at most what they hold."""
 

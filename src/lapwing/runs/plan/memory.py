@@ -22,11 +22,9 @@ from lapwing.runs.plan.planning import expected_terms, planned
 from lapwing.runs.settings import Settings
 from lapwing.schema.scalars import told
 
-Memory = int | str | None
-"""A limit: bytes, a text such as "4 GB", or none."""
+Memory = int | str | None  # a limit: bytes, a text such as "4 GB", or none
 
-START_BYTES: Final = 150 * 10**6
-"""The interpreter and the libraries."""
+START_BYTES: Final = 150 * 10**6  # the interpreter and the libraries
 
 _FLIGHT_BYTES: Final = 700 * 10**6  # row groups of up to 2**18 rows that Polars reads ahead
 _FLIGHT_COLUMN_BYTES: Final = 25 * 10**5

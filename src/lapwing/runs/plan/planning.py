@@ -12,11 +12,9 @@ from lapwing.runs.settings import Settings
 from lapwing.schema.public_tables.cells import public_total
 from lapwing.schema.schemas import Schema
 
-_SEED: Final = 0
-"""Every plan starts from the same public seed."""
+_SEED: Final = 0  # every plan starts from the same public seed
 
-NOISE: Final = "expected noise"
-"""Kind of the figures of a plan that say how large the noise on a count is."""
+NOISE: Final = "expected noise"  # kind of the figures of a plan that say how large the noise on a count is
 
 _ERRORS: Final = ("expected error", "simulated bound", "published bound", "expected total variation")
 """Kinds of the figures of a plan that are about a model."""
