@@ -21,8 +21,7 @@ from lapwing.mechanisms.registry import (
 from lapwing.mechanisms.shared.registration import Mechanism
 from lapwing.runs.generators import chosen_seed
 from lapwing.runs.policy import Spending
-from lapwing.runs.priors import prior_digests, with_priors
-from lapwing.runs.public_points import points_digest, with_public_points
+from lapwing.runs.public_rows import points_digest, prior_digests, with_priors, with_public_points
 from lapwing.runs.public_tables import check_priors, with_public_tables
 from lapwing.schema.linked.database import is_linked
 from lapwing.schema.public_tables.cells import public_total
