@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 import numpy as np
 
@@ -31,7 +31,28 @@ from lapwing.schema.values import labels
 if TYPE_CHECKING:
     import polars as pl
 
+    from lapwing.model.certificate.certificate import Certificate
     from lapwing.model.model import ReleasedModel
+
+
+class Parts(Protocol):
+    """What a release consists of."""
+
+    @property
+    def schema(self) -> Schema:
+        """The public schema."""
+
+    @property
+    def model(self) -> "ReleasedModel":
+        """What rows are drawn from."""
+
+    @property
+    def certificate(self) -> "Certificate":
+        """What was spent on what."""
+
+    @property
+    def noisy(self) -> tuple[Answer, ...]:
+        """Every answer that the mechanism saw."""
 
 
 Groups = int | Literal["measured"]

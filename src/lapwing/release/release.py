@@ -246,8 +246,7 @@ class Release:
         """
         from lapwing.release.shown import certified_table  # noqa: PLC0415
 
-        table = certified_table(self.schema, self.certificate, self.noisy, self.model, confidence)
-        return out.of_kind(table, self.kind)
+        return out.of_kind(certified_table(self, confidence), self.kind)
 
     @overload
     def accuracy(self, columns: None = None, confidence: Number = 0.95) -> Accuracy: ...
@@ -297,8 +296,7 @@ class Release:
         Costs no budget and simulates nothing: the same release gives the same figures each time. A table or count
         stands on the earliest answer that covers all of it, as the intervals of `query` do.
         """
-        settings: Any = {"columns": columns, "confidence": confidence, "where": where, "groups": groups}
-        return chosen_accuracy(self.model, self.schema, self.certificate, self.noisy, **settings)
+        return chosen_accuracy(self, columns=columns, confidence=confidence, where=where, groups=groups)
 
     def replicates(
         self, m: int, rows: int | None = None, seed: int | None = None, *, progress: ProgressLike = None
@@ -335,9 +333,7 @@ class Release:
         """
         from lapwing.release.replicates import make_replicates  # noqa: PLC0415
 
-        settings: Any = {"replicates": m, "rows": rows, "seed": seed, "progress": progress}
-        settings["layout"] = self.layout or Layout(self.kind)
-        return make_replicates(self.model, self.schema, self.certificate, **settings)
+        return make_replicates(self, m, rows, seed, self.layout or Layout(self.kind), progress=progress)
 
     def save(self, path: str | Path) -> None:
         """Write all of it to one ``.lapwing`` file of released numbers. A pickle works too, and runs code when read."""
@@ -360,7 +356,7 @@ class Release:
         """
         from lapwing.release.shown import release_html  # noqa: PLC0415
 
-        write_whole(path, release_html(self.schema, self.model, self.certificate, self.noisy, self.accuracy()))
+        write_whole(path, release_html(self, self.accuracy()))
 
     def to_croissant(
         self,

@@ -16,7 +16,7 @@ from lapwing.model.sampling.given_rows import refused_rows, rows_given
 from lapwing.rows.kinds import Kind, Layout, Like
 from lapwing.rows.out.outputs import is_folder_name, rows_format, whole_files
 from lapwing.rows.threads import in_order, workers
-from lapwing.runs.generators import checked_seed, fresh_seed, generator
+from lapwing.runs.generators import chosen_seed, generator
 from lapwing.runs.progress import counted
 from lapwing.runs.watching import ProgressLike, shown
 from lapwing.schema.scalars import path_text, told
@@ -237,10 +237,7 @@ def rows_out(
 
     seeds: the one asked for, and the release's own; a fresh one where both are None.
     """
-    asked, own = checked_seed(seeds[0]), seeds[1]
-    seed = own if asked is None else asked
-    chosen = fresh_seed() if seed is None else seed
-    rng = generator(chosen, "rows")
+    rng = generator(chosen_seed(seeds[1] if seeds[0] is None else seeds[0]), "rows")
     if where is None or isinstance(where, Mapping | str):
         given = Conditioned(model, is_matched=True) if where is None else conditioned(model, schema, cast("Any", where))
         count = given.model.rows if n is None else n

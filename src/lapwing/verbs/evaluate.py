@@ -303,7 +303,7 @@ def _released(model: object, schema: Schema) -> tuple[Section, ...]:
         raise ParameterError(
             f"model and schema must have the same columns, {odd} is in one only; give the rows' release", code="LW801"
         )
-    parts = release_sections(release.schema, release.model, release.certificate, release.noisy, release.accuracy())
+    parts = release_sections(release, release.accuracy())
     # Columns and pairs are in the other half of the page. How to share and repeat a release is no matter of this page.
     return tuple(
         replace(part, key=f"release-{part.key}", title=f"The release: {part.title}")

@@ -7,7 +7,7 @@ from typing import Any, Final
 from lapwing.judge.findings import Findings
 from lapwing.judge.glance import Glance, glance
 from lapwing.judge.metrics import SYNTHETIC
-from lapwing.judge.report.charts import altair, colour, distinct, plain_spec, ramp
+from lapwing.judge.report.charts import altair, colour, distinct, drawn, ramp
 from lapwing.judge.report.columns import columns_section
 from lapwing.judge.report.page import Chart, Fact, Facts, Part, Section, Table, Text, crossed, percent
 from lapwing.judge.report.pairs import maps_section, pairs_section, worst_section
@@ -34,31 +34,22 @@ def place_chart(standings: Sequence[Standing], *, title: str, meaning: str) -> C
     across = alt.X("at:Q", scale=alt.Scale(domain=list(_ENDS), nice=False), axis=axis, title=_AXIS)
     limits = itertools.pairwise((_ENDS[0], FRESH, MOST, PART, NONE, _ENDS[1]))
     grounds = [{"start": ends[0], "stop": ends[1], "zone": zone} for zone, ends in zip(_ZONES, limits, strict=True)]
-    zones = alt.Chart(alt.Data(values=grounds)).mark_rect()
     shades = alt.Scale(domain=list(_ZONES), range=ramp()[: len(_ZONES)])
+    zones = alt.Chart(alt.Data(values=grounds)).mark_rect()
     zones = zones.encode(
         x=alt.X("start:Q", title=_AXIS),
         x2="stop:Q",
         color=alt.Color("zone:N", title=None, scale=shades, legend=alt.Legend(orient="top", columns=2)),
     )
     marks = alt.Chart(alt.Data(values=[{"at": 0}, {"at": 1}])).mark_rule(color=colour("ink"), strokeDash=[4, 3])
-    base = alt.Chart(alt.Data(values=lines)).encode(
-        y=alt.Y(
-            "label:N",
-            sort=None,
-            scale=alt.Scale(domain=[line["label"] for line in lines]),
-            title=None,
-            axis=alt.Axis(ticks=False, domain=False),
-        )
-    )
+    names, bare = alt.Scale(domain=[line["label"] for line in lines]), alt.Axis(ticks=False, domain=False)
+    base = alt.Chart(alt.Data(values=lines)).encode(y=alt.Y("label:N", sort=None, scale=names, title=None, axis=bare))
     spans = base.mark_rule(strokeWidth=2, color=colour("ink")).encode(x=alt.X("lower:Q", title=_AXIS), x2="upper:Q")
-    dots = base.mark_point(filled=True, opacity=1, size=80, color=colour("ink")).encode(
-        x=across,
-        shape=alt.Shape("shape:N", scale=None),
-    )
+    dots = base.mark_point(filled=True, opacity=1, size=80, color=colour("ink"))
+    dots = dots.encode(x=across, shape=alt.Shape("shape:N", scale=None))
     chart = alt.layer(zones, marks.encode(x=across), spans, dots)
-    chart = chart.properties(width="container", height=max(60, _LINE * len(lines)))
-    return Chart(title, meaning, plain_spec(chart), standings_table(standings))
+    height = max(60, _LINE * len(lines))
+    return drawn(chart, height, title=title, meaning=meaning, figures=standings_table(standings))
 
 
 _AXIS: Final = "0 %: a resample; 100 %: columns without any relation"
@@ -154,12 +145,11 @@ def _spread(seen: Glance) -> str:
 def _facts(found: Findings, seen: Glance) -> Facts:
     """Return the few figures that stand out."""
     places = {each.metric.key: each for each in seen.standings}
+    single, pairs = (places.get(f"total_variation_{ways}") for ways in (1, 2))
     facts = []
-    single = places.get("total_variation_1")
     if single is not None:
         note = f"a resample: {percent(single.bootstrap.value, 2)}"
         facts.append(Fact(percent(single.synthetic.value), "of rows differ in a single column, on average", note=note))
-    pairs = places.get("total_variation_2")
     if pairs is not None:
         note = f"resample: {percent(pairs.bootstrap.value)}, independent: {percent(pairs.independent.value)}"
         facts.append(Fact(percent(pairs.synthetic.value), "of rows differ in a pair of columns, on average", note=note))

@@ -86,7 +86,7 @@ def _pair_line(what: str, found: Mapping[str, Variation]) -> tuple[str, ...]:
     """Return the figures of all pairs of columns as cells."""
     own = found[SYNTHETIC]
     columns, distance = own.worst(1)[0]
-    means = [percent(found[name].mean, 2) for name in (SYNTHETIC, BOOTSTRAP, INDEPENDENT)]
+    means = [percent(found[name].mean, 2) for name in _PLACED]
     return what, f"{len(own.tables):,} of {own.possible:,}", *means, percent(distance, 2), crossed(columns)
 
 
@@ -94,6 +94,7 @@ def _pair_line(what: str, found: Mapping[str, Variation]) -> tuple[str, ...]:
 
 
 _COMPARED: Final = (REAL, SYNTHETIC, INDEPENDENT)
+_PLACED: Final = (SYNTHETIC, BOOTSTRAP, INDEPENDENT)
 
 
 def rules_section(found: Declared) -> Section:
@@ -181,7 +182,7 @@ def panel_lines(found: PanelErrors) -> Iterator[tuple[str, ...]]:
     for name, share in found.agreement[REAL].items():
         if moves:
             agree = (share, *(found.agreement[each][name] for each in (SYNTHETIC, INDEPENDENT)))
-            apart = (moves[each][name] for each in (SYNTHETIC, BOOTSTRAP, INDEPENDENT))
+            apart = (moves[each][name] for each in _PLACED)
             yield (clipped(name), *(percent(each) for each in agree), *(f"{each:.4f}" for each in apart))
 
 
@@ -205,13 +206,13 @@ def weighted_lines(found: Weighted, most: int) -> list[tuple[str, ...]]:
     lines = [
         (
             each.column,
-            *(f"{each.total_error(name):.4f}" for name in (SYNTHETIC, BOOTSTRAP, INDEPENDENT)),
+            *(f"{each.total_error(name):.4f}" for name in _PLACED),
             f"{each.share_error(SYNTHETIC):.4f}",
             _mean(each, SYNTHETIC),
         )
         for each in order[:most]
     ]
-    whole = (f"{found.totals[name] / found.total - 1:+.4f}" for name in (SYNTHETIC, BOOTSTRAP, INDEPENDENT))
+    whole = (f"{found.totals[name] / found.total - 1:+.4f}" for name in _PLACED)
     return [heading, ("total weight", *whole, "-", "-"), *lines]
 
 
@@ -220,7 +221,7 @@ def _columns(order: list[WeightedColumn], unweighted: dict[str, float]) -> Table
     lines = [
         (
             clipped(each.column),
-            *(percent(each.total_error(name), 2) for name in (SYNTHETIC, BOOTSTRAP, INDEPENDENT)),
+            *(percent(each.total_error(name), 2) for name in _PLACED),
             *(percent(each.share_error(name), 2) for name in (SYNTHETIC, BOOTSTRAP)),
             percent(unweighted.get(each.column), 2),
             _mean(each, SYNTHETIC),

@@ -25,7 +25,7 @@ def linked_html(parts: Mapping[str, Release], paid: LinkedCertificate, *, name: 
     title = f"Synthetic data: {known}" if known else "Synthetic data"
     sections = [_short(paid), promise_section(paid)]
     for number, (table, part) in enumerate(parts.items(), 1):
-        found = release_sections(part.schema, part.model, part.certificate, part.noisy, part.accuracy())
+        found = release_sections(part, part.accuracy())
         own = [_verdict(paid, table), *(each for each in found if each.key not in _OF_ALL)]
         sections += [of_table(each, number, table) for each in own]
     return render(Releasable(Page(title=title, sections=tuple(sections))))
