@@ -14,7 +14,7 @@ from lapwing.mechanisms.registry import Trusted
 from lapwing.mechanisms.shared.registration import Mechanism
 from lapwing.rows.elsewhere import Query
 from lapwing.rows.kinds import Kind
-from lapwing.runs.plan.memory import Memory
+from lapwing.runs.plan.effort import Memory
 from lapwing.runs.progress import Progress
 from lapwing.runs.watching import ProgressLike
 from lapwing.schema.linked.database import LinkedSchema

@@ -31,7 +31,7 @@ from lapwing.model.intervals import runs_grouping
 from lapwing.model.model import ReleasedModel, Spans
 from lapwing.model.sampling.conditions import effective_atoms
 from lapwing.model.sampling.marginals import marginal
-from lapwing.release.asked_accuracy import Condition, count_accuracy, table_accuracy
+from lapwing.release.asked import Condition, count_accuracy, table_accuracy
 from lapwing.release.queries import Groups, Parts, checked_failure
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.groupings.hierarchies import Hierarchy

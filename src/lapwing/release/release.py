@@ -14,7 +14,7 @@ from lapwing.model.files import SavedRelease, save_release
 from lapwing.model.model import ReleasedModel
 from lapwing.release import rows_out as out
 from lapwing.release.accuracy import chosen_accuracy
-from lapwing.release.asked_accuracy import Condition
+from lapwing.release.asked import Condition
 from lapwing.release.croissant import write_croissant
 from lapwing.release.queries import Groups, query_table
 from lapwing.release.rows_out import RowsOut, Support, Where
