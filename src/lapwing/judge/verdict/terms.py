@@ -43,7 +43,7 @@ _RARE: Final = 1e-9
 _PAIR: Final = 2  # columns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Terms:
     """Hold the mean terms of tables of so many columns.
 
@@ -76,20 +76,9 @@ def terms_of(
         return ()
     found = []
     for tables in choose_tables(schema, pairs=MOST_PAIRS, triples=MOST_TRIPLES, rng=rng):
-        terms = np.array([released.terms(each) for each in tables]).mean(axis=0).tolist()
-        chance, columns, noise, finer, unmeasured, again, independent = terms
-        found.append(
-            Terms(
-                ways=len(tables[0]),
-                chance=chance,
-                columns=columns,
-                tables=noise,
-                finer=finer,
-                unmeasured=unmeasured,
-                fresh=again / math.sqrt(2) * released.drawn.as_whole,
-                independent=independent,
-            )
-        )
+        *terms, again, independent = np.array([released.terms(each) for each in tables]).mean(axis=0).tolist()
+        fresh = again / math.sqrt(2) * released.drawn.as_whole
+        found.append(Terms(len(tables[0]), *[*terms, fresh, independent]))
     return tuple(found)
 
 
@@ -229,7 +218,7 @@ class _Released:
         self._pairs: dict[tuple[str, str], _Pair] = {}
 
     def terms(self, columns: tuple[str, ...]) -> tuple[float, ...]:
-        """Return the terms of one table: of its columns, and of all pairs in it."""
+        """Return `Terms` of one table, in their order: of its columns, and of all pairs in it."""
         again, shuffled = self.drawn.distances(columns, [self.cells[name] for name in columns])
         single = [self._column(name) for name in columns]
         pairs = [self._pair(*pair) for pair in itertools.combinations(columns, 2)]

@@ -247,13 +247,11 @@ def _named(names: Sequence[str]) -> str:
     return ", ".join(names[:_NAMED]) + more
 
 
+@dataclass(frozen=True, slots=True)
 class _MadeUp:
     """Answer questions about a made-up table: no row is looked at."""
 
-    __slots__ = ("terms",)
-
-    def __init__(self, terms: Terms) -> None:
-        self.terms = terms
+    terms: Terms
 
     def ask(self, *questions: Any) -> tuple[Any, ...]:  # noqa: ANN401 - as the room
         """Answer with no texts, or with counts of which one is huge and all others are 0.

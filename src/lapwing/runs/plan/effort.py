@@ -236,14 +236,9 @@ class Effort:
 def together(efforts: Sequence[Effort]) -> Effort:
     """Return the work of parts of one release, one after the other: the codes and rows of all are kept."""
     needs = [effort.memory for effort in efforts]
-    memory = MemoryNeed(
-        start=max(need.start for need in needs),
-        reading=max(need.reading for need in needs),
-        units=max(need.units for need in needs),
-        model=max(need.model for need in needs),
-        codes=sum(need.codes for need in needs),
-        tables=max(need.tables for need in needs),
-    )
+    at_once = ("start", "reading", "units", "model", "tables")
+    largest = {part: max(getattr(need, part) for need in needs) for part in at_once}
+    memory = MemoryNeed(**largest, codes=sum(need.codes for need in needs))
     rows_out = sum(effort.memory_bytes - effort.memory.total for effort in efforts)
     seconds = sum(effort.seconds for effort in efforts) - _START_SECONDS * (len(efforts) - 1)
     return Effort(seconds=seconds, memory=memory, memory_bytes=memory.total + rows_out)

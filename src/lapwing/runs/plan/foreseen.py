@@ -102,22 +102,12 @@ def _grades(columns: Sequence[ColumnNoise], pair_sd: float | None, rows: int) ->
     """Return the grades of single columns and of pairs."""
     noise = sum(each.variation(rows) for each in columns) / len(columns)
     cells = sum(each.cells for each in columns) / len(columns)
-    none = {"chance": 0.0, "tables": 0.0, "finer": 0.0, "unmeasured": 0.0, "independent": 0.0}
-    found = [graded(Parts(ways=1, **{**none, "columns": noise, "fresh": _fresh(cells, rows)}))]
+    found = [graded(Parts(1, 0.0, noise, 0.0, 0.0, 0.0, fresh=_fresh(cells, rows), independent=0.0))]
     if len(columns) > 1:
         fresh = _fresh(_PAIR_CELLS, rows)
         # A table whose noise is larger than what it shows is not chosen, or fitted away.
         tables = 0.0 if pair_sd is None else min(TYPICAL, _PAIR_CELLS * _SIZE * pair_sd / (2 * rows))
-        pair = Parts(
-            ways=2,
-            chance=fresh,
-            columns=2 * noise,
-            tables=tables,
-            finer=0.0,
-            unmeasured=0.0,
-            fresh=fresh,
-            independent=TYPICAL,
-        )
+        pair = Parts(2, fresh, 2 * noise, tables, finer=0.0, unmeasured=0.0, fresh=fresh, independent=TYPICAL)
         found.append(graded(pair, is_learnt=pair_sd is not None))
     return tuple(found)
 
