@@ -152,16 +152,7 @@ class BoughtEvaluation:
     def summary(self) -> str:
         """Return the figures and what they cost as text of a few lines."""
         heading = ("tables", "compared", "mean", f"{self.confidence:.0%} interval", "floor")
-        lines = [
-            (
-                f"{each.ways}-way",
-                f"{each.tables} of {each.possible}",
-                f"{each.mean:.4f}",
-                f"{each.lower:.4f} to {each.upper:.4f}",
-                f"{each.floor:.4f}",
-            )
-            for each in self.variations
-        ]
+        lines = [(f"{each.ways}-way", *each.texts) for each in self.variations]
         table = aligned([heading, *lines], right=[1, 2, 3, 4])
         return "\n".join([NOTICE, "", table, "", *_WORDS, "", self.certificate.text().rstrip("\n")])
 

@@ -6,13 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.select_worst.question import Selected
 
 if TYPE_CHECKING:
     from lapwing.runs.settings import Settings
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +38,16 @@ _WATCH: ContextVar[Watch | None] = ContextVar("watch", default=None)
 
 
 @contextlib.contextmanager
-def watched(watch: Watch) -> Iterator[None]:
+def holding(variable: ContextVar[T], value: T) -> Iterator[None]:
+    """Let a variable have a value inside."""
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
+
+
+def watched(watch: Watch) -> contextlib.AbstractContextManager[None]:
     """Tell ``watch`` of every step of the releases that are made inside; elsewhere nobody is told.
 
     watch: gets a `Progress` before the first answer and its debit, and after each; after one that watches outside.
@@ -47,11 +59,7 @@ def watched(watch: Watch) -> Iterator[None]:
             if each is not None:
                 each(step)
 
-    token = _WATCH.set(both)
-    try:
-        yield
-    finally:
-        _WATCH.reset(token)
+    return holding(_WATCH, both)
 
 
 def told(step: str, share: float) -> None:
@@ -64,8 +72,7 @@ def told(step: str, share: float) -> None:
         watch(Progress(step=step, share=share))
 
 
-@contextlib.contextmanager
-def part_told(what: str, before: float, share: float) -> Iterator[None]:
+def part_told(what: str, before: float, share: float) -> contextlib.AbstractContextManager[None]:
     """Tell whoever watches of the steps inside as of a part of the whole, which begins once ``before`` is done."""
     watch = _WATCH.get()
 
@@ -73,11 +80,7 @@ def part_told(what: str, before: float, share: float) -> Iterator[None]:
         if watch is not None:
             watch(Progress(step=f"{what}: {step.step}", share=before + share * step.share))
 
-    token = _WATCH.set(tell)
-    try:
-        yield
-    finally:
-        _WATCH.reset(token)
+    return holding(_WATCH, tell)
 
 
 def counted(total: int, step: str) -> Callable[[int], None]:

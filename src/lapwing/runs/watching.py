@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from lapwing.errors import CallInterrupted, LapwingError, ParameterError
 from lapwing.kernel.room.begun import followed_runs
-from lapwing.runs.progress import Progress, Watch, watched
+from lapwing.runs.progress import Progress, Watch, holding, watched
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -73,18 +73,14 @@ def shown(progress: ProgressLike, *, first: str, of: str) -> Iterator[None]:
             f"progress must be True, False, None or a function, got a {type(progress).__name__}; leave it out",
             code="LW304",
         )
-    token = _IS_DECIDED.set(True)
-    try:
-        with contextlib.ExitStack() as stack:
-            if callable(progress):
-                stack.enter_context(watched(_asked(progress)))
-            elif screen := _screen(progress, of):
-                late = _Late(screen, first, 0.0 if progress else _AFTER)
-                stack.callback(late.close)
-                stack.enter_context(watched(late.show))
-            yield
-    finally:
-        _IS_DECIDED.reset(token)
+    with holding(_IS_DECIDED, True), contextlib.ExitStack() as stack:
+        if callable(progress):
+            stack.enter_context(watched(_asked(progress)))
+        elif screen := _screen(progress, of):
+            late = _Late(screen, first, 0.0 if progress else _AFTER)
+            stack.callback(late.close)
+            stack.enter_context(watched(late.show))
+        yield
 
 
 def _asked(watch: Watch) -> Watch:

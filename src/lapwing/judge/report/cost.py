@@ -27,7 +27,7 @@ _WAYS: Final = {
 
 def cost_section(certificate: Certificate) -> Section:
     """Return the section about where the budget went: a bar in parts, the figures, and every line for experts."""
-    sign = "ε" if certificate.total.notion == "pure" else "ρ"
+    sign = _sign(certificate.total)
     if not certificate.lines:
         return Section("cost", "What it cost", (Text("Nothing was asked about private rows."),))
     words = (
@@ -48,10 +48,17 @@ def cost_section(certificate: Certificate) -> Section:
     )
 
 
+def _sign(budget: Budget) -> str:
+    return "ε" if budget.notion == "pure" else "ρ"
+
+
+def _spent(lines: Sequence[CostLine]) -> float:
+    return float(sum((line.cost.amount for line in lines), Fraction(0)))
+
+
 def budget_chart(lines: Sequence[CostLine], budget: Budget) -> Chart:
     """Return what the lines of a certificate or plan cost, by purpose."""
-    sign = "ε" if budget.notion == "pure" else "ρ"
-    spent = {name: float(sum((line.cost.amount for line in own), Fraction(0))) for name, own in _grouped(lines).items()}
+    sign, spent = _sign(budget), {name: _spent(own) for name, own in _grouped(lines).items()}
     total, largest = float(budget.amount), max(spent, key=spent.__getitem__)
     meaning = f"Of {sign} = {total:.4g}, {100 * spent[largest] / total:.0f} % goes into {largest}." if total else ""
     return budget_bar(list(spent.items()), title="Where the budget goes", meaning=meaning, unit=sign)
@@ -98,12 +105,12 @@ def _grouped(lines: Sequence[CostLine]) -> dict[str, list[CostLine]]:
 
 def cost_summary(costs: Sequence[CostLine], budget: Budget) -> Table:
     """Return one line for each purpose."""
-    sign, total, lines = "ε" if budget.notion == "pure" else "ρ", float(budget.amount), []
+    total, lines = float(budget.amount), []
     for name, own in _grouped(costs).items():
-        cost = float(sum((line.cost.amount for line in own), Fraction(0)))
+        cost = _spent(own)
         share = cost / total if total else 0.0
         lines.append((name, f"{len(own):,}", f"{cost:.4g}", shown(share, is_share=True), _noise(own)))
-    heading = ("spent on", "answers", sign, "share", "noise on a count (standard deviation)")
+    heading = ("spent on", "answers", _sign(budget), "share", "noise on a count (standard deviation)")
     return Table("The budget, by purpose", heading, tuple(lines), numbers=(1, 2, 3))
 
 

@@ -226,40 +226,32 @@ def promise_section(certificate: Promised) -> Section:
 def _for_experts(certificate: Promised) -> tuple[Part, ...]:
     """Return the promise in formulas and tables."""
     pairs = tuple(_pair_text(delta, epsilon, 5, " at ") for delta, epsilon in certificate.epsilons)
-    parts: list[Part] = [Text(_formal(certificate), points=pairs)]
-    lines = [
-        (f"{100 * alarm:g} %", percent_up(found))
-        for alarm, found in zip(_ALARMS, chance(pairs_of(certificate), _ALARMS).found, strict=True)
-    ]
-    parts.append(
-        Table(
-            "Accusing by any test: of units that are not in the table, and of those that are, so many are "
-            "accused at most",
-            ("falsely", "rightly"),
-            tuple(lines),
-            numbers=(0, 1),
-        )
-    )
     field = unit_field(certificate.privacy_unit)
     repeated = [percent_up(chance(pairs_of(certificate, releases=count)).right) for count in _SEVERAL]
     grouped = [percent_up(chance(pairs_of(certificate, units=count)).right) for count in _SEVERAL]
+    accused = zip(_ALARMS, chance(pairs_of(certificate), _ALARMS).found, strict=True)
     what = "rows of one person" if field is None else f"values of {field}"
-    parts.append(
+    return (
+        Text(_formal(certificate), points=pairs),
+        Table(
+            "Accusing by any test: of units that are not in the table, and of those that are, so many are accused at "
+            "most",
+            ("falsely", "rightly"),
+            tuple((f"{100 * alarm:g} %", percent_up(found)) for alarm, found in accused),
+            numbers=(0, 1),
+        ),
         Table(
             "Guessing rightly between two cases, at most",
             ("how many", "releases like this one of the same table", f"{what} protected together"),
             tuple(zip(map(str, _SEVERAL), repeated, grouped, strict=True)),
             numbers=(0, 1, 2),
-        )
-    )
-    parts.append(
+        ),
         Text(
             "The chances follow from ε and δ by Wasserman and Zhou (2010), Theorem 2.4, and Kairouz, Oh and "
             "Viswanath (2015), Theorem 2.1: a test with false alarms a finds at most min(e^ε a + δ, "
             "1 - e^-ε (1 - a - δ)). For ρ the best of eight values of δ is taken. They are rounded up."
-        )
+        ),
     )
-    return tuple(parts)
 
 
 def _formal(certificate: Promised) -> str:

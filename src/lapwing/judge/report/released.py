@@ -230,16 +230,7 @@ def bought_sections(
         unit="mean total variation",
         marks={"floor": [each.floor for each in variations]},
     )
-    lines = tuple(
-        (
-            name,
-            f"{each.tables} of {each.possible}",
-            f"{each.mean:.4f}",
-            f"{each.lower:.4f} to {each.upper:.4f}",
-            f"{each.floor:.4f}",
-        )
-        for name, each in zip(names, variations, strict=True)
-    )
+    lines = tuple((name, *each.texts) for name, each in zip(names, variations, strict=True))
     words = (
         "Total variation is half the sum of the differences between two tables' shares: 0 where all shares are equal, "
         f"1 where no cell is shared. All intervals hold at once with {confidence:.0%} probability over the noise. The "
