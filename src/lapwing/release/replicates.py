@@ -26,9 +26,9 @@ from lapwing.rows.out.typed import to_layout
 from lapwing.rows.source import code_table
 from lapwing.runs.finishing import finished_model
 from lapwing.runs.generators import chosen_seed, generator
-from lapwing.runs.progress import told as tell
 from lapwing.runs.settings import Settings
 from lapwing.runs.watching import ProgressLike, shown
+from lapwing.runs.watching import told as tell
 from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
 

@@ -17,8 +17,7 @@ from lapwing.rows.kinds import Kind, Layout, Like
 from lapwing.rows.out.outputs import is_folder_name, rows_format, whole_files
 from lapwing.rows.threads import in_order, workers
 from lapwing.runs.generators import chosen_seed, generator
-from lapwing.runs.progress import counted
-from lapwing.runs.watching import ProgressLike, shown
+from lapwing.runs.watching import ProgressLike, counted, shown
 from lapwing.schema.scalars import path_text, told
 from lapwing.schema.schemas import Schema
 

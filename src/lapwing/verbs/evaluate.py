@@ -17,11 +17,10 @@ from lapwing.release.shown import release_sections
 from lapwing.rows.guard import private_boundary
 from lapwing.runs.bought import BoughtEvaluation, read_bought_settings, run_evaluation
 from lapwing.runs.generators import chosen_seed, generator
-from lapwing.runs.progress import told
 from lapwing.runs.public_tables import is_private_table
 from lapwing.runs.records import Book, run_paid
 from lapwing.runs.settings import usable_schema
-from lapwing.runs.watching import following
+from lapwing.runs.watching import following, told
 from lapwing.schema.linked.database import LinkedSchema, is_linked
 from lapwing.schema.scalars import is_among, quote
 from lapwing.schema.schemas import Schema

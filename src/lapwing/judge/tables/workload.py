@@ -71,9 +71,8 @@ def _sampling_error(variation: Variation) -> float:
 _BEST: Final = 1000.0
 
 
-def _metric(ways: int) -> Metric:
-    """Return the score of tables with so many columns."""
-    return Metric(
+K_MARGINAL: Final = {  # the metrics by their number of columns, k
+    ways: Metric(
         key=f"k_marginal_{ways}",
         title=f"NIST {ways}-marginal score",
         unit="points of 1000",
@@ -83,9 +82,8 @@ def _metric(ways: int) -> Metric:
         reference="Task, Bhagat, Howarth (2023), SDNist v2: Deidentified data report tool, NIST, "
         "https://doi.org/10.18434/mds2-2943",
     )
-
-
-K_MARGINAL: Final = {2: _metric(2), 3: _metric(3)}  # the metrics by their number of columns, k
+    for ways in (2, 3)
+}
 
 
 def compare_k_marginals(found: Mapping[str, Sequence[Variation]]) -> tuple[Compared, ...]:

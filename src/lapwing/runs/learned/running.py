@@ -20,8 +20,8 @@ from lapwing.rows.counting import CodedSource
 from lapwing.runs.certify import Paid, promise_warnings
 from lapwing.runs.learned.domains import BOUNDS, CATEGORIES, Learned, learned_fields
 from lapwing.runs.learned.settings import LearnSettings
-from lapwing.runs.progress import told
 from lapwing.runs.records import Records
+from lapwing.runs.watching import told
 from lapwing.schema.fields import Field
 from lapwing.schema.purchases import Purchase
 from lapwing.schema.schemas import Schema
