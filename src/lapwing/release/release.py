@@ -16,7 +16,7 @@ from lapwing.release import rows_out as out
 from lapwing.release.accuracy import chosen_accuracy
 from lapwing.release.asked import Condition
 from lapwing.release.croissant import write_croissant
-from lapwing.release.queries import Groups, query_table
+from lapwing.release.queries import Groups, framed, queried
 from lapwing.release.rows_out import RowsOut, Support, Where
 from lapwing.rows.kinds import Kind, Layout, Like
 from lapwing.rows.out.outputs import write_whole
@@ -219,10 +219,8 @@ class Release:
         Each interval is exact for one cell chosen beforehand, and free of the model: ``count`` may lie outside. It is
         of the earliest answer that covers the cell: later ones may depend on it. Rows beyond ``maxRows`` do not count.
         """
-        settings: Any = {"groups": groups, "confidence": confidence, "weighted": weighted}
-        settings["public_rows"] = self.certificate.public_rows
-        table = query_table(self.model, self.schema, self.noisy, columns=columns, **settings)
-        return out.of_kind(table, self.kind)
+        found = queried(self, columns, groups=groups, confidence=confidence, weighted=weighted)
+        return out.of_kind(framed(*found), self.kind)
 
     def certified_errors(self, confidence: float = 0.95) -> Any:  # noqa: ANN401
         """Return how far each statistic of a `LinearStatistics` release can be from the table's, whatever was assumed.
