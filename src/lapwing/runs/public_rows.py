@@ -264,12 +264,14 @@ def points_digest(mechanism: Mechanism) -> str | None:
 
 def _points(rows: object, schema: Schema) -> dict[str, np.ndarray]:
     """Return the codes of the public rows that fit the schema in every column; they need no identifiers."""
+    failure: DataError | None = None
+    codes: dict[str, np.ndarray] = {}
     try:
-        codes, failure = _all_codes(rows, replace(schema, privacy_unit=None)), None
+        codes = _all_codes(rows, replace(schema, privacy_unit=None))
     except DataError as error:
-        codes, failure = {}, (f"mu: {error}", error.code)
+        failure = DataError(f"mu: {error}", code=error.code)
     if failure is not None:
-        raise DataError(failure[0], code=failure[1])
+        raise failure
     if not codes:
         raise ParameterError("mu has no row; give public rows of the schema's columns", code="LW353")
     fits = np.ones(len(next(iter(codes.values()))), dtype=bool)

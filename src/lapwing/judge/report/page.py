@@ -165,15 +165,6 @@ def _missing(library: str | None) -> str:
     return f"a report needs {library}; run {install_command('report')}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Drawn:
-    """A chart, its place on the page, and its drawing."""
-
-    chart: Chart
-    place: int
-    svg: str
-
-
 def render(page: Releasable[Page] | Internal[Page]) -> str:
     """Return a report as one HTML file; an internal one says so on every screen and every printed page.
 
@@ -231,15 +222,15 @@ def _runs(parts: Sequence[Part], numbers: "itertools.count[int]") -> Iterator[di
             yield from ({"kind": type(part).__name__.lower(), "part": part} for part in run)
 
 
-def _drawn(chart: Chart, place: int) -> _Drawn:
-    """Return a chart with its drawing, whose texts Vega escapes."""
+def _drawn(chart: Chart, place: int) -> dict[str, Any]:
+    """Return a chart, its place on the page, and its drawing, whose texts Vega escapes."""
     try:
         import vl_convert  # noqa: PLC0415
     except ImportError:
         raise LapwingError(_missing("vl-convert-python"), code="LW701") from None
     spec = json.dumps(cleaned({**chart.spec, "width": _WIDTH}), allow_nan=False)
     svg = vl_convert.vegalite_to_svg(spec, config=CONFIG)
-    return _Drawn(chart, place, _safe(_TAG.sub(lambda tag: _NEEDLESS.sub("", tag[0]), svg)))
+    return {"chart": chart, "place": place, "svg": _safe(_TAG.sub(lambda tag: _NEEDLESS.sub("", tag[0]), svg))}
 
 
 def cleaned(value: Any) -> Any:  # noqa: ANN401
