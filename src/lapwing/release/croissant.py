@@ -152,17 +152,14 @@ def whole_text(
     """Return the text of a Croissant file from its parts; about: Lapwing's version, its place, the certificate."""
     version, target, certified = about
     beside = certified and {"file": content_url(certified.target, target), "sha256": certified.sha256}
+    made_by = {"software": {"name": "lapwing", "version": version}, "certificate": beside}
     found = {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": CONFORMS_TO,
         **described,
         **used,
-        "differentialPrivacy": {
-            **statement,
-            "software": {"name": "lapwing", "version": version},
-            "certificate": beside,
-        },
+        "differentialPrivacy": {**statement, **made_by},
         "distribution": [*files] if certified is None else [*files, file_entry("certificate-file", certified, target)],
         "recordSet": [*records],
     }
