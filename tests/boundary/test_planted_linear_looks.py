@@ -14,7 +14,7 @@ from helpers.peeking import rows_behind
 from lapwing.kernel.questions.linear_statistics.question import Statistic
 from lapwing.kernel.room.room import Room
 from lapwing.mechanisms.linear_statistics import mechanism
-from lapwing.mechanisms.shared.vectors.reduced_space import PublicPoints
+from lapwing.mechanisms.shared.priors import PublicRows
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def test_statistics_that_are_asked_twice_and_paid_once_are_flagged(monkeypatch):
 def points_are_the_rows_themselves(patch):
     def points_of(self, curator, *others):
         codes = [dict(chunk) for chunk in rows_behind(curator).chunks()]
-        return PublicPoints(codes[0], "rows") if rows_behind(curator).rows else None
+        return PublicRows(codes[0], "rows") if rows_behind(curator).rows else None
 
     patch.setattr(mechanism.LinearStatistics, "_points_of", points_of)
 

@@ -21,14 +21,14 @@ from lapwing.mechanisms.adaptive.prior import NO_GUIDE
 from lapwing.mechanisms.kd_tree.mechanism import KDTree
 from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
 from lapwing.mechanisms.pmm.mechanism import PMM
-from lapwing.mechanisms.shared.priors import PriorRows
+from lapwing.mechanisms.shared.priors import PublicRows
 
 
 def learning(columns, *turns):
     """Return Adaptive with priors of two kinds of rows: the attacked table's own, or turned so that columns differ."""
     rows = np.arange(200)
     codes = [{f"c{place}": (rows + turn * place) % 2 for place in range(columns)} for turn in turns]
-    return replace(Adaptive.small(), prior=tuple(PriorRows(each, "made up", "the prior is made up") for each in codes))
+    return replace(Adaptive.small(), prior=tuple(PublicRows(each, "made up", "the prior is made up") for each in codes))
 
 
 GAUSSIAN = {

@@ -13,8 +13,8 @@ from lapwing.kernel.questions.select_worst.answer import misfits
 from lapwing.kernel.questions.select_worst.question import SelectWorst
 from lapwing.mechanisms.shared.one_way import fitted_law, one_way_questions, pooled_total
 from lapwing.model.certificate.certificate import Statement
+from lapwing.model.certificate.cost_lines import Planned
 from lapwing.model.model import Indexed, ReleasedModel
-from lapwing.model.planned import Planned
 from lapwing.schema.groupings.grouping import Grouping, cut, evenly, identity, lookup
 
 

@@ -17,7 +17,7 @@ from lapwing.mechanisms.adaptive.columns import OneWayTable, resolved_column
 from lapwing.mechanisms.adaptive.fit import Fit, Measured, _trusted
 from lapwing.mechanisms.adaptive.prior import NO_GUIDE, Guide, towards, weighed
 from lapwing.mechanisms.shared.one_way import first_cells, one_way_grouping
-from lapwing.mechanisms.shared.priors import PriorRows
+from lapwing.mechanisms.shared.priors import PublicRows
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
 
@@ -93,7 +93,7 @@ def given_priors(rng, rows):
         codes = codes_of(rng, int(rng.integers(20, rows)), turn=rng.choice([0.0, 0.02, 0.05, 0.4]))
         for name in rng.choice([*codes], rng.integers(0, 3), replace=False):
             del codes[name]
-        found.append(PriorRows(codes, f"prior {number}", "made up"))
+        found.append(PublicRows(codes, f"prior {number}", "made up"))
     return found
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from helpers.cases import spread
+from helpers.refined_counts import fitted_counts
 from lapwing.mechanisms.adaptive.ordered_law import (
     ATOM_DEVIATIONS,
     EMPTY_DEVIATIONS,
@@ -15,7 +16,6 @@ from lapwing.mechanisms.adaptive.ordered_law import (
     SURE_DEVIATIONS,
     Counted,
     finest_starts,
-    fitted_counts,
     settled_masses,
 )
 

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.sparse import csr_array
 
+from helpers.even_densities import max_entropy_density
 from lapwing.mechanisms.linear_statistics import densities as module
 from lapwing.mechanisms.linear_statistics.densities import (
     effective_points,
     least_error,
     minimax_density,
 )
-from lapwing.mechanisms.linear_statistics.max_entropy import max_entropy_density
 
 # Values of statistics are multiples of 2^-16 in [-1, 1]; targets are integers over a number of rows.
 VALUES = st.sampled_from([0.0, 0.0, 1.0, 1.0, -1.0, 0.5, 2.0**-16])

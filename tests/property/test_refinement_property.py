@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.refined_counts import fitted_counts
 from lapwing.mechanisms.adaptive.cells import wanted_parts
 from lapwing.mechanisms.adaptive.ordered_law import (
     Counted,
     branch_masses,
     cell_deviation,
     finest_starts,
-    fitted_counts,
     settled_masses,
 )
 

@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from helpers.even_densities import max_entropy_density
 from lapwing.errors import ParameterError
 from lapwing.mechanisms.linear_statistics import densities as module
 from lapwing.mechanisms.linear_statistics.densities import (
     effective_points,
     least_error,
     minimax_density,
+    smallest,
 )
-from lapwing.mechanisms.linear_statistics.max_entropy import max_entropy_density, smallest
 
 
 def two_way_program(seed, points, scale):

@@ -88,7 +88,7 @@ from lapwing.mechanisms.shared.one_way import one_way_questions, product_model
 from lapwing.mechanisms.shared.one_way import one_way_grouping
 from lapwing.mechanisms.shared.registration import Registration, Work, nothing_certified
 from lapwing.model.certificate.certificate import Statement
-from lapwing.model.planned import Planned
+from lapwing.model.certificate.cost_lines import Planned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

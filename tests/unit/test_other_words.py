@@ -12,8 +12,17 @@ import lapwing as lw
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.conversions import epsilon_for, rho_for
 from lapwing.kernel.noise_law import NoiseLaw
-from lapwing.model.certificate.attack import RARE, gaussian_bound, most_found, trade_off, up
-from lapwing.model.certificate.words import DELTAS, in_other_words, small_cells, tail
+from lapwing.model.certificate.attack import (
+    DELTAS,
+    RARE,
+    gaussian_bound,
+    in_other_words,
+    most_found,
+    small_cells,
+    tail,
+    trade_off,
+    up,
+)
 
 SCHEMA = {"fields": [{"name": name, "type": "boolean"} for name in ("smoker", "insured", "urban")]}
 ROWS = pl.DataFrame({name: [True, False] * 200 for name in ("smoker", "insured", "urban")})

@@ -8,8 +8,7 @@ import pytest
 
 import lapwing as lw
 from lapwing.model.certificate.certificate import Statement
-from lapwing.model.certificate.cost_lines import CostLine
-from lapwing.model.planned import Planned
+from lapwing.model.certificate.cost_lines import CostLine, Planned
 from lapwing.schema.schemas import Schema
 
 ROWS = 300

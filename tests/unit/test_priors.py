@@ -15,7 +15,7 @@ from lapwing.errors import DataError, LapwingWarning, ParameterError
 from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.mechanisms.adaptive.columns import OneWayTable
 from lapwing.mechanisms.adaptive.prior import towards
-from lapwing.mechanisms.shared.priors import PriorRows
+from lapwing.mechanisms.shared.priors import PublicRows
 from lapwing.runs.public_rows import prior_digests, with_priors
 from lapwing.schema.groupings.grouping import identity
 
@@ -116,8 +116,8 @@ def test_a_count_moves_towards_the_prior_by_two_deviations_at_most():
     field = SCHEMA.field("ward")
     counts = np.array([100, 110, 90, 105, 95, 100, 100, 100, 0], dtype=np.float64)
     table = OneWayTable(identity(field.domain), counts, 10.0)
-    far = PriorRows({"ward": np.zeros(100_000, dtype=np.int64)}, "far", "far")
-    like = PriorRows({"ward": np.arange(80_000) % 8}, "like", "like")
+    far = PublicRows({"ward": np.zeros(100_000, dtype=np.int64)}, "far", "far")
+    like = PublicRows({"ward": np.arange(80_000) % 8}, "like", "like")
 
     ((steadied,), (left,)) = (towards([table], ["ward"], [prior], 800.0) for prior in (like, far))
 

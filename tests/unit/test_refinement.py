@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from helpers.refined_counts import fitted_counts
 from lapwing.mechanisms.adaptive.cells import merged_starts, wanted_parts
 from lapwing.mechanisms.adaptive.ordered_law import (
     Counted,
     branch_masses,
     cell_deviation,
-    fitted_counts,
     settled_masses,
 )
 

@@ -71,11 +71,7 @@ def with_most_rows(schema: LinkedSchema, most: int) -> LinkedSchema:
 
 
 def linked_pair(rng: np.random.Generator, schema: LinkedSchema = SCHEMA) -> tuple[Tables, Tables]:
-    """Return two databases of texts; one of them has one home more, with all that belongs to it.
-
-    Homes, persons and visits: keys have no, one or several rows, and no to twice as many rows of others as are used.
-    The order of rows says nothing.
-    """
+    """Return two databases of texts; one of them has one home more, with all that belongs to it."""
     homes = list(rng.permutation(np.array(_HOMES, dtype=object))[: rng.integers(1, len(_HOMES) + 1)])
     rows = {home: _unit(rng, home, schema) for home in homes}
     of_all = {"homes": [], "people": [], "visits": _visits(rng, _MOVED, schema)}
@@ -144,11 +140,7 @@ def linked_settings(
 def examine_linked(
     one: Tables, other: Tables, settings: LinkedSettings, code: Callable[..., Any] = code_linked, *, mode: Mode = USUAL
 ) -> Examined:
-    """Record and replay all parts between two databases, and compare what they claim together.
-
-    one, other: tables by name; they differ in all rows of one unit; code: what joins and codes the tables, always in
-    memory. The loss of what is returned is that of all parts together, as a share of the budget that was asked for.
-    """
+    """Record and replay all parts between two databases, and compare what they claim together."""
     first, second = (code(tables, settings.linked) for tables in (one, other))
     found = {
         name: examine_release(first[name].source, second[name].source, part, run_release, mode=mode)

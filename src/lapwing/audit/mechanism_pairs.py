@@ -83,10 +83,7 @@ def targets() -> Mapping[str, Target]:
 def settings_for(
     mechanism: Mechanism, schema: Mapping[str, Any] | Schema, relation: Relation, *, pure: bool, times: int = 1
 ) -> Settings:
-    """Return settings at a budget of one, or several times that, with a fixed public seed.
-
-    pure: whether the budget is an ε of 1, or else a ρ of 1/2.
-    """
+    """Return settings at a budget of one, or several times that, with a fixed public seed."""
     return Settings(
         schema=Schema.load(cast("Any", schema)),
         mechanism=mechanism,
@@ -158,11 +155,7 @@ def learn_settings(
 def learning_pair(
     rng: np.random.Generator, relation: Relation, max_rows: int, *, number: int, times: Sequence[int]
 ) -> tuple[NeighbourPair, LearnSettings]:
-    """Return neighbours, and settings that learn all that is blank of their schema.
-
-    number: odd: a column of texts; even: numbers and dates, at times with lists of categories. Every other two are
-    pure.
-    """
+    """Return neighbours, and settings that learn all that is blank of their schema."""
     if number % 2:
         pair = text_pair(rng, relation, max_rows)
         draft = draft_of(Schema(fields=pair.schema.fields, privacy_unit=pair.schema.privacy_unit))
@@ -219,10 +212,7 @@ def bought_settings(
     ways: Sequence[int] = (1, 2, 3),
     seed: int = 11,
 ) -> BoughtSettings:
-    """Return settings at a budget of one, or several times that, against a few random public rows.
-
-    seed: draws the public rows and the tables that are compared.
-    """
+    """Return settings at a budget of one, or several times that, against a few random public rows."""
     schema, rng = Schema.load(cast("Any", schema)), generator(seed, "evaluate")
     return BoughtSettings(
         schema=schema,

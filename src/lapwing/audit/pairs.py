@@ -174,11 +174,7 @@ def open_schema(max_rows: int = 1, *, has_unit: bool = True) -> Schema:
 def text_pair(
     rng: np.random.Generator, relation: Relation, max_rows: int, frequent: Sequence[int] = FREQUENT
 ) -> NeighbourPair:
-    """Return two tables of texts that differ in one unit, which has texts of its own at times.
-
-    max_rows: 1 with a coin flip's chance of no privacy unit at all; frequent: from which the number of rows of each
-    popular text is drawn.
-    """
+    """Return two tables of texts that differ in one unit, which has texts of its own at times."""
     has_unit = max_rows > 1 or bool(rng.integers(2))
     most = 2 * max_rows if has_unit else 1
     units = [_text_rows(rng, f"p{place}", most) for place in range(int(rng.integers(0, 12)))]
@@ -248,11 +244,7 @@ def kinds_of_rows(columns: int) -> list[Point]:
 def two_valued_pair(
     rng: np.random.Generator, *, most_columns: int = 3, least_rows: int = 0, most_rows: int = 12
 ) -> NeighbourPair:
-    """Return two random tables of two-valued columns that differ in one row, which lies anywhere.
-
-    most_columns: the number of columns is drawn from 1 to this; least_rows, most_rows: between which the number of rows
-    that both have is drawn; each table has one more.
-    """
+    """Return two random tables of two-valued columns that differ in one row, which lies anywhere."""
     columns = int(rng.integers(1, most_columns + 1))
     kinds = kinds_of_rows(columns)
     common = [kinds[each] for each in rng.integers(len(kinds), size=rng.integers(least_rows, most_rows + 1))]

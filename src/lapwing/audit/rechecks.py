@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from lapwing.audit.checks.recheck import Recheck
 from lapwing.audit.held import PlaybackBits, Rows
 from lapwing.audit.questions import (
     category_selection,
@@ -22,6 +21,7 @@ from lapwing.audit.questions import (
     table_distances,
     tree_counts,
 )
+from lapwing.audit.worst_case import Recheck
 from lapwing.kernel.noise.gaussian import discrete_gaussian
 from lapwing.kernel.noise.laplace import discrete_laplace
 from lapwing.kernel.noise_law import NoiseLaw, calibrated

@@ -97,13 +97,7 @@ Runner = Callable[..., Any]
 def audit_pair(
     data: object, neighbour: object, settings: AuditedSettings, run: Runner | None = None, *, mode: Mode = USUAL
 ) -> tuple[str, ...]:
-    """Record a run on one table and replay it on a neighbour.
-
-    data, neighbour: two neighbours under ``settings.relation`` and the schema's privacy unit; settings: mechanism, the
-    synthetic side of an evaluation, or fields to learn, budget and relation; a fixed public seed; run: what is run,
-    where the settings do not say; mode: how tables are read and which secret words come. Returns one sentence per
-    broken promise; empty when all hold.
-    """
+    """Record a run on one table and replay it on a neighbour."""
     return examine_pair(data, neighbour, settings, run, mode=mode).flags
 
 
@@ -134,10 +128,7 @@ def _runner(settings: AuditedSettings) -> Runner:
 def examine_release(
     first: CodedSource, second: CodedSource, settings: AuditedSettings, run: Runner, *, mode: Mode = USUAL
 ) -> Examined:
-    """Return the promises that a release of the first table breaks, compared with the second, and what it loses.
-
-    first, second: the rows of two neighbours; `settings`, `run` and `mode` as for `audit_pair`.
-    """
+    """Return the promises that a release of the first table breaks, compared with the second, and what it loses."""
     drawn = RecordingBits(SystemBits())
     # A delta is a chance of unlikely words: what it allows is no broken promise.
     is_unlikely = mode.has_unlikely_words and not settings.selection_delta

@@ -1,10 +1,10 @@
 """What an audit found, as a table for people and as JSON for programs."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from lapwing.audit.worst_case import MISTAKE
 from lapwing.judge.report.page import aligned
@@ -12,6 +12,7 @@ from lapwing.kernel.budget.budget import Budget, as_text
 from lapwing.kernel.terms import Relation
 from lapwing.version import VERSION
 
+T = TypeVar("T")
 _SHOWN_FLAGS: Final = 3
 """Of one line of the table; all are in the JSON."""
 
@@ -88,10 +89,7 @@ class AuditedQuestion:
 
     @property
     def why_nothing(self) -> str | None:
-        """Why no loss above 0 is certified, in the digits that are shown: too few runs, or delta explains what is seen.
-
-        Of a question that has such a loss it is None.
-        """
+        """Why no loss above 0 is certified, in the digits shown: too few runs, or delta explains what is seen."""
         if self.certified >= _LEAST_SHOWN:
             return None
         return "within δ" if self.is_within_delta else "too few runs"
@@ -170,54 +168,43 @@ class AuditReport:
 def _release_lines(found: Sequence[AuditedRelease]) -> Iterator[str]:
     """Yield heading and table of what record and replay found."""
     yield "Releases, recorded on a generated table and replayed on a neighbour: exact losses, of the claim"
-    heading = (
-        "release",
-        "neighbours",
-        "rows per unit",
-        "claims",
-        "pairs",
-        "released",
-        "largest loss",
-        "CPU s",
-        "verdict",
-    )
-    lines = [
-        (
-            each.name,
-            each.relation,
-            _span(each.max_rows),
-            _claims(each.budgets),
-            str(len(each.budgets)),
-            str(each.released),
-            _percent(each.loss_share),
-            f"{each.seconds:.1f}",
-            "no release" if each.released == 0 and each.has_passed else _word(each),
-        )
-        for each in found
-    ]
-    yield aligned([heading, *lines], right=[2, 4, 5, 6, 7])
+    columns: dict[str, Callable[[AuditedRelease], object]] = {
+        "release": lambda each: each.name,
+        "neighbours": lambda each: each.relation,
+        "rows per unit": lambda each: _span(each.max_rows),
+        "claims": lambda each: _claims(each.budgets),
+        "pairs": lambda each: len(each.budgets),
+        "released": lambda each: each.released,
+        "largest loss": lambda each: _percent(each.loss_share),
+        "CPU s": lambda each: f"{each.seconds:.1f}",
+        "verdict": lambda each: "no release" if each.released == 0 and each.has_passed else _word(each),
+    }
+    yield _table(columns, found, right=[2, 4, 5, 6, 7])
 
 
 def _question_lines(found: Sequence[AuditedQuestion]) -> Iterator[str]:
     """Yield heading and table of what the black box found."""
     yield ""
     yield "Questions, asked again and again on two neighbours, seen from outside: certified losses, in the claim's unit"
-    heading = ("question", "asked", "neighbours", "rows per unit", "claim", "lost at least", "runs", "CPU s", "verdict")
-    lines = [
-        (
-            each.question,
-            each.label,
-            each.relation,
-            str(each.max_rows),
-            _claim(each),
-            each.why_nothing or _rounded(each.certified),
-            str(each.runs),
-            f"{each.seconds:.1f}",
-            _word(each),
-        )
-        for each in found
-    ]
-    yield aligned([heading, *lines], right=[3, 5, 6, 7])
+    columns: dict[str, Callable[[AuditedQuestion], object]] = {
+        "question": lambda each: each.question,
+        "asked": lambda each: each.label,
+        "neighbours": lambda each: each.relation,
+        "rows per unit": lambda each: each.max_rows,
+        "claim": _claim,
+        "lost at least": lambda each: each.why_nothing or _rounded(each.certified),
+        "runs": lambda each: each.runs,
+        "CPU s": lambda each: f"{each.seconds:.1f}",
+        "verdict": _word,
+    }
+    yield _table(columns, found, right=[3, 5, 6, 7])
+
+
+def _table(columns: Mapping[str, Callable[[T], object]], found: Sequence[T], right: list[int]) -> str:
+    """Return a heading, and a line of what each column tells of each of them."""
+    return aligned(
+        [tuple(columns), *(tuple(str(tell(each)) for tell in columns.values()) for each in found)], right=right
+    )
 
 
 def _verdict(report: AuditReport) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """One question on two neighbours on which it loses about all that it claims, and how much of that shows."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
@@ -9,10 +9,13 @@ import numpy as np
 import polars as pl
 from scipy.special import betaincinv, logsumexp
 
+from lapwing.audit.held import PlaybackBits, Rows
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.questions.answering import PrivateRows
+from lapwing.kernel.questions.private_draw.question import DrawnRows
 from lapwing.kernel.questions.questions import Question
+from lapwing.kernel.questions.select_worst.question import Selected
 from lapwing.kernel.questions.shared.cells import CellTree
 from lapwing.kernel.questions.shared.coordinates import Coding, Coordinates
 from lapwing.kernel.room.room import ANSWERS
@@ -48,8 +51,6 @@ MODES: Final = (USUAL, UNLIKELY_WORDS, CRAMPED_TABLES)
 
 def mode_of(number: int) -> Mode:
     """Return the mode of one of many pairs, a third of them each.
-
-    number: of the pair. What else alternates with the number, by twos, fours or sixes, meets every mode.
 
     >>> [MODES.index(mode_of(number)) for number in range(12)]
     [0, 1, 2, 0, 1, 2, 1, 2, 0, 1, 2, 0]
@@ -112,10 +113,7 @@ class QuestionCase:
         return float(self.delta)
 
     def run(self, runs: int) -> tuple[np.ndarray, np.ndarray]:
-        """Ask so many times on each of the two tables.
-
-        Returns first, second: float64 (runs, features).
-        """
+        """Ask so many times on each of the two tables."""
         first, second = (self._runs(source, runs) for source in self.sources)
         return first, second
 
@@ -137,15 +135,34 @@ class QuestionCase:
         return self._bound(first, second, self.at_delta)
 
     def is_within_delta(self, first: np.ndarray, second: np.ndarray) -> bool:
-        """Tell whether a loss would be certain if the question had no delta.
-
-        first, second: (runs, features), from `run`.
-        """
+        """Tell whether a loss would be certain if the question had no delta."""
         return self.delta > 0 and self._bound(first, second, 0.0) > 0
 
     def _bound(self, first: np.ndarray, second: np.ndarray, delta: float) -> float:
         bound = certified_loss if self.cost.notion == "pure" else certified_rho
         return bound(first, second, delta=delta)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recheck:
+    """How one kind of question is audited, by code that shares nothing with the room's.
+
+    cases: yields what is asked many times of two neighbours (`lapwing.audit.worst_case`); recount: returns what an
+    answer is about; flags: draws an answer again from recorded words, and loss: what it loses between two tables; both
+    None for noisy tables, whose noise is drawn and whose losses are added up in one way; loss_flags: what else may be
+    wrong between two tables.
+    """
+
+    cases: Callable[[], Iterable[QuestionCase]]
+    recount: Callable[[Any, Rows, Schema], list[Any]]
+    flags: Callable[[Any, Any, Terms, PlaybackBits], list[str]] | None = None
+    loss: Callable[[Any, Any, Any], Fraction] | None = None
+    loss_flags: Callable[[Any, Any, Any], list[str]] | None = None
+
+
+def loss_told(answer: Selected | DrawnRows, first: np.ndarray, second: np.ndarray) -> Fraction:
+    """Return the loss that an answer itself tells."""
+    return answer.privacy_loss(first, second)
 
 
 MISTAKE: Final = 1e-6
@@ -225,10 +242,7 @@ def _certified(first: np.ndarray, second: np.ndarray, bound: _Bound, mistake: fl
 
 
 def _bounds(one: np.ndarray, other: np.ndarray, cuts: np.ndarray, bound: _Bound, mistake: float) -> np.ndarray:
-    """Return what each event says at least: one column per cut, four rows.
-
-    The events: at most the cut, above it, and both once more with the tables swapped.
-    """
+    """Return what each event says at least: one column per cut, four rows."""
     sizes = np.array([[len(one)], [len(other)]])
     below = np.array([np.searchsorted(np.sort(runs), cuts, side="right") for runs in (one, other)])
     seen = np.array([below, sizes - below])  # [below or above, table, cut]
@@ -266,19 +280,19 @@ Row = tuple[int, bool, bool]
 PURE: Final = Budget.pure(2)
 ZCDP: Final = Budget.zcdp("0.5")
 
-PURE_TERMS: Final[tuple[tuple[Relation, int], ...]] = (
-    ("add-remove", 1),
-    ("add-remove", 3),
-    ("replace-one", 1),
-    ("replace-one", 3),
-)
-"""Relations and rows per unit of the cases at pure epsilon."""
+BOTH: Final[Row] = (0, True, True)
+NEITHER: Final[Row] = (0, False, False)
+FAR: Final[Row] = (31, False, False)
 
-ZCDP_TERMS: Final[tuple[tuple[Relation, int], ...]] = (("add-remove", 1), ("replace-one", 3))
+_RELATIONS: Final[tuple[Relation, ...]] = ("add-remove", "replace-one")
+PURE_TERMS: Final = tuple(Terms(relation=each, max_rows=rows) for each in _RELATIONS for rows in (1, 3))
+"""Terms of the cases at pure epsilon; the number of rows is private."""
+
+ZCDP_TERMS: Final = (PURE_TERMS[0], PURE_TERMS[-1])
 """Those at zCDP."""
 
-PRICED: Final = tuple((PURE, *each) for each in PURE_TERMS) + tuple((ZCDP, *each) for each in ZCDP_TERMS)
-"""Cost, relation and rows per unit of all cases of a question that takes both notions."""
+PRICED: Final = tuple((PURE, each) for each in PURE_TERMS) + tuple((ZCDP, each) for each in ZCDP_TERMS)
+"""Cost and terms of all cases of a question that takes both notions."""
 
 
 def people_schema(max_rows: int) -> Schema:
@@ -298,20 +312,27 @@ def grouping_of(column: str) -> Grouping:
     return identity(people_schema(1).field(column).domain)
 
 
-def terms_of(relation: Relation, max_rows: int) -> Terms:
-    """Return terms under which the number of rows is private."""
-    return Terms(relation=relation, max_rows=max_rows)
+def all_values(answer: Any) -> list[int]:  # noqa: ANN401
+    """Return all numbers of an answer."""
+    found: list[int] = answer.values.reshape(-1).tolist()
+    return found
 
 
-def neighbours(
-    terms: Terms, own: Row, other: Row, others: Sequence[Row] = ((0, False, False),)
-) -> tuple[CodedSource, CodedSource]:
-    """Return two tables: all of one person's rows say ``own`` in the first, and ``other`` or nothing in the second.
-
-    terms: under add-remove the person is absent from the second table.
-    """
+def people_case(
+    asked: Question,
+    label: str,
+    terms: Terms,
+    *,
+    own: Row = BOTH,
+    other: Row = NEITHER,
+    others: Sequence[Row] = (NEITHER,),
+    seen: Callable[[Any], Sequence[float]] = all_values,
+) -> QuestionCase:
+    """Return a question on two tables: one person's rows say ``own``, and are gone or say ``other`` in the second."""
     second = [] if terms.relation == "add-remove" else [other] * terms.max_rows
-    return _coded(others, [own] * terms.max_rows, terms), _coded(others, second, terms)
+    sources = _coded(others, [own] * terms.max_rows, terms), _coded(others, second, terms)
+    schema = people_schema(terms.max_rows)
+    return QuestionCase(asked=asked, label=label, sources=sources, terms=terms, schema=schema, seen=seen)
 
 
 def _coded(others: Sequence[Row], own: Sequence[Row], terms: Terms) -> CodedSource:
@@ -343,9 +364,3 @@ def line_coordinates(coding: Coding = "centred") -> Coordinates:
         listed=(0, 0),
         coding=coding,
     )
-
-
-def all_values(answer: Any) -> list[int]:  # noqa: ANN401
-    """Return all numbers of an answer."""
-    found: list[int] = answer.values.reshape(-1).tolist()
-    return found

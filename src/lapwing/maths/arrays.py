@@ -1,17 +1,19 @@
-"""Arrays that nobody can write to, and refusals of those of another kind."""
+"""Arrays and mappings that nobody can write to, and refusals of those of another kind."""
 
 import math
+from collections.abc import Iterator, Mapping
+from typing import TypeVar
 
 import numpy as np
 
 from lapwing.errors import ParameterError
 
+K = TypeVar("K")
+V = TypeVar("V")
+
 
 def read_only(values: np.ndarray, dtype: np.dtype | type | None = None) -> np.ndarray:
-    """Return values as a contiguous array that nobody can write to; copied unless it is one already.
-
-    values: ndarray, any array; not modified. Returns ndarray, same shape, read-only.
-    """
+    """Return values as a contiguous array that nobody can write to; copied unless it is one already."""
     array = np.asarray(values, dtype=dtype, order="C")
     owner: object = array
     while isinstance(owner, np.ndarray):  # of a read-only view the owner may be written to
@@ -96,3 +98,28 @@ def project_to_simplex(values: np.ndarray, total: float) -> np.ndarray:
     projected = np.maximum(shifted - excess[support - 1] / support, 0.0)
     # The threshold is rounded; scaling moves the sum back to the total and keeps every zero.
     return np.asarray(projected * (total / projected.sum())).reshape(shape)
+
+
+class Frozen(Mapping[K, V]):
+    """A mapping that nobody changes, and that `copy` and `pickle` take, as they do not take Python's own.
+
+    >>> Frozen({"a": 1}) == {"a": 1}
+    True
+    """
+
+    __slots__ = ("_held",)
+
+    def __init__(self, held: Mapping[K, V]) -> None:
+        self._held = dict(held)
+
+    def __getitem__(self, key: K) -> V:
+        return self._held[key]
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._held)
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def __repr__(self) -> str:
+        return repr(self._held)

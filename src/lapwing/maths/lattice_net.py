@@ -37,18 +37,11 @@ class NetChoice:
             )
 
     def spacing(self, radius: int) -> int:
-        """Return the side of the lattice ``alpha / sqrt(t) * Z^t`` in units of which the ball's radius is a number.
-
-        radius: at least 1; a large one, because the spacing is rounded up to a whole number.
-        """
+        """Return the side of the lattice ``alpha / sqrt(t) * Z^t`` in units of which the ball's radius is a number."""
         return max(1, math.ceil(radius * self.alpha / math.sqrt(self.dimensions))) if self.dimensions else radius
 
     def budget(self, radius: int) -> int:
-        """Return the largest squared norm of lattice points in the ball, in units of `spacing`.
-
-        Returns ``floor(t / alpha**2)``, or 1 less if the spacing was rounded up past a whole number; 0 for 0
-        dimensions.
-        """
+        """Return the largest squared norm of lattice points in the ball, in units of `spacing`."""
         return radius**2 // self.spacing(radius) ** 2 if self.dimensions else 0
 
 
@@ -244,10 +237,6 @@ def _too_many(t: int, budget: int, most: int) -> str:
 
 def lattice_ranks(points: np.ndarray, net: np.ndarray) -> np.ndarray:
     """Return which row of a net each point is.
-
-    points: int64 (n, t), rows of the net, in any order and number; net: int64 (s, t), distinct rows, as
-    `lattice_points` gives. Returns int64 (n,), the row of the net for each point; a function of the net and of that
-    point alone.
 
     Time ``O(t * n * log s)``: prefixes of the net's rows are numbered, one coordinate after another.
 

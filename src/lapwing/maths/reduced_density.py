@@ -122,10 +122,7 @@ def set_masks(columns: int, degree: int) -> list[int]:
 
 
 def sign_matrix(points: np.ndarray, columns: int, degree: int) -> np.ndarray:
-    """Return the values of the Walsh functions up to a degree.
-
-    points: int64 (m,), as above. Returns int64 (m, N), -1 or 1: one column per set, in the order of `set_masks`.
-    """
+    """Return the values of the Walsh functions up to a degree."""
     common = points[:, np.newaxis] & np.array(set_masks(columns, degree), dtype=np.int64)
     signs: np.ndarray = 1 - 2 * (np.bitwise_count(common) & 1).astype(np.int64)
     return signs
@@ -133,8 +130,6 @@ def sign_matrix(points: np.ndarray, columns: int, degree: int) -> np.ndarray:
 
 def is_well_conditioned(points: np.ndarray, columns: int, degree: int) -> bool:
     """Tell whether the smallest singular value of the points' Walsh functions is at least ``sqrt(m) / (2 e**d)``.
-
-    points: int64 (m,).
 
     Decided in rational numbers, by elimination: whether ``M^T M - b I`` is positive semidefinite, b the next multiple
     of ``2**-20`` above ``m / (4 e**(2 d))``. So slightly more is asked for. A property of public points alone.
@@ -218,10 +213,7 @@ def _at_most(count: int) -> list[list[Fraction]]:
 
 
 def whole_weights(density: list[Fraction]) -> np.ndarray:
-    """Return a density, times the number of points, as whole numbers of 2**-40 of the mass, rounded down.
-
-    Returns int64 (m,), with a sum from ``2**40 - m`` to ``2**40``.
-    """
+    """Return a density, times the number of points, as whole numbers of 2**-40 of the mass, rounded down."""
     return np.array([entry * UNIT // len(density) for entry in density], dtype=np.int64)
 
 
@@ -258,8 +250,6 @@ def walsh_transform(values: np.ndarray) -> np.ndarray:
 
 def degrees(columns: int) -> np.ndarray:
     """Return the number of members of each set of columns.
-
-    Returns int64 (2**columns,).
 
     >>> degrees(3).tolist()
     [0, 1, 1, 2, 1, 2, 2, 3]

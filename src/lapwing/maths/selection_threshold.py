@@ -98,10 +98,10 @@ def selection_threshold(
                 return False
             return -(1 - tail(threshold - 1)).ln() * max_rows * _SLACK <= joint
 
-        return max_rows + _least(is_safe)
+        return max_rows + least_safe(is_safe)
 
 
-def _least(is_safe: Callable[[int], bool]) -> int:
+def least_safe(is_safe: Callable[[int], bool]) -> int:
     """Return the least number from 1 on that is safe; all above a safe one are."""
     high = 1
     while not is_safe(high):

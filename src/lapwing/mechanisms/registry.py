@@ -12,7 +12,7 @@ from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.shared.priors import PriorRows
+from lapwing.mechanisms.shared.priors import PublicRows
 from lapwing.mechanisms.shared.registration import (
     INSIDE_CELLS,
     Mechanism,
@@ -22,7 +22,6 @@ from lapwing.mechanisms.shared.registration import (
     checked,
     no_warnings,
 )
-from lapwing.mechanisms.shared.vectors.reduced_space import PublicPoints
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.certificate.cost_lines import ALL_PAIRS
 from lapwing.model.model import ReleasedModel
@@ -183,8 +182,6 @@ def own_points(mechanism: object) -> OwnPoints | None:
 def make_mechanism(name: str, settings: Mapping[str, Any]) -> Mechanism:
     """Return a mechanism by case-insensitive name.
 
-    settings: settings; texts are read as the setting's type, lists as ``a,b,c`` or as JSON.
-
     >>> make_mechanism("INDEPENDENT", {"groups": "16"})
     Independent(groups=16)
     >>> make_mechanism("adaptive", {"resolutions": "16,8,4"}).resolutions
@@ -213,7 +210,7 @@ def settings_of(mechanism: Mechanism) -> dict[str, Any]:
 
 def _plain(value: object) -> object:
     """Return a value with its tuples as lists, callables and public rows by name: they are no part of a file."""
-    if isinstance(value, PublicPoints | PriorRows):
+    if isinstance(value, PublicRows):
         return value.name
     if isinstance(value, RowFunction):
         return f"callable {value.text}"
@@ -248,10 +245,7 @@ def check_mechanism(mechanism: Mechanism, schema: Schema, budget: Budget, terms:
 def release_warnings(
     mechanism: Mechanism, schema: Schema, answers: Sequence[Answer], accuracy: Sequence[Statement]
 ) -> tuple[str, ...]:
-    """Say what rows of the mechanism never keep, and what went wrong in this release.
-
-    accuracy: what `accuracy_statements` returned.
-    """
+    """Say what rows of the mechanism never keep, and what went wrong in this release."""
     caveat = getattr(mechanism, "caveat", "") if len(schema.columns) > 1 else ""
     return (*([caveat] if caveat else []), *registration_of(mechanism).warnings(schema, answers, accuracy))
 
@@ -280,10 +274,7 @@ def finished_statements(
     model: ReleasedModel,
     changed: float,
 ) -> tuple[Statement, ...]:
-    """Return what `accuracy_statements` says of a mechanism's model, made true of the model that was released.
-
-    changed: share of the weight that these moved at most, from 0 to 1.
-    """
+    """Return what `accuracy_statements` says of a mechanism's model, made true of the model that was released."""
     again = getattr(mechanism, "certified", None)
     certified = () if again is None else again(schema, terms, answers, model)
     return (*certified, *after_finishing(stated[len(certified) :], changed))

@@ -286,13 +286,7 @@ _STATED: Final = 0.95
 
 
 def certificate_statements(certificate: Certificate, page: str) -> tuple[Statement, ...]:
-    """Return what a certificate states about accuracy, as sentences that stand alone.
-
-    page: of the docs, on the certificate's mechanism.
-
-    Returns one for each statement of the certificate, in its order, but that on the number of rows, which has one of
-    its own at any confidence.
-    """
+    """Return what a certificate states about accuracy, as sentences that stand alone."""
     return tuple(_told(each, certificate, page) for each in certificate.accuracy if each.kind != ROWS_WITHIN)
 
 

@@ -67,9 +67,6 @@ class TableNoise:
 def count_errors(released: np.ndarray, noisy: np.ndarray, largest: np.ndarray) -> np.ndarray:
     """Return bounds for the differences between released and true counts, of all cells at once.
 
-    released: float64 (k,), at least 0; noisy: int64 (k,); largest: float64 (k,), bounds of the absolute noise of each
-    cell that hold together. Returns float64 (k,).
-
     >>> count_errors(np.array([8.0, 0.0]), np.array([10, -5]), np.array([4.0, 6.0])).tolist()
     [6.0, 1.0]
     """
@@ -79,9 +76,6 @@ def count_errors(released: np.ndarray, noisy: np.ndarray, largest: np.ndarray) -
 
 def variation_bound(released: np.ndarray, noisy: np.ndarray, noise: TableNoise) -> float:
     """Return a bound for the total variation distance between a released table and the true one.
-
-    released: float64 (k,), at least 0; only its shares matter; noisy: int64 (k,). Returns 0 to 1. It holds where the
-    true table has rows and the noise is as `noise` says.
 
     Time and memory ``O(k)``. The derivation stands at the top of this module.
 
@@ -188,11 +182,7 @@ class Covering:
 def covering(
     noisy: Sequence[Answer], columns: Sequence[str], groupings: Sequence[Grouping], asked: np.ndarray
 ) -> Covering | None:
-    """Return the noisy sums that make up the asked cells of a table.
-
-    noisy: of one release, in the order in which they were given; asked: bool, of the table's shape, the cells, at least
-    one. Returns of the earliest answer of which one table makes up all of them.
-    """
+    """Return the noisy sums that make up the asked cells of a table."""
     for answer in noisy:
         views = [view for view in covering_views(answer, columns, groupings) if (view.terms[asked] > 0).all()]
         if views:
@@ -247,10 +237,7 @@ def cell_ranges(
 
 
 def _noisy_totals(noisy: Sequence[Answer]) -> tuple[list[NoisyNumber], bool]:
-    """Return the noisy numbers of rows that are of the same rows as the first, in the order in which they were given.
-
-    Returns too whether rows that do not fit the schema are counted; where not, they are of the columns of the first.
-    """
+    """Return the noisy numbers of the same rows as the first, in order, and whether misfits are counted in them."""
     found: list[tuple[np.ndarray, NoiseLaw, tuple[str, ...] | None]] = []
     for answer in noisy:
         misfits_out = tuple(answer.question.columns)
@@ -299,10 +286,7 @@ def rows_range(noisy: Sequence[Answer], failure: Fraction) -> tuple[float, float
 
 
 def most_rows(noisy: Sequence[Answer], public_rows: int | None, failure: Fraction) -> float:
-    """Return a bound of the number of rows used that holds but with some probability; infinite without one.
-
-    noisy: of one release, in the order in which they were given.
-    """
+    """Return a bound of the number of rows used that holds but with some probability; infinite without one."""
     if public_rows is not None:
         return float(public_rows)
     found = rows_range(noisy, failure)
@@ -332,10 +316,7 @@ _FAILURE: Final = Fraction(1, 20)
 
 
 def rows_statements(answers: Sequence[Answer], terms: Terms, rows: int) -> tuple[Statement, ...]:
-    """Say how far a noisy number of rows may be off.
-
-    Returns one, or none where no answer counts all rows.
-    """
+    """Say how far a noisy number of rows may be off."""
     found = None if terms.rows is not None else rows_within(answers, rows, _FAILURE)
     if found is None:
         return ()

@@ -34,10 +34,6 @@ from lapwing.schema.schemas import Schema
 
 T = TypeVar("T")
 
-FORMAT = 1
-_KIND = "lapwing release"
-_DOCUMENTS = ("manifest.json", "schema.json", "certificate.json", "model.json", "answers.json")
-_WITH_ARRAYS = ("model.json", "answers.json")
 _LONG_LIST = 64
 _MAX_LISTED = 2**25
 MOST_TABLES, MOST_TABLES_PER_COLUMN = 2**12, 2**7
@@ -50,6 +46,24 @@ public ones.
 MOST_CELLS = 2**26
 """Most cells of these tables together, shared ones each time: half of what a file could hold."""
 _MESSAGE_LENGTH = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How model files of a kind are made: their documents, and those of them with arrays."""
+
+    kind: str
+    format: int
+    documents: tuple[str, ...]
+    with_arrays: tuple[str, ...]
+
+
+_LAYOUT = Layout(
+    "lapwing release",
+    1,
+    ("manifest.json", "schema.json", "certificate.json", "model.json", "answers.json"),
+    ("model.json", "answers.json"),
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,12 +89,8 @@ class SavedRelease:
 
 
 def save_release(saved: SavedRelease, path: Path) -> None:
-    """Write a model file, which appears whole or not at all.
-
-    path: the file; an existing one is replaced. Equal releases give equal bytes.
-    """
-    manifest = {"kind": _KIND, "format": FORMAT, "lapwing": saved.certificate.lapwing}
-    write_documents(path, {"manifest.json": manifest, **documents_of(saved)})
+    """Write a model file, which appears whole or not at all."""
+    write_documents(path, _LAYOUT, saved.certificate.lapwing, documents_of(saved))
 
 
 def documents_of(saved: SavedRelease) -> dict[str, Any]:
@@ -95,14 +105,15 @@ def documents_of(saved: SavedRelease) -> dict[str, Any]:
     return documents
 
 
-def write_documents(path: Path, documents: Mapping[str, Any]) -> None:
+def write_documents(path: Path, layout: Layout, version: str, documents: Mapping[str, Any]) -> None:
     """Write a model file of these documents, which appears whole or not at all; a DataError where it cannot be."""
+    manifest = {"kind": layout.kind, "format": layout.format, "lapwing": version}
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with contextlib.ExitStack() as cleanup:
             cleanup.callback(temporary.unlink, missing_ok=True)
             with open(temporary, "wb") as file:
-                write_container(file, documents)
+                write_container(file, {"manifest.json": manifest, **documents})
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, path)  # Windows renames no open file
@@ -118,23 +129,15 @@ def write_documents(path: Path, documents: Mapping[str, Any]) -> None:
 
 
 def load_release(path: Path) -> SavedRelease:
-    """Read a model file that anybody may have written.
-
-    Returns checked: every part is well formed and fits the schema.
-    """
-    return read_documents(path, (_KIND, FORMAT), (_DOCUMENTS, _WITH_ARRAYS), saved_of)
+    """Read a model file that anybody may have written."""
+    return read_documents(path, _LAYOUT, saved_of)
 
 
-def read_documents(
-    path: Path,
-    kind: tuple[str, int],
-    documents: tuple[Sequence[str], Sequence[str]],
-    read: Callable[[Mapping[str, Any]], T],
-) -> T:
-    """Read a model file of a kind and format; `documents` are its documents, and those of them with arrays."""
+def read_documents(path: Path, layout: Layout, read: Callable[[Mapping[str, Any]], T]) -> T:
+    """Read a model file of a layout."""
     try:
         with open(path, "rb") as file:
-            return _read(file, path, kind, documents, read)
+            return _read(file, path, layout, read)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a usable path"
     raise DataError(f"the model file {path} cannot be read ({reason}); check the path", code="LW602")
@@ -152,19 +155,15 @@ def saved_of(trees: Mapping[str, Any]) -> SavedRelease:
     )
 
 
-def _read(
-    file: BinaryIO,
-    path: Path,
-    kind: tuple[str, int],
-    documents: tuple[Sequence[str], Sequence[str]],
-    read: Callable[[Mapping[str, Any]], T],
-) -> T:
+def _read(file: BinaryIO, path: Path, layout: Layout, read: Callable[[Mapping[str, Any]], T]) -> T:
     """Read an open model file; whatever is wrong with it becomes one sentence."""
     try:
-        trees = read_container(file, *documents)
+        trees = read_container(file, layout.documents, layout.with_arrays)
         manifest = trees["manifest.json"]
-        if (read_key(manifest, "kind", str), read_key(manifest, "format", int)) != kind:
-            raise ParameterError(f"it is not of format {kind[1]}; update lapwing to read newer ones", code="LW604")
+        if (read_key(manifest, "kind", str), read_key(manifest, "format", int)) != (layout.kind, layout.format):
+            raise ParameterError(
+                f"it is not of format {layout.format}; update lapwing to read newer ones", code="LW604"
+            )
         found = read(trees)
     except MALFORMED as error:
         # Words of ours may quote the file: no control character of it reaches a terminal.

@@ -89,15 +89,19 @@ def cell_intervals(
         is_open = terms == 0
         for cells, view in _best_views(covering_views(answer, columns, groupings), is_open):
             terms[cells], misfits_out[cells] = view.terms[cells], view.misfits_out
-            counts, places = np.unique(view.terms[cells], return_inverse=True)
-            law, sums = view.noise, view.sums()[cells]
-            tails = [min(sum_tail(law.kind, law.parameter, count, failure), _WIDEST) for count in counts.tolist()]
-            half = np.array(tails, dtype=np.int64)[places]
+            half, sums = _reach(view.noise, view.terms[cells], failure), view.sums()[cells]
             lower[cells], upper[cells] = sums - half, sums + half
         if isinstance(answer, NoisyCells):
             _enclose(answer, columns, groupings, failure, (lower, upper, terms, misfits_out))
     most = np.iinfo(np.int64).max if public_rows is None else public_rows
     return CellIntervals(np.clip(lower, 0, most), np.clip(upper, 0, most), terms, misfits_out)
+
+
+def _reach(law: NoiseLaw, terms: np.ndarray, failure: Fraction) -> np.ndarray:
+    """Return how far sums of so many noisy counts may be off, each but with the failure probability: int64."""
+    counts, places = np.unique(terms, return_inverse=True)
+    tails = [min(sum_tail(law.kind, law.parameter, count, failure), _WIDEST) for count in counts.tolist()]
+    return np.array(tails, dtype=np.int64)[places]
 
 
 def measured_groupings(noisy: Sequence[Answer], columns: Sequence[str]) -> tuple[Grouping, ...] | None:
@@ -269,10 +273,7 @@ def _leaf_boxes(
 
 
 def _over_boxes(first: np.ndarray, last: np.ndarray, values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Return the sum, in each cell, of the values of the boxes that it lies in: int64 of the shape.
-
-    Differences at the corners of boxes, summed up along each axis.
-    """
+    """Return the sum, in each cell, of the values of the boxes that it lies in: int64 of the shape."""
     edges = np.zeros(tuple(size + 1 for size in shape), dtype=np.int64)
     for corner in itertools.product((False, True), repeat=len(shape)):
         np.add.at(edges, tuple(np.where(corner, last + 1, first).T), (-1) ** sum(corner) * values)
@@ -301,10 +302,7 @@ def _enclose(
         boxes = first[kept], last[kept]
         sums, counts = (_over_boxes(*boxes, values[kept], terms.shape) for values in (answer.counts, one))
         is_open = (terms == 0) & (counts > 0)
-        kinds, at = np.unique(counts[is_open], return_inverse=True)
-        law = answer.noise
-        tails = [min(sum_tail(law.kind, law.parameter, each, failure / 2), _WIDEST) for each in kinds.tolist()]
-        end[is_open] = sums[is_open] + sign * np.array(tails, dtype=np.int64)[at]
+        end[is_open] = sums[is_open] + sign * _reach(answer.noise, counts[is_open], failure / 2)
     terms[is_open] = counts[is_open]
     misfits_out[is_open] = _leaves_misfits_out(answer.question.tree.hierarchies, places)
 

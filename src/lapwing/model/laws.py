@@ -78,9 +78,6 @@ class Laws:
 def laws_from_probabilities(starts: np.ndarray, stops: np.ndarray, probabilities: np.ndarray) -> Laws:
     """Return laws on common runs of codes; runs without mass are dropped.
 
-    starts, stops: int64 (pieces,), runs of codes from start to stop - 1; probabilities: float64 (pieces,), non-negative
-    masses; each law is scaled to sum 1.
-
     >>> laws_from_probabilities(np.arange(3), np.arange(1, 4), np.array([3.0, 0.0, 1.0])).probabilities
     array([0.75, 0.25])
     """
@@ -105,8 +102,6 @@ def laws_from_probabilities(starts: np.ndarray, stops: np.ndarray, probabilities
 def point_laws(codes: np.ndarray | Sequence[int]) -> Laws:
     """Return one law per code, each certain of it.
 
-    codes: integers (laws,), at least one.
-
     >>> point_laws([4, 2]).stops
     array([5, 3])
     """
@@ -115,8 +110,5 @@ def point_laws(codes: np.ndarray | Sequence[int]) -> Laws:
 
 
 def uniform_law(domain: Domain) -> Laws:
-    """Return the law that says nothing: uniform on the regular codes of a column.
-
-    Returns one law of one piece; no special value, nothing missing.
-    """
+    """Return the law that says nothing: uniform on the regular codes of a column."""
     return Laws(np.array([0, 1]), np.array([0]), np.array([domain.values]), np.ones(1))

@@ -24,7 +24,7 @@ from lapwing.model.certificate.promise import (
     told_pairs,
     uncovered_warnings,
 )
-from lapwing.model.files import SavedRelease, documents_of, read_documents, saved_of, write_documents
+from lapwing.model.files import Layout, SavedRelease, documents_of, read_documents, saved_of, write_documents
 from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.scalars import visible
 
@@ -301,27 +301,24 @@ _SAID = ("Protected:", "Rows without", "Rows out are drawn", "Cost:", "Recorded 
 # -- Model files of linked tables: all releases in one ``.lapwing`` file, safe to load from strangers.
 
 
-FORMAT: Final = 2
-_KIND: Final = "lapwing linked release"
 _WITH_ARRAYS: Final = ("models.json", "answers.json")
-_DOCUMENTS: Final = ("manifest.json", "certificate.json", *_WITH_ARRAYS)
+_LAYOUT: Final = Layout("lapwing linked release", 2, ("manifest.json", "certificate.json", *_WITH_ARRAYS), _WITH_ARRAYS)
 
 
 def save_linked(certificate: LinkedCertificate, parts: Mapping[str, SavedRelease], path: Path) -> None:
     """Write a model file, which appears whole or not at all; as `lapwing.model.files.save_release`."""
     each = [documents_of(part) for part in parts.values()]
     documents: dict[str, Any] = {
-        "manifest.json": {"kind": _KIND, "format": FORMAT, "lapwing": certificate.first.lapwing},
         "certificate.json": certificate.to_dict(),
         "models.json": [documents["model.json"] for documents in each],
         "answers.json": [documents["answers.json"] for documents in each],
     }
-    write_documents(path, documents)
+    write_documents(path, _LAYOUT, certificate.first.lapwing, documents)
 
 
 def load_linked(path: Path) -> tuple[LinkedCertificate, dict[str, SavedRelease]]:
     """Read a model file that anybody may have written; as `lapwing.model.files.load_release`."""
-    return read_documents(path, (_KIND, FORMAT), (_DOCUMENTS, _WITH_ARRAYS), _saved)
+    return read_documents(path, _LAYOUT, _saved)
 
 
 def _saved(trees: Mapping[str, Any]) -> tuple[LinkedCertificate, dict[str, SavedRelease]]:

@@ -12,8 +12,7 @@ from functools import partial
 import numpy as np
 
 from lapwing.errors import ParameterError
-from lapwing.maths.arrays import floats, read_only
-from lapwing.model.frozen import Frozen
+from lapwing.maths.arrays import Frozen, floats, read_only
 from lapwing.model.laws import Laws
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.grouping import Grouping
@@ -214,10 +213,7 @@ class ReleasedModel:
 
 
 def narrow(index: np.ndarray) -> np.ndarray:
-    """Return an index of laws in the smallest dtype that holds it.
-
-    index: integers (k,), from 0 to 2**32 - 1. Returns uint8, uint16 or uint32, shape (k,), the same numbers.
-    """
+    """Return an index of laws in the smallest dtype that holds it."""
     largest = int(index.max(initial=0))
     fitting = [dtype for dtype in _INDEX_TYPES if largest <= np.iinfo(dtype).max]
     if not fitting or index.min(initial=0) < 0:

@@ -51,8 +51,6 @@ def parted(rng: np.random.Generator) -> np.random.Generator:
 def chunk_generator(parent: np.random.Generator, number: int) -> np.random.Generator:
     """Return the generator of one chunk: the child that ``Generator.spawn`` makes after ``number`` others.
 
-    Returns a fresh one at each call, in its first state.
-
     >>> parent = np.random.default_rng(1)
     >>> child = chunk_generator(parent, 2)
     >>> bool(child.integers(10**9) == parent.spawn(3)[2].integers(10**9))

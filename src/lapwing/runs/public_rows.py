@@ -16,9 +16,9 @@ from lapwing.errors import DataError, LapwingWarning, ParameterError, warn
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.terms import Relation
 from lapwing.mechanisms.registry import MECHANISMS, own_points
-from lapwing.mechanisms.shared.priors import MOST_PRIORS, PriorRows, priors_of
+from lapwing.mechanisms.shared.priors import MOST_PRIORS, PublicRows, priors_of
 from lapwing.mechanisms.shared.registration import Mechanism
-from lapwing.mechanisms.shared.vectors.reduced_space import Mu, PublicPoints
+from lapwing.mechanisms.shared.vectors.reduced_space import Mu
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.cost_lines import asked_text
 from lapwing.model.certificate.promise import ROW
@@ -64,7 +64,7 @@ def with_priors(
     listed = list(given) if isinstance(given, list | tuple) else [given]
     if not 1 <= len(listed) <= MOST_PRIORS:
         raise ParameterError(f"prior must be 1 to {MOST_PRIORS} releases or tables, got {len(listed)}", code="LW304")
-    read = tuple(each if isinstance(each, PriorRows) else _read(each, schema, paid) for each in listed)
+    read = tuple(each if isinstance(each, PublicRows) else _read(each, schema, paid) for each in listed)
     return cast("Mechanism", replace(cast("Any", mechanism), prior=read))
 
 
@@ -107,7 +107,7 @@ def _digest(codes: Mapping[str, np.ndarray]) -> str:
     return digest.hexdigest()
 
 
-def _read(given: object, schema: Schema, now: tuple[Budget, Relation] | None) -> PriorRows:
+def _read(given: object, schema: Schema, now: tuple[Budget, Relation] | None) -> PublicRows:
     """Return a prior in the codes of a schema."""
     if isinstance(given, str) and given.startswith(FRAME):
         raise _not_kept(f"the prior was {given}")
@@ -123,7 +123,7 @@ def _read(given: object, schema: Schema, now: tuple[Budget, Relation] | None) ->
     codes = _coded(rows, schema, name or "prior")
     count = len(next(iter(codes.values())))
     fingerprint = _digest(codes)[:16]
-    return PriorRows(codes, name or f"{FRAME}{count} rows", f"{origin} (its {count} rows in code: {fingerprint})")
+    return PublicRows(codes, name or f"{FRAME}{count} rows", f"{origin} (its {count} rows in code: {fingerprint})")
 
 
 def _released(saved: Any, name: str) -> tuple[object, str]:  # noqa: ANN401 - a release, in memory or from a file
@@ -225,7 +225,7 @@ def with_public_points(mechanism: Mechanism, schema: Schema, seed: int) -> Mecha
     given.
     """
     own = own_points(mechanism)
-    if own is None or isinstance(own.rows, PublicPoints):
+    if own is None or isinstance(own.rows, PublicRows):
         return mechanism
     mu = os.fspath(own.rows) if isinstance(own.rows, os.PathLike) else own.rows
     if callable(mu):
@@ -244,7 +244,7 @@ def with_public_points(mechanism: Mechanism, schema: Schema, seed: int) -> Mecha
         )
     codes = _points(rows, schema)
     count = len(next(iter(codes.values())))
-    return own.place(PublicPoints(codes, name or f"{FRAME}{count} rows"))
+    return own.place(PublicRows(codes, name or f"{FRAME}{count} rows"))
 
 
 def refuse_private_points(mechanism: object, data: object) -> None:
@@ -259,7 +259,7 @@ def refuse_private_points(mechanism: object, data: object) -> None:
 def points_digest(mechanism: Mechanism) -> str | None:
     """Return the fingerprint of a mechanism's public rows, None where it has none of its own."""
     own = own_points(mechanism)
-    return None if own is None or not isinstance(own.rows, PublicPoints) else _digest(own.rows.codes)
+    return None if own is None or not isinstance(own.rows, PublicRows) else _digest(own.rows.codes)
 
 
 def _points(rows: object, schema: Schema) -> dict[str, np.ndarray]:
@@ -278,4 +278,8 @@ def _points(rows: object, schema: Schema) -> dict[str, np.ndarray]:
     for field in schema.columns:
         if not field.domain.missing:
             fits &= codes[field.name] != field.domain.last
+    if not fits.any():
+        raise ParameterError(
+            "mu has no row that fits the schema; give public rows of the schema's columns", code="LW353"
+        )
     return {name: each[fits] for name, each in codes.items()}

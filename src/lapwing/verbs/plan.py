@@ -10,8 +10,8 @@ from lapwing.kernel.questions.sparse_counts.question import SparseCounts
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import settings_of, why_default
 from lapwing.model.certificate.certificate import CostLine
+from lapwing.model.certificate.cost_lines import Planned
 from lapwing.model.certificate.promise import fields_of_origin
-from lapwing.model.planned import Planned
 from lapwing.rows.guard import private_boundary
 from lapwing.runs.linked import read_linked_settings, refuse_settings_of_one, refuse_shares_of_one
 from lapwing.runs.plan.effort import Memory, check_fits, effort_of, max_rows_effects, read_memory, together

@@ -14,9 +14,8 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Final
 
-from lapwing.audit.checks.recheck import Recheck
 from lapwing.audit.held import Rows
-from lapwing.audit.worst_case import QuestionCase
+from lapwing.audit.worst_case import QuestionCase, Recheck
 from lapwing.kernel.noise.bits import BitSource
 from lapwing.kernel.noise.enclosures import LaplaceTail
 from lapwing.kernel.noise.gaussian import discrete_gaussian
@@ -133,10 +132,7 @@ def _walk(tree: CellTree) -> _Walk:
 
 
 def recounted_cells(answer: Splits | NoisyCells, source: Rows) -> dict[Cell, int]:
-    """Count the cells that an answer is about the slow way: each row walks down the tree, as far as it was divided.
-
-    Returns of splits, the rows of every cell; of counts, those of the leaves. Only cells that hold rows.
-    """
+    """Count the cells that an answer is about the slow way: each row walks down the tree, as far as it was divided."""
     tree = answer.tree if isinstance(answer, Splits) else answer.question.tree
     walk = _walk(tree)
     divided = {(tree.first, *runs) for runs in walk.chosen}
@@ -161,10 +157,7 @@ def _rows(tree: CellTree, source: Rows) -> Iterator[Runs]:
 
 
 def cell_flags(answer: Splits | NoisyCells, exact: dict[Cell, int], terms: Terms, bits: BitSource) -> list[str]:
-    """Return what is wrong with an answer, given an independent count and the recorded secret words.
-
-    bits: gives the recorded words, from those of this answer on.
-    """
+    """Return what is wrong with an answer, given an independent count and the recorded secret words."""
     question = answer.question
     where = f"the answer over {question.columns}"
     price = question.epsilon if question.notion == "pure" else question.epsilon**2 / 2

@@ -14,9 +14,8 @@ from typing import Final
 
 import polars as pl
 
-from lapwing.audit.checks.recheck import Recheck
 from lapwing.audit.held import Rows
-from lapwing.audit.worst_case import PRICED, PURE, PURE_TERMS, QuestionCase, terms_of
+from lapwing.audit.worst_case import PRICED, PURE, PURE_TERMS, QuestionCase, Recheck
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise.bits import BitSource
 from lapwing.kernel.noise.enclosures import exp_minus
@@ -43,10 +42,7 @@ _OWN: Final = "its own"
 
 
 def recounted_texts(question: CategorySelection, source: Rows, schema: Schema) -> dict[str, int]:
-    """Count texts, or their beginnings, row by row.
-
-    schema: of the rows: its texts for missing are never listed.
-    """
+    """Count texts, or their beginnings, row by row."""
     markers = schema.field(question.column).missing_values
     counts: Counter[str] = Counter()
     for texts in source.texts(question.column):
@@ -58,10 +54,7 @@ def recounted_texts(question: CategorySelection, source: Rows, schema: Schema) -
 
 
 def category_flags(answer: SelectedTexts, exact: dict[str, int], terms: Terms, bits: BitSource) -> list[str]:
-    """Return what is wrong with a list of texts, given an independent count and the recorded secret words.
-
-    bits: gives the recorded words, from those of this answer on.
-    """
+    """Return what is wrong with a list of texts, given an independent count and the recorded secret words."""
     question, flags = answer.question, []
     where, law = f"the list of texts over {question.columns}", _law(question, terms)
     if answer.noise != law:
@@ -159,16 +152,12 @@ def _masses(sigma_squared: Fraction, precision: int) -> tuple[int, ...]:
     return tuple(masses)
 
 
-def _popular_texts() -> Iterator[QuestionCase]:
-    """Ask for texts that many others have: a replaced person leaves one for another."""
-    for cost, relation, max_rows in PRICED:
-        yield _texts(cost, _TINY, "texts that many have", terms_of(relation, max_rows), own="x")
-
-
-def _own_texts() -> Iterator[QuestionCase]:
-    """Ask for a text that the person alone has: nothing but delta lets it be shown."""
-    for relation, max_rows in (PURE_TERMS[0], PURE_TERMS[-1]):
-        yield _texts(PURE, _PLAIN, "a text that one person alone has", terms_of(relation, max_rows), own=_OWN)
+def _cases() -> Iterator[QuestionCase]:
+    """Ask for texts that many others have, and for one that the person alone has: only delta lets that be shown."""
+    for cost, terms in PRICED:
+        yield _texts(cost, _TINY, "texts that many have", terms, own="x")
+    for terms in (PURE_TERMS[0], PURE_TERMS[-1]):
+        yield _texts(PURE, _PLAIN, "a text that one person alone has", terms, own=_OWN)
 
 
 def _texts(cost: Budget, delta: Fraction, label: str, terms: Terms, *, own: str) -> QuestionCase:
@@ -201,11 +190,6 @@ def _shown(answer: SelectedTexts) -> list[int]:
     """Return the counts of the three texts, 0 for one that is left out, and how many are shown."""
     counts = dict(zip(answer.texts, answer.counts.tolist(), strict=True))
     return [counts.get("x", 0), counts.get("y", 0), counts.get(_OWN, 0), len(counts)]
-
-
-def _cases() -> Iterator[QuestionCase]:
-    yield from _popular_texts()
-    yield from _own_texts()
 
 
 CHECK: Final = Recheck(

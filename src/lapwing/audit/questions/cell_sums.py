@@ -3,36 +3,20 @@
 import itertools
 import math
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
 
-from lapwing.audit.checks.recheck import Recheck
-from lapwing.audit.checks.vectors import vectors_of
 from lapwing.audit.held import Rows
-from lapwing.audit.worst_case import (
-    PRICED,
-    PURE,
-    QuestionCase,
-    all_values,
-    line_coordinates,
-    neighbours,
-    people_schema,
-    terms_of,
-)
+from lapwing.audit.questions.second_moment import vectors_of
+from lapwing.audit.worst_case import PRICED, PURE, PURE_TERMS, QuestionCase, Recheck, line_coordinates, people_case
 from lapwing.kernel.questions.cell_sums.question import MEAN_BITS, CellSums
 from lapwing.kernel.questions.shared.projections import Projection
-from lapwing.kernel.terms import Terms
-
-_BOTH, _NEITHER = (0, True, True), (0, False, False)
 
 
 def resummed(question: CellSums, source: Rows) -> np.ndarray:
-    """Return what a question asks, without noise.
-
-    Returns int64, shape ``question.shape``.
-    """
+    """Return what a question asks, without noise."""
     rows = list(vectors_of(question.coordinates, source))
     cells = [0] * len(rows)
     if question.projection is not None:
@@ -75,46 +59,22 @@ def _summed_cell(projection: Projection, row: list[int]) -> int:
     return min(range(len(points)), key=lambda place: distance(points[place]))
 
 
-def _cell_rows() -> Iterator[QuestionCase]:
-    """Ask for the rows of two cells: a replaced person leaves one for the other."""
+def _cases() -> Iterator[QuestionCase]:
+    """Ask for rows of two cells, one of which a replaced person leaves; for totals, whose signs change; for means."""
     by_a = Projection(
         directions=np.array([[1], [0]]), cuts=(np.zeros(1, dtype=np.int64),), origin=np.zeros(0, dtype=np.int64)
     )
-    for cost, relation, max_rows in PRICED:
-        parts = {"projection": by_a, "summed": "rows", "cost": cost}
-        yield _sums(parts, "rows of two cells", terms_of(relation, max_rows))
+    totals: dict[str, Any] = {"projection": None, "summed": "vectors", "cost": PURE}
+    # Rows of one kind move the means by half of the bound, which is for all.
+    means: dict[str, Any] = {"projection": None, "summed": "damped means", "damping": 4, "cost": PURE}
+    asked = [
+        *(({"projection": by_a, "summed": "rows", "cost": cost}, "rows of two cells", each) for cost, each in PRICED),
+        (totals, "totals of two columns", PURE_TERMS[-1]),
+        (means, "damped means of two columns", PURE_TERMS[0]),
+    ]
+    for parts, label, terms in asked:
+        sums = CellSums(coordinates=line_coordinates(), **parts)
+        yield people_case(sums, label, terms, others=[(0, False, True), (0, True, False)])
 
 
-def _totals() -> Iterator[QuestionCase]:
-    """Ask for totals of two coordinates: a replaced person changes the sign of both."""
-    parts = {"projection": None, "summed": "vectors", "cost": PURE}
-    yield _sums(parts, "totals of two columns", terms_of("replace-one", 3))
-
-
-def _damped_means() -> Iterator[QuestionCase]:
-    """Ask for damped means of one cell: rows of one kind move them by half of the bound, which is for all."""
-    parts = {"projection": None, "summed": "damped means", "damping": 4, "cost": PURE}
-    yield _sums(parts, "damped means of two columns", terms_of("add-remove", 1))
-
-
-def _sums(parts: Mapping[str, Any], label: str, terms: Terms) -> QuestionCase:
-    return QuestionCase(
-        asked=CellSums(coordinates=line_coordinates(), **parts),
-        label=label,
-        sources=neighbours(terms, _BOTH, _NEITHER, [(0, False, True), (0, True, False)]),
-        terms=terms,
-        schema=people_schema(terms.max_rows),
-        seen=all_values,
-    )
-
-
-def _cases() -> Iterator[QuestionCase]:
-    yield from _cell_rows()
-    yield from _totals()
-    yield from _damped_means()
-
-
-CHECK: Final = Recheck(
-    cases=_cases,
-    recount=lambda answer, source, _: [resummed(answer.question, source)],
-)
+CHECK: Final = Recheck(cases=_cases, recount=lambda answer, source, _: [resummed(answer.question, source)])

@@ -7,17 +7,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from lapwing.audit.checks.recheck import Recheck
 from lapwing.audit.held import Rows
 from lapwing.audit.worst_case import (
     PRICED,
     PURE,
+    PURE_TERMS,
     QuestionCase,
-    all_values,
+    Recheck,
     grouping_of,
-    neighbours,
+    people_case,
     people_schema,
-    terms_of,
 )
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.linear_statistics.question import LinearStatistics, RowStatistic, Statistic
@@ -29,14 +28,8 @@ from lapwing.schema.schemas import Schema
 _ONE: Final = 2**16
 
 
-_BOTH, _NEITHER = (0, True, True), (0, False, False)
-
-
 def resummed_statistics(question: LinearStatistics, source: Rows, schema: Schema) -> np.ndarray:
-    """Return what a question asks, without noise.
-
-    Returns int64, shape ``question.shape``.
-    """
+    """Return what a question asks, without noise."""
     sums = [0] * len(question.statistics)
     for chunk in source.chunks():
         names = list(chunk)
@@ -114,43 +107,26 @@ def _of_two(word: str, x: Any, y: Any) -> Any:  # noqa: ANN401
     return {"add": x + y, "subtract": x - y, "minimum": min(x, y), "maximum": max(x, y)}[word]
 
 
-def _truths() -> Iterator[QuestionCase]:
-    """Ask for two truths: both hold of the person, and neither of another."""
-    for cost, relation, max_rows in PRICED:
-        yield _linear(("a", "b"), "two truths", cost, terms_of(relation, max_rows))
-
-
-def _row_functions() -> Iterator[QuestionCase]:
-    """Ask for a function of a record between -1 and 1: a replaced person changes its sign."""
-    yield _linear((row_function(_sign),), "a function of a record", PURE, terms_of("replace-one", 3))
-
-
 def _sign(record: Mapping[str, Any]) -> float:
     return 1.0 if record["a"] else -1.0
 
 
-def _linear(statistics: tuple[Any, ...], label: str, cost: Budget, terms: Terms) -> QuestionCase:
-    schema = people_schema(terms.max_rows)
-    return QuestionCase(
-        asked=LinearStatistics(
+def _cases() -> Iterator[QuestionCase]:
+    """Ask for two truths, of which neither holds of another person; and for a function whose sign one changes."""
+    asked: list[tuple[tuple[Any, ...], str, Budget, Terms]] = [(("a", "b"), "two truths", *each) for each in PRICED]
+    asked.append(((row_function(_sign),), "a function of a record", PURE, PURE_TERMS[-1]))
+    for statistics, label, cost, terms in asked:
+        schema = people_schema(terms.max_rows)
+        question = LinearStatistics(
             columns=tuple(field.name for field in schema.columns),
             groupings=tuple(grouping_of(field.name) for field in schema.columns),
             statistics=tuple(compiled(each, schema) for each in statistics),
             cost=cost,
-        ),
-        label=label,
-        sources=neighbours(terms, _BOTH, _NEITHER),
-        terms=terms,
-        schema=schema,
-        seen=all_values,
-    )
-
-
-def _cases() -> Iterator[QuestionCase]:
-    yield from _truths()
-    yield from _row_functions()
+        )
+        yield people_case(question, label, terms)
 
 
 CHECK: Final = Recheck(
-    cases=_cases, recount=lambda answer, source, schema: [resummed_statistics(answer.question, source, schema)]
+    cases=_cases,
+    recount=lambda answer, source, schema: [resummed_statistics(answer.question, source, schema)],
 )

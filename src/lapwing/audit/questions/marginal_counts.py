@@ -5,9 +5,8 @@ from typing import Final
 
 import numpy as np
 
-from lapwing.audit.checks.recheck import Recheck
 from lapwing.audit.held import Rows
-from lapwing.audit.worst_case import PRICED, QuestionCase, grouping_of, neighbours, people_schema, terms_of
+from lapwing.audit.worst_case import PRICED, QuestionCase, Recheck, grouping_of, people_case
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 
 
@@ -28,20 +27,11 @@ def recounted_table(question: MarginalCounts, source: Rows) -> list[np.ndarray]:
     return [counts]
 
 
-def _marginal_counts() -> Iterator[QuestionCase]:
+def _cases() -> Iterator[QuestionCase]:
     """Ask for one table: a replaced person leaves one cell for another."""
-    for cost, relation, max_rows in PRICED:
-        terms = terms_of(relation, max_rows)
-        yield QuestionCase(
-            asked=MarginalCounts(columns=("a",), groupings=(grouping_of("a"),), cost=cost),
-            label="one table of two values",
-            sources=neighbours(terms, (0, True, True), (0, False, False)),
-            terms=terms,
-            schema=people_schema(terms.max_rows),
-            seen=lambda answer: answer.counts[:2].tolist(),
-        )
+    for cost, terms in PRICED:
+        asked = MarginalCounts(columns=("a",), groupings=(grouping_of("a"),), cost=cost)
+        yield people_case(asked, "one table of two values", terms, seen=lambda answer: answer.counts[:2].tolist())
 
 
-CHECK: Final = Recheck(
-    cases=_marginal_counts, recount=lambda answer, source, _: recounted_table(answer.question, source)
-)
+CHECK: Final = Recheck(cases=_cases, recount=lambda answer, source, _: recounted_table(answer.question, source))

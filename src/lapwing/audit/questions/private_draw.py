@@ -9,9 +9,8 @@ from typing import Final
 
 import numpy as np
 
-from lapwing.audit.checks.recheck import Recheck, loss_told
 from lapwing.audit.held import Rows
-from lapwing.audit.worst_case import QuestionCase, neighbours, people_schema
+from lapwing.audit.worst_case import BOTH, NEITHER, QuestionCase, Recheck, loss_told, people_case
 from lapwing.kernel.noise.bits import BitSource
 from lapwing.kernel.noise.weighted import weighted_draws
 from lapwing.kernel.questions.private_draw.question import DrawnRows, PrivateDraw
@@ -22,10 +21,7 @@ _ROUNDING = 1e-9
 
 
 def reweighed(question: PrivateDraw, source: Rows) -> np.ndarray:
-    """Weigh the points of a private draw the slow way.
-
-    Returns int64.
-    """
+    """Weigh the points of a private draw the slow way."""
     rows: Counter[tuple[int, ...]] = Counter()
     for chunk in source.chunks():
         rows.update(zip(*(chunk[name].tolist() for name in question.columns), strict=True))
@@ -56,10 +52,7 @@ def _sign(row: tuple[int, ...], members: tuple[int, ...]) -> int:
 
 
 def draw_flags(answer: DrawnRows, weights: np.ndarray, terms: Terms, bits: BitSource) -> list[str]:
-    """Return what is wrong with a private draw, given independent weights and the recorded secret words.
-
-    weights: int64, from `reweighed`; bits: gives the recorded words, from those of this answer on.
-    """
+    """Return what is wrong with a private draw, given independent weights and the recorded secret words."""
     question, flags = answer.question, []
     where = f"the private draw over {question.columns}"
     if question.rows != terms.rows or terms.max_rows != 1:
@@ -89,32 +82,28 @@ def _price(question: PrivateDraw) -> float:
     return weight + math.log1p(2 * math.sqrt(most) / rows) if question.notion == "pure" else weight**2 / 2
 
 
-def _private_draws() -> Iterator[QuestionCase]:
+def _cases() -> Iterator[QuestionCase]:
     """Ask about tables of few rows at a high floor, found by trying all: a point leaves the floor."""
-    two = [(0, False, True)] * 2 + [(0, True, True)] * 4
-    yield _private_draw(
-        PrivateDraw(columns=("a", "b"), degree=1, floor=Fraction(1, 7), rows=7, draws=1, notion="pure"), two
+    two = PrivateDraw(columns=("a", "b"), degree=1, floor=Fraction(1, 7), rows=7, draws=1, notion="pure")
+    one = PrivateDraw(columns=("a",), degree=1, floor=Fraction(2, 3), rows=3, draws=2, notion="zcdp")
+    asked = (
+        (two, "one row of two columns", [(0, False, True)] * 2 + [BOTH] * 4),
+        (one, "two rows of one column", [NEITHER, BOTH]),
     )
-    one = [(0, False, False), (0, True, True)]
-    yield _private_draw(
-        PrivateDraw(columns=("a",), degree=1, floor=Fraction(2, 3), rows=3, draws=2, notion="zcdp"), one
-    )
-
-
-def _private_draw(asked: PrivateDraw, others: list[tuple[int, bool, bool]]) -> QuestionCase:
-    terms = Terms(relation="replace-one", rows=asked.rows)
-    return QuestionCase(
-        asked=asked,
-        label="one row of two columns" if asked.draws == 1 else "two rows of one column",
-        sources=neighbours(terms, (0, True, False), (0, False, True), others),
-        terms=terms,
-        schema=people_schema(terms.max_rows),
-        seen=lambda answer: [int((answer.rows == 1).sum())],
-    )
+    for draw, label, others in asked:
+        yield people_case(
+            draw,
+            label,
+            Terms(relation="replace-one", rows=draw.rows),
+            own=(0, True, False),
+            other=(0, False, True),
+            others=others,
+            seen=lambda answer: [int((answer.rows == 1).sum())],
+        )
 
 
 CHECK: Final = Recheck(
-    cases=_private_draws,
+    cases=_cases,
     recount=lambda answer, source, _: [reweighed(answer.question, source)],
     flags=draw_flags,
     loss=loss_told,

@@ -1,70 +1,76 @@
 """Products of coordinates, summed row by row in Python's own integers, and seen from outside."""
 
+import itertools
+import math
 from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
 
-from lapwing.audit.checks.recheck import Recheck
-from lapwing.audit.checks.vectors import vectors_of
 from lapwing.audit.held import Rows
-from lapwing.audit.worst_case import (
-    PRICED,
-    PURE,
-    QuestionCase,
-    Row,
-    all_values,
-    line_coordinates,
-    neighbours,
-    people_schema,
-    terms_of,
-)
+from lapwing.audit.worst_case import PRICED, PURE, PURE_TERMS, QuestionCase, Recheck, line_coordinates, people_case
 from lapwing.kernel.questions.second_moment.question import SecondMoment
-from lapwing.kernel.terms import Terms
+from lapwing.kernel.questions.shared.coordinates import Coordinates
 
-_BOTH, _NEITHER = (0, True, True), (0, False, False)
+
+def vectors_of(coordinates: Coordinates, source: Rows) -> Iterator[list[int]]:
+    """Yield the vector of each row."""
+    for chunk in source.chunks():
+        groups = [
+            grouping.apply(chunk[name]).tolist()
+            for name, grouping in zip(coordinates.columns, coordinates.groupings, strict=True)
+        ]
+        for row in zip(*groups, strict=True):
+            blocks = (_block(coordinates, place, group) for place, group in enumerate(row))
+            yield _inside(coordinates, list(itertools.chain.from_iterable(blocks)))
+
+
+def _block(coordinates: Coordinates, place: int, group: int) -> list[int]:
+    """Return the coordinates of one column for a row in a group."""
+    grouping, unit = coordinates.groupings[place], coordinates.unit
+    is_line = coordinates.kinds[place] == "line"
+    width = (1 if is_line else grouping.regular) + coordinates.listed[place]
+    block = [0] * width
+    if is_line and group < grouping.regular:
+        starts, stops, groups = grouping.pieces()
+        at = np.flatnonzero(groups == group)[-1]
+        twice, last = int(starts[at] + stops[at] - 1), 2 * (grouping.values - 1)
+        if last:
+            low = -unit if coordinates.coding == "centred" else 0
+            block[0] = low + (unit - low) * twice // last
+    elif group < grouping.regular + coordinates.listed[place]:
+        block[group - grouping.regular + 1 if is_line else group] = unit
+    return block
+
+
+def _inside(coordinates: Coordinates, row: list[int]) -> list[int]:
+    """Bring a vector into its convex set."""
+    unit = coordinates.unit
+    if coordinates.convex_set == "ball":
+        square = sum(each * each for each in row)
+        if square > unit * unit:
+            length = math.isqrt(square - 1) + 1
+            return [(1 if each > 0 else -1) * (abs(each) * unit // length) for each in row]
+    if coordinates.convex_set == "simplex":
+        total = sum(row)
+        return [each * unit // total for each in row] if total else [unit // len(row)] * len(row)
+    return row
 
 
 def resummed(question: SecondMoment, source: Rows) -> np.ndarray:
-    """Return what a question asks, without noise.
-
-    Returns int64, shape ``question.shape``.
-    """
+    """Return what a question asks, without noise."""
     rows = list(vectors_of(question.coordinates, source))
     pairs = zip(*(each.tolist() for each in question.pairs), strict=True)
     return np.array([sum(row[i] * row[j] for row in rows) for i, j in pairs], dtype=np.int64)
 
 
-def _products() -> Iterator[QuestionCase]:
-    """Ask for the product of two coordinates: a replaced person changes its sign."""
-    for cost, relation, max_rows in PRICED:
-        asked = SecondMoment(coordinates=line_coordinates(), diagonal=False, cost=cost)
-        yield _moment(asked, "the product of two columns", terms_of(relation, max_rows), (0, True, False))
-
-
-def _squares() -> Iterator[QuestionCase]:
-    """Ask for squares and product of coordinates from 0 to 1: all three are 1, or 0."""
-    asked = SecondMoment(coordinates=line_coordinates("unit"), diagonal=True, cost=PURE)
-    yield _moment(asked, "squares and product of two columns", terms_of("replace-one", 3), _NEITHER)
-
-
-def _moment(asked: SecondMoment, label: str, terms: Terms, other: Row) -> QuestionCase:
-    return QuestionCase(
-        asked=asked,
-        label=label,
-        sources=neighbours(terms, _BOTH, other),
-        terms=terms,
-        schema=people_schema(terms.max_rows),
-        seen=all_values,
-    )
-
-
 def _cases() -> Iterator[QuestionCase]:
-    yield from _products()
-    yield from _squares()
+    """Ask for the product of two coordinates, whose sign a replaced person changes; and for squares from 0 to 1."""
+    for cost, terms in PRICED:
+        product = SecondMoment(coordinates=line_coordinates(), diagonal=False, cost=cost)
+        yield people_case(product, "the product of two columns", terms, other=(0, True, False))
+    squares = SecondMoment(coordinates=line_coordinates("unit"), diagonal=True, cost=PURE)
+    yield people_case(squares, "squares and product of two columns", PURE_TERMS[-1])
 
 
-CHECK: Final = Recheck(
-    cases=_cases,
-    recount=lambda answer, source, _: [resummed(answer.question, source)],
-)
+CHECK: Final = Recheck(cases=_cases, recount=lambda answer, source, _: [resummed(answer.question, source)])

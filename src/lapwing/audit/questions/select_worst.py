@@ -3,22 +3,14 @@
 import itertools
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
 
-from lapwing.audit.checks.recheck import Recheck, loss_told
 from lapwing.audit.held import PlaybackBits, Rows
-from lapwing.audit.worst_case import (
-    PURE_TERMS,
-    ZCDP_TERMS,
-    QuestionCase,
-    grouping_of,
-    neighbours,
-    people_schema,
-    terms_of,
-)
+from lapwing.audit.worst_case import PURE_TERMS, ZCDP_TERMS, QuestionCase, Recheck, grouping_of, loss_told, people_case
 from lapwing.kernel.noise.selection import exponential_mechanism
 from lapwing.kernel.noise_law import row_sensitivity
 from lapwing.kernel.questions.select_worst import answer as select_worst
@@ -32,10 +24,7 @@ _SELDOM: Final = 3.2
 
 
 def rescored(question: SelectWorst, source: Rows) -> np.ndarray:
-    """Score the candidates of a selection: each table counted by itself, each cell looked at in turn.
-
-    Returns int64 (candidates,).
-    """
+    """Score the candidates of a selection: each table counted by itself, each cell looked at in turn."""
     assert question.estimates is not None
     assert question.penalties is not None
     rows = _group_lists(question, source)
@@ -80,10 +69,9 @@ def _selection_flags(answer: Selected, scores: np.ndarray, terms: Terms, bits: P
     return flags
 
 
-def _select_worst() -> Iterator[QuestionCase]:
+def _cases() -> Iterator[QuestionCase]:
     """Ask about two tables: what makes one worse makes the other better."""
-    for (relation, max_rows), notion in [*((each, "pure") for each in PURE_TERMS), *((e, "zcdp") for e in ZCDP_TERMS)]:
-        terms = terms_of(relation, max_rows)
+    for terms, notion in [*((each, "pure") for each in PURE_TERMS), *((each, "zcdp") for each in ZCDP_TERMS)]:
         parts: dict[str, Any] = {
             "columns": ("a", "b"),
             "levels": ((grouping_of("a"),), (grouping_of("b"),)),
@@ -92,28 +80,21 @@ def _select_worst() -> Iterator[QuestionCase]:
             "epsilon": _EPSILON,
             "notion": notion,
         }
-        sources = neighbours(terms, (0, True, True), (0, False, False))
-        yield QuestionCase(
-            asked=SelectWorst(**parts, penalties=_penalties(parts, sources[0], terms)),
-            label="the worse of two tables",
-            sources=sources,
-            terms=terms,
-            schema=people_schema(terms.max_rows),
-            seen=lambda answer: [answer.choice],
-        )
+        plain = SelectWorst(**parts, penalties=np.zeros(2, dtype=np.int64))
+        case = people_case(plain, "the worse of two tables", terms, seen=lambda answer: [answer.choice])
+        yield replace(case, asked=SelectWorst(**parts, penalties=_penalties(plain, case)))
 
 
-def _penalties(parts: dict[str, Any], source: Any, terms: Terms) -> np.ndarray:  # noqa: ANN401
+def _penalties(plain: SelectWorst, case: QuestionCase) -> np.ndarray:
     """Return penalties with which the first candidate is a rare choice on the first table; for rho one in four."""
-    plain = SelectWorst(**parts, penalties=np.zeros(2, dtype=np.int64))
-    (scores,) = select_worst.misfits([plain], ExactTables(source))
+    (scores,) = select_worst.misfits([plain], ExactTables(case.sources[0]))
     odds = _SELDOM if plain.notion == "pure" else float(_EPSILON) / 2
-    ahead = round(odds * 2 * plain.sensitivity(terms.relation, terms.max_rows).l1 / float(_EPSILON))
+    ahead = round(odds * 2 * plain.sensitivity(case.relation, case.max_rows).l1 / float(_EPSILON))
     return np.array([ahead + scores[0] - scores[1], 0])
 
 
 CHECK: Final = Recheck(
-    cases=_select_worst,
+    cases=_cases,
     recount=lambda answer, source, _: [rescored(answer.question, source)],
     flags=_selection_flags,
     loss=loss_told,

@@ -7,48 +7,29 @@ from typing import Final
 import numpy as np
 
 from lapwing.audit.checks.cells import cells_recheck
-from lapwing.audit.worst_case import PURE_TERMS, QuestionCase, Row, halved, neighbours, people_schema, terms_of
+from lapwing.audit.worst_case import BOTH, FAR, PURE_TERMS, QuestionCase, halved, people_case
 from lapwing.kernel.questions.split_decisions.question import SplitDecisions, Splits
 
 _EPSILON: Final = Fraction(2)
 
 
-_OWN: Final[Row] = (0, True, True)
-_OTHER: Final[Row] = (31, False, False)
-
-
-def _split_decisions() -> Iterator[QuestionCase]:
+def _cases() -> Iterator[QuestionCase]:
     """Give a cell just the rows of the person; one that a replaced person comes to has as many of others, and one.
 
-    A path that is not split ends: two paths can lose all that is claimed only where they have one decision.
+    By PrivTree's rule four decisions lie on one path: the lowest two lose a row each, those above less and less.
     """
-    for relation, max_rows in PURE_TERMS:
-        terms, levels = terms_of(relation, max_rows), 2 if relation == "add-remove" else 1
+    for terms in PURE_TERMS:
+        levels = 2 if terms.relation == "add-remove" else 1
         tree = halved(depth=1 + levels, first=1)
-        yield QuestionCase(
-            asked=SplitDecisions(tree=tree, rule="paper", threshold=max_rows, epsilon=_EPSILON, notion="pure"),
-            label=f"splits by the paper's rule on {levels} level{'s' * (levels > 1)}",
-            sources=neighbours(terms, _OWN, _OTHER, [] if levels > 1 else [_OTHER] * (max_rows + 1)),
-            terms=terms,
-            schema=people_schema(terms.max_rows),
-            seen=_path_lengths,
-        )
-
-
-def _privtree_splits() -> Iterator[QuestionCase]:
-    """Ask for four decisions on one path: the lowest two lose a row each, those above less and less."""
-    terms = terms_of("add-remove", 1)
+        asked = SplitDecisions(tree=tree, rule="paper", threshold=terms.max_rows, epsilon=_EPSILON, notion="pure")
+        label = f"splits by the paper's rule on {levels} level{'s' * (levels > 1)}"
+        others = [] if levels > 1 else [FAR] * (terms.max_rows + 1)
+        yield people_case(asked, label, terms, other=FAR, others=others, seen=_path_lengths)
+    terms = PURE_TERMS[0]
     asked = SplitDecisions(tree=halved(depth=5, first=1), rule="privtree", threshold=0, epsilon=_EPSILON, notion="pure")
     # On the fourth decision the others alone are as far down as the rule lets a count go.
-    others = 2 * asked.step(asked.noise(terms.relation, terms.max_rows))
-    yield QuestionCase(
-        asked=asked,
-        label="splits by PrivTree's rule on 4 levels",
-        sources=neighbours(terms, _OWN, _OTHER, [_OWN] * others),
-        terms=terms,
-        schema=people_schema(terms.max_rows),
-        seen=_path_lengths,
-    )
+    others = [BOTH] * (2 * asked.step(asked.noise(terms.relation, terms.max_rows)))
+    yield people_case(asked, "splits by PrivTree's rule on 4 levels", terms, others=others, seen=_path_lengths)
 
 
 def _path_lengths(answer: Splits) -> list[int]:
@@ -65,11 +46,6 @@ def _path_lengths(answer: Splits) -> list[int]:
             split = bool(decided[end])
         lengths.append(length)
     return lengths
-
-
-def _cases() -> Iterator[QuestionCase]:
-    yield from _split_decisions()
-    yield from _privtree_splits()
 
 
 CHECK: Final = cells_recheck(_cases)

@@ -6,17 +6,13 @@ from typing import Final
 
 import numpy as np
 
-from lapwing.audit.checks.recheck import Recheck
 from lapwing.audit.held import Rows
-from lapwing.audit.worst_case import PRICED, QuestionCase, grouping_of, neighbours, people_schema, terms_of
+from lapwing.audit.worst_case import PRICED, QuestionCase, Recheck, grouping_of, people_case
 from lapwing.kernel.questions.table_distances.question import TableDistances
 
 
 def remeasured(question: TableDistances, source: Rows) -> np.ndarray:
-    """Return what a question asks, without noise.
-
-    Returns int64 (1,).
-    """
+    """Return what a question asks, without noise."""
     assert question.cells is not None
     assert question.expected is not None
     rows = [
@@ -47,30 +43,19 @@ def _cell(number: int, sizes: list[int]) -> tuple[int, ...]:
     return tuple(groups)
 
 
-def _table_distances() -> Iterator[QuestionCase]:
+def _cases() -> Iterator[QuestionCase]:
     """Ask about two tables: the person is in a cell of each that is too full, the replaced one in one too empty."""
-    listed, expected = np.array([0, 1]), np.array([100, 0])
-    for cost, relation, max_rows in PRICED:
-        terms = terms_of(relation, max_rows)
-        yield QuestionCase(
-            asked=TableDistances(
-                columns=("a", "b"),
-                groupings=(grouping_of("a"), grouping_of("b")),
-                tables=((0,), (1,)),
-                cells=(listed,) * 2,
-                expected=(expected,) * 2,
-                bits=1,
-                cost=cost,
-            ),
-            label="the distance of two tables",
-            sources=neighbours(terms, (0, True, True), (0, False, False)),
-            terms=terms,
-            schema=people_schema(terms.max_rows),
-            seen=lambda answer: answer.values.tolist(),
+    for cost, terms in PRICED:
+        asked = TableDistances(
+            columns=("a", "b"),
+            groupings=(grouping_of("a"), grouping_of("b")),
+            tables=((0,), (1,)),
+            cells=(np.array([0, 1]),) * 2,
+            expected=(np.array([100, 0]),) * 2,
+            bits=1,
+            cost=cost,
         )
+        yield people_case(asked, "the distance of two tables", terms)
 
 
-CHECK: Final = Recheck(
-    cases=_table_distances,
-    recount=lambda answer, source, _: [remeasured(answer.question, source)],
-)
+CHECK: Final = Recheck(cases=_cases, recount=lambda answer, source, _: [remeasured(answer.question, source)])

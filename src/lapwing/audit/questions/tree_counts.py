@@ -6,9 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from lapwing.audit.checks.recheck import Recheck
 from lapwing.audit.held import Rows
-from lapwing.audit.worst_case import PRICED, QuestionCase, neighbours, people_schema, terms_of
+from lapwing.audit.worst_case import FAR, PRICED, QuestionCase, Recheck, people_case, people_schema
 from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
 from lapwing.schema.groupings.hierarchies import hierarchy
 
@@ -32,21 +31,15 @@ def _recount_level(question: TreeCounts, level: int, rows: Sequence[tuple[int, .
     return counts
 
 
-def _tree_counts() -> Iterator[QuestionCase]:
+def _cases() -> Iterator[QuestionCase]:
     """Ask for a tree: a replaced person leaves all cells of a path below the root for those of another."""
     nested = hierarchy(people_schema(1).field("x").domain, 2)
-    for cost, relation, max_rows in PRICED:
-        terms = terms_of(relation, max_rows)
-        root = (cost / 3,) if relation == "add-remove" else (None,)  # of replaced rows the number stays
-        below = (cost / (2 if root == (None,) else 3),) * 2
-        yield QuestionCase(
-            asked=TreeCounts(columns=("x",), hierarchies=(nested,), schedule=(0, 0), costs=root + below),
-            label="a tree of two levels" if root == (None,) else "a tree of two levels and its root",
-            sources=neighbours(terms, (0, True, True), (31, False, False)),
-            terms=terms,
-            schema=people_schema(terms.max_rows),
-            seen=_ends_of_levels,
-        )
+    for cost, terms in PRICED:
+        is_added = terms.relation == "add-remove"  # of replaced rows the number stays
+        costs = (cost / 3,) * 3 if is_added else (None, cost / 2, cost / 2)
+        asked = TreeCounts(columns=("x",), hierarchies=(nested,), schedule=(0, 0), costs=costs)
+        label = "a tree of two levels and its root" if is_added else "a tree of two levels"
+        yield people_case(asked, label, terms, other=FAR, seen=_ends_of_levels)
 
 
 def _ends_of_levels(answer: NoisyTree) -> list[int]:
@@ -54,7 +47,4 @@ def _ends_of_levels(answer: NoisyTree) -> list[int]:
     return [count for level in answer.levels if level is not None for count in level[[0, -1]].tolist()]
 
 
-CHECK: Final = Recheck(
-    cases=_tree_counts,
-    recount=lambda answer, source, _: recounted_levels(answer.question, source),
-)
+CHECK: Final = Recheck(cases=_cases, recount=lambda answer, source, _: recounted_levels(answer.question, source))

@@ -86,10 +86,7 @@ def one_way_tables(schema: Schema) -> int:
 
 
 def stage_questions(schema: Schema, costs: Sequence[Budget]) -> tuple[MarginalCounts, ...]:
-    """Return the questions of all stages, for a plan: cells of later stages stand as those of the first.
-
-    No column is searched for single values in it: the last stage has what that would cost.
-    """
+    """Return the questions of all stages, for a plan: cells of later stages stand as those of the first."""
     first = [first_questions(field, cost) for field, cost in zip(schema.columns, costs, strict=True)]
     found = [question for each in first for question in each]
     for left in range(STAGES - 1, 0, -1):
@@ -101,10 +98,7 @@ def stage_questions(schema: Schema, costs: Sequence[Budget]) -> tuple[MarginalCo
 
 
 def ask_columns(curator: Curator, schema: Schema, costs: Sequence[Budget]) -> tuple[tuple[OneWayTable, ...], float]:
-    """Ask for the one-way tables of all columns.
-
-    Returns total: the number of rows: the public one, or as all answers together tell, at least 0.
-    """
+    """Ask for the one-way tables of all columns."""
     states = [
         _Column(field, cost, first_questions(field, cost)) for field, cost in zip(schema.columns, costs, strict=True)
     ]

@@ -44,21 +44,13 @@ class Candidates:
     alive: np.ndarray | None = None
 
     def estimates(self, counts: np.ndarray) -> np.ndarray:
-        """Return what a question says of the cells of all tables: ndarray of int64 that nobody can change.
-
-        counts: float64 (sum of cells,), what the model says.
-        """
+        """Return what a question says of the cells of all tables: ndarray of int64 that nobody can change."""
         found = np.full(self.size, -1, dtype=np.int64)
         found[self.places] = np.rint(counts if self.alive is None else np.where(self.alive, counts, -1.0))
         return frozen(found)
 
     def question(self, estimates: np.ndarray, sd: float, cost: Budget, barred: np.ndarray) -> SelectWorst:
-        """Return the question which of the tables a model fits worst.
-
-        estimates: of `estimates`; sd: standard deviation of a cell's noise if the table is measured, in records: a
-        table must be worth what the fit leaves of it; cost: at most this is spent; the epsilon of the selection is
-        rounded down; barred: bool (tables,), tables that are not to be chosen.
-        """
+        """Return the question which of the tables a model fits worst."""
         names, levels = _named(self.columns)
         return SelectWorst(
             columns=names,
@@ -196,9 +188,6 @@ def triple_tables(
 
 def competing_triples(columns: int, pairs: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
     """Return the triples of columns that compete.
-
-    columns: number of columns: all triples of up to 30; pairs: measured pairs: beyond 30 columns, the triples that
-    contain two of them, in the order in which they arise; at most 1000.
 
     >>> competing_triples(40, [(0, 1), (5, 7), (1, 2)])
     [(0, 1, 2)]

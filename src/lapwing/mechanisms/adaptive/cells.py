@@ -20,9 +20,6 @@ _UNSEEN_CELLS = 8  # counted as one where rows are seen nowhere
 def wanted_parts(masses: np.ndarray, widths: np.ndarray, worth: float, most: int) -> np.ndarray:
     """Return into how many parts each cell is cut next.
 
-    masses: float64 (k,), of the cells; widths: int64 (k,), codes of each cell: it has at most so many parts; worth: a
-    part is worth counting if it has so much mass. Returns int64 (k,), 1 for a cell that stays whole.
-
     >>> wanted_parts(np.array([100.0, 5.0, 30.0]), np.array([64, 64, 2]), 10.0, 100).tolist()
     [10, 1, 2]
     """
@@ -54,8 +51,6 @@ def merged_starts(starts: np.ndarray, is_seen: np.ndarray) -> np.ndarray:
 def search_steps(widths: np.ndarray) -> int:
     """Return in how many steps cells are cut down to single codes.
 
-    widths: int64 (k,), codes of each cell, of at most `MOST_SEARCHED` cells.
-
     >>> search_steps(np.array([2**25, 2**20])), search_steps(np.array([100]))
     (2, 1)
     """
@@ -64,9 +59,6 @@ def search_steps(widths: np.ndarray) -> int:
 
 def searched_parts(starts: np.ndarray, stops: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Cut cells into so many even parts that after some steps a part is a single code.
-
-    starts, stops: int64 (k,), first code of each cell, and the first one after it. Returns starts, stops: int64
-    (parts,), of the parts; cell: intp (parts,), in which cell each lies.
 
     >>> [each.tolist() for each in searched_parts(np.array([0, 50]), np.array([9, 51]), 2)]
     [[0, 3, 6, 50], [3, 6, 9, 51], [0, 0, 0, 1]]
@@ -84,9 +76,6 @@ def searched_parts(starts: np.ndarray, stops: np.ndarray, steps: int) -> tuple[n
 def outstanding(counts: np.ndarray, cell: np.ndarray, sd: float) -> np.ndarray:
     """Return which parts have more than the others of their cell by more than noise and by more than a few rows.
 
-    counts: float64 (parts,), noisy counts; cell: intp (parts,), in which cell each part lies. Returns intp, places of
-    at most `MOST_SEARCHED` of them, increasing.
-
     >>> outstanding(np.array([1.0, 90.0, -4.0, 30.0, 31.0]), np.array([0, 0, 0, 1, 1]), 5.0).tolist()
     [1]
     """
@@ -103,8 +92,6 @@ _LEAST_DEVIATIONS = 3.0
 
 def even_runs(masses: np.ndarray, groups: int) -> np.ndarray:
     """Cut ordered cells into runs of about equal mass; a cell heavier than a run should be stands alone.
-
-    masses: float64 (k,), positive. Returns intp (k,), the run of each cell, 0 to at most ``groups - 1``, without gaps.
 
     The heaviest run outside heavy cells is as light as ``groups`` runs allow. Time ``O(k)`` times 40.
 
@@ -131,10 +118,6 @@ def even_runs(masses: np.ndarray, groups: int) -> np.ndarray:
 def leading_values(counts: np.ndarray, sd: float, groups: int) -> np.ndarray:
     """Group the values of an unordered column: the largest on their own, the others together.
 
-    counts: (k,), noisy counts; sd: standard deviation of their noise: a value stands alone only above three of them.
-    Returns intp (k,), the group of each value, without gaps; the largest count is group 0, the others together are the
-    last group.
-
     >>> leading_values(np.array([5, 900, 40, 300]), 10.0, 3).tolist()
     [2, 0, 2, 1]
     """
@@ -147,10 +130,6 @@ def leading_values(counts: np.ndarray, sd: float, groups: int) -> np.ndarray:
 
 def branch_runs(masses: np.ndarray, ranks: np.ndarray, sizes: Sequence[int]) -> tuple[np.ndarray, ...]:
     """Cut cells into runs at the ends of their branches: the heaviest run first, at the coarsest cut that it holds.
-
-    masses: float64 (k,), positive; ranks: intp (k,), how fine the cut before each cell is, 0 for the coarsest; that of
-    the first cell is not looked at. Returns tuple of intp (k,), the run of each cell at every level, the finest first;
-    a level is listed only where it merges something.
 
     >>> branch_runs(np.ones(4), np.array([0, 1, 0, 1]), (3, 2))[1].tolist()
     [0, 0, 1, 1]
@@ -180,11 +159,6 @@ def branch_runs(masses: np.ndarray, ranks: np.ndarray, sizes: Sequence[int]) -> 
 
 def nested(masses: np.ndarray, finest: np.ndarray, sizes: Sequence[int], *, is_ordered: bool) -> tuple[np.ndarray, ...]:
     """Merge groups into fewer and fewer.
-
-    masses: float64 (k,), positive masses of the values; finest: intp (k,), the group of each value at the finest level,
-    without gaps; runs where the column is ordered; is_ordered: merge neighbours into runs of about equal mass;
-    otherwise all but the heaviest groups into one. Returns tuple of intp (k,), the group of each value at every level,
-    the finest first; a level is listed only where it merges something.
 
     >>> [level.tolist() for level in nested(np.ones(4), np.arange(4), (2, 1), is_ordered=True)]
     [[0, 1, 2, 3], [0, 0, 1, 1], [0, 0, 0, 0]]

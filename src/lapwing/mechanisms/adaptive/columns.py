@@ -151,10 +151,7 @@ def resolved_column(
 
 
 def with_masses(column: ResolvedColumn, masses: np.ndarray) -> ResolvedColumn:
-    """Return a column with other masses of its finest groups.
-
-    masses: float64 (g,), positive, in records.
-    """
+    """Return a column with other masses of its finest groups."""
     inside = column.within
     shares = inside.probabilities * (masses / masses.sum())[inside.law_of_piece]
     order = np.argsort(inside.starts, kind="stable")

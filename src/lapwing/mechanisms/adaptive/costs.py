@@ -107,10 +107,7 @@ class Shares:
 
 
 def costs_of(schema: Schema, budget: Budget, shares: Shares) -> Costs:
-    """Divide the budget of a release.
-
-    shares: where they leave something open, what suits the notion.
-    """
+    """Divide the budget of a release."""
     columns = len(schema.columns)
     one_way = ONE_WAY_SHARE[budget.notion] if shares.one_way is None else shares.one_way
     selection = SELECTION_SHARE[budget.notion] if shares.selection is None else shares.selection
@@ -173,8 +170,6 @@ def next_tables(tables: int, gain: float, most: int) -> int:
 
     Where k tables share a budget, noise grows like the root of k, so that their error together is least where the last
     one brings a fixed multiple of its noise; signals are taken to fall off like 1 / k.
-
-    gain: how much they changed the model, typically, over the noise that a fit leaves of them.
 
     >>> next_tables(14, 5.0, 150), next_tables(14, 80.0, 150), next_tables(14, 1.0, 150)
     (14, 42, 5)

@@ -43,10 +43,7 @@ def modelled_rules(schema: Schema) -> tuple[CombinationRule | ComparisonRule, ..
 
 
 def class_groupings(schema: Schema) -> Mapping[str, tuple[Grouping, ...]]:
-    """Return for each column that a rule or a public table names the maps which its groups must refine.
-
-    Returns those of `modelled_rules`, and of public tables as far as there is room for them.
-    """
+    """Return for each column that a rule or a public table names the maps which its groups must refine."""
     found: dict[str, dict[Grouping, None]] = {}
     for rule in modelled_rules(schema):
         if isinstance(rule, CombinationRule):

@@ -80,10 +80,7 @@ def started(
     public: Sequence[Factor] = (),
     prior: Guide = NO_GUIDE,
 ) -> Fit:
-    """Return what one-way tables, public tables, a prior and rules say together.
-
-    zeros: what rules leave empty: no particle is there, as far as single draws lead out.
-    """
+    """Return what one-way tables, public tables, a prior and rules say together."""
     whole = joined([column.axis for column in columns], [] if zeros is None else zeros.together())
     fit = Fit(
         columns=columns,
@@ -130,10 +127,7 @@ def with_measured(fit: Fit, new: Sequence[Measured]) -> Fit:
 
 
 def moved(fit: Fit, rng: np.random.Generator, *, pulls: Sequence[float], size: int | None = None) -> Fit:
-    """Move the particles towards all tables.
-
-    size: number of particles, copies of those that are there; by default as many as before.
-    """
+    """Move the particles towards all tables."""
     particles = fit.particles
     if size is not None and size != particles.shape[1]:
         particles = particles[:, rng.permutation(np.arange(size) % particles.shape[1])]
@@ -203,14 +197,8 @@ def _one_way(fit: Fit, axes: Sequence[Axis]) -> list[Factor]:
         level = min((level for at, level in used if at == place), default=0)
         target = np.bincount(axis.levels[level], axis.base, axis.sizes[level])
         table = ((place, level),)
-        found.append(
-            Factor(
-                table=table,
-                theta=np.zeros(target.size),
-                target=target,
-                ridge=ONE_WAY_RIDGE * max(column.sd, _LEAST_SD),
-            )
-        )
+        ridge = ONE_WAY_RIDGE * max(column.sd, _LEAST_SD)
+        found.append(Factor(table=table, theta=np.zeros(target.size), target=target, ridge=ridge))
     return found
 
 

@@ -36,8 +36,8 @@ from lapwing.mechanisms.shared.priors import priors_assumed, priors_of, small_an
 from lapwing.mechanisms.shared.registration import Asked, Registration, Work, nothing_certified
 from lapwing.mechanisms.shared.settings import check_number, check_whole
 from lapwing.model.certificate.certificate import Statement
+from lapwing.model.certificate.cost_lines import Planned
 from lapwing.model.model import ReleasedModel
-from lapwing.model.planned import Planned
 from lapwing.schema.scalars import nearest, told
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import short

@@ -48,9 +48,6 @@ class Counted:
 def settled_masses(stages: Sequence[Counted], codes: int, total: float) -> np.ndarray:
     """Return the masses of the finest cells that explain all counts, with noise taken out.
 
-    codes: codes of the column: the last cell ends here. Returns float64 (k,), of the cells that begin at
-    `finest_starts`; at least 0, summing to ``total``.
-
     1. Weighted least squares over all partitions say how many rows are between any two ends of cells, and how surely.
     2. Atoms, such as the zeros of a column of mostly zeros: cells that stand out of both their neighbours keep what
        they have beyond them.
@@ -86,21 +83,6 @@ def finest_starts(stages: Sequence[Counted]) -> np.ndarray:
     return np.unique(np.concatenate([stage.starts for stage in stages]))
 
 
-def fitted_counts(stages: Sequence[Counted]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the counts of the finest cells that fit all stages best, by inverse variances.
-
-    Returns counts: float64 (k,), may be negative; covariance: float64 (k, k), of their noise.
-
-    >>> coarse = Counted(np.array([0]), np.array([12.0]), 1.0)
-    >>> fine = Counted(np.array([0, 5]), np.array([4.0, 4.0]), 1.0)
-    >>> fitted_counts([coarse, fine])[0].round(2).tolist()
-    [5.33, 5.33]
-    """
-    information, weighted = _normal_equations(stages)
-    covariance = np.linalg.inv(information)
-    return covariance @ weighted, covariance
-
-
 def tail_places(masses: np.ndarray, places: np.ndarray) -> np.ndarray:
     """Return places between which rows are even that nothing is known of: in the tails, less and less dense.
 
@@ -119,10 +101,6 @@ def tail_places(masses: np.ndarray, places: np.ndarray) -> np.ndarray:
 
 def branch_masses(stages: Sequence[Counted], total: float) -> np.ndarray:
     """Return the masses of the finest cells where neighbours have nothing in common but their branch.
-
-    stages: levels of branches, the coarsest first, and last the finest cells. Returns float64 (k,), at least 0, summing
-    to ``total``: from the coarsest level down, what a branch has is divided among its parts by projecting their pooled
-    counts on the simplex.
 
     >>> branches = Counted(np.array([0, 2]), np.array([10.0, 0.0]), 1.0)
     >>> codes = Counted(np.array([0, 1, 2, 3]), np.array([9.0, -1.0, 1.0, 1.0]), 1.0)

@@ -19,7 +19,7 @@ from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.kernel.room.curator import Curator
 from lapwing.mechanisms.adaptive.candidates import rounded_down
 from lapwing.mechanisms.adaptive.columns import OneWayTable, ResolvedColumn
-from lapwing.mechanisms.shared.priors import PriorRows
+from lapwing.mechanisms.shared.priors import PublicRows
 from lapwing.schema.groupings.grouping import evenly
 from lapwing.schema.schemas import Schema
 
@@ -62,7 +62,7 @@ class _Told:
 
 
 def towards(
-    tables: Sequence[OneWayTable], names: Sequence[str], priors: Sequence[PriorRows], total: float
+    tables: Sequence[OneWayTable], names: Sequence[str], priors: Sequence[PublicRows], total: float
 ) -> tuple[OneWayTable, ...]:
     """Return one-way tables drawn towards those of the nearest prior, as far as noise explains their differences.
 
@@ -81,7 +81,7 @@ def towards(
     return tuple((named | found).values())
 
 
-def _typical_excess(named: Mapping[str, OneWayTable], prior: PriorRows, total: float) -> float:
+def _typical_excess(named: Mapping[str, OneWayTable], prior: PublicRows, total: float) -> float:
     """Return what a prior's columns typically differ by beyond the noise: may be below 0.
 
     Without the fifths that changed most and least: a few columns that changed say nothing of the others.
@@ -127,16 +127,13 @@ def _steadied(table: OneWayTable, codes: np.ndarray, least: float, total: float)
 
 
 def weighed(
-    curator: Curator, columns: Sequence[ResolvedColumn], priors: Sequence[PriorRows], total: float, cost: Budget
+    curator: Curator, columns: Sequence[ResolvedColumn], priors: Sequence[PublicRows], total: float, cost: Budget
 ) -> Guide:
-    """Ask how near each prior is, and return the tables of the nearest, with the pull that its distance asks for.
-
-    cost: of one question. Returns none where no prior is near: then the model does without.
-    """
+    """Ask how near each prior is, and return the tables of the nearest, with the pull that its distance asks for."""
     told = [list(_strongest(_tables(columns, prior, total))) for prior in priors]
     askable = [(prior, tables) for prior, tables in zip(priors, told, strict=True) if tables]
     answers = curator.ask(*(_question(columns, tables, cost) for _, tables in askable))
-    near: list[tuple[float, int, float, PriorRows, list[_Told]]] = []
+    near: list[tuple[float, int, float, PublicRows, list[_Told]]] = []
     for (prior, tables), answer in zip(askable, answers, strict=True):
         unit = answer.question.scale * total
         distance = max(float(answer.values[0]) / unit, answer.noise.sd / unit, _LEAST)
@@ -170,7 +167,7 @@ def paid_apart(budget: Budget, priors: int) -> tuple[Budget, Budget]:
     return cost, Budget(budget.notion, budget.amount - cost.amount * priors)
 
 
-def _tables(columns: Sequence[ResolvedColumn], prior: PriorRows, total: float) -> list[_Told]:
+def _tables(columns: Sequence[ResolvedColumn], prior: PublicRows, total: float) -> list[_Told]:
     """Return a prior's tables of two columns, with the margins that this release has."""
     axes = [column.axis for column in columns]
     groups, has = _groups(columns, prior)
@@ -189,7 +186,7 @@ def _tables(columns: Sequence[ResolvedColumn], prior: PriorRows, total: float) -
     return found
 
 
-def _groups(columns: Sequence[ResolvedColumn], prior: PriorRows) -> tuple[np.ndarray, np.ndarray]:
+def _groups(columns: Sequence[ResolvedColumn], prior: PublicRows) -> tuple[np.ndarray, np.ndarray]:
     """Return the finest groups of the prior's rows without misfits, uint16 (d, rows), and which columns it has."""
     groups = np.zeros((len(columns), prior.rows), dtype=np.uint16)
     has, fits = np.zeros(len(columns), dtype=bool), np.ones(prior.rows, dtype=bool)

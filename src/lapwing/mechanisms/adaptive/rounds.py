@@ -53,8 +53,7 @@ from lapwing.mechanisms.adaptive.fit import SNAPSHOTS, Fit, gain, measured, move
 from lapwing.mechanisms.shared.one_way import told_rows
 from lapwing.mechanisms.shared.registration import Asked, Work
 from lapwing.model.certificate.certificate import Statement
-from lapwing.model.certificate.cost_lines import ChosenTable
-from lapwing.model.planned import Planned
+from lapwing.model.certificate.cost_lines import ChosenTable, Planned
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 
@@ -87,10 +86,7 @@ class _Chosen:
 
 
 def rounds(asking: Asking, fit: Fit, left: Budget, rng: np.random.Generator) -> Fit:
-    """Choose tables, measure them and fit, until the budget is spent.
-
-    left: to be spent; nothing where there are no two columns.
-    """
+    """Choose tables, measure them and fit, until the budget is spent."""
     costs, tables = asking.costs, asking.costs.tables
     pairs = pair_tables(asking.columns, costs.most_cells, is_mixed=costs.most_cells == MOST_CELLS)
     for number in range(costs.rounds if left.amount and len(pairs) else 0):

@@ -18,6 +18,7 @@ from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells, SparseCounts
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Relation, Terms
+from lapwing.maths.selection_threshold import least_safe
 from lapwing.mechanisms.shared.cell_model import (
     Fit,
     cells_statement,
@@ -35,8 +36,8 @@ from lapwing.mechanisms.shared.one_way import known_rows, told_rows
 from lapwing.mechanisms.shared.registration import INSIDE_CELLS, Registration, nothing_assumed, nothing_certified
 from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.model.certificate.certificate import Statement
+from lapwing.model.certificate.cost_lines import Planned
 from lapwing.model.model import ReleasedModel
-from lapwing.model.planned import Planned
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import short
 
@@ -235,13 +236,7 @@ def log_empty_records(noise: NoiseLaw, threshold: int, cells: int) -> float:
 def default_threshold(noise: NoiseLaw, cells: int, rows: float) -> int:
     """Return the least threshold from 1 on with which empty cells are expected to bring at most 1 % of the rows."""
     log_most = math.log(max(1.0, rows) * EMPTY_SHARE)
-    low, high = 0, 1
-    while log_empty_records(noise, high, cells) > log_most:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if log_empty_records(noise, middle, cells) > log_most else (low, middle)
-    return high
+    return least_safe(lambda threshold: log_empty_records(noise, threshold, cells) <= log_most)
 
 
 def _warnings(schema: Schema, answers: Sequence[Answer], accuracy: Sequence[Statement]) -> tuple[str, ...]:

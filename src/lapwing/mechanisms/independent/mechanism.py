@@ -25,8 +25,8 @@ from lapwing.mechanisms.shared.registration import (
     nothing_certified,
 )
 from lapwing.model.certificate.certificate import Statement
+from lapwing.model.certificate.cost_lines import Planned
 from lapwing.model.model import ReleasedModel
-from lapwing.model.planned import Planned
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema

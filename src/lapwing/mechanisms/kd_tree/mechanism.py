@@ -47,8 +47,8 @@ from lapwing.mechanisms.shared.registration import (
 from lapwing.mechanisms.shared.settings import check_choice, check_number
 from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.model.certificate.certificate import Statement
+from lapwing.model.certificate.cost_lines import Planned
 from lapwing.model.model import ReleasedModel
-from lapwing.model.planned import Planned
 from lapwing.schema.scalars import is_among, told
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import short

@@ -186,63 +186,6 @@ def corollary_2_4(
     return theorem_2_3(family, neighbours, epsilon=epsilon, delta=delta, gamma=gamma, condition_number=condition_number)
 
 
-def smallest_delta(
-    family: Family,
-    neighbours: Neighbours,
-    *,
-    rows: int,
-    epsilon: float,
-    gamma: float,
-    condition_number: float,
-) -> Needs:
-    """Return the best accuracy that a number of rows is enough for.
-
-    rows: of the private table, n, at least 1; public, expected, or a lower confidence limit. Returns the smallest delta
-    for these rows, and the draws and points that it takes.
-
-    As for `theorem_2_3`, solved for delta.
-
-    >>> pairs = Family(statistics=481, values="zero-one", tables=120)
-    >>> needs = smallest_delta(pairs, "replace-one", rows=10**6, epsilon=1, gamma=0.05, condition_number=4.3)
-    >>> round(needs.delta, 5), needs.draws
-    (0.00303, 1000000)
-    """
-    least = theorem_2_3(
-        family, neighbours, epsilon=epsilon, delta=1 / 2, gamma=gamma, condition_number=condition_number
-    ).rows
-    if rows < least:
-        raise ParameterError(
-            f"theorem 2.3 needs at least {least} rows for delta = 1/2, got {rows}; raise epsilon or ask for less",
-            code="LW804",
-        )
-    noise = _largest_noise(family, neighbours, epsilon, gamma)
-    of_noise = noise / rows if neighbours == "replace-one" else 2 * noise / (rows - noise)
-    of_sampling = math.sqrt(_squared_deviation(family, gamma) / rows)
-    delta = min(1 / 2, max(of_noise, of_sampling))
-    return Needs(
-        delta=delta,
-        rows=rows,
-        draws=draws_needed(family, delta=delta, gamma=gamma),
-        points=points_needed(family, delta=delta, gamma=gamma, condition_number=condition_number),
-    )
-
-
-def smallest_epsilon(family: Family, neighbours: Neighbours, *, rows: int, delta: float, gamma: float) -> float:
-    """Return the smallest budget with which the noise is at most delta.
-
-    As for `theorem_2_2`, solved for epsilon.
-
-    >>> pairs = Family(statistics=481, values="zero-one", tables=120)
-    >>> round(smallest_epsilon(pairs, "add-remove", rows=45145, delta=0.05, gamma=0.05), 4)
-    1.0
-    """
-    check_theorem(delta, gamma)
-    noise = rows * delta if neighbours == "replace-one" else rows / (1 + 2 / delta)
-    if noise <= 1 / 2:
-        raise ParameterError(f"{rows} rows are too few for delta = {delta} at any epsilon; raise delta", code="LW804")
-    return family.sensitivity(neighbours) * math.log(family.statistics / gamma) / (noise - 1 / 2)
-
-
 def draws_needed(family: Family, *, delta: float, gamma: float) -> int:
     """Return how many independent draws have all means within delta of the expectations.
 

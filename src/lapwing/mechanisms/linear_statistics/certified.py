@@ -14,7 +14,7 @@ from lapwing.kernel.questions.cell_sums.question import NoisySums
 from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.questions import Answer
-from lapwing.maths.noise_tails import gaussian_tail, laplace_tail, sum_tail
+from lapwing.maths.noise_tails import sum_tail
 from lapwing.mechanisms.linear_statistics.workload import (
     Workload,
     answered_workload,
@@ -90,7 +90,8 @@ def certified_errors(
     for answer in asked:
         table = answer.tables[0]
         noisy.append(table.counts.ravel() / table.scale)
-        reach.append(np.full(table.counts.size, tail(table.noise, each) / table.scale))
+        tail = sum_tail(table.noise.kind, table.noise.parameter, 1, each)
+        reach.append(np.full(table.counts.size, tail / table.scale))
         width.append(_widths(answer))
     widths = np.concatenate(width)
     if rows.value <= 0.0:
@@ -100,10 +101,7 @@ def certified_errors(
 
 
 def certified_statements(workload: Workload, bounds: np.ndarray, confidence: float) -> tuple[Statement, ...]:
-    """Return the certificate's lines: over all statistics, for each of up to 200 tables, and for each other statistic.
-
-    bounds: float64 (q,), of `certified_errors`.
-    """
+    """Return the certificate's lines: over all statistics, for each of up to 200 tables, for each other statistic."""
     said = f"with confidence {confidence:.4g} for all of them together"
     lines = [
         Statement(
@@ -131,10 +129,7 @@ def certified_means(
     model: ReleasedModel,
     confidence: float,
 ) -> dict[str, Sequence[object]]:
-    """Return the columns of ``Release.certified_errors``, from what a release keeps.
-
-    Not a number where a row function is not at hand, as in a release that was read from a file.
-    """
+    """Return the columns of ``Release.certified_errors``, from what a release keeps."""
     settings: Any = certificate.settings
     public_rows = certificate.public_rows
     workload = answered_workload(schema, settings["degree"], settings["bins"], answers)
@@ -152,13 +147,6 @@ def certified_means(
         "released": released.tolist(),
         "largest_error": certified_errors(asked, rows, released, 1 - Fraction(str(confidence))).tolist(),
     }
-
-
-def tail(law: NoiseLaw, failure: Fraction) -> int:
-    """Return the smallest k that noise passes in size with at most this probability."""
-    if law.kind == "laplace":
-        return laplace_tail(law.parameter, failure)
-    return gaussian_tail(law.parameter, failure)
 
 
 def _widths(answer: WorkloadAnswer) -> np.ndarray:

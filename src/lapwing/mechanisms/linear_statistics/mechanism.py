@@ -16,15 +16,19 @@ from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
 from lapwing.kernel.questions.questions import Answer, Question
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Relation, Terms
+from lapwing.maths.noise_tails import sum_tail
 from lapwing.mechanisms.linear_statistics.certified import (
     certified_errors,
     certified_means,
     certified_statements,
     noisy_rows,
-    tail,
 )
-from lapwing.mechanisms.linear_statistics.densities import effective_points, minimax_density
-from lapwing.mechanisms.linear_statistics.max_entropy import best_error, max_entropy_weights
+from lapwing.mechanisms.linear_statistics.densities import (
+    best_error,
+    effective_points,
+    max_entropy_weights,
+    minimax_density,
+)
 from lapwing.mechanisms.linear_statistics.paid import NotingCurator, paid_statistics
 from lapwing.mechanisms.linear_statistics.workload import (
     Workload,
@@ -35,20 +39,20 @@ from lapwing.mechanisms.linear_statistics.workload import (
     truths,
     workload_answers,
 )
+from lapwing.mechanisms.shared.priors import PublicRows
 from lapwing.mechanisms.shared.registration import OwnPoints, Registration
 from lapwing.mechanisms.shared.settings import check_choice, check_number, check_whole
 from lapwing.mechanisms.shared.vectors.reduced_space import (
     MeasuredMu,
     Mu,
     MuQuestion,
-    PublicPoints,
     drawn_points,
     measured_mu,
     planned_mu,
 )
 from lapwing.model.certificate.certificate import CERTIFIED, Statement
+from lapwing.model.certificate.cost_lines import Planned
 from lapwing.model.model import ReleasedModel
-from lapwing.model.planned import Planned
 from lapwing.model.sampling.conditions import FEW_ATOMS
 from lapwing.model.statistics.expressions import RowFunction, Stat, stat
 from lapwing.schema.scalars import told
@@ -136,7 +140,7 @@ class LinearStatistics:
     statistics: tuple[str | Stat | RowFunction, ...] = ()
     degree: int = 2
     bins: int = 32
-    mu: str | PublicPoints | Callable[[int, np.random.Generator], Any] | object = "microaggregation"
+    mu: str | PublicRows | Callable[[int, np.random.Generator], Any] | object = "microaggregation"
     mu_share: float = 0.3
     mix_uniform: float = 0.1
     points: int = 4000
@@ -240,7 +244,7 @@ class LinearStatistics:
         first = workload_answers(questions, workload, terms.rows)[0]
         law = first.noise(terms.relation, terms.max_rows)
         unit = _known(terms) * (first.scale if isinstance(first, Statistics) else 1)
-        largest = tail(law, self._failure / (workload.size + 1))
+        largest = sum_tail(law.kind, law.parameter, 1, self._failure / (workload.size + 1))
         return Planned(
             questions=questions,
             accuracy=(
@@ -292,11 +296,11 @@ class LinearStatistics:
 
     def _points_of(
         self, curator: Curator, schema: Schema, budget: Budget | None, rng: np.random.Generator
-    ) -> ReleasedModel | PublicPoints | None:
+    ) -> ReleasedModel | PublicRows | None:
         """Return where points lie."""
         if budget is not None:
             return measured_mu(curator, schema, budget, (cast("MeasuredMu", self.mu), self.points), rng)
-        if isinstance(self.mu, PublicPoints):
+        if isinstance(self.mu, PublicRows):
             return self.mu
         assert self.mu == "uniform", "the api codes public rows"
         return None

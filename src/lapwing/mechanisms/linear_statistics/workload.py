@@ -101,11 +101,7 @@ class Workload:
         )
 
     def matrix(self, points: Mapping[str, np.ndarray], schema: Schema) -> "csr_array":
-        """Return every statistic on every point.
-
-        points: mapping of str to integers (m,), codes. Returns rows in the order of the tables' cells, then the other
-        statistics.
-        """
+        """Return every statistic on every point."""
         from scipy.sparse import csr_array, vstack  # noqa: PLC0415 - scipy is imported lazily
 
         count = len(next(iter(points.values())))
@@ -123,11 +119,7 @@ class Workload:
         return csr_array(vstack(parts, format="csr"))
 
     def means(self, points: Mapping[str, np.ndarray], weights: np.ndarray, schema: Schema) -> np.ndarray:
-        """Return the weighted mean of every statistic: `matrix` times the weights, without the matrix.
-
-        points: mapping of str to integers (m,), codes; weights: float64 (m,), non-negative, not all 0. Returns float64
-        (size,).
-        """
+        """Return the weighted mean of every statistic: `matrix` times the weights, without the matrix."""
         shares = weights / weights.sum()
         groups = {name: grouping.apply(points[name]).astype(np.int64) for name, grouping in self.groupings.items()}
         found = []
@@ -161,10 +153,7 @@ def _values_on(
 def make_workload(
     schema: Schema, degree: int, bins: int, statistics: Sequence[str | RowFunction], points: int
 ) -> Workload:
-    """Return the tables of so many columns and the statistics, compiled for a schema.
-
-    degree: columns of each table, at most those that there are; tables of fewer are margins of these. 0 for none.
-    """
+    """Return the tables of so many columns and the statistics, compiled for a schema."""
     names = [field.name for field in schema.columns]
     degree = min(degree, len(names))
     if degree == 0 and not statistics:

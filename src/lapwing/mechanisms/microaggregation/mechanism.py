@@ -37,8 +37,8 @@ from lapwing.mechanisms.shared.vectors.model import (
 )
 from lapwing.mechanisms.shared.vectors.row_vectors import Numbers, checked_projection, projector, row_coordinates
 from lapwing.model.certificate.certificate import Statement
+from lapwing.model.certificate.cost_lines import Planned
 from lapwing.model.model import ReleasedModel
-from lapwing.model.planned import Planned
 from lapwing.schema.scalars import is_among, told
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import short

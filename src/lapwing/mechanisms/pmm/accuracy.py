@@ -22,7 +22,7 @@ from lapwing.mechanisms.shared.trees.simulation import (
     theorem_4_2,
     tree_deltas,
 )
-from lapwing.mechanisms.shared.trees.stated import CountedTree, stated_distance
+from lapwing.mechanisms.shared.trees.stated import CountedTree, distance_text, largest_cell, stated_distance
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.model import ReleasedModel
 from lapwing.schema.groupings.hierarchies import diameters
@@ -71,14 +71,13 @@ def released_statements(
     placement: Placement,
     rng: np.random.Generator,
 ) -> tuple[Statement, ...]:
-    """State how far a released model is from the table, whatever made its counts consistent.
-
-    Returns a distance that holds with 95 % probability, and the largest cell's diameter.
-    """
+    """State how far a released model is from the table, whatever made its counts consistent."""
     shares = leaf_shares(model, noisy.question)
     bound = 1.0 if shares is None else stated_distance(counted, shares, placement, rng)
-    text = f"with 95 % probability, {_distance(noisy.question)} is at most this"
-    return Statement(kind="distance", text=text, value=bound), _cells(noisy.question, tree)
+    text = f"with 95 % probability, {distance_text(noisy.question.columns)} is at most this"
+    return Statement(kind="distance", text=text, value=bound), largest_cell(
+        math.prod(noisy.question.shapes[-1]), tree.resolution
+    )
 
 
 def planned_statements(
@@ -88,10 +87,12 @@ def planned_statements(
 
     rng: simulates the noise of a least-squares fit; None for the paper's greedy consistency, where Theorem 4.2 holds.
     """
-    text = f"in expectation over the noise, {_distance(question)} is at most this at {rows:.0f} rows"
+    text = f"in expectation over the noise, {distance_text(question.columns)} is at most this at {rows:.0f} rows"
     if rng is None:
         bound = theorem_4_2(_deltas(tree), _scales(tree), rows=rows, resolution=tree.resolution)
-        return Statement(kind="expected error", text=text, value=min(1.0, bound)), _cells(question, tree)
+        return Statement(kind="expected error", text=text, value=min(1.0, bound)), largest_cell(
+            math.prod(question.shapes[-1]), tree.resolution
+        )
     draws = min(max(PLAN_NODES // tree.nodes, PLAN_DRAWS[0]), PLAN_DRAWS[1])
     bounds = np.array([simulated_bound(tree, rows=rows / 2, simulations=1, rng=rng) for _ in range(draws)])
     whole, error = float(bounds.mean()), float(bounds.std(ddof=1)) / math.sqrt(draws)
@@ -102,7 +103,7 @@ def planned_statements(
     return (
         Statement(kind="expected error", text=text, value=min(1.0, stopped, whole)),
         Statement(kind="simulated bound", text=simulation, value=whole),
-        _cells(question, tree),
+        largest_cell(math.prod(question.shapes[-1]), tree.resolution),
     )
 
 
@@ -138,18 +139,3 @@ def _scales(tree: NoiseTree) -> list[float]:
 def _deltas(tree: NoiseTree) -> list[float]:
     """Return the diameters that each level divides."""
     return tree_deltas(tree.splits, tree.diameters)
-
-
-def _cells(question: TreeCounts, tree: NoiseTree) -> Statement:
-    """State the resolution."""
-    text = f"the largest cell of the {math.prod(question.shapes[-1])} has this diameter, if each column has 1"
-    return Statement(kind="largest cell", text=text, value=tree.resolution)
-
-
-def _distance(question: TreeCounts) -> str:
-    """Name the distance that is bounded."""
-    columns = ", ".join(question.columns)
-    return (
-        f"the 1-Wasserstein distance between the released model and the rows without misfits, over {columns}, each "
-        "column scaled to length 1 and the largest difference counting,"
-    )

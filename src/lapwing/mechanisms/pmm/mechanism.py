@@ -49,8 +49,8 @@ from lapwing.mechanisms.shared.trees.model import (
 from lapwing.mechanisms.shared.trees.shapes import TreeShape
 from lapwing.mechanisms.shared.trees.simulation import NoiseTree
 from lapwing.model.certificate.certificate import Statement
+from lapwing.model.certificate.cost_lines import Planned
 from lapwing.model.model import Indexed, ReleasedModel
-from lapwing.model.planned import Planned
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import short
 

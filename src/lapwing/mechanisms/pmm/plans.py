@@ -65,10 +65,7 @@ class TreePlan:
 
 
 def tree_shapes(schema: Schema, depth: int | None, max_nodes: int, *, is_paper: bool) -> tuple[TreeShape, ...]:
-    """Return the ways to cut a table that a plan chooses from, as deep as the limit allows.
-
-    depth: a depth that the tree must have, where its columns can be split that often.
-    """
+    """Return the ways to cut a table that a plan chooses from, as deep as the limit allows."""
     domains = [column.domain for column in schema.columns]
     longest = tree_shape(domains, "longest", max_nodes)
     shapes = (longest,) if is_paper or len(domains) == 1 else (longest, tree_shape(domains, "cycle", max_nodes))
@@ -98,10 +95,7 @@ def paper_plan(shape: TreeShape, terms: Terms, budget: Budget, depth: int | None
 
 
 def default_plan(shapes: Sequence[TreeShape], terms: Terms, budget: Budget, depth: int | None, rows: float) -> TreePlan:
-    """Return the better plan: cuts, depth and shares by the bound of weighted least squares.
-
-    rows: a public or noisy number of rows, at least 1.
-    """
+    """Return the better plan: cuts, depth and shares by the bound of weighted least squares."""
     noise = unit_sd(budget.notion, budget.amount, _change(terms.relation, terms, budget)) / rows
     plans = [_bounded_plan(shape, terms, budget, depth, noise) for shape in shapes]
     bound, plan, shape = min(plans, key=lambda each: each[0])

@@ -31,9 +31,9 @@ from lapwing.maths.reduced_density import MOST_COLUMNS, is_well_conditioned, low
 from lapwing.mechanisms.shared.registration import Registration, no_warnings, nothing_assumed, nothing_certified
 from lapwing.mechanisms.shared.settings import check_choice, check_whole
 from lapwing.model.certificate.certificate import Statement
+from lapwing.model.certificate.cost_lines import Planned
 from lapwing.model.laws import point_laws
 from lapwing.model.model import Indexed, ReleasedModel
-from lapwing.model.planned import Planned
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import short
 
@@ -314,12 +314,6 @@ def _distance(question: PrivateDraw) -> Statement:
     )
 
 
-def _next_step(schema: Schema, one_way: int, rounds: int) -> str:
-    """Name its only step."""
-    del schema, one_way, rounds
-    return "drawing rows"
-
-
 REGISTRATION: Final = Registration(
     kind=PrivateSampling,
     page="docs/private-sampling.md",
@@ -329,5 +323,5 @@ REGISTRATION: Final = Registration(
     two_valued=True,
     takes_priors=False,
     warnings=no_warnings,
-    next_step=_next_step,
+    next_step=lambda *_: "drawing rows",
 )

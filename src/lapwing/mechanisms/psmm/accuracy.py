@@ -14,7 +14,7 @@ from lapwing.mechanisms.shared.trees.flows import CutColumn, cell_metric, is_lin
 from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.mechanisms.shared.trees.shapes import tree_shape
 from lapwing.mechanisms.shared.trees.simulation import check_rows, drawn_noise, noise_variance
-from lapwing.mechanisms.shared.trees.stated import CountedTree, stated_distance
+from lapwing.mechanisms.shared.trees.stated import CountedTree, distance_text, largest_cell, stated_distance
 from lapwing.mechanisms.shared.trees.trees import Split
 from lapwing.model.certificate.certificate import Statement
 from lapwing.schema.groupings.domains import Domain
@@ -175,10 +175,7 @@ def suitable_cells(schema: Schema, noise: NoiseLaw, rows: float, max_cells: int)
 
 
 def simulated_norms(cells: BoxCells, noise: NoiseLaw, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Simulate the noise and bound its bounded-Lipschitz norm.
-
-    Returns norms, sums: float64 (simulations,), the bounds, and what the noise sums to.
-    """
+    """Simulate the noise and bound its bounded-Lipschitz norm."""
     count = next((each for each in SIMULATIONS if each * cells.cells <= SIMULATED_CELLS), 19)
     together = max(1, min(count, SIMULATED_CELLS // 8 // cells.cells))
     norms, sums = [], []
@@ -197,27 +194,20 @@ def released_statements(
     placement: Placement,
     rng: np.random.Generator,
 ) -> tuple[Statement, ...]:
-    """State how far a released measure is from the table.
-
-    counted: of `counted_cells`; measure: float64, shape ``cells.shape``, or None, what was released; None where the
-    model is uniform for want of counts. Returns a distance that holds with 95 % probability, and the diameter of the
-    largest cell.
-    """
+    """State how far a released measure is from the table."""
     if measure is None:
-        nothing = f"the noisy counts sum to 0 or less: the model is uniform, and {_distance(cells)} may be this large"
+        far = distance_text(cells.columns)
+        nothing = f"the noisy counts sum to 0 or less: the model is uniform, and {far} may be this large"
         return Statement(kind="distance", text=nothing, value=1.0), _largest(cells)
     bound = stated_distance(counted, measure / measure.sum(), placement, rng)
-    text = f"with 95 % probability, {_distance(cells)} is at most this"
+    text = f"with 95 % probability, {distance_text(cells.columns)} is at most this"
     return Statement(kind="distance", text=text, value=bound), _largest(cells)
 
 
 def counted_cells(
     schema: Schema, cells: BoxCells, noise: NoiseLaw, counts: np.ndarray, total: int | None
 ) -> CountedTree:
-    """Return the cells as a tree that halves them, with counts on its deepest level.
-
-    counts: int64, shape ``cells.shape``, noisy; total: what they sum to without noise, where it is public.
-    """
+    """Return the cells as a tree that halves them, with counts on its deepest level."""
     domains = [column.domain for column in schema.columns]
     runs = [grouping.regular for grouping in cells.groupings]
     # Runs in place of codes, and after them what lies at distance 1.
@@ -247,10 +237,7 @@ def counted_cells(
 def planned_statements(
     cells: BoxCells, noise: NoiseLaw, rows: float, rng: np.random.Generator, *, is_sum_public: bool
 ) -> tuple[Statement, ...]:
-    """State what is expected of a release before it is made.
-
-    is_sum_public: whether the measure will sum to the number of rows, not to the noisy counts.
-    """
+    """State what is expected of a release before it is made."""
     norms, sums = simulated_norms(cells, noise, rng)
     totals = np.full(norms.size, rows) if is_sum_public else rows + sums
     is_empty = totals <= 0
@@ -260,7 +247,7 @@ def planned_statements(
     factor = FACTOR_OF_THEOREM if is_sum_public else FACTOR_OF_NOISY_SUM
     proved = theorem_3_6(cells.diameter, expected_complexity(cells, noise), rows=rows, factor=factor)
     text = (
-        f"in expectation over the noise, {_distance(cells)} is at most this at {rows:.0f} rows, simulated "
+        f"in expectation over the noise, {distance_text(cells.columns)} is at most this at {rows:.0f} rows, simulated "
         f"{bounds.size} times; standard error {error:.1g}"
     )
     theorem = f"the bound of Theorem 3.6 with the factor {factor:.0f}, without simulation (above 1 it says nothing)"
@@ -273,16 +260,5 @@ def planned_statements(
 
 def _largest(cells: BoxCells) -> Statement:
     """State the resolution, and the distance in which the measure is nearest."""
-    text = f"the largest cell of the {cells.cells} has this diameter, if each column has 1"
-    if not cells.is_exact:
-        text += "; the measure is nearest in a distance of steps between cells, which is never below the stated one"
-    return Statement(kind="largest cell", text=text, value=cells.diameter)
-
-
-def _distance(cells: BoxCells) -> str:
-    """Name the distance that is bounded."""
-    columns = ", ".join(cells.columns)
-    return (
-        f"the 1-Wasserstein distance between the released model and the rows without misfits, over {columns}, each "
-        "column scaled to length 1 and the largest difference counting,"
-    )
+    near = "; the measure is nearest in a distance of steps between cells, which is never below the stated one"
+    return largest_cell(cells.cells, cells.diameter, "" if cells.is_exact else near)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.mechanisms.shared.trees.flows import is_line
+from lapwing.mechanisms.shared.trees.trees import along
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.grouping import Grouping, evenly, identity
 from lapwing.schema.schemas import Schema
@@ -201,16 +202,12 @@ class BoxCells:
             if step:
                 lower, upper = slice(0, sides.size), slice(1, sides.size + 1)
                 tails[axis], heads[axis] = (lower, upper) if step > 0 else (upper, lower)
-                costs = np.maximum(costs, _along_axis(sides, axis, index.ndim))
+                costs = np.maximum(costs, along(sides, axis, index.ndim))
         first, second = index[tuple(tails)], index[tuple(heads)]
         return first.reshape(-1), second.reshape(-1), np.broadcast_to(costs, first.shape).reshape(-1)
 
     def layers(self, table: np.ndarray) -> Iterator[tuple[np.ndarray, tuple[np.ndarray, ...]]]:
-        """Yield the layers of a table, all those that have runs of the same axes together.
-
-        table: ndarray, shape ``(tables, *shape)``, numbers per cell, of several tables at once. Returns grids: ndarray,
-        shape ``(tables, layers, *runs)``, a copy or a view; sides: tuple of int64, of the axes that have runs there.
-        """
+        """Yield the layers of a table, all those that have runs of the same axes together."""
         for are_runs in itertools.product((True, False), repeat=len(self.axes)):
             kept = [axis for axis, is_run in zip(self.axes, are_runs, strict=True) if is_run]
             chosen = [slice(None)] * (len(self.shape) + 1)
@@ -226,11 +223,7 @@ class BoxCells:
 
 
 def box_cells(schema: Schema, wanted: int, max_cells: int) -> BoxCells:
-    """Cut the axes of a schema in equally many runs, as many as the wanted number of cells allows.
-
-    wanted: cells, at least 1; there are not more, but for one per combination of the other codes. Returns an axis of
-    few values has one run for each of them.
-    """
+    """Cut the axes of a schema in equally many runs, as many as the wanted number of cells allows."""
     domains = [column.domain for column in schema.columns]
     axes = tuple(place for place, domain in enumerate(domains) if is_line(domain))
     if len(axes) > MOST_AXES:
@@ -304,8 +297,3 @@ def _lengths(domain: Domain, grouping: Grouping) -> tuple[np.ndarray, np.ndarray
     last = 0 if domain.continuous else 1
     whole = domain.values - last
     return (stops - starts - last) / whole, np.diff((starts + stops) / 2) / whole
-
-
-def _along_axis(values: np.ndarray, axis: int, axes: int) -> np.ndarray:
-    """Return a vector as an array that varies along one axis."""
-    return values.reshape((1,) * axis + (-1,) + (1,) * (axes - axis - 1))

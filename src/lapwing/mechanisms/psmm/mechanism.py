@@ -25,7 +25,7 @@ from lapwing.mechanisms.psmm.accuracy import (
     suitable_cells,
 )
 from lapwing.mechanisms.psmm.box_cells import BoxCells, box_cells, cells_of, cover_deficits
-from lapwing.mechanisms.shared.one_way import known_rows, planned_rows
+from lapwing.mechanisms.shared.one_way import known_rows, planned_rows, uniform_model
 from lapwing.mechanisms.shared.registration import (
     INSIDE_CELLS,
     Registration,
@@ -36,9 +36,9 @@ from lapwing.mechanisms.shared.registration import (
 from lapwing.mechanisms.shared.settings import check_choice, check_whole
 from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.model.certificate.certificate import Statement
-from lapwing.model.laws import Laws, uniform_law
+from lapwing.model.certificate.cost_lines import Planned
+from lapwing.model.laws import Laws
 from lapwing.model.model import Indexed, ReleasedModel, narrow
-from lapwing.model.planned import Planned
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import short
@@ -81,9 +81,6 @@ def isotonic_l1(values: Integers, weights: Integers) -> Integers:
 
 def cover_line(counts: Integers, lengths: Integers) -> Integers:
     """Move counts on a line as little as possible, so that none has the other sign than their sum.
-
-    counts: int64 (k,), any signs, k at least 1; lengths: int64 (k - 1,), distances between neighbours, at least 1.
-    Returns int64 (k,), same sum; at least 0 where that is, else at most 0.
 
     What flows between neighbours is the difference of the cumulative sums, so the cumulative sums of the result are
     the nearest ones, weighted by the distances, that increase from 0 to the sum: isotonic regression, clipped.
@@ -153,18 +150,11 @@ def _covered_lines(counts: np.ndarray, cells: BoxCells) -> np.ndarray:
 def measure_as_model(
     schema: Schema, cells: BoxCells, measure: np.ndarray, rows: int | None, placement: Placement
 ) -> ReleasedModel:
-    """Return one atom per cell with mass; the uniform model where there is none.
-
-    measure: float64, shape ``cells.shape``, at least 0; rows: the public number of rows; None for the sum of the
-    measure.
-    """
+    """Return one atom per cell with mass; the uniform model where there is none."""
     full = np.flatnonzero(measure)
     stands_for = min(round(float(measure.sum())), _MOST_ROWS) if rows is None else rows
     if not full.size:
-        uniform = {
-            column.name: Indexed(np.zeros(1, dtype=np.uint8), uniform_law(column.domain)) for column in schema.columns
-        }
-        return ReleasedModel(weights=np.ones(1), rows=stands_for, laws=uniform)
+        return uniform_model(schema, stands_for)
     places = np.unravel_index(full, cells.shape)
     laws = {
         name: Indexed(narrow(place), _laws(grouping, size, placement))

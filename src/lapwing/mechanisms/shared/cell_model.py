@@ -13,12 +13,13 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.shared.cells import MAX_DEPTH, CellTree
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells, SparseCounts
+from lapwing.mechanisms.shared.one_way import uniform_model
 from lapwing.mechanisms.shared.settings import check_choice, check_whole
 from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.mechanisms.shared.trees.shapes import longest_edges
 from lapwing.model.certificate.certificate import Statement
-from lapwing.model.laws import uniform_law
-from lapwing.model.model import Indexed, ReleasedModel, Spans
+from lapwing.model.model import ReleasedModel, Spans
+from lapwing.model.sampling.fixed import narrow_spans
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.hierarchies import Hierarchy, hierarchy
 from lapwing.schema.scalars import told
@@ -128,10 +129,7 @@ def weighted_cells(
     """
     full = np.flatnonzero(weights > 0)
     if not full.size:
-        laws = {
-            column.name: Indexed(np.zeros(1, dtype=np.uint8), uniform_law(column.domain)) for column in schema.columns
-        }
-        return ReleasedModel(weights=np.ones(1), rows=rows, laws=laws)
+        return uniform_model(schema, rows)
     levels, runs = (each[full] for each in cells)
     spans = {}
     for place, (name, nested) in enumerate(zip(tree.columns, tree.hierarchies, strict=True)):
@@ -156,20 +154,11 @@ def _spans(nested: Hierarchy, domain: Domain, depths: np.ndarray, runs: np.ndarr
         is_centred = (starts < domain.values) & (stops - starts <= longest)
         starts = np.where(is_centred, starts + (stops - starts) // 2, starts)
         stops = np.where(is_centred, starts + 1, stops)
-    largest = int(stops.max())
-    for dtype in (np.uint8, np.uint16, np.uint32):
-        if largest <= np.iinfo(dtype).max:
-            return Spans(starts.astype(dtype), stops.astype(dtype))
-    return Spans(starts, stops)
+    return narrow_spans(starts, stops)
 
 
 def fitted_weights(noisy: NoisyCells, total: float, threshold: float) -> np.ndarray:
-    """Return non-negative weights of all leaves, fitted to their noisy counts along the tree (`leaf_least_squares`).
-
-    noisy: of a question without threshold; the tree's first level should have few enough cells to list; threshold:
-    leaves with a smaller count hand their rows to their nearest relatives. Returns float64 (k,), in the order of the
-    answer.
-    """
+    """Return non-negative weights of all leaves, fitted to their noisy counts along the tree (`leaf_least_squares`)."""
     levels, _, order = tree_levels(noisy.question.tree)
     fitted = leaf_least_squares(levels, noisy.counts[order], total, threshold)
     weights = np.empty_like(fitted)
@@ -178,10 +167,7 @@ def fitted_weights(noisy: NoisyCells, total: float, threshold: float) -> np.ndar
 
 
 def tree_levels(tree: CellTree) -> tuple[list[TreeLevel], list[np.ndarray], np.ndarray]:
-    """Return the levels of a tree from its root on, and the cells of each; those of the first level are all listed.
-
-    Returns also the place in an answer about all leaves of each leaf, in the order of the levels.
-    """
+    """Return the levels of a tree from its root on, and the cells of each; those of the first level are all listed."""
     levels, cells = _upper_levels(tree)
     at = np.argsort(tree.ranks_of(cells[-1]), kind="stable")  # the place of each first cell, by rank
     goes_on = at[tree.ranks_of(tree.split_cells)]

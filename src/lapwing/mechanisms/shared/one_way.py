@@ -52,17 +52,10 @@ def bought_rows(curator: Curator, budget: Budget) -> tuple[NoisyCounts | None, B
 
 
 def ask_one_way(
-    curator: Curator,
-    schema: Schema,
-    groupings: Mapping[str, Grouping],
-    budget: Budget,
-    shares: Sequence[Fraction] | None = None,
+    curator: Curator, schema: Schema, groupings: Mapping[str, Grouping], budget: Budget
 ) -> tuple[NoisyCounts, ...]:
-    """Ask for one table per column.
-
-    shares: how the budget is divided, one positive number per column; evenly by default.
-    """
-    return curator.ask(*one_way_questions(schema, groupings, budget, shares))
+    """Ask for one table per column."""
+    return curator.ask(*one_way_questions(schema, groupings, budget))
 
 
 def product_model(curator: Curator, schema: Schema, groupings: Mapping[str, Grouping], budget: Budget) -> ReleasedModel:
@@ -76,12 +69,16 @@ def product_model(curator: Curator, schema: Schema, groupings: Mapping[str, Grou
     return ReleasedModel(weights=np.ones(1), rows=round(total), laws=laws)
 
 
-def one_way_questions(
-    schema: Schema, groupings: Mapping[str, Grouping], budget: Budget, shares: Sequence[Fraction] | None = None
-) -> tuple[MarginalCounts, ...]:
-    """Return the questions of `ask_one_way`, which a plan states without any curator; parameters as there."""
+def uniform_model(schema: Schema, rows: int) -> ReleasedModel:
+    """Return the model that says nothing: one atom, uniform on the regular codes of each column."""
+    laws = {each.name: Indexed(np.zeros(1, dtype=np.uint8), uniform_law(each.domain)) for each in schema.columns}
+    return ReleasedModel(weights=np.ones(1), rows=rows, laws=laws)
+
+
+def one_way_questions(schema: Schema, groupings: Mapping[str, Grouping], budget: Budget) -> tuple[MarginalCounts, ...]:
+    """Return the questions of `ask_one_way`, which a plan states without any curator."""
     fields = schema.columns
-    costs = budget.split([Fraction(1)] * len(fields) if shares is None else shares)
+    costs = budget.split([Fraction(1)] * len(fields))
     return tuple(
         MarginalCounts(columns=(each.name,), groupings=(groupings[each.name],), cost=cost, apart=each.domain.missing)
         for each, cost in zip(fields, costs, strict=True)
@@ -109,10 +106,7 @@ def told_counts(answer: NoisyCounts) -> np.ndarray:
 
 
 def fitted_law(table: NoisyCounts, domain: Domain, total: float) -> Laws:
-    """Return the law of one column: its noisy table projected on the simplex, without the misfit code.
-
-    Returns one law, uniform inside each group. Uniform on the regular codes when nothing is left.
-    """
+    """Return the law of one column: its noisy table projected on the simplex, without the misfit code."""
     grouping = table.question.groupings[0]
     mass = project_to_simplex(told_counts(table), total)
     if not domain.missing:
@@ -235,10 +229,6 @@ def landmark_codes(field: Field) -> tuple[int, ...]:
 
 def finer_cells(domain: Domain, starts: np.ndarray, parts: np.ndarray) -> np.ndarray:
     """Cut cells further.
-
-    starts: int64 (k,), first code of each cell, increasing from 0; parts: int64 (k,), into how many parts each is cut,
-    about: at least 1, at most its codes. Returns int64, first codes of the finer cells: even parts, or, where the
-    schema declares a hierarchy or a scale, parts at the coarsest cuts that lie inside.
 
     >>> finer_cells(Domain(100, 0, True, True, False), np.array([0, 50]), np.array([1, 2])).tolist()
     [0, 50, 75]

@@ -1,4 +1,4 @@
-"""Rows that were published before, as a mechanism is given them."""
+"""Public rows, as a mechanism is given them: published before as a prior, or points of their owner's own."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -20,16 +20,16 @@ M = TypeVar("M")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class PriorRows:
-    """Rows that were published before, in the codes of this schema.
+class PublicRows:
+    """Rows that are public, in the codes of this schema.
 
     codes: mapping of str to integers (rows,), of the columns that they have; at least one column and row; name: a path,
-    or what they are; origin: what they were published under, a sentence for the certificate.
+    or what they are; origin: what a prior was published under, a sentence for the certificate.
     """
 
     codes: Codes
     name: str
-    origin: str
+    origin: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "codes", {name: read_only(codes) for name, codes in self.codes.items()})
@@ -43,10 +43,10 @@ class PriorRows:
         return self.name
 
 
-def priors_of(mechanism: object) -> tuple[PriorRows, ...]:
+def priors_of(mechanism: object) -> tuple[PublicRows, ...]:
     """Return what a mechanism's ``prior`` is once it has been read: rows in code, none, one or several."""
     given = getattr(mechanism, "prior", None)
-    return tuple(each for each in (given if isinstance(given, tuple) else (given,)) if isinstance(each, PriorRows))
+    return tuple(each for each in (given if isinstance(given, tuple) else (given,)) if isinstance(each, PublicRows))
 
 
 def priors_assumed(mechanism: object) -> tuple[str, ...]:
@@ -54,19 +54,19 @@ def priors_assumed(mechanism: object) -> tuple[str, ...]:
     return tuple(each.origin for each in priors_of(mechanism))
 
 
-def spread_codes(prior: PriorRows, schema: Schema, rng: np.random.Generator) -> Codes:
+def spread_codes(prior: PublicRows, schema: Schema, rng: np.random.Generator) -> Codes:
     """Return a prior's codes of all columns; of those that it lacks, regular ones at random."""
     lacking = [column for column in schema.columns if column.name not in prior.codes]
     return {**prior.codes, **{each.name: rng.integers(each.domain.values, size=prior.rows) for each in lacking}}
 
 
-def made_up(schema: Schema) -> PriorRows:
+def made_up(schema: Schema) -> PublicRows:
     """Return a prior of no relation to any table, for audits, and for plans of releases whose prior is yet to come."""
     codes = {
         column.name: np.arange(_MADE_UP) * (place + 1) % column.domain.values
         for place, column in enumerate(schema.columns)
     }
-    return PriorRows(codes, "made up", "the prior is made up")
+    return PublicRows(codes, "made up", "the prior is made up")
 
 
 def small_and_with_prior(small: M) -> Callable[[Schema], tuple[M, ...]]:

@@ -10,10 +10,10 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Relation, Terms
-from lapwing.mechanisms.shared.vectors.reduced_space import PublicPoints
+from lapwing.mechanisms.shared.priors import PublicRows
 from lapwing.model.certificate.certificate import Certificate, Statement
+from lapwing.model.certificate.cost_lines import Planned, PlannedQuestion
 from lapwing.model.model import ReleasedModel
-from lapwing.model.planned import Planned, PlannedQuestion
 from lapwing.schema.schemas import Schema
 
 
@@ -111,13 +111,13 @@ class OwnPoints:
     """Public rows of the caller's own, which are read for a mechanism because it reads no tables.
 
     rows: a path, a frame, or a callable that is given ``count`` and a public generator; in code already where they are
-    `PublicPoints`; place: returns the mechanism with them in code.
+    `PublicRows`; place: returns the mechanism with them in code.
     """
 
     setting: str
     rows: object
     count: int
-    place: Callable[[PublicPoints], Mechanism]
+    place: Callable[[PublicRows], Mechanism]
 
 
 INSIDE_CELLS: Final = "what lies inside the cells that were counted"
@@ -141,15 +141,13 @@ def nothing_assumed(self: object) -> tuple[str, ...]:
     return ()
 
 
-def no_warnings(schema: Schema, answers: Sequence[Answer], accuracy: Sequence[Statement]) -> tuple[str, ...]:
+def no_warnings(*_: object) -> tuple[str, ...]:
     """Warn of nothing beside the caveat."""
-    del schema, answers, accuracy
     return ()
 
 
-def counting(schema: Schema, one_way: int, rounds: int) -> str:
+def counting(*_: object) -> str:
     """Name the one step of a mechanism that asks at once."""
-    del schema, one_way, rounds
     return "counting and adding noise"
 
 

@@ -15,6 +15,7 @@ from lapwing.errors import DataError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.plain import at_least, rational_text, read_key, read_list, read_optional, read_rational
 from lapwing.kernel.terms import Relation, Terms
+from lapwing.maths.arrays import Frozen
 from lapwing.model.certificate.cost_lines import (
     CERTIFIED,
     ROWS_WITHIN,
@@ -49,7 +50,6 @@ from lapwing.model.certificate.promise import (
     unit_field,
 )
 from lapwing.model.certificate.verdict import Verdict, read_verdict, verdict_lines
-from lapwing.model.frozen import Frozen
 from lapwing.schema.purchases import Purchase
 from lapwing.schema.scalars import visible
 

@@ -82,6 +82,32 @@ class Statement:
         return cls(kind=read_key(values, "kind", str), text=read_key(values, "text", str), value=number)
 
 
+PlannedQuestion = Question | ChosenTable
+"""What a plan knows will be asked; of tables that earlier answers choose, only the cost."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """Hold the questions of a release and its expected error; a function of public numbers.
+
+    questions: everything that will be asked, in order; selections without estimates, the leaves of a tree that is not
+    yet split for those of the split one; accuracy: what is proved about the expected error. The first one sums the
+    release up in one number, and there is one; notes: sentences for whoever reads the plan.
+    """
+
+    questions: tuple[PlannedQuestion, ...]
+    accuracy: tuple[Statement, ...]
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.accuracy or self.accuracy[0].value is None:
+            raise ParameterError(
+                "the accuracy of a mechanism's plan must begin with a statement that has a value, got none; "
+                'state what is known, such as Statement(kind="expected error", text=..., value=...)',
+                code="LW304",
+            )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostLine:
     """Say what one noisy table, or one selection, cost, and why it cost that much.

@@ -85,10 +85,7 @@ class Issued:
         return lines + [f"{what}: {who}." for what, who in people if who]
 
     def faults(self, files: Sequence[Path]) -> list[str]:
-        """Return what is wrong with files that should be those beside the certificate: one sentence each.
-
-        files: given by whoever checks; each must be there under its own name and content, and none may be left out.
-        """
+        """Return what is wrong with files that should be those beside the certificate: one sentence each."""
         found, left = [], list(self.files)
         for name, path in (each for file in files for each in inside(file)):
             given = Beside.read(path)
@@ -145,10 +142,7 @@ def _file_from(values: Mapping[str, Any]) -> Beside:
 
 
 def inside(target: Path, place: Path | None = None) -> list[tuple[str, Path]]:
-    """Return the file that a path is, or those of the folder that it is, each with its name on a certificate.
-
-    place: where it stands for now.
-    """
+    """Return the file that a path is, or those of the folder that it is, each with its name on a certificate."""
     found = target if place is None else place
     if not found.is_dir():
         return [(target.name, found)]

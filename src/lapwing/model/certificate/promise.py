@@ -36,10 +36,7 @@ def unit_field(privacy_unit: str) -> str | None:
 
 
 def protection_lines(relation: Relation, privacy_unit: str) -> list[str]:
-    """Say what is protected, under which relation, and what this means for rows without identifier and synthetic ones.
-
-    Returns two sentences where a row is protected; three where a unit is.
-    """
+    """Say what is protected, and what this means for rows without identifier and synthetic ones."""
     field = unit_field(privacy_unit)
     if field is None:
         what = (
@@ -71,10 +68,7 @@ def fields_of_origin(schema: Schema, origin: Literal["assumed", "dp"]) -> tuple[
 
 
 def origin_lines(assumed_fields: Sequence[str], dp_fields: Sequence[str], warnings: Sequence[str] = ()) -> list[str]:
-    """Say which bounds and categories the promise takes as given, all by name, or paid for.
-
-    The first are left out where ``warnings`` name them already.
-    """
+    """Say which bounds and categories the promise takes as given, all by name, or paid for."""
     is_told = any(warning.startswith(UNCOVERED) for warning in warnings)
     assumed = "" if is_told else ", ".join(assumed_fields)
     found = (("taken as given", assumed), ("bought with budget", _named(dp_fields)))
@@ -173,8 +167,6 @@ def told_pairs(pairs: Pairs) -> Pairs:
 
 def pairs_at(rho: Fraction, delta: Fraction, requested: Fraction | None = None) -> Pairs:
     """Return what ρ and the deltas of selections are worth as (δ, ε): at the requested δ first, then at the usual ones.
-
-    delta: of all selections together; part of every δ that is returned.
 
     What is ρ-zCDP except with probability δ' is (ε, δ + δ')-DP wherever ρ-zCDP is (ε, δ)-DP (Bun and Steinke 2016,
     section 8).

@@ -81,10 +81,7 @@ def conditioned(model: ReleasedModel, schema: Schema, where: Mapping[str, object
 
 
 def support(model: ReleasedModel, schema: Schema, where: Mapping[str, object]) -> tuple[float, float]:
-    """Return how well a model knows rows that meet a condition.
-
-    Returns effective: effective number of the atoms that match, ``(sum of w)**2 / (sum of w**2)``; 0 where none does.
-    """
+    """Return how well a model knows rows that meet a condition."""
     wanted = _wanted(model, schema, where)
     weights = _matching(model, {name: _chance(model.laws[name], runs) for name, runs in wanted.items()})
     if not weights.any():
@@ -157,7 +154,7 @@ def _chance(law: ColumnLaw, runs: np.ndarray) -> np.ndarray:
             starts, stops = law.starts.astype(np.int64), law.stops.astype(np.int64)
             return np.asarray((covered(stops, runs) - covered(starts, runs)) / (stops - starts))
         case Bernoulli():
-            zero, one = covered(np.array([1, 2]), runs) > covered(np.array([0, 1]), runs)
+            zero, one = inside(np.array([0, 1]), runs)
             p = law.p.astype(np.float64)
             return np.asarray(p * one + (1.0 - p) * zero)
 
@@ -171,7 +168,7 @@ def _given(law: ColumnLaw, runs: np.ndarray, atoms: np.ndarray) -> ColumnLaw:
         case Spans():
             return _given_spans(law, runs, atoms)
         case Bernoulli():
-            zero, one = covered(np.array([1, 2]), runs) > covered(np.array([0, 1]), runs)
+            zero, one = inside(np.array([0, 1]), runs)
             p = law.p[atoms]
             return Bernoulli(p if zero and one else np.full_like(p, one))
 
@@ -271,10 +268,7 @@ def lawful_starts(
 
 
 def refuse_forbidden(schema: Schema, wanted: Mapping[str, np.ndarray]) -> None:
-    """Refuse a condition that rules forbid, whatever the model.
-
-    wanted: mapping of str to int64 (runs, 2), the runs of codes that columns must lie in.
-    """
+    """Refuse a condition that rules forbid, whatever the model."""
     for component in rule_components(schema):
         asked = {name: wanted[name] for name in component.columns if name in wanted}
         rules = forbidding(schema, asked, component.columns) if asked else ()

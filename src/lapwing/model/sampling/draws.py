@@ -17,8 +17,6 @@ from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, Spans
 def ranks(lengths: np.ndarray) -> np.ndarray:
     """Return 0 .. length-1 for each length, one after the other.
 
-    lengths: integers (n,), at least 0. Returns int64 (sum of lengths,).
-
     >>> ranks(np.array([2, 0, 3])).tolist()
     [0, 1, 0, 1, 2]
     """
@@ -50,9 +48,6 @@ def cut_at(
 def distinct_pairs(starts: np.ndarray, stops: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the distinct (start, stop) pairs, and which of them each entry is.
 
-    starts, stops: integers (n,), at least one entry. Returns starts, stops: ndarrays, shape (pairs,), sorted by start,
-    then stop; which: intp (n,).
-
     >>> [part.tolist() for part in distinct_pairs(np.array([5, 0, 5]), np.array([6, 2, 6]))]
     [[0, 5], [2, 6], [1, 0, 1]]
     """
@@ -67,8 +62,6 @@ def distinct_pairs(starts: np.ndarray, stops: np.ndarray) -> tuple[np.ndarray, n
 
 def covered(codes: np.ndarray, runs: np.ndarray) -> np.ndarray:
     """Return how many codes below each code lie in some runs.
-
-    codes: int64 (n,); runs: int64 (k, 2), at least one: starts and stops, increasing and apart. Returns int64 (n,).
 
     >>> covered(np.array([0, 3, 9]), np.array([[2, 5], [7, 8]])).tolist()
     [0, 1, 4]
@@ -177,10 +170,7 @@ def row_ends(weights: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarra
 
 
 def draw_column(law: ColumnLaw, table: Histogram | None, rows: AtomRows, rng: np.random.Generator) -> np.ndarray:
-    """Draw one code per row from the law of its atom.
-
-    table: of an indexed law's table; made anew when None. Returns integers (rows,).
-    """
+    """Draw one code per row from the law of its atom."""
     match law:
         case Indexed():
             return draw_indexed(table or Histogram.of(law.laws), law.index[rows.atoms], rng)
@@ -196,10 +186,7 @@ def draw_column(law: ColumnLaw, table: Histogram | None, rows: AtomRows, rng: np
 
 
 def draw_indexed(table: Histogram, index: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Draw one code per row from the law that the row points at.
-
-    index: integers (n,), the law of each row. Returns int64 (n,).
-    """
+    """Draw one code per row from the law that the row points at."""
     laws, law = table.laws, table.law_of_piece
     if table.is_certain:
         return np.asarray(laws.starts[index])

@@ -5,7 +5,7 @@ several together.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -185,7 +185,7 @@ def pinned(model: ReleasedModel, names: Sequence[str], rng: np.random.Generator,
         else:
             laws[name] = taken(law, rows.atoms)
     weights = (model.weights / np.maximum(np.bincount(rows.atoms, minlength=model.atoms), 1))[rows.atoms]
-    return ReleasedModel(weights=weights, rows=model.rows, laws=laws, log_linear=model.log_linear)
+    return replace(model, weights=weights, laws=laws)
 
 
 def split(model: ReleasedModel, names: Sequence[str], least: int) -> np.ndarray:
@@ -200,10 +200,7 @@ def split(model: ReleasedModel, names: Sequence[str], least: int) -> np.ndarray:
 
 
 def points(model: ReleasedModel, names: Sequence[str]) -> dict[str, np.ndarray]:
-    """Return the codes of columns that are pinned.
-
-    model: k atoms, each certain of one code of these columns. Returns dict of str to int64 (k,).
-    """
+    """Return the codes of columns that are pinned."""
     return {name: _point_codes(model.laws[name]) for name in names}
 
 
@@ -219,12 +216,9 @@ def _point_codes(law: ColumnLaw) -> np.ndarray:
 
 
 def with_points(model: ReleasedModel, codes: Mapping[str, np.ndarray]) -> ReleasedModel:
-    """Return a model with these codes, atom by atom, in place of the laws of some columns.
-
-    codes: mapping of str to integers (k,), of columns of the model.
-    """
+    """Return a model with these codes, atom by atom, in place of the laws of some columns."""
     laws = {name: point_spans(codes[name]) if name in codes else law for name, law in model.laws.items()}
-    return ReleasedModel(weights=model.weights, rows=model.rows, laws=laws, log_linear=model.log_linear)
+    return replace(model, laws=laws)
 
 
 def point_spans(codes: np.ndarray) -> Spans:

@@ -70,11 +70,7 @@ def _refused(
     *,
     given: Codes,
 ) -> Iterator[_Refused]:
-    """Make rows keep the rules, in place; yield those that are refused, and why.
-
-    Only rows that broke a rule change, in columns that are not given. model: ruled; its atoms are where codes are taken
-    from; codes: dict of str to integers (n,), all columns; given: mapping of str to integers (n,), those that stay.
-    """
+    """Make rows keep the rules, in place; yield those that are refused, and why."""
     has_weight = model.weights > 0
     for component in kept:
         own = {name: np.asarray(codes[name], dtype=np.int64) for name in component.columns}
@@ -90,12 +86,7 @@ def _refused(
 
 
 def held_rows(kept: tuple[Component, ...], moved: Codes, start: Codes, given: Codes) -> dict[str, np.ndarray]:
-    """Return moved rows, with the codes that they started with in columns of rules that they break.
-
-    moved: mapping of str to integers (n,), rows after sweeps; start: mapping of str to integers (n,), the same rows
-    before, which keep all rules; given: mapping of str to integers (n,), what must not change. Returns dict of str to
-    integers (n,).
-    """
+    """Return moved rows, with the codes that they started with in columns of rules that they break."""
     found = dict(moved)
     taken_back(kept, found, start)
     for component in kept:
@@ -227,10 +218,7 @@ def possible_rows(
 def refused_rows(
     model: ReleasedModel, schema: Schema, given: Mapping[str, np.ndarray], choice: AtomChoice, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return which condition rows `rows_given` refuses.
-
-    choice: the atoms of the rows, as `chosen_atoms` gives them. Returns bool (n,).
-    """
+    """Return which condition rows `rows_given` refuses."""
     is_refused = np.zeros(choice.atoms.size, dtype=bool)
     kept = kept_components(model, schema)
     # The atoms of a model keep its rules, and so does a row of one that has all given codes.

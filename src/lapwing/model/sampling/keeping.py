@@ -56,8 +56,6 @@ class PublicPairs:
         """Return a code for each combination of groups of determinants, -1 where the table counts nobody.
 
         It lies in the group with the most weight of those that are left, and is the commonest one there.
-
-        codes: integers (k,), of the determined column; weights: float64 (k,).
         """
         starts, _, _ = self.groupings[-1].pieces()
         # The first code of each group stands for one that no row has.
@@ -175,11 +173,7 @@ class Component:
         return found
 
     def fixed(self, codes: Codes, weights: np.ndarray, *, is_settled: bool = False) -> "Component":
-        """Return the component with the maps that weighted rows say, chosen one by one in the order of the columns.
-
-        codes: mapping of str to integers (k,); weights: float64 (k,); is_settled: whether the rows keep maps already,
-        which are read off. Otherwise public tables have a say.
-        """
+        """Return the component with the maps that weighted rows say, chosen one by one in the order of the columns."""
         seen = dict(codes)
         maps: dict[int, FixedMap] = {}
         links = {(rule.of, (rule.column,)) for rule in self.dependencies}

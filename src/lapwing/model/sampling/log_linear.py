@@ -113,10 +113,7 @@ class GroupedPart:
 
 
 def grouped(part: LogLinear, names: tuple[str, ...]) -> GroupedPart:
-    """Return a log-linear part in groups.
-
-    part: base laws may be cut by a condition, which conditions the whole part.
-    """
+    """Return a log-linear part in groups."""
     used: dict[str, list[Grouping]] = {name: [] for name in names}
     for columns, groupings in zip(part.tables, part.groupings, strict=True):
         for name, grouping in zip(columns, groupings, strict=True):

@@ -212,10 +212,7 @@ _MOST_BOXES: Final = 4096
 
 
 def open_boxes(model: ReleasedModel, tables: Sequence[CodedTable], rng: np.random.Generator) -> list[Box]:
-    """Return the combinations of public columns that all tables allow and no atom has.
-
-    Returns empty where there are more than 2**16 combinations: too many to look at.
-    """
+    """Return the combinations of public columns that all tables allow and no atom has."""
     names = tuple(dict.fromkeys(name for table in tables for name in table.columns))
     parts = {
         name: _refined([table.groupings[table.columns.index(name)] for table in tables if name in table.columns])
@@ -265,11 +262,7 @@ def _refined(groupings: Sequence[Grouping]) -> tuple[np.ndarray, list[np.ndarray
 def with_atoms_in(
     model: ReleasedModel, schema: Schema, boxes: Sequence[Box], weight: float, rng: np.random.Generator
 ) -> ReleasedModel:
-    """Return a model with atoms in some boxes.
-
-    model: k atoms; if it was ruled, it keeps the rules of the schema. Returns the same atoms, and behind them up to 4
-    in each box: none where the rules leave it empty.
-    """
+    """Return a model with atoms in some boxes."""
     kept = kept_components(model, schema)
     public = tuple(dict.fromkeys(name for box in boxes for name in box))
     ruled = tuple(name for component in kept for name in component.columns)

@@ -39,8 +39,6 @@ class Links:
 def rounded(masses: np.ndarray, total: int) -> np.ndarray:
     """Round counts to whole ones with a given sum, by largest remainders.
 
-    masses: float64 (k,), non-negative, not all 0; scaled to the sum first. Returns int64 (k,).
-
     >>> rounded(np.array([1.0, 1.0, 2.0]), 6).tolist()
     [2, 1, 3]
     """
@@ -127,10 +125,7 @@ def _flow(
     margins: tuple[np.ndarray, np.ndarray],
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """Return a largest flow along links, from left ends that are short to right ends that are free.
-
-    ``room`` is how much may be added to each count and taken from it. The ends stand in random order.
-    """
+    """Return a largest flow along links, from left ends that are short to right ends that are free."""
     from scipy.sparse import csr_array  # noqa: PLC0415 - it takes a tenth of a second to import
     from scipy.sparse.csgraph import maximum_flow  # noqa: PLC0415
 
@@ -313,10 +308,7 @@ def stratum_ends(strata: Strata, rows: np.ndarray, weights: np.ndarray, rng: np.
 
 
 def public_ends(strata: Strata, weights: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
-    """Give every atom a run of row numbers such that public tables come out with their counts.
-
-    Returns int64 (k,), as `row_ends` gives it.
-    """
+    """Give every atom a run of row numbers such that public tables come out with their counts."""
     rows, gap = stratum_rows(strata, weights, n, rng)
     if gap:
         said = (

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lapwing.model.model import Indexed, ReleasedModel
-from lapwing.model.sampling.draws import AtomRows, Histogram, covered, draw_column
+from lapwing.model.sampling.draws import AtomRows, Histogram, covered, draw_column, inside
 from lapwing.model.sampling.fixed import is_point, pinned, points, split, taken, with_points
 from lapwing.model.sampling.keeping import Codes, Component, RowRule, rule_components
 from lapwing.model.sampling.repair import Pool, repaired
@@ -328,7 +328,7 @@ def _moved_codes(codes: np.ndarray, cells: np.ndarray, runs: np.ndarray, rng: np
     if not len(runs):
         return codes
     code = codes.astype(np.int64)
-    wrong = np.flatnonzero(covered(code + 1, runs) == covered(code, runs))
+    wrong = np.flatnonzero(~inside(code, runs))
     cell = np.searchsorted(cells, code[wrong], side="right") - 1
     first = covered(cells[cell], runs)
     room = covered(cells[cell + 1], runs) - first

@@ -32,8 +32,6 @@ _AFTER: Final = (ast.Gt, ast.LtE)
 def equal_ends(field: Field, wanted: object, is_negated: bool) -> Ends:
     """Return the codes that equal one of the wanted values, or those of values that equal none.
 
-    is_negated: whether the others are asked for: all values, special ones too, but not missing or misfit.
-
     >>> age = Field(name="age", type="integer", minimum=0, maximum=99, special=(-1,))
     >>> equal_ends(age, [5, 6], False), equal_ends(age, -1, True)
     ((5, 7), (0, 100))
@@ -54,8 +52,6 @@ def missing_ends(field: Field, is_negated: bool) -> Ends:
 
 def ordered_ends(field: Field, order: type[ast.cmpop], constant: object) -> Ends:
     """Return the regular codes that stand before, after, not before or not after a constant.
-
-    constant: a number, a date or moment as ISO text, or a category of an ordered column.
 
     >>> age = Field(name="age", type="integer", minimum=0, maximum=99)
     >>> ordered_ends(age, ast.GtE, 65), ordered_ends(age, ast.Lt, 65.5)

@@ -10,12 +10,11 @@ from typing import TypeVar
 from lapwing.errors import DataError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.plain import at_least
-from lapwing.model.certificate.attack import attack_line
+from lapwing.model.certificate.attack import attack_line, in_other_words
 from lapwing.model.certificate.certificate import DOMAIN, EVALUATION, Certificate
 from lapwing.model.certificate.issued import SHOWN, Beside, Issued
 from lapwing.model.certificate.promise import Pairs, protection_lines
 from lapwing.model.certificate.verdict import verdict_lines
-from lapwing.model.certificate.words import in_other_words
 from lapwing.model.linked_files import ONE_OF_SEVERAL, LinkedCertificate
 from lapwing.schema.scalars import visible
 

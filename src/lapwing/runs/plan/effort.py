@@ -20,7 +20,7 @@ from lapwing.kernel.questions.tree_counts.question import TreeCounts
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import registration_of
 from lapwing.mechanisms.shared.registration import Asked, Work
-from lapwing.model.planned import Planned, PlannedQuestion
+from lapwing.model.certificate.cost_lines import Planned, PlannedQuestion
 from lapwing.rows.cache import CACHE_BYTES
 from lapwing.rows.exact_tables import CACHE_CELLS
 from lapwing.runs.plan.planning import common_figure, expected_terms, first_deviation, noisy_tables, planned

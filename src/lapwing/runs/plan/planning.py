@@ -17,9 +17,8 @@ from lapwing.judge.verdict.terms import Terms as Parts
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.model.certificate.certificate import Statement
-from lapwing.model.certificate.cost_lines import ChosenTable, CostLine
+from lapwing.model.certificate.cost_lines import ChosenTable, CostLine, Planned, PlannedQuestion
 from lapwing.model.certificate.verdict import Grade
-from lapwing.model.planned import Planned, PlannedQuestion
 from lapwing.runs.generators import generator
 from lapwing.runs.settings import Settings
 from lapwing.schema.public_tables.cells import public_total

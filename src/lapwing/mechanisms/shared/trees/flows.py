@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from lapwing.mechanisms.shared.trees.trees import Family, Split
+from lapwing.mechanisms.shared.trees.trees import Family, Split, along
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.hierarchies import Hierarchy
 
@@ -98,10 +98,9 @@ def _inner(sides: Sequence[Floats], lengths: Sequence[Floats], *, is_continuous:
     axes, shape = len(sides), tuple(each.size for each in sides)
     largest, wide, is_apart = np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=np.bool_)
     for axis, (side, length) in enumerate(zip(sides, lengths, strict=True)):
-        along = (-1,) + (1,) * (axes - axis - 1)
-        largest = np.maximum(largest, side.reshape(along))
-        wide = wide + (side > 0).reshape(along)
-        is_apart |= ((side > 0) & (length == 0)).reshape(along)
+        largest = np.maximum(largest, along(side, axis, axes))
+        wide = wide + along(side > 0, axis, axes)
+        is_apart |= along((side > 0) & (length == 0), axis, axes)
     part = wide / (wide + 1) if is_continuous else 1 - 0.5**wide
     return np.where(is_apart, largest, largest * part)
 
@@ -152,12 +151,12 @@ def _sums(array: Floats) -> Floats:
 def _parts(split: Split, before: Floats, after: Floats, dimensions: int) -> Parts:
     """Return, for each family, which part of an even mass is in the left children, and 1 where mass slides, else 0."""
     parts = []
-    along = (-1,) + (1,) * (dimensions - split.axis - 1)
     for family in split.families:
         whole = before[family.parents]
         slides = whole > 0
         share = np.divide(after[family.left], whole, out=np.full(whole.shape, 0.5), where=slides)
-        parts.append((family, share.reshape(along), slides.astype(np.float64).reshape(along)))
+        moving = along(slides.astype(np.float64), split.axis, dimensions)
+        parts.append((family, along(share, split.axis, dimensions), moving))
     return parts
 
 
@@ -199,7 +198,7 @@ def _crossed(mass: Floats, faces: Faces, metric: CellMetric, level: int) -> Floa
     sizes = []
     for axis, (low, high) in enumerate(faces):
         if lengths[axis].any():
-            long = lengths[axis].reshape((1,) * (axis + 1) + (-1,) + (1,) * (axes - axis - 1))
+            long = along(lengths[axis], axis + 1, axes + 1)
             sizes.append((np.abs(low) * long, np.abs(high) * long))
     total = np.zeros(mass.shape[0])
     for corner in itertools.product((0, 1), repeat=len(sizes)) if sizes else ():

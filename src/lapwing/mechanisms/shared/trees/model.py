@@ -9,6 +9,7 @@ import numpy as np
 from lapwing.errors import ParameterError
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
+from lapwing.mechanisms.shared.one_way import uniform_model
 from lapwing.mechanisms.shared.priors import Codes
 from lapwing.mechanisms.shared.trees.flows import summed
 from lapwing.mechanisms.shared.trees.shrinkage import shrunk_fit
@@ -23,9 +24,6 @@ from lapwing.schema.schemas import Schema
 def fair_rounding(levels: Sequence[Floats], splits: Sequence[Split], rng: np.random.Generator) -> list[Ints]:
     """Round a consistent tree to integers, keeping all sums, without moving any expected count.
 
-    levels: sequence of float64, consistent counts of the ``L + 1`` levels, all at least 0. Returns list of int64, each
-    count is the one above or below the given one and has it as its expectation; children sum to their parent.
-
     The two children of a node and the node itself go up or down together such that, whatever integers the true counts
     are, the expected transport between children is that of the given counts: rounding costs nothing in expectation.
     The root is rounded fairly too, and not to the nearest.
@@ -39,16 +37,10 @@ def fair_rounding(levels: Sequence[Floats], splits: Sequence[Split], rng: np.ran
     rounded = [(root + (rng.random(root.shape) < levels[0] - root)).astype(np.int64)]
     for split, real in zip(splits, levels[1:], strict=True):
         above = rounded[-1]
-        below = np.empty(real.shape, dtype=np.int64)
-        for family in split.families:
-            whole = split.at(above, family.parents)
-            if family.right is None:
-                split.put(below, family.left, whole)
-                continue
-            left = _rounded_left(split.at(real, family.left), split.at(real, family.right), whole, rng)
-            split.put(below, family.left, left)
-            split.put(below, family.right, whole - left)
-        rounded.append(below)
+        lefts = [
+            _rounded_left(*split.halves(real, each), split.at(above, each.parents), rng) for each in split.dividing
+        ]
+        rounded.append(split.divided(above, lefts))
     return rounded
 
 
@@ -93,18 +85,9 @@ def consistent_counts(
     left_part = _uniform_left if how == "uniform" else _proportional_left
     final = [np.maximum(noisy_levels[0], 0)]
     for split, noisy in zip(splits, noisy_levels[1:], strict=True):
-        below = np.empty(noisy.shape, dtype=np.int64)
-        for family in split.families:
-            whole = split.at(final[-1], family.parents)
-            if family.right is None:
-                split.put(below, family.left, whole)
-                continue
-            a = np.maximum(split.at(noisy, family.left), 0)
-            b = np.maximum(split.at(noisy, family.right), 0)
-            left = left_part(a, b, whole)
-            split.put(below, family.left, left)
-            split.put(below, family.right, whole - left)
-        final.append(below)
+        above, counts = final[-1], np.maximum(noisy, 0)
+        lefts = [left_part(*split.halves(counts, each), split.at(above, each.parents)) for each in split.dividing]
+        final.append(split.divided(above, lefts))
     return final
 
 
@@ -144,11 +127,7 @@ def tree_splits(question: TreeCounts) -> tuple[Split, ...]:
 def fitted_leaves(
     noisy: NoisyTree, root: KnownRoot | None, rng: np.random.Generator, priors: Sequence[Sequence[Floats]] = ()
 ) -> np.ndarray:
-    """Return the counts of the deepest level by a fit that shrinks what noise explains, and fair rounding.
-
-    root: a number of rows that is known beside the tree, and its variance; priors: of each, its rows in each cell,
-    level by level. Returns int64, at least 0.
-    """
+    """Return the counts of the deepest level by a fit that shrinks what noise explains, and fair rounding."""
     levels: list[np.ndarray | None] = list(noisy.levels)
     variances = [math.inf if law is None else law.sd**2 for law in noisy.noises]
     if root is not None:
@@ -204,11 +183,7 @@ def _covers_all(question: TreeCounts) -> bool:
 
 
 def greedy_leaves(noisy: NoisyTree, rows: int | None, how: Consistency) -> np.ndarray:
-    """Return the counts of the deepest level by the paper's greedy consistency.
-
-    noisy: with counts on every level, but perhaps the root; rows: the public number of rows, for a root without counts.
-    Returns int64, at least 0.
-    """
+    """Return the counts of the deepest level by the paper's greedy consistency."""
     root = noisy.levels[0]
     first = np.full(noisy.question.shapes[0], rows) if root is None else root
     levels = [first, *(level for level in noisy.levels[1:] if level is not None)]
@@ -218,27 +193,21 @@ def greedy_leaves(noisy: NoisyTree, rows: int | None, how: Consistency) -> np.nd
 def cells_as_model(
     schema: Schema, question: TreeCounts, leaves: np.ndarray, rows: int | None, placement: Placement
 ) -> ReleasedModel:
-    """Return one atom per cell with a positive count; the uniform model where there is none.
-
-    leaves: int64, counts of the deepest level; rows: the public number of rows; by default the sum of the counts.
-    Returns columns that are not in the tree are uniform.
-    """
+    """Return one atom per cell with a positive count; the uniform model where there is none."""
     full = np.flatnonzero(leaves)
-    places = np.unravel_index(full, leaves.shape) if full.size else ()
-    index = {name: narrow(place) for name, place in zip(question.columns, places, strict=False)}
+    stands_for = int(leaves.sum()) if rows is None else rows
+    if not full.size:
+        return uniform_model(schema, stands_for)
+    index = dict(zip(question.columns, np.unravel_index(full, leaves.shape), strict=True))
     nested = dict(zip(question.columns, question.hierarchies, strict=True))
-    atoms = max(1, full.size)
     laws = {}
     for column in schema.columns:
         if column.name in index:
-            laws[column.name] = Indexed(index[column.name], run_laws(nested[column.name], column.domain, placement))
+            law = run_laws(nested[column.name], column.domain, placement)
+            laws[column.name] = Indexed(narrow(index[column.name]), law)
         else:
-            laws[column.name] = Indexed(np.zeros(atoms, dtype=np.uint8), uniform_law(column.domain))
-    return ReleasedModel(
-        weights=leaves.reshape(-1)[full].astype(np.float64) if full.size else np.ones(1),
-        rows=int(leaves.sum()) if rows is None else rows,
-        laws=laws,
-    )
+            laws[column.name] = Indexed(np.zeros(full.size, dtype=np.uint8), uniform_law(column.domain))
+    return ReleasedModel(weights=leaves.reshape(-1)[full].astype(np.float64), rows=stands_for, laws=laws)
 
 
 def leaf_shares(model: ReleasedModel, question: TreeCounts) -> Floats | None:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from lapwing.mechanisms.shared.trees.trees import (
     Family,
     Split,
+    along,
     check_levels,
     left_weight,
     node_variances,
@@ -76,11 +77,7 @@ class LevelLaw:
 
 
 def guessed(share: Floats, priors: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, Floats, Floats]:
-    """Return the centres and spreads of `Halves`, and what they count.
-
-    share: float64 (k,), the part of an even mass; priors: of each, how many of its rows lie in the left half, and in
-    the cell. An even row is added to these.
-    """
+    """Return the centres and spreads of `Halves`, and what they count."""
     centres = [share, *((left + share) / (whole + 1) for left, whole in priors)]
     spreads = [part * (1 - part) / (whole + 2) for part, (_, whole) in zip(centres[1:], priors, strict=True)]
     heard = [np.ones_like(share), *(whole / (whole + 1) for _, whole in priors)]
@@ -112,28 +109,20 @@ def shrunk_fit(
     fit[0] = np.maximum(fit[0], 0.0)
     law = LevelLaw.before(len(priors))
     for level, (split, share) in enumerate(zip(splits, shares, strict=True)):
-        below = np.empty(fit[level + 1].shape)
         counts = [(each[level], each[level + 1]) for each in priors]
         pairs = []
-        for family in split.families:
-            if family.right is not None:
-                estimated = _estimated(fit[level], fit[level + 1], spreads[level + 1], split, family)
-                pairs.append(_halves(estimated, share, counts, split, family))
+        for family in split.dividing:
+            estimated = _estimated(fit[level], fit[level + 1], spreads[level + 1], split, family)
+            pairs.append(_halves(estimated, share, counts, split, family))
         left = np.zeros(0)
         if pairs:
             halves = Halves(*(np.concatenate(part, axis=-1) for part in zip(*pairs, strict=True)))
             law = fitted_law(halves, law)
             left = leaning(halves, law)
-        wanted = iter(np.split(left, np.cumsum([pair[0].size for pair in pairs])))
-        for family in split.families:
-            whole = split.at(fit[level], family.parents)
-            if family.right is None:
-                split.put(below, family.left, whole)
-                continue
-            half = next(wanted).reshape(whole.shape)
-            split.put(below, family.left, half)
-            split.put(below, family.right, whole - half)
-        fit[level + 1] = below
+        wanted = np.split(left, np.cumsum([pair[0].size for pair in pairs]))
+        shapes = [split.at(fit[level], family.parents).shape for family in split.dividing]
+        lefts = [half.reshape(shape) for half, shape in zip(wanted, shapes, strict=False)]
+        fit[level + 1] = split.divided(fit[level], lefts)
     return fit
 
 
@@ -146,8 +135,7 @@ def _halves(
 ) -> tuple[Floats, ...]:
     """Return the parts of `Halves`, flat, for groups that divide alike."""
     shape = estimated[0].shape
-    along = (-1,) + (1,) * (len(shape) - split.axis - 1)
-    even = np.broadcast_to(share[family.parents].reshape(along), shape).reshape(-1)
+    even = np.broadcast_to(along(share[family.parents], split.axis, len(shape)), shape).reshape(-1)
     told = [
         (split.at(below, family.left).reshape(-1), split.at(above, family.parents).reshape(-1))
         for above, below in priors
@@ -159,17 +147,12 @@ def _estimated(
     above: Floats, below: Floats, spreads: Floats, split: Split, family: Family
 ) -> tuple[Floats, Floats, Floats]:
     """Return the parents' counts, the least-squares estimates of their left children, and the variance of these."""
-    assert family.right is not None
-    whole, left, right = (
-        split.at(above, family.parents),
-        split.at(below, family.left),
-        split.at(below, family.right),
-    )
+    whole, (left, right) = split.at(above, family.parents), split.halves(below, family)
     part = left_weight(spreads, split, family)
     if spreads.shape[split.axis] == 1:
         variance = spreads / 2
     else:
-        variance = split.at(spreads, family.right) * part
+        variance = split.halves(spreads, family)[1] * part
     return whole, left + (whole - left - right) * part, np.broadcast_to(variance, whole.shape)
 
 
@@ -192,10 +175,7 @@ def _likelihoods(halves: Halves, law: LevelLaw) -> Floats:
 
 
 def fitted_law(halves: Halves, above: LevelLaw) -> LevelLaw:
-    """Return how the cells of a level divide, by expectation-maximisation; above: the law of the level above.
-
-    A cell's worth of the first guess keeps the estimates inside; what is thought of priors is handed down.
-    """
+    """Return how the cells of a level divide, by expectation-maximisation; above: the law of the level above."""
     step = -(-halves.whole.size // LOOKED_AT)
     seen = Halves(*(each[..., ::step] for each in (getattr(halves, name) for name in Halves.__slots__)))
     square, law = seen.whole**2, above

@@ -15,6 +15,7 @@ from lapwing.errors import ParameterError
 from lapwing.mechanisms.shared.trees.budget import Root, paper_scales
 from lapwing.mechanisms.shared.trees.trees import (
     Split,
+    along,
     left_weight,
     level_shapes,
     node_variances,
@@ -73,8 +74,6 @@ class NoiseTree:
 
 def noise_variance(kind: Kind, parameter: float) -> float:
     """Return the variance of an integer noise law; for the discrete Gaussian sigma squared, which it never exceeds.
-
-    parameter: scale or sigma squared; 0 and inf are their own variance.
 
     >>> round(noise_variance("laplace", 1.0), 4)
     1.8413
@@ -136,12 +135,10 @@ def _chunks(count: int, size: int) -> Iterator[int]:
 def _between_siblings(split: Split, below: Floats, spreads: Floats, diameters: Floats) -> Floats:
     """Return what flows between siblings of one level, times the diameters of their parents, per simulation."""
     total = np.zeros(below.shape[0])
-    for family in split.families:
-        if family.right is None:
-            continue
-        left = split.at(below, family.left)
+    for family in split.dividing:
+        left, right = split.halves(below, family)
         # With equal variances (ζ_0 - ζ_1) / 2: the error of the left child that the right one makes good.
-        error = left + split.at(below, family.right)
+        error = left + right
         error *= -left_weight(spreads, split, family)
         error += left
         np.abs(error, out=error)
@@ -158,8 +155,6 @@ def _flow(error: Floats, diameters: Floats) -> Floats:
 
 def drawn_noise(kind: Kind, parameter: float, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
     """Draw integer noise for a simulation; it protects nobody, and is exact up to the rounding of floats.
-
-    Returns float64.
 
     >>> drawn_noise("laplace", 0.0, (2,), np.random.default_rng(1)).tolist()
     [0.0, 0.0]
@@ -200,9 +195,6 @@ def _gaussian(sigma_squared: float, size: int, rng: np.random.Generator) -> Floa
 def cell_diameters(sides: Sequence[Floats]) -> Floats:
     """Return the largest side of every cell of a table.
 
-    sides: sequence of float64, per axis, the length of each group. Returns float64, broadcasts against the table: an
-    axis along which all groups are equally long has length 1.
-
     >>> cell_diameters([np.array([0.5, 0.5]), np.array([0.25, 0.75])])
     array([[0.5 , 0.75]])
     """
@@ -210,7 +202,7 @@ def cell_diameters(sides: Sequence[Floats]) -> Floats:
     diameters = np.zeros((1,) * axes)
     for axis, lengths in enumerate(sides):
         short = lengths[:1] if (lengths == lengths[0]).all() else lengths
-        diameters = np.maximum(diameters, short.reshape((1,) * axis + (-1,) + (1,) * (axes - axis - 1)))
+        diameters = np.maximum(diameters, along(short, axis, axes))
     return diameters
 
 
@@ -230,9 +222,7 @@ def tree_deltas(splits: Sequence[Split], diameters: Sequence[Floats]) -> list[fl
     deltas = [float(diameters[0].max())]
     for split, sizes, shape in zip(splits, diameters, shapes, strict=False):
         whole = np.broadcast_to(sizes, shape)
-        deltas.append(
-            sum(float(split.at(whole, family.parents).sum()) for family in split.families if family.right is not None)
-        )
+        deltas.append(sum(float(split.at(whole, family.parents).sum()) for family in split.dividing))
     return deltas
 
 

@@ -12,6 +12,7 @@ from lapwing.mechanisms.shared.trees.flows import CellMetric, flow_costs, spread
 from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.mechanisms.shared.trees.simulation import Kind, drawn_noise, noise_variance
 from lapwing.mechanisms.shared.trees.trees import Split, level_shapes, linear_fit
+from lapwing.model.certificate.certificate import Statement
 
 Floats = npt.NDArray[np.float64]
 
@@ -71,6 +72,20 @@ class CountedTree:
         splits = [Split(split.axis + 1, split.parent) for split in self.metric.splits]
         variances = [noise_variance(self.kind, parameter) for parameter in self.parameters]
         return linear_fit(levels, splits, variances, len(self.shapes[0]) + 1)
+
+
+def distance_text(columns: Sequence[str]) -> str:
+    """Name the distance that is bounded."""
+    return (
+        f"the 1-Wasserstein distance between the released model and the rows without misfits, over "
+        f"{', '.join(columns)}, each column scaled to length 1 and the largest difference counting,"
+    )
+
+
+def largest_cell(cells: int, diameter: float, more: str = "") -> Statement:
+    """State the resolution."""
+    text = f"the largest cell of the {cells} has this diameter, if each column has 1{more}"
+    return Statement(kind="largest cell", text=text, value=diameter)
 
 
 def stated_distance(counted: CountedTree, shares: Floats, placement: Placement, rng: np.random.Generator) -> float:

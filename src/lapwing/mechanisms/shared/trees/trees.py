@@ -8,7 +8,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from lapwing.errors import ParameterError
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+N = TypeVar("N", np.float64, np.int64, np.bool_)
 Selector = slice | Ints
 
 MAX_RUNS: Final = 16
@@ -85,6 +86,27 @@ class Split:
         """Write cells at some positions along the axis."""
         array[(slice(None),) * self.axis + (places,)] = values
 
+    @property
+    def dividing(self) -> tuple[Family, ...]:
+        """The groups that divide in two."""
+        return tuple(each for each in self.families if each.right is not None)
+
+    def halves(self, array: npt.NDArray[Any], family: Family) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Return the cells of the left and of the right children of groups that divide in two."""
+        assert family.right is not None
+        return self.at(array, family.left), self.at(array, family.right)
+
+    def divided(self, above: npt.NDArray[N], lefts: Sequence[npt.NDArray[N]]) -> npt.NDArray[N]:
+        """Return the children's numbers: an only one has its parent's, a left one as given, a right one the rest."""
+        below, given = np.empty(self.below(above.shape), dtype=above.dtype), iter(lefts)
+        for family in self.families:
+            whole = self.at(above, family.parents)
+            left = whole if family.right is None else next(given)
+            self.put(below, family.left, left)
+            if family.right is not None:
+                self.put(below, family.right, whole - left)
+        return below
+
     def above(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the shape of the level above one of this shape."""
         return (*shape[: self.axis], self.parents, *shape[self.axis + 1 :])
@@ -113,10 +135,13 @@ def _run(parents: slice, first: int, arity: int) -> Family:
     return Family(parents, slice(first, stop, 2), slice(first + 1, stop, 2))
 
 
+def along(values: npt.NDArray[N], axis: int, axes: int) -> npt.NDArray[N]:
+    """Return a vector as an array that varies along one axis."""
+    return values.reshape((1,) * axis + (-1,) + (1,) * (axes - axis - 1))
+
+
 def level_shapes(splits: Sequence[Split], axes: int) -> list[tuple[int, ...]]:
     """Return the shape of every level of a tree.
-
-    Returns ``L + 1`` shapes; the first has one cell.
 
     >>> level_shapes([Split(0, np.array([0, 0])), Split(1, np.array([0, 0]))], 2)
     [(1, 1), (2, 1), (2, 2)]
@@ -204,7 +229,7 @@ def left_weight(spreads: Floats, split: Split, family: Family) -> Floats | float
     """Return which part of a parent's surplus the left children take: in proportion to the pooled variances."""
     if family.right is None or spreads.shape[split.axis] == 1:
         return 0.5
-    left, right = split.at(spreads, family.left), split.at(spreads, family.right)
+    left, right = split.halves(spreads, family)
     weight: Floats = np.divide(left, left + right, out=np.full(left.shape, 0.5), where=left + right > 0)
     return weight
 
@@ -212,12 +237,7 @@ def left_weight(spreads: Floats, split: Split, family: Family) -> Floats | float
 def pooled_estimates(
     levels: Sequence[npt.NDArray[Any] | None], splits: Sequence[Split], weights: Sequence[Floats]
 ) -> list[Floats]:
-    """Return the best linear estimate of each cell from the noisy counts of its own subtree, bottom-up.
-
-    levels: sequence of ndarray or None, raw noisy counts, ``L + 1`` levels; None where a level was not asked for;
-    weights: sequence of float64, weights of the own counts, from `node_variances`. Returns list of float64, one array
-    per level.
-    """
+    """Return the best linear estimate of each cell from the noisy counts of its own subtree, bottom-up."""
     leaf = levels[-1]
     assert leaf is not None  # checked with the variances
     estimates = [leaf.astype(np.float64)]
@@ -262,11 +282,7 @@ def tree_least_squares(
 def linear_fit(
     levels: Sequence[npt.NDArray[Any] | None], splits: Sequence[Split], variances: Sequence[float], axes: int
 ) -> list[Floats]:
-    """Return the generalised least-squares fit of a tree, counts below 0 and all: linear in the noisy counts.
-
-    Parameters as for `tree_least_squares`, unchecked; axes: of the arrays, so that several trees fit at once along one
-    that no split divides.
-    """
+    """Return the generalised least-squares fit of a tree, counts below 0 and all: linear in the noisy counts."""
     spreads, weights = node_variances(splits, variances, axes)
     fit = pooled_estimates(levels, splits, weights)
     for level, split in enumerate(splits):
@@ -276,23 +292,18 @@ def linear_fit(
 
 def _divided(above: Floats, estimates: Floats, split: Split, spreads: Floats, least: float = 0.0) -> Floats:
     """Divide final counts between children by their estimates; of two children none gets less than the least."""
-    fit = np.empty(estimates.shape)
-    for family in split.families:
-        whole = split.at(above, family.parents)
-        if family.right is None:
-            split.put(fit, family.left, whole)
-            continue
-        first = split.at(estimates, family.left)
+    lefts = []
+    for family in split.dividing:
+        whole, (first, second) = split.at(above, family.parents), split.halves(estimates, family)
         part = whole - first
-        part -= split.at(estimates, family.right)
+        part -= second
         part *= left_weight(spreads, split, family)
         part += first
         if least > -math.inf:
             np.maximum(part, least, out=part)
             np.minimum(part, whole - least, out=part)
-        split.put(fit, family.left, part)
-        split.put(fit, family.right, whole - part)
-    return fit
+        lefts.append(part)
+    return split.divided(above, lefts)
 
 
 def check_levels(levels: Sequence[npt.NDArray[Any] | None], splits: Sequence[Split], variances: Sequence[float]) -> int:

@@ -44,9 +44,8 @@ from lapwing.mechanisms.shared.trees.simulation import drawn_noise
 from lapwing.mechanisms.shared.vectors.row_vectors import is_binary
 from lapwing.mechanisms.shared.vectors.vector_cells import Totals, covariance_of, totals_of
 from lapwing.model.bounds import rows_range
-from lapwing.model.certificate.cost_lines import ALL_PAIRS, Statement
+from lapwing.model.certificate.cost_lines import ALL_PAIRS, PlannedQuestion, Statement
 from lapwing.model.model import ReleasedModel
-from lapwing.model.planned import PlannedQuestion
 from lapwing.model.sampling.marginals import collapsed
 
 ALL_PRODUCTS: Final = "error of all products"
@@ -91,10 +90,7 @@ class Measured:
 def error_bound(
     parts: Sequence[Measured], rows: tuple[float, float], failure: Fraction, rng: np.random.Generator
 ) -> float:
-    """Return a bound of the weighted Euclidean norm of all errors that holds but with the failure probability.
-
-    rows: ends of a range that holds the number of rows; infinite where the lower one is not above 0.
-    """
+    """Return a bound of the weighted Euclidean norm of all errors that holds but with the failure probability."""
     if rows[0] <= 0:
         return math.inf
     if all(part.proxy is None for part in parts):
@@ -280,10 +276,7 @@ def measured_moments(answers: Sequence[Answer], terms: Terms, model: ReleasedMod
 def pair_statements(
     answers: Sequence[Answer], terms: Terms, model: ReleasedModel, rng: np.random.Generator
 ) -> tuple[Statement, ...]:
-    """Return how far a model is from the rows over all pairs of columns; nothing where no answer tells it.
-
-    A bound that any two laws keep, sqrt(2) for a pair's cells and 2 for a product, is not stated.
-    """
+    """Return how far a model is from the rows over all pairs of columns; nothing where no answer tells it."""
     moment = next((answer.question for answer in answers if isinstance(answer.question, SecondMoment)), None)
     if moment is None or moment.coordinates.convex_set != "box":
         return ()

@@ -51,11 +51,6 @@ MomentProjection = Callable[[np.ndarray], np.ndarray]
 def shrunk_covariance(own: np.ndarray, noisy: np.ndarray, pairs: np.ndarray, sd: float) -> tuple[np.ndarray, float]:
     """Return a covariance between that of the cells and a noisy one, by the noise of the latter.
 
-    own, noisy: float64 (p, p), covariance of the cell means, and the noisy covariance of the rows; pairs: bool (p, p),
-    symmetric; entries that count; sd: standard deviation of the noise on each entry of ``noisy``. Returns covariance:
-    float64 (p, p), ``own + trust * (noisy - own)`` on the pairs, ``own`` elsewhere; trust: from 0 to 1: the share of
-    the mean squared difference that noise does not explain.
-
     James and Stein (1961), with the variance of the differences estimated by their mean square less that of the noise.
     """
     differences = np.where(pairs, noisy - own, 0.0)
@@ -73,10 +68,6 @@ def fitted_means(
     """Return means in a convex set whose weighted covariance is nearer to a given one.
 
     Their weighted mean stays about the same where the covariance is in reach, and drifts where the set is in the way.
-
-    means: float64 (s, p), points of the set; not modified; weights: float64 (s,), non-negative, of sum 1; covariance:
-    float64 (p, p), the aim, symmetric; pairs: bool (p, p), symmetric; entries that count. Others are free. Returns
-    float64 (s, p).
 
     Projected gradient steps on the sum of squared differences, each divided by the cell's weight; the step is half the
     inverse of the larger spectral norm of the two covariances at the start. At most 200 steps of ``O(s p**2)``; they

@@ -42,10 +42,7 @@ DETAIL_SHARE: Final = Fraction(3, 10)  # part of the budget for details if every
 
 
 def detail_groupings(schema: Schema, coordinates: Coordinates) -> dict[str, Grouping]:
-    """Return finer public groups of the columns whose groups hold several values; each lies inside one group.
-
-    Returns value by value for categories and up to 512 values, else about 128 cells.
-    """
+    """Return finer public groups of the columns whose groups hold several values; each lies inside one group."""
     found = {}
     for name, grouping, kind in zip(coordinates.columns, coordinates.groupings, coordinates.kinds, strict=True):
         field = schema.field(name)
@@ -79,10 +76,7 @@ def detail_questions(details: Mapping[str, Grouping], cost: Budget) -> tuple[Mar
 
 
 def detail_shares(answers: Sequence[NoisyCounts]) -> dict[str, tuple[Grouping, np.ndarray]]:
-    """Return the finer groups of each answer, and non-negative masses of the regular ones: noisy counts on a simplex.
-
-    Returns dict of str to (Grouping, float64).
-    """
+    """Return the finer groups of each answer, and the masses of the regular ones: noisy counts on a simplex."""
     found = {}
     for answer in answers:
         (grouping,) = answer.question.groupings
@@ -164,12 +158,7 @@ Details = Mapping[str, Detail]
 def means_as_model(
     schema: Schema, coordinates: Coordinates, found: Means, rows: int, details: Details
 ) -> ReleasedModel:
-    """Return one atom per mean with a positive weight: randomised rounding, column by column.
-
-    details: mapping of str to (Grouping, float64), finer groups of wide columns with their masses; columns without them
-    are even inside a group. Returns a line of two values has the law with its mean, a list the law that it is, a line
-    of numbers the nearest value to its mean.
-    """
+    """Return one atom per mean with a positive weight: randomised rounding, column by column."""
     full = np.flatnonzero(found.weights > 0)
     starts = np.cumsum([0, *coordinates.widths])
     laws: dict[str, ColumnLaw] = {}
@@ -200,10 +189,7 @@ def _indexed(laws: Laws) -> Indexed:
 
 
 def _list_laws(grouping: Grouping, listed: int, block: np.ndarray, detail: Detail | None) -> Laws:
-    """Return the laws with these probabilities of groups, inside each as the details say or uniform.
-
-    Even ones where all probabilities are zero.
-    """
+    """Return the laws with these probabilities of groups, inside each as the details say or uniform."""
     mass = np.zeros((len(block), grouping.groups))
     mass[:, : grouping.regular + listed] = np.clip(block, 0.0, 1.0)
     mass[mass.sum(axis=1) <= 0.0, : grouping.regular] = 1.0

@@ -6,7 +6,6 @@ that each cell has some.
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Literal
 
@@ -14,14 +13,13 @@ import numpy as np
 
 from lapwing.engine.particles import fitted, heated, independent, ridge_of
 from lapwing.engine.tables import Axis, Factor
-from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.cell_sums.question import CellSums
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
 from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Terms
-from lapwing.maths.arrays import project_to_simplex, read_only
+from lapwing.maths.arrays import project_to_simplex
 from lapwing.mechanisms.shared.one_way import (
     is_refined,
     one_way_grouping,
@@ -31,6 +29,7 @@ from lapwing.mechanisms.shared.one_way import (
     public_cells,
     told_counts,
 )
+from lapwing.mechanisms.shared.priors import PublicRows
 from lapwing.mechanisms.shared.vectors.model import box_cells, details_and_rest, microaggregated_model, planned_cells
 from lapwing.model.model import ReleasedModel, Spans
 from lapwing.model.rows import sample_codes
@@ -46,39 +45,10 @@ MuQuestion = MarginalCounts | SecondMoment | CellSums
 ONE_WAY_GROUPS: Final = 128  # about how many groups ordered columns of a product have
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class PublicPoints:
-    """Rows that their owner says are public, in code.
-
-    codes: mapping of str to integers (rows,), of each modelled column; at least one row, none with the misfit code.
-    """
-
-    codes: Mapping[str, np.ndarray]
-    name: str
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "codes", {name: read_only(codes) for name, codes in self.codes.items()})
-        if self.rows == 0:
-            raise ParameterError(
-                "mu has no row that fits the schema; give public rows of the schema's columns", code="LW353"
-            )
-
-    @property
-    def rows(self) -> int:
-        """Number of rows."""
-        return len(next(iter(self.codes.values())))
-
-    def __repr__(self) -> str:
-        return self.name
-
-
 def measured_mu(
     curator: Curator, schema: Schema, budget: Budget, kind: tuple[MeasuredMu, int], rng: np.random.Generator
 ) -> ReleasedModel:
-    """Spend a budget on a model whose rows lie where the table's rows lie.
-
-    kind: means of similar rows; a tree of pairs of columns; one-way tables. The number of points is for the tree.
-    """
+    """Spend a budget on a model whose rows lie where the table's rows lie."""
     name, count = kind
     if name == "microaggregation":
         return microaggregated_model(curator, schema, box_cells(schema), budget)
@@ -104,7 +74,7 @@ def one_way_groupings(schema: Schema, groups: int) -> dict[str, Grouping]:
 
 
 def drawn_points(
-    mu: ReleasedModel | PublicPoints | None,
+    mu: ReleasedModel | PublicRows | None,
     schema: Schema,
     groupings: Mapping[str, Grouping],
     shape: tuple[int, float],
@@ -124,7 +94,7 @@ def drawn_points(
     }
     if mu is None or uniform == count:
         return found
-    if isinstance(mu, PublicPoints):
+    if isinstance(mu, PublicRows):
         place = rng.integers(mu.rows, size=count - uniform)
         drawn = {name: mu.codes[name][place] for name in found}
     else:
@@ -153,10 +123,7 @@ ONE_WAY_SHARE: Final = Fraction(1, 5)  # part of the budget for columns by thems
 def tree_points(
     curator: Curator, schema: Schema, budget: Budget, count: int, rng: np.random.Generator
 ) -> ReleasedModel:
-    """Spend a budget on pairs of columns, and move points until they follow them.
-
-    Returns one atom per point, of equal weights: small cells of wide columns, values of others.
-    """
+    """Spend a budget on pairs of columns, and move points until they follow them."""
     answers = curator.ask(*tree_questions(schema, budget))
     alone, pairs = answers[: len(schema.columns)], answers[len(schema.columns) :]
     total = max(1.0, pooled_total(alone, curator.terms.rows))

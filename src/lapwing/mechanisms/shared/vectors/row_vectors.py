@@ -19,8 +19,6 @@ from lapwing.schema.schemas import Schema
 def rows_on_simplex(points: np.ndarray) -> np.ndarray:
     """Return the nearest point of the standard simplex for every row.
 
-    points: float64 (n, k), finite, k at least 1. Returns float64 (n, k), non-negative rows of sum 1.
-
     As `lapwing.maths.arrays.project_to_simplex`, for many rows.
 
     >>> rows_on_simplex(np.array([[3.0, -2.0, 1.0], [0.2, 0.3, 0.5]])).round(3).tolist()
@@ -162,11 +160,7 @@ def is_binary(coordinates: Coordinates) -> bool:
 
 
 def projector(coordinates: Coordinates, own: Projector | None = None) -> Projector:
-    """Return the Euclidean projection of means, in units, on their convex set.
-
-    own: the projection of one's own convex set inside the box; points go there, and are checked. Returns from ndarray
-    of float64, shape (n, p), to the same shape.
-    """
+    """Return the Euclidean projection of means, in units, on their convex set."""
     if coordinates.convex_set == "ball":
         return rows_in_ball
     if coordinates.convex_set == "simplex":
@@ -206,10 +200,7 @@ def _as_numbers(returned: object) -> np.ndarray:
 
 
 def _blocks(coordinates: Coordinates) -> Blocks:
-    """Return the box: an interval for each line of its own, a simplex for each list.
-
-    A line with listed codes is taken as intervals, from -1 (0) and from 0 to 1; `vector_model` sorts its masses out.
-    """
+    """Return the box: an interval for each line of its own, a simplex for each list."""
     lows = np.full(coordinates.size, np.nan)
     by_width: dict[int, list[np.ndarray]] = {}
     starts = np.cumsum([0, *coordinates.widths])

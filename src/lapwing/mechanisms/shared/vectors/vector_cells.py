@@ -58,10 +58,7 @@ def _pooled(
 
 
 def total_questions(coordinates: Coordinates, cost: Budget, terms: Terms) -> tuple[CellSums, ...]:
-    """Return the questions for the number of rows, unless it is public, and for the sums of all coordinates.
-
-    cost: divided so that both carry about the same noise.
-    """
+    """Return the questions for the number of rows, unless it is public, and for the sums of all coordinates."""
     if terms.rows is not None:
         return (CellSums(coordinates=coordinates, projection=None, summed="vectors", cost=cost),)
     blocks = max(1, coordinates.row_norm // coordinates.unit)
@@ -178,10 +175,6 @@ def chosen_bins(
 ) -> tuple[int, ...]:
     """Return into how many bins each leading direction is cut.
 
-    eigenvalues: float64 (p,), of the noisy covariance between blocks, decreasing; edge: directions below it are noise,
-    and are not cut; directions: so many directions whatever their eigenvalues, at most p. Returns at least 2 each, not
-    increasing; empty where one cell is best.
-
     A direction of variance λ in k bins keeps about λ / k² inside them, which is what the cells lose of the covariance.
     The direction that loses most gets one more bin, while the product of all bins is at most ``most``.
 
@@ -207,10 +200,7 @@ def chosen_bins(
 def cut_directions(
     coordinates: Coordinates, covariance: Covariance, mean: np.ndarray, bins: tuple[int, ...]
 ) -> Projection | None:
-    """Return cells by even cuts of the leading directions, about the noisy mean; None for one cell.
-
-    mean: float64 (p,), in units.
-    """
+    """Return cells by even cuts of the leading directions, about the noisy mean; None for one cell."""
     if not bins:
         return None
     _, vectors = np.linalg.eigh(covariance.between)
@@ -228,8 +218,6 @@ def cut_directions(
 
 def net_cells(coordinates: Coordinates, moment: np.ndarray, rows: float) -> Projection | None:
     """Return the paper's cells: nearest points of a net in the ball of the leading eigenvectors.
-
-    moment: float64 (p, p), noisy second moment. Returns none where the paper's choice is no direction at all: one cell.
 
     Algorithm 2, steps 3-7, with formula (5.14) rounded down.
     """
