@@ -27,7 +27,7 @@ from lapwing.judge.tables.variation import choose_tables, compare_tables
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.room.curator import ReplayCurator
 from lapwing.kernel.terms import Terms
-from lapwing.runs.priors import with_priors
+from lapwing.runs.public_rows import with_priors
 from lapwing.schema.schemas import Schema
 
 HERE = Path(__file__).resolve().parent

@@ -14,9 +14,8 @@ from lapwing.mechanisms.registry import Trusted
 from lapwing.mechanisms.shared.registration import Mechanism
 from lapwing.rows.elsewhere import Query
 from lapwing.rows.kinds import Kind
-from lapwing.runs.plan.memory import Memory
-from lapwing.runs.progress import Progress
-from lapwing.runs.watching import ProgressLike
+from lapwing.runs.plan.effort import Memory
+from lapwing.runs.watching import Progress, ProgressLike
 from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.public_tables.tables import PublicTable
 from lapwing.schema.schemas import Schema

@@ -25,15 +25,7 @@ def written(path: Path, *sources: str) -> Path:
     return path
 
 
-SLOW = ("fairness", "census")
-"""Take half of the time of all: they run in the full suite."""
-
-
-@pytest.mark.parametrize(
-    "path",
-    [pytest.param(path, marks=[pytest.mark.full] if path.stem in SLOW else []) for path in GALLERY],
-    ids=lambda path: path.stem,
-)
+@pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
 def test_a_notebook_runs_and_shows_what_it_was_committed_with(path: Path) -> None:
     assert shown(executed(path)) == shown(nbformat.read(path, as_version=4))
 

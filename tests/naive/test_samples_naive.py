@@ -87,10 +87,10 @@ def drawn(rng, columns):
 def test_mmd_is_equation_1_of_the_paper(seed: int, monkeypatch) -> None:
     rng = np.random.default_rng(seed)
     columns, gamma = 1 + seed % 3, float(rng.uniform(0.1, 5))
-    first, second = drawn(rng, columns), drawn(rng, columns)
+    first, second = ((points, np.ones(len(points))) for points, _ in (drawn(rng, columns), drawn(rng, columns)))
     monkeypatch.setattr(samples, "_BLOCK", 1 + seed % 7)
 
-    found = mmd(first[0], second[0], gamma=gamma, weights=first[1], other_weights=second[1])
+    found = mmd(first[0], second[0], gamma=gamma)
 
     assert found**2 == pytest.approx(naive_mmd_squared(first, second, gamma), abs=ROUNDING)
 

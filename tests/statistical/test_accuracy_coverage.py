@@ -21,7 +21,7 @@ from lapwing.mechanisms.kd_tree.mechanism import KDTree
 from lapwing.mechanisms.pmm.mechanism import PMM
 from lapwing.model.model import ReleasedModel, Spans
 from lapwing.release.accuracy import counts_of, marginal_accuracy, measured_tables
-from lapwing.release.asked_accuracy import count_accuracy, table_accuracy
+from lapwing.release.asked import count_accuracy, table_accuracy
 from lapwing.schema.schemas import Schema
 
 FALSE_ALARMS = 1e-9

@@ -21,7 +21,7 @@ from lapwing.model.bounds import Covering
 from lapwing.model.intervals import cell_intervals
 from lapwing.release import accuracy as accuracy_tables
 from lapwing.release.accuracy import largest_density
-from lapwing.release.asked_accuracy import asked_cells
+from lapwing.release.asked import asked_cells
 from lapwing.release.queries import query_groupings
 from lapwing.schema.schemas import Schema
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from lapwing.errors import ParameterError
+from lapwing.judge import columns
 from lapwing.judge.columns import (
     PERCENTS,
     compare_columns,
@@ -128,13 +129,14 @@ def codes(**columns):
 
 
 @pytest.mark.parametrize(("choose", "pairs"), [(pairs_together, "ab ad bd"), (pairs_given, "ab ac ad da db dc")])
-def test_pairs_are_of_columns_with_gaps_and_sampled_by_the_seed_where_there_are_more(choose, pairs):
+def test_pairs_are_of_columns_with_gaps_and_sampled_by_the_seed_where_there_are_more(choose, pairs, monkeypatch):
     every = choose(SCHEMA, rng=np.random.default_rng(0))
+    monkeypatch.setattr(columns, "PAIRS", 2)
 
-    chosen = [choose(SCHEMA, most=2, rng=np.random.default_rng(seed)) for seed in range(20)]
+    chosen = [choose(SCHEMA, rng=np.random.default_rng(seed)) for seed in range(20)]
 
     assert every == tuple(tuple(pair) for pair in pairs.split())
-    assert chosen[0] == choose(SCHEMA, most=2, rng=np.random.default_rng(0))
+    assert chosen[0] == choose(SCHEMA, rng=np.random.default_rng(0))
     assert set(chosen) > {chosen[0]}
     assert {len(pairs) for pairs in chosen} == {2}
     assert set(itertools.chain(*chosen)) == set(every)

@@ -6,7 +6,7 @@ import pytest
 import lapwing as lw
 from helpers.studio_releases import PEOPLE, people
 from lapwing.errors import ParameterError
-from lapwing.release.filtered import filtered_table
+from lapwing.release.asked import filtered_table
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,7 @@ import pytest
 
 from helpers.findings import compared, findings, schema_of
 from lapwing.judge.findings import PREDICTION
-from lapwing.judge.glance import glance
-from lapwing.judge.grades import graded
+from lapwing.judge.glance import glance, graded
 from lapwing.judge.metrics import bootstrap_rows, independent_columns
 from lapwing.judge.prediction.downstream import Downstream
 from lapwing.judge.standing import WORDS, glance_table, standing

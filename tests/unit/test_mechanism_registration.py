@@ -149,7 +149,7 @@ import lapwing as lw
 from lapwing.audit.mechanism_pairs import targets
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.release.shown import release_sections
-from lapwing.runs.progress import watched
+from lapwing.runs.watching import watched
 
 def schema_of(name):
     return {"fields": [{"name": each, "type": "boolean"} for each in (name, "b")]}
@@ -175,7 +175,7 @@ assert "that this was invented" in certificate.assumed
 assert {"nothing is kept for sure", "warned of 2 answers"} <= set(certificate.warnings), certificate.warnings
 assert "invented error" in [each.kind for each in certificate.accuracy]
 assert any("things that were made up" in each.text for each in release.accuracy().statements)
-sections = release_sections(release.schema, release.model, certificate, release.noisy, release.accuracy())
+sections = release_sections(release, release.accuracy())
 assert "Invented made things up." in str(sections[0])
 plan = lw.plan(schema_of("a"), expected_rows=9, epsilon=1, mechanism="Invented")
 assert plan.effort.seconds > 1000 and plan.effort.memory_bytes > 10**12 and "A note." in plan.text()

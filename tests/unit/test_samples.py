@@ -166,9 +166,9 @@ def test_what_no_kernel_compares_is_refused() -> None:
     with pytest.raises(ParameterError, match="both samples need the same columns, got 1 and 2 columns"):
         kernel_densities(points, points[:, :1], gamma=1)
     with pytest.raises(ParameterError, match="weights must be one for each point"):
-        mmd(points, points, gamma=1, weights=[1.0])
-    with pytest.raises(ParameterError, match="other_weights must be at least 0"):
-        mmd(points, points, gamma=1, other_weights=[1, -1, 1])
+        kernel_densities(points, points, gamma=1, weights=[1.0])
+    with pytest.raises(ParameterError, match="weights must be at least 0"):
+        kernel_densities(points, points, gamma=1, weights=[1, -1, 1])
     with pytest.raises(ParameterError, match="points must be a non-empty array of numbers with 2 axes"):
         mmd([["a"]], points, gamma=1)
     with pytest.raises(ParameterError, match="points must be finite"):

@@ -6,8 +6,7 @@ import pytest
 
 from helpers.studio_rooms import EXAMPLES, SMALL, adult_rooms, small_rooms
 from lapwing.model.certificate.verdict import WORDS
-from lapwing.runs.plan.foreseen import foreseen
-from lapwing.runs.plan.planning import expected_terms, planned
+from lapwing.runs.plan.planning import expected_terms, foreseen, planned
 from lapwing.runs.policy import under
 from lapwing.runs.settings import read_settings
 from lapwing.verbs.synthesize import synthesize

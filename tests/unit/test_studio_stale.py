@@ -14,7 +14,7 @@ from helpers.studio import in_process
 from helpers.studio_rooms import SMALL, small_rooms
 from lapwing.errors import LapwingError
 from lapwing.kernel.budget.ledger import Ledger
-from lapwing.runs.progress import Progress
+from lapwing.runs.watching import Progress
 from lapwing.studio.jobs import new_job, next_release
 from lapwing.studio.unfinished import TRANSCRIPT
 from lapwing.studio.works import EndedError, Works

@@ -39,8 +39,15 @@ from lapwing.judge.report.compared import compared_sections
 from lapwing.judge.report.page import NOTICE, Page, Section, render
 from lapwing.judge.report.plots import compared_plot
 from lapwing.judge.report.summary import summary_text
-from lapwing.judge.tables.counted import TableRows, compare_counted, uncounted_tables
-from lapwing.judge.tables.variation import Variation, choose_tables, compare_with_each, compared_cells
+from lapwing.judge.tables.variation import (
+    TableRows,
+    Variation,
+    choose_tables,
+    compare_counted,
+    compare_with_each,
+    compared_cells,
+    uncounted_tables,
+)
 from lapwing.judge.tables.workload import compare_k_marginals, compare_workloads
 from lapwing.rows.guard import guarded, private_boundary
 from lapwing.rows.out.outputs import write_whole

@@ -20,7 +20,7 @@ from lapwing.judge.prediction.subgroups import check_subgroups
 from lapwing.judge.report.compared import compared_sections
 from lapwing.judge.report.page import NOTICE, Page, of_table, render
 from lapwing.judge.report.summary import summary_text
-from lapwing.judge.tables.counted import TableRows
+from lapwing.judge.tables.variation import TableRows
 from lapwing.rows.counting import count_tables
 from lapwing.rows.guard import private_boundary
 from lapwing.rows.linked import code_linked

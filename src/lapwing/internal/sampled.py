@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from lapwing.judge.metrics import Codes
-from lapwing.judge.tables.counted import Count, TableRows
+from lapwing.judge.tables.variation import Count, TableRows
 from lapwing.rows.units import mixed, row_hashes
 from lapwing.schema.schemas import Schema
 

@@ -190,14 +190,14 @@ PAIRS: Final = 2000  # pairs of columns that are compared where there are more
 GIVEN: Final = 16  # equal parts of the public domain in which the other column is taken
 
 
-def pairs_together(schema: Schema, *, most: int = PAIRS, rng: np.random.Generator) -> Pairs:
+def pairs_together(schema: Schema, *, rng: np.random.Generator) -> Pairs:
     """Return the pairs of columns that may be missing or have special values: all, or a sample."""
-    return tuple(some_columns(_pairs_together(schema), most, rng))
+    return tuple(some_columns(_pairs_together(schema), PAIRS, rng))
 
 
-def pairs_given(schema: Schema, *, most: int = PAIRS, rng: np.random.Generator) -> Pairs:
+def pairs_given(schema: Schema, *, rng: np.random.Generator) -> Pairs:
     """Return the pairs of a column that may be missing and any other column: all, or a sample."""
-    return tuple(some_columns(_pairs_given(schema), most, rng))
+    return tuple(some_columns(_pairs_given(schema), PAIRS, rng))
 
 
 def _pairs_together(schema: Schema) -> Pairs:
@@ -206,11 +206,8 @@ def _pairs_together(schema: Schema) -> Pairs:
 
 
 def _pairs_given(schema: Schema) -> Pairs:
-    may_miss, names = (
-        [each.name for each in schema.columns if each.domain.missing],
-        [each.name for each in schema.columns],
-    )
-    return tuple((name, other) for name, other in itertools.product(may_miss, names) if name != other)
+    columns = schema.columns
+    return tuple((a.name, b.name) for a in columns if a.domain.missing for b in columns if a.name != b.name)
 
 
 def missing_together(real_codes: Codes, other_codes: Codes, schema: Schema, pairs: Pairs) -> Variation:

@@ -77,9 +77,7 @@ def findings_record(found: Findings) -> dict[str, Any]:
         "disclosure": plain(found.disclosure),
         "overlays": plain(found.overlays),
         "declared": plain(found.declared),
-        "panel": None
-        if found.panel is None
-        else plain({"columns": found.panel.columns, "agreement": found.panel.agreement}),
+        "panel": found.panel and plain({"columns": found.panel.columns, "agreement": found.panel.agreement}),
     }
 
 
@@ -103,10 +101,6 @@ def plain(value: Any) -> Any:  # noqa: ANN401
         case Sequence():
             return [plain(each) for each in value]
     return str(value)
-
-
-def _panel(found: PanelErrors | None) -> dict[str, Any] | None:
-    return None if found is None else {"columns": plain(found.columns), "agreement": plain(found.agreement)}
 
 
 def _metric(compared: Compared) -> dict[str, Any]:

@@ -18,8 +18,7 @@ from lapwing.schema.scalars import quote
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Cells = npt.NDArray[np.integer]
-Codes = Mapping[str, Cells]
-"""A coded table: the codes of each column."""
+Codes = Mapping[str, Cells]  # a coded table: the codes of each column
 
 Interval = tuple[float, float]
 T = TypeVar("T")

@@ -245,10 +245,13 @@ def _beside(panel: Panel, schema: Schema) -> list[Field]:
 
 def _by_column(panels: Sequence[Panel], schema: Schema) -> dict[str, dict[str, list[float]]]:
     """Return the figures of single columns, by metric and column; one for each panel but the first."""
-    works = {"transitions": _transitions, "next_states": _next_states, "triples": _triples}
     beside = _beside(panels[0], schema)
-    found = {key: {field.name: work(panels, field) for field in beside} for key, work in works.items()}
-    return found | {"positions": {field.name: _positions(panels, field) for field in schema.columns}}
+    return {
+        "transitions": {field.name: _runs(panels, field, 2, PARTS) for field in beside},
+        "next_states": {field.name: _next_states(panels, field) for field in beside},
+        "triples": {field.name: _runs(panels, field, 3, TRIPLE_PARTS) for field in beside},
+        "positions": {field.name: _positions(panels, field) for field in schema.columns},
+    }
 
 
 def _cells(domain: Domain, parts: int = PARTS) -> Grouping:
@@ -266,12 +269,8 @@ def _states(panel: Panel, field: Field, length: int, parts: int = PARTS) -> tupl
     return keys, grouping.groups
 
 
-def _transitions(panels: Sequence[Panel], field: Field) -> list[float]:
-    return _variations([_states(panel, field, 2)[0] for panel in panels])
-
-
-def _triples(panels: Sequence[Panel], field: Field) -> list[float]:
-    return _variations([_states(panel, field, 3, TRIPLE_PARTS)[0] for panel in panels])
+def _runs(panels: Sequence[Panel], field: Field, length: int, parts: int) -> list[float]:
+    return _variations([_states(panel, field, length, parts)[0] for panel in panels])
 
 
 def _positions(panels: Sequence[Panel], field: Field) -> list[float]:

@@ -18,6 +18,7 @@ from lapwing.kernel.questions.tree_counts.question import NoisyTree
 from lapwing.mechanisms.registry import registration_named
 from lapwing.model.accuracy import (
     Accuracy,
+    Basis,
     CountAccuracy,
     MarginalAccuracy,
     Statement,
@@ -30,8 +31,8 @@ from lapwing.model.intervals import runs_grouping
 from lapwing.model.model import ReleasedModel, Spans
 from lapwing.model.sampling.conditions import effective_atoms
 from lapwing.model.sampling.marginals import marginal
-from lapwing.release.asked_accuracy import Condition, count_accuracy, table_accuracy
-from lapwing.release.queries import Groups, checked_failure
+from lapwing.release.asked import Condition, count_accuracy, table_accuracy
+from lapwing.release.queries import Groups, Parts, checked_failure
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.groupings.hierarchies import Hierarchy
 from lapwing.schema.schemas import Schema
@@ -39,9 +40,7 @@ from lapwing.schema.schemas import Schema
 _PAGE: Final = "docs/accuracy.md"
 
 
-def release_accuracy(
-    model: ReleasedModel, schema: Schema, certificate: Certificate, noisy: Sequence[Answer], failure: Fraction
-) -> Accuracy:
+def release_accuracy(release: Parts, failure: Fraction) -> Accuracy:
     """Return what may be said about the accuracy of a release.
 
     failure: above 0 and below 1: of the bounds of each measured table.
@@ -49,7 +48,8 @@ def release_accuracy(
     A function of released numbers: nothing is simulated or drawn. Time: that of one query for each table listed, and
     about 20 ms for each law of noise and number of cells.
     """
-    tables = measured_tables(noisy, schema)
+    model, certificate, noisy = release.model, release.certificate, release.noisy
+    tables = measured_tables(noisy, release.schema)
     known = [(table, counts_of(table, model)) for table in tables_with_most_noise(tables)]
     listed = [(table, released) for table, released in known if released is not None]
 
@@ -61,20 +61,13 @@ def release_accuracy(
         key=lambda it: (-it.variation, -it.largest_error, it.columns, -1 if it.level is None else it.level),
     )
     registration = registration_named(certificate.mechanism)
+    not_proved = f"No bound is proved for {registration.not_proved}; `release.replicates` estimates such errors."
     return Accuracy(
         statements=(
             *_rows_statement(model, certificate, noisy, failure),
             *_all_at_once(listed, model.rows, failure),
             *certificate_statements(certificate, registration.page),
-            Statement(
-                key="not_proved",
-                text=f"No bound is proved for {registration.not_proved}; `release.replicates` estimates such errors.",
-                value=None,
-                unit="",
-                confidence=None,
-                basis="model",
-                source="docs/accuracy.md",
-            ),
+            _statement("not_proved", not_proved, None, "", None, basis="model"),
         ),
         marginals=tuple(marginals),
         measured=len(tables),
@@ -141,19 +134,17 @@ def _with(failure: Fraction) -> str:
     return f"With {100 * float(1 - failure):.10g} % probability"
 
 
-def _statement(key: str, text: str, value: float, unit: str, confidence: float | None) -> Statement:
-    """Return a statement of an interval."""
-    return Statement(key=key, text=text, value=value, unit=unit, confidence=confidence, basis="interval", source=_PAGE)
+def _statement(
+    key: str, text: str, value: float | None, unit: str, confidence: float | None, *, basis: Basis = "interval"
+) -> Statement:
+    return Statement(key=key, text=text, value=value, unit=unit, confidence=confidence, basis=basis, source=_PAGE)
 
 
 # -- Which accuracy is asked for: of a release, of one table of it, or of one count.
 
 
 def chosen_accuracy(
-    model: ReleasedModel,
-    schema: Schema,
-    certificate: Certificate,
-    noisy: tuple[Answer, ...],
+    release: Parts,
     *,
     columns: str | Sequence[str] | None,
     confidence: Number,
@@ -168,22 +159,20 @@ def chosen_accuracy(
             "by itself",
             code="LW316",
         )
-    public, of = certificate.public_rows, (model, schema, noisy)
+    public, of = release.certificate.public_rows, (release.model, release.schema, release.noisy)
     if where is not None:
         return count_accuracy(*of, where, failure=failure, public_rows=public)
     if columns is not None:
         return table_accuracy(*of, columns, groups=groups, failure=failure, public_rows=public)
-    return release_accuracy(model, schema, certificate, noisy, failure)
+    return release_accuracy(release, failure)
 
 
 # -- Bounds for the tables that the noisy answers of a release measured.
 
 
-MOST_CELLS: Final = 2**20
-"""Larger tables are measured, and not listed."""
+MOST_CELLS: Final = 2**20  # larger tables are measured, and not listed
 
-MOST_TABLES: Final = 100
-"""Tables that are listed: those with the most noise in all."""
+MOST_TABLES: Final = 100  # tables that are listed: those with the most noise in all
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -36,8 +36,7 @@ _refused = partial(ParameterError, code="LW359")
 MOST_LISTED: Final = 10_000
 """Longer lists of categories are left out of a Croissant file, which programs read into memory whole."""
 
-NOISE: Final = "noise on each count"
-"""Kind of the statements about noise in a certificate."""
+NOISE: Final = "noise on each count"  # kind of the statements about noise in a certificate
 
 _Pair = tuple[Fraction, Fraction]
 ENCODINGS: Final = {".csv": "text/csv", ".parquet": "application/x-parquet"}
@@ -128,20 +127,53 @@ def croissant_text(
     about: Mapping[str, Any] | None = None,
 ) -> str:
     """Return the text of a Croissant file; see `Release.to_croissant`."""
-    records = record_sets("rows", schema.fields)
-    found: dict[str, Any] = {
+    protected = " ".join(protection_lines(certificate.relation, certificate.privacy_unit))
+    own = first_pair(certificate.total, certificate.delta, certificate.epsilons)
+    told = {key: value for key, value in certificate.to_dict().items() if key not in LEFT_TO_THE_CERTIFICATE}
+    return whole_text(
+        dataset(schema.name, certificate.written_rows, certificate.text(), about),
+        responsible(certificate.lapwing, certificate.mechanism, protected, limitations(certificate)),
+        {**promised(_of_the_file(certificate, own), own), **told},
+        [file_entry("rows-file", rows, target)],
+        record_sets("rows", schema.fields),
+        about=(certificate.lapwing, target, certified),
+    )
+
+
+def whole_text(
+    described: Mapping[str, Any],
+    used: Mapping[str, Any],
+    statement: Mapping[str, Any],
+    files: Sequence[Mapping[str, Any]],
+    records: Sequence[Mapping[str, Any]],
+    *,
+    about: tuple[str, Path, Beside | None],
+) -> str:
+    """Return the text of a Croissant file from its parts; about: Lapwing's version, its place, the certificate."""
+    version, target, certified = about
+    beside = certified and {"file": content_url(certified.target, target), "sha256": certified.sha256}
+    made_by = {"software": {"name": "lapwing", "version": version}, "certificate": beside}
+    found = {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": CONFORMS_TO,
-        **dataset(schema.name, certificate.written_rows, certificate.text(), about),
-        **_responsible(certificate),
-        "differentialPrivacy": _statement(certificate, target, certified),
-        "distribution": [file_entry("rows-file", rows, target)],
-        "recordSet": records,
+        **described,
+        **used,
+        "differentialPrivacy": {**statement, **made_by},
+        "distribution": [*files] if certified is None else [*files, file_entry("certificate-file", certified, target)],
+        "recordSet": [*records],
     }
-    if certified is not None:
-        found["distribution"].append(file_entry("certificate-file", certified, target))
     return json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def promised(whole: _Pair | None, own: _Pair | None) -> dict[str, float | None]:
+    """Return the (δ, ε) of all that a file shows, and of the release alone, where there are any."""
+    return {
+        "epsilon": whole and above(whole[1]),
+        "delta": whole and above(whole[0]),
+        "epsilon_of_this_release": own and above(own[1]),
+        "delta_of_this_release": own and above(own[0]),
+    }
 
 
 def record_sets(
@@ -213,12 +245,6 @@ def dataset(name: str, rows: int | None, said: str, about: Mapping[str, Any] | N
     }
 
 
-def _responsible(certificate: Certificate) -> dict[str, Any]:
-    """Return what is said of responsible use of one table."""
-    protected = " ".join(protection_lines(certificate.relation, certificate.privacy_unit))
-    return responsible(certificate.lapwing, certificate.mechanism, protected, limitations(certificate))
-
-
 def limitations(certificate: Certificate) -> list[str]:
     """Return what is known of the accuracy of a table, and what its certificate warns of."""
     known = [
@@ -268,22 +294,6 @@ def _noise(certificate: Certificate) -> list[str]:
         f"each count that the rows are drawn from carries noise with mean 0 and a standard deviation {spread} records"
     )
     return ["; ".join([line, *filter(None, afterwards), "see the certificate"])]
-
-
-def _statement(certificate: Certificate, target: Path, certified: Beside | None) -> dict[str, Any]:
-    """Return the statement of differential privacy, in the words of the certificate."""
-    own = first_pair(certificate.total, certificate.delta, certificate.epsilons)
-    whole = _of_the_file(certificate, own)
-    file = certified and {"file": content_url(certified.target, target), "sha256": certified.sha256}
-    return {
-        "epsilon": whole and above(whole[1]),
-        "delta": whole and above(whole[0]),
-        "epsilon_of_this_release": own and above(own[1]),
-        "delta_of_this_release": own and above(own[0]),
-        **{key: value for key, value in certificate.to_dict().items() if key not in LEFT_TO_THE_CERTIFICATE},
-        "software": {"name": "lapwing", "version": certificate.lapwing},
-        "certificate": file,
-    }
 
 
 def first_pair(total: Budget, delta: Fraction, pairs: Pairs) -> _Pair | None:

@@ -9,8 +9,7 @@ from lapwing.release.release import Release
 from lapwing.rows.kinds import Kind, check_kind
 from lapwing.schema.scalars import path_text
 
-HOLDS_OTHERS: Final = "LW603"
-"""The code of a file that holds another number of tables."""
+HOLDS_OTHERS: Final = "LW603"  # the code of a file that holds another number of tables
 
 
 def load(path: str | Path, kind: Kind = "path") -> Release:

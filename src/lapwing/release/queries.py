@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 import numpy as np
 
@@ -31,32 +31,43 @@ from lapwing.schema.values import labels
 if TYPE_CHECKING:
     import polars as pl
 
+    from lapwing.model.certificate.certificate import Certificate
     from lapwing.model.model import ReleasedModel
+
+
+class Parts(Protocol):
+    """What a release consists of."""
+
+    @property
+    def schema(self) -> Schema:
+        """The public schema."""
+
+    @property
+    def model(self) -> "ReleasedModel":
+        """What rows are drawn from."""
+
+    @property
+    def certificate(self) -> "Certificate":
+        """What was spent on what."""
+
+    @property
+    def noisy(self) -> tuple[Answer, ...]:
+        """Every answer that the mechanism saw."""
 
 
 Groups = int | Literal["measured"]
 
-INTERVAL: Final = ("lower", "upper", "basis")
-"""Columns of a queried table that tell where the true counts are."""
-
-
-def query_table(model: "ReleasedModel", schema: Schema, noisy: Sequence[Answer], **asked: Any) -> "pl.DataFrame":  # noqa: ANN401 - as for `queried`
-    """Return the model's table over some columns, with intervals for the true ones; see `Release.query`."""
-    return framed(*queried(model, schema, noisy, **asked))
+INTERVAL: Final = ("lower", "upper", "basis")  # columns of a queried table that tell where the true counts are
 
 
 def queried(
-    model: "ReleasedModel",
-    schema: Schema,
-    noisy: Sequence[Answer],
-    *,
-    columns: str | Sequence[str],
-    groups: Groups,
-    confidence: Number,
-    weighted: bool,
-    public_rows: int | None,
+    release: Parts, columns: str | Sequence[str], *, groups: Groups, confidence: Number, weighted: bool
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Return the cells of `query_table` as arrays, without a frame, and which of their intervals are known."""
+    """Return the model's table over some columns as arrays, and which of their intervals for the true ones are known.
+
+    See `Release.query`; `framed` makes a frame of it.
+    """
+    schema, noisy, public_rows = release.schema, release.noisy, release.certificate.public_rows
     if not isinstance(weighted, bool):
         raise ParameterError(f"weighted must be true or false, got {told(weighted)}", code="LW304")
     if weighted and schema.weight is None:
@@ -70,10 +81,10 @@ def queried(
     groupings = query_groupings(schema, noisy, columns, groups)
     if weighted and schema.weight is not None:
         weight = schema.field(schema.weight)
-        totals = weighted_marginal(model, weight, columns, groupings)
+        totals = weighted_marginal(release.model, weight, columns, groupings)
         found = weighted_intervals(noisy, weight, columns, groupings, failure=failure, public_rows=public_rows)
         return listed(schema, columns, groupings, totals, found, called="total")
-    counts = marginal(model, columns, groupings)
+    counts = marginal(release.model, columns, groupings)
     found = cell_intervals(noisy, columns, groupings, failure, public_rows)
     public, is_public = public_counts(schema, columns, groupings)
     lower, upper = (np.where(is_public, public, ends) for ends in (found.lower, found.upper))
@@ -255,9 +266,6 @@ def _axis(own: Grouping, asked: Grouping | None) -> np.ndarray:
     return np.asarray(np.unique(told_apart([own, asked])[1], axis=1))
 
 
-# -- Intervals for the true weighted totals behind a released table, from noisy counts of weights and columns together.
-
-
 # -- How far weighted sums of discrete Laplace and Gaussian noise go with a given probability: never too little.
 
 
@@ -306,8 +314,7 @@ def weighted_sum_tail(
     return float(((logs @ count + budget) / tried).min()) * _UP
 
 
-_LARGEST = 2.0**61
-"""Totals beyond say nothing, and would leave int64."""
+_LARGEST = 2.0**61  # totals beyond say nothing, and would leave int64
 
 
 def weighted_intervals(
@@ -381,9 +388,5 @@ def _ends(
     )
     lower = np.floor(sums @ least - below[places.reshape(-1)])
     upper = np.ceil(sums @ most + above[places.reshape(-1)])
-    return _whole(lower), _whole(upper)
-
-
-def _whole(ends: np.ndarray) -> np.ndarray:
-    """Return whole ends as int64, cut where they say nothing."""
-    return np.asarray(np.clip(ends, -_LARGEST, _LARGEST), dtype=np.int64)
+    cut = np.clip((lower, upper), -_LARGEST, _LARGEST).astype(np.int64)  # where they say nothing
+    return cut[0], cut[1]

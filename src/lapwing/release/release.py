@@ -14,9 +14,9 @@ from lapwing.model.files import SavedRelease, save_release
 from lapwing.model.model import ReleasedModel
 from lapwing.release import rows_out as out
 from lapwing.release.accuracy import chosen_accuracy
-from lapwing.release.asked_accuracy import Condition
+from lapwing.release.asked import Condition
 from lapwing.release.croissant import write_croissant
-from lapwing.release.queries import Groups, query_table
+from lapwing.release.queries import Groups, framed, queried
 from lapwing.release.rows_out import RowsOut, Support, Where
 from lapwing.rows.kinds import Kind, Layout, Like
 from lapwing.rows.out.outputs import write_whole
@@ -219,10 +219,8 @@ class Release:
         Each interval is exact for one cell chosen beforehand, and free of the model: ``count`` may lie outside. It is
         of the earliest answer that covers the cell: later ones may depend on it. Rows beyond ``maxRows`` do not count.
         """
-        settings: Any = {"groups": groups, "confidence": confidence, "weighted": weighted}
-        settings["public_rows"] = self.certificate.public_rows
-        table = query_table(self.model, self.schema, self.noisy, columns=columns, **settings)
-        return out.of_kind(table, self.kind)
+        found = queried(self, columns, groups=groups, confidence=confidence, weighted=weighted)
+        return out.of_kind(framed(*found), self.kind)
 
     def certified_errors(self, confidence: float = 0.95) -> Any:  # noqa: ANN401
         """Return how far each statistic of a `LinearStatistics` release can be from the table's, whatever was assumed.
@@ -246,8 +244,7 @@ class Release:
         """
         from lapwing.release.shown import certified_table  # noqa: PLC0415
 
-        table = certified_table(self.schema, self.certificate, self.noisy, self.model, confidence)
-        return out.of_kind(table, self.kind)
+        return out.of_kind(certified_table(self, confidence), self.kind)
 
     @overload
     def accuracy(self, columns: None = None, confidence: Number = 0.95) -> Accuracy: ...
@@ -297,8 +294,7 @@ class Release:
         Costs no budget and simulates nothing: the same release gives the same figures each time. A table or count
         stands on the earliest answer that covers all of it, as the intervals of `query` do.
         """
-        settings: Any = {"columns": columns, "confidence": confidence, "where": where, "groups": groups}
-        return chosen_accuracy(self.model, self.schema, self.certificate, self.noisy, **settings)
+        return chosen_accuracy(self, columns=columns, confidence=confidence, where=where, groups=groups)
 
     def replicates(
         self, m: int, rows: int | None = None, seed: int | None = None, *, progress: ProgressLike = None
@@ -335,9 +331,7 @@ class Release:
         """
         from lapwing.release.replicates import make_replicates  # noqa: PLC0415
 
-        settings: Any = {"replicates": m, "rows": rows, "seed": seed, "progress": progress}
-        settings["layout"] = self.layout or Layout(self.kind)
-        return make_replicates(self.model, self.schema, self.certificate, **settings)
+        return make_replicates(self, m, rows, seed, self.layout or Layout(self.kind), progress=progress)
 
     def save(self, path: str | Path) -> None:
         """Write all of it to one ``.lapwing`` file of released numbers. A pickle works too, and runs code when read."""
@@ -360,7 +354,7 @@ class Release:
         """
         from lapwing.release.shown import release_html  # noqa: PLC0415
 
-        write_whole(path, release_html(self.schema, self.model, self.certificate, self.noisy, self.accuracy()))
+        write_whole(path, release_html(self, self.accuracy()))
 
     def to_croissant(
         self,

@@ -19,15 +19,16 @@ from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.model import ReleasedModel
 from lapwing.model.rows import population_codes, sample_codes
 from lapwing.model.statistics.expressions import Stat, compiled, stat
+from lapwing.release.queries import Parts
 from lapwing.rows.kinds import Layout
 from lapwing.rows.out.decode import decode
 from lapwing.rows.out.writers import to_layout
 from lapwing.rows.source import code_table
 from lapwing.runs.finishing import finished_model
-from lapwing.runs.generators import checked_seed, fresh_seed, generator
-from lapwing.runs.progress import told as tell
+from lapwing.runs.generators import chosen_seed, generator
 from lapwing.runs.settings import Settings
 from lapwing.runs.watching import ProgressLike, shown
+from lapwing.runs.watching import told as tell
 from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
 
@@ -235,25 +236,13 @@ def _numbers(frame: "pl.DataFrame", column: str) -> np.ndarray:
 
 
 def make_replicates(
-    model: ReleasedModel,
-    schema: Schema,
-    certificate: Certificate,
-    *,
-    replicates: int,
-    rows: int | None,
-    seed: int | None,
-    layout: Layout,
-    progress: ProgressLike = None,
+    release: Parts, m: int, rows: int | None, seed: int | None, layout: Layout, *, progress: ProgressLike
 ) -> Replicates:
     """Simulate a release again and again; see `Release.replicates`."""
-    if (
-        isinstance(replicates, bool)
-        or not isinstance(replicates, int)
-        or not (LEAST_REPLICATES <= replicates <= MOST_REPLICATES)
-    ):
+    model, schema, certificate = release.model, release.schema, release.certificate
+    if isinstance(m, bool) or not isinstance(m, int) or not LEAST_REPLICATES <= m <= MOST_REPLICATES:
         raise ParameterError(
-            f"m must be a whole number from {LEAST_REPLICATES} to {MOST_REPLICATES}, got {told(replicates)}",
-            code="LW302",
+            f"m must be a whole number from {LEAST_REPLICATES} to {MOST_REPLICATES}, got {told(m)}", code="LW302"
         )
     if model.rows < 1:
         raise _refused("the release stands for 0 rows, and no sample of it can be simulated; spend more budget")
@@ -262,18 +251,16 @@ def make_replicates(
         raise ParameterError(f"the number of rows must be a whole number of at least 1, got {rows!r}", code="LW325")
     # Drawn rows are few, and stand for a table of another, public size.
     sampled = model.rows if certificate.public_rows is None else certificate.public_rows
-    own = checked_seed(seed)
-    settings = rebuilt(certificate, schema, fresh_seed() if own is None else own)
+    settings = rebuilt(certificate, schema, chosen_seed(seed))
     at_model, simulated = [], []
     with shown(progress, first="replicates", of="of them made"):
-        for done, rng in enumerate(generator(settings.seed, "replicates").spawn(replicates), 1):
+        for done, rng in enumerate(generator(settings.seed, "replicates").spawn(m), 1):
             at_model.append(_rows(model, schema, count, rng))
             frame = decode(population_codes(model, schema, sampled, rng), schema)
             simulated.append(_rows(_refitted(frame, settings, rng), schema, count, rng))
-            tell("replicates", done / replicates)
-    return Replicates(
-        schema=schema, at_model=tuple(at_model), simulated=tuple(simulated), seed=settings.seed, layout=layout
-    )
+            tell("replicates", done / m)
+    drawn = {"at_model": tuple(at_model), "simulated": tuple(simulated)}
+    return Replicates(schema=schema, **drawn, seed=settings.seed, layout=layout)
 
 
 def rebuilt(certificate: Certificate, schema: Schema, seed: int) -> Settings:

@@ -16,9 +16,8 @@ from lapwing.model.sampling.given_rows import refused_rows, rows_given
 from lapwing.rows.kinds import Kind, Layout, Like
 from lapwing.rows.out.outputs import is_folder_name, rows_format, whole_files
 from lapwing.rows.threads import in_order, workers
-from lapwing.runs.generators import checked_seed, fresh_seed, generator
-from lapwing.runs.progress import counted
-from lapwing.runs.watching import ProgressLike, shown
+from lapwing.runs.generators import chosen_seed, generator
+from lapwing.runs.watching import ProgressLike, counted, shown
 from lapwing.schema.scalars import path_text, told
 from lapwing.schema.schemas import Schema
 
@@ -35,8 +34,7 @@ Where = Any
 
 Drawn = Literal["atoms", "sweeps", "nearest", "nothing"]
 
-_MANY: Final = 0.1
-"""Of the condition rows: where more of them have little support, a warning says so."""
+_MANY: Final = 0.1  # of the condition rows: where more of them have little support, a warning says so
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,11 +202,9 @@ def _warn(effective: np.ndarray) -> None:
 
 Written = Callable[[int], None]
 
-WRITING: Final = {"first": "writing rows", "of": "of the rows written"}
-"""What is shown while rows are written."""
+WRITING: Final = {"first": "writing rows", "of": "of the rows written"}  # what is shown while rows are written
 
-ROWS_PER_FILE: Final = 2**22
-"""Of a folder, where nothing else is asked for."""
+ROWS_PER_FILE: Final = 2**22  # of a folder, where nothing else is asked for
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -240,10 +236,7 @@ def rows_out(
 
     seeds: the one asked for, and the release's own; a fresh one where both are None.
     """
-    asked, own = checked_seed(seeds[0]), seeds[1]
-    seed = own if asked is None else asked
-    chosen = fresh_seed() if seed is None else seed
-    rng = generator(chosen, "rows")
+    rng = generator(chosen_seed(seeds[1] if seeds[0] is None else seeds[0]), "rows")
     if where is None or isinstance(where, Mapping | str):
         given = Conditioned(model, is_matched=True) if where is None else conditioned(model, schema, cast("Any", where))
         count = given.model.rows if n is None else n

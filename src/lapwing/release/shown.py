@@ -25,14 +25,11 @@ from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.kernel.questions.tree_counts.question import NoisyTree
 from lapwing.mechanisms.registry import REGISTRATIONS, registration_named
 from lapwing.model.accuracy import Accuracy
-from lapwing.model.certificate.certificate import Certificate
-from lapwing.model.model import ReleasedModel
-from lapwing.release.queries import free_name
+from lapwing.release.queries import Parts, free_name
 from lapwing.schema.schemas import Schema
 from lapwing.schema.values import labels, run_labels
 
-LISTED_CELLS = 2**16
-"""Larger tables are one line of the frame of all answers."""
+LISTED_CELLS = 2**16  # larger tables are one line of the frame of all answers
 
 
 def table_name(answer: Answer, table: NoisyTable) -> str:
@@ -206,14 +203,13 @@ _LONG = {
 # -- The certified error of every statistic of a release whose mechanism certifies them.
 
 
-def certified_table(
-    schema: Schema, certificate: Certificate, answers: Sequence[Answer], model: ReleasedModel, confidence: float
-) -> pl.DataFrame:
+def certified_table(release: Parts, confidence: float) -> pl.DataFrame:
     """Return the noisy and the released mean of every statistic, and a bound on the error of the latter.
 
     Returns one line per statistic: ``statistic``, ``noisy``, ``released``, ``largest_error``; shares of the rows, or
     means. Null where a row function is not at hand, as in a release that was read from a file.
     """
+    certificate = release.certificate
     means = registration_named(certificate.mechanism).certified_means
     if means is None:
         known = " and ".join(each.name for each in REGISTRATIONS.values() if each.certified_means is not None)
@@ -227,7 +223,7 @@ def certified_table(
         raise ParameterError(
             f"confidence must lie from 0.5 to 0.9999, got {confidence!r}; 0.95 suits most uses", code="LW301"
         )
-    found = means(schema, certificate, answers, model, confidence)
+    found = means(release.schema, certificate, release.noisy, release.model, confidence)
     numbers = pl.col("released", "largest_error").fill_nan(None)
     return pl.DataFrame(found, schema_overrides={"statistic": pl.String}).with_columns(numbers)
 
@@ -235,33 +231,20 @@ def certified_table(
 # -- The report that may be published, as one HTML file.
 
 
-def release_html(
-    schema: Schema,
-    model: ReleasedModel,
-    certificate: Certificate,
-    noisy: Sequence[Answer],
-    accuracy: Accuracy,
-    *,
-    name: str = "",
-) -> str:
+def release_html(release: Parts, accuracy: Accuracy, *, name: str = "") -> str:
     """Return the releasable report of a release; see `Release.to_html`.
 
     name: of the data set, where neither certificate nor schema has one.
     """
-    issued, ledger = certificate.issued, certificate.ledger
-    known = (issued and issued.table) or schema.name or (ledger and ledger.dataset) or name
+    issued, ledger = release.certificate.issued, release.certificate.ledger
+    known = (issued and issued.table) or release.schema.name or (ledger and ledger.dataset) or name
     title = f"Synthetic data: {known}" if known else "Synthetic data"
-    return render(Releasable(Page(title=title, sections=release_sections(schema, model, certificate, noisy, accuracy))))
+    return render(Releasable(Page(title=title, sections=release_sections(release, accuracy))))
 
 
-def release_sections(
-    schema: Schema,
-    model: ReleasedModel,
-    certificate: Certificate,
-    noisy: Sequence[Answer],
-    accuracy: Accuracy,
-) -> tuple[Section, ...]:
+def release_sections(release: Parts, accuracy: Accuracy) -> tuple[Section, ...]:
     """Return the sections of that report, made from released numbers only."""
+    schema, model, certificate, noisy = release.schema, release.model, release.certificate, release.noisy
     names = [field.name for field in schema.columns[:MOST_COLUMNS]]
     return released_sections(
         schema,

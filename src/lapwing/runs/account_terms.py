@@ -16,8 +16,7 @@ from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.budget.store import Place, is_address, store_of
 from lapwing.runs.policy import KEY, check_limit, in_force, read_policy, recorded
 
-POPULATION: Final = "population"
-"""Of the details of an account's first entry."""
+POPULATION: Final = "population"  # of the details of an account's first entry
 
 
 def open_account(

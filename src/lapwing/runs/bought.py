@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, ClassVar, Final, cast
 
 import numpy as np
 
@@ -44,8 +44,7 @@ from lapwing.runs.settings import check_expected, request_to_dict
 from lapwing.schema.schemas import Schema
 from lapwing.version import VERSION
 
-MOST_ROWS: Final = 2**40
-"""A table is compared as one of at most so many rows."""
+MOST_ROWS: Final = 2**40  # a table is compared as one of at most so many rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,15 +61,8 @@ class BoughtSettings:
     seed: int
     compared: tuple[PublicTables, ...]
 
-    @property
-    def name(self) -> str:
-        """What the budget is spent on."""
-        return EVALUATION
-
-    @property
-    def selection_delta(self) -> Fraction:
-        """The tables compared are public."""
-        return Fraction(0)
+    name: ClassVar = EVALUATION  # what the budget is spent on
+    selection_delta: ClassVar = Fraction(0)  # the tables compared are public
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain JSON values, for the transcript."""
@@ -115,8 +107,7 @@ def read_bought_settings(
 
 NOTICE: Final = "releasable - bought with budget"
 
-CONFIDENCE: Final = Fraction(95, 100)
-"""With which all intervals of an evaluation hold at once."""
+CONFIDENCE: Final = Fraction(95, 100)  # with which all intervals of an evaluation hold at once
 
 _WIDE: Final = 0.2
 _WORDS: Final = (
@@ -161,16 +152,7 @@ class BoughtEvaluation:
     def summary(self) -> str:
         """Return the figures and what they cost as text of a few lines."""
         heading = ("tables", "compared", "mean", f"{self.confidence:.0%} interval", "floor")
-        lines = [
-            (
-                f"{each.ways}-way",
-                f"{each.tables} of {each.possible}",
-                f"{each.mean:.4f}",
-                f"{each.lower:.4f} to {each.upper:.4f}",
-                f"{each.floor:.4f}",
-            )
-            for each in self.variations
-        ]
+        lines = [(f"{each.ways}-way", *each.texts) for each in self.variations]
         table = aligned([heading, *lines], right=[1, 2, 3, 4])
         return "\n".join([NOTICE, "", table, "", *_WORDS, "", self.certificate.text().rstrip("\n")])
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, ClassVar, Final, cast
 
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget, BudgetRequest, Number, exact_number, read_request
@@ -42,20 +42,9 @@ class LinkedSettings:
         """The part of the first table."""
         return next(iter(self.parts.values()))
 
-    @property
-    def selection_delta(self) -> Fraction:
-        """No text is selected."""
-        return Fraction(0)
-
-    @property
-    def relation(self) -> Relation:
-        """The neighbour relation."""
-        return _RELATION
-
-    @property
-    def expected_rows(self) -> None:
-        """Each part has its own."""
-        return None
+    selection_delta: ClassVar = Fraction(0)  # no text is selected
+    relation: ClassVar[Relation] = _RELATION
+    expected_rows: ClassVar = None  # each part has its own
 
     @property
     def name(self) -> str:

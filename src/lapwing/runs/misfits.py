@@ -6,7 +6,7 @@ The rest of its budget stays with it, for a mended schema. ``misfits.proof.md``.
 
 import codecs
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Final
 
@@ -21,8 +21,7 @@ from lapwing.runs.settings import Settings, usable_schema
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
 
-ENDED: Final = "LW118"
-"""Code of a release that ended by the rule."""
+ENDED: Final = "LW118"  # code of a release that ended by the rule
 
 _SAID, _NEARLY_ALL = 0.05, 0.95
 
@@ -86,20 +85,18 @@ def _surely(tables: Sequence[NoisyCounts], counts: Mapping[int, int]) -> dict[st
     return found
 
 
+@dataclass(slots=True, repr=False, eq=False)
 class Stopping:
     """Asks at a desk, and ends the release once answers show a column of which too many cells fit nothing.
 
     earlier: answers under a schema that was mended since, whose cost is told; way_out: says how the release goes on.
     """
 
-    __slots__ = ("_answers", "_curator", "_earlier", "_settings", "_way_out")
-
-    def __init__(self, curator: Curator, settings: Settings, earlier: Sequence[Answer], way_out: str) -> None:
-        self._curator = curator
-        self._settings = settings
-        self._earlier = earlier
-        self._way_out = way_out
-        self._answers: list[Answer] = []
+    _curator: Curator
+    _settings: Settings
+    _earlier: Sequence[Answer]
+    _way_out: str
+    _answers: list[Answer] = field(default_factory=list, init=False)
 
     def ask(self, *questions: Any) -> Any:  # noqa: ANN401 - `Curator.ask` says what is answered by what
         """Answer a batch of questions, and look at what is known of misfits by now."""

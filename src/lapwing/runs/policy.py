@@ -25,8 +25,7 @@ from lapwing.kernel.budget.conversions import epsilon_for, rho_for
 from lapwing.schema.scalars import quote, visible
 
 VARIABLE: Final = "LAPWING_POLICY"
-KEY: Final = "policy"
-"""Of the details of an account's first entry."""
+KEY: Final = "policy"  # of the details of an account's first entry
 PEOPLE: Final = {"preparedBy": "--prepared-by", "approvedBy": "--approved-by"}
 
 _GIVEN: ContextVar[str | None] = ContextVar("_GIVEN", default=None)

@@ -20,8 +20,7 @@ from lapwing.schema.schemas import Schema
 __all__ = ["PublicTable", "public_table_of"]
 
 _COUNT: Final = "count"
-_MOST_DIGITS: Final = 100
-"""Of a count in a file; Python refuses to read thousands of them."""
+_MOST_DIGITS: Final = 100  # of a count in a file; Python refuses to read thousands of them
 _WAY_OUT: Final = (
     'declare it public and say who published it: lw.PublicTable.from_frame(frame, source="...") or a file with the '
     "keys columns, cells, source and provenance"

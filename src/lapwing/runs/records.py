@@ -183,9 +183,7 @@ class AccountedSink:
     def _forget(self) -> None:
         """Leave no file of a new release that was refused."""
         self._transcript.discard()
-        if self._records.ledger is not None:
-            with suppress(OSError):  # other releases keep their transcripts there
-                transcripts_of(self._records.ledger).rmdir()
+        _leave_folder(self._records.ledger)
 
 
 def open_sink(records: Records, settings: PaidSettings, terms: Terms) -> AccountedSink:
@@ -341,24 +339,26 @@ def kept_transcript(begun: Begun) -> Path | None:
     Returns its transcript. None where it is new and nothing of it was paid or answered: then none is left.
     """
     path = begun.transcript
-    if not begun.is_new or _is_paid(begun) or _is_answered(path, unreadable=True):
+    if not begun.is_new or _is_debited(begun.ledger, begun.dataset, begun.release_id):
+        return path
+    if _is_answered(path, unreadable=True):
         return path
     for each in (path, begun.lock):
         each.unlink(missing_ok=True)
-    if begun.ledger is not None:
-        with suppress(OSError):  # other releases keep their transcripts there
-            transcripts_of(begun.ledger).rmdir()
+    _leave_folder(begun.ledger)
     return None
 
 
-def _is_paid(begun: Begun) -> bool:
-    """Return whether the ledger has a debit of a run; one that does not tell may have it."""
-    return begun.release_id is not None and _is_debited(begun.ledger, begun.dataset, begun.release_id)
+def _leave_folder(ledger: str | os.PathLike[str] | None) -> None:
+    """Leave no empty folder of transcripts beside a ledger."""
+    if ledger is not None:
+        with suppress(OSError):  # other releases keep their transcripts there
+            transcripts_of(ledger).rmdir()
 
 
-def _is_debited(ledger: str | os.PathLike[str] | None, dataset: str | None, release_id: str) -> bool:
+def _is_debited(ledger: str | os.PathLike[str] | None, dataset: str | None, release_id: str | None) -> bool:
     """Return whether a ledger has a debit; one that does not tell may have it."""
-    if ledger is None:
+    if ledger is None or release_id is None:
         return False
     try:
         return Ledger.open(ledger).find(dataset, release_id) is not None

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -21,8 +21,7 @@ from lapwing.mechanisms.registry import (
 from lapwing.mechanisms.shared.registration import Mechanism
 from lapwing.runs.generators import chosen_seed
 from lapwing.runs.policy import Spending
-from lapwing.runs.priors import prior_digests, with_priors
-from lapwing.runs.public_points import points_digest, with_public_points
+from lapwing.runs.public_rows import points_digest, prior_digests, with_priors, with_public_points
 from lapwing.runs.public_tables import check_priors, with_public_tables
 from lapwing.schema.linked.database import is_linked
 from lapwing.schema.public_tables.cells import public_total
@@ -47,10 +46,7 @@ class Settings:
     is_seeded: bool
     most_misfits: Fraction = Fraction(1)
 
-    @property
-    def selection_delta(self) -> Fraction:
-        """No text is selected."""
-        return Fraction(0)
+    selection_delta: ClassVar = Fraction(0)  # no text is selected
 
     @property
     def name(self) -> str:

@@ -28,8 +28,7 @@ NO_ROW = "anything: noise alone could make as many rows, and the table may have 
 _PAIRS = 2
 _ROWS_FAILURE = Fraction(1, 20)
 _MANY = 4  # columns, of which Lapwing's default counts no table
-_LEAST_SEEN = 3.0
-"""Standard deviations of its noise that a count should have."""
+_LEAST_SEEN = 3.0  # standard deviations of its noise that a count should have
 
 
 def verdict_of(settings: Settings, terms: Terms, answers: Sequence[Answer], model: ReleasedModel) -> Verdict | None:

@@ -17,11 +17,10 @@ from lapwing.release.shown import release_sections
 from lapwing.rows.guard import private_boundary
 from lapwing.runs.bought import BoughtEvaluation, read_bought_settings, run_evaluation
 from lapwing.runs.generators import chosen_seed, generator
-from lapwing.runs.progress import told
 from lapwing.runs.public_tables import is_private_table
 from lapwing.runs.records import Book, run_paid
 from lapwing.runs.settings import usable_schema
-from lapwing.runs.watching import following
+from lapwing.runs.watching import following, told
 from lapwing.schema.linked.database import LinkedSchema, is_linked
 from lapwing.schema.scalars import is_among, quote
 from lapwing.schema.schemas import Schema
@@ -303,7 +302,7 @@ def _released(model: object, schema: Schema) -> tuple[Section, ...]:
         raise ParameterError(
             f"model and schema must have the same columns, {odd} is in one only; give the rows' release", code="LW801"
         )
-    parts = release_sections(release.schema, release.model, release.certificate, release.noisy, release.accuracy())
+    parts = release_sections(release, release.accuracy())
     # Columns and pairs are in the other half of the page. How to share and repeat a release is no matter of this page.
     return tuple(
         replace(part, key=f"release-{part.key}", title=f"The release: {part.title}")

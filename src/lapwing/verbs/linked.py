@@ -26,12 +26,11 @@ from lapwing.rows.readers import at_hand
 from lapwing.runs.certify import promised_epsilons
 from lapwing.runs.generators import generator
 from lapwing.runs.linked import LinkedSettings, read_linked_settings
-from lapwing.runs.progress import part_told
-from lapwing.runs.public_points import refuse_private_points
+from lapwing.runs.public_rows import refuse_private_points
 from lapwing.runs.public_tables import is_private_table
 from lapwing.runs.records import AccountedSink, Book, Records, resumable
 from lapwing.runs.settings import Settings
-from lapwing.runs.watching import following
+from lapwing.runs.watching import following, part_told
 from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.scalars import told
 from lapwing.typing import IntoFrame, LinkedSchemaLike, MechanismLike, PathLike, ProgressLike

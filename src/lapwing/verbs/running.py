@@ -27,11 +27,10 @@ from lapwing.runs.certify import certify
 from lapwing.runs.finishing import finished_model
 from lapwing.runs.generators import checked_seed, generator
 from lapwing.runs.misfits import Stopping, left_of, way_out_of
-from lapwing.runs.priors import prior_digests
-from lapwing.runs.progress import ReleaseProgress
-from lapwing.runs.public_points import points_digest
+from lapwing.runs.public_rows import points_digest, prior_digests
 from lapwing.runs.records import Records
 from lapwing.runs.settings import Settings
+from lapwing.runs.watching import ReleaseProgress
 from lapwing.schema.linked.database import LinkedSchema
 
 # -- Run a mechanism in the room and certify what came out.

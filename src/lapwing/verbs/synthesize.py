@@ -23,9 +23,8 @@ from lapwing.rows.readers import at_hand, open_table
 from lapwing.rows.source import coded_table
 from lapwing.runs.linked import refuse_settings_of_one, refuse_shares_of_one
 from lapwing.runs.misfits import mended, refuse_going_on
-from lapwing.runs.plan.memory import Memory, caches_within
-from lapwing.runs.priors import refuse_private_prior
-from lapwing.runs.public_points import refuse_private_points
+from lapwing.runs.plan.effort import Memory, caches_within
+from lapwing.runs.public_rows import refuse_private_points, refuse_private_prior
 from lapwing.runs.public_tables import refuse_private_tables
 from lapwing.runs.records import AccountedSink, Book, Records, new_records, open_sink, resumable
 from lapwing.runs.settings import Settings, read_settings

@@ -12,7 +12,7 @@ from lapwing.release.rows_out import Where
 from lapwing.rows.guard import private_boundary
 from lapwing.rows.kinds import Like
 from lapwing.rows.readers import with_target
-from lapwing.runs.plan.memory import Memory
+from lapwing.runs.plan.effort import Memory
 from lapwing.typing import (
     IntoFrame,
     IntoSeries,

@@ -64,11 +64,12 @@ def _cases() -> Iterator[QuestionCase]:
     by_a = Projection(
         directions=np.array([[1], [0]]), cuts=(np.zeros(1, dtype=np.int64),), origin=np.zeros(0, dtype=np.int64)
     )
+    rows: dict[str, Any] = {"projection": by_a, "summed": "rows"}
     totals: dict[str, Any] = {"projection": None, "summed": "vectors", "cost": PURE}
     # Rows of one kind move the means by half of the bound, which is for all.
     means: dict[str, Any] = {"projection": None, "summed": "damped means", "damping": 4, "cost": PURE}
     asked = [
-        *(({"projection": by_a, "summed": "rows", "cost": cost}, "rows of two cells", each) for cost, each in PRICED),
+        *((rows | {"cost": cost}, "rows of two cells", each) for cost, each in PRICED),
         (totals, "totals of two columns", PURE_TERMS[-1]),
         (means, "damped means of two columns", PURE_TERMS[0]),
     ]

@@ -200,5 +200,4 @@ def _report(found: "Release | LinkedRelease", name: str) -> str:
 
     if isinstance(found, LinkedRelease):
         return linked_html(found.parts, found.certificate, name=name)
-    parts = found.schema, found.model, found.certificate, found.noisy, found.accuracy()
-    return release_html(*parts, name=name)
+    return release_html(found, found.accuracy(), name=name)

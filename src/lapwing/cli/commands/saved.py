@@ -249,8 +249,7 @@ def _queried(release: "Release", column: Sequence[str], **asked: Any) -> "tuple[
     """Return the cells of `Release.query`, for which nothing loads that makes frames."""
     from lapwing.release.queries import queried  # noqa: PLC0415 - it needs NumPy
 
-    public = release.certificate.public_rows
-    return queried(release.model, release.schema, release.noisy, columns=column, public_rows=public, **asked)
+    return queried(release, column, **asked)
 
 
 def _table_text(cells: "Mapping[str, np.ndarray]", is_known: "np.ndarray") -> str:

@@ -115,7 +115,7 @@ def following(
         options.refuse_existing(Path(place), "holds an earlier release")
     targets = read_targets(place, model, certificate, no_certificate=False)
 
-    from lapwing.runs.priors import refuse_private_prior  # noqa: PLC0415
+    from lapwing.runs.public_rows import refuse_private_prior  # noqa: PLC0415
     from lapwing.runs.settings import usable_schema  # noqa: PLC0415
     from lapwing.verbs.series import Series  # noqa: PLC0415
 

@@ -113,7 +113,7 @@ def synthesize(
             _release_events(table, linked, targets, asked, inputs, rows=rows, say=say, quiet=silent, details=details)
         return
 
-    from lapwing.runs.priors import refuse_private_prior  # noqa: PLC0415
+    from lapwing.runs.public_rows import refuse_private_prior  # noqa: PLC0415
     from lapwing.runs.public_tables import read_public_tables, refuse_private_tables  # noqa: PLC0415
     from lapwing.runs.settings import usable_schema  # noqa: PLC0415
     from lapwing.verbs.synthesize import synthesize as release_of  # noqa: PLC0415

@@ -12,8 +12,7 @@ from lapwing.errors import LapwingError
 from lapwing.judge.report.page import Chart, Table
 from lapwing.version import install_command
 
-Figures = Sequence[float | None]
-"""Numbers of a chart; None and NaN where there is none."""
+Figures = Sequence[float | None]  # numbers of a chart; None and NaN where there is none
 
 _SERIES: Final = {"released": 1, "synthetic": 1, "real": 2, "bootstrap": 3, "independent": 4}
 """The colour that a series has wherever it is drawn; others take those that are left."""
@@ -120,13 +119,18 @@ def plain_spec(chart: Any) -> Mapping[str, Any]:  # noqa: ANN401 - any chart of 
     return dict(spec)
 
 
-Intervals = Mapping[str, tuple[Figures, Figures]]
-"""Per series: lower and upper ends."""
+def drawn(chart: Any, height: int, *, title: str, meaning: str, figures: Table) -> Chart:  # noqa: ANN401
+    """Return a chart of altair as wide as there is room, with its words and the numbers behind it."""
+    return Chart(title, meaning, plain_spec(chart.properties(width="container", height=height)), figures)
+
+
+Intervals = Mapping[str, tuple[Figures, Figures]]  # per series: lower and upper ends
 
 _BAR: Final = 18  # height of a bar with its gap, in pixels
 _LEGEND: Final = 32  # letters that fit in one line
 _TICKS: Final = 12  # at most, below bars that stand
 _HEIGHT: Final = 170  # of a chart without bars that lie, in pixels
+_HAS_ENDS: Final = "isValid(datum.lower) && isValid(datum.upper)"
 
 
 def bars(
@@ -151,18 +155,11 @@ def bars(
     base = alt.Chart(alt.Data(values=lines)).encode(y=place, **offset)
     layers = [base.mark_bar().encode(x=figures, color=_colours(series))]
     if intervals:
-        layers.append(
-            base.mark_rule(color=colour("ink"), strokeWidth=1.5)
-            .encode(x=alt.X("lower:Q", title=unit), x2="upper:Q")
-            .transform_filter("isValid(datum.lower) && isValid(datum.upper)")
-        )
-    chart = alt.layer(*layers).properties(width="container", height=_lying(len(labels), len(series)))
-    return Chart(
-        title=title,
-        meaning=meaning,
-        spec=plain_spec(chart),
-        figures=_figures(title, labels, series, intervals or {}, is_share),
-    )
+        whiskers = base.transform_filter(_HAS_ENDS).mark_rule(color=colour("ink"), strokeWidth=1.5)
+        layers.append(whiskers.encode(x=alt.X("lower:Q", title=unit), x2="upper:Q"))
+    behind = _figures(title, labels, series, intervals or {}, is_share)
+    height = _lying(len(labels), len(series))
+    return drawn(alt.layer(*layers), height, title=title, meaning=meaning, figures=behind)
 
 
 def histogram(
@@ -199,28 +196,17 @@ def histogram(
     )
     height = alt.Y("value:Q", title=unit, axis=_axis(is_share), scale=alt.Scale(zero=True))
     base = alt.Chart(alt.Data(values=lines)).encode(x=place)
-    own = [base.transform_filter(alt.datum.series == name) for name in series]
-    layers = [own[0].mark_bar(width=alt.RelativeBandSize(0.94)).encode(y=height, color=_colours(series))]
-    layers += [
-        each.mark_bar(width=alt.RelativeBandSize(0.94), filled=False, strokeWidth=1.8).encode(
-            y=height, color=_colours(series)
-        )
-        for each in own[1:]
-    ]
+    wide = alt.RelativeBandSize(0.94)
+    layers = []
+    for number, name in enumerate(series):
+        look = {"filled": False, "strokeWidth": 1.8} if number else {}
+        own = base.transform_filter(alt.datum.series == name).mark_bar(width=wide, **look)
+        layers.append(own.encode(y=height, color=_colours(series)))
     if intervals:
-        whiskers = base.transform_filter("isValid(datum.lower) && isValid(datum.upper)")
-        layers.append(
-            whiskers.mark_rule(color=colour("ink"), strokeWidth=1.2).encode(
-                y=alt.Y("lower:Q", title=unit), y2="upper:Q"
-            )
-        )
-    chart = alt.layer(*layers).properties(width="container", height=_HEIGHT)
-    return Chart(
-        title=title,
-        meaning=meaning,
-        spec=plain_spec(chart),
-        figures=_figures(title, labels, series, intervals or {}, is_share),
-    )
+        whiskers = base.transform_filter(_HAS_ENDS).mark_rule(color=colour("ink"), strokeWidth=1.2)
+        layers.append(whiskers.encode(y=alt.Y("lower:Q", title=unit), y2="upper:Q"))
+    behind = _figures(title, labels, series, intervals or {}, is_share)
+    return drawn(alt.layer(*layers), _HEIGHT, title=title, meaning=meaning, figures=behind)
 
 
 def interval_dots(
@@ -246,20 +232,15 @@ def interval_dots(
     shapes = ["circle", "diamond", "triangle-up", "square", "cross"]
     place = alt.Y("label:N", sort=None, title=None, axis=alt.Axis(ticks=False, domain=False, grid=True))
     base = alt.Chart(alt.Data(values=_long(distinct(labels), series, known))).encode(y=place)
-    rule = (
-        base.mark_rule(strokeWidth=2)
-        .encode(x=alt.X("lower:Q", title=unit), x2="upper:Q", color=_colours(series))
-        .transform_filter("isValid(datum.lower) && isValid(datum.upper)")
-    )
+    rule = base.transform_filter(_HAS_ENDS).mark_rule(strokeWidth=2)
+    rule = rule.encode(x=alt.X("lower:Q", title=unit), x2="upper:Q", color=_colours(series))
     dots = base.mark_point(filled=True, opacity=1, size=70).encode(
         x=alt.X("value:Q", title=unit, axis=_axis(is_share), scale=scale),
         color=_colours(series),
         shape=alt.Shape("series:N", title=None, scale=alt.Scale(domain=list(series), range=shapes[: len(series)])),
     )
-    chart = alt.layer(rule, dots).properties(width="container", height=_lying(len(labels), 1))
-    return Chart(
-        title=title, meaning=meaning, spec=plain_spec(chart), figures=_figures(title, labels, series, known, is_share)
-    )
+    behind = _figures(title, labels, series, known, is_share)
+    return drawn(alt.layer(rule, dots), _lying(len(labels), 1), title=title, meaning=meaning, figures=behind)
 
 
 def budget_bar(parts: Sequence[tuple[str, float]], *, title: str, meaning: str, unit: str) -> Chart:
@@ -267,36 +248,22 @@ def budget_bar(parts: Sequence[tuple[str, float]], *, title: str, meaning: str, 
     alt = altair()
     total = sum(amount for _, amount in parts)
     names = distinct(name for name, _ in parts)
-    shades = [colour(f"series-{1 + place % 6}") for place in range(len(parts))]
+    scale = alt.Scale(domain=names, range=[colour(f"series-{1 + place % 6}") for place in range(len(parts))])
+    legend = alt.Legend(orient="bottom", direction="vertical", columns=1)
     lines = [
         {"part": name, "place": place, "value": amount}
         for place, (name, (_, amount)) in enumerate(zip(names, parts, strict=True))
     ]
-    chart = (
-        alt.Chart(alt.Data(values=lines))
-        .mark_bar(stroke=colour("ground"), strokeWidth=1.5)
-        .encode(
-            x=alt.X("value:Q", stack="zero", title=unit, axis=alt.Axis(grid=False, tickCount=5)),
-            color=alt.Color(
-                "part:N",
-                title=None,
-                scale=alt.Scale(domain=names, range=shades),
-                legend=alt.Legend(orient="bottom", direction="vertical", columns=1),
-            ),
-            order=alt.Order("place:Q"),
-        )
-        .properties(width="container", height=44)
+    base = alt.Chart(alt.Data(values=lines)).mark_bar(stroke=colour("ground"), strokeWidth=1.5)
+    chart = base.encode(
+        x=alt.X("value:Q", stack="zero", title=unit, axis=alt.Axis(grid=False, tickCount=5)),
+        color=alt.Color("part:N", title=None, scale=scale, legend=legend),
+        order=alt.Order("place:Q"),
     )
-    figures = Table(
-        caption=title,
-        heading=("spent on", unit, "share"),
-        lines=tuple(
-            (name, f"{amount:.4g}", shown(amount / total if total > 0 else 0.0, is_share=True))
-            for name, amount in parts
-        ),
-        numbers=(1, 2),
-    )
-    return Chart(title=title, meaning=meaning, spec=plain_spec(chart), figures=figures)
+    shares = [shown(amount / total if total > 0 else 0.0, is_share=True) for _, amount in parts]
+    figures = tuple((name, f"{amount:.4g}", share) for (name, amount), share in zip(parts, shares, strict=True))
+    table = Table(title, ("spent on", unit, "share"), figures, numbers=(1, 2))
+    return drawn(chart, 44, title=title, meaning=meaning, figures=table)
 
 
 def _long(labels: Sequence[str], series: Mapping[str, Figures], intervals: Intervals) -> list[dict[str, Any]]:
@@ -346,4 +313,4 @@ def _figures(
             heading.append(end)
             columns.append([shown(value, is_share=is_share) for value in ends])
     lines = tuple(zip(*columns, strict=True))
-    return Table(caption=caption, heading=tuple(heading), lines=lines, numbers=tuple(range(1, len(heading))))
+    return Table(caption, tuple(heading), lines, numbers=tuple(range(1, len(heading))))

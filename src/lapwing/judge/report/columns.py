@@ -39,10 +39,10 @@ def columns_section(found: Findings, schema: Schema) -> Section:
         "A difference of 5 % means that 5 of 100 synthetic rows would have to get another value."
     )
     more = f" The charts of the {counted(DRAWN, 'worst column')} are drawn; the other {left} are in the table."
-    parts: list[Part] = [Text(words=words + (more if left > 0 else "")), *charts[:OPEN]]
+    parts: list[Part] = [Text(words + (more if left > 0 else "")), *charts[:OPEN]]
     if len(charts) > OPEN:
-        parts.append(Text(words=f"Charts of {counted(len(charts) - OPEN, 'more column')} are folded away below."))
-    return Section(key="single-columns", title="Single columns", parts=(*parts, table), folded=tuple(charts[OPEN:]))
+        parts.append(Text(f"Charts of {counted(len(charts) - OPEN, 'more column')} are folded away below."))
+    return Section("single-columns", "Single columns", (*parts, table), folded=tuple(charts[OPEN:]))
 
 
 def differences_chart(found: Findings) -> Chart:
@@ -106,15 +106,12 @@ def _drawn(overlay: ColumnOverlay) -> tuple[list[str], dict[str, list[float]]]:
     """Return the bars of categories: the first, others unless they would dwarf them, and missing cells."""
     keep = len(overlay.labels) if overlay.is_ordered or len(overlay.labels) <= _BARS + 2 else _BARS
     labels = list(map(labelled, overlay.labels[:keep]))
-    pairs = list(zip(overlay.real[:keep], overlay.synthetic[:keep], strict=True))
+    real, synthetic = overlay.real[:keep].tolist(), overlay.synthetic[:keep].tolist()
+    more = [(label, *pair) for label, pair in _gaps(overlay) if max(pair) > 0]
     if keep < len(overlay.labels) and not _is_dwarfing(overlay):
-        labels.append(_others(overlay, keep))
-        pairs.append((overlay.real[keep:].sum(), overlay.synthetic[keep:].sum()))
-    for label, pair in _gaps(overlay):
-        if max(pair) > 0:
-            labels.append(label)
-            pairs.append(pair)
-    return labels, {name: [float(pair[place]) for pair in pairs] for place, name in enumerate(("real", "synthetic"))}
+        more.insert(0, _others(overlay, keep))
+    series = {"real": real + [each[1] for each in more], "synthetic": synthetic + [each[2] for each in more]}
+    return labels + [each[0] for each in more], series
 
 
 def _gaps(overlay: ColumnOverlay) -> list[tuple[str, tuple[float, float]]]:
@@ -123,9 +120,10 @@ def _gaps(overlay: ColumnOverlay) -> list[tuple[str, tuple[float, float]]]:
     return [(label, pair) for label, pair in gaps if pair is not None]
 
 
-def _others(overlay: ColumnOverlay, keep: int) -> str:
-    """Return the label of the bar for all categories but the first."""
-    return f"{len(overlay.labels) - keep + max(overlay.others - 1, 0)} others"
+def _others(overlay: ColumnOverlay, keep: int) -> tuple[str, float, float]:
+    """Return the bar for all categories but the first: its label and shares."""
+    label = f"{len(overlay.labels) - keep + max(overlay.others - 1, 0)} others"
+    return label, float(overlay.real[keep:].sum()), float(overlay.synthetic[keep:].sum())
 
 
 def _all_bars(overlay: ColumnOverlay, title: str) -> Table:
@@ -133,9 +131,9 @@ def _all_bars(overlay: ColumnOverlay, title: str) -> Table:
     lines = list(zip(overlay.labels, overlay.real.tolist(), overlay.synthetic.tolist(), strict=True))
     lines += [(label, *pair) for label, pair in _gaps(overlay)]
     return Table(
-        caption=title,
-        heading=("", "real", "synthetic"),
-        lines=tuple((labelled(label), percent(real, 2), percent(synthetic, 2)) for label, real, synthetic in lines),
+        title,
+        ("", "real", "synthetic"),
+        tuple((labelled(label), percent(real, 2), percent(synthetic, 2)) for label, real, synthetic in lines),
         numbers=(1, 2),
     )
 
@@ -173,8 +171,7 @@ def _apart(overlay: ColumnOverlay) -> list[tuple[str, float, float]]:
     if overlay.kind != "category" or (overlay.is_ordered and len(overlay.labels) > _TALL):
         found += [(label, *pair) for label, pair in _gaps(overlay) if max(pair) > 0]
     elif not overlay.is_ordered and len(overlay.labels) > _BARS + 2 and _is_dwarfing(overlay):
-        rest = float(overlay.real[_BARS:].sum()), float(overlay.synthetic[_BARS:].sum())
-        found.append((_others(overlay, _BARS), *rest))
+        found.append(_others(overlay, _BARS))
     return found
 
 
@@ -186,12 +183,12 @@ def _table(found: Findings, order: list[str], distances: dict[str, float], floor
         for name in order
     ]
     return Table(
-        caption="Every column: differing rows (by value, or in the bars drawn where these show more), those of a fresh "
+        "Every column: differing rows (by value, or in the bars drawn where these show more), those of a fresh "
         "sample, and errors of what people compute from it; missing in percent points, errors in real standard "
         "deviations (sd), quantiles in rank. Coloured: differs by more than 5 times a resample and 1 %, or the mean by "
         "more than 0.1 sd, or the spread by more than a quarter",
-        heading=("column", "differ", "resample", "missing", "mean (sd)", "spread", "W1 (sd)", "quantiles"),
-        lines=tuple(lines),
+        ("column", "differ", "resample", "missing", "mean (sd)", "spread", "W1 (sd)", "quantiles"),
+        tuple(lines),
         numbers=tuple(range(1, 8)),
         marked=tuple(
             place

@@ -7,7 +7,7 @@ from typing import Any, Final
 from lapwing.judge.findings import Findings
 from lapwing.judge.glance import Glance, glance
 from lapwing.judge.metrics import SYNTHETIC
-from lapwing.judge.report.charts import altair, colour, distinct, plain_spec, ramp
+from lapwing.judge.report.charts import altair, colour, distinct, drawn, ramp
 from lapwing.judge.report.columns import columns_section
 from lapwing.judge.report.page import Chart, Fact, Facts, Part, Section, Table, Text, crossed, percent
 from lapwing.judge.report.pairs import maps_section, pairs_section, worst_section
@@ -34,31 +34,22 @@ def place_chart(standings: Sequence[Standing], *, title: str, meaning: str) -> C
     across = alt.X("at:Q", scale=alt.Scale(domain=list(_ENDS), nice=False), axis=axis, title=_AXIS)
     limits = itertools.pairwise((_ENDS[0], FRESH, MOST, PART, NONE, _ENDS[1]))
     grounds = [{"start": ends[0], "stop": ends[1], "zone": zone} for zone, ends in zip(_ZONES, limits, strict=True)]
-    zones = alt.Chart(alt.Data(values=grounds)).mark_rect()
     shades = alt.Scale(domain=list(_ZONES), range=ramp()[: len(_ZONES)])
+    zones = alt.Chart(alt.Data(values=grounds)).mark_rect()
     zones = zones.encode(
         x=alt.X("start:Q", title=_AXIS),
         x2="stop:Q",
         color=alt.Color("zone:N", title=None, scale=shades, legend=alt.Legend(orient="top", columns=2)),
     )
     marks = alt.Chart(alt.Data(values=[{"at": 0}, {"at": 1}])).mark_rule(color=colour("ink"), strokeDash=[4, 3])
-    base = alt.Chart(alt.Data(values=lines)).encode(
-        y=alt.Y(
-            "label:N",
-            sort=None,
-            scale=alt.Scale(domain=[line["label"] for line in lines]),
-            title=None,
-            axis=alt.Axis(ticks=False, domain=False),
-        )
-    )
+    names, bare = alt.Scale(domain=[line["label"] for line in lines]), alt.Axis(ticks=False, domain=False)
+    base = alt.Chart(alt.Data(values=lines)).encode(y=alt.Y("label:N", sort=None, scale=names, title=None, axis=bare))
     spans = base.mark_rule(strokeWidth=2, color=colour("ink")).encode(x=alt.X("lower:Q", title=_AXIS), x2="upper:Q")
-    dots = base.mark_point(filled=True, opacity=1, size=80, color=colour("ink")).encode(
-        x=across,
-        shape=alt.Shape("shape:N", scale=None),
-    )
+    dots = base.mark_point(filled=True, opacity=1, size=80, color=colour("ink"))
+    dots = dots.encode(x=across, shape=alt.Shape("shape:N", scale=None))
     chart = alt.layer(zones, marks.encode(x=across), spans, dots)
-    chart = chart.properties(width="container", height=max(60, _LINE * len(lines)))
-    return Chart(title=title, meaning=meaning, spec=plain_spec(chart), figures=standings_table(standings))
+    height = max(60, _LINE * len(lines))
+    return drawn(chart, height, title=title, meaning=meaning, figures=standings_table(standings))
 
 
 _AXIS: Final = "0 %: a resample; 100 %: columns without any relation"
@@ -69,9 +60,9 @@ def standings_table(standings: Sequence[Standing]) -> Table:
     _, *lines = glance_table(standings)
     lines = [(*line[:4], each.metric.unit, *line[4:]) for each, line in zip(standings, lines, strict=True)]
     return Table(
-        caption="All figures; ± is one standard error, where a figure is an estimate",
-        heading=("figure", "synthetic", "resample", "independent columns", "unit", "place", "in words"),
-        lines=tuple(lines),
+        "All figures; ± is one standard error, where a figure is an estimate",
+        ("figure", "synthetic", "resample", "independent columns", "unit", "place", "in words"),
+        tuple(lines),
         numbers=(1, 2, 3, 5),
         marked=tuple(place for place, each in enumerate(standings) if each.verdict in ("none", "worse", "far")),
     )
@@ -111,12 +102,12 @@ def glance_section(found: Findings) -> Section:
     """Return the section *At a glance*."""
     seen = glance(found)
     parts: list[Part] = [
-        Text(words=seen.headline, is_headline=True),
+        Text(seen.headline, is_headline=True),
         _facts(found, seen),
-        Text(words="In short:", points=seen.details),
+        Text("In short:", points=seen.details),
     ]
     is_bad = any(each.verdict in ("none", "worse") for each in seen.standings)
-    parts.append(Text(words="Before you decide:", points=seen.cautions, is_warning=is_bad))
+    parts.append(Text("Before you decide:", points=seen.cautions, is_warning=is_bad))
     if any(each.place is not None for each in seen.standings):
         parts.append(
             place_chart(
@@ -127,14 +118,14 @@ def glance_section(found: Findings) -> Section:
     meanings = tuple(f"{each.metric.title}: {each.metric.meaning}" for each in seen.standings)
     sources = tuple(f"{each.metric.title}: {each.metric.reference}" for each in seen.standings)
     return Section(
-        key="at-a-glance",
-        title="At a glance",
-        parts=tuple(parts),
+        "at-a-glance",
+        "At a glance",
+        tuple(parts),
         folded=(
             table,
-            Text(words="What they are read against:", points=_REFERENCES),
-            Text(words="What the figures mean:", points=meanings),
-            Text(words="Where they were defined:", points=sources),
+            Text("What they are read against:", points=_REFERENCES),
+            Text("What the figures mean:", points=meanings),
+            Text("Where they were defined:", points=sources),
         ),
     )
 
@@ -154,31 +145,22 @@ def _spread(seen: Glance) -> str:
 def _facts(found: Findings, seen: Glance) -> Facts:
     """Return the few figures that stand out."""
     places = {each.metric.key: each for each in seen.standings}
+    single, pairs = (places.get(f"total_variation_{ways}") for ways in (1, 2))
     facts = []
-    single = places.get("total_variation_1")
     if single is not None:
         note = f"a resample: {percent(single.bootstrap.value, 2)}"
-        facts.append(
-            Fact(
-                figure=percent(single.synthetic.value), what="of rows differ in a single column, on average", note=note
-            )
-        )
-    pairs = places.get("total_variation_2")
+        facts.append(Fact(percent(single.synthetic.value), "of rows differ in a single column, on average", note=note))
     if pairs is not None:
         note = f"resample: {percent(pairs.bootstrap.value)}, independent: {percent(pairs.independent.value)}"
-        facts.append(
-            Fact(
-                figure=percent(pairs.synthetic.value), what="of rows differ in a pair of columns, on average", note=note
-            )
-        )
+        facts.append(Fact(percent(pairs.synthetic.value), "of rows differ in a pair of columns, on average", note=note))
     if found.downstream is None and pairs is not None:
         columns, distance = next(each for each in found.tables[SYNTHETIC] if each.ways == 2).worst(1)[0]
-        facts.append(Fact(figure=percent(distance), what="differ in the worst pair of columns", note=crossed(columns)))
+        facts.append(Fact(percent(distance), "differ in the worst pair of columns", note=crossed(columns)))
     if found.downstream is not None:
         area = found.downstream
         note = f"{area.ceiling:.3f} when trained on real rows, {area.floor:.1f} knows nothing"
-        facts.append(Fact(figure=f"{area.auc:.3f}", what="AUC of a prediction learned from synthetic rows", note=note))
-    return Facts(facts=tuple(facts))
+        facts.append(Fact(f"{area.auc:.3f}", "AUC of a prediction learned from synthetic rows", note=note))
+    return Facts(tuple(facts))
 
 
 def compared_sections(findings: Findings, schema: Schema) -> tuple[Section, ...]:

@@ -27,9 +27,9 @@ _WAYS: Final = {
 
 def cost_section(certificate: Certificate) -> Section:
     """Return the section about where the budget went: a bar in parts, the figures, and every line for experts."""
-    sign = "ε" if certificate.total.notion == "pure" else "ρ"
+    sign = _sign(certificate.total)
     if not certificate.lines:
-        return Section(key="cost", title="What it cost", parts=(Text(words="Nothing was asked about private rows."),))
+        return Section("cost", "What it cost", (Text("Nothing was asked about private rows."),))
     words = (
         "Privacy is paid for like this: each question about the private rows is answered with noise, and the smaller "
         "the noise, the more of the budget it takes. What is shown here sums exactly to the total."
@@ -37,10 +37,10 @@ def cost_section(certificate: Certificate) -> Section:
     if sign == "ρ":
         words += " The total is counted in ρ, which adds up better than ε; the section on privacy says what it means."
     return Section(
-        key="cost",
-        title="What it cost",
-        parts=(
-            Text(words=words),
+        "cost",
+        "What it cost",
+        (
+            Text(words),
             budget_chart(certificate.lines, certificate.total),
             cost_summary(certificate.lines, certificate.total),
         ),
@@ -48,10 +48,17 @@ def cost_section(certificate: Certificate) -> Section:
     )
 
 
+def _sign(budget: Budget) -> str:
+    return "ε" if budget.notion == "pure" else "ρ"
+
+
+def _spent(lines: Sequence[CostLine]) -> float:
+    return float(sum((line.cost.amount for line in lines), Fraction(0)))
+
+
 def budget_chart(lines: Sequence[CostLine], budget: Budget) -> Chart:
     """Return what the lines of a certificate or plan cost, by purpose."""
-    sign = "ε" if budget.notion == "pure" else "ρ"
-    spent = {name: float(sum((line.cost.amount for line in own), Fraction(0))) for name, own in _grouped(lines).items()}
+    sign, spent = _sign(budget), {name: _spent(own) for name, own in _grouped(lines).items()}
     total, largest = float(budget.amount), max(spent, key=spent.__getitem__)
     meaning = f"Of {sign} = {total:.4g}, {100 * spent[largest] / total:.0f} % goes into {largest}." if total else ""
     return budget_bar(list(spent.items()), title="Where the budget goes", meaning=meaning, unit=sign)
@@ -98,13 +105,13 @@ def _grouped(lines: Sequence[CostLine]) -> dict[str, list[CostLine]]:
 
 def cost_summary(costs: Sequence[CostLine], budget: Budget) -> Table:
     """Return one line for each purpose."""
-    sign, total, lines = "ε" if budget.notion == "pure" else "ρ", float(budget.amount), []
+    total, lines = float(budget.amount), []
     for name, own in _grouped(costs).items():
-        cost = float(sum((line.cost.amount for line in own), Fraction(0)))
+        cost = _spent(own)
         share = cost / total if total else 0.0
         lines.append((name, f"{len(own):,}", f"{cost:.4g}", shown(share, is_share=True), _noise(own)))
-    heading = ("spent on", "answers", sign, "share", "noise on a count (standard deviation)")
-    return Table(caption="The budget, by purpose", heading=heading, lines=tuple(lines), numbers=(1, 2, 3))
+    heading = ("spent on", "answers", _sign(budget), "share", "noise on a count (standard deviation)")
+    return Table("The budget, by purpose", heading, tuple(lines), numbers=(1, 2, 3))
 
 
 def _noise(lines: Sequence[CostLine]) -> str:
@@ -137,15 +144,15 @@ def _every_line(lines: Sequence[CostLine], sign: str) -> tuple[Text | Table, ...
         for line in lines[:_MOST_LINES]
     )
     table = Table(
-        caption="Every answer, in the order in which it was given; noise values are whole numbers (discrete laws)",
-        heading=heading,
-        lines=shown_lines,
+        "Every answer, in the order in which it was given; noise values are whole numbers (discrete laws)",
+        heading,
+        shown_lines,
         numbers=(2, 3, 4, 6, 7),
     )
     if len(lines) <= _MOST_LINES:
         return (table,)
     words = f"The first {_MOST_LINES} of {len(lines):,} lines; the certificate has all of them."
-    return (Text(words=words), table)
+    return (Text(words), table)
 
 
 _BASES: Final = {
@@ -163,7 +170,7 @@ _DRAWN: Final = 12
 
 def accuracy_section(accuracy: Accuracy) -> Section:
     """Return the section about accuracy: the statements, and the measured tables with the largest bounds."""
-    parts: list[Part] = [Text(words=_words(accuracy))]
+    parts: list[Part] = [Text(_words(accuracy))]
     folded: list[Part] = []
     first, further = _sorted(accuracy.statements)
     if first:
@@ -178,8 +185,8 @@ def accuracy_section(accuracy: Accuracy) -> Section:
             "Nothing is proved about the accuracy of this release. Take its figures as hints, and ask its owner for "
             "an evaluation."
         )
-        parts.append(Text(words=words, is_warning=True))
-    return Section(key="accuracy", title="How far figures may be off", parts=tuple(parts), folded=tuple(folded))
+        parts.append(Text(words, is_warning=True))
+    return Section("accuracy", "How far figures may be off", tuple(parts), folded=tuple(folded))
 
 
 def _sorted(statements: Sequence[Statement]) -> tuple[list[Statement], list[Statement]]:
@@ -213,7 +220,7 @@ def _statements(statements: Sequence[Statement], caption: str) -> Table:
         )
         for each in statements
     )
-    return Table(caption=caption, heading=("statement", "holds with", "ground"), lines=lines, numbers=(1,))
+    return Table(caption, ("statement", "holds with", "ground"), lines, numbers=(1,))
 
 
 def sentence(text: str) -> str:
@@ -258,4 +265,4 @@ def _measured(marginals: Sequence[MarginalAccuracy]) -> Table:
     if len(marginals) > _MOST_STATED:
         caption += f" ({_MOST_STATED} of {len(marginals):,})"
     heading = ("table", "cells", "noise (sd, rows)", "largest error (rows)", "total variation, at most", "each with")
-    return Table(caption=caption, heading=heading, lines=lines, numbers=(1, 2, 3, 4, 5))
+    return Table(caption, heading, lines, numbers=(1, 2, 3, 4, 5))

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from lapwing.judge.report.charts import altair, distinct, plain_spec, ramp, shown
+from lapwing.judge.report.charts import altair, distinct, drawn, ramp, shown
 from lapwing.judge.report.page import Chart, Table
 
 _NUMBER: Final = "isFinite(datum.value) ? format(datum.value, abs(datum.value) >= 1000 ? ',.0f' : '.2~r') : ''"
@@ -34,7 +34,7 @@ def heat_map(
     values = np.asarray(matrix, dtype=np.float64)
     lines = [
         {"row": down[i], "column": across[j], "value": float(values[i, j])}
-        for i, j in zip(*(each.tolist() for each in np.nonzero(np.isfinite(values))), strict=True)
+        for i, j in np.argwhere(np.isfinite(values)).tolist()
     ]
     plain = {"ticks": False, "domain": False}
     # All names are shown where there is room on a screen; of more, some are left out.
@@ -44,22 +44,14 @@ def heat_map(
         alt.Axis(labelOverlap=overlaps[1], **plain),
     )
     size = max(4, min(24, 560 // max(1, len(row_labels))))
-    chart = (
-        alt.Chart(alt.Data(values=lines))
-        .mark_rect()
-        .encode(
-            x=alt.X("column:N", sort=across, scale=alt.Scale(domain=across), title=None, axis=axes[0]),
-            y=alt.Y("row:N", sort=down, scale=alt.Scale(domain=down), title=None, axis=axes[1]),
-            color=_shades(alt, unit, domain, both_ways=both_ways),
-        )
-        .properties(width="container", height=max(60, size * len(row_labels)))
+    chart = alt.Chart(alt.Data(values=lines)).mark_rect()
+    chart = chart.encode(
+        x=alt.X("column:N", sort=across, scale=alt.Scale(domain=across), title=None, axis=axes[0]),
+        y=alt.Y("row:N", sort=down, scale=alt.Scale(domain=down), title=None, axis=axes[1]),
+        color=_shades(alt, unit, domain, both_ways=both_ways),
     )
-    return Chart(
-        title=title,
-        meaning=meaning,
-        spec=plain_spec(chart),
-        figures=_matrix_figures(title, values, row_labels, column_labels, unit),
-    )
+    figures = _matrix_figures(title, values, row_labels, column_labels, unit)
+    return drawn(chart, max(60, size * len(row_labels)), title=title, meaning=meaning, figures=figures)
 
 
 def map_heat(
@@ -81,31 +73,21 @@ def map_heat(
     most = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
     kept = np.isfinite(values) & (both_ways | (values != 0))
     lines = [
-        {
-            "x": float(x_edges[j]),
-            "x2": float(x_edges[j + 1]),
-            "y": float(y_edges[i]),
-            "y2": float(y_edges[i + 1]),
-            "value": float(values[i, j]),
-        }
-        for i, j in zip(*(each.tolist() for each in np.nonzero(kept)), strict=True)
+        {"x": x_edges[j], "x2": x_edges[j + 1], "y": y_edges[i], "y2": y_edges[i + 1], "value": float(values[i, j])}
+        for i, j in np.argwhere(kept).tolist()
     ]
     ends = [alt.Scale(domain=[float(each[0]), float(each[-1])], nice=False, zero=False) for each in (x_edges, y_edges)]
-    chart = (
-        alt.Chart(alt.Data(values=lines))
-        .mark_rect()
-        .encode(
-            x=alt.X("x:Q", title=x_title, scale=ends[0], axis=alt.Axis(grid=False, labelOverlap=True)),
-            x2="x2:Q",
-            y=alt.Y("y:Q", title=y_title, scale=ends[1], axis=alt.Axis(grid=False)),
-            y2="y2:Q",
-            color=_shades(alt, unit, domain or ((-most, most) if both_ways else (0.0, most)), both_ways=both_ways),
-        )
-        .properties(width="container", height=380)
+    chart = alt.Chart(alt.Data(values=lines)).mark_rect()
+    chart = chart.encode(
+        x=alt.X("x:Q", title=x_title, scale=ends[0], axis=alt.Axis(grid=False, labelOverlap=True)),
+        x2="x2:Q",
+        y=alt.Y("y:Q", title=y_title, scale=ends[1], axis=alt.Axis(grid=False)),
+        y2="y2:Q",
+        color=_shades(alt, unit, domain or ((-most, most) if both_ways else (0.0, most)), both_ways=both_ways),
     )
     labels = [[f"{low:.6g} to {high:.6g}" for low, high in itertools.pairwise(each)] for each in (y_edges, x_edges)]
     figures = _largest(title, values, labels[0], labels[1], (y_title, x_title, unit))
-    return Chart(title=title, meaning=meaning, spec=plain_spec(chart), figures=figures)
+    return drawn(chart, 380, title=title, meaning=meaning, figures=figures)
 
 
 def _shades(alt: Any, unit: str, domain: tuple[float, float], *, both_ways: bool) -> Any:  # noqa: ANN401
@@ -124,9 +106,7 @@ def _matrix_figures(
     if max(values.shape) > _WHOLE:
         return _largest(caption, values, row_labels, column_labels, ("row", "column", unit))
     lines = tuple((label, *map(shown, line)) for label, line in zip(row_labels, values.tolist(), strict=True))
-    return Table(
-        caption=caption, heading=("", *column_labels), lines=lines, numbers=tuple(range(1, 1 + values.shape[1]))
-    )
+    return Table(caption, ("", *column_labels), lines, numbers=tuple(range(1, 1 + values.shape[1])))
 
 
 def _largest(
@@ -141,4 +121,4 @@ def _largest(
     order = [place for place in np.argsort(-sizes, kind="stable")[:50].tolist() if sizes[place] > 0]
     cells = [divmod(place, values.shape[1]) for place in order]
     lines = tuple((row_labels[i], column_labels[j], shown(float(values[i, j]))) for i, j in cells)
-    return Table(caption=f"{caption}: the largest", heading=heading, lines=lines, numbers=(2,))
+    return Table(f"{caption}: the largest", heading, lines, numbers=(2,))

@@ -40,7 +40,7 @@ def aligned(lines: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
 # -- What a report is made of: sections of text, tables and charts, without a word about how they look.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Table:
     """Hold a table of the report; marked: lines that deserve a warning colour, besides the words that say so."""
 
@@ -51,7 +51,7 @@ class Table:
     marked: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Chart:
     """Hold a chart of the report; meaning: one sentence that says what can be seen, for those who do not see it."""
 
@@ -61,7 +61,7 @@ class Chart:
     figures: Table | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Text:
     """Hold a paragraph, or a list; is_headline: it grades the table, and is set large."""
 
@@ -71,7 +71,7 @@ class Text:
     is_headline: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Fact:
     """Hold one figure that is set large."""
 
@@ -80,7 +80,7 @@ class Fact:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Facts:
     """Hold the few figures that a reader should see first."""
 
@@ -90,7 +90,7 @@ class Facts:
 Part = Text | Table | Chart | Facts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Section:
     """Hold a section of the report; key: the anchor of its heading, lower case with hyphens."""
 
@@ -165,15 +165,6 @@ def _missing(library: str | None) -> str:
     return f"a report needs {library}; run {install_command('report')}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Drawn:
-    """A chart, its place on the page, and its drawing."""
-
-    chart: Chart
-    place: int
-    svg: str
-
-
 def render(page: Releasable[Page] | Internal[Page]) -> str:
     """Return a report as one HTML file; an internal one says so on every screen and every printed page.
 
@@ -231,15 +222,15 @@ def _runs(parts: Sequence[Part], numbers: "itertools.count[int]") -> Iterator[di
             yield from ({"kind": type(part).__name__.lower(), "part": part} for part in run)
 
 
-def _drawn(chart: Chart, place: int) -> _Drawn:
-    """Return a chart with its drawing, whose texts Vega escapes."""
+def _drawn(chart: Chart, place: int) -> dict[str, Any]:
+    """Return a chart, its place on the page, and its drawing, whose texts Vega escapes."""
     try:
         import vl_convert  # noqa: PLC0415
     except ImportError:
         raise LapwingError(_missing("vl-convert-python"), code="LW701") from None
     spec = json.dumps(cleaned({**chart.spec, "width": _WIDTH}), allow_nan=False)
     svg = vl_convert.vegalite_to_svg(spec, config=CONFIG)
-    return _Drawn(chart, place, _safe(_TAG.sub(lambda tag: _NEEDLESS.sub("", tag[0]), svg)))
+    return {"chart": chart, "place": place, "svg": _safe(_TAG.sub(lambda tag: _NEEDLESS.sub("", tag[0]), svg))}
 
 
 def cleaned(value: Any) -> Any:  # noqa: ANN401

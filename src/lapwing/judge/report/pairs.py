@@ -26,7 +26,7 @@ def pairs_section(found: Findings) -> Section:
     """Return the section *Pairs of columns*: strength of dependence as heat maps, and total variation."""
     parts: list[Part] = []
     if found.associations is None:
-        parts.append(Text(words="The table has one column only, so that there are no pairs to compare."))
+        parts.append(Text("The table has one column only, so that there are no pairs to compare."))
     else:
         words = (
             "How strongly one column tells about another, from 0 (nothing) to 1 (all). What is dark in the real table "
@@ -36,8 +36,8 @@ def pairs_section(found: Findings) -> Section:
         columns = len(found.associations.columns)
         if columns < len(found.columns[SYNTHETIC]):
             words += f" {columns} of the {len(found.columns[SYNTHETIC])} columns are drawn, chosen at random."
-        parts += [Text(words=words), *_heat_maps(found.associations)]
-    return Section(key="pairs", title="Pairs of columns", parts=(*parts, _summary(found)))
+        parts += [Text(words), *_heat_maps(found.associations)]
+    return Section("pairs", "Pairs of columns", (*parts, _summary(found)))
 
 
 def worst_section(found: Findings) -> Section:
@@ -47,7 +47,7 @@ def worst_section(found: Findings) -> Section:
         "of the real rows is nearly as far, a table has more cells than rows can fill, and no release could do better."
     )
     tables = [_worst(found, place) for place in range(len(found.tables[SYNTHETIC]))]
-    return Section(key="worst-tables", title="Worst tables", parts=(Text(words=words), *tables))
+    return Section("worst-tables", "Worst tables", (Text(words), *tables))
 
 
 def maps_section(found: Findings) -> Section:
@@ -58,13 +58,13 @@ def maps_section(found: Findings) -> Section:
             "No two columns are coordinates by their names (longitude and latitude, easting and northing, x and y) or "
             "the only two measured numbers, so that there is no map."
         )
-        return Section(key="maps", title="Maps", parts=(Text(words=words),))
+        return Section("maps", "Maps", (Text(words),))
     charts = [chart for each in maps for chart in _map(each, found.looked_at)]
     words = (
         "Where the rows lie, in the range that holds nearly all real ones. Each cell's shade is its share of the rows "
         "that have both coordinates; the fullest 2 % of cells share the darkest shade."
     )
-    return Section(key="maps", title="Maps", parts=(Text(words=words), *charts))
+    return Section("maps", "Maps", (Text(words), *charts))
 
 
 def _heat_maps(found: Associations) -> list[Chart]:
@@ -163,8 +163,8 @@ def _summary(found: Findings) -> Table:
         words = places[f"total_variation_{tables.ways}"].words
         lines.append((str(tables.ways), compared, *figures, *most, words))
     return Table(
-        caption="Rows that differ (total variation) in tables of so many columns: mean, then the worst table",
-        heading=(
+        "Rows that differ (total variation) in tables of so many columns: mean, then the worst table",
+        (
             "columns",
             "compared",
             "mean",
@@ -175,7 +175,7 @@ def _summary(found: Findings) -> Table:
             "independent",
             "mean in words",
         ),
-        lines=tuple(lines),
+        tuple(lines),
         numbers=tuple(range(1, 8)),
     )
 
@@ -195,11 +195,11 @@ def _worst(found: Findings, place: int) -> Table:
         if way is not None and way > PART:
             marked.append(line)
     return Table(
-        caption=f"Tables of {tables.ways} columns, the worst of {len(tables.tables):,}; place: 0 % is a resample, "
+        f"Tables of {tables.ways} columns, the worst of {len(tables.tables):,}; place: 0 % is a resample, "
         "100 % independent columns, no place (-) where these are hardly farther. Coloured: no better than independent "
         "columns",
-        heading=("table", "differ", "resample", "independent columns", "place"),
-        lines=tuple(lines),
+        ("table", "differ", "resample", "independent columns", "place"),
+        tuple(lines),
         numbers=(1, 2, 3, 4),
         marked=tuple(marked),
     )
@@ -209,10 +209,9 @@ def _worst_columns(tables: Variation, floor: Variation, order: Sequence[int]) ->
     """Return the single columns that differ most; independent columns are never off there."""
     pairs = [(float(tables.distances[at]), float(floor.distances[at])) for at in order]
     return Table(
-        caption=f"Tables of one column, the worst of {len(tables.tables):,}. Coloured: more than 1 %, and 5 times a "
-        "resample",
-        heading=("table", "differ", "resample", "times as far"),
-        lines=tuple(
+        f"Tables of one column, the worst of {len(tables.tables):,}. Coloured: more than 1 %, and 5 times a resample",
+        ("table", "differ", "resample", "times as far"),
+        tuple(
             (crossed(tables.tables[at]), percent(own, 2), percent(low, 2), f"{own / low:.1f}" if low > 0 else "-")
             for at, (own, low) in zip(order, pairs, strict=True)
         ),

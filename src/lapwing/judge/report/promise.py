@@ -20,11 +20,9 @@ from lapwing.schema.schemas import Schema
 # -- What a privacy budget means, in chances: the most that somebody who guesses can be right.
 
 
-Promised = Certificate | LinkedCertificate
-"""What promises something: a release, or those of linked tables together."""
+Promised = Certificate | LinkedCertificate  # what promises something: a release, or those of linked tables together
 
-Pairs = Sequence[tuple[float, float]]
-"""(δ, ε) pairs that hold at once."""
+Pairs = Sequence[tuple[float, float]]  # (δ, ε) pairs that hold at once
 
 _DELTAS: Final = tuple(Fraction(1, 10**power) for power in (1, 2, 3, 4, 5, 6, 9, 12))
 _LARGEST: Final = 700.0  # e to it is the largest power of e that a float holds
@@ -92,10 +90,10 @@ def declared_sections(schema: Schema, certificate: Certificate) -> tuple[Section
             f"The survey weight is {clipped(schema.weight)}: it says how many a row stands for. Figures of this report "
             "count rows; weighted totals come from `lapwing query --weighted`."
         )
-        parts.append(Text(words=words))
+        parts.append(Text(words))
     if not parts:
         return ()
-    return (Section(key="declared", title="What the owner of the table declared", parts=tuple(parts)),)
+    return (Section("declared", "What the owner of the table declared", tuple(parts)),)
 
 
 def assumed_rules(certificate: Certificate) -> tuple[str, ...]:
@@ -120,7 +118,7 @@ def _rules(certificate: Certificate) -> list[Part]:
         (clipped(rule.text, _TOLD), rule.provenance, rule.kept, percent(rule.broke, 2)) for rule in rules[:_LISTED]
     )
     heading = ("rule", "known how", "kept", "share of the model that broke it before")
-    return [Text(words=words), Table(caption=f"Rules{more}", heading=heading, lines=lines, numbers=(3,))]
+    return [Text(words), Table(f"Rules{more}", heading, lines, numbers=(3,))]
 
 
 def _public_tables(certificate: Certificate) -> list[Part]:
@@ -141,7 +139,7 @@ def _public_tables(certificate: Certificate) -> list[Part]:
         for table in certificate.public_tables
     )
     heading = ("columns", "cells", "rows counted", "held", "share of the model that was off before", "source")
-    return [Text(words=words), Table(caption="Public tables", heading=heading, lines=lines, numbers=(1, 2, 4))]
+    return [Text(words), Table("Public tables", heading, lines, numbers=(1, 2, 4))]
 
 
 _ALARMS: Final = (0.001, 0.01, 0.05, 0.1)
@@ -212,7 +210,7 @@ def promise_section(certificate: Promised) -> Section:
         said = [f"Protected: {certificate.protected}"]
     else:
         said = protection_lines(certificate.relation, certificate.privacy_unit)
-    words = [Text(words=" ".join(said)), Text(words=sense)]
+    words = [Text(" ".join(said)), Text(sense)]
     if found.right > _WEAK:
         strength = "next to nothing" if found.right > _EMPTY else "little"
         caution = (
@@ -220,50 +218,40 @@ def promise_section(certificate: Promised) -> Section:
             "certainty. It holds in the worst case, and a release may protect better than it promises; but nothing is "
             "proved about that."
         )
-        words.append(Text(words=caution, is_warning=True))
-    words.append(Text(words=what_for))
-    return Section(
-        key="promise", title="What is promised about privacy", parts=tuple(words), folded=_for_experts(certificate)
-    )
+        words.append(Text(caution, is_warning=True))
+    words.append(Text(what_for))
+    return Section("promise", "What is promised about privacy", tuple(words), folded=_for_experts(certificate))
 
 
 def _for_experts(certificate: Promised) -> tuple[Part, ...]:
     """Return the promise in formulas and tables."""
     pairs = tuple(_pair_text(delta, epsilon, 5, " at ") for delta, epsilon in certificate.epsilons)
-    parts: list[Part] = [Text(words=_formal(certificate), points=pairs)]
-    lines = [
-        (f"{100 * alarm:g} %", percent_up(found))
-        for alarm, found in zip(_ALARMS, chance(pairs_of(certificate), _ALARMS).found, strict=True)
-    ]
-    parts.append(
-        Table(
-            caption="Accusing by any test: of units that are not in the table, and of those that are, so many are "
-            "accused at most",
-            heading=("falsely", "rightly"),
-            lines=tuple(lines),
-            numbers=(0, 1),
-        )
-    )
     field = unit_field(certificate.privacy_unit)
     repeated = [percent_up(chance(pairs_of(certificate, releases=count)).right) for count in _SEVERAL]
     grouped = [percent_up(chance(pairs_of(certificate, units=count)).right) for count in _SEVERAL]
+    accused = zip(_ALARMS, chance(pairs_of(certificate), _ALARMS).found, strict=True)
     what = "rows of one person" if field is None else f"values of {field}"
-    parts.append(
+    return (
+        Text(_formal(certificate), points=pairs),
         Table(
-            caption="Guessing rightly between two cases, at most",
-            heading=("how many", "releases like this one of the same table", f"{what} protected together"),
-            lines=tuple(zip(map(str, _SEVERAL), repeated, grouped, strict=True)),
+            "Accusing by any test: of units that are not in the table, and of those that are, so many are accused at "
+            "most",
+            ("falsely", "rightly"),
+            tuple((f"{100 * alarm:g} %", percent_up(found)) for alarm, found in accused),
+            numbers=(0, 1),
+        ),
+        Table(
+            "Guessing rightly between two cases, at most",
+            ("how many", "releases like this one of the same table", f"{what} protected together"),
+            tuple(zip(map(str, _SEVERAL), repeated, grouped, strict=True)),
             numbers=(0, 1, 2),
-        )
-    )
-    parts.append(
+        ),
         Text(
-            words="The chances follow from ε and δ by Wasserman and Zhou (2010), Theorem 2.4, and Kairouz, Oh and "
+            "The chances follow from ε and δ by Wasserman and Zhou (2010), Theorem 2.4, and Kairouz, Oh and "
             "Viswanath (2015), Theorem 2.1: a test with false alarms a finds at most min(e^ε a + δ, "
             "1 - e^-ε (1 - a - δ)). For ρ the best of eight values of δ is taken. They are rounded up."
-        )
+        ),
     )
-    return tuple(parts)
 
 
 def _formal(certificate: Promised) -> str:
@@ -307,8 +295,8 @@ def assumed_section(schema: Schema, certificate: Certificate) -> Section:
         "The promise holds if the schema, with its bounds and lists of categories, tells nothing about the table that "
         "is not public. Whoever made the release vouches for that."
     )
-    parts = (Text(words=words, points=tuple(points)),)
-    return Section(key="assumed", title="What was assumed", parts=parts, folded=(fields_table(schema),))
+    parts = (Text(words, points=tuple(points)),)
+    return Section("assumed", "What was assumed", parts, folded=(fields_table(schema),))
 
 
 def fields_table(schema: Schema) -> Table:
@@ -325,7 +313,7 @@ def fields_table(schema: Schema) -> Table:
         for field in schema.columns
     )
     heading = ("column", "type", "values", "may be missing", "special values", "known how")
-    return Table(caption="The schema: all of it is taken as public", heading=heading, lines=lines)
+    return Table("The schema: all of it is taken as public", heading, lines)
 
 
 def values_text(field: Field) -> str:

@@ -65,11 +65,7 @@ def released_sections(
         *declared_sections(schema, certificate),
         accuracy_section(accuracy),
         *(() if pairs is None else (pairs_section(pairs, certificate, len(schema.columns)),)),
-        Section(
-            key="columns",
-            title="What the model says, column by column",
-            parts=column_parts(columns, maps, len(schema.columns)),
-        ),
+        Section("columns", "What the model says, column by column", column_parts(columns, maps, len(schema.columns))),
         _use(schema, certificate),
         _again(schema, model, certificate, answers),
     )
@@ -86,24 +82,22 @@ def _short(schema: Schema, model: ReleasedModel, certificate: Certificate, accur
     uncovered = uncovered_warnings(schema.columns)
     but = "; says nothing of lists and bounds that were taken from the table" if uncovered else ""
     facts = [
-        Fact(figure=f"{certificate.released_rows:,}", what="rows that the model stands for", note=source),
-        Fact(figure=f"{len(schema.columns):,}", what="columns", note=f"released by {certificate.mechanism}"),
-        Fact(
-            figure=budget_text(certificate), what="privacy budget spent", note=f"on {counted_lines(certificate.lines)}"
-        ),
-        Fact(figure=right, what=f"the most that guessing {question} can be right", note=f"50 % is tossing a coin{but}"),
+        Fact(f"{certificate.released_rows:,}", "rows that the model stands for", note=source),
+        Fact(f"{len(schema.columns):,}", "columns", note=f"released by {certificate.mechanism}"),
+        Fact(budget_text(certificate), "privacy budget spent", note=f"on {counted_lines(certificate.lines)}"),
+        Fact(right, f"the most that guessing {question} can be right", note=f"50 % is tossing a coin{but}"),
     ]
     laws = [line.noise for line in certificate.lines if line.noise is not None and line.question in _COUNTS]
     if laws:
         noise = statistics.median(_WITHIN[law.kind] * law.sd for law in laws)
         note = "95 % of such noise is smaller"
-        facts.append(Fact(figure=f"± {noise:,.0f} rows", what="noise on a typical count", note=note))
+        facts.append(Fact(f"± {noise:,.0f} rows", "noise on a typical count", note=note))
     if accuracy.marginals:
         middle = statistics.median(each.variation for each in accuracy.marginals)
         facts.append(
             Fact(
-                figure=f"{middle:.3f}",
-                what="total variation of a typical measured table, at most",
+                f"{middle:.3f}",
+                "total variation of a typical measured table, at most",
                 note="0 is no error, 1 is nothing in common",
             )
         )
@@ -119,14 +113,14 @@ def _short(schema: Schema, model: ReleasedModel, certificate: Certificate, accur
         "Before a figure counts, look up below how far it may be off.",
     )
     headline, *rest = verdict_lines(certificate.verdict)
-    parts: list[Part] = [Text(words=headline, is_headline=True), *(Text(words=each) for each in rest)]
-    parts += [Facts(facts=tuple(facts)), Text(words=words, points=points)]
+    parts: list[Part] = [Text(headline, is_headline=True), *(Text(each) for each in rest)]
+    parts += [Facts(tuple(facts)), Text(words, points=points)]
     parts += [
-        Text(words=sentence(warning), is_warning=True) for warning in dict.fromkeys((*uncovered, *certificate.warnings))
+        Text(sentence(warning), is_warning=True) for warning in dict.fromkeys((*uncovered, *certificate.warnings))
     ]
     if model.rows == 0:
-        parts.append(Text(words="The released number of rows is 0: there is nothing to draw from.", is_warning=True))
-    return Section(key="short", title="In short", parts=tuple(parts))
+        parts.append(Text("The released number of rows is 0: there is nothing to draw from.", is_warning=True))
+    return Section("short", "In short", tuple(parts))
 
 
 def _guessed(schema: Schema, certificate: Certificate) -> list[str]:
@@ -166,9 +160,9 @@ def _use(schema: Schema, certificate: Certificate) -> Section:
         points.append("That bounds and categories which were taken from the table are harmless; see above.")
     points.append("That the machine's running time and memory told nothing to somebody who watched it.")
     return Section(
-        key="use",
-        title="How to use it, and what is not promised",
-        parts=(Text(words="You may:", points=may), Text(words="Nobody promises:", points=tuple(points))),
+        "use",
+        "How to use it, and what is not promised",
+        (Text("You may:", points=may), Text("Nobody promises:", points=tuple(points))),
     )
 
 
@@ -199,8 +193,8 @@ def _again(schema: Schema, model: ReleasedModel, certificate: Certificate, answe
         "be made again, by anybody who has the saved model: rows (the same ones, with the same seed and versions), "
         "tables, intervals, and this report, byte for byte: `lapwing report MODEL -o report.html`."
     )
-    table = Table(caption="How the release was made", heading=("what", "value"), lines=tuple(lines))
-    return Section(key="again", title="How to make it again", parts=(Text(words=words), table))
+    table = Table("How the release was made", ("what", "value"), tuple(lines))
+    return Section("again", "How to make it again", (Text(words), table))
 
 
 def _setting(value: object) -> str:
@@ -236,30 +230,21 @@ def bought_sections(
         unit="mean total variation",
         marks={"floor": [each.floor for each in variations]},
     )
-    lines = tuple(
-        (
-            name,
-            f"{each.tables} of {each.possible}",
-            f"{each.mean:.4f}",
-            f"{each.lower:.4f} to {each.upper:.4f}",
-            f"{each.floor:.4f}",
-        )
-        for name, each in zip(names, variations, strict=True)
-    )
+    lines = tuple((name, *each.texts) for name, each in zip(names, variations, strict=True))
     words = (
         "Total variation is half the sum of the differences between two tables' shares: 0 where all shares are equal, "
         f"1 where no cell is shared. All intervals hold at once with {confidence:.0%} probability over the noise. The "
         "floor is what a table of as many rows would give that were drawn from the synthetic shares."
     )
     table = Table(
-        caption="Mean total variation distance",
-        heading=("tables", "compared", "mean", f"{confidence:.0%} interval", "floor"),
-        lines=lines,
+        "Mean total variation distance",
+        ("tables", "compared", "mean", f"{confidence:.0%} interval", "floor"),
+        lines,
         numbers=(1, 2, 3, 4),
     )
-    figures = Section(key="figures", title="Synthetic beside real rows", parts=(Text(words=words), chart, table))
+    figures = Section("figures", "Synthetic beside real rows", (Text(words), chart, table))
     alone = (
         "This is about the comparison alone. What the release itself and others of the same table cost comes on top."
     )
     promise = promise_section(certificate)
-    return (figures, replace(promise, parts=(Text(words=alone), *promise.parts)), cost_section(certificate))
+    return (figures, replace(promise, parts=(Text(alone), *promise.parts)), cost_section(certificate))

@@ -81,7 +81,7 @@ def column_parts(columns: Sequence[ReleasedColumn], maps: Sequence[ReleasedMap],
     )
     left_out = f"The first {len(columns)} of {total} columns are drawn. `release.query` gives the others."
     points = (left_out,) if len(columns) < total else ()
-    return (Text(words=words, points=points), *map(map_chart, maps), *map(column_chart, columns))
+    return (Text(words, points=points), *map(map_chart, maps), *map(column_chart, columns))
 
 
 def column_chart(column: ReleasedColumn) -> Chart:
@@ -141,7 +141,7 @@ def _figures(column: ReleasedColumn) -> Table:
         for cell in (*column.cells, *column.apart)
     )
     heading = (column.column, "rows expected", "share", "true rows from", "to")
-    return Table(caption="", heading=heading, lines=lines, numbers=(1, 2, 3, 4))
+    return Table("", heading, lines, numbers=(1, 2, 3, 4))
 
 
 def map_chart(found: ReleasedMap) -> Chart:

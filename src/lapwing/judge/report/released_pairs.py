@@ -113,7 +113,7 @@ def pairs_section(found: ReleasedPairs, certificate: Certificate, total: int) ->
     meaning += f". {len(counted):,} of {len(upper):,} pairs were counted together."
     chart = heat_map(found.strengths, names, names, title="All pairs of columns", meaning=meaning, unit="strength")
     drawn = (_drawn(each, tuple(sorted(each.columns)) in counted) for each in found.tables)
-    return Section(key="dependence", title="How columns depend on each other", parts=(Text(words=words), chart, *drawn))
+    return Section("dependence", "How columns depend on each other", (Text(words), chart, *drawn))
 
 
 def pair_chart(model: ReleasedModel, certificate: Certificate, fields: Sequence[Field]) -> Chart:

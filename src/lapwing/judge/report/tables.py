@@ -20,7 +20,7 @@ def gaps_section(found: Findings) -> Section:
     shares = _shares(found)
     parts: list[Part] = []
     if not shares:
-        parts.append(Text(words="No column may be missing or has declared special values."))
+        parts.append(Text("No column may be missing or has declared special values."))
     else:
         parts += _shown(shares)
     misfits = [each for each in found.overlays.columns if each.misfit is not None and max(each.misfit) > 0]
@@ -30,7 +30,7 @@ def gaps_section(found: Findings) -> Section:
             f"{clipped(each.column)}: {percent((each.misfit or (0.0, 0.0))[0], 2)} of the real cells"
             for each in misfits
         )
-        parts.append(Text(words=words, points=points[:LISTED]))
+        parts.append(Text(words, points=points[:LISTED]))
     pairs = [
         _pair_line(what, each)
         for what, each in (
@@ -42,13 +42,13 @@ def gaps_section(found: Findings) -> Section:
     if pairs and shares:
         parts.append(
             Table(
-                caption="Rows that differ in tables of two columns that are taken as missing or not",
-                heading=("tables", "compared", "mean", "resample", "independent", "worst", "worst pair"),
-                lines=tuple(pairs),
+                "Rows that differ in tables of two columns that are taken as missing or not",
+                ("tables", "compared", "mean", "resample", "independent", "worst", "worst pair"),
+                tuple(pairs),
                 numbers=(1, 2, 3, 4, 5),
             )
         )
-    return Section(key="missing-cells", title="Missing cells and special values", parts=tuple(parts))
+    return Section("missing-cells", "Missing cells and special values", tuple(parts))
 
 
 def _shares(found: Findings) -> list[tuple[str, float, float]]:
@@ -66,7 +66,7 @@ def _shown(shares: list[tuple[str, float, float]]) -> list[Part]:
     """Return a sentence, a chart and a table of shares."""
     used = [each for each in shares if max(each[1:]) > 0]
     if not used:
-        return [Text(words=f"{counted(len(shares), 'kind')} of such cells may occur; neither table has any.")]
+        return [Text(f"{counted(len(shares), 'kind')} of such cells may occur; neither table has any.")]
     name, real, synthetic = max(used, key=lambda line: abs(line[2] - line[1]))
     meaning = f"The largest difference is {name}: real {percent(real, 2)}, synthetic {percent(synthetic, 2)}."
     drawn = used[:DRAWN]
@@ -78,7 +78,7 @@ def _shown(shares: list[tuple[str, float, float]]) -> list[Part]:
     if len(used) > DRAWN:
         lines = tuple((label, percent(real, 2), percent(synthetic, 2)) for label, real, synthetic in used[DRAWN:LISTED])
         caption = "Those with fewer such cells"
-        parts.append(Table(caption=caption, heading=("cells", "real", "synthetic"), lines=lines, numbers=(1, 2)))
+        parts.append(Table(caption, ("cells", "real", "synthetic"), lines, numbers=(1, 2)))
     return parts
 
 
@@ -86,7 +86,7 @@ def _pair_line(what: str, found: Mapping[str, Variation]) -> tuple[str, ...]:
     """Return the figures of all pairs of columns as cells."""
     own = found[SYNTHETIC]
     columns, distance = own.worst(1)[0]
-    means = [percent(found[name].mean, 2) for name in (SYNTHETIC, BOOTSTRAP, INDEPENDENT)]
+    means = [percent(found[name].mean, 2) for name in _PLACED]
     return what, f"{len(own.tables):,} of {own.possible:,}", *means, percent(distance, 2), crossed(columns)
 
 
@@ -94,6 +94,7 @@ def _pair_line(what: str, found: Mapping[str, Variation]) -> tuple[str, ...]:
 
 
 _COMPARED: Final = (REAL, SYNTHETIC, INDEPENDENT)
+_PLACED: Final = (SYNTHETIC, BOOTSTRAP, INDEPENDENT)
 
 
 def rules_section(found: Declared) -> Section:
@@ -103,7 +104,7 @@ def rules_section(found: Declared) -> Section:
         parts += _rules(found)
     if found.totals:
         parts.append(_totals(found))
-    return Section(key="rules", title="Rules and public totals", parts=tuple(parts))
+    return Section("rules", "Rules and public totals", tuple(parts))
 
 
 def _rules(found: Declared) -> list[Part]:
@@ -121,21 +122,21 @@ def _rules(found: Declared) -> list[Part]:
     more = f": {LISTED} of {len(found.rules)} rules" if len(found.rules) > LISTED else ""
     shares = [percent(found.broken[name] / max(1, found.rows[name]), 2) for name in _COMPARED]
     table = Table(
-        caption=f"Rows that break a rule{more}",
-        heading=("rule", "real", "synthetic", "independent", "provenance"),
-        lines=(("any rule, share of rows", *shares, ""), *lines),
+        f"Rows that break a rule{more}",
+        ("rule", "real", "synthetic", "independent", "provenance"),
+        (("any rule, share of rows", *shares, ""), *lines),
         numbers=(1, 2, 3),
         marked=tuple(at for at, fit in enumerate(order, 1) if fit.broken[SYNTHETIC] or fit.broken[REAL]),
     )
-    return [Text(words=words, is_warning=bool(real or synthetic)), table]
+    return [Text(words, is_warning=bool(real or synthetic)), table]
 
 
 def _totals(found: Declared) -> Table:
     """Return a table: how far each public table is."""
     return Table(
-        caption="Rows that would have to change for the shares of a public table",
-        heading=("table", "real", "synthetic", "independent", "rows counted", "held", "source"),
-        lines=tuple(
+        "Rows that would have to change for the shares of a public table",
+        ("table", "real", "synthetic", "independent", "rows counted", "held", "source"),
+        tuple(
             (
                 crossed(fit.columns),
                 *(percent(fit.gaps[name], 2) for name in _COMPARED),
@@ -160,18 +161,18 @@ def panel_section(found: PanelErrors) -> Section:
         "read against parents drawn again with all their rows (a resample), and against the real rows dealt out to "
         "parents at random, which know nothing of each other."
     )
-    parts: list[Part] = [Text(words=words)]
+    parts: list[Part] = [Text(words)]
     lines = tuple(panel_lines(found))
     if lines:
         heading = ("column", "real", "synthetic", "rows dealt out", "transitions", "resample", "rows dealt out")
         caption = "Share of pairs of rows of one parent that agree; total variation of a row and the next"
-        parts.append(Table(caption=caption, heading=heading, lines=lines, numbers=(1, 2, 3, 4, 5, 6)))
+        parts.append(Table(caption, heading, lines, numbers=(1, 2, 3, 4, 5, 6)))
     meanings = tuple(f"{each.metric.title}: {each.metric.meaning}" for each in found.figures)
     return Section(
-        key="together",
-        title="Rows that belong together",
-        parts=tuple(parts),
-        folded=(Text(words="What the figures at a glance mean:", points=meanings),),
+        "together",
+        "Rows that belong together",
+        tuple(parts),
+        folded=(Text("What the figures at a glance mean:", points=meanings),),
     )
 
 
@@ -181,7 +182,7 @@ def panel_lines(found: PanelErrors) -> Iterator[tuple[str, ...]]:
     for name, share in found.agreement[REAL].items():
         if moves:
             agree = (share, *(found.agreement[each][name] for each in (SYNTHETIC, INDEPENDENT)))
-            apart = (moves[each][name] for each in (SYNTHETIC, BOOTSTRAP, INDEPENDENT))
+            apart = (moves[each][name] for each in _PLACED)
             yield (clipped(name), *(percent(each) for each in agree), *(f"{each:.4f}" for each in apart))
 
 
@@ -194,8 +195,8 @@ def weighted_section(found: Weighted, unweighted: dict[str, float]) -> Section:
         f"{_relative(total)} against the real ones (a resample: {_relative(floor)}), as if there were as many of them. "
         f"Farthest off are the totals of {clipped(order[0].column)}."
     )
-    parts: list[Part] = [Text(words=words), _columns(order, unweighted)]
-    return Section(key="weighted-totals", title="Weighted totals", parts=tuple(parts), folded=(_cells(order),))
+    parts: list[Part] = [Text(words), _columns(order, unweighted)]
+    return Section("weighted-totals", "Weighted totals", tuple(parts), folded=(_cells(order),))
 
 
 def weighted_lines(found: Weighted, most: int) -> list[tuple[str, ...]]:
@@ -205,13 +206,13 @@ def weighted_lines(found: Weighted, most: int) -> list[tuple[str, ...]]:
     lines = [
         (
             each.column,
-            *(f"{each.total_error(name):.4f}" for name in (SYNTHETIC, BOOTSTRAP, INDEPENDENT)),
+            *(f"{each.total_error(name):.4f}" for name in _PLACED),
             f"{each.share_error(SYNTHETIC):.4f}",
             _mean(each, SYNTHETIC),
         )
         for each in order[:most]
     ]
-    whole = (f"{found.totals[name] / found.total - 1:+.4f}" for name in (SYNTHETIC, BOOTSTRAP, INDEPENDENT))
+    whole = (f"{found.totals[name] / found.total - 1:+.4f}" for name in _PLACED)
     return [heading, ("total weight", *whole, "-", "-"), *lines]
 
 
@@ -220,7 +221,7 @@ def _columns(order: list[WeightedColumn], unweighted: dict[str, float]) -> Table
     lines = [
         (
             clipped(each.column),
-            *(percent(each.total_error(name), 2) for name in (SYNTHETIC, BOOTSTRAP, INDEPENDENT)),
+            *(percent(each.total_error(name), 2) for name in _PLACED),
             *(percent(each.share_error(name), 2) for name in (SYNTHETIC, BOOTSTRAP)),
             percent(unweighted.get(each.column), 2),
             _mean(each, SYNTHETIC),
@@ -229,11 +230,11 @@ def _columns(order: list[WeightedColumn], unweighted: dict[str, float]) -> Table
         for each in order
     ]
     return Table(
-        caption="Every column, weighted: absolute errors of the totals of its cells over the total weight; weighted "
+        "Every column, weighted: absolute errors of the totals of its cells over the total weight; weighted "
         "shares that differ, beside the plain ones; error of the weighted mean in real standard deviations. Coloured: "
         f"totals off by more than {percent(_FAR, 0)}",
-        heading=("column", "totals", "resample", "independent", "shares", "resample", "unweighted", "mean", "resample"),
-        lines=tuple(lines),
+        ("column", "totals", "resample", "independent", "shares", "resample", "unweighted", "mean", "resample"),
+        tuple(lines),
         numbers=tuple(range(1, 9)),
         marked=tuple(place for place, each in enumerate(order) if each.total_error(SYNTHETIC) > _FAR),
     )
@@ -254,9 +255,9 @@ def _cells(order: list[WeightedColumn]) -> Table:
         for cell in each.largest(share)
     ]
     return Table(
-        caption=f"Weighted totals of the cells with most weight, {counted(share, 'cell')} of each column at most",
-        heading=("column", "cell", "real", "synthetic", "error", "resample"),
-        lines=tuple(lines),
+        f"Weighted totals of the cells with most weight, {counted(share, 'cell')} of each column at most",
+        ("column", "cell", "real", "synthetic", "error", "resample"),
+        tuple(lines),
         numbers=(2, 3, 4, 5),
     )
 

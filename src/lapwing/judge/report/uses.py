@@ -22,7 +22,7 @@ def prediction_section(found: Findings) -> Section:
             "Nothing was predicted. Name a column of 2 to 64 values by the option --target (target=) to see how well "
             "classifiers learn it from synthetic rows."
         )
-        return Section(key=key, title=title, parts=(Text(words=words),))
+        return Section(key, title, (Text(words),))
     words = (
         f"How well the other columns predict {clipped(area.target)} in real rows, learned from synthetic rows and from "
         "real ones. The area under the ROC curve (AUC) is 0.5 for a classifier that knows nothing and 1 for one that "
@@ -30,7 +30,7 @@ def prediction_section(found: Findings) -> Section:
     )
     lines = _classifiers(area)
     drawn = [line for line in lines if line[1] is not None or line[2] is not None]
-    parts: list[Part] = [Text(words=words)]
+    parts: list[Part] = [Text(words)]
     if drawn:
         own, ceilings = [line[1] for line in drawn], [line[2] for line in drawn]
         least = min(value for value in (area.floor, *own, *ceilings) if value is not None)
@@ -46,7 +46,7 @@ def prediction_section(found: Findings) -> Section:
             )
         )
     parts.append(_classifier_table(area, lines))
-    return Section(key=key, title=title, parts=tuple(parts))
+    return Section(key, title, tuple(parts))
 
 
 def subgroups_section(found: Findings) -> Section:
@@ -54,7 +54,7 @@ def subgroups_section(found: Findings) -> Section:
     key, title = "groups", "Groups"
     if not found.subgroups:
         words = "No columns were named by the option --by (by=), so that no groups are compared."
-        return Section(key=key, title=title, parts=(Text(words=words),))
+        return Section(key, title, (Text(words),))
     order = sorted(found.subgroups, key=lambda group: (group.is_too_small, -group.variation.value))
     small = sum(group.is_too_small for group in order)
     large = len(order) - small
@@ -68,14 +68,14 @@ def subgroups_section(found: Findings) -> Section:
             f" Of {counted(large, 'group')} large enough to judge, {_group(worst)} is farthest: "
             f"{percent(worst.variation.value)}, a resample {percent(worst.bootstrap.value)}."
         )
-    parts: list[Part] = [Text(words=words)]
+    parts: list[Part] = [Text(words)]
     if small:
         warning = (
             f"{counted(small, 'group')} of {len(order)} {'is' if small == 1 else 'are'} too small to trust: say "
             "nothing about them, in either direction. They stand at the end of the table."
         )
-        parts.append(Text(words=warning, is_warning=True))
-    return Section(key=key, title=title, parts=(*parts, _group_table(order)))
+        parts.append(Text(warning, is_warning=True))
+    return Section(key, title, (*parts, _group_table(order)))
 
 
 def _classifiers(area: Downstream) -> list[tuple[str, float | None, float | None, str]]:
@@ -102,9 +102,9 @@ def _lost(area: Downstream, lines: list[tuple[str, float | None, float | None, s
 
 def _classifier_table(area: Downstream, lines: list[tuple[str, float | None, float | None, str]]) -> Table:
     return Table(
-        caption=f"AUC of predictions of {clipped(area.target)}",
-        heading=("classifier", "from synthetic rows", "from real rows", "majority class", ""),
-        lines=tuple(
+        f"AUC of predictions of {clipped(area.target)}",
+        ("classifier", "from synthetic rows", "from real rows", "majority class", ""),
+        tuple(
             (name, *("-" if each is None else f"{each:.3f}" for each in (auc, ceiling, area.floor)), note)
             for name, auc, ceiling, note in lines
         ),
@@ -135,11 +135,11 @@ def _group_table(order: list[SubgroupAccuracy]) -> Table:
     ]
     left = len(order) - len(lines)
     return Table(
-        caption="Groups: rows that differ in a column, on average"
+        "Groups: rows that differ in a column, on average"
         + (f"; {left} more are in the file" if left else "")
         + ". Coloured: too small to trust",
-        heading=("group", "real rows", "synthetic rows", "differ", "resample", "times as far", ""),
-        lines=tuple(lines),
+        ("group", "real rows", "synthetic rows", "differ", "resample", "times as far", ""),
+        tuple(lines),
         numbers=(1, 2, 3, 4, 5),
         marked=tuple(place for place, group in enumerate(order[:GROUPS]) if group.is_too_small),
     )
@@ -167,14 +167,14 @@ def disclosure_section(found: Findings) -> Section:
     seen = found.disclosure
     if seen is None or not seen.risks:
         notes = () if seen is None else seen.notes
-        none = Text(words="No attack could be tried on these tables: too few rows or columns.", points=notes)
-        return Section(key=key, title=title, parts=(Text(words=words), none))
+        none = Text("No attack could be tried on these tables: too few rows or columns.", points=notes)
+        return Section(key, title, (Text(words), none))
     meanings = tuple(f"{clipped(risk.title)}: {risk.meaning}" for risk in seen.risks)
     return Section(
-        key=key,
-        title=title,
-        parts=(Text(words=words, is_warning=True), *_risks(seen)),
-        folded=(Text(words="What the attacks do:", points=meanings),),
+        key,
+        title,
+        (Text(words, is_warning=True), *_risks(seen)),
+        folded=(Text("What the attacks do:", points=meanings),),
     )
 
 
@@ -212,16 +212,16 @@ def _risks(seen: Disclosure) -> list[Part]:
     parts: list[Part] = [*_singled(risks), chart]
     parts.append(
         Table(
-            caption="Attacks: a sanity check, not a proof. Coloured: a reason to look closer",
-            heading=heading,
-            lines=lines,
+            "Attacks: a sanity check, not a proof. Coloured: a reason to look closer",
+            heading,
+            lines,
             numbers=tuple(range(1, len(heading))),
             marked=tuple(place for place, risk in enumerate(risks) if _is_alarming(risk)),
         )
     )
     if seen.distances.holdout is not None:
         parts.append(_closest(seen.distances))
-    return [*parts, Text(words=f"{seen.rows:,} real rows took part.{held}", points=seen.notes)]
+    return [*parts, Text(f"{seen.rows:,} real rows took part.{held}", points=seen.notes)]
 
 
 _SINGLED: Final = "singling_out"
@@ -239,7 +239,7 @@ def _singled(risks: tuple[Risk, ...]) -> list[Part]:
                 f"the synthetic rows point at people {more}."
             )
     words = "A description may fit one person by chance. Strangers' rows tell how often:"
-    return [Text(words=words, points=tuple(points))] if points else []
+    return [Text(words, points=tuple(points))] if points else []
 
 
 def _excess(risk: Risk) -> str:
@@ -258,11 +258,11 @@ def _closest(found: ClosestDistances) -> Table:
         for share, real, other in zip(found.percents, found.real, holdout, strict=True)
     ]
     return Table(
-        caption="Distance to the closest row, mean over the columns, 0 to 1: so many of the synthetic rows are at "
+        "Distance to the closest row, mean over the columns, 0 to 1: so many of the synthetic rows are at "
         "most so far from a real row, and from a held-out one; smaller on the left is closer than to people who were "
         "not in it",
-        heading=("synthetic rows", "from a real row", "from a held-out row"),
-        lines=tuple(lines),
+        ("synthetic rows", "from a real row", "from a held-out row"),
+        tuple(lines),
         numbers=(0, 1, 2),
     )
 

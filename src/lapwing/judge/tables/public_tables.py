@@ -201,6 +201,12 @@ class NoisyVariation:
     noise_sd: float
     floor: float
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """How many tables were compared, their mean with its interval, and the floor."""
+        interval = f"{self.lower:.4f} to {self.upper:.4f}"
+        return f"{self.tables} of {self.possible}", f"{self.mean:.4f}", interval, f"{self.floor:.4f}"
+
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain JSON values."""
         return asdict(self)

@@ -7,10 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-import numpy.typing as npt
-
-from lapwing.errors import ParameterError
-from lapwing.judge.metrics import Compared, Estimate, Metric, finite_array
+from lapwing.judge.metrics import Compared, Estimate, Metric
 from lapwing.judge.tables.variation import Variation
 
 WORKLOAD_ERROR: Final = Metric(
@@ -44,22 +41,14 @@ def compare_workloads(found: Mapping[str, Sequence[Variation]]) -> Compared | No
     )
 
 
-def workload_error(variation: Variation, *, weights: npt.ArrayLike | None = None) -> Estimate:
-    """Return the mean weighted L1 distance over a workload of tables, with its error as an estimate over all tables.
+def workload_error(variation: Variation) -> Estimate:
+    """Return the mean L1 distance over a workload of tables, with its error as an estimate over all tables.
 
-    McKenna et al. (2022), Definition 2: ``1 / (k |D|)`` times the sum over k marginals of weight times L1 distance of
-    *counts*. Changed: each table's counts are divided by its own number of rows, which is the same for tables of equal
-    size. Public implementations of AIM print half of this, the mean total variation distance. Weights are not scaled:
-    with mean 1 they keep the range 0 to 2; the given tables are then the workload, and the standard error is 0.
+    McKenna et al. (2022), Definition 2: ``1 / (k |D|)`` times the sum over k marginals of L1 distance of *counts*, all
+    of weight 1. Changed: each table's counts are divided by its own number of rows, which is the same for tables of
+    equal size. Public implementations of AIM print half of this, the mean total variation distance.
     """
-    if weights is None:
-        return Estimate(value=2 * variation.mean, standard_error=2 * _sampling_error(variation))
-    factors = finite_array("weights", weights, 1)
-    if factors.size != len(variation.tables) or factors.min() < 0:
-        raise ParameterError(
-            "weights must be at least 0 and one for each table of the workload; check them", code="LW802"
-        )
-    return Estimate(value=float(2 * (factors * variation.distances).mean()))
+    return Estimate(value=2 * variation.mean, standard_error=2 * _sampling_error(variation))
 
 
 def compared_columns(variation: Variation) -> int:
@@ -82,9 +71,8 @@ def _sampling_error(variation: Variation) -> float:
 _BEST: Final = 1000.0
 
 
-def _metric(ways: int) -> Metric:
-    """Return the score of tables with so many columns."""
-    return Metric(
+K_MARGINAL: Final = {  # the metrics by their number of columns, k
+    ways: Metric(
         key=f"k_marginal_{ways}",
         title=f"NIST {ways}-marginal score",
         unit="points of 1000",
@@ -94,9 +82,8 @@ def _metric(ways: int) -> Metric:
         reference="Task, Bhagat, Howarth (2023), SDNist v2: Deidentified data report tool, NIST, "
         "https://doi.org/10.18434/mds2-2943",
     )
-
-
-K_MARGINAL: Final = {2: _metric(2), 3: _metric(3)}  # the metrics by their number of columns, k
+    for ways in (2, 3)
+}
 
 
 def compare_k_marginals(found: Mapping[str, Sequence[Variation]]) -> tuple[Compared, ...]:

@@ -21,18 +21,15 @@ _HIDDEN: Final = ("finer", "unmeasured")  # they fall with the root of the noise
 GOOD_TIMES, FAIR_TIMES, WEAK_TIMES = 2.0, 4.0, 10.0
 """How many times as far as fresh rows a good, a fair and a weak table is at most."""
 
-GOOD_ERROR, FAIR_ERROR, WEAK_ERROR = 0.01, 0.03, 0.1
-"""The same of single columns, where it is more."""
+GOOD_ERROR, FAIR_ERROR, WEAK_ERROR = 0.01, 0.03, 0.1  # the same of single columns, where it is more
 
 GOOD_PLACE, FAIR_PLACE, WEAK_PLACE = 0.1, 1 / 3, 0.9
 """The same as a place from fresh rows (0) to independent columns (1), where these are `APART` times as far."""
 
-MOST_ERROR = 0.5
-"""No table is worth anything whose rows are mostly elsewhere, however far fresh rows are."""
+MOST_ERROR = 0.5  # no table is worth anything whose rows are mostly elsewhere, however far fresh rows are
 
 APART = 3.0
-CAUTION = 1.2
-"""Grades are of an error so many times as large as is expected, so that few of them are too good."""
+CAUTION = 1.2  # grades are of an error so many times as large as is expected, so that few of them are too good
 
 
 def expected_error(terms: Terms, noise: float = 1.0) -> float:

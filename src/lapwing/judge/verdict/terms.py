@@ -26,12 +26,10 @@ from lapwing.model.rows import population_codes
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.schemas import Schema
 
-MOST_ROWS: Final = 50_000
-"""Rows that are drawn from the model, twice; the real ones are taken to be as many, at most."""
+MOST_ROWS: Final = 50_000  # rows that are drawn from the model, twice; the real ones are taken to be as many, at most
 
 MOST_PAIRS: Final = 300
-MOST_TRIPLES: Final = 60
-"""Tables of two columns, and of three, whose terms are averaged: a sample where there are more."""
+MOST_TRIPLES: Final = 60  # tables of two columns, and of three, whose terms are averaged: a sample where there are more
 
 TYPICAL: Final = 0.09
 """Distance of a table of two columns from independent ones, where nothing is known: about the mean of public tables."""
@@ -45,7 +43,7 @@ _RARE: Final = 1e-9
 _PAIR: Final = 2  # columns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Terms:
     """Hold the mean terms of tables of so many columns.
 
@@ -78,20 +76,9 @@ def terms_of(
         return ()
     found = []
     for tables in choose_tables(schema, pairs=MOST_PAIRS, triples=MOST_TRIPLES, rng=rng):
-        terms = np.array([released.terms(each) for each in tables]).mean(axis=0).tolist()
-        chance, columns, noise, finer, unmeasured, again, independent = terms
-        found.append(
-            Terms(
-                ways=len(tables[0]),
-                chance=chance,
-                columns=columns,
-                tables=noise,
-                finer=finer,
-                unmeasured=unmeasured,
-                fresh=again / math.sqrt(2) * released.drawn.as_whole,
-                independent=independent,
-            )
-        )
+        *terms, again, independent = np.array([released.terms(each) for each in tables]).mean(axis=0).tolist()
+        fresh = again / math.sqrt(2) * released.drawn.as_whole
+        found.append(Terms(len(tables[0]), *[*terms, fresh, independent]))
     return tuple(found)
 
 
@@ -231,7 +218,7 @@ class _Released:
         self._pairs: dict[tuple[str, str], _Pair] = {}
 
     def terms(self, columns: tuple[str, ...]) -> tuple[float, ...]:
-        """Return the terms of one table: of its columns, and of all pairs in it."""
+        """Return `Terms` of one table, in their order: of its columns, and of all pairs in it."""
         again, shuffled = self.drawn.distances(columns, [self.cells[name] for name in columns])
         single = [self._column(name) for name in columns]
         pairs = [self._pair(*pair) for pair in itertools.combinations(columns, 2)]

@@ -18,7 +18,7 @@ from lapwing.release.release import Release
 from lapwing.release.rows_out import Where
 from lapwing.rows.kinds import Kind, Layout, Like, check_kind
 from lapwing.rows.out.outputs import write_whole
-from lapwing.runs.generators import checked_seed, fresh_seed, generator
+from lapwing.runs.generators import chosen_seed, generator
 from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.linked.tables import LinkedTable
 from lapwing.schema.scalars import path_text, told
@@ -167,9 +167,7 @@ class LinkedRelease:
                 f"the number of rows of {self.schema.names[0]} must be a whole number of at least 0, got {told(n)}",
                 code="LW325",
             )
-        chosen = checked_seed(seed)
-        if chosen is None:
-            chosen = fresh_seed() if self.seed is None else self.seed
+        chosen = chosen_seed(self.seed if seed is None else seed)
         return self._frames(count, generator(chosen, "rows"), asked)
 
     def write(self, path: str | Path, n: int | None = None, seed: int | None = None, where: Where = None) -> None:

@@ -25,7 +25,7 @@ def linked_html(parts: Mapping[str, Release], paid: LinkedCertificate, *, name: 
     title = f"Synthetic data: {known}" if known else "Synthetic data"
     sections = [_short(paid), promise_section(paid)]
     for number, (table, part) in enumerate(parts.items(), 1):
-        found = release_sections(part.schema, part.model, part.certificate, part.noisy, part.accuracy())
+        found = release_sections(part, part.accuracy())
         own = [_verdict(paid, table), *(each for each in found if each.key not in _OF_ALL)]
         sections += [of_table(each, number, table) for each in own]
     return render(Releasable(Page(title=title, sections=tuple(sections))))
@@ -45,25 +45,25 @@ def _short(paid: LinkedCertificate) -> Section:
         for name, part in paid.parts.items()
     )
     costs = Table(
-        caption="What is modelled: own columns, and those of the rows before and above",
-        heading=("part", "rows that the model stands for", "columns", "budget", "released by"),
-        lines=lines,
+        "What is modelled: own columns, and those of the rows before and above",
+        ("part", "rows that the model stands for", "columns", "budget", "released by"),
+        lines,
         numbers=(1, 2),
     )
     words = (
         "This report is about synthetic rows: a computer drew them from models, and none was taken from private rows."
     )
     return Section(
-        key="short",
-        title="In short",
-        parts=(
-            Text(words="How good the rows are:", points=verdicts),
-            *(Text(words=f"{said[:1].upper()}{said[1:]}.", is_warning=True) for said in paid.uncovered),
-            Text(words=words),
-            Text(words=paid.price),
+        "short",
+        "In short",
+        (
+            Text("How good the rows are:", points=verdicts),
+            *(Text(f"{said[:1].upper()}{said[1:]}.", is_warning=True) for said in paid.uncovered),
+            Text(words),
+            Text(paid.price),
             costs,
-            Text(words="Rows keep:", points=paid.kept),
-            Text(words="Rows do not keep:", points=paid.not_kept),
+            Text("Rows keep:", points=paid.kept),
+            Text("Rows do not keep:", points=paid.not_kept),
         ),
     )
 
@@ -71,6 +71,6 @@ def _short(paid: LinkedCertificate) -> Section:
 def _verdict(paid: LinkedCertificate, table: str) -> Section:
     """Return how good the rows of one table are, and what to know of them."""
     headline, *rest = verdict_lines(paid.parts[table].verdict)
-    warnings = (Text(words=f"{said[:1].upper()}{said[1:]}.", is_warning=True) for said in paid.warnings_of(table))
-    parts = (Text(words=headline, is_headline=True), *(Text(words=each) for each in rest), *warnings)
-    return Section(key="short", title="in short", parts=parts)
+    warnings = (Text(f"{said[:1].upper()}{said[1:]}.", is_warning=True) for said in paid.warnings_of(table))
+    parts = (Text(headline, is_headline=True), *(Text(each) for each in rest), *warnings)
+    return Section("short", "in short", parts)

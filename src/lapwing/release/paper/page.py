@@ -1,5 +1,6 @@
 """One A4 page that says what was promised and with which files, to print and to sign."""
 
+import contextlib
 import datetime as dt
 from collections.abc import Callable, Container, Iterator
 from pathlib import Path
@@ -111,25 +112,19 @@ def _blank() -> "FPDF":
     try:
         from fpdf import FPDF  # noqa: PLC0415 - an extra
     except ImportError:
-        pass
-    else:
-        return FPDF(format="A4")
-    said = f"pages to sign are made by fpdf2, which is not installed; run {install_command('paper')}"
-    raise LapwingError(said, code="LW701")
+        said = f"pages to sign are made by fpdf2, which is not installed; run {install_command('paper')}"
+        raise LapwingError(said, code="LW701") from None
+    return FPDF(format="A4")
 
 
 def _embed(pdf: "FPDF", font: Path) -> Container[int]:
     """Take a font into a page, and return the numbers of its signs."""
     from fontTools.ttLib import TTLibError  # noqa: PLC0415
 
-    try:
+    with contextlib.suppress(OSError, ValueError, TTLibError):
         pdf.add_font("own", fname=font)
-    except (OSError, ValueError, TTLibError):
-        is_font = False
-    else:
-        is_font = True
     found = pdf.fonts.get("own")
-    if not is_font or found is None:
+    if found is None:
         raise ParameterError(f"{font} is no font that can be read; give a TrueType file (.ttf, .otf)", code="LW302")
     pdf.set_font("own")
     signs: Container[int] = found.cmap

@@ -9,7 +9,7 @@ tests/good_deployments/template.yaml of https://github.com/opendp/deployments-re
 import json
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.plain import at_least
@@ -17,6 +17,13 @@ from lapwing.model.certificate.certificate import DOMAIN, EVALUATION
 from lapwing.model.certificate.cost_lines import ALL_PAIRS, CERTIFIED, ROWS_WITHIN, counted_lines
 from lapwing.model.certificate.promise import Pairs, unit_field
 from lapwing.release.paper.sheet import Sheet, file_text
+
+_NOT_KNOWN: Final = dict.fromkeys(
+    (
+        *("model_name", "model_name_details", "trust_assumptions", "actors", "release_type", "release_type_details"),
+        *("data_source_type", "data_source_type_details", "access_type", "access_type_details"),
+    )
+)
 
 
 def registry_entry(sheet: Sheet) -> dict[str, Any]:
@@ -42,18 +49,7 @@ def registry_entry(sheet: Sheet) -> dict[str, Any]:
                 "unprotected_quantities": _unprotected(sheet),
             },
             "privacy_loss": _loss(sheet),
-            "deployment_model": {
-                "model_name": "Central",
-                "model_name_details": None,
-                "trust_assumptions": None,
-                "actors": None,
-                "release_type": None,
-                "release_type_details": None,
-                "data_source_type": None,
-                "data_source_type_details": None,
-                "access_type": "Non-interactive",
-                "access_type_details": None,
-            },
+            "deployment_model": {**_NOT_KNOWN, "model_name": "Central", "access_type": "Non-interactive"},
             "implementation": _implementation(sheet),
             "administrative": {"evidence_sources": None, "status": "Draft", "registry_authors": None, "tier": None},
         },
@@ -73,13 +69,12 @@ def to_fill_in(value: object, place: str = "") -> Iterator[str]:
     """
     if value is None:
         yield place
-    items: list[tuple[str, object]] = []
-    if isinstance(value, dict):
-        items = list(value.items())
     elif isinstance(value, list):
-        items = [("", each) for each in value]
-    for key, each in items:
-        yield from to_fill_in(each, ".".join(filter(None, (place, key))))
+        for each in value:
+            yield from to_fill_in(each, place)
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            yield from to_fill_in(each, f"{place}.{key}" if place else key)
 
 
 def _spent(sheet: Sheet) -> tuple[Budget, Fraction, Pairs]:

@@ -20,8 +20,7 @@ from lapwing.schema.scalars import visible
 
 T = TypeVar("T")
 
-_FILES = 3
-"""Most lines about files in the short form."""
+_FILES = 3  # most lines about files in the short form
 
 _NO_ROWS = {DOMAIN: "bounds and lists of a schema", EVALUATION: "a comparison with a public table"}
 _PROTECTED, _COST, _RECORDED, _TOGETHER = "Protected: ", "Cost: ", "Recorded in ", "Together with "

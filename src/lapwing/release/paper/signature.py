@@ -9,8 +9,7 @@ from typing import Final
 
 from lapwing.errors import DataError, LapwingError
 
-NAMESPACE: Final = "file"
-"""What OpenSSH's manual calls signatures of files."""
+NAMESPACE: Final = "file"  # what OpenSSH's manual calls signatures of files
 
 _PUBLIC: Final = re.compile(r"(ssh|ecdsa|sk)-[\w@.-]+ [A-Za-z0-9+/=]+( .*)?\s*")
 _SIGNER: Final = "signer"

@@ -30,8 +30,7 @@ from lapwing.runs.learned.grids import (
 )
 from lapwing.schema.schemas import Schema
 
-SHARES: Final = (Fraction(1, 2), Fraction(1, 2))
-"""Parts of a field's cost that the two rounds get."""
+SHARES: Final = (Fraction(1, 2), Fraction(1, 2))  # parts of a field's cost that the two rounds get
 
 FALSE_ALARM: Final = Fraction(1, 1000)
 """How often noise alone shows rows in any empty coarse group of any field that is learned. Far from the rows that would
@@ -40,11 +39,9 @@ give a column bounds so wide that a release keeps nothing of it; to make it rare
 NEAR_ALARM: Final = Fraction(1, 100)
 """The same for one field, and for groups near those that passed: bounds are too wide by a decade or two there."""
 
-NEAR: Final = 2
-"""So many groups away are near."""
+NEAR: Final = 2  # so many groups away are near
 
-WIDEST: Final = 4
-"""Coarse groups that are looked at together: rows thin out over cells, seldom over decades."""
+WIDEST: Final = 4  # coarse groups that are looked at together: rows thin out over cells, seldom over decades
 
 TOLERANCE: Final = Fraction(1, 100)
 """The part of the rows that may lie beyond a bound for all that the fine cells say; a wider bound is better than

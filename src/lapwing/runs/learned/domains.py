@@ -1,8 +1,9 @@
 """Fields whose domains are learned from noisy answers: the budget shared out, and the answers made into fields."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Final
 
 from lapwing.kernel.budget.budget import Budget
@@ -16,8 +17,7 @@ from lapwing.schema.scalars import category_key, quote
 from lapwing.schema.schemas import Schema
 
 BOUNDS: Final = "learned bounds"
-CATEGORIES: Final = "learned categories"
-"""Kinds of statements."""
+CATEGORIES: Final = "learned categories"  # kinds of statements
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,20 +72,16 @@ def learned_fields(  # noqa: PLR0917
     }
     limits = {field.name: (field.minimum, field.maximum) for field in fields}
 
+    deltas = [delta / max(1, len(selected))] * len(selected)
+    works: tuple[tuple[Sequence[str], Callable[..., Sequence[LearnedBounds | LearnedCategories]]], ...] = (
+        (ranged, partial(learn_bounds, quantile=quantile, limits=limits)),
+        (listed, partial(prune_dictionaries, prefixes=prefixes)),
+        (selected, partial(learn_categories, deltas=deltas, prefixes=prefixes)),
+    )
     found: dict[str, LearnedBounds | LearnedCategories] = {}
-    if ranged:
-        asked = [costs[name] for name in ranged]
-        bounds = learn_bounds(curator, opened, ranged, asked, quantile=quantile, limits=limits)
-        found |= dict(zip(ranged, bounds, strict=True))
-    if listed:
-        asked = [costs[name] for name in listed]
-        lists = prune_dictionaries(curator, opened, listed, asked, prefixes=prefixes)
-        found |= dict(zip(listed, lists, strict=True))
-    if selected:
-        asked = [costs[name] for name in selected]
-        deltas = [delta / len(selected)] * len(selected)
-        texts = learn_categories(curator, opened, selected, asked, deltas, prefixes=prefixes)
-        found |= dict(zip(selected, texts, strict=True))
+    for some, work in works:
+        if some:
+            found |= dict(zip(some, work(curator, opened, some, [costs[name] for name in some]), strict=True))
 
     made = [_made(field, found[field.name], field.name in dictionaries) for field in fields]
     return Learned(
@@ -162,14 +158,11 @@ def _statement(name: str, found: LearnedBounds | LearnedCategories) -> Statement
     return Statement(kind=BOUNDS, text=text, value=found.unseen)
 
 
-UNLISTED: Final = "(other)"
-"""The category of all texts that are not listed."""
+UNLISTED: Final = "(other)"  # the category of all texts that are not listed
 
-_STEPS: Final = 2**49
-"""So many steps of a resolution from zero, floats still tell neighbours apart."""
+_STEPS: Final = 2**49  # so many steps of a resolution from zero, floats still tell neighbours apart
 
-_ALIGNED: Final = 2**62
-"""Integers up to here are rounded to their resolution without leaving 64 bits."""
+_ALIGNED: Final = 2**62  # integers up to here are rounded to their resolution without leaving 64 bits
 
 
 def with_bounds(field: Field, found: LearnedBounds) -> Field:

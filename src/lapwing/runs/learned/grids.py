@@ -31,8 +31,7 @@ from lapwing.schema.scalars import MICROSECONDS, parse_date, parse_datetime
 GAMMA: Final = Fraction(1, 20)
 """Failure probability of every statement about what was learned: of all places of one field together."""
 
-WHOLE: Final = -(2**62)
-"""Fewer rows than any noisy sum: nothing is left out."""
+WHOLE: Final = -(2**62)  # fewer rows than any noisy sum: nothing is left out
 
 Levels = tuple[tuple[int, int], ...]
 

@@ -20,8 +20,8 @@ from lapwing.rows.counting import CodedSource
 from lapwing.runs.certify import Paid, promise_warnings
 from lapwing.runs.learned.domains import BOUNDS, CATEGORIES, Learned, learned_fields
 from lapwing.runs.learned.settings import LearnSettings
-from lapwing.runs.progress import told
 from lapwing.runs.records import Records
+from lapwing.runs.watching import told
 from lapwing.schema.fields import Field
 from lapwing.schema.purchases import Purchase
 from lapwing.schema.schemas import Schema
@@ -207,8 +207,7 @@ def _rests_on_lists(settings: LearnSettings) -> bool:
     )
 
 
-_MANY = 2**55
-"""Rows in the one cell of a made-up table: more than noise hides, and far from the ends of 64 bits."""
+_MANY = 2**55  # rows in the one cell of a made-up table: more than noise hides, and far from the ends of 64 bits
 
 _WORDS: Final = {
     CATEGORIES: "a value needs about {rows} rows to be listed, in {names}",
@@ -248,13 +247,11 @@ def _named(names: Sequence[str]) -> str:
     return ", ".join(names[:_NAMED]) + more
 
 
+@dataclass(frozen=True, slots=True)
 class _MadeUp:
     """Answer questions about a made-up table: no row is looked at."""
 
-    __slots__ = ("terms",)
-
-    def __init__(self, terms: Terms) -> None:
-        self.terms = terms
+    terms: Terms
 
     def ask(self, *questions: Any) -> tuple[Any, ...]:  # noqa: ANN401 - as the room
         """Answer with no texts, or with counts of which one is huge and all others are 0.

@@ -6,8 +6,9 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, ClassVar, Final, cast
 
 from lapwing.errors import ParameterError, SchemaError
 from lapwing.kernel.budget.budget import BudgetRequest, Number, exact_number, read_request
@@ -25,6 +26,9 @@ from lapwing.schema.values import any_value
 
 _MOST_QUANTILE: Final = Fraction(1, 4)
 _MOST_BYTES: Final = 64 * 2**20
+
+_not_learned = partial(ParameterError, code="LW271")
+_no_dictionary = partial(ParameterError, code="LW361")
 
 Dictionaries = Mapping[str, tuple[str, ...]]
 
@@ -48,15 +52,8 @@ class LearnSettings:
     selection_delta: Fraction
     relation: Relation
 
-    @property
-    def name(self) -> str:
-        """What the budget is spent on."""
-        return DOMAIN
-
-    @property
-    def expected_rows(self) -> None:
-        """No guess of the number of rows is of use here."""
-        return None
+    name: ClassVar = DOMAIN  # what the budget is spent on
+    expected_rows: ClassVar = None  # no guess of the number of rows is of use here
 
     @property
     def public(self) -> dict[str, Any]:
@@ -123,14 +120,11 @@ def _checked_names(fields: object, schema: Schema) -> tuple[str, ...]:
     if fields is None:
         blank = tuple(field.name for field in schema.columns if field.blank)
         if not blank:
-            raise ParameterError(
+            raise _not_learned(
                 "no field of the schema is blank, so that there is nothing to learn; name fields whose bounds or "
-                "categories are to be narrowed",
-                code="LW271",
+                "categories are to be narrowed"
             )
-        _check_units(blank, schema)
-        _check_edited(blank, schema)
-        return blank
+        return _checked(blank, schema)
     listed = (fields,) if isinstance(fields, str) else fields
     is_list = isinstance(listed, Sequence) and all(isinstance(name, str) for name in listed)
     if not is_list or not listed:
@@ -138,15 +132,26 @@ def _checked_names(fields: object, schema: Schema) -> tuple[str, ...]:
             "fields must be a list of names of fields; leave it out for all that are blank", code="LW304"
         )
     names = tuple(dict.fromkeys(cast("Sequence[str]", listed)))
-    for name in names:
-        _check_learnable(schema.field(name))
-    _check_units(names, schema)
-    _check_edited(names, schema)
-    return names
+    for field in map(schema.field, names):
+        if field.identifier:
+            raise _not_learned(
+                f"field {quote(field.name)}: an identifier has no bounds and no categories to learn; leave it out"
+            )
+        if field.type == "boolean":
+            raise _not_learned(
+                f"field {quote(field.name)}: a boolean is true or false, there is nothing to learn; leave it out"
+            )
+    return _checked(names, schema)
 
 
-def _check_edited(names: Sequence[str], schema: Schema) -> None:
-    """Refuse fields whose type a program has chosen by looking at the table: questions are asked by it."""
+def _checked(names: tuple[str, ...], schema: Schema) -> tuple[str, ...]:
+    """Refuse the field that names the privacy units, by which rows are cut, and types that a program has chosen."""
+    unit = schema.privacy_unit
+    if unit is not None and unit.field in names:
+        raise _not_learned(
+            f"field {quote(unit.field)}: it names the privacy units, and their names are not learned; give it the role "
+            "identifier, or its bounds or categories from public knowledge"
+        )
     drafted = [name for name in names if schema.field(name).provenance == "drafted"]
     if drafted:
         raise ParameterError(
@@ -154,30 +159,7 @@ def _check_edited(names: Sequence[str], schema: Schema) -> None:
             'public knowledge, and write "provenance": "dp" in each field that is to be learned',
             code="LW203",
         )
-
-
-def _check_learnable(field: Field) -> None:
-    """Refuse a field that has no bounds and no list, or whose list has another owner."""
-    name = quote(field.name)
-    if field.identifier:
-        raise ParameterError(
-            f"field {name}: an identifier has no bounds and no categories to learn; leave it out", code="LW271"
-        )
-    if field.type == "boolean":
-        raise ParameterError(
-            f"field {name}: a boolean is true or false, there is nothing to learn; leave it out", code="LW271"
-        )
-
-
-def _check_units(names: Sequence[str], schema: Schema) -> None:
-    """Refuse to learn the field that names the privacy units: rows are cut to whole units by it."""
-    unit = schema.privacy_unit
-    if unit is not None and unit.field in names:
-        raise ParameterError(
-            f"field {quote(unit.field)}: it names the privacy units, and their names are not learned; give it the role "
-            "identifier, or its bounds or categories from public knowledge",
-            code="LW271",
-        )
+    return names
 
 
 def _read_dictionaries(dictionaries: object, schema: Schema, names: Sequence[str]) -> Dictionaries:
@@ -185,23 +167,18 @@ def _read_dictionaries(dictionaries: object, schema: Schema, names: Sequence[str
     if dictionaries is None:
         return {}
     if not isinstance(dictionaries, Mapping):
-        raise ParameterError(
-            "dictionaries must be a mapping from names of fields to lists of texts, or to files with one text a line",
-            code="LW361",
+        raise _no_dictionary(
+            "dictionaries must be a mapping from names of fields to lists of texts, or to files with one text a line"
         )
     found: dict[str, tuple[str, ...]] = {}
     for name, source in dictionaries.items():
         field = schema.field(name)
         if field.type != "string" or field.identifier:
-            raise ParameterError(f"field {quote(name)}: a dictionary is for a string field; leave it out", code="LW361")
+            raise _no_dictionary(f"field {quote(name)}: a dictionary is for a string field; leave it out")
         if field.categories is not None:
-            raise ParameterError(
-                f"field {quote(name)}: it has categories already; leave out these or the dictionary", code="LW361"
-            )
+            raise _no_dictionary(f"field {quote(name)}: it has categories already; leave out these or the dictionary")
         if name not in names:
-            raise ParameterError(
-                f"field {quote(name)}: it has a dictionary and is not asked for; name it in fields", code="LW361"
-            )
+            raise _no_dictionary(f"field {quote(name)}: it has a dictionary and is not asked for; name it in fields")
         texts = check_categories(name, "string", _texts_of(name, source))
         both = set(texts or ()) & set(field.missing_values)
         found[name] = tuple(text for text in texts or () if text not in both)
@@ -215,10 +192,9 @@ def _texts_of(name: str, source: object) -> tuple[str, ...]:
         listed: tuple[str, ...] = tuple(dict.fromkeys(line.removesuffix("\r") for line in lines))
         return tuple(line for line in listed if line)
     if not isinstance(source, Sequence) or not all(isinstance(text, str) for text in source):
-        raise ParameterError(
+        raise _no_dictionary(
             f"field {quote(name)}: a dictionary must be a list of texts, or a file with one text a line, got "
-            f"{quote(source)}",
-            code="LW361",
+            f"{quote(source)}"
         )
     return tuple(dict.fromkeys(source))
 
@@ -235,7 +211,7 @@ def _read_text(path: Path) -> str:
         reason = "it is not UTF-8 text"
     except (OSError, ValueError) as error:
         reason = (isinstance(error, OSError) and error.strerror) or "not a usable path"
-    raise ParameterError(f"the dictionary {quote(str(path))} cannot be read: {reason}; check the file", code="LW361")
+    raise _no_dictionary(f"the dictionary {quote(str(path))} cannot be read: {reason}; check the file")
 
 
 def _shared_out(

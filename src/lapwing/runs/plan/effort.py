@@ -1,22 +1,208 @@
 """How long a release takes and how much memory, from public numbers: a rule of thumb, not a promise.
 
-Calibrated on releases of 10^3 to 10^6 rows and 1 to 15 columns (Adaptive: 6,000 to 200,000 rows, 9 to 112 columns),
-drawing as many rows as the table has, with one core of a two-core AMD EPYC server (2026, Python 3.11). Expect to be
-within a factor of three on the same machine.
+Time is calibrated on releases of 10^3 to 10^6 rows and 1 to 15 columns (Adaptive: 6,000 to 200,000 rows, 9 to 112
+columns), drawing as many rows as the table has, with one core of a two-core AMD EPYC server (2026, Python 3.11). Expect
+to be within a factor of three on the same machine. Memory is measured on releases of up to 200 columns
+(`docs/engines.md`), and rounded up.
 """
 
+import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Final
 
+from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.questions.cell_sums.question import CellSums
 from lapwing.kernel.questions.second_moment.question import SecondMoment
+from lapwing.kernel.questions.tree_counts.question import TreeCounts
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import registration_of
+from lapwing.mechanisms.shared.registration import Asked, Work
 from lapwing.model.certificate.cost_lines import Planned, PlannedQuestion
-from lapwing.runs.plan.memory import MemoryNeed, memory_need, noisy_counts, own_work
+from lapwing.rows.cache import CACHE_BYTES
+from lapwing.rows.exact_tables import CACHE_CELLS
 from lapwing.runs.plan.planning import common_figure, expected_terms, first_deviation, noisy_tables, planned
 from lapwing.runs.settings import Settings
+from lapwing.schema.scalars import told
+
+Memory = int | str | None  # a limit: bytes, a text such as "4 GB", or none
+
+START_BYTES: Final = 150 * 10**6  # the interpreter and the libraries
+
+_FLIGHT_BYTES: Final = 700 * 10**6  # row groups of up to 2**18 rows that Polars reads ahead
+_FLIGHT_COLUMN_BYTES: Final = 25 * 10**5
+_LEAST_READ_BYTES: Final = 30 * 10**6
+_READ_CELL_BYTES: Final = 24
+_UNIT_BYTES: Final = 25
+_COUNT_BYTES: Final = 100
+_CELL_BYTES: Final = 8
+_LEAST = 10**6
+_MOST_ROWS: Final = 10**9
+
+_TEXT: Final = re.compile(r"\s*(\d{1,15}(?:\.\d{1,9})?)\s*(|[kmgt]i?)b?\s*", re.ASCII | re.IGNORECASE)
+_POWERS: Final = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryNeed:
+    """Say what a release keeps in memory, in bytes, beside a table that is given in memory and rows drawn into it.
+
+    reading: rows that are being read, coded and counted: of Parquet files with row groups of up to 2**18 rows; units:
+    25 bytes for each expected row, where rows of privacy units are chosen; codes: what the codes of all rows would
+    fill; beyond what is left for them, each pass reads the table again; tables: what exact tables would fill; beyond
+    what is left for them, they are counted again.
+    """
+
+    start: int
+    reading: int
+    units: int
+    model: int
+    codes: int
+    tables: int
+
+    @property
+    def least(self) -> int:
+        """What cannot be done without: all but `codes` and `tables`."""
+        return self.start + self.reading + self.units + self.model
+
+    @property
+    def total(self) -> int:
+        """What is used where there is no limit."""
+        return self.least + min(self.codes, CACHE_BYTES) + min(self.tables, CACHE_CELLS * _CELL_BYTES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caches:
+    """What a release may keep; changes no result.
+
+    codes: bytes for the codes of rows; None for the usual limit; table_cells: cells of exact tables; None for the usual
+    limit.
+    """
+
+    codes: int | None = None
+    table_cells: int | None = None
+
+
+def read_memory(memory: Memory) -> int | None:
+    """Return a limit in bytes.
+
+    memory: bytes; or a number with B, kB, MB, GB, TB (powers of 1000) or KiB, MiB, GiB, TiB (powers of 1024).
+
+    >>> read_memory("4 GB"), read_memory("1.5GiB"), read_memory(10**9)
+    (4000000000, 1610612736, 1000000000)
+    """
+    if memory is None:
+        return None
+    found = _bytes_of(memory)
+    if found < _LEAST:  # a number that lacks its unit
+        raise ParameterError(
+            f'memory must be at least 1 MB, in bytes or text such as "4 GB", got {told(memory)}; write one of them',
+            code="LW304",
+        )
+    return found
+
+
+def _bytes_of(memory: object) -> int:
+    """Return the bytes that were asked for; 0 where that is no amount of memory."""
+    if isinstance(memory, int) and not isinstance(memory, bool):
+        return memory
+    parts = _TEXT.fullmatch(memory) if isinstance(memory, str) else None
+    if parts is None:
+        return 0
+    number, unit = parts[1], parts[2].lower()
+    return int(Fraction(number) * (1024 if unit.endswith("i") else 1000) ** _POWERS[unit[:1]])
+
+
+def caches_within(memory: Memory, settings: Settings) -> Caches:
+    """Return what a release may keep under a limit, or refuse the limit, before any row is read."""
+    limit = read_memory(memory)
+    if limit is None:
+        return Caches()
+    rows = _MOST_ROWS if settings.expected_rows is None else settings.expected_rows
+    terms = expected_terms(settings.relation, settings.schema, rows)
+    need = memory_need(settings, planned(settings, terms).questions, terms, settings.expected_rows)
+    check_fits(need, limit, settings.expected_rows)
+    return caches_of(need, limit)
+
+
+def check_fits(need: MemoryNeed, limit: int, rows: int | None) -> None:
+    """Refuse a limit below what a release cannot do without.
+
+    rows: expected number of rows; None where nobody said one, and the need is that of a very large table.
+    """
+    if need.least > limit:
+        guess = "say expected_rows, a public guess, as without it a very large table is expected, or "
+        raise CapacityError(
+            f"the release needs {_told(need.least)} of memory by its plan, above the limit of {_told(limit)}; "
+            f"{guess if rows is None else ''}"
+            "give more memory, or a mechanism with fewer particles or tables (`lapwing plan` shows the parts)",
+            code="LW501",
+        )
+
+
+def caches_of(need: MemoryNeed, limit: int) -> Caches:
+    """Share what a limit leaves: exact tables get what they fill, at most half, the codes of rows get the rest."""
+    spare = limit - need.least
+    tables = min(need.tables, spare // 2)
+    return Caches(codes=spare - tables, table_cells=tables // _CELL_BYTES)
+
+
+def memory_need(settings: Settings, questions: Sequence[PlannedQuestion], terms: Terms, rows: int | None) -> MemoryNeed:
+    """Return what a release needs.
+
+    settings: give mechanism, columns and the width of a row; rows: expected number of rows; None where nobody said one.
+    """
+    schema = settings.schema
+    model, tables = _COUNT_BYTES * sum(map(noisy_counts, questions)), 0
+    work = own_work(settings, questions, terms, _MOST_ROWS if rows is None else rows)
+    if work is not None:
+        model, tables = model + work.model_bytes, work.table_bytes
+    return MemoryNeed(
+        start=START_BYTES,
+        reading=_reading(len(schema.columns), rows),
+        units=0 if schema.privacy_unit is None else _UNIT_BYTES * (rows or 0),
+        model=model,
+        codes=sum(column.domain.dtype.itemsize for column in schema.columns) * (rows or 0),
+        tables=tables,
+    )
+
+
+def _reading(columns: int, rows: int | None) -> int:
+    """Return what rows that are read, coded and counted take: all of them, or as many as are in flight at once."""
+    most = _FLIGHT_BYTES + _FLIGHT_COLUMN_BYTES * columns
+    return most if rows is None else min(most, _LEAST_READ_BYTES + _READ_CELL_BYTES * rows * columns)
+
+
+def own_work(settings: Settings, questions: Sequence[PlannedQuestion], terms: Terms, rows: int) -> Work | None:
+    """Return what the mechanism itself needs; None where that is counting alone."""
+    work = registration_of(settings.mechanism).work
+    if work is None:
+        return None
+    schema, budget = settings.schema, settings.request.budget
+    return work(settings.mechanism, Asked(schema=schema, budget=budget, terms=terms, questions=questions, rows=rows))
+
+
+def noisy_counts(question: PlannedQuestion) -> int:
+    """Return how many noisy counts the answer to a question has."""
+    if isinstance(question, TreeCounts):
+        released = zip(question.shapes, question.costs, strict=True)
+        return sum(math.prod(shape) for shape, cost in released if cost is not None)
+    return math.prod(getattr(question, "shape", (0,)))  # a choice, and what counts nothing unlisted, has no shape
+
+
+def _told(size: int) -> str:
+    """Return bytes as text.
+
+    >>> _told(123_456_789)
+    '124 MB'
+    """
+    return f"{math.ceil(size / 10**6)} MB"
+
+
+# -- How long it takes.
+
 
 MACHINE: Final = "one core of a two-core AMD EPYC server"
 
@@ -50,14 +236,9 @@ class Effort:
 def together(efforts: Sequence[Effort]) -> Effort:
     """Return the work of parts of one release, one after the other: the codes and rows of all are kept."""
     needs = [effort.memory for effort in efforts]
-    memory = MemoryNeed(
-        start=max(need.start for need in needs),
-        reading=max(need.reading for need in needs),
-        units=max(need.units for need in needs),
-        model=max(need.model for need in needs),
-        codes=sum(need.codes for need in needs),
-        tables=max(need.tables for need in needs),
-    )
+    at_once = ("start", "reading", "units", "model", "tables")
+    largest = {part: max(getattr(need, part) for need in needs) for part in at_once}
+    memory = MemoryNeed(**largest, codes=sum(need.codes for need in needs))
     rows_out = sum(effort.memory_bytes - effort.memory.total for effort in efforts)
     seconds = sum(effort.seconds for effort in efforts) - _START_SECONDS * (len(efforts) - 1)
     return Effort(seconds=seconds, memory=memory, memory_bytes=memory.total + rows_out)

@@ -1,22 +1,32 @@
-"""Ask a mechanism for its plan, under the terms of a release or under others to compare with."""
+"""Ask a mechanism for its plan, under the terms of a release or under others to compare with, and what to expect of it.
 
+The certificate's own grades rest on noisy answers. These are not there yet, so that every column is taken to have even
+shares in half of its cells, and pairs of columns to depend as much as those of public tables do: a guess, from public
+numbers alone.
+"""
+
+import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
+from lapwing.judge.tables.variation import compared_cells
+from lapwing.judge.verdict.expected import graded
+from lapwing.judge.verdict.terms import TYPICAL
+from lapwing.judge.verdict.terms import Terms as Parts
+from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.terms import Relation, Terms
-from lapwing.model.certificate.certificate import CostLine, Statement
-from lapwing.model.certificate.cost_lines import Planned
+from lapwing.model.certificate.certificate import Statement
+from lapwing.model.certificate.cost_lines import ChosenTable, CostLine, Planned, PlannedQuestion
+from lapwing.model.certificate.verdict import Grade
 from lapwing.runs.generators import generator
 from lapwing.runs.settings import Settings
 from lapwing.schema.public_tables.cells import public_total
 from lapwing.schema.schemas import Schema
 
-_SEED: Final = 0
-"""Every plan starts from the same public seed."""
+_SEED: Final = 0  # every plan starts from the same public seed
 
-NOISE: Final = "expected noise"
-"""Kind of the figures of a plan that say how large the noise on a count is."""
+NOISE: Final = "expected noise"  # kind of the figures of a plan that say how large the noise on a count is
 
 _ERRORS: Final = ("expected error", "simulated bound", "published bound", "expected total variation")
 """Kinds of the figures of a plan that are about a model."""
@@ -76,3 +86,102 @@ def common_figure(plans: Sequence[tuple[Planned, Terms]]) -> tuple[Statement, ..
         return common[0]
     text = "standard deviation of each count of the first table, in records"
     return tuple(Statement(kind=NOISE, text=text, value=first_deviation(*each)) for each in plans)
+
+
+# -- What to expect of a release before a row is read: noise on each column, and grades as its certificate would give.
+
+
+_SIZE: Final = math.sqrt(2 / math.pi)  # mean size of Gaussian noise of deviation 1
+_PAIR_CELLS: Final = 40  # cells of a pair of columns that hold rows, about the mean of public tables
+_LIVE: Final = 0.5
+"""Share of a column's cells that hold rows enough for noise to show: the others keep at most what they hold."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnNoise:
+    """Say how far one column is off by noise.
+
+    sd: of the noise on the number of rows in one cell, all tables of the column taken together; cells: in which it is
+    compared; share: mean size of that noise, as a share of all rows.
+    """
+
+    name: str
+    sd: float
+    cells: int
+    share: float
+
+    def variation(self, rows: float) -> float:
+        """Return about which total variation distance the noise makes."""
+        live = max(2.0, _LIVE * self.cells)
+        return min(1.0, live * _SIZE * self.sd / (2 * rows))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foreseen:
+    """Say what to expect of a release.
+
+    columns: those that are counted by themselves; pair_sd: noise on a cell of two columns, None where no two are
+    counted together; grades: of single columns and pairs, none where a column is not counted by itself.
+    """
+
+    columns: tuple[ColumnNoise, ...]
+    pair_sd: float | None
+    grades: tuple[Grade, ...]
+
+
+def foreseen(settings: Settings, terms: Terms, questions: Sequence[PlannedQuestion], rows: int) -> Foreseen:
+    """Return what to expect of a release of so many rows, by the questions of its plan."""
+    columns = tuple(filter(None, (_column(settings, terms, questions, name, rows) for name in _names(settings))))
+    pair_sd = min(
+        (
+            line.noise.sd
+            for question in dict.fromkeys(questions)
+            if isinstance(question, ChosenTable) or (isinstance(question, MarginalCounts) and len(question.columns) > 1)
+            for line in CostLine.planned(question, terms)
+            if line.noise is not None
+        ),
+        default=None,
+    )
+    is_whole = len(columns) == len(_names(settings))
+    return Foreseen(columns=columns, pair_sd=pair_sd, grades=_grades(columns, pair_sd, rows) if is_whole else ())
+
+
+def _names(settings: Settings) -> list[str]:
+    return [column.name for column in settings.schema.columns]
+
+
+def _column(
+    settings: Settings, terms: Terms, questions: Sequence[PlannedQuestion], name: str, rows: int
+) -> ColumnNoise | None:
+    """Return the noise on one column; None where it has no table of its own."""
+    cells = compared_cells(settings.schema.field(name).domain).groups
+    own = [each for each in questions if isinstance(each, MarginalCounts) and each.columns == (name,)]
+    found = [
+        (math.prod(each.shape), line.noise.sd) for each in own for line in CostLine.planned(each, terms) if line.noise
+    ]
+    if not found:
+        return None
+    least = min(cells, max(size for size, _ in found))
+    fine = [(size, sd) for size, sd in found if size >= least]
+    finer = max(1.0, min(size for size, _ in fine) / cells)
+    sd = math.sqrt(finer / sum(1 / max(sd, 1e-9) ** 2 for _, sd in fine))
+    return ColumnNoise(name=name, sd=sd, cells=cells, share=min(1.0, _SIZE * sd / rows))
+
+
+def _grades(columns: Sequence[ColumnNoise], pair_sd: float | None, rows: int) -> tuple[Grade, ...]:
+    """Return the grades of single columns and of pairs."""
+    noise = sum(each.variation(rows) for each in columns) / len(columns)
+    cells = sum(each.cells for each in columns) / len(columns)
+    found = [graded(Parts(1, 0.0, noise, 0.0, 0.0, 0.0, fresh=_fresh(cells, rows), independent=0.0))]
+    if len(columns) > 1:
+        fresh = _fresh(_PAIR_CELLS, rows)
+        # A table whose noise is larger than what it shows is not chosen, or fitted away.
+        tables = 0.0 if pair_sd is None else min(TYPICAL, _PAIR_CELLS * _SIZE * pair_sd / (2 * rows))
+        pair = Parts(2, fresh, 2 * noise, tables, finer=0.0, unmeasured=0.0, fresh=fresh, independent=TYPICAL)
+        found.append(graded(pair, is_learnt=pair_sd is not None))
+    return tuple(found)
+
+
+def _fresh(cells: float, rows: int) -> float:
+    """Return how far as many fresh rows are from the population where so many cells have even shares."""
+    return min(1.0, _SIZE / 2 * math.sqrt(cells / rows))

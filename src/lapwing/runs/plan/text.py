@@ -10,8 +10,7 @@ from lapwing.kernel.terms import Relation
 from lapwing.model.certificate.certificate import CostLine, Statement
 from lapwing.model.certificate.cost_lines import CHOSEN
 from lapwing.model.certificate.promise import ROW, protection_lines
-from lapwing.runs.plan.effort import MACHINE, Effort, MaxRowsEffect, effect_table
-from lapwing.runs.plan.memory import MemoryNeed
+from lapwing.runs.plan.effort import MACHINE, Effort, MaxRowsEffect, MemoryNeed, effect_table
 
 _SHOWN: Final = 40
 _COLUMNS: Final = 4

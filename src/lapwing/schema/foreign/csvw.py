@@ -39,9 +39,15 @@ _UNSIGNED: Final = {"nonNegativeInteger": 0, "positiveInteger": 1} | dict.fromke
 _BELOW_ZERO: Final = {"nonPositiveInteger": 0, "negativeInteger": -1}
 _WHOLE: Final = frozenset({"integer", "long", "int", "short", "byte", "gYear"} | _UNSIGNED.keys() | _BELOW_ZERO.keys())
 _TYPES: Final[dict[str, FieldType]] = {
-    **dict.fromkeys(("number", "decimal", "double", "float"), "number"),
-    **dict.fromkeys(("datetime", "dateTime", "dateTimeStamp"), "datetime"),
-    **{"boolean": "boolean", "date": "date"},
+    "number": "number",
+    "decimal": "number",
+    "double": "number",
+    "float": "number",
+    "datetime": "datetime",
+    "dateTime": "datetime",
+    "dateTimeStamp": "datetime",
+    "boolean": "boolean",
+    "date": "date",
 }
 _ISO: Final = frozenset(
     {"yyyy-MM-dd", "yyyy-MM-ddTHH:mm:ss", "yyyy-MM-ddTHH:mm", "yyyy-MM-dd HH:mm:ss", "yyyy-MM-dd HH:mm"}

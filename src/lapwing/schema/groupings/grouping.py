@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Final, Literal, cast
 
 import numpy as np
@@ -102,10 +102,7 @@ class Grouping:
             return apply_by_shift(codes, self.values, self.reserved, self.shift)
         # To a search, a reserved code is a cut like any other: it starts a group of its own.
         ends = np.arange(self.values, self.values + self.reserved, dtype=np.int64)
-        cuts = np.concatenate((self.cuts, ends))
-        if len(codes) <= _BLOCK:  # an index on the cuts would take longer than it saves
-            return np.searchsorted(cuts, codes.astype(np.int64, casting="same_kind"), side="right")
-        return apply_by_cuts(codes, cuts)
+        return apply_by_cuts(codes, np.concatenate((self.cuts, ends)))
 
     def pieces(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Return starts, stops and group of every run of codes, in order, reserved codes included."""
@@ -280,13 +277,7 @@ def apply_by_cuts(codes: Codes, cuts: npt.NDArray[np.int64]) -> Groups:
 
     An index on the code's high bits, then a binary search without branches among the few cuts inside a bucket.
     """
-    bits = _bucket_bits(cuts)
-    starts = np.arange((int(cuts[-1]) >> bits) + 1, dtype=np.int64) << bits
-    first = np.searchsorted(cuts, starts, side="right")
-    widths = [2**power for power in reversed(range(_most_inside(cuts, bits).bit_length()))]
-    # Cuts that no code reaches, so that a probe never leaves the array.
-    padded = np.concatenate((cuts, np.full(2 * max(widths, default=0), np.iinfo(np.int64).max)))
-
+    bits, first, widths, padded = _index(cuts.tobytes())
     out = np.empty(len(codes), dtype=np.intp)
     wide, probe, met = np.empty((3, min(_BLOCK, len(codes))), dtype=np.int64)
     for rows in _blocks(len(codes)):
@@ -302,6 +293,18 @@ def apply_by_cuts(codes: Codes, cuts: npt.NDArray[np.int64]) -> Groups:
             np.multiply(cut, width, out=cut)
             np.add(groups, cut, out=groups)
     return out
+
+
+@lru_cache(maxsize=32)
+def _index(cuts: bytes) -> tuple[int, Groups, list[int], npt.NDArray[np.int64]]:
+    """Return the bits of a bucket, its first cut, the widths of the search inside, and the cuts with those beyond."""
+    places = np.frombuffer(cuts, dtype=np.int64)
+    bits = _bucket_bits(places)
+    starts = np.arange((int(places[-1]) >> bits) + 1, dtype=np.int64) << bits
+    widths = [2**power for power in reversed(range(_most_inside(places, bits).bit_length()))]
+    # Cuts that no code reaches, so that a probe never leaves the array.
+    padded = np.concatenate((places, np.full(2 * max(widths, default=0), np.iinfo(np.int64).max)))
+    return bits, np.searchsorted(places, starts, side="right"), widths, padded
 
 
 def _blocks(n: int) -> Iterator[slice]:

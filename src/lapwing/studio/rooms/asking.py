@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute, Route
 
 from lapwing.errors import LapwingError, ParameterError
 from lapwing.judge.report.page import crossed
-from lapwing.release.filtered import filtered_table
+from lapwing.release.asked import filtered_table
 from lapwing.studio.guard import REPORT_CONTENT
 from lapwing.studio.pages import page, texts
 from lapwing.studio.rooms.filters import Typed, chosen, filters, has_more, where_of

@@ -15,7 +15,7 @@ from lapwing.internal.looks import file_cure, remarks
 from lapwing.internal.schemas import FieldFit, UnitFit, check_declared, check_table, check_units
 from lapwing.judge.declared import Declared
 from lapwing.rows.elsewhere import Query
-from lapwing.runs.progress import Progress
+from lapwing.runs.watching import Progress
 from lapwing.schema.scalars import visible
 from lapwing.schema.schemas import Schema
 from lapwing.studio.jobs import Job

@@ -32,8 +32,7 @@ class Opened:
     @cached_property
     def report(self) -> str:
         """The report that may be published."""
-        made = self.release
-        return release_html(made.schema, made.model, made.certificate, made.noisy, self.accuracy, name=self._name)
+        return release_html(self.release, self.accuracy, name=self._name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

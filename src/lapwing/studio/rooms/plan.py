@@ -18,8 +18,7 @@ from lapwing.model.certificate.attack import FALSE_ALARMS, most_found, up
 from lapwing.model.certificate.cost_lines import counted_lines
 from lapwing.model.certificate.promise import unit_field
 from lapwing.runs.plan.effort import MACHINE
-from lapwing.runs.plan.foreseen import Foreseen, foreseen
-from lapwing.runs.plan.planning import expected_terms, planned
+from lapwing.runs.plan.planning import Foreseen, expected_terms, foreseen, planned
 from lapwing.runs.plan.text import cost_table, error_lines
 from lapwing.runs.policy import forbidden
 from lapwing.runs.settings import Settings, read_settings, spending_of

@@ -20,8 +20,7 @@ from lapwing.release.release import Release
 from lapwing.rows.out.outputs import whole_files
 from lapwing.rows.out.staging import PREFIX, SUFFIX
 from lapwing.runs.policy import named
-from lapwing.runs.progress import Progress
-from lapwing.runs.watching import StoppedError
+from lapwing.runs.watching import Progress, StoppedError
 from lapwing.schema.schemas import Schema
 from lapwing.studio.asked import (
     MISFITS,

@@ -1,4 +1,4 @@
-"""Priors: rows that were published before, read and coded here, because no mechanism reads tables.
+"""Public rows of a mechanism, priors and points of a reduced space: coded here, because no mechanism reads tables.
 
 A prior is public, or was paid for before. Its columns are found by name; what does not fit is said, and never guessed.
 """
@@ -8,29 +8,32 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, cast, get_args
 
 import numpy as np
 
 from lapwing.errors import DataError, LapwingWarning, ParameterError, warn
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.terms import Relation
-from lapwing.mechanisms.registry import MECHANISMS
+from lapwing.mechanisms.registry import MECHANISMS, own_points
 from lapwing.mechanisms.shared.priors import MOST_PRIORS, PublicRows, priors_of
 from lapwing.mechanisms.shared.registration import Mechanism
+from lapwing.mechanisms.shared.vectors.reduced_space import Mu
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.cost_lines import asked_text
 from lapwing.model.certificate.promise import ROW
 from lapwing.model.files import load_release
 from lapwing.model.linked_files import ONE_OF_SEVERAL
 from lapwing.model.rows import row_chunks
+from lapwing.rows.guard import guarded
+from lapwing.rows.source import coded_table
 from lapwing.runs.account_terms import summed
 from lapwing.runs.generators import generator
 from lapwing.runs.public_tables import is_private_table
 from lapwing.schema.schemas import Schema
 
-FRAME: Final = "a frame of "
-"""How the names begin of priors that are kept in no file."""
+CALLABLE: Final = "callable "
+FRAME: Final = "a frame of "  # how the names begin of what is kept in no file
 
 _SAVED: Final = ".lapwing"
 _MOST_ROWS: Final = 2**18
@@ -96,6 +99,7 @@ def _is_part(prior: object, data: object) -> bool:
 
 
 def _digest(codes: Mapping[str, np.ndarray]) -> str:
+    """Return SHA-256 in hexadecimal digits, of codes in the order of their rows."""
     digest = hashlib.sha256()
     for name, each in codes.items():
         digest.update(f"{name!r}: {each.size}\n".encode())
@@ -106,10 +110,7 @@ def _digest(codes: Mapping[str, np.ndarray]) -> str:
 def _read(given: object, schema: Schema, now: tuple[Budget, Relation] | None) -> PublicRows:
     """Return a prior in the codes of a schema."""
     if isinstance(given, str) and given.startswith(FRAME):
-        raise ParameterError(
-            f"the prior was {given}, which is kept in no file, so a release with it cannot be resumed; make a new one",
-            code="LW343",
-        )
+        raise _not_kept(f"the prior was {given}")
     name = os.fspath(given) if isinstance(given, str | os.PathLike) else ""
     if name and not Path(name).exists():
         raise DataError(f"there is no prior {name}; give a saved release, a file of rows, or a frame", code="LW101")
@@ -150,6 +151,20 @@ def _both(paid: Certificate, unit: str, now: tuple[Budget, Relation] | None) -> 
     return "" if any(line.delta for line in paid.lines) else f", {summed([paid.total, now[0]])}"
 
 
+def _not_kept(said: str) -> ParameterError:
+    return ParameterError(
+        f"{said}, which is kept in no file, so a release with it cannot be resumed; make a new one", code="LW343"
+    )
+
+
+def _all_codes(rows: object, schema: Schema, *, apart: bool = False) -> dict[str, np.ndarray]:
+    """Return the codes of public rows: int64, of all columns; none where there is no row."""
+    with coded_table(rows, schema) as source:
+        chunks = list(source.chunks(apart=apart))
+    names = chunks[0] if chunks else ()
+    return {name: np.concatenate([chunk[name] for chunk in chunks]).astype(np.int64) for name in names}
+
+
 def _coded(rows: object, schema: Schema, name: str) -> dict[str, np.ndarray]:
     """Return the codes of a prior's rows in the columns that it has and that mostly fit."""
     whole = replace(schema, privacy_unit=None)
@@ -157,24 +172,15 @@ def _coded(rows: object, schema: Schema, name: str) -> dict[str, np.ndarray]:
     if not found:
         raise ParameterError(f"{name} has none of the schema's columns by name; rename them", code="LW353")
     narrow = whole.select(found)
-    from lapwing.rows.source import coded_table  # noqa: PLC0415 - it imports polars
-
-    with coded_table(rows, narrow) as source:
-        chunks = list(source.chunks(apart=True))
-    codes = (
-        {each: np.concatenate([chunk[each] for chunk in chunks]).astype(np.int64) for each in found} if chunks else {}
-    )
+    codes = _all_codes(rows, narrow, apart=True)
     if not codes or not codes[found[0]].size:
         raise ParameterError(f"{name} has no row; give rows of the schema's columns", code="LW353")
     lacking = [each.name for each in schema.columns if each.name not in found]
     for said in _kept(codes, narrow, name):
         warn(LapwingWarning(said, code="LW357"))
     if lacking:
-        warn(
-            LapwingWarning(
-                f"{name} lacks {len(lacking)} of the schema's columns: {', '.join(lacking[:5])}", code="LW357"
-            )
-        )
+        said = f"{name} lacks {len(lacking)} of the schema's columns: {', '.join(lacking[:5])}"
+        warn(LapwingWarning(said, code="LW357"))
     if not codes:
         raise ParameterError(f"no column of {name} fits the schema; code it as the schema says", code="LW353")
     step = -(-len(next(iter(codes.values()))) // _MOST_ROWS)
@@ -207,3 +213,73 @@ def _has(rows: object, schema: Schema, column: str) -> bool:
             raise
         return False
     return True
+
+
+# -- Points of a reduced space.
+
+
+def with_public_points(mechanism: Mechanism, schema: Schema, seed: int) -> Mechanism:
+    """Return a mechanism whose public rows are in code; others unchanged.
+
+    mechanism: perhaps with a path, a frame or a callable as ``mu``; seed: of the public generator, which a callable is
+    given.
+    """
+    own = own_points(mechanism)
+    if own is None or isinstance(own.rows, PublicRows):
+        return mechanism
+    mu = os.fspath(own.rows) if isinstance(own.rows, os.PathLike) else own.rows
+    if callable(mu):
+        name = f"{CALLABLE}{getattr(mu, '__qualname__', type(mu).__qualname__)}"
+        rows = guarded(
+            "the callable mu failed; it is called once as mu(points, rng) and returns a table",
+            lambda: mu(own.count, generator(seed, "mu")),
+        )
+    else:
+        name, rows = (mu if isinstance(mu, str) else ""), mu
+        if isinstance(mu, str) and mu.startswith((CALLABLE, FRAME)):
+            raise _not_kept(f"mu was {mu!r}")
+    if isinstance(rows, str) and not Path(rows).exists():
+        raise ParameterError(
+            f"mu must be one of {', '.join(get_args(Mu))}, or the path of a public table, got {rows!r}", code="LW353"
+        )
+    codes = _points(rows, schema)
+    count = len(next(iter(codes.values())))
+    return own.place(PublicRows(codes, name or f"{FRAME}{count} rows"))
+
+
+def refuse_private_points(mechanism: object, data: object) -> None:
+    """Refuse the private table itself as public points."""
+    own = own_points(mechanism)
+    if own is not None and is_private_table(own.rows, data):
+        raise ParameterError(
+            "mu is the private table itself, but must be public; name another table, or 'uniform'", code="LW351"
+        )
+
+
+def points_digest(mechanism: Mechanism) -> str | None:
+    """Return the fingerprint of a mechanism's public rows, None where it has none of its own."""
+    own = own_points(mechanism)
+    return None if own is None or not isinstance(own.rows, PublicRows) else _digest(own.rows.codes)
+
+
+def _points(rows: object, schema: Schema) -> dict[str, np.ndarray]:
+    """Return the codes of the public rows that fit the schema in every column; they need no identifiers."""
+    failure: DataError | None = None
+    codes: dict[str, np.ndarray] = {}
+    try:
+        codes = _all_codes(rows, replace(schema, privacy_unit=None))
+    except DataError as error:
+        failure = DataError(f"mu: {error}", code=error.code)
+    if failure is not None:
+        raise failure
+    if not codes:
+        raise ParameterError("mu has no row; give public rows of the schema's columns", code="LW353")
+    fits = np.ones(len(next(iter(codes.values()))), dtype=bool)
+    for field in schema.columns:
+        if not field.domain.missing:
+            fits &= codes[field.name] != field.domain.last
+    if not fits.any():
+        raise ParameterError(
+            "mu has no row that fits the schema; give public rows of the schema's columns", code="LW353"
+        )
+    return {name: each[fits] for name, each in codes.items()}
