@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, ClassVar, Final, cast
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -61,8 +61,8 @@ class BoughtSettings:
     seed: int
     compared: tuple[PublicTables, ...]
 
-    name: ClassVar = EVALUATION  # what the budget is spent on
-    selection_delta: ClassVar = Fraction(0)  # the tables compared are public
+    name = EVALUATION  # what the budget is spent on
+    selection_delta = Fraction(0)  # the tables compared are public
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain JSON values, for the transcript."""

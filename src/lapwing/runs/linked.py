@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, ClassVar, Final, cast
+from typing import Any, Final, cast
 
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget, BudgetRequest, Number, exact_number, read_request
@@ -42,9 +42,8 @@ class LinkedSettings:
         """The part of the first table."""
         return next(iter(self.parts.values()))
 
-    selection_delta: ClassVar = Fraction(0)  # no text is selected
-    relation: ClassVar[Relation] = _RELATION
-    expected_rows: ClassVar = None  # each part has its own
+    selection_delta = Fraction(0)  # no text is selected
+    expected_rows = None  # each part has its own
 
     @property
     def name(self) -> str:
@@ -55,6 +54,11 @@ class LinkedSettings:
     def schema(self) -> Schema:
         """Gives the privacy unit: as many rows of the first table's key as the largest table may have."""
         return max((part.schema for part in self.parts.values()), key=lambda schema: schema.max_rows)
+
+    @property
+    def relation(self) -> Relation:
+        """That of all parts."""
+        return _RELATION
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain JSON values, for the transcript."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -46,7 +46,7 @@ class Settings:
     is_seeded: bool
     most_misfits: Fraction = Fraction(1)
 
-    selection_delta: ClassVar = Fraction(0)  # no text is selected
+    selection_delta = Fraction(0)  # no text is selected
 
     @property
     def name(self) -> str:

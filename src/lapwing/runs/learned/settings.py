@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Final, cast
+from typing import Any, Final, cast
 
 from lapwing.errors import ParameterError, SchemaError
 from lapwing.kernel.budget.budget import BudgetRequest, Number, exact_number, read_request
@@ -52,8 +52,8 @@ class LearnSettings:
     selection_delta: Fraction
     relation: Relation
 
-    name: ClassVar = DOMAIN  # what the budget is spent on
-    expected_rows: ClassVar = None  # no guess of the number of rows is of use here
+    name = DOMAIN  # what the budget is spent on
+    expected_rows = None  # no guess of the number of rows is of use here
 
     @property
     def public(self) -> dict[str, Any]:
