@@ -27,8 +27,16 @@ CAUSES = (
     ("", "teacher-climate", FEW),
     ("mean_error", "", "as for 1-way: columns get less of the budget"),
     ("sd_error", "", "as for 1-way: columns get less of the budget, and rare large values decide"),
-    ("parity_broken", "", "nobody learned the parity, and chance decides, but for one run of privsyn on parity-3"),
-    ("auc_", "parity-", "nobody learned the parity, and chance decides, but for one run of privsyn on parity-3"),
+    (
+        "parity_broken",
+        "",
+        "nobody learned the parity, and chance decides, but for two runs of privsyn on parity-3, where chance joined the bits in one table",
+    ),
+    (
+        "auc_",
+        "parity-",
+        "nobody learned the parity, and chance decides, but for two runs of privsyn on parity-3, where chance joined the bits in one table",
+    ),
     ("auc_", "xor-", "nobody learned the parity, and chance decides"),
     ("", "parity-3", "its pairs are independent, so that a pair bought is lost to the columns"),
     ("auc_", "nist-ma2019", WEAK),
