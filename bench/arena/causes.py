@@ -13,6 +13,10 @@ LEVELS = (
     "two columns, whose pair is measured at nine levels of detail (for sums over ranges): the finest has noise of "
     "standard deviation 13.8 (xor-1), alone it would have 5.8"
 )
+PARITY = (
+    "nobody learned the parity, and chance decides, but for two runs of privsyn on parity-3, where chance joined the "
+    "three bits in one table"
+)
 FEW = "so few rows (103, 667 and 1,200) that noise is above most counts, and chance decides"
 CLIQUES = "privsyn joins up to eight of its sixteen flags into one table, where Lapwing counts pairs and triples"
 CAUSES = (
@@ -27,16 +31,8 @@ CAUSES = (
     ("", "teacher-climate", FEW),
     ("mean_error", "", "as for 1-way: columns get less of the budget"),
     ("sd_error", "", "as for 1-way: columns get less of the budget, and rare large values decide"),
-    (
-        "parity_broken",
-        "",
-        "nobody learned the parity, and chance decides, but for two runs of privsyn on parity-3, where chance joined the bits in one table",
-    ),
-    (
-        "auc_",
-        "parity-",
-        "nobody learned the parity, and chance decides, but for two runs of privsyn on parity-3, where chance joined the bits in one table",
-    ),
+    ("parity_broken", "", PARITY),
+    ("auc_", "parity-", PARITY),
     ("auc_", "xor-", "nobody learned the parity, and chance decides"),
     ("", "parity-3", "its pairs are independent, so that a pair bought is lost to the columns"),
     ("auc_", "nist-ma2019", WEAK),
