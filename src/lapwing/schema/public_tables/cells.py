@@ -227,9 +227,11 @@ def _item_runs(asker: str, field: Field, item: object) -> np.ndarray:
         return wanted_runs(field, item, asker)
     if not field.domain.ordered:
         raise ParameterError(f"{asked} a range, but it has no order; list values", code="LW242")
+    categories = field.categories
+    ends = (field.minimum, field.maximum) if categories is None else (categories[0], categories[-1])
+    low, high = (end if given is None else given for given, end in zip((item.low, item.high), ends, strict=True))
     if not field.domain.continuous:
-        return wanted_runs(field, item, asker)
-    low, high = (own if end is None else end for end, own in ((item.low, field.minimum), (item.high, field.maximum)))
+        return wanted_runs(field, Between(low, high), asker)
     # A real number lies in one cell only where ranges are half open; the last one is closed.
     start, stop = (int(wanted_runs(field, end, asker)[0, 0]) for end in (low, high))
     stop = field.domain.values if high == field.maximum else stop
