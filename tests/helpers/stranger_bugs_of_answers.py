@@ -87,8 +87,8 @@ def columns_in_parallel(plant):
         return lambda self, questions: charge(self, (max(questions, key=lambda each: each.cost.amount),))
 
     def make_questions(questions):
-        return lambda schema, groupings, budget, shares=None: tuple(
-            replace(each, cost=budget) for each in questions(schema, groupings, budget, shares)
+        return lambda schema, groupings, budget: tuple(
+            replace(each, cost=budget) for each in questions(schema, groupings, budget)
         )
 
     patched(plant, room.Room, "_charge", make)

@@ -9,7 +9,7 @@ import pytest
 import lapwing as lw
 from helpers import evaluations
 from lapwing.internal import evaluation, sampled
-from lapwing.judge.tables import counted
+from lapwing.judge.tables import variation
 
 LOOKED_AT, ROWS = 400, 3000
 EXACT = {"k_marginal_2", "k_marginal_3", "workload_error"}
@@ -106,7 +106,7 @@ def test_rows_read_anew_by_every_pass_have_the_same_figures(monkeypatch, tmp_pat
 def test_tables_of_too_many_cells_are_those_of_the_sample_and_said_to_be(monkeypatch):
     rows = table(1), table(2)
     whole = variations(lw.evaluate(*rows, SCHEMA))
-    monkeypatch.setattr(counted, "MOST_CELLS", 300)
+    monkeypatch.setattr(variation, "MOST_CELLS", 300)
 
     found = lw.evaluate(*rows, SCHEMA)
 
@@ -121,7 +121,7 @@ def test_tables_of_too_many_cells_are_those_of_the_sample_and_said_to_be(monkeyp
 def test_one_pass_counts_as_many_tables_as_memory_holds(monkeypatch):
     rows = table(1), table(2)
     at_once = variations(lw.evaluate(*rows, SCHEMA))
-    monkeypatch.setattr(counted, "_AT_ONCE", 400)
+    monkeypatch.setattr(variation, "_AT_ONCE", 400)
 
     assert variations(lw.evaluate(*rows, SCHEMA))["synthetic"] == at_once["synthetic"]
 
