@@ -10,14 +10,14 @@ SPREAD = (
     "`Adaptive(target=)` brings 1 - AUC of trees on letter from .087 to .074 (3 runs each)"
 )
 LEVELS = (
-    "two columns, whose pair is measured at nine levels of detail (for sums over ranges): the finest has noise of "
-    "standard deviation 13.8 (xor-1), alone it would have 5.8"
+    "two columns, whose pair is measured at seven levels of detail (for sums over ranges): the finest has noise of "
+    "standard deviation 12.6 (xor-1), alone it would have 5.8"
 )
 PARITY = (
     "nobody learned the parity, and chance decides, but for two runs of privsyn on parity-3, where chance joined the "
     "three bits in one table"
 )
-FEW = "so few rows (103, 667 and 1,200) that noise is above most counts, and chance decides"
+FEW = "so few rows (105, 667 and 1,200) that noise is above most counts, and chance decides"
 CLIQUES = "privsyn joins up to eight of its sixteen flags into one table, where Lapwing counts pairs and triples"
 CAUSES = (
     ("tv1_narrow", "", "most of the budget goes to pairs; `independent` spends all of it on columns, MST a third"),
