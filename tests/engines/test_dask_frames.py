@@ -145,7 +145,7 @@ def test_a_partition_that_fails_is_not_quoted(caplog, capfd):
 
     assert refusal(lambda: code_table(failed, PEOPLE).count([()])) == f"{RUN} (ValueError)"
     said = capfd.readouterr()
-    assert "4711" not in said.out + said.err + caplog.text
+    assert "secret-4711" not in said.out + said.err + caplog.text
 
 
 def test_a_fault_found_while_units_are_brought_together_is_told():
