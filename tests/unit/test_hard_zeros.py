@@ -16,9 +16,10 @@ from helpers.log_linear_twins import (
     state_counts,
     states_of,
 )
+from lapwing.engine import hard_zeros
 from lapwing.engine.hard_zeros import MOST_TOGETHER, HardZeros, alive_cells, hard_factor
-from lapwing.engine.particles import swept
-from lapwing.engine.tables import DEAD
+from lapwing.engine.particles import independent, swept
+from lapwing.engine.tables import DEAD, Axis
 
 SIZES = (4, 5, 3)
 STATES = int(np.prod(SIZES))
@@ -103,6 +104,73 @@ def test_columns_of_too_many_combinations_or_of_none_are_not_moved_together() ->
     assert MOST_TOGETHER < 50 * 51 // 2
     assert HardZeros(tuple(axes), (large,), ((0, 1),)).together() == []
     assert HardZeros(tuple(axes), (nothing,), ((1, 2),)).together() == []
+
+
+SKIPPED = (60, 41, 7, 5)
+"""Groups of an age, an income and a state, which children (ages below 9) have in their last and first group alone, and
+of a column that no rule names."""
+
+
+def skipped(children):
+    """Return columns in which children have given masses, and the rules that they follow from each other."""
+    rng, axes = np.random.default_rng(1), []
+    for size, own, share in zip(SKIPPED, (range(9), [40], [0], [1]), children, strict=True):
+        base, is_own = rng.uniform(1, 2, size), np.isin(np.arange(size), list(own))
+        base *= np.where(is_own, share / base[is_own].sum(), (1 - share) / base[~is_own].sum())
+        axes.append(Axis(base, (np.arange(size),)))
+    is_child = [np.arange(60) < 9, np.arange(41) == 40, np.arange(7) == 0]
+    rules = [
+        hard_factor(((one, 0), (two, 0)), is_child[one][:, None] == is_child[two]) for one, two in ((0, 1), (0, 2))
+    ]
+    return axes, HardZeros(tuple(axes), tuple(rules), ((0, 1, 2),))
+
+
+def test_particles_start_where_rules_hold_in_the_shares_of_all_columns() -> None:
+    axes, zeros = skipped((0.15, 0.15, 0.15, 0.5))
+    rng = np.random.default_rng(0)
+    drawn = independent(axes, 10_000, rng)
+
+    found = zeros.starts(drawn, (0, 1, 2), rng)
+
+    assert zeros.together() == []
+    assert not zeros.broken(found).any()
+    assert abs((found[0] < 9).mean() - 0.15) <= 1e-4
+    np.testing.assert_array_equal(found[3], drawn[3])
+    for column in range(3):
+        told = np.bincount(found[column], minlength=SKIPPED[column]) / 10_000
+        assert np.abs(told - axes[column].base).sum() / 2 < 0.04  # 60 groups of 10,000 draws
+
+
+def test_columns_that_contradict_each_other_meet_half_way() -> None:
+    axes, zeros = skipped((0.1, 0.2, 0.15, 0.5))
+    rng = np.random.default_rng(0)
+
+    found = zeros.starts(independent(axes, 10_000, rng), (0, 1, 2), rng)
+
+    assert not zeros.broken(found).any()
+    assert 0.13 < (found[0] < 9).mean() < 0.16
+
+
+def test_columns_beyond_the_most_combinations_are_drawn_until_no_rule_is_broken(monkeypatch) -> None:
+    monkeypatch.setattr(hard_zeros, "MOST_STARTS", 8)
+    axes, zeros = skipped((0.15, 0.15, 0.15, 0.5))
+    stairs = hard_factor(((0, 0), (3, 0)), np.arange(60)[:, None] >= 12 * np.arange(5))
+    stairs_too = HardZeros(tuple(axes), (*zeros.factors, stairs), ((0, 1, 2, 3),))
+    rng = np.random.default_rng(0)
+
+    found = stairs_too.starts(independent(axes, 10_000, rng), (0, 1, 2, 3), rng)
+
+    assert abs((found[0] < 9).mean() - 0.15) <= 1e-4
+    assert stairs_too.broken(found).mean() < 0.001  # a few had the wrong luck fifty times
+    assert set(np.unique(found[3])) == set(range(5))
+
+
+def test_where_no_combination_has_mass_particles_stay_as_they_are() -> None:
+    axes, zeros = skipped((0.0, 1.0, 0.5, 0.5))
+    rng = np.random.default_rng(0)
+    drawn = independent(axes, 100, rng)
+
+    np.testing.assert_array_equal(zeros.starts(drawn, (0, 1, 2), rng), drawn)
 
 
 def test_alive_cells_are_found_once_and_keep_no_model_alive() -> None:

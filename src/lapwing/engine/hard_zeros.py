@@ -9,10 +9,14 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from lapwing.engine.particles import drawn, drawn_inside
 from lapwing.engine.tables import DEAD, Axis, Cells, Factor, cells_of, table_shape
 
 MOST_TOGETHER = 1024  # most combinations of columns that rules tie together for which they are moved together
-_MOST_TRIED = 2**20
+MOST_STARTS = 4096  # most combinations of what rules tell apart among which particles start in the right shares
+_MOST_TRIED, _MOST_LISTED = 2**20, 2**16
+_STEPS = 300  # towards the masses of all columns at once
+_DRAWS = 50  # of what is left, until no rule is broken
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,23 +51,68 @@ class HardZeros:
         found = []
         for order in self.orders:
             members = tuple(sorted(order))
-            combinations = self._combinations(members)
-            if combinations is not None:
-                found.append((members, combinations))
+            rows = np.zeros((1, 0), dtype=np.intp)
+            for place, column in enumerate(members):
+                if len(rows) * self.axes[column].base.size > _MOST_TRIED:
+                    rows = rows[:0]
+                    break
+                rows = self._with_column(rows, members[: place + 1], np.arange(self.axes[column].base.size))
+            if 0 < len(rows) <= MOST_TOGETHER:
+                found.append((members, rows))
         return found
 
-    def _combinations(self, members: Sequence[int]) -> np.ndarray | None:
-        """Return the combinations of finest groups that keep all rules: shape (few, columns); None if they are many."""
-        rows = np.zeros((1, 0), dtype=np.intp)
-        for place, column in enumerate(members):
-            size = self.axes[column].base.size
-            if len(rows) * size > _MOST_TRIED:
-                return None
-            rows = np.hstack([np.repeat(rows, size, axis=0), np.tile(np.arange(size), len(rows))[:, None]])
-            groups = np.zeros((len(self.axes), len(rows)), dtype=np.intp)
-            groups[list(members[: place + 1])] = rows.T
-            rows = rows[~_broken(self.axes, groups, self.within(members[: place + 1]))]
-        return rows if 0 < len(rows) <= MOST_TOGETHER else None
+    def _with_column(self, rows: np.ndarray, members: Sequence[int], groups: np.ndarray) -> np.ndarray:
+        """Return combinations of columns with each of some groups of one more, the last, that keep all rules."""
+        wider = np.hstack([np.repeat(rows, groups.size, axis=0), np.tile(groups, len(rows))[:, None]])
+        particles = np.zeros((len(self.axes), len(wider)), dtype=np.intp)
+        particles[list(members)] = wider.T
+        return wider[~_broken(self.axes, particles, self.within(members))]
+
+    def _told_apart(self, column: int) -> np.ndarray:
+        """Return for each finest group of a column a number that it shares with those which no rule tells from it."""
+        kinds = [np.zeros(self.axes[column].base.size, dtype=np.intp)]
+        for factor in self.factors:
+            shape = table_shape(self.axes, factor.table)
+            for at, (other, level) in enumerate(factor.table):
+                if other == column:
+                    alive = np.moveaxis((factor.theta != DEAD).reshape(shape), at, 0).reshape(shape[at], -1)
+                    kind = np.unique(alive, axis=0, return_inverse=True)[1].reshape(-1)
+                    kinds.append(kind[self.axes[column].levels[level]])
+        return np.unique(np.stack(kinds, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
+
+    def starts(self, groups: np.ndarray, order: Sequence[int], rng: np.random.Generator) -> np.ndarray:
+        """Return particles whose columns of one order keep the rules, in the shares that the masses ask for.
+
+        Where columns follow from each other, no single draw leads from one way of keeping the rules to another: how
+        many particles start in each decides how many end there. Groups that no rule tells apart are one here. Shares
+        are those of most entropy that have the masses of each column, or as near as these agree; columns with which
+        there would be too many combinations are drawn after the others, and again where that breaks a rule.
+        """
+        kinds = {column: self._told_apart(column) for column in order}
+        rows, members, later = np.zeros((1, 0), dtype=np.intp), list[int](), list[int]()
+        for column in order:
+            firsts = np.unique(kinds[column], return_index=True)[1]
+            wider = rows[:0]
+            if len(rows) * firsts.size <= _MOST_LISTED:
+                wider = self._with_column(rows, [*members, column], firsts)
+            if 0 < len(wider) <= MOST_STARTS:
+                rows, members = wider, [*members, column]
+            else:
+                later.append(column)
+        found = groups.copy()
+        told = np.stack([kinds[column][part] for column, part in zip(members, rows.T, strict=True)])
+        shares = _shares(told, [np.bincount(kinds[column], self.axes[column].base) for column in members])
+        if not shares.any():
+            return found
+        chosen = drawn(shares, groups.shape[1], rng)
+        for column, kind in zip(members, told, strict=True):
+            found[column] = drawn_inside(self.axes[column].base, kinds[column], kind[chosen], rng)
+        for column in later:
+            members = [*members, column]
+            for _ in range(_DRAWS):
+                broken = np.flatnonzero(_broken(self.axes, found, self.within(members)))
+                found[column, broken] = drawn(self.axes[column].base, broken.size, rng)
+        return found
 
 
 def hard_factor(table: Cells, alive: np.ndarray) -> Factor:
@@ -83,6 +132,27 @@ def alive_cells(zeros: HardZeros, table: Cells) -> np.ndarray | None:
     Returns bool (k,), false where all finest cells inside are dead. None where no cell is dead.
     """
     return zeros.alive(table)
+
+
+def _shares(told: np.ndarray, masses: Sequence[np.ndarray]) -> np.ndarray:
+    """Return shares of combinations that have given masses in each column, or are as near to all as these agree.
+
+    told: intp (columns, combinations), the place of each in the masses of a column. All masses are looked at together,
+    a step for each (Darroch and Ratcliff 1972, *Annals of Mathematical Statistics* 43, 1470-1480). Zeros where no
+    combination has mass in all columns.
+    """
+    wanted = [mass / mass.sum() for mass in masses]
+    shares = np.prod([mass[kind] for mass, kind in zip(wanted, told, strict=True)], axis=0)
+    if not shares.any():
+        return shares
+    for _ in range(_STEPS):
+        shares /= shares.sum()
+        ratios = np.ones_like(shares)
+        for mass, kind in zip(wanted, told, strict=True):
+            now = np.bincount(kind, shares, mass.size)
+            ratios *= np.divide(mass, now, where=now > 0, out=np.zeros_like(mass))[kind]
+        shares *= ratios ** (1 / len(wanted))
+    return shares
 
 
 def _broken(axes: Sequence[Axis], groups: np.ndarray, factors: Sequence[Factor]) -> np.ndarray:

@@ -35,7 +35,7 @@ def independent(axes: Sequence[Axis], size: int, rng: np.random.Generator) -> np
 
     Returns uint16 (d, size), the finest group of each particle in each column.
     """
-    return np.stack([_drawn(axis.base, size, rng) for axis in axes]).astype(np.uint16)
+    return np.stack([drawn(axis.base, size, rng) for axis in axes]).astype(np.uint16)
 
 
 def heated(sweeps: int = HEAT, rest: int = REST, *, start: float = _COLDEST) -> tuple[float, ...]:
@@ -243,7 +243,7 @@ class _Sweeper:
             level = axes[column].levels[levels[0]]
             now = self.particles[:, self._slot[column, levels[0]]]
             left = np.flatnonzero(level[groups[column]] != now)
-            moved[column, left] = _inside(axes[column].base, level, now[left], rng)
+            moved[column, left] = drawn_inside(axes[column].base, level, now[left], rng)
         return moved
 
 
@@ -318,14 +318,14 @@ def _cells_of_views(shapes: Sequence[tuple[int, ...]]) -> np.ndarray:
     return np.concatenate(found)
 
 
-def _drawn(masses: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
+def drawn(masses: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
     """Draw indices in proportion to masses, in numbers that are as even as can be."""
     reached = np.cumsum(masses) / masses.sum()
     places = (np.arange(size) + rng.random()) / size
     return rng.permutation(np.minimum(np.searchsorted(reached, places, side="right"), masses.size - 1))
 
 
-def _inside(masses: np.ndarray, level: np.ndarray, coarse: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def drawn_inside(masses: np.ndarray, level: np.ndarray, coarse: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Draw a finest group inside each coarse one, in proportion to masses."""
     order = np.argsort(level, kind="stable")
     reached = np.cumsum(masses[order])

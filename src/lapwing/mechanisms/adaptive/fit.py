@@ -81,12 +81,18 @@ def started(
     prior: Guide = NO_GUIDE,
 ) -> Fit:
     """Return what one-way tables, public tables, a prior and rules say together."""
-    whole = joined([column.axis for column in columns], [] if zeros is None else zeros.together())
+    together = [] if zeros is None else zeros.together()
+    whole = joined([column.axis for column in columns], together)
+    particles = independent(whole.axes, size, rng)
+    for order in () if zeros is None else zeros.orders:
+        if tuple(sorted(order)) not in dict(together):
+            places = [whole.axis_of[column] for column in order]
+            particles[places] = zeros.starts(whole.apart(particles), order, rng)[list(order)]
     fit = Fit(
         columns=columns,
         total=total,
         whole=whole,
-        particles=independent(whole.axes, size, rng),
+        particles=particles,
         given=(*public, *(() if zeros is None else zeros.factors)),
         prior=prior,
         zeros=zeros,
