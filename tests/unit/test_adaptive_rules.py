@@ -248,6 +248,41 @@ def test_the_released_part_holds_the_hard_zeros_and_is_finite() -> None:
     assert {float(theta.min()) for theta in part.thetas[len(columns) :]} == {DEAD}
 
 
+def test_what_two_sets_of_bound_columns_have_to_do_with_each_other_is_learned() -> None:
+    rows = people(4000)
+    rng = np.random.default_rng(2)
+    is_inside = rng.random(4000) < np.where(rows["age"] < 15, 0.8, 0.1)
+    ward = np.where(is_inside, "inside", rng.choice(["a", "b"], 4000))
+    hours, score = (
+        [int(each) if inside else None for each, inside in zip(values, is_inside, strict=True)]
+        for values in (rng.gamma(2, 100, 4000), rng.integers(0, 60, 4000))
+    )
+    inside = {"hours": {"minimum": 0}, "score": {"minimum": 0}}
+    schema = Schema.from_dict({
+        "fields": [
+            *PLAIN["fields"],
+            {"name": "ward", "type": "string", "categories": ["inside", "a", "b"], "constraints": {"required": True}},
+            {"name": "hours", "type": "integer", "constraints": {"minimum": 0, "maximum": 2000}},
+            {"name": "score", "type": "integer", "constraints": {"minimum": 0, "maximum": 59}},
+        ],
+        "rules": [
+            *RULES,
+            {"when": {"ward": "inside"}, "then": inside},
+            {"when": {"ward": ["a", "b"]}, "then": dict.fromkeys(inside)},
+        ],
+    })  # fmt: skip
+
+    rows = rows.with_columns(ward=pl.Series(ward), hours=pl.Series(hours), score=pl.Series(score))
+
+    release = lw.synthesize(rows, schema, epsilon=20, seed=1)
+
+    made = pl.concat(list(release.frames()))
+    children = made.filter(pl.col("age") < 15)
+    # Without exchanges of bound columns between particles both stay near .2, as if they were independent.
+    assert abs((children["ward"] == "inside").mean() - 0.8) < 0.1
+    assert abs((made.filter(pl.col("age") >= 15)["ward"] == "inside").mean() - 0.1) < 0.05
+
+
 @pytest.mark.parametrize("delta", [None, 1e-9])
 def test_a_release_keeps_the_rules_in_its_model(delta) -> None:
     budget = {"epsilon": 2.0} | ({} if delta is None else {"delta": delta})

@@ -101,6 +101,68 @@ def sweep(
 
 
 @njit(cache=True, error_model="numpy")
+def exchange(
+    layout: Layout,
+    particles: np.ndarray,
+    is_bound: np.ndarray,
+    tables: np.ndarray,
+    pairs: np.ndarray,
+    uniforms: np.ndarray,
+    theta: np.ndarray,
+    slopes: np.ndarray,
+) -> int:
+    """Let pairs of particles exchange their groups in a set of columns, where chance takes it; return how many did.
+
+    is_bound: bool (slots,), whether a slot is one of the set's; tables: int64, those with axes both in the set and
+    outside: all others stay as they are; pairs: int64 (k, 2), no particle twice; uniforms: float32 (k,). The rest as in
+    `sweep`.
+    """
+    exchanged = 0
+    axes, views, strides = layout.axes, layout.views, layout.strides
+    for at in range(pairs.shape[0]):
+        one, two = particles[pairs[at, 0]], particles[pairs[at, 1]]
+        change = _F(0.0)
+        # First what an exchange would change, in the first view; then, where it is taken, all views.
+        for is_taken in range(2):
+            if is_taken and uniforms[at] >= _exponential(min(change, _F(0.0))):
+                break
+            for table in tables:
+                slope = slopes[table]
+                for view in range(axes.shape[1] if is_taken else 1):
+                    if axes[table, view] < 0:
+                        break
+                    begin = views[table, view]
+                    inner, inner_two, outer, outer_two = 0, 0, 0, 0
+                    for x in range(axes.shape[1]):
+                        slot, stride = axes[table, x], strides[table, view, x]
+                        if slot < 0:
+                            break
+                        if is_bound[slot]:
+                            inner += stride * np.int64(one[slot])
+                            inner_two += stride * np.int64(two[slot])
+                        else:
+                            outer += stride * np.int64(one[slot])
+                            outer_two += stride * np.int64(two[slot])
+                    if inner == inner_two or outer == outer_two:
+                        break
+                    own, other = begin + inner + outer, begin + inner_two + outer_two
+                    mixed, back = begin + inner_two + outer, begin + inner + outer_two
+                    if not is_taken:
+                        change += theta[mixed] + theta[back] - theta[own] - theta[other] - _F(2.0) * slope
+                    else:
+                        theta[own] += slope
+                        theta[other] += slope
+                        theta[mixed] -= slope
+                        theta[back] -= slope
+            if is_taken:
+                exchanged += 1
+                for slot in range(is_bound.size):
+                    if is_bound[slot]:
+                        one[slot], two[slot] = two[slot], one[slot]
+    return exchanged
+
+
+@njit(cache=True, error_model="numpy")
 def count_cells(
     groups: np.ndarray,
     slots: np.ndarray,

@@ -19,6 +19,7 @@ HEAT = 7
 """Sweeps in which the pull of the tables grows from a thousandth to all of it, where particles start from nothing."""
 
 REST = 2  # sweeps at full pull, at the end
+EXCHANGES = 2  # times that a particle meets another one in each sweep, for each set of columns that are bound
 ASCENT = 100  # steps up the pseudo-likelihood, in one look at all particles
 MANY_TABLES = 16
 """With more tables of one column than that the steps, a part of each table's own one, keep some of their speed, and all
@@ -72,13 +73,14 @@ def fitted(
     rng: np.random.Generator,
     *,
     pulls: Sequence[float],
+    bound: Sequence[Sequence[int]] = (),
 ) -> tuple[np.ndarray, tuple[Factor, ...]]:
     """Move particles until their tables are the targets, and return them with the theta at which they rest.
 
     groups: uint16 (d, m), where the particles start; not modified; total: records, positive; each particle stands for
     ``total / m`` of them; pulls: one sweep each: the share of its full pull that each table has, as `heated` gives
-    them. Returns groups: uint16 (d, m); factors: in the same order; those with a target with a new theta, of its full
-    pull.
+    them; bound: sets of columns that single draws do not move freely, which particles exchange, too. Returns groups:
+    uint16 (d, m); factors: in the same order; those with a target with a new theta, of its full pull.
 
     A table pulls with theta = beta (target - count), where beta is one over its ridge, or over half a particle where
     that is more. Every single draw follows its conditional density given all other particles, and is felt by the
@@ -100,7 +102,10 @@ def fitted(
         is_pulled = sweeper.cells_of_views(gains > 0)
         for before, pull in pairwise((1.0, *pulls)):
             views[is_pulled] *= np.float32(pull / before)
-            sweeper.sweep(views, (gains * pull * step).astype(np.float32), rng)
+            slopes = (gains * pull * step).astype(np.float32)
+            sweeper.sweep(views, slopes, rng)
+            for columns in bound:
+                sweeper.exchange(views, slopes, rng, columns)
     moved = sweeper.finest(axes, groups, rng)
     return moved, tuple(replace(each, theta=theta) for each, theta in zip(factors, thetas(), strict=True))
 
@@ -213,6 +218,20 @@ class _Sweeper:
         uniforms = rng.random((order.size, len(self.particles)), dtype=np.float32)
         uniforms *= _NEARLY_ONE
         sweep(self.layout, self.particles, order, uniforms, views, slopes)
+
+    def exchange(self, views: np.ndarray, slopes: np.ndarray, rng: np.random.Generator, columns: Sequence[int]) -> None:
+        """Pair all particles at random, some times, and let pairs exchange their groups in some columns."""
+        from lapwing.engine.kernel import exchange  # noqa: PLC0415 - numba takes long to import
+
+        is_bound = np.array([column in columns for column, _ in self._slot], dtype=bool)
+        is_axis = self.layout.axes >= 0
+        inside = is_bound[self.layout.axes] & is_axis
+        tables = np.flatnonzero(inside.any(axis=1) & (is_axis & ~inside).any(axis=1))
+        pairs = len(self.particles) // 2
+        for _ in range(EXCHANGES if tables.size else 0):
+            drawn_pairs = rng.permutation(len(self.particles))[: 2 * pairs].reshape(pairs, 2)
+            uniforms = rng.random(pairs, dtype=np.float32)
+            exchange(self.layout, self.particles, is_bound, tables, drawn_pairs, uniforms, views, slopes)
 
     def unexpected(self, thetas: Sequence[np.ndarray], start: int, stop: int) -> list[np.ndarray]:
         """Return for each table how many of some particles are in each cell beyond what theta says, over all axes."""

@@ -42,7 +42,8 @@ class Fit:
     """A function of answers, schema, settings and public randomness.
 
     particles: uint16 (axes, m), where they are; given: public tables and rules; prior: tables of a prior, which pull
-    as measured ones agree with them; factors: all of these as the particles last followed them, on columns.
+    as measured ones agree with them; bound: axes that rules tie together and that are not moved as one; factors: all
+    of these as the particles last followed them, on columns.
     """
 
     columns: tuple[ResolvedColumn, ...]
@@ -53,6 +54,7 @@ class Fit:
     given: tuple[Factor, ...] = ()
     prior: Guide = NO_GUIDE
     zeros: HardZeros | None = None
+    bound: tuple[tuple[int, ...], ...] = ()
     factors: tuple[Factor, ...] = ()
 
     @property
@@ -84,10 +86,12 @@ def started(
     together = [] if zeros is None else zeros.together()
     whole = joined([column.axis for column in columns], together)
     particles = independent(whole.axes, size, rng)
-    for order in () if zeros is None else zeros.orders:
-        if tuple(sorted(order)) not in dict(together):
-            places = [whole.axis_of[column] for column in order]
-            particles[places] = zeros.starts(whole.apart(particles), order, rng)[list(order)]
+    orders = () if zeros is None else zeros.orders
+    orders = tuple(order for order in orders if tuple(sorted(order)) not in dict(together))
+    bound = tuple(tuple(whole.axis_of[column] for column in order) for order in orders)
+    for order, places in zip(orders, bound, strict=True):
+        assert zeros is not None
+        particles[list(places)] = zeros.starts(whole.apart(particles), order, rng)[list(order)]
     fit = Fit(
         columns=columns,
         total=total,
@@ -96,6 +100,7 @@ def started(
         given=(*public, *(() if zeros is None else zeros.factors)),
         prior=prior,
         zeros=zeros,
+        bound=bound,
     )
     return moved(fit, rng, pulls=heated() if fit.given or fit.prior.factors else ())
 
@@ -141,7 +146,7 @@ def moved(fit: Fit, rng: np.random.Generator, *, pulls: Sequence[float], size: i
     axes = [replace(column.axis, base=mass) for column, mass in zip(fit.columns, masses, strict=True)]
     asked = [*_one_way(fit, axes), *(_factor(each, axes) for each in fit.measured), *_trusted(fit)]
     whole, turned, turns = on_axes(fit.whole.with_masses(axes), [*asked, *fit.given])
-    particles, factors = fitted(whole.axes, particles, turned, fit.total, rng, pulls=pulls)
+    particles, factors = fitted(whole.axes, particles, turned, fit.total, rng, pulls=pulls, bound=fit.bound)
     found = tuple(
         replace(before, theta=turn.back(after.theta))
         for before, after, turn in zip((*asked, *fit.given), factors, turns, strict=True)
