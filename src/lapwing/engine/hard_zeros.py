@@ -66,7 +66,7 @@ class HardZeros:
         wider = np.hstack([np.repeat(rows, groups.size, axis=0), np.tile(groups, len(rows))[:, None]])
         particles = np.zeros((len(self.axes), len(wider)), dtype=np.intp)
         particles[list(members)] = wider.T
-        return wider[~_broken(self.axes, particles, self.within(members))]
+        return np.asarray(wider[~_broken(self.axes, particles, self.within(members))])
 
     def _told_apart(self, column: int) -> np.ndarray:
         """Return for each finest group of a column a number that it shares with those which no rule tells from it."""
@@ -142,7 +142,7 @@ def _shares(told: np.ndarray, masses: Sequence[np.ndarray]) -> np.ndarray:
     combination has mass in all columns.
     """
     wanted = [mass / mass.sum() for mass in masses]
-    shares = np.prod([mass[kind] for mass, kind in zip(wanted, told, strict=True)], axis=0)
+    shares: np.ndarray = np.prod([mass[kind] for mass, kind in zip(wanted, told, strict=True)], axis=0)
     if not shares.any():
         return shares
     for _ in range(_STEPS):
