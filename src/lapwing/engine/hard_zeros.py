@@ -80,15 +80,19 @@ class HardZeros:
                     kinds.append(kind[self.axes[column].levels[level]])
         return np.unique(np.stack(kinds, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
 
-    def starts(self, groups: np.ndarray, order: Sequence[int], rng: np.random.Generator) -> np.ndarray:
+    def starts(
+        self, groups: np.ndarray, order: Sequence[int], masses: Sequence[np.ndarray], rng: np.random.Generator
+    ) -> np.ndarray:
         """Return particles whose columns of one order keep the rules, in the shares that the masses ask for.
+
+        masses: of the finest groups of each column of the order.
 
         Where columns follow from each other, no single draw leads from one way of keeping the rules to another: how
         many particles start in each decides how many end there. Groups that no rule tells apart are one here. Shares
         are those of most entropy that have the masses of each column, or as near as these agree; columns with which
         there would be too many combinations are drawn after the others, and again where that breaks a rule.
         """
-        kinds = {column: self._told_apart(column) for column in order}
+        kinds, mass_of = {column: self._told_apart(column) for column in order}, dict(zip(order, masses, strict=True))
         rows, members, later = np.zeros((1, 0), dtype=np.intp), list[int](), list[int]()
         for column in order:
             firsts = np.unique(kinds[column], return_index=True)[1]
@@ -101,17 +105,17 @@ class HardZeros:
                 later.append(column)
         found = groups.copy()
         told = np.stack([kinds[column][part] for column, part in zip(members, rows.T, strict=True)])
-        shares = _shares(told, [np.bincount(kinds[column], self.axes[column].base) for column in members])
+        shares = _shares(told, [np.bincount(kinds[column], mass_of[column]) for column in members])
         if not shares.any():
             return found
         chosen = drawn(shares, groups.shape[1], rng)
         for column, kind in zip(members, told, strict=True):
-            found[column] = drawn_inside(self.axes[column].base, kinds[column], kind[chosen], rng)
+            found[column] = drawn_inside(mass_of[column], kinds[column], kind[chosen], rng)
         for column in later:
             members = [*members, column]
             for _ in range(_DRAWS):
                 broken = np.flatnonzero(_broken(self.axes, found, self.within(members)))
-                found[column, broken] = drawn(self.axes[column].base, broken.size, rng)
+                found[column, broken] = drawn(mass_of[column], broken.size, rng)
         return found
 
 

@@ -88,10 +88,6 @@ def started(
     particles = independent(whole.axes, size, rng)
     orders = () if zeros is None else zeros.orders
     orders = tuple(order for order in orders if tuple(sorted(order)) not in dict(together))
-    bound = tuple(tuple(whole.axis_of[column] for column in order) for order in orders)
-    for order, places in zip(orders, bound, strict=True):
-        assert zeros is not None
-        particles[list(places)] = zeros.starts(whole.apart(particles), order, rng)[list(order)]
     fit = Fit(
         columns=columns,
         total=total,
@@ -100,8 +96,12 @@ def started(
         given=(*public, *(() if zeros is None else zeros.factors)),
         prior=prior,
         zeros=zeros,
-        bound=bound,
+        bound=tuple(tuple(whole.axis_of[column] for column in order) for order in orders),
     )
+    for order, places in zip(orders, fit.bound, strict=True):
+        assert zeros is not None
+        masses = [_pooled(fit, column) for column in order]
+        particles[list(places)] = zeros.starts(fit.groups, order, masses, rng)[list(order)]
     return moved(fit, rng, pulls=heated() if fit.given or fit.prior.factors else ())
 
 
