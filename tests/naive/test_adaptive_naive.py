@@ -91,7 +91,7 @@ def test_fitted_theta_gives_the_density_of_the_exact_fit(seed: int) -> None:
 
     fit = particle_fit(axes, factors, seed)
 
-    assert np.abs(exact_density(fit.whole.columns, fit.factors) - exact).sum() / 2 < 0.05
+    assert np.abs(exact_density(fit.axes, fit.factors) - exact).sum() / 2 < 0.05
 
 
 @pytest.mark.parametrize("seed", SEEDS)

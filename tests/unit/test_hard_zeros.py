@@ -17,7 +17,7 @@ from helpers.log_linear_twins import (
     states_of,
 )
 from lapwing.engine import hard_zeros
-from lapwing.engine.hard_zeros import MOST_TOGETHER, HardZeros, alive_cells, hard_factor
+from lapwing.engine.hard_zeros import HardZeros, alive_cells, hard_factor
 from lapwing.engine.particles import independent, swept
 from lapwing.engine.tables import DEAD, Axis
 
@@ -85,27 +85,6 @@ def test_a_table_that_no_rule_is_inside_of_has_no_dead_cells() -> None:
     assert alive_cells(zeros, ((0, 0),)) is None
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_the_combinations_of_bound_columns_are_those_that_break_no_rule(seed) -> None:
-    _, axes, _, zeros = setting(seed)
-
-    ((members, found),) = zeros.together()
-
-    assert members == (0, 1, 2)
-    wanted = [state for state, dead in zip(states_of(axes), is_dead(axes, zeros), strict=True) if not dead]
-    assert [tuple(each) for each in found.tolist()] == wanted
-
-
-def test_columns_of_too_many_combinations_or_of_none_are_not_moved_together() -> None:
-    axes = small_axes(np.random.default_rng(0), (50, 50, 4))
-    large = hard_factor(((0, 0), (1, 0)), np.triu(np.ones((50, 50), dtype=bool)))
-    nothing = hard_factor(((1, 0), (2, 0)), np.zeros((50, 4), dtype=bool))
-
-    assert MOST_TOGETHER < 50 * 51 // 2
-    assert HardZeros(tuple(axes), (large,), ((0, 1),)).together() == []
-    assert HardZeros(tuple(axes), (nothing,), ((1, 2),)).together() == []
-
-
 SKIPPED = (60, 41, 7, 5)
 """Groups of an age, an income and a state, which children (ages below 9) have in their last and first group alone, and
 of a column that no rule names."""
@@ -134,9 +113,8 @@ def test_particles_start_where_rules_hold_in_the_shares_of_all_columns() -> None
     rng = np.random.default_rng(0)
     drawn = independent(axes, 10_000, rng)
 
-    found = zeros.starts(drawn, (0, 1, 2), masses_of(axes[:3]), rng)
+    found = zeros.starts(drawn, masses_of(axes), rng)
 
-    assert zeros.together() == []
     assert not zeros.broken(found).any()
     assert abs((found[0] < 9).mean() - 0.15) <= 1e-4
     np.testing.assert_array_equal(found[3], drawn[3])
@@ -149,7 +127,7 @@ def test_columns_that_contradict_each_other_meet_half_way() -> None:
     axes, zeros = skipped((0.1, 0.2, 0.15, 0.5))
     rng = np.random.default_rng(0)
 
-    found = zeros.starts(independent(axes, 10_000, rng), (0, 1, 2), masses_of(axes[:3]), rng)
+    found = zeros.starts(independent(axes, 10_000, rng), masses_of(axes), rng)
 
     assert not zeros.broken(found).any()
     assert 0.13 < (found[0] < 9).mean() < 0.16
@@ -162,7 +140,7 @@ def test_columns_beyond_the_most_combinations_are_drawn_until_no_rule_is_broken(
     stairs_too = HardZeros(tuple(axes), (*zeros.factors, stairs), ((0, 1, 2, 3),))
     rng = np.random.default_rng(0)
 
-    found = stairs_too.starts(independent(axes, 10_000, rng), (0, 1, 2, 3), masses_of(axes), rng)
+    found = stairs_too.starts(independent(axes, 10_000, rng), masses_of(axes), rng)
 
     assert abs((found[0] < 9).mean() - 0.15) <= 1e-4
     assert stairs_too.broken(found).mean() < 0.001  # a few had the wrong luck fifty times
@@ -174,7 +152,7 @@ def test_where_no_combination_has_mass_particles_stay_as_they_are() -> None:
     rng = np.random.default_rng(0)
     drawn = independent(axes, 100, rng)
 
-    np.testing.assert_array_equal(zeros.starts(drawn, (0, 1, 2), masses_of(axes[:3]), rng), drawn)
+    np.testing.assert_array_equal(zeros.starts(drawn, masses_of(axes), rng), drawn)
 
 
 def test_alive_cells_are_found_once_and_keep_no_model_alive() -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lapwing.engine.hard_zeros import HardZeros, Joined, alive_cells, joined, on_axes
+from lapwing.engine.hard_zeros import HardZeros, alive_cells
 from lapwing.engine.particles import explained, fitted, heated, independent, ridge_of
 from lapwing.engine.tables import Axis, Cells, Factor, coarsened, counted, packed, table_shape
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
@@ -41,31 +41,20 @@ class Measured:
 class Fit:
     """A function of answers, schema, settings and public randomness.
 
-    particles: uint16 (axes, m), where they are; given: public tables and rules; prior: tables of a prior, which pull
-    as measured ones agree with them; bound: axes that rules tie together and that are not moved as one; factors: all
-    of these as the particles last followed them, on columns.
+    axes: the columns' groups, with the masses that the particles last followed; groups: uint16 (d, m), the finest
+    group of each particle in each column; given: public tables and rules; prior: tables of a prior, which pull as
+    measured ones agree with them; factors: all of these as the particles last followed them.
     """
 
     columns: tuple[ResolvedColumn, ...]
     total: float
-    whole: Joined
-    particles: np.ndarray
+    axes: tuple[Axis, ...]
+    groups: np.ndarray
     measured: tuple[Measured, ...] = ()
     given: tuple[Factor, ...] = ()
     prior: Guide = NO_GUIDE
     zeros: HardZeros | None = None
-    bound: tuple[tuple[int, ...], ...] = ()
     factors: tuple[Factor, ...] = ()
-
-    @property
-    def axes(self) -> list[Axis]:
-        """The columns' groups."""
-        return [column.axis for column in self.columns]
-
-    @property
-    def groups(self) -> np.ndarray:
-        """The finest group of each particle in each column: ndarray of uint16, shape (d, m)."""
-        return self.whole.apart(self.particles)
 
     def counts(self, tables: np.ndarray) -> np.ndarray:
         """Return what the model says of some tables, as `packed` makes them, one after another."""
@@ -83,25 +72,12 @@ def started(
     prior: Guide = NO_GUIDE,
 ) -> Fit:
     """Return what one-way tables, public tables, a prior and rules say together."""
-    together = [] if zeros is None else zeros.together()
-    whole = joined([column.axis for column in columns], together)
-    particles = independent(whole.axes, size, rng)
-    orders = () if zeros is None else zeros.orders
-    orders = tuple(order for order in orders if tuple(sorted(order)) not in dict(together))
-    fit = Fit(
-        columns=columns,
-        total=total,
-        whole=whole,
-        particles=particles,
-        given=(*public, *(() if zeros is None else zeros.factors)),
-        prior=prior,
-        zeros=zeros,
-        bound=tuple(tuple(whole.axis_of[column] for column in order) for order in orders),
-    )
-    for order, places in zip(orders, fit.bound, strict=True):
-        assert zeros is not None
-        masses = [_pooled(fit, column) for column in order]
-        particles[list(places)] = zeros.starts(fit.groups, order, masses, rng)[list(order)]
+    axes = tuple(column.axis for column in columns)
+    groups = independent(axes, size, rng)
+    given = (*public, *(() if zeros is None else zeros.factors))
+    fit = Fit(columns=columns, total=total, axes=axes, groups=groups, given=given, prior=prior, zeros=zeros)
+    if zeros is not None:
+        fit = replace(fit, groups=zeros.starts(groups, [_pooled(fit, column) for column in range(len(columns))], rng))
     return moved(fit, rng, pulls=heated() if fit.given or fit.prior.factors else ())
 
 
@@ -139,19 +115,15 @@ def with_measured(fit: Fit, new: Sequence[Measured]) -> Fit:
 
 def moved(fit: Fit, rng: np.random.Generator, *, pulls: Sequence[float], size: int | None = None) -> Fit:
     """Move the particles towards all tables."""
-    particles = fit.particles
-    if size is not None and size != particles.shape[1]:
-        particles = particles[:, rng.permutation(np.arange(size) % particles.shape[1])]
+    groups = fit.groups
+    if size is not None and size != groups.shape[1]:
+        groups = groups[:, rng.permutation(np.arange(size) % groups.shape[1])]
     masses = [_pooled(fit, column) for column in range(len(fit.columns))]
-    axes = [replace(column.axis, base=mass) for column, mass in zip(fit.columns, masses, strict=True)]
+    axes = tuple(replace(column.axis, base=mass) for column, mass in zip(fit.columns, masses, strict=True))
     asked = [*_one_way(fit, axes), *(_factor(each, axes) for each in fit.measured), *_trusted(fit)]
-    whole, turned, turns = on_axes(fit.whole.with_masses(axes), [*asked, *fit.given])
-    particles, factors = fitted(whole.axes, particles, turned, fit.total, rng, pulls=pulls, bound=fit.bound)
-    found = tuple(
-        replace(before, theta=turn.back(after.theta))
-        for before, after, turn in zip((*asked, *fit.given), factors, turns, strict=True)
-    )
-    return replace(fit, particles=particles, factors=found, whole=fit.whole.with_masses(axes))
+    bound = () if fit.zeros is None else fit.zeros.orders
+    groups, factors = fitted(axes, groups, [*asked, *fit.given], fit.total, rng, pulls=pulls, bound=bound)
+    return replace(fit, axes=axes, groups=groups, factors=factors)
 
 
 def finished(fit: Fit, rng: np.random.Generator, *, size: int) -> Fit:
@@ -164,23 +136,14 @@ def finished(fit: Fit, rng: np.random.Generator, *, size: int) -> Fit:
         replace(factor, theta=np.mean(each, axis=0)) for factor, each in zip(fits[-1].factors, thetas, strict=True)
     )
     # One after the other, so that rows which are drawn at even distances are those of one sweep.
-    particles = np.stack([each.particles for each in fits], axis=2).reshape(len(fit.particles), -1)
-    last = replace(fits[-1], particles=particles, factors=factors)
-    whole, turned, turns = on_axes(last.whole, last.factors)
-    found = explained(whole.axes, particles, turned)
-    return replace(
-        last,
-        factors=tuple(
-            replace(before, theta=turn.back(after.theta))
-            for before, after, turn in zip(factors, found, turns, strict=True)
-        ),
-    )
+    groups = np.stack([each.groups for each in fits], axis=2).reshape(len(fits[0].axes), -1)
+    return replace(fits[-1], groups=groups, factors=explained(fits[-1].axes, groups, factors))
 
 
 def fit_as_model(fit: Fit, rows: int) -> ReleasedModel:
     """Return the particles as atoms, each column by its law inside the particle's group, and the log-linear part."""
     columns, groups = fit.columns, fit.groups
-    masses = [axis.base for axis in fit.whole.columns]
+    masses = [axis.base for axis in fit.axes]
     laws = {column.name: Indexed(narrow(each), column.within) for column, each in zip(columns, groups, strict=True)}
     part = LogLinear(
         tables=tuple(tuple(columns[column].name for column, _ in factor.table) for factor in fit.factors),
