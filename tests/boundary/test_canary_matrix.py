@@ -50,7 +50,7 @@ REFUSED = [
 ]
 """Each call with a table that nobody can read to its end: the error comes from within."""
 
-PAIRS = list(dict.fromkeys([*covering(2), *REFUSED, ("lazy code that prints", "synthesize")]))
+PAIRS = list(dict.fromkeys([*covering(1), *REFUSED, ("lazy code that prints", "synthesize")]))
 
 
 @pytest.mark.parametrize(("given", "call"), PAIRS)
@@ -68,11 +68,11 @@ def test_no_planted_value_shows_in_any_call(given, tmp_path, capfd, monkeypatch)
     assert {call: places for call, places in found.items() if places} == {}
 
 
-def test_the_sample_covers_every_input_and_every_call_twice():
-    pairs = covering(2)
+def test_the_sample_covers_every_input_and_every_call():
+    pairs = covering(1)
 
     for at, names in enumerate((INPUTS, CALLS)):
         times = {name: sum(pair[at] == name for pair in pairs) for name in names}
-        assert min(times.values()) >= 2, times
+        assert min(times.values()) >= 1, times
     assert len(FRAMES) + len(FILES) >= 40
     assert len(MEANT) >= 30

@@ -30,41 +30,48 @@ def ledger(place):
 # ----------------------------------------------------------------------------------------------------- its own rules
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "UPDATE entries SET units = 1",
-        "UPDATE entries SET units = 1 WHERE false",
-        "DELETE FROM entries WHERE number = 3",
-        "TRUNCATE entries",
-        "TRUNCATE answers",
-        "TRUNCATE accounts CASCADE",
-        "DELETE FROM answers",
-        "UPDATE answers SET digest = 'x'",
-        "DELETE FROM accounts",
-        "UPDATE accounts SET spent_units = 0",
-        "UPDATE accounts SET spent_units = spent_units + 1",
-        "UPDATE accounts SET relation = 'replace-one'",
-        "DELETE FROM selections",
-        "UPDATE selections SET spent_units = 0",
-        "UPDATE selections SET limit_units = limit_units * 2",
-        "INSERT INTO entries VALUES (9, '', 'debit', 'adult', 'x', 1, '{}', '')",
-        "INSERT INTO entries VALUES (5, '', 'debit', 'other', 'x', 1, '{}', '')",
-        "INSERT INTO entries VALUES (5, '', 'debit', 'adult', 'a', 1, '{}', '')",
-        "INSERT INTO entries VALUES (5, '', 'debit', 'adult', 'x', 3000000000000, '{}', '')",
-        "INSERT INTO entries VALUES (5, '', 'debit', 'adult', 'x', -1, '{}', '')",
-        """INSERT INTO entries VALUES (5, '', 'debit', 'adult', 'x', 1, '{"selection_units": 999999999999}', '')""",
-        "INSERT INTO entries VALUES (5, '', 'limit', 'adult', NULL, 1, '{}', '')",
-        "INSERT INTO answers VALUES ('adult', 'x', 0, 'x')",
-        "INSERT INTO answers VALUES ('adult', 'a', 0, 'x')",
-        "SET session_replication_role = replica; DELETE FROM entries",
-    ],
-)
-def test_the_database_itself_refuses_what_a_ledger_never_does(database_server, ledger, statement):
-    with pytest.raises(databases.dbapi.Error):
-        changed(database_server, *statement.split("; "))
+NEVER = [
+    "UPDATE entries SET units = 1",
+    "UPDATE entries SET units = 1 WHERE false",
+    "DELETE FROM entries WHERE number = 3",
+    "TRUNCATE entries",
+    "TRUNCATE answers",
+    "TRUNCATE accounts CASCADE",
+    "DELETE FROM answers",
+    "UPDATE answers SET digest = 'x'",
+    "DELETE FROM accounts",
+    "UPDATE accounts SET spent_units = 0",
+    "UPDATE accounts SET spent_units = spent_units + 1",
+    "UPDATE accounts SET relation = 'replace-one'",
+    "DELETE FROM selections",
+    "UPDATE selections SET spent_units = 0",
+    "UPDATE selections SET limit_units = limit_units * 2",
+    "INSERT INTO entries VALUES (9, '', 'debit', 'adult', 'x', 1, '{}', '')",
+    "INSERT INTO entries VALUES (5, '', 'debit', 'other', 'x', 1, '{}', '')",
+    "INSERT INTO entries VALUES (5, '', 'debit', 'adult', 'a', 1, '{}', '')",
+    "INSERT INTO entries VALUES (5, '', 'debit', 'adult', 'x', 3000000000000, '{}', '')",
+    "INSERT INTO entries VALUES (5, '', 'debit', 'adult', 'x', -1, '{}', '')",
+    """INSERT INTO entries VALUES (5, '', 'debit', 'adult', 'x', 1, '{"selection_units": 999999999999}', '')""",
+    "INSERT INTO entries VALUES (5, '', 'limit', 'adult', NULL, 1, '{}', '')",
+    "INSERT INTO answers VALUES ('adult', 'x', 0, 'x')",
+    "INSERT INTO answers VALUES ('adult', 'a', 0, 'x')",
+    "SET session_replication_role = replica; DELETE FROM entries",
+]
 
-    assert ledger.verify() == 4
+
+def is_refused(server, statement):
+    """Tell whether the database refuses what its owner says."""
+    try:
+        changed(server, *statement.split("; "))
+    except databases.dbapi.Error:
+        return True
+    return False
+
+
+def test_the_database_itself_refuses_what_a_ledger_never_does(database_server, ledger):
+    for statement in NEVER:
+        assert is_refused(database_server, statement), statement
+        assert ledger.verify() == 4, statement
 
 
 @pytest.mark.parametrize(

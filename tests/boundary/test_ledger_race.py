@@ -15,14 +15,14 @@ TERMS = {"relation": "add-remove", "privacy_unit": "row"}
 NewPlace = Callable[..., Path | str]
 
 
-def race(ledger: Ledger, workers: int, delta: int) -> list[int]:
-    """Start all workers, let them go at once, and return how many debits of 1 unit each was granted.
+def race(ledger: Ledger, workers: int, datasets: str) -> list[list[int]]:
+    """Start all workers, let them go at once, and return how many debits of 1 unit of each dataset they were granted.
 
-    Each debit also spends ``delta`` units on selections.
+    datasets: names, and how many units of delta each debit spends on selections, as ``ledger_worker.py`` takes them.
     """
     processes = [
         subprocess.Popen(
-            [sys.executable, str(WORKER), "race", str(ledger.path), f"worker{number}", str(delta)],
+            [sys.executable, str(WORKER), "race", str(ledger.path), f"worker{number}", datasets],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -36,40 +36,28 @@ def race(ledger: Ledger, workers: int, delta: int) -> list[int]:
         assert process.stdin is not None
         process.stdin.write("go\n")
         process.stdin.flush()
-    return [int(process.communicate()[0]) for process in processes]
-
-
-@pytest.mark.parametrize(
-    ("workers", "units"), [(4, 40), pytest.param(16, 200, marks=pytest.mark.full)], ids=["quick", "full"]
-)
-def test_racing_processes_get_exactly_what_there_is(new_place: NewPlace, workers: int, units: int) -> None:
-    ledger = Ledger.create_or_open(new_place())
-    ledger.init("data", unit="pure", limit=Fraction(units, 10**9), **TERMS)
-
-    granted = race(ledger, workers, delta=0)
-
-    assert sum(granted) == units
-    assert ledger.balance("data").left == 0
-    assert ledger.verify() == units + 1
+    return [[*map(int, process.communicate()[0].split())] for process in processes]
 
 
 @pytest.mark.parametrize(
     ("workers", "units"), [(4, 20), pytest.param(16, 200, marks=pytest.mark.full)], ids=["quick", "full"]
 )
-def test_processes_racing_for_selections_get_exactly_what_is_allowed(
+def test_racing_processes_get_exactly_what_there_is_and_what_is_allowed_for_selections(
     new_place: NewPlace, workers: int, units: int
 ) -> None:
     ledger = Ledger.create_or_open(new_place())
+    ledger.init("data", unit="pure", limit=Fraction(units, 10**9), **TERMS)
     # One unit of delta is left over, which pays for no debit of three.
-    ledger.init("data", unit="zcdp", limit=1, selection_delta=Fraction(3 * units + 1, 10**18), **TERMS)
+    ledger.init("texts", unit="zcdp", limit=1, selection_delta=Fraction(3 * units + 1, 10**18), **TERMS)
 
-    granted = race(ledger, workers, delta=3)
+    granted = race(ledger, workers, "data=0,texts=3")
 
-    balance = ledger.balance("data")
-    assert sum(granted) == units
+    balance = ledger.balance("texts")
+    assert [*map(sum, zip(*granted, strict=True))] == [units, units]
+    assert ledger.balance("data").left == 0
     assert balance.selection_left == Fraction(1, 10**18)
     assert balance.spent == Fraction(units, 10**12), "those that were refused for delta paid nothing else"
-    assert ledger.verify() == units + 1
+    assert ledger.verify() == 2 * (units + 1)
 
 
 def test_racing_to_make_the_ledger_makes_one(new_place: NewPlace) -> None:

@@ -32,13 +32,18 @@ PAIRS = 40
 TIMES = (1, 100)
 
 
-def flags_of(code=code_linked, change=None, mechanism=None, pairs=PAIRS):
-    """Return the flags of the first of some generated pairs that has any; eight are all kinds of settings."""
+def flags_of(code=code_linked, change=None, mechanism=None, pairs=PAIRS, first=0):
+    """Return the flags of the first of some generated pairs that has any; eight are all kinds of settings.
+
+    Pairs before the one of number `first` are not audited: nothing shows on them.
+    """
     rng = np.random.default_rng(5)
     settled = itertools.cycle(itertools.product((True, False), TIMES, (SCHEMA, with_most_rows(SCHEMA, 1))))
-    for _, (pure, times, schema) in zip(range(pairs), settled, strict=False):
-        settings = linked_settings(mechanism, pure=pure, times=times, schema=schema)
+    for number, (pure, times, schema) in zip(range(pairs), settled, strict=False):
         one, other = linked_pair(rng, schema)
+        if number < first:
+            continue
+        settings = linked_settings(mechanism, pure=pure, times=times, schema=schema)
         flags = audit_linked(one, other, settings if change is None else change(settings), code)
         if flags:
             return flags
@@ -131,11 +136,20 @@ BUGS = {
 }
 
 
+SELDOM = {
+    "the gap is from another person": 72,
+    "the row before the first is the last of the next person": 20,
+    "a key of two homes is that of one": 21,
+    "rows without a key refer to each other": 12,
+}
+"""Bugs that show in few pairs, and which is the first of these."""
+
+
 @pytest.mark.parametrize("bug", BUGS)
 def test_a_planted_bug_in_the_join_is_flagged(bug):
     module = changed_module(*BUGS[bug], *IN_RANGE)
 
-    assert flags_of(module.code_linked, pairs=400)
+    assert flags_of(module.code_linked, pairs=400, first=SELDOM.get(bug, 0))
 
 
 @pytest.mark.parametrize("name", ["people", "visits"])

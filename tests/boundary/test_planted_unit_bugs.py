@@ -23,7 +23,7 @@ from mechanism_checks import settings_for
 
 @pytest.fixture
 def flags_of(tmp_path):
-    """Return an audit of generated pairs, until one is flagged, whose rows lie in three files each."""
+    """Return an audit of generated pairs, from the first on until one is flagged, whose rows lie in three files."""
 
     def as_files(frame):
         paths = [tmp_path / f"{sum(1 for _ in tmp_path.iterdir())}.{part}.parquet" for part in range(3)]
@@ -31,12 +31,13 @@ def flags_of(tmp_path):
             frame[rows].write_parquet(path)
         return paths
 
-    def flags(mechanism, rounds):
+    def flags(mechanism, rounds, first=0):
         rng = np.random.default_rng(12)
-        for number, relation, max_rows, pure in itertools.product(
-            range(rounds), ("add-remove", "replace-one"), (1, 3), (True, False)
-        ):
+        cases = itertools.product(range(rounds), ("add-remove", "replace-one"), (1, 3), (True, False))
+        for place, (number, relation, max_rows, pure) in enumerate(cases):
             pair = neighbour_pair(rng, relation, max_rows, as_files)
+            if place < first:
+                continue
             settings = settings_for(mechanism, pair.schema, relation, pure=pure)
             # Small files are one chunk together, unless chunks are smaller still.
             mode = CRAMPED_TABLES if number % 2 else USUAL
@@ -198,6 +199,9 @@ BUGS = [
 CALIBRATING = (the_sensitivity_is_that_of_one_row, the_noise_grows_with_the_root_of_max_rows)
 """Bugs of a question. All others are of the rows, before anything is asked: the full suite looks with PMM, too."""
 
+SELDOM = {the_noise_is_for_the_largest_unit_that_is_there: 52}
+"""Bugs that show in few pairs, and how many pairs before the first of them are not audited."""
+
 
 @pytest.mark.parametrize(
     ("plant", "mechanism"),
@@ -210,11 +214,15 @@ CALIBRATING = (the_sensitivity_is_that_of_one_row, the_noise_grows_with_the_root
 def test_a_bug_about_units_is_flagged(plant, mechanism, flags_of, monkeypatch):
     plant(monkeypatch)
 
-    flags = flags_of(mechanism, rounds=150)
+    flags = flags_of(mechanism, rounds=150, first=SELDOM.get(plant, 0))
 
     assert flags
 
 
-@pytest.mark.parametrize("mechanism", [Independent.small(), PMM.small()], ids=["Independent", "PMM"])
+@pytest.mark.parametrize(
+    "mechanism",
+    [Independent.small(), pytest.param(PMM.small(), marks=pytest.mark.full)],
+    ids=["Independent", "PMM"],
+)
 def test_the_honest_library_is_not_flagged_on_the_same_files(mechanism, flags_of):
     assert flags_of(mechanism, rounds=2) == ()

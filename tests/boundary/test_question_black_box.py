@@ -1,5 +1,7 @@
 """Black box: how far the answer to each question tells two neighbours apart, as far as runs alone can certify.
 
+That few runs of no question certify more than it claims is seen by the audit of everything (`test_audit_command`).
+
 Only a second net: record and replay looks at exact losses. The planted bugs say how much it catches, and with how many
 runs.
 """
@@ -71,11 +73,6 @@ def test_every_question_that_gaussian_noise_may_answer_has_a_case_of_it():
     with_rho = {case.question for case in CASES.values() if case.cost.notion == "zcdp"}
 
     assert with_rho == set(KINDS) - laplace_alone
-
-
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_no_question_is_certified_to_lose_more_than_it_claims(case):
-    assert loss_of(case, FEW) <= case.claim
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)

@@ -66,13 +66,13 @@ def test_a_disk_that_fails_at_some_call_loses_nothing_and_names_the_way_out(
     tracer: Server, earlier: dict[str, bytes], tmp_path: Path
 ) -> None:
     calls = file_calls(tracer, tmp_path, earlier)
-    numbers = [number for number in range(1, len(calls) + 1) if not is_like_the_last(calls, number)][::12]
+    numbers = [number for number in range(1, len(calls) + 1) if not is_like_the_last(calls, number)][::24]
 
     found = []
     for place, number in enumerate(numbers):
         found += failed_at(tracer, tmp_path, calls[number - 1], number, ERRORS[place % len(ERRORS)], earlier)
 
-    assert len(numbers) > 6
+    assert len(numbers) > 3
     assert found == []
 
 
@@ -128,7 +128,7 @@ def mixed(files: dict[str, bytes], sets: list[dict[str, bytes]]) -> list[str]:
 
 
 def test_two_releases_into_the_same_files_leave_one_whole_set(server: Server, tmp_path: Path) -> None:
-    for each in range(3):
+    for each in range(2):
         scene = new_scene(tmp_path / f"scene-{each}")
 
         done = server.run(scene.synthesize("a.jsonl"), scene.synthesize("b.jsonl"))
@@ -160,12 +160,15 @@ def naming(server: Server, folder: Path, plant: str | None = None) -> range:
     return range(1, last + 4 - names.index(TARGETS[0]))
 
 
-def test_a_release_that_runs_while_another_names_its_files_mixes_nothing(tracer: Server, tmp_path: Path) -> None:
-    numbers = naming(tracer, tmp_path)
+@pytest.mark.parametrize("step", [2, pytest.param(1, marks=pytest.mark.full)])
+def test_a_release_that_runs_while_another_names_its_files_mixes_nothing(
+    tracer: Server, tmp_path: Path, step: int
+) -> None:
+    numbers = naming(tracer, tmp_path)[::step]
 
     found = [wrong for number in numbers for wrong in interleaved(tracer, tmp_path, number)]
 
-    assert len(numbers) > 5
+    assert len(numbers) > 5 / step
     assert found == []
 
 

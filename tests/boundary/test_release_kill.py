@@ -68,11 +68,11 @@ def test_a_kill_at_calls_that_change_something_loses_nothing(
     tracer: Server, earlier: dict[str, bytes], tmp_path: Path, is_new: bool
 ) -> None:
     before = {} if is_new else earlier
-    numbers = numbers_of(tracer, tmp_path, before)[is_new::16]
+    numbers = numbers_of(tracer, tmp_path, before)[16 * is_new :: 32]  # the two take turns
 
     found = [killed_at(tracer, tmp_path, number, before) for number in numbers]
 
-    assert len(numbers) > 6
+    assert len(numbers) > 3
     assert found == [(-signal.SIGKILL, [])] * len(numbers)
 
 
@@ -82,11 +82,12 @@ def test_a_kill_while_files_get_their_names_loses_nothing(
 ) -> None:
     before = {} if is_new else earlier
     *_, last = numbers_about(tracer, tmp_path, before, TARGETS)
-    numbers = range(last - 9, last + 1)  # with the lock before, and the earlier certificate's leaving
+    # With the lock before, and the earlier certificate's leaving; every other call where there is none.
+    numbers = range(last - 9, last + 1, 1 + is_new)
 
     found = [killed_at(tracer, tmp_path, number, before, among="files") for number in numbers]
 
-    assert len(numbers) > 2 * len(TARGETS)
+    assert len(numbers) > len(TARGETS)
     assert found == [(-signal.SIGKILL, [])] * len(found)
 
 

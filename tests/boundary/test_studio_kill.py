@@ -133,17 +133,22 @@ def test_ctrl_c_ends_a_release_within_seconds_and_it_resumes(place):
     assert len(debits(place)) == 1
 
 
-def test_a_page_that_is_loaded_again_shows_the_release_that_is_under_way_and_cancels_it(place):
+def test_a_release_under_way_is_shown_again_keeps_another_studio_from_its_own_and_can_be_cancelled(place):
     with running(place, start=SLOWLY) as studio:
-        visitor = studio.visitor
+        visitor, second = studio.visitor, in_process(place)
         begin(visitor)
         until_answers(place, 2)
+        page = second.get(RELEASE)
+        answer = second.post(RELEASE, {"number": "release-2", "rows": ""})
         under_way = visitor.get(RELEASE)
         submit(visitor, form_to(under_way, "/release/cancel"))
         ended = until_done(visitor)
         paid = len(debits(place))
         finish(visitor)
 
+    assert page.status == 200
+    assert "/release/finish" not in page.text
+    assert answer.status in (303, 400, 409)
     assert "data-watch" in under_way.text
     assert "/release/finish" in ended.text
     assert paid == 1
@@ -172,27 +177,12 @@ def test_two_tabs_begin_one_release(place):
     assert len(debits(place)) == 1
 
 
-def test_two_studios_of_one_folder_make_one_release_at_a_time(place):
-    with running(place, start=SLOWLY) as first, running(place) as second:
-        begin(first.visitor)
-        until_answers(place, 2)
-        page = second.visitor.get(RELEASE)
-        answer = second.visitor.post(RELEASE, {"number": "release-2", "rows": ""})
-        until_done(first.visitor)
-
-    assert page.status == 200
-    assert "/release/finish" not in page.text
-    assert answer.status in (303, 400, 409)
-    assert made(place) == ["release-1"]
-    assert len(debits(place)) == 1
-
-
 def test_a_refused_budget_spends_nothing(place):
     read_job(place, "adult").chosen(epsilon="3")
-    with running(place) as studio:
-        page = studio.visitor.get(RELEASE)
-        answer = studio.visitor.post(RELEASE, {"number": "release-1", "rows": ""})
-        again = studio.visitor.get(RELEASE)
+    visitor = in_process(place)
+    page = visitor.get(RELEASE)
+    answer = visitor.post(RELEASE, {"number": "release-1", "rows": ""})
+    again = visitor.get(RELEASE)
 
     assert page.status == 200
     assert (answer.status, again.status) == (400, 200)

@@ -1,11 +1,11 @@
 """A process that uses a ledger, to be raced against others or killed.
 
-    python ledger_worker.py race LEDGER WORKER DELTA         debit 1 unit until refused; print how many were paid
+    python ledger_worker.py race LEDGER WORKER DATASETS      debit 1 unit of each until refused; print how many were paid
     python ledger_worker.py release LEDGER FOLDER RUN ORDER  pay for release after release and write each as a file
     python ledger_worker.py steps LEDGER                     debit, killed before the first, second, ... statement
     python ledger_worker.py serve LEDGER WORKER              debit 1 unit until refused; name each that was paid
 
-DELTA is how many units of delta the selections of each debit spend. ORDER is "debit-first", as Lapwing does it, or
+DATASETS are names and how many units of delta each debit's selections spend, as "data=0,texts=3". ORDER is "debit-first", as Lapwing does it, or
 "release-first", the planted mistake that the kill test must catch.
 """
 
@@ -36,20 +36,24 @@ def say(line: str) -> None:
     sys.stdout.flush()
 
 
-def race(path: str, worker: str, delta: str) -> None:
-    """Debit until nothing is left; the first line says that the work starts."""
+def race(path: str, worker: str, datasets: str) -> None:
+    """Debit one dataset after the other until nothing is left; the first line says that the work starts."""
     ledger = Ledger.open(path)
     say("ready")
     sys.stdin.readline()
+    say(" ".join(str(paid_until_refused(ledger, worker, *each.split("="))) for each in datasets.split(",")))
+
+
+def paid_until_refused(ledger: Ledger, worker: str, dataset: str, delta: str) -> int:
+    """Return how many debits of a dataset were paid before one was refused."""
     for paid in count():
-        try:
-            selected = int(delta) * DELTA_UNIT
-            ledger.debit("data", f"{worker}-{paid}", UNIT, **TERMS, description={}, delta=selected)
-        except BudgetError as error:
-            if "left of its limit" not in str(error):
-                raise
-            say(str(paid))
-            return
+        release, selected = f"{worker}-{paid}", int(delta) * DELTA_UNIT
+        said = failure_of(partial(ledger.debit, dataset, release, UNIT, **TERMS, description={}, delta=selected))
+        if said is not None:
+            if "left of its limit" not in said:
+                raise AssertionError(said)
+            return paid
+    raise AssertionError("count has no end")
 
 
 def release(path: str, folder: str, run: str, order: str) -> None:

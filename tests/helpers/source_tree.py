@@ -1,6 +1,7 @@
 """The project's own source as syntax trees, and copies of it to plant violations in."""
 
 import ast
+import functools
 import shutil
 import tokenize
 from collections.abc import Iterator
@@ -16,8 +17,13 @@ def python_files(folder: Path) -> list[Path]:
 
 
 def syntax(path: Path) -> ast.Module:
-    """Return the syntax tree of a file."""
-    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+    """Return the syntax tree of a file, which nobody changes: texts that are asked for again are parsed once."""
+    return _parsed(path.read_text(encoding="utf-8"))
+
+
+@functools.lru_cache(maxsize=512)
+def _parsed(text: str) -> ast.Module:
+    return ast.parse(text)
 
 
 def copied_package(target: Path) -> Path:

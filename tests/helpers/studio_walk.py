@@ -1,7 +1,7 @@
 """Walk through a studio: every link of its pages, and every form, with what stands in it and with what is odd."""
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -46,6 +46,7 @@ class Walk:
     visits: list[Visit] = field(default_factory=list)
     _queue: "deque[str]" = field(default_factory=deque)
     _seen: set[object] = field(default_factory=set)
+    _forms: dict[object, Form] = field(default_factory=dict)
 
     def get(self, path: str) -> Answer:
         """Read a page, and note its links."""
@@ -80,7 +81,7 @@ class Walk:
 
         only: what their addresses begin with; kind: of odd values for their fields; each form gets every third kind.
         """
-        for turn, form in enumerate([*self._forms()]):
+        for turn, form in enumerate([*self._forms.values()]):
             is_asked = form.method == "POST" and form.action.startswith(only)
             is_odd = not kind or (turn + [*ODD].index(kind)) % 3 == 0
             if is_asked and is_odd and not form.action.endswith(self.avoid):
@@ -94,22 +95,15 @@ class Walk:
         self._seen.clear()
         self.read_all("/")
 
-    def _forms(self) -> Iterator[Form]:
-        """Yield the forms of all pages that were read, once for each button, and as they are sent while one types."""
-        pages = [visit.answer for visit in self.visits if visit.answer.header("content-type").startswith("text/html")]
-        known = set()
-        for form in (way for page in pages for each in read(page).forms for way in ways(each)):
-            key = form.action, tuple(sorted(form.fields))
-            if key not in known:
-                known.add(key)
-                yield form
-
     def _note(self, method: str, path: str, form: Mapping[str, Any], answer: Answer) -> Answer:
         self.visits.append(Visit(method, path, form, answer))
         found = [answer.at] if answer.at else []
         if answer.header("content-type").startswith("text/html"):
             page = read(answer)
             found += [*page.links, *page.watched]
+            # Once for each button, and as they are sent while one types.
+            for form in (way for each in page.forms for way in ways(each)):
+                self._forms.setdefault((form.action, tuple(sorted(form.fields))), form)
         for link in found:
             split = urlsplit(link)
             if not split.scheme and not split.netloc and split.path:

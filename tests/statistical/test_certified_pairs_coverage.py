@@ -103,7 +103,7 @@ def failures_of_proxies(kind, runs, gamma, factor=Fraction(1)):
     return failed
 
 
-RUNS = {failures_of_noisy_means: 200, failures_of_proxies: 50}
+RUNS = {failures_of_noisy_means: 200, failures_of_proxies: 20}
 
 
 @pytest.mark.parametrize("failures_of", RUNS)
@@ -124,8 +124,8 @@ def test_means_keep_their_bound_as_often_as_stated(failures_of, kind, gamma):
 def test_a_scale_that_is_a_fifth_off_fails_the_same_test(failures_of, factor, kind):
     """Too small for the upper quantile, too large for the lower one.
 
-    Power: 43 of 200 releases fail with Laplace, 59 with Gaussian noise (+- 6; 33 are possible at 5 %), and nearly all
-    tables with proxies.
+    Power: 43 of 200 releases fail with Laplace, 59 with Gaussian noise (+- 6; 33 are possible at 5 %), and nearly all of
+    20 tables with proxies, of which 10 may.
     """
     runs = RUNS[failures_of]
 
@@ -135,7 +135,7 @@ def test_a_scale_that_is_a_fifth_off_fails_the_same_test(failures_of, factor, ki
 
 
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
-@pytest.mark.parametrize("gamma", [Fraction(1, 20), Fraction(1, 10)])
+@pytest.mark.parametrize("gamma", [Fraction(1, 20), pytest.param(Fraction(1, 10), marks=pytest.mark.full)])
 @pytest.mark.parametrize("runs", [60, pytest.param(400, marks=pytest.mark.full)])
 def test_whole_releases_keep_the_confidence(relation, gamma, runs):
     failed = 0

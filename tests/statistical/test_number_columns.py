@@ -92,8 +92,10 @@ def test_single_values_of_real_numbers_come_out_as_they_are():
             (rows[name] == value).mean() == pytest.approx((columns[name] == value).mean(), rel=0.2)
             for name, value in (("usual", 37.2), ("rounded", 41.75), ("rounded", 52.1))
         )
+        if right == 2:
+            break
 
-    assert right >= 2  # in one of twenty, noise hides a value from the search: a chance of 5e-4
+    assert right == 2  # in one of twenty, noise hides a value from the search: a chance of 5e-4
 
 
 def test_a_single_value_that_noise_hides_is_warned_of():
