@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
+from helpers.audits import under_one_relation_each
 from lapwing.audit.pairs import neighbour_pair
 from lapwing.audit.replay import audit_pair
 from lapwing.mechanisms.grid.mechanism import Grid
@@ -21,8 +22,7 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
-@pytest.mark.parametrize("mechanism", OTHERS.values(), ids=OTHERS)
+@pytest.mark.parametrize(("mechanism", "relation"), under_one_relation_each(OTHERS))
 @pytest.mark.parametrize("pairs", [8, pytest.param(64, marks=pytest.mark.full)])
 def test_no_pair_is_flagged_under_other_settings(mechanism, relation, pairs):
     rng = np.random.default_rng([pairs, len(relation)])

@@ -194,7 +194,7 @@ def test_a_bug_in_the_room_is_flagged_for_what_it_is(plant, says, monkeypatch):
 
 
 def test_the_honest_room_is_not_flagged_on_the_same_pairs():
-    assert flags_of(Independent.small(), pairs=48) == ()
+    assert flags_of(Independent.small(), pairs=8) == ()  # more of them: `test_record_and_replay`
 
 
 def planted(run):

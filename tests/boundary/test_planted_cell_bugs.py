@@ -279,7 +279,7 @@ def test_a_bug_in_the_answers_is_flagged(mechanism, plant, monkeypatch):
 
 
 HONEST = [
-    *((mechanism, 8) for mechanism in (GRID, PAPER, PRIVTREE, EVERY_LEAF)),
+    *((mechanism, 8) for mechanism in (PAPER, EVERY_LEAF)),  # the others in CI: `test_record_and_replay`
     *(pytest.param(each, 400, marks=pytest.mark.full) for each in (GRID, PAPER, PRIVTREE, BOTH_LEVELS, EVERY_LEAF)),
 ]
 

@@ -174,7 +174,11 @@ def new_ledger(path):
 
 @pytest.mark.parametrize(
     "mechanism",
-    ["adaptive", "kdtree", *(pytest.param(each, marks=pytest.mark.full) for each in ("independent", "microaggregation"))],
+    [
+        "adaptive",
+        "kdtree",
+        *(pytest.param(each, marks=pytest.mark.full) for each in ("independent", "microaggregation")),
+    ],
 )
 def test_files_of_the_same_answers_are_the_same_on_any_table(mechanism, tmp_path):
     transcript, ledger = tmp_path / "t.jsonl", new_ledger(tmp_path / "ledger.db")

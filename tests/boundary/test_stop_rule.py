@@ -225,8 +225,7 @@ def settings_of(kind, relation, times):
     return replace(settings, most_misfits=Fraction(1, 10))
 
 
-@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
-@pytest.mark.parametrize("kind", [Adaptive, Independent])
+@pytest.mark.parametrize(("kind", "relation"), [(Adaptive, "add-remove"), (Independent, "replace-one")])
 def test_no_pair_is_flagged_whether_the_release_ends_or_not(kind, relation):
     rng = np.random.default_rng(7)
     found = [examine_pair(*pair_of(rng, relation), settings_of(kind, relation, times)) for times in (1, 30, 1000) * 4]

@@ -218,20 +218,18 @@ def faults(answer, studio):
 
 
 def wrong(studio):
-    """Send all hostile requests, and return what is wrong with the answers, by name."""
-    found = {}
+    """Send all hostile requests, and yield what is wrong with an answer, by name."""
     for name, (status, send) in HOSTILE.items():
         answer = send(studio)
         said = faults(answer, studio) + ([] if answer.status == status else [f"{answer.status}, not {status}"])
         if said:
-            found[name] = said, answer.text[:200]
-    return found
+            yield name, said, answer.text[:200]
 
 
 def test_hostile_requests_are_refused_tell_nothing_and_change_nothing(studio, place):
     before = tree(place.parent)
 
-    assert wrong(studio) == {}
+    assert [*wrong(studio)] == []
     assert len(HOSTILE) >= 90
     assert tree(place.parent) == before
     assert studio.visitor.get("/").status == 200
@@ -261,7 +259,7 @@ def test_a_guard_that_lets_through_is_found(planted, tmp_path):
     folder.mkdir()
     (folder / "people.csv").write_text("age,sex\n31,f\n")
     with running(folder, start=LOOSE.format(planted=PLANTED[planted])) as studio:
-        assert wrong(studio)
+        assert any(wrong(studio))
 
 
 def test_a_body_without_an_end_keeps_nobody_waiting(studio):

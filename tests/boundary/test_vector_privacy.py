@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
+from helpers.audits import under_one_relation_each
 from helpers.vector_runs import FORMS, AskingVectors
 from lapwing.audit.pairs import neighbour_pair
 from lapwing.audit.replay import audit_pair
@@ -82,16 +83,14 @@ def test_no_pair_is_flagged_where_one_form_has_the_whole_budget(form, relation, 
     assert audited(AskingVectors((form,)), relation, max_rows, pairs=100) == []
 
 
-@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
-@pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS)
+@pytest.mark.parametrize(("mechanism", "relation"), under_one_relation_each(MECHANISMS))
 def test_no_pair_is_flagged_under_other_settings(mechanism, relation):
     flagged = [flag for max_rows in (1, 3) for flag in audited(mechanism, relation, max_rows, pairs=2)]
 
     assert flagged == []
 
 
-@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
-@pytest.mark.parametrize("mechanism", INSIDE.values(), ids=INSIDE)
+@pytest.mark.parametrize(("mechanism", "relation"), under_one_relation_each(INSIDE))
 def test_no_pair_is_flagged_in_other_convex_sets(mechanism, relation):
     suits = is_of_numbers if mechanism.convex_set == "ball" else is_required
 
