@@ -205,11 +205,16 @@ def test_a_directory_that_lies_is_refused(tmp_path: Path, offset: int, value: by
     _refusal(tmp_path, _patched_directory(zipped(good_entries(tmp_path)), offset, value))
 
 
+@pytest.fixture(scope="module", params=["model.json", "a00000.npy"])
+def bomb(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, bytes]:
+    """Return an entry that expands to 400 MB, and the whole file."""
+    good = good_entries(tmp_path_factory.mktemp("bomb"))
+    return request.param, zipped({**good, request.param: bytes(400 * 2**20)})
+
+
 @pytest.mark.parametrize("declared", [None, 10])
-@pytest.mark.parametrize("name", ["model.json", "a00000.npy"])
-def test_a_bomb_is_refused_before_it_expands(tmp_path: Path, name: str, declared: int | None):
-    megabytes = 400
-    content = zipped({**good_entries(tmp_path), name: bytes(megabytes * 2**20)})
+def test_a_bomb_is_refused_before_it_expands(tmp_path: Path, bomb: tuple[str, bytes], declared: int | None):
+    name, content = bomb
     if declared is not None:
         content = _patched_directory(content, 24, struct.pack("<L", declared), name)
 

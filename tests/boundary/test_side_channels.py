@@ -19,6 +19,8 @@ from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.questions.marginal_counts import answer as marginal_counts
 from lapwing.rows.source import code_table
 
+FULL = pytest.mark.full
+
 BY_DATA = {
     "SelectWorst": "attempts end with the first that is accepted, whose odds depend on the scores",
     "SplitDecisions": "cells that hold rows are decided one by one, empty ones by the gaps between those that split",
@@ -174,11 +176,7 @@ def new_ledger(path):
 
 @pytest.mark.parametrize(
     "mechanism",
-    [
-        "adaptive",
-        "kdtree",
-        *(pytest.param(each, marks=pytest.mark.full) for each in ("independent", "microaggregation")),
-    ],
+    ["adaptive", "kdtree", pytest.param("independent", marks=FULL), pytest.param("microaggregation", marks=FULL)],
 )
 def test_files_of_the_same_answers_are_the_same_on_any_table(mechanism, tmp_path):
     transcript, ledger = tmp_path / "t.jsonl", new_ledger(tmp_path / "ledger.db")

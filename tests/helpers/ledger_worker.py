@@ -1,12 +1,12 @@
 """A process that uses a ledger, to be raced against others or killed.
 
-    python ledger_worker.py race LEDGER WORKER DATASETS      debit 1 unit of each until refused; print how many were paid
+    python ledger_worker.py race LEDGER WORKER DATASETS      debit 1 unit until refused, for each; print how many it was
     python ledger_worker.py release LEDGER FOLDER RUN ORDER  pay for release after release and write each as a file
     python ledger_worker.py steps LEDGER                     debit, killed before the first, second, ... statement
     python ledger_worker.py serve LEDGER WORKER              debit 1 unit until refused; name each that was paid
 
-DATASETS are names and how many units of delta each debit's selections spend, as "data=0,texts=3". ORDER is "debit-first", as Lapwing does it, or
-"release-first", the planted mistake that the kill test must catch.
+DATASETS are names and how many units of delta the selections of each debit spend, as in "data=0,texts=3". ORDER is
+"debit-first", as Lapwing does it, or "release-first", the planted mistake that the kill test must catch.
 """
 
 import os

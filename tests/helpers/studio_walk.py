@@ -102,8 +102,8 @@ class Walk:
             page = read(answer)
             found += [*page.links, *page.watched]
             # Once for each button, and as they are sent while one types.
-            for form in (way for each in page.forms for way in ways(each)):
-                self._forms.setdefault((form.action, tuple(sorted(form.fields))), form)
+            for way in (way for each in page.forms for way in ways(each)):
+                self._forms.setdefault((way.action, tuple(sorted(way.fields))), way)
         for link in found:
             split = urlsplit(link)
             if not split.scheme and not split.netloc and split.path:

@@ -124,8 +124,8 @@ def test_means_keep_their_bound_as_often_as_stated(failures_of, kind, gamma):
 def test_a_scale_that_is_a_fifth_off_fails_the_same_test(failures_of, factor, kind):
     """Too small for the upper quantile, too large for the lower one.
 
-    Power: 43 of 200 releases fail with Laplace, 59 with Gaussian noise (+- 6; 33 are possible at 5 %), and nearly all of
-    20 tables with proxies, of which 10 may.
+    Power: 43 of 200 releases fail with Laplace, 59 with Gaussian noise (+- 6; 33 are possible at 5 %), and nearly all
+    of 20 tables with proxies, of which 10 may.
     """
     runs = RUNS[failures_of]
 
