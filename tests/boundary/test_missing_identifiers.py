@@ -9,7 +9,7 @@ from lapwing.rows.source import code_table
 from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
 
-ROUNDS = 100
+ROUNDS = 200
 
 
 def schema_of(max_rows, required):
