@@ -104,9 +104,9 @@ def test_a_killed_studio_finishes_its_release_free_of_charge(place):
     kept = kept[: kept.rfind(b"\n") + 1]
     left = made(place), len(debits(place))
 
-    with running(place) as studio:
-        finish(studio.visitor)
-        again = studio.visitor.get(RELEASE)
+    visitor = in_process(place)
+    finish(visitor)
+    again = visitor.get(RELEASE)
 
     assert left == ([], 1)
     assert made(place) == ["release-1"]
@@ -123,8 +123,7 @@ def test_ctrl_c_ends_a_release_within_seconds_and_it_resumes(place):
         said = studio.stop(signal.SIGINT, seconds=10)
         seconds = time.monotonic() - begun
 
-    with running(place) as studio:
-        finish(studio.visitor)
+    finish(in_process(place))
 
     assert seconds < 5
     assert b"Traceback" not in said
