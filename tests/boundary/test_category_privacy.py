@@ -19,7 +19,7 @@ from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 
 
-@pytest.mark.parametrize("pairs", [12, pytest.param(400, marks=pytest.mark.full)])
+@pytest.mark.parametrize("pairs", [6, pytest.param(400, marks=pytest.mark.full)])
 def test_no_pair_is_flagged(pairs):
     assert flags_of_lists(pairs=pairs) == ()
 
@@ -28,7 +28,7 @@ def test_no_pair_is_flagged(pairs):
 def test_no_pair_is_flagged_for_other_lists(prefixes, most):
     changes = {"prefixes": prefixes, "most": most, "selection_delta": len(prefixes) * TINY}
 
-    assert flags_of_lists(pairs=4, **changes) == ()
+    assert flags_of_lists(pairs=2, **changes) == ()
 
 
 def test_whether_any_text_was_weighed_does_not_show_in_the_transcript(tmp_path):

@@ -1,4 +1,4 @@
-"""Odd input gives a valid release, and no planted value shows anywhere."""
+"""Odd input gives a valid release, and no planted value shows anywhere; commands run the default mechanism."""
 
 import itertools
 from pathlib import Path
@@ -56,7 +56,7 @@ def test_an_odd_table_gives_a_valid_release_in_python(place, capfd, name, form):
         frame = frame.drop("other")
     data = in_form(frame, form, place)
 
-    outcome = synthesize(data)
+    outcome = synthesize(data, mechanism="Independent")
 
     assert outcome.error is None, outcome.error
     rows = outcome.value.sample(50)
@@ -100,7 +100,7 @@ def test_a_ragged_csv_file_gives_a_valid_release(place, capfd, content):
     Path("data.csv").write_text(content, newline="")
     save_schema()
 
-    outcome = synthesize("data.csv")
+    outcome = synthesize("data.csv", mechanism="Independent")
     said = command("data.csv")
 
     assert outcome.error is None, outcome.error
@@ -113,7 +113,7 @@ def test_bytes_that_are_no_text_give_a_valid_release(place, capfd):
         b"person,age,height,sex,smokes,born,seen\n\xff\xfe\x80" + TEXT.encode() + b",\xc3,1,f,,,\n"
     )
 
-    outcome = synthesize("data.csv")
+    outcome = synthesize("data.csv", mechanism="Independent")
 
     assert outcome.error is None
     assert_hidden(outcome, capfd, place, [place / "data.csv"])
@@ -123,7 +123,7 @@ def test_cells_of_unknown_types_give_a_valid_release(place, capfd):
     cells = [Unprintable(), {TEXT: 1}, b"CANARY", object(), 10**400, complex(1, 1), TEXT]
     data = pd.DataFrame({field["name"]: pd.Series(cells, dtype=object) for field in SCHEMA["fields"]})
 
-    outcome = synthesize(data)
+    outcome = synthesize(data, mechanism="Independent")
 
     assert outcome.error is None, outcome.error
     assert_hidden(outcome, capfd, place)
