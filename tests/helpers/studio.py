@@ -138,11 +138,12 @@ class Visitor:
         return answer
 
     def wait(self, path: str, until: Callable[[Answer], object], seconds: float = PATIENCE_S) -> Answer:
-        """Load a page again and again, until something is so."""
-        deadline = time.monotonic() + seconds
+        """Load a page again and again, the less often the longer it takes, until something is so."""
+        deadline, pause = time.monotonic() + seconds, 0.02
         while not until(answer := self.get(path)):
             assert time.monotonic() < deadline, f"waited in vain at {path}: {answer.text}"
-            time.sleep(0.05)
+            time.sleep(pause)
+            pause = min(2 * pause, 0.5)
         return answer
 
 

@@ -1,5 +1,6 @@
 """Walk through a studio: every link of its pages, and every form, with what stands in it and with what is odd."""
 
+import re
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -79,16 +80,20 @@ class Walk:
     def send_all(self, *only: str, kind: str = "") -> None:
         """Send the forms of the pages that were read, once for each of their buttons.
 
-        only: what their addresses begin with; kind: of odd values for their fields; each form gets every third kind.
+        only: what their addresses begin with; kind: of odd values for their fields; each form gets every third kind, or
+        another one that differs from it in numbers alone, as of another column.
         """
-        for turn, form in enumerate([*self._forms.values()]):
-            is_asked = form.method == "POST" and form.action.startswith(only)
-            is_odd = not kind or (turn + [*ODD].index(kind)) % 3 == 0
-            if is_asked and is_odd and not form.action.endswith(self.avoid):
-                change = ODD[kind] if kind else str
-                self.post(
-                    form.action, {name: [*map(change, each)] for name, each in form.fields.items() if name != "key"}
-                )
+        asked = [form for form in self._forms.values() if form.method == "POST" and form.action.startswith(only)]
+        asked = [form for form in asked if not form.action.endswith(self.avoid)]
+        if kind:
+            alike: dict[object, list[Form]] = {}
+            for form in asked:
+                alike.setdefault((re.sub(r"\d+", "", form.action), tuple(sorted(form.fields))), []).append(form)
+            place = [*ODD].index(kind)
+            asked = [each[place % len(each)] for turn, each in enumerate(alike.values()) if (turn + place) % 3 == 0]
+        change = ODD[kind] if kind else str
+        for form in asked:
+            self.post(form.action, {name: [*map(change, each)] for name, each in form.fields.items() if name != "key"})
 
     def read_again(self) -> None:
         """Read all pages again that can be reached from the first one."""

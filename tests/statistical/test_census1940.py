@@ -13,7 +13,7 @@ from polars.testing import assert_frame_equal
 import lapwing as lw
 from helpers.source_tree import ROOT
 
-ROWS, FEWER = 20_000, 3_000
+ROWS, FEWER = 10_000, 2_000
 NIGHT_ROWS = 13_700_000
 
 

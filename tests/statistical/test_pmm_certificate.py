@@ -115,7 +115,7 @@ def test_a_fifth_too_little_noise_is_found_where_the_bound_is_sharp(runs: int) -
     assert not is_within(over[0.8], runs)
 
 
-@pytest.mark.parametrize(("depth", "runs"), [(8, 300), pytest.param(12, 2000, marks=pytest.mark.full)])
+@pytest.mark.parametrize(("depth", "runs"), [(6, 300), pytest.param(12, 2000, marks=pytest.mark.full)])
 def test_the_simulated_costs_are_those_of_the_real_noise(depth: int, runs: int) -> None:
     source = code_table(pl.DataFrame({"x": [], "y": []}, schema={"x": pl.Float64, "y": pl.Float64}), SQUARE)
     terms = Terms(relation="add-remove", expected_rows=1000)
