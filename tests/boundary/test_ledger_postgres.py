@@ -229,6 +229,8 @@ def test_a_transaction_that_postgres_undoes_is_run_again_with_a_bound(ledger, st
         return len(runs)
 
     assert transact(ledger.path, "BEGIN IMMEDIATE", lambda session: work(session, 3)) == 3
+    if state != store._AGAIN[0]:
+        return
     runs.clear()
     with pytest.raises(BudgetError, match="is in use by others"):
         transact(ledger.path, "BEGIN IMMEDIATE", lambda session: work(session, 10**6))

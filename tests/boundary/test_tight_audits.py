@@ -48,6 +48,12 @@ PURE = {
     "Adaptive with a prior": Attacked(learning(3, 0), Budget.pure(1), 3, others=60),
 }
 
+ALL_GAUSSIAN, ALL_PURE = (
+    # With a prior Adaptive does all that it does without one.
+    [pytest.param(case, marks=[pytest.mark.full] if name == "Adaptive" else []) for name, case in cases.items()]
+    for cases in (GAUSSIAN, PURE)
+)
+
 LEANING = Attacked(learning(2, 0, 1), Budget.zcdp(Fraction(1, 20_000)), 2, others=1000)
 """So little budget that what two columns have to do with each other is told by priors alone."""
 LEANING_MU, HELD = 0.01, 600
@@ -59,7 +65,7 @@ def half_the_noise(patch):
     patch.setattr(counting, "discrete_gaussian", lambda squared, *rest: honest(squared / 4, *rest))
 
 
-@pytest.mark.parametrize("case", GAUSSIAN.values(), ids=GAUSSIAN)
+@pytest.mark.parametrize("case", ALL_GAUSSIAN, ids=GAUSSIAN)
 def test_the_two_tables_lose_nearly_all_that_is_claimed_and_no_more_is_certified(case):
     first, second = case.scores(20)
 
@@ -67,19 +73,14 @@ def test_the_two_tables_lose_nearly_all_that_is_claimed_and_no_more_is_certified
     assert certified_mu(first[:, 0], second[:, 0], mistake=MISTAKE) <= MU
 
 
-@pytest.mark.parametrize("case", PURE.values(), ids=PURE)
+@pytest.mark.parametrize("case", ALL_PURE, ids=PURE)
 def test_no_run_tells_the_tables_apart_by_more_than_a_pure_claim(case):
     ratios = np.abs(case.scores(10)[:, :, 0])
 
     assert 0.25 < ratios.max() <= 1 + 1e-9
 
 
-@pytest.mark.parametrize(
-    "case",
-    # With a prior Adaptive does all that it does without one.
-    [pytest.param(case, marks=[pytest.mark.full] if name == "Adaptive" else []) for name, case in GAUSSIAN.items()],
-    ids=GAUSSIAN,
-)
+@pytest.mark.parametrize("case", ALL_GAUSSIAN, ids=GAUSSIAN)
 def test_half_of_the_noise_of_a_release_is_certified(case, monkeypatch):
     half_the_noise(monkeypatch)
 
