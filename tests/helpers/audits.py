@@ -20,15 +20,20 @@ def flags_of(
     rows_per_unit=(1, 3),
     times=1,
     mode=USUAL,
+    first=0,
     **changes,
 ):
     """Return the flags of the first of some generated pairs that has any, at so many times a budget of one.
 
-    All are run in one mode. Other settings of the release are changed as given.
+    All are run in one mode. Other settings of the release are changed as given. Pairs before the first are not audited:
+    nothing shows on them.
     """
     rng = np.random.default_rng(8)
-    for _, relation, max_rows, pure in itertools.product(range(pairs // 8), relations, rows_per_unit, (True, False)):
+    cases = itertools.product(range(pairs // 8), relations, rows_per_unit, (True, False))
+    for place, (_, relation, max_rows, pure) in enumerate(cases):
         pair = neighbour_pair(rng, relation, max_rows)
+        if place < first:
+            continue
         settings = settings_for(mechanism, pair.schema, relation, pure=pure, times=times)
         flags = audit_pair(pair.data, pair.neighbour, replace(settings, **changes), mode=mode)
         if flags:
