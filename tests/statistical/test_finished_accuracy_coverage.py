@@ -88,7 +88,7 @@ def distance_misses(schema: dict, seed: int) -> bool:
     return bool(wasserstein_distance(LINE["x"], places, v_weights=weights) > bound)
 
 
-@pytest.mark.parametrize("runs", [30, pytest.param(300, marks=pytest.mark.full)])
+@pytest.mark.parametrize("runs", [20, pytest.param(300, marks=pytest.mark.full)])
 @pytest.mark.parametrize(("is_ruled", "is_total"), [(True, False), (False, True)], ids=["rule", "total"])
 @pytest.mark.parametrize(
     ("misses", "table"),
