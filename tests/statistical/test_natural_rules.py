@@ -129,7 +129,7 @@ def test_without_rules_rows_break_them(name, shared_data):
 def test_replicates_keep_the_rules(name, shared_data):
     release = released(shared_data, name, "Adaptive", columns=COLUMNS[name])
 
-    for rows in release.replicates(2, rows=500, seed=2).frames():
+    for rows in release.replicates(4, rows=500, seed=2).frames():
         assert broken(rows, shared_data, name) == {}
 
 
