@@ -22,6 +22,12 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("lapwing" if config.option.markexpr == "not full" else "full")
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put first what needs a Spark, a Postgres or a browser, so that one worker alone starts each of them."""
+    items.sort(key=lambda item: item.path.parent.name not in ("engines", "browser"))
+
+
 @pytest.fixture(autouse=True)
 def no_words_of_a_session_of_spark(request: pytest.FixtureRequest) -> Iterator[None]:
     """Leave out what py4j logs at DEBUG whenever garbage is collected, once a test of this process has used Spark.

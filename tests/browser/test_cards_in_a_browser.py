@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from helpers.browser import CHROMIUM, chromium
 from helpers.shown_objects import with_cards
 
 GROUND = "getComputedStyle(document.querySelector('.lw-card')).backgroundColor"
@@ -17,16 +16,6 @@ OPENED = "document.querySelectorAll('details').forEach(each => { each.open = tru
 WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 HEIGHT = "document.querySelector('.lw-card').getBoundingClientRect().height"
 OF_JUPYTER = "body { --jp-content-font-color1: rgb(1, 2, 3); --jp-layout-color0: rgb(4, 5, 6) }"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    if CHROMIUM is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("CI must open cards in Chromium, and there is none; apt-get install chromium")
-        pytest.skip("there is no Chromium on this machine")
-    with chromium() as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

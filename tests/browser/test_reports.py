@@ -11,7 +11,6 @@ import pytest
 
 import lapwing as lw
 from conftest import EXAMPLES
-from helpers.browser import CHROMIUM, chromium
 from helpers.findings import compared, findings, schema_of
 from helpers.pdf_text import pages_text
 from lapwing.judge.metrics import Internal
@@ -66,16 +65,6 @@ def compared_page():
     figures = (compared(0.1, 0.05, 0.3, errors=(0.01, 0.01, 0.01)), compared(0.2, 0.05, 0.3, key="other"))
     sections = compared_sections(findings(schema, *tables, metrics=figures), schema)
     return Page(title="Synthetic beside real rows", sections=sections)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    if CHROMIUM is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("CI must open reports in Chromium, and there is none; apt-get install chromium")
-        pytest.skip("there is no Chromium on this machine")
-    with chromium() as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

@@ -7,24 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from helpers.browser import CHROMIUM, chromium
+from helpers.browser import Browser
 from helpers.notebooks import GALLERY
 from helpers.source_tree import ROOT
 
 SITE = ROOT.joinpath("site", "index.html")  # what `make docs` built
 
 
-@pytest.mark.skipif(
-    (CHROMIUM is None or not SITE.is_file()) and "CI" not in os.environ, reason="needs Chromium and `make docs`"
-)
-def test_search_finds_a_page_when_the_site_is_opened_from_a_folder() -> None:
-    with chromium() as browser:
-        tab = browser.open(SITE)
-        tab.evaluate("document.querySelector('[data-md-component=search-query]').focus()")
-        tab.call("Input.insertText", text="microaggregation")
+@pytest.mark.skipif(not SITE.is_file() and "CI" not in os.environ, reason="needs `make docs`")
+def test_search_finds_a_page_when_the_site_is_opened_from_a_folder(browser: Browser) -> None:
+    tab = browser.open(SITE)
+    tab.evaluate("document.querySelector('[data-md-component=search-query]').focus()")
+    tab.call("Input.insertText", text="microaggregation")
 
-        links = "[...document.querySelectorAll('.md-search-result__link')]"
-        tab.wait_for(f"{links}.some(each => each.href.includes('microaggregation.html'))")
+    links = "[...document.querySelectorAll('.md-search-result__link')]"
+    tab.wait_for(f"{links}.some(each => each.href.includes('microaggregation.html'))")
+    tab.close()
 
     assert tab.complaints == []
     assert {each.partition(":")[0] for each in tab.requests} <= {"file", "data"}

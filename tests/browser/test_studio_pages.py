@@ -1,6 +1,5 @@
 """A studio's pages in headless Chromium: how they are entered, what they say once it is gone, how soon they come."""
 
-import os
 import shutil
 import time
 from statistics import median
@@ -9,20 +8,9 @@ import polars as pl
 import pytest
 
 from conftest import EXAMPLES
-from helpers.browser import CHROMIUM, chromium
 from helpers.studio import running
 
 ENTERED = "document.title.startsWith('Table') && document.readyState === 'complete'"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    if CHROMIUM is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("CI must open the studio in Chromium, and there is none; apt-get install chromium")
-        pytest.skip("there is no Chromium on this machine")
-    with chromium() as started:
-        yield started
 
 
 @pytest.fixture
