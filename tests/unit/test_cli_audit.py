@@ -13,7 +13,6 @@ from lapwing.audit.run import _seen_from_outside, question_cases
 from lapwing.cli.main import execute
 from lapwing.kernel.budget.budget import Budget
 
-FEWEST = ("--runs", 300)
 
 
 def release(**changes):
@@ -79,21 +78,6 @@ def test_too_few_and_too_many_runs_are_wrong_usage(runs):
     assert f"runs must be from 300 to 100000, got {runs}" in said.error
 
 
-def test_the_findings_are_written_for_programs(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-    said = lapwing("audit", "Independent", *FEWEST, "--json", "found.json")
-
-    written = json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))
-    assert (said.status, said.err) == (0, "lapwing: findings: found.json\n")
-    assert written["passed"] is True
-    assert written["runs"] == 300
-    assert {each["name"] for each in written["releases"]} == {"Independent"}
-    assert all(each["pairs"] == each["released"] == 4 for each in written["releases"])
-    assert all(each["runs"] == 300 and each["passed"] for each in written["questions"])
-    assert [path.name for path in tmp_path.iterdir()] == ["found.json"]
-
-
 class Terminal(io.StringIO):
     """A stream that says that it is a terminal."""
 
@@ -105,21 +89,44 @@ def on_a_terminal(*arguments):
     """Return status, stdout and what a terminal shows as stderr."""
     out, err = io.StringIO(), Terminal()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        status = execute(["audit", "Independent", "--runs", "300", *arguments])
+        status = execute(["audit", "independent", "--runs", "300", *arguments])
     return status, out.getvalue(), err.getvalue()
 
 
-def test_progress_is_shown_on_a_terminal_and_is_no_part_of_what_is_audited(monkeypatch):
-    monkeypatch.setenv("TERM", "xterm")
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory):
+    """Return an empty folder, and what a terminal showed of an audit whose findings were written there."""
+    folder = tmp_path_factory.mktemp("audited")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("TERM", "xterm")
+        return folder, *on_a_terminal("--json", "found.json")
 
-    status, out, shown = on_a_terminal()
 
+def test_the_findings_are_written_for_programs(audited):
+    folder, status, out, _ = audited
+
+    written = json.loads((folder / "found.json").read_text(encoding="utf-8"))
     assert status == 0, out
+    assert written["passed"] is True
+    assert written["runs"] == 300
+    assert {each["name"] for each in written["releases"]} == {"Independent"}
+    assert all(each["pairs"] == each["released"] == 4 for each in written["releases"])
+    assert all(each["runs"] == 300 and each["passed"] for each in written["questions"])
+    assert [path.name for path in folder.iterdir()] == ["found.json"]
+
+
+def test_progress_is_shown_on_a_terminal_alone_and_is_no_part_of_what_is_audited(audited, tmp_path, monkeypatch):
+    _, _, out, shown = audited
+
     assert "Independent, replace-one" in shown
     assert "MarginalCounts, add-remove" in shown
     assert "elapsed" not in out
+    monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr("lapwing.audit.run.question_cases", tuple)  # releases are progress enough
     assert on_a_terminal("--quiet")[2] == ""
+    path = tmp_path / "found.json"
+    assert lapwing("audit", "Independent", "--runs", 300, "--json", path).err == f"lapwing: findings: {path}\n"
 
 
 # ------------------------------------------------------------------------------------------------ what is shown

@@ -12,14 +12,17 @@ from helpers.command import lapwing
 from helpers.evaluations import METRICS
 from helpers.source_tree import PACKAGE
 
-DATA, SCHEMA = PACKAGE / "examples" / "adult.parquet", PACKAGE / "examples" / "adult.schema.json"
+DATA = PACKAGE / "examples" / "adult.parquet"
+COLUMNS = ("age", "education", "sex", "capital_gain", "hours_per_week", "income")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Return a folder with a few rows of the sample, rows of an independent release, and the release."""
+    """Return a folder with a few rows and columns of the sample, rows of an independent release, and the release."""
     path = tmp_path_factory.mktemp("evaluate")
-    release = lw.synthesize(DATA, SCHEMA, epsilon=10, mechanism="independent", seed=1)
+    schema = lw.Schema.load(DATA.with_name("adult.schema.json")).select(COLUMNS)
+    schema.save(path / "schema.json")
+    release = lw.synthesize(DATA, schema, epsilon=10, mechanism="independent", seed=1)
     release.sample(2000).write_parquet(path / "synthetic.parquet")
     release.save(path / "independent.lapwing")
     pl.read_parquet(DATA).sample(3000, seed=2).write_parquet(path / "real.parquet")
@@ -32,7 +35,8 @@ def synthetic(folder):
 
 
 def evaluate(synthetic, *more):
-    return lapwing("evaluate", synthetic.parent / "real.parquet", synthetic, "--schema", SCHEMA, *more)
+    folder = synthetic.parent
+    return lapwing("evaluate", folder / "real.parquet", synthetic, "--schema", folder / "schema.json", *more)
 
 
 @pytest.fixture(scope="module")

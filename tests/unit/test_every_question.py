@@ -4,12 +4,13 @@ import copy
 import json
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 
 import pytest
 
 from helpers.bits import CountingBits, SeededBits
 from helpers.kept import Kept
-from lapwing.audit.run import question_cases
+from lapwing.audit.rechecks import RECHECKS
 from lapwing.errors import BudgetError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.registered import KINDS, answer_from_dict, question_from_dict, same_question
@@ -17,13 +18,16 @@ from lapwing.kernel.room.container import MALFORMED
 from lapwing.kernel.room.curator import ReplayCurator
 from lapwing.kernel.room.room import Room
 
-CASES = {case.question: case for case in reversed(question_cases())}
-"""Of each kind, the first case of the audit."""
+
+@cache
+def case_of(kind):
+    """Return the first case that the audit has of a kind."""
+    return next(iter(RECHECKS[kind].cases()))
 
 
 @pytest.fixture(params=KINDS)
 def case(request):
-    return CASES[request.param]
+    return case_of(request.param)
 
 
 def room_of(case, bits, *, times=1, recorded=(), sink=None, schema=None):
@@ -119,7 +123,7 @@ def test_a_recorded_answer_is_given_again_without_a_draw_or_a_look_at_the_rows(c
 
 
 def test_a_record_of_another_question_is_refused(case):
-    other = CASES["TreeCounts" if case.question == "MarginalCounts" else "MarginalCounts"]
+    other = case_of("TreeCounts" if case.question == "MarginalCounts" else "MarginalCounts")
 
     with pytest.raises(ParameterError, match="the transcript holds another question"):
         room_of(case, SeededBits(1), recorded=[answered(other)]).ask(case.asked)
