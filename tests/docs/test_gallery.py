@@ -13,7 +13,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 from helpers.notebooks import GALLERY, executed, kernel
 from helpers.source_tree import ROOT
 
-ROWS = {"census": 6000, "fairness": 6000}
+ROWS = {"census": 6000, "fairness": 2000}
 """Of the bundled table, for notebooks that show the same with fewer rows, in a third of the time."""
 
 

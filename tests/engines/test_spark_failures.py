@@ -3,7 +3,6 @@
 import logging
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -14,7 +13,7 @@ import pytest
 
 import lapwing as lw
 from helpers import spark_steps
-from helpers.spark_sessions import RETRIES, SESSIONS, classic, java_home, quietly
+from helpers.spark_sessions import RETRIES, SESSIONS, classic, connect, quietly
 from lapwing.errors import DataError
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.rows.engines import spark_frames
@@ -108,7 +107,7 @@ def test_codes_that_are_lost_with_their_worker_end_a_release_that_can_be_resumed
     paid = {"ledger": tmp_path / "budget.db", "dataset": "people", "transcript": tmp_path / "t.jsonl"}
     monkeypatch.setattr(SparkSource, "count", count_and_lose)
     with pytest.raises(DataError, match=rf"{FAILED[:-1]}; `lapwing resume \S+t.jsonl` goes on from what is paid"):
-        lw.synthesize(data, SCHEMA, epsilon=1, mechanism="Adaptive", **paid)
+        lw.synthesize(data, SCHEMA, epsilon=1, mechanism=lw.Adaptive.small(), **paid)
     lines = (tmp_path / "t.jsonl").read_text().splitlines()
     switch.unlink()
 
@@ -161,28 +160,19 @@ def test_a_cluster_without_lapwing_is_refused(session, monkeypatch):
         code_table(people(session), SCHEMA)
 
 
-STOPPED_SESSION = """
-import lapwing as lw
-from helpers.spark_sessions import classic
-session = classic()
-people = session.range(5).selectExpr("int(id) as age")
-session.stop()
-schema = {"fields": [{"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 9}}]}
-try:
-    lw.synthesize(people, schema, epsilon=1)
-except lw.DataError as error:
-    print("told:", error)
-"""
-
-
 def test_a_session_that_was_stopped_is_not_taken_for_workers_without_lapwing():
-    java_home()  # skips here where there is no Java
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
-    command = [sys.executable, "-W", "ignore", "-c", STOPPED_SESSION]
+    """`test_spark_cluster` stops a classic session, for which it has a process of its own."""
+    port = classic().conf.get("spark.connect.grpc.binding.port")
+    with quietly():
+        from pyspark.sql.connect.session import SparkSession
 
-    said = subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
+        stopped = SparkSession.builder.remote(f"sc://127.0.0.1:{port}").create()
+        data = people(stopped)
+        stopped.stop()
 
-    assert "told: the Spark frame cannot be used; is its session still running?" in said
+    with pytest.raises(DataError, match=r"^the Spark frame cannot be used; is its session still running\?"):
+        lw.synthesize(data, SCHEMA, epsilon=1)
+    assert code_table(people(connect()), SCHEMA).rows == 50
 
 
 @quickly("Connect")

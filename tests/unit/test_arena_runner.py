@@ -113,13 +113,13 @@ def test_what_goes_wrong_is_a_reason_and_the_next_cell_is_run(adapter: str, opti
 
 
 def test_a_cell_is_ended_at_its_limit_and_run_again_at_a_higher_one(adapter: str, options: argparse.Namespace) -> None:
-    options.limit = 3
+    options.limit = 1
     run.run_all(options, rivals(adapter, "never_ends"))
 
     line = cells.read_lines(options.output)[0]
-    assert (line["status"], line["reason"]) == ("did not finish", "over 3 CPU s")
-    assert cells.answers(line, 3)
-    assert not cells.answers(line, 4)
+    assert (line["status"], line["reason"]) == ("did not finish", "over 1 CPU s")
+    assert cells.answers(line, 1)
+    assert not cells.answers(line, 2)
 
 
 def test_a_cell_over_its_memory_is_ended(adapter: str, options: argparse.Namespace) -> None:

@@ -14,7 +14,6 @@ from lapwing.cli.main import execute
 from lapwing.kernel.budget.budget import Budget
 
 
-
 def release(**changes):
     """Return a finding about releases that passed."""
     parts = {

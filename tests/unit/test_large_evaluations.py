@@ -11,7 +11,7 @@ from helpers import evaluations
 from lapwing.internal import evaluation, sampled
 from lapwing.judge.tables import variation
 
-LOOKED_AT, ROWS = 400, 3000
+LOOKED_AT, ROWS = 400, 1500
 EXACT = {"k_marginal_2", "k_marginal_3", "workload_error"}
 SCHEMA = {
     "fields": [
@@ -141,7 +141,7 @@ def test_totals_by_weight_are_those_of_the_whole_table(monkeypatch):
 
 @pytest.mark.usefixtures("few")
 def test_memory_is_a_few_bytes_a_row():
-    rows = 300_000
+    rows = 150_000
     rng = np.random.default_rng(1)
     names = [f"c{place}" for place in range(8)]
     schema = {"fields": [{"name": name, "type": "boolean"} for name in names]}

@@ -78,23 +78,20 @@ def test_help_loads_no_large_package(folder):
 
 
 def cpu_seconds(folder, words):
-    """Return the least CPU time, of three, of a whole process."""
-    taken = []
-    for _ in range(3):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        command = [sys.executable, "-m", "lapwing", *words]
-        environment = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-        subprocess.run(
-            command, cwd=folder, env=environment | {"OMP_NUM_THREADS": "1"}, stdout=subprocess.DEVNULL, check=True
-        )
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        taken.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    return min(taken)
+    """Return the CPU time of a whole process."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [sys.executable, "-m", "lapwing", *words]
+    environment = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    subprocess.run(
+        command, cwd=folder, env=environment | {"OMP_NUM_THREADS": "1"}, stdout=subprocess.DEVNULL, check=True
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 @pytest.mark.parametrize(("words", "most"), [((*SYNTHESIZE, "pmm"), 2.1), (QUERY, 1.5)], ids=["synthesize", "query"])
 def test_a_short_command_takes_at_most_three_times_of_what_was_measured(words, most, folder):
-    assert cpu_seconds(folder, words) <= most
+    assert any(cpu_seconds(folder, words) <= most for _ in range(3))
 
 
 def test_the_package_runs_as_the_command():
