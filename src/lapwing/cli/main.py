@@ -8,6 +8,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -164,7 +165,7 @@ def execute(arguments: Sequence[str]) -> int:
         warnings.showwarning = _show_warning
         with followed_runs() as begun:
             try:
-                status = int(typer.main.get_command(app).main(list(arguments), "lapwing", standalone_mode=False) or 0)
+                status = int(_commands().main(list(arguments), "lapwing", standalone_mode=False) or 0)
                 sys.stdout.flush()  # a full disk shows here, not after the status was given
                 line, code = "", ""
             except (Exception, KeyboardInterrupt) as error:
@@ -174,6 +175,12 @@ def execute(arguments: Sequence[str]) -> int:
     if line:
         print(f"lapwing: {line} [{code}]", file=sys.stderr)
     return status
+
+
+@cache
+def _commands() -> Any:  # noqa: ANN401 - typer has its own click
+    """Return the tree of all commands, which takes longer to build than a short command to run."""
+    return typer.main.get_command(app)
 
 
 def _verdict(error: Exception | KeyboardInterrupt) -> tuple[str, str, int]:

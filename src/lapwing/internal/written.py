@@ -24,7 +24,7 @@ from lapwing.rows.cells import (
 )
 from lapwing.rows.formats import open_bytes
 from lapwing.rows.guard import guarded
-from lapwing.rows.spelling import speller
+from lapwing.rows.spelling import may_be_dates, speller
 from lapwing.schema.fields import Field, FieldType
 from lapwing.schema.reading import PLAIN, PLAIN_FILE, Dialect, Reading
 from lapwing.schema.scalars import quote
@@ -161,9 +161,8 @@ def _texts(cells: RawColumn) -> pl.Series:
 
 def _reads(texts: pl.Series, kind: FieldType, reading: Reading) -> bool:
     """Tell whether all texts can be read as a type that is written in one way."""
-    is_flag = texts.str.to_lowercase().is_in(["true", "false"])
-    if kind == "boolean":
-        return bool(is_flag.all())
+    if reading.date_format and not may_be_dates(texts.head(1), reading.date_format):
+        return False
     if not reading.bare_number and not _has_one_unit(texts):
         return False
     spell = speller(kind, reading)
@@ -172,6 +171,9 @@ def _reads(texts: pl.Series, kind: FieldType, reading: Reading) -> bool:
         _, is_time = read_times(plain)
         has_day_alone = reading != PLAIN or bool((texts.str.len_chars() == _DATE_LENGTH).all())
         return bool(is_time.all()) and (kind == "datetime" or has_day_alone)
+    is_flag = texts.str.to_lowercase().is_in(["true", "false"])
+    if kind == "boolean":
+        return bool(is_flag.all())
     numbers = read_numbers(plain)
     is_number = numbers.is_integer if kind == "integer" else numbers.is_integer | ~np.isnan(numbers.reals)
     return bool(is_number.all()) and not is_flag.any()

@@ -40,6 +40,16 @@ def speller(kind: FieldType, reading: Reading) -> Callable[[pl.Series], pl.Serie
     return partial(_plain_numbers, reading)
 
 
+def may_be_dates(texts: pl.Series, date_format: str) -> bool:
+    """Tell whether texts look like dates of a format, or ISO ones: quicker than to read them.
+
+    >>> may_be_dates(pl.Series(["31.12.2010", "2010-12-31"]), "%d.%m.%Y"), may_be_dates(pl.Series(["x"]), "%d.%m.%Y")
+    (True, False)
+    """
+    pattern, _ = date_pattern(date_format)
+    return bool((texts.str.strip_chars(_SPACES).str.contains(pattern) | texts.str.contains(_ISO)).all())
+
+
 def spelled(cells: RawColumn, field: Field) -> RawColumn:
     """Return cells of a field with text in plain form; those that are no text where they come from as they are."""
     spell = speller(field.type, field.reading)
