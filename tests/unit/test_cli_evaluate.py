@@ -23,9 +23,9 @@ def folder(tmp_path_factory):
     schema = lw.Schema.load(DATA.with_name("adult.schema.json")).select(COLUMNS)
     schema.save(path / "schema.json")
     release = lw.synthesize(DATA, schema, epsilon=10, mechanism="independent", seed=1)
-    release.sample(500).write_parquet(path / "synthetic.parquet")
+    release.sample(1200).write_parquet(path / "synthetic.parquet")
     release.save(path / "independent.lapwing")
-    pl.read_parquet(DATA).sample(600, seed=2).write_parquet(path / "real.parquet")
+    pl.read_parquet(DATA).sample(1500, seed=2).write_parquet(path / "real.parquet")
     return path
 
 
@@ -85,7 +85,7 @@ def test_the_report_is_one_file_that_says_it_is_internal_and_tells_of_the_releas
     assert "sex=Female" in said.out
     groups = figures["subgroups"]
     assert [group["labels"] for group in groups] == [["Female"], ["Male"]]
-    assert sum(group["rows"] for group in groups) == 600
+    assert sum(group["rows"] for group in groups) == 1500
 
 
 def test_where_the_schema_has_no_name_the_report_is_called_by_the_file(tmp_path):
