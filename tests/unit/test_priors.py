@@ -48,7 +48,7 @@ def released(rows, **more):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lw.LapwingWarning)
         return lw.synthesize(
-            rows, SCHEMA, **({"delta": "1e-9", "seed": 1, "misfits": 1} | more), mechanism=lw.Adaptive(particles=3000)
+            rows, SCHEMA, **({"delta": "1e-9", "seed": 1, "misfits": 1} | more), mechanism=lw.Adaptive()
         )
 
 

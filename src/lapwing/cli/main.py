@@ -165,7 +165,7 @@ def execute(arguments: Sequence[str]) -> int:
         warnings.showwarning = _show_warning
         with followed_runs() as begun:
             try:
-                status = int(_commands().main(list(arguments), "lapwing", standalone_mode=False) or 0)
+                status = int(_commands(app).main(list(arguments), "lapwing", standalone_mode=False) or 0)
                 sys.stdout.flush()  # a full disk shows here, not after the status was given
                 line, code = "", ""
             except (Exception, KeyboardInterrupt) as error:
@@ -178,9 +178,9 @@ def execute(arguments: Sequence[str]) -> int:
 
 
 @cache
-def _commands() -> Any:  # noqa: ANN401 - typer has its own click
+def _commands(of: typer.Typer) -> Any:  # noqa: ANN401 - typer has its own click
     """Return the tree of all commands, which takes longer to build than a short command to run."""
-    return typer.main.get_command(app)
+    return typer.main.get_command(of)
 
 
 def _verdict(error: Exception | KeyboardInterrupt) -> tuple[str, str, int]:
