@@ -141,7 +141,7 @@ def work(tmp_path):
 
 
 def test_the_whole_job_on_adult_by_clicks(work, begin):
-    pl.read_parquet(EXAMPLES / "adult.parquet").head(600).write_parquet(work / "adult.parquet")
+    pl.read_parquet(EXAMPLES / "adult.parquet").head(2000).write_parquet(work / "adult.parquet")
     shutil.copy(EXAMPLES / "adult.schema.json", work / "adult.schema.json")
     with running(work, start=SLOWLY) as studio:
         person = begin(studio)
@@ -182,7 +182,7 @@ def plan_by_keys(person):
     assert tab.evaluate("document.activeElement.id") == "main"
     tab.press("Tab")
     assert tab.evaluate("document.activeElement.name") == "expected_rows"
-    tab.type("600")
+    tab.type("2000")
     tab.press("Tab", "Tab")
     before = tab.evaluate("[document.querySelector('#epsilon').value, document.activeElement.type]")
     tab.wait_for("document.querySelector('#shown .card') !== null")
