@@ -53,6 +53,7 @@ CAUSES = (
     ("auc_", "plants", SPREAD),
     ("auc_", "balog-mog-d2", LEVELS),
     ("tv2_", "xor-1", LEVELS),
+    ("tv2_", "balog-mog-d2", LEVELS),
     ("pearson_", "xor-", "its pairs are independent: what is left is noise, and chance decides"),
 )
 """How measure and table begin, and the cause."""
