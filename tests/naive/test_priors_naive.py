@@ -197,7 +197,8 @@ def test_a_table_that_disagrees_with_a_measured_one_gives_way_as_by_hand(seed):
     tables = [*pairs, (0, 1, 2), (1, 2, 3)]
     measured = tuple(measured_of(rng, columns, tables[place]) for place in rng.permutation(len(tables))[:9])
 
-    trusted = _trusted(Fit(columns=columns, total=TOTAL, whole=None, particles=None, measured=measured, prior=guide))
+    axes = tuple(column.axis for column in columns)
+    trusted = _trusted(Fit(columns=columns, total=TOTAL, axes=axes, groups=None, measured=measured, prior=guide))
 
     ratios = naive_trust(columns, guide, measured)
     assert len({*ratios}) > 1
