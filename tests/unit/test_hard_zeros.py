@@ -147,6 +147,20 @@ def test_columns_beyond_the_most_combinations_are_drawn_until_no_rule_is_broken(
     assert set(np.unique(found[3])) == set(range(5))
 
 
+def test_columns_that_others_hold_come_before_those_that_are_free(monkeypatch) -> None:
+    monkeypatch.setattr(hard_zeros, "MOST_STARTS", 2)
+    axes, zeros = skipped((0.15, 0.15, 0.15, 0.5))
+    # Children have one of five things, adults any: single draws give these their shares later.
+    free = hard_factor(((0, 0), (3, 0)), (np.arange(60)[:, None] >= 9) | (np.arange(5) == 1))
+    both = HardZeros(tuple(axes), (*zeros.factors, free), ((3, 0, 2, 1),))
+    rng = np.random.default_rng(0)
+
+    found = both.starts(independent(axes, 10_000, rng), masses_of(axes), rng)
+
+    assert not both.broken(found).any()
+    assert abs((found[0] < 9).mean() - 0.15) <= 1e-4  # .08 where what is free comes first
+
+
 def test_where_no_combination_has_mass_particles_stay_as_they_are() -> None:
     axes, zeros = skipped((0.0, 1.0, 0.5, 0.5))
     rng = np.random.default_rng(0)

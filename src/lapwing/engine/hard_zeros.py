@@ -3,7 +3,7 @@
 A rule's table is a `Factor` without target, whose theta is 0 where rows may be and `DEAD` elsewhere.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -48,17 +48,26 @@ class HardZeros:
         particles[list(members)] = wider.T
         return np.asarray(wider[~_broken(self.axes, particles, self.within(members))])
 
-    def _told_apart(self, column: int) -> np.ndarray:
-        """Return for each finest group of a column a number that it shares with those which no rule tells from it."""
-        kinds = [np.zeros(self.axes[column].base.size, dtype=np.intp)]
+    def _beside(self, column: int) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield for each table of a column its level, and beside which cells of the others each group can be."""
         for factor in self.factors:
             shape = table_shape(self.axes, factor.table)
             for at, (other, level) in enumerate(factor.table):
                 if other == column:
-                    alive = np.moveaxis((factor.theta != DEAD).reshape(shape), at, 0).reshape(shape[at], -1)
-                    kind = np.unique(alive, axis=0, return_inverse=True)[1].reshape(-1)
-                    kinds.append(kind[self.axes[column].levels[level]])
+                    yield level, np.moveaxis((factor.theta != DEAD).reshape(shape), at, 0).reshape(shape[at], -1)
+
+    def _told_apart(self, column: int) -> np.ndarray:
+        """Return for each finest group of a column a number that it shares with those which no rule tells from it."""
+        kinds = [np.zeros(self.axes[column].base.size, dtype=np.intp)]
+        for level, alive in self._beside(column):
+            kind = np.unique(alive, axis=0, return_inverse=True)[1].reshape(-1)
+            kinds.append(kind[self.axes[column].levels[level]])
         return np.unique(np.stack(kinds, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
+
+    def _is_held(self, column: int) -> bool:
+        """Tell whether a rule gives two groups of a column nothing in common to stand beside."""
+        alive = (np.unique(each[each.any(axis=1)], axis=0).astype(np.float64) for _, each in self._beside(column))
+        return any(not (each @ each.T).all() for each in alive)
 
     def starts(self, groups: np.ndarray, masses: Sequence[np.ndarray], rng: np.random.Generator) -> np.ndarray:
         """Return particles whose bound columns keep the rules, in the shares that the masses of all columns ask for.
@@ -87,9 +96,12 @@ class HardZeros:
         return found
 
     def _listed(self, order: Sequence[int], kinds: Mapping[int, np.ndarray]) -> tuple[list[int], np.ndarray]:
-        """Return columns of an order, as far as their combinations are few, and these, a group for each kind."""
+        """Return columns of an order, as far as their combinations are few, and these, a group for each kind.
+
+        First those that are held: what others are may leave single draws no way to another group.
+        """
         members, rows = list[int](), np.zeros((1, 0), dtype=np.intp)
-        for column in order:
+        for column in sorted(order, key=lambda each: not self._is_held(each)):
             firsts = np.unique(kinds[column], return_index=True)[1]
             if len(rows) * firsts.size <= _MOST_LISTED:
                 wider = self._with_column(rows, [*members, column], firsts)
