@@ -1,4 +1,4 @@
-"""Hard zeros of a model: cells that no row can be in, whatever was measured.
+"""Hard zeros of a model: cells that no row can be in, whatever was measured; and where particles start under them.
 
 A rule's table is a `Factor` without target, whose theta is 0 where rows may be and `DEAD` elsewhere.
 """
@@ -12,7 +12,7 @@ from lapwing.engine.particles import drawn, drawn_inside
 from lapwing.engine.tables import DEAD, Axis, Cells, Factor, cells_of, table_shape
 
 MOST_STARTS = 4096  # most combinations of what rules tell apart among which particles start in the right shares
-_MOST_LISTED = 2**16
+_MOST_LISTED = 2**16  # most combinations that are looked at for those, some of which break a rule
 _STEPS = 300  # towards the masses of all columns at once
 _DRAWS = 50  # of what is left, until no rule is broken
 
@@ -90,10 +90,19 @@ class HardZeros:
                 found[column] = drawn_inside(masses[column], kinds[column], kind[chosen], rng)
             for column in [each for each in order if each not in members]:
                 members = [*members, column]
-                for _ in range(_DRAWS):
-                    broken = np.flatnonzero(_broken(self.axes, found, self.within(members)))
-                    found[column, broken] = drawn(masses[column], broken.size, rng)
+                self._draw_again(found, members, masses[column], rng)
         return found
+
+    def _draw_again(
+        self, groups: np.ndarray, members: Sequence[int], mass: np.ndarray, rng: np.random.Generator
+    ) -> None:
+        """Draw the last of some columns again where it breaks a rule beside the others, in place."""
+        factors = self.within(members)
+        for _ in range(_DRAWS):
+            broken = np.flatnonzero(_broken(self.axes, groups, factors))
+            if not broken.size:
+                break
+            groups[members[-1], broken] = drawn(mass, broken.size, rng)
 
     def _listed(self, order: Sequence[int], kinds: Mapping[int, np.ndarray]) -> tuple[list[int], np.ndarray]:
         """Return columns of an order, as far as their combinations are few, and these, a group for each kind.
