@@ -89,6 +89,9 @@ FAMILIES = {
 }  # fmt: skip
 
 
+UNIT = "us" if int(pd.__version__.partition(".")[0]) > 2 else "ns"
+
+
 def of_the_schema(column, family):
     """Return the type of moments and dictionaries, which one cell can change in the input."""
     moments = {
@@ -96,6 +99,13 @@ def of_the_schema(column, family):
         "pyarrow": ("date32[day]", "timestamp[us]"),
     }
     moments["dictionaries"] = moments["pyarrow"]
+    zoned = {
+        "polars": "Datetime(time_unit='us', time_zone='Europe/Oslo')",
+        "pyarrow": "timestamp[us, tz=Europe/Oslo]",
+        "units and zones": f"datetime64[{UNIT}, Europe/Oslo]",
+    }
+    if column == "seen" and family in zoned:  # a region is never a reader's guess; the unit may be one
+        return zoned[family]
     moments["arrow in pandas"] = tuple(f"{each}[pyarrow]" for each in moments["pyarrow"])
     found = dict(zip(("day", "seen"), moments.get(family, ("datetime64[us]",) * 2), strict=True))
     return "string" if (column, family) == ("town", "dictionaries") else found.get(column)

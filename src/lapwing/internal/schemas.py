@@ -266,13 +266,14 @@ def _is_outside(cells: RawColumn, field: Field) -> np.ndarray:
     low, high = field.range.lo, field.range.top
     unit = DAY_MICROSECONDS if field.type == "date" else 1
     if isinstance(cells, Texts) and field.type in ("date", "datetime"):
-        moments, is_time = read_times(cells.values)
+        is_date = field.type == "date"
+        moments, is_time = read_times(cells.clock if is_date else cells.values, by_clock=is_date)
         numbers = moments // unit
         return is_time & ((numbers < low) | (numbers > high))
     if isinstance(cells, Texts):
         numbers = read_reals(cells.values)
     elif isinstance(cells, Times):
-        numbers = cells.values // unit
+        numbers = (cells.clock if field.type == "date" else cells.values) // unit
     else:
         numbers = cells.values
     return np.asarray((numbers < low) | (numbers > high))

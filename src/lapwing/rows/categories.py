@@ -68,6 +68,11 @@ class _Categories:
     unlisted: int  # the code of all other texts; `_UNKNOWN` where they are misfits
 
     @property
+    def are_days(self) -> bool:
+        """Whether the categories are days, which are those of a cell's own clock."""
+        return self.time_unit == DAY_MICROSECONDS
+
+    @property
     def has_rules(self) -> bool:
         """Whether texts that are not listed go anywhere."""
         return bool(self.folds) or self.unlisted != _UNKNOWN
@@ -79,11 +84,11 @@ def category_reader(field: Field) -> Callable[[RawColumn], np.ndarray]:
 
     def read(cells: RawColumn) -> np.ndarray:
         if isinstance(cells, Texts):
-            codes = _text_codes(cells.values, known)
+            codes = _text_codes(cells.clock if known.are_days else cells.values, known)
         elif isinstance(cells, Numbers):
             codes = _number_codes(cells.values, known)
         else:
-            codes = known.times.find(cells.values // known.time_unit)
+            codes = known.times.find((cells.clock if known.are_days else cells.values) // known.time_unit)
         if known.has_rules and not isinstance(cells, Texts):
             codes = _settled(cells, codes, known)
         codes[codes == _UNKNOWN] = known.last
@@ -119,7 +124,7 @@ def _meant(cells: pl.Series, known: _Categories) -> np.ndarray:
     bare = cells.str.strip_chars(_SPACES)
     codes = np.full(len(cells), _UNKNOWN)
     if len(known.times.keys):
-        moments, is_time = read_times(bare)
+        moments, is_time = read_times(bare, by_clock=known.are_days)
         codes = np.where(is_time, known.times.find(moments // known.time_unit), codes)
     if known.numbers_as_text is not None:
         read = read_numbers(bare.set(~bare.str.contains(known.numbers_as_text), None))

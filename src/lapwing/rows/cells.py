@@ -43,9 +43,15 @@ class Times:
 
     values: np.ndarray
     nulls: np.ndarray | None = None
+    zoned: np.ndarray | None = None  # the same moments by the clock of their own zone, where they have one
 
     def __len__(self) -> int:
         return len(self.values)
+
+    @property
+    def clock(self) -> np.ndarray:
+        """What a calendar beside each cell's own clock shows: a midnight of Berlin is of the day that begins there."""
+        return self.values if self.zoned is None else self.zoned
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -54,9 +60,15 @@ class Texts:
 
     values: pl.Series
     typed: pl.Series | bool = False  # which are none where they come from, and written in plain form
+    zoned: pl.Series | None = None  # the same, but moments by the clock of their own zone
 
     def __len__(self) -> int:
         return len(self.values)
+
+    @property
+    def clock(self) -> pl.Series:
+        """What a calendar beside each cell's own clock shows, as `Times.clock`."""
+        return self.values if self.zoned is None else self.zoned
 
 
 RawColumn = Numbers | Times | Texts
@@ -73,12 +85,38 @@ def texts(cells: Iterable[object]) -> Texts:
     listed = list(cells)
     values = [cell if type(cell) is str else text_of(cell) for cell in listed]
     typed = pl.Series([not isinstance(cell, str | bytes) for cell in listed], dtype=pl.Boolean)
+    if any(isinstance(cell, dt.datetime) and cell.tzinfo is not None for cell in listed):
+        bare = texts(cell.replace(tzinfo=None) if isinstance(cell, dt.datetime) else cell for cell in listed)
+        return Texts(texts(values).values, typed, bare.values)
     try:
         return Texts(pl.Series(values, dtype=pl.String), typed)
     except UnicodeEncodeError:
         # Half surrogate pairs keep their numbers, so that two texts that differ name two privacy units.
         clean = [None if value is None else value.encode("utf-8", "backslashreplace").decode() for value in values]
     return Texts(pl.Series(clean, dtype=pl.String), typed)
+
+
+def widened(values: np.ndarray) -> np.ndarray:
+    """Return floats of half or single precision as the float64 of the decimal that they are written as.
+
+    A table that holds 0.1 in single precision means 0.1, as schemas list it, and not 0.10000000149011612. Whole numbers
+    stay what they are.
+
+    >>> widened(np.array([0.1, -2.5, 123456789, np.inf], dtype=np.float32)).tolist()
+    [0.1, -2.5, 123456792.0, inf]
+    """
+    wide = values.astype(np.float64, copy=False)
+    if values.dtype.itemsize >= wide.dtype.itemsize:
+        return wide
+    places = np.flatnonzero(np.floor(wide) != wide)  # NaN too, which stays NaN
+    if not places.size:
+        return wide
+    if values.dtype == np.float32:
+        wide[places] = pl.Series(values[places]).cast(pl.String).cast(pl.Float64).to_numpy()
+    else:  # Polars writes those of 16 bits as it writes single ones
+        distinct, at = np.unique(values[places], return_inverse=True)
+        wide[places] = np.array([float(str(value)) for value in distinct])[at]
+    return wide
 
 
 def misfits(column: pl.Series) -> Texts:
@@ -303,8 +341,11 @@ def _odd_reals(cells: pl.Series) -> np.ndarray:
     return values
 
 
-def read_times(cells: pl.Series) -> tuple[np.ndarray, np.ndarray]:
-    """Return ISO dates and moments as microseconds since 1970, 0 where unreadable, and where they could be read."""
+def read_times(cells: pl.Series, *, by_clock: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """Return ISO dates and moments as microseconds since 1970, 0 where unreadable, and where they could be read.
+
+    by_clock: whether moments with an offset from UTC are read as the clock beside them shows them, as `Times.clock`.
+    """
     parts = cells.str.strip_chars(_SPACES).str.extract_groups(_MOMENT).struct.unnest().get_columns()
     if parts[0].null_count() == len(cells):
         return np.zeros(len(cells), dtype=np.int64), np.zeros(len(cells), dtype=bool)
@@ -312,7 +353,7 @@ def read_times(cells: pl.Series) -> tuple[np.ndarray, np.ndarray]:
     offset, offset_is_valid = _offset_minutes(parts[7])
     months = ((year - 1970) * 12 + month - 1).astype("datetime64[M]")
     first, after = (each.astype("datetime64[D]").astype(np.int64) for each in (months, months + 1))
-    seconds = (((first + day - 1) * 24 + hour) * 60 + minute - offset) * 60 + second
+    seconds = (((first + day - 1) * 24 + hour) * 60 + minute - (0 if by_clock else offset)) * 60 + second
     is_time = parts[0].is_not_null().to_numpy() & offset_is_valid
     # The year 0 is not one of Python's or SQL's.
     is_time &= (year >= 1) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= after - first)

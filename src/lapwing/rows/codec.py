@@ -164,10 +164,11 @@ def _time_codes(coder: _Coder, last: int, unit: int, cells: RawColumn) -> np.nda
     """Return the codes of dates or moments; `unit` is the microseconds in one unit of the range."""
     if isinstance(cells, Numbers):
         return np.full(len(cells), last)
+    is_date = unit == DAY_MICROSECONDS  # a day is that of the cell's own clock, a moment is one of UTC
     if isinstance(cells, Texts):
-        moments, is_time = read_times(cells.values)
+        moments, is_time = read_times(cells.clock if is_date else cells.values, by_clock=is_date)
         return np.where(is_time, coder(moments // unit), last)
-    return coder(cells.values // unit)
+    return coder((cells.clock if is_date else cells.values) // unit)
 
 
 def _with_specials(codes: np.ndarray, x: np.ndarray, specials: Mapping[int | float, int]) -> np.ndarray:

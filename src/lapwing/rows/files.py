@@ -49,11 +49,17 @@ class TypedFile:
         name = quote(str(self.path))
         named = f"file {name}" if len(paths) == 1 else f"the {len(paths)} files from {name} on"
         self._what = f"{named} cannot be read as {form}"
-        scan = pl.scan_parquet if form == "Parquet" else pl.scan_ipc
-        self._query = guarded(self._what, lambda: scan(self._paths, glob=False, hive_partitioning=False))
+        self._query = guarded(self._what, self._scan)
         self.schema = guarded(self._what, self._query.collect_schema)
         self.names = list(self.schema.names())
         self.nested = frozenset(name for name, dtype in self.schema.items() if dtype.is_nested())
+
+    def _scan(self) -> pl.LazyFrame:
+        """Open the files; Arrow's stream form has no index, and is read into memory."""
+        if self.form == "Arrow" and any(map(_is_stream, self._paths)):
+            return pl.concat([pl.read_ipc_stream(path) for path in self._paths]).lazy()
+        scan = pl.scan_parquet if self.form == "Parquet" else pl.scan_ipc
+        return scan(self._paths, glob=False, hive_partitioning=False)
 
     @property
     def known_rows(self) -> int:
@@ -114,6 +120,12 @@ class TypedFile:
             height = -1
         if height != self.known_rows:  # fewer than a damaged file claims
             raise fault
+
+
+def _is_stream(path: Path) -> bool:
+    """Return whether a file is in Arrow's stream form, by its first bytes."""
+    with path.open("rb") as file:
+        return file.read(4) == b"\xff\xff\xff\xff"
 
 
 def _arrow_batches(path: Path, form: _Form, columns: Sequence[str], rows: int) -> "Iterator[pa.RecordBatch]":

@@ -14,7 +14,7 @@ import itertools
 import json
 import math
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -294,16 +294,35 @@ class StatisticsFile:
         self._read = statistics_reader(path)
         # Dates stay numbers: as objects of Python some would raise.
         self._settings = {"output_format": "dict", "disable_datetime_conversion": True, "encoding": dialect.encoding}
-        about = guarded(self._what, lambda: self._read(path, metadataonly=True, **self._settings)[1])
+        declared = {} if path.suffix.lower() == ".xpt" else {"user_missing": True}
+        about = guarded(self._what, lambda: self._read(path, metadataonly=True, **declared, **self._settings)[1])
         self.names: list[str] = list(about.column_names)
         self._types: dict[str, str] = about.readstat_variable_types
         self._formats: dict[str, str] = about.original_variable_types
+        self._declared: dict[str, list[dict[str, Any]]] = about.missing_ranges
+        self._kept: dict[str, list[Any]] = {}
+
+    def keep(self, listed: Mapping[str, Sequence[object]]) -> None:
+        """Take codes that the file's author declared as missing for values where the schema lists them."""
+        self._kept = {name: list(codes) for name, codes in listed.items() if codes and self._declared.get(name)}
 
     def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
         """Yield the columns' cells, at most `rows` rows at a time."""
-        found = guarded(self._what, lambda: self._read(self.path, usecols=list(columns), **self._settings)[0])
-        frame = guarded(self._what, lambda: pl.DataFrame([self._column(name, found.pop(name)) for name in columns]))
+        kept = {"user_missing": True} if self._kept.keys() & set(columns) else {}
+        found = guarded(self._what, lambda: self._read(self.path, usecols=list(columns), **kept, **self._settings)[0])
+        column = self._coded if kept else self._column
+        frame = guarded(self._what, lambda: pl.DataFrame([column(name, found.pop(name)) for name in columns]))
         yield from polars_reader(frame).chunks(columns, rows)
+
+    def _coded(self, name: str, cells: list[Any]) -> pl.Series:
+        """Return a column that was read with its declared codes, without those that the schema does not list."""
+        kept, declared = self._kept.get(name, ()), self._declared.get(name, ())
+        for each in declared:
+            cells = [
+                None if cell is not None and cell not in kept and each["lo"] <= cell <= each["hi"] else cell
+                for cell in cells
+            ]
+        return self._column(name, cells)
 
     def _column(self, name: str, cells: list[Any]) -> pl.Series:
         if self._types[name] == "string":

@@ -183,9 +183,10 @@ def _numbers(field: Field, cells: RawColumn) -> tuple[np.ndarray, np.ndarray]:
 def _times(cells: RawColumn, is_date: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return days or microseconds since 1970-01-01, and which cells are dates or moments."""
     if isinstance(cells, Texts):
-        found, is_time = read_times(cells.values)
+        found, is_time = read_times(cells.clock if is_date else cells.values, by_clock=is_date)
     else:
-        found, is_time = cells.values, np.full(len(cells), isinstance(cells, Times))
+        found = cells.clock if isinstance(cells, Times) and is_date else cells.values
+        is_time = np.full(len(cells), isinstance(cells, Times))
     if not is_date:
         return found, is_time
     days, rest = np.divmod(found, DAY_MICROSECONDS)

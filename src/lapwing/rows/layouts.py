@@ -5,6 +5,8 @@ on whether a cell is missing, are not noted.
 """
 
 import os
+import re
+import sys
 import zoneinfo
 from collections.abc import Iterable
 from typing import Any, Final, cast
@@ -20,6 +22,8 @@ from lapwing.schema.scalars import quote, told
 from lapwing.schema.schemas import Schema
 
 _ARROW: Final = "[pyarrow]"
+_REGION: Final = re.compile(r", (?!Etc/)[A-Za-z_]+/[A-Za-z_/+-]+\]")
+_UNIT: Final = re.compile(r"\[(s|ms|us|ns),")
 _LIBRARIES: Final = ("pandas", "polars", "pyarrow")
 
 
@@ -32,6 +36,10 @@ def layout_of(data: Any, kind: Kind, schema: Schema) -> Layout:  # noqa: ANN401 
 def _unguessed(dtype: str) -> str:
     dtype = dtype.rpartition("dictionary of ")[2]
     is_moment = dtype.lower().startswith(("date", "timestamp"))
+    if is_moment and _REGION.search(dtype):
+        # No reader takes a region for a zone by itself. The unit may be a guess, but of pandas before version 3.
+        is_guess = not dtype.startswith("datetime64") or int(sys.modules["pandas"].__version__.partition(".")[0]) > 2
+        return _UNIT.sub("[us,", dtype) if is_guess else dtype
     return _ARROW * dtype.endswith(_ARROW) if is_moment else dtype
 
 

@@ -29,6 +29,7 @@ from lapwing.rows.engines.frames import (
 )
 from lapwing.rows.engines.spark_frames import SparkReader
 from lapwing.rows.files import DatasetReader, FilesReader, FileStamps, find_files, header_fault, open_file
+from lapwing.rows.formats import StatisticsFile
 from lapwing.rows.guard import guarded
 from lapwing.rows.out.databases import not_installed, sql_name
 from lapwing.schema.scalars import names_in_short, quote
@@ -177,6 +178,10 @@ def _open_files(source: Any, wanted: list[str], schema: Schema) -> RowReader:  #
     stamps = FileStamps(paths)
     names = schema.dialect.names or [field.name for field in schema.fields]
     files = [open_file(path, schema.dialect, names) for path in paths]
+    listed = {field.name: (*field.special, *(field.categories or ())) for field in schema.fields}
+    for file in files:
+        if isinstance(file, StatisticsFile):
+            file.keep(listed)
     for file in files:
         name = f"file {quote(str(file.path))}"
         fault = None if set(wanted) <= set(file.names) else header_fault(file)

@@ -56,7 +56,9 @@ def spelled(cells: RawColumn, field: Field) -> RawColumn:
     if spell is None or not isinstance(cells, Texts) or cells.typed is True:
         return cells
     plain = spell(cells.values)
-    return Texts(plain if cells.typed is False else cells.values.zip_with(cells.typed, plain))
+    if cells.typed is False:
+        return Texts(plain)
+    return Texts(cells.values.zip_with(cells.typed, plain), zoned=cells.clock.zip_with(cells.typed, plain))
 
 
 def _plain_flags(reading: Reading, cells: pl.Series) -> pl.Series:

@@ -1,11 +1,21 @@
 """The rules of one field. Each check returns the value in its one normal form, or raises a SchemaError."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
+from fractions import Fraction
 from typing import Any, Final
 
 from lapwing.errors import SchemaError
-from lapwing.schema.scalars import category_key, finite_number, parse_date, parse_datetime, quote, whole_number
+from lapwing.schema.scalars import (
+    category_key,
+    date_text,
+    datetime_text,
+    finite_number,
+    parse_date,
+    parse_datetime,
+    quote,
+    whole_number,
+)
 
 TYPES = ("integer", "number", "string", "boolean", "date", "datetime")
 RANGED_TYPES = ("integer", "number", "date", "datetime")
@@ -19,7 +29,7 @@ _UNITS: Final = {
 
 _PARTS: Final = 3
 _TYPE_HINTS: Final = {
-    **dict.fromkeys(("int", "year"), "integer"),
+    "int": "integer",
     **dict.fromkeys(("float", "double", "decimal", "numeric"), "number"),
     **dict.fromkeys(("str", "text", "category", "categorical"), "string"),
     **dict.fromkeys(("timestamp", "time"), "datetime"),
@@ -93,6 +103,36 @@ _STEPS: Final[dict[str, tuple[Callable[[object], int | float | None], str]]] = {
     "integer": (_whole_of_64_bits, "a whole positive step such as 100"),
     "number": (finite_number, "a positive step such as 0.01"),
 }
+
+
+EXCLUSIVE: Final = {"exclusiveMinimum": ("minimum", 1), "exclusiveMaximum": ("maximum", -1)}
+"""Bounds of Table Schema that are no values themselves, with ours and the direction in which the next value lies."""
+
+
+def inclusive(name: str, field: Mapping[str, Any], constraints: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a field's constraints with the next value inside for each exclusive bound.
+
+    A continuous number has no next one: its bound stands as it is.
+    """
+    found = {key: value for key, value in constraints.items() if key not in EXCLUSIVE}
+    kind, step = field.get("type"), field.get("resolution")
+    for key, (bound, sign) in EXCLUSIVE.items():
+        given = constraints.get(key)
+        if given is None:
+            continue
+        if found.get(bound) is not None:
+            raise field_error(name, f"{key} and {bound} are both given; write one of them", "LW211")
+        value: Any = check_bound(name, str(kind), key, given)
+        if kind == "integer":
+            value += sign
+        elif kind == "number" and finite_number(step) is not None:
+            value = float(Fraction(str(value)) + sign * Fraction(str(step)))
+        elif kind == "date":
+            value = date_text(int(parse_date(value) or 0) + sign)
+        elif kind == "datetime":
+            value = datetime_text(int(parse_datetime(value) or 0) + sign * 1_000_000)
+        found[bound] = value
+    return found
 
 
 def check_value(name: str, kind: str, key: str, value: object) -> int | float | str:

@@ -14,7 +14,16 @@ from typing import Any, Final, cast
 
 from lapwing.errors import SchemaError
 from lapwing.schema.catalogue import with_domain
-from lapwing.schema.checks import RANGED_TYPES, check_list, check_name, field_error, is_encodable, repeated
+from lapwing.schema.checks import (
+    EXCLUSIVE,
+    RANGED_TYPES,
+    check_list,
+    check_name,
+    field_error,
+    inclusive,
+    is_encodable,
+    repeated,
+)
 from lapwing.schema.fields import Field, FieldType, PrivacyUnit
 from lapwing.schema.groupings.category_trees import tree_to_dict
 from lapwing.schema.reading import DIALECT_KEYS, READING_KEYS, Dialect, dialect_from, reading_from
@@ -147,7 +156,7 @@ _SETTINGS: Final = {
 _FIELD_KEYS: Final = frozenset(
     ("name", "type", "constraints", "categories", "role", "missingValues", "domain", *_SETTINGS, *READING_KEYS)
 )
-_CONSTRAINT_KEYS: Final = frozenset({"minimum", "maximum", "enum", "required"})
+_CONSTRAINT_KEYS: Final = frozenset({"minimum", "maximum", "enum", "required", *EXCLUSIVE})
 _TREE_KEYS: Final = frozenset({"prefixes", "parents", "fold"})
 _INNER_KEYS: Final = {"constraints": _CONSTRAINT_KEYS, "hierarchy": _TREE_KEYS}
 _UNIT_KEYS: Final = frozenset({"field", "maxRows"})
@@ -155,7 +164,7 @@ _UNIT_KEYS: Final = frozenset({"field", "maxRows"})
 # Keys of Table Schema that are read past, listed so that none is taken for a misspelling of one of ours.
 _KNOWN_ELSEWHERE: Final = (
     *("title", "example", "examples", "rdfType", "unique", "pattern", "minLength", "maxLength", "jsonSchema"),
-    *("exclusiveMinimum", "exclusiveMaximum", "primaryKey", "uniqueKeys", "foreignKeys", "fieldsMatch"),
+    *("primaryKey", "uniqueKeys", "foreignKeys", "fieldsMatch"),
     *("$schema", "profile", "version", "label", "value"),
 )
 _SIMILAR: Final = 0.8
@@ -236,6 +245,9 @@ def field_from(value: object, table_missing_values: object = None) -> Field:
     given = source.get("constraints")
     constraints = check_object({} if given is None else given, f"{where}: constraints")
     _check_keys(constraints, _CONSTRAINT_KEYS, f"{where}: constraints")
+    if source.get("type") == "year":  # Table Schema's: a whole number by another name
+        source = {**source, "type": "integer"}
+    constraints = inclusive(name, source, constraints)
     categories = _categories(name, source, constraints)
     role, missing_values = source.get("role"), source.get("missingValues")
     if role not in (None, "identifier"):

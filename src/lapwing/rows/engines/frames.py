@@ -2,13 +2,25 @@
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import numpy as np
 import polars as pl
 
-from lapwing.rows.cells import DAY_MICROSECONDS, UNREADABLE, Numbers, RawColumn, Texts, Times, decimals, misfits, texts
+from lapwing.rows.cells import (
+    DAY_MICROSECONDS,
+    UNREADABLE,
+    Numbers,
+    RawColumn,
+    Texts,
+    Times,
+    decimals,
+    misfits,
+    texts,
+    widened,
+)
 from lapwing.rows.guard import guarded, native_silence
 from lapwing.schema.scalars import quote
 
@@ -124,7 +136,7 @@ def series_cells(column: pl.Series) -> RawColumn:
         return Numbers(_filled(column, value=False), _nulls(column))
     if dtype in {pl.Float64, pl.Float32, pl.Float16}:
         # NaN and null are both misfits, so nulls need no mask.
-        return Numbers(_filled(column.cast(pl.Float64), np.nan))
+        return Numbers(widened(_filled(column, np.nan)))
     if dtype in {pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32}:
         return Numbers(_filled(column, 0).astype(np.int64), _nulls(column))
     if dtype == pl.UInt64:
@@ -137,8 +149,11 @@ def series_cells(column: pl.Series) -> RawColumn:
 def _rarer_cells(column: pl.Series) -> RawColumn:
     dtype = column.dtype
     if isinstance(dtype, pl.Datetime):
-        times = _filled(column.to_physical(), 0)
-        return Times(to_microseconds(times, dtype.time_unit), _nulls(column))
+        found = to_microseconds(_filled(column.to_physical(), 0), dtype.time_unit)
+        if dtype.time_zone is None:
+            return Times(found, _nulls(column))
+        clock = _filled(column.dt.replace_time_zone(None).to_physical(), 0)
+        return Times(found, _nulls(column), to_microseconds(clock, dtype.time_unit))
     if dtype == pl.Date:
         days = _filled(column.to_physical().cast(pl.Int64), 0)
         return Times(np.clip(days, -_MOST_DAYS, _MOST_DAYS) * DAY_MICROSECONDS, _nulls(column))
@@ -176,22 +191,39 @@ def to_microseconds(times: np.ndarray, unit: str) -> np.ndarray:
 def arrow_cells(column: "pa.ChunkedArray") -> RawColumn:
     """Return a PyArrow column of a type that is not nested as raw cells."""
     import pyarrow as pa  # noqa: PLC0415 - the user's own
+    import pyarrow.compute as pc  # noqa: PLC0415
 
     kind = column.type
     if isinstance(kind, pa.BaseExtensionType):
         return _extended_cells(column)
     if pa.types.is_dictionary(kind):
         return arrow_cells(column.cast(kind.value_type))
+    if pa.types.is_run_end_encoded(kind):
+        return arrow_cells(pa.chunked_array([pc.run_end_decode(each) for each in column.chunks], kind.value_type))
     if pa.types.is_decimal(kind):
         return decimals(_imported(column.cast(pa.string())))
     if pa.types.is_interval(kind):
         return texts(column.to_pylist())
     if pa.types.is_timestamp(kind) and kind.tz is not None:
-        # The same moments in UTC: Polars does not know every name of a zone.
-        column = column.cast(pa.timestamp(kind.unit))
+        return _zoned_arrow(column)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return _arrow_texts(column)
     return series_cells(_imported(column))
+
+
+def _zoned_arrow(column: "pa.ChunkedArray") -> RawColumn:
+    """Return moments of a zone; by their own clock too, if PyArrow knows the zone."""
+    import pyarrow as pa  # noqa: PLC0415 - the user's own
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    # The same moments in UTC: Polars does not know every name of a zone.
+    moments = series_cells(_imported(column.cast(pa.timestamp(column.type.unit))))
+    assert isinstance(moments, Times)
+    with contextlib.suppress(pa.ArrowInvalid):
+        clock = series_cells(_imported(pc.local_timestamp(column)))
+        assert isinstance(clock, Times)
+        return replace(moments, zoned=clock.values)
+    return moments
 
 
 def _extended_cells(column: "pa.ChunkedArray") -> RawColumn:
@@ -230,6 +262,8 @@ def is_nested_arrow(kind: Any) -> bool:  # noqa: ANN401 - a pyarrow DataType, wh
 
     if isinstance(kind, pa.BaseExtensionType):
         return is_nested_arrow(kind.storage_type)
+    if pa.types.is_run_end_encoded(kind):
+        return is_nested_arrow(kind.value_type)
     if pa.types.is_dictionary(kind):
         return is_nested_arrow(kind.value_type)
     return bool(pa.types.is_nested(kind))
@@ -259,7 +293,12 @@ def pandas_cells(column: "pd.Series") -> RawColumn:
 
         return arrow_cells(pa.chunked_array(column.array.__arrow_array__()))
     if name == "DatetimeTZDtype":
-        return _numpy_cells(column.dt.tz_convert(None).to_numpy())
+        moments, clock = map(
+            _numpy_cells, (column.dt.tz_convert(None).to_numpy(), column.dt.tz_localize(None).to_numpy())
+        )
+        assert isinstance(moments, Times)
+        assert isinstance(clock, Times)
+        return replace(moments, zoned=clock.values)
     if name == "SparseDtype":
         return _numpy_cells(column.sparse.to_dense().to_numpy())
     if isinstance(getattr(dtype, "numpy_dtype", None), np.dtype):
@@ -275,7 +314,7 @@ def _numpy_cells(values: np.ndarray) -> RawColumn:
     if kind == "b":
         return Numbers(values)
     if kind == "f":
-        return Numbers(values.astype(np.float64, copy=False))
+        return Numbers(widened(values))
     if kind == "i" or (kind == "u" and values.dtype.itemsize < np.dtype(np.uint64).itemsize):
         return Numbers(values.astype(np.int64, copy=False))
     if kind == "u":
@@ -299,7 +338,10 @@ def _take(values: RawColumn, positions: np.ndarray) -> RawColumn:
         return Texts(pl.repeat(None, len(positions), dtype=pl.String, eager=True))
     at = np.maximum(positions, 0)
     if isinstance(values, Texts):
-        taken = values.values.gather(at)
-        return Texts(taken.set(pl.Series(missing), None) if missing.any() else taken)
+        taken, clock = (each.gather(at).set(pl.Series(missing), None) for each in (values.values, values.clock))
+        return Texts(taken, zoned=clock)
     nulls = missing if values.nulls is None else missing | values.nulls[at]
-    return type(values)(values.values[at], nulls if nulls.any() else None)
+    found = replace(values, values=values.values[at], nulls=nulls if nulls.any() else None)
+    if isinstance(found, Times) and found.zoned is not None:
+        return replace(found, zoned=found.zoned[at])
+    return found

@@ -164,6 +164,7 @@ _MOST_CATEGORIES: Final = 2**16
 
 _WHOLE: Final = re.compile(r"u?int(8|16|32|64)")
 _MOMENT: Final = re.compile(r"(?:datetime64|Datetime|timestamp)\[(s|ms|us|ns)(?:, ([^]]+))?\]")
+_EXACT: Final = 2**53  # whole numbers up to here are floats
 _MOST_MICROSECONDS: Final = np.iinfo(np.int64).max // 1000
 """Of moments that are counted in nanoseconds."""
 
@@ -173,7 +174,8 @@ def to_layout(frame: pl.DataFrame, layout: "Layout", schema: Schema) -> Any:  # 
 
     A type that does not hold every value of the schema's column gives way to a wider one, and one of another sort to
     the one that the schema gives. NumPy's types are chosen by the schema, since pandas changes them where cells are
-    missing: whole numbers are int64 where they are required, float64 with NaN elsewhere; Booleans are bool, or object.
+    missing: whole numbers are int64 where they are required, float64 with NaN elsewhere (Int64 where the schema goes
+    beyond 2**53); Booleans are bool, or object.
     """
     if not layout.dtypes:
         return to_frame_kind(frame, layout.kind)
@@ -255,6 +257,11 @@ class _Column:
         return bool(limits.min <= min(ends) and max(ends) <= limits.max)
 
     @property
+    def fits_float(self) -> bool:
+        """Whether each whole number of the schema's column is a float of 64 bits."""
+        return all(abs(value) <= _EXACT for value in self.ends().to_list())
+
+    @property
     def moment(self) -> tuple[str, str | None] | None:
         """Unit and zone of the layout's moments; None where it has none here."""
         found = _MOMENT.match(self.declared)
@@ -328,6 +335,8 @@ def _in_numpy(column: _Column) -> Any:  # noqa: ANN401 - a NumPy or pandas array
     if scalar == "bool" and column.may_miss:
         return np.array([np.nan if cell is None else cell for cell in cells.to_list()], dtype=object)
     if scalar != "bool" and not scalar.startswith("float"):
+        if column.may_miss and not column.fits_float:
+            return nullable(cells, "int64")  # beyond 2**53 a float would be another number
         scalar = "float64" if column.may_miss else "int64"
     if scalar.startswith("float"):
         return cells.cast(pl.Float64).fill_null(np.nan).to_numpy().astype(scalar)
