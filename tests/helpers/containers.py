@@ -6,6 +6,7 @@ import io
 import json
 import math
 from decimal import Decimal
+from zoneinfo import ZoneInfo
 
 import openpyxl
 import pandas as pd
@@ -53,6 +54,20 @@ def _pandas_category(cells, kind):
         known = pd.Index(sorted({cell for cell in cells if cell is not None}), dtype=dtype)
         return pd.Series(pd.Categorical(cells, categories=known))
     return pd.Series(pd.Categorical(pd.Series(cells, dtype=None if kind != "dates" else object)))
+
+
+ZONES = {
+    **dict.fromkeys(("pandas with NumPy columns",), "Asia/Kolkata"),
+    **dict.fromkeys(("pandas with Arrow columns", "PyArrow"), "America/New_York"),
+    **dict.fromkeys(("Polars", "Polars lazy", "Parquet", "Arrow"), "UTC"),
+}
+"""The zone of zoned columns, by container; the others keep that of each cell."""
+
+
+def as_held(container, kind, cell):
+    """Return a cell as a container holds it."""
+    is_moved = kind == "zoned" and container in ZONES and cell is not None
+    return cell.astimezone(ZoneInfo(ZONES[container])) if is_moved else cell
 
 
 def arrow_type(kind):

@@ -37,7 +37,7 @@ def naive_code(cell, field):
     if field.type == "integer":
         number = _number(cell)
         return last if number is None or number != int(number) else _nearest(int(number), field)
-    moment = _moment(cell)
+    moment = _moment(cell, field)
     if moment is None:
         return last
     x = moment // UNITS["day"] if field.type == "date" else moment
@@ -78,8 +78,8 @@ def _number(cell):
     return min(max(float(text), -LARGEST), LARGEST)
 
 
-def _moment(cell):
-    """Return a cell as microseconds since 1970 in UTC, or None."""
+def _moment(cell, field=None):
+    """Return a cell as microseconds since 1970 in UTC, of a date field by the cell's own clock, or None."""
     if isinstance(cell, str):
         match = MOMENT.fullmatch(cell.strip(" \t\r\n"))
         if not match:
@@ -94,7 +94,8 @@ def _moment(cell):
             return None
     if isinstance(cell, dt.datetime):
         if cell.tzinfo is not None:
-            cell = cell.replace(tzinfo=None) - cell.utcoffset()
+            is_date = field is not None and field.type == "date"
+            cell = cell.replace(tzinfo=None) - (dt.timedelta() if is_date else cell.utcoffset())
         return (cell - EPOCH) // MICROSECOND
     if isinstance(cell, dt.date):
         return (dt.datetime.combine(cell, dt.time()) - EPOCH) // MICROSECOND
@@ -222,7 +223,7 @@ def _as_number(cell, field, *, is_cell):
 
 
 def _as_moment(cell, field, *, is_cell):
-    moment = _moment(cell)
+    moment = _moment(cell, field)
     return moment // UNITS["day"] if moment is not None and field.type == "date" else moment
 
 
