@@ -66,8 +66,12 @@ ZONES = {
 
 def as_held(container, kind, cell):
     """Return a cell as a container holds it."""
-    is_moved = kind == "zoned" and container in ZONES and cell is not None
-    return cell.astimezone(ZoneInfo(ZONES[container])) if is_moved else cell
+    return in_zone(cell, ZONES[container]) if kind == "zoned" and container in ZONES else cell
+
+
+def in_zone(cell, zone):
+    """Return a moment that has a zone in another one, and any other cell as it is."""
+    return cell.astimezone(ZoneInfo(zone)) if isinstance(cell, dt.datetime) and cell.tzinfo is not None else cell
 
 
 def arrow_type(kind):
