@@ -12,6 +12,8 @@ import pyarrow.compute as pc
 import pytest
 
 import lapwing as lw
+from lapwing.internal.schemas import draft_schema
+from lapwing.internal.suggestions import suggest
 from lapwing.rows.source import coded_table
 
 DAYS = [dt.date(2020, 1, 1), dt.date(2020, 3, 29), dt.date(2020, 7, 1), None, dt.date(2020, 12, 31)]
@@ -193,3 +195,15 @@ def test_codes_declared_as_missing_are_values_where_the_schema_lists_them(tmp_pa
 
     assert codes(tmp_path / "t.sav", numbers) == codes(pl.DataFrame({"v": [1.0, -9.0, None]}), numbers)
     assert codes(tmp_path / "t.sav", bare) == codes(pl.DataFrame({"v": [1.0, None, None]}), bare)
+
+
+@pytest.mark.parametrize("start", [10**18, -(2**63), 2**53])
+@pytest.mark.parametrize("container", ["polars", "csv", "pandas"])
+def test_a_look_tells_whole_numbers_beyond_floats_apart(container, start, tmp_path):
+    frame = pl.DataFrame({"v": [start + k % 37 for k in range(1000)]})
+    frame.write_csv(tmp_path / "t.csv")
+    data = {"polars": frame, "csv": str(tmp_path / "t.csv"), "pandas": frame.to_pandas()}[container]
+
+    (found,) = suggest(data, draft_schema(data).value).value
+
+    assert (found.cells, found.missing, found.distinct) == (1000, 0, 37)

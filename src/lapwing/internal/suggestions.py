@@ -112,10 +112,14 @@ def _values(cells: RawColumn, field: Field) -> pl.Series:
         return pl.Series(moments).set(pl.Series(~is_time), None)
     if isinstance(cells, Texts) and kind in _NUMBERS:
         read = read_numbers(cells.values)
+        if kind == "integer":
+            return pl.Series(read.integers).set(pl.Series(~read.is_integer), None)
         return pl.Series(np.where(read.is_integer, read.integers, read.reals)).fill_nan(None)
     if isinstance(cells, Texts):
         return cells.values.replace("", None)
     is_missing = pl.Series(missing_cells(cells))
+    if kind == "integer":  # one beyond 64 bits is as good as missing here
+        return pl.Series(cells.values).set(is_missing, None).cast(pl.Int64, strict=False)
     if kind in _NUMBERS:
         values = pl.Series(cells.values.astype(np.float64))
         return values.set(is_missing | ~values.is_finite(), None)
@@ -138,7 +142,8 @@ class _Shape:
 
     @property
     def numbers(self) -> np.ndarray:
-        return self.values.to_numpy()
+        found = self.values.to_numpy()  # whole numbers beyond 2**53 are told apart as values only
+        return found.astype(np.float64) if self.kind in _NUMBERS else found
 
     @property
     def markers(self) -> tuple[str, ...]:
