@@ -110,7 +110,7 @@ def test_a_lookup_that_is_a_private_table_is_refused_before_anything_is_spent(tm
     (tmp_path / "db.json").write_text(json.dumps(_with(towns=lookup)))
     paths = {name: str(tmp_path / f"{name}.csv") for name in TABLES}
 
-    with pytest.raises(ParameterError, match="is a private table itself"):
+    with pytest.raises(ParameterError, match="is the private table itself"):
         lw.synthesize(paths, tmp_path / "db.json", epsilon=1, transcript=tmp_path / "t.jsonl")
     assert not (tmp_path / "t.jsonl").exists()
 

@@ -11,7 +11,7 @@ from lapwing.cli import options
 from lapwing.cli.console import Say
 from lapwing.cli.options import option
 from lapwing.cli.outputs import produce, say_paid
-from lapwing.cli.tables import default_rows, optional_tables
+from lapwing.cli.tables import default_rows, hold_private, optional_tables
 from lapwing.errors import ParameterError
 from lapwing.release.files import certificate_target
 from lapwing.release.linked.files import write_linked
@@ -30,6 +30,23 @@ Into = Annotated[
     option("--into", "PLACE", "Where all tables go: a folder, a new .duckdb, .sqlite or .db file, or postgresql://..."),
 ]
 Shares = Annotated[list[str], option("--share", "TABLE=P", "A table's part of the budget; of all, they sum to 1.")]
+
+
+def linked_schema(
+    schema: Path, given: Sequence[str], sql: Sequence[str], db: str | None, context: typer.Context
+) -> "LinkedSchema":
+    """Return a schema of linked tables, of whose public tables none is a file of the private ones that are given."""
+    from lapwing.rows.elsewhere import Query  # noqa: PLC0415
+    from lapwing.schema.linked.database import LinkedSchema  # noqa: PLC0415
+    from lapwing.schema.linked.reading import private_names  # noqa: PLC0415
+
+    names = private_names(schema)
+    named = [text.partition("=") for text in given]
+    places = [value if equals and name in names else f"{name}{equals}{value}" for name, equals, value in named]
+    if len(places) == 1 and Path(places[0]).is_dir():  # where public tables may lie beside the private ones
+        places = [str(each) for each in Path(places[0]).iterdir() if each.name.partition(".")[0] in names]
+    hold_private(context, places, [] if db is None else [Query(each, db) for each in sql])
+    return LinkedSchema.load(schema)
 
 
 def private_tables(

@@ -131,12 +131,12 @@ def _digest(data: Sequence[object], schema: "Schema | LinkedSchema") -> str | No
 
 def _stamp(table: object) -> tuple[object, ...] | None:
     """Return what names one table: files with the times of their last change, or a query or address."""
-    from lapwing.rows.elsewhere import Query, addresses, database_file, place_of, told_address  # noqa: PLC0415
+    from lapwing.rows.elsewhere import Query, addresses, place_of, told_address  # noqa: PLC0415
     from lapwing.rows.files import find_files  # noqa: PLC0415
 
     query: tuple[str, ...] = ()
     if isinstance(table, Query):
-        query, file = (table.sql,), database_file(table)
+        query, file = (table.sql,), table.file
         if file is None:
             return (*query, place_of(table))
         paths = [file]

@@ -38,7 +38,15 @@ def given_table(data: str | None, sql: str | None, db: str | None, context: type
     found = optional_table(data, sql, db, context)
     if found is None:
         raise misuse("missing argument 'DATA', or --sql and --db", context, code="LW903")
+    hold_private(context, found)
     return found
+
+
+def hold_private(context: typer.Context, *tables: object) -> None:
+    """Hold tables for private until the command ends, before it opens anything that is public by its name."""
+    from lapwing.schema.named_files import private_tables  # noqa: PLC0415
+
+    context.with_resource(private_tables(*tables))
 
 
 def optional_table(data: str | None, sql: str | None, db: str | None, context: typer.Context) -> "Table | None":
@@ -66,11 +74,11 @@ def optional_tables(
 
 def file_of(table: "Table | None") -> Path | None:
     """Return the file or folder that a private table lies in, which no output may replace."""
-    from lapwing.rows.elsewhere import addresses, database_file  # noqa: PLC0415
+    from lapwing.rows.elsewhere import addresses  # noqa: PLC0415
 
     if isinstance(table, str):
         return None if addresses([table]) else Path(table)
-    return None if table is None else database_file(table)
+    return None if table is None else table.file
 
 
 def stem_of(file: Path) -> str:

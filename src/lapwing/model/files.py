@@ -4,8 +4,6 @@ The file is a zip of ``manifest.json``, ``schema.json``, ``certificate.json``, `
 arrays. It holds public settings and released numbers only.
 """
 
-import contextlib
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +28,9 @@ from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.laws import Laws
 from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, LogLinear, ReleasedModel, Spans, check_groupings
 from lapwing.schema.groupings.grouping import Grouping
+from lapwing.schema.named_files import opened
 from lapwing.schema.schemas import Schema
+from lapwing.schema.whole import whole_file
 
 T = TypeVar("T")
 
@@ -108,15 +108,9 @@ def documents_of(saved: SavedRelease) -> dict[str, Any]:
 def write_documents(path: Path, layout: Layout, version: str, documents: Mapping[str, Any]) -> None:
     """Write a model file of these documents, which appears whole or not at all; a DataError where it cannot be."""
     manifest = {"kind": layout.kind, "format": layout.format, "lapwing": version}
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with contextlib.ExitStack() as cleanup:
-            cleanup.callback(temporary.unlink, missing_ok=True)
-            with open(temporary, "wb") as file:
-                write_container(file, {"manifest.json": manifest, **documents})
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)  # Windows renames no open file
+        with whole_file(path) as file:
+            write_container(file, {"manifest.json": manifest, **documents})
     except OSError as error:
         reason = error.strerror or ""
     else:
@@ -136,7 +130,7 @@ def load_release(path: Path) -> SavedRelease:
 def read_documents(path: Path, layout: Layout, read: Callable[[Mapping[str, Any]], T]) -> T:
     """Read a model file of a layout."""
     try:
-        with open(path, "rb") as file:
+        with opened(path, f"the model file {path}") as (file, _):
             return _read(file, path, layout, read)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a usable path"

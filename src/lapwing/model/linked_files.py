@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, Self, cast
 
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
@@ -46,7 +46,7 @@ class LinkedCertificate:
     Their costs are for the same people and add up; requested_epsilon, requested_delta, requested_rho: what the caller
     asked for, for all parts together; epsilons: for zCDP: what all parts together mean as (ε, δ). Empty for pure ε;
     written_rows: how many rows of each table were written with this certificate; issued: when and with which files, and
-    by whom.
+    by whom; published: what is published as it is, a sentence for each public table; empty in a file of before.
     """
 
     linked: LinkedSchema
@@ -57,6 +57,7 @@ class LinkedCertificate:
     epsilons: tuple[tuple[Fraction, Fraction], ...] = ()
     written_rows: Mapping[str, int] | None = None
     issued: Issued | None = None
+    published: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if tuple(self.parts) != self.linked.names:
@@ -132,7 +133,7 @@ class LinkedCertificate:
         keys = (
             f"Keys are fresh numbers that stand for nobody in the private {'table' if linked.is_events else 'tables'}."
         )
-        return (*(one if linked.is_events else belong), *ordered, *public, keys)
+        return (*(one if linked.is_events else belong), *ordered, *public, *self.published, keys)
 
     @property
     def not_kept(self) -> tuple[str, ...]:
@@ -262,6 +263,7 @@ class LinkedCertificate:
             "protected": self.protected,
             "kept": list(self.kept),
             "not_kept": list(self.not_kept),
+            **({"published": list(self.published)} if self.published else {}),
             "written_rows": None if self.written_rows is None else dict(self.written_rows),
             "ledger": ledger,
             "linked": self.linked.to_dict(),
@@ -291,6 +293,7 @@ class LinkedCertificate:
             epsilons=pairs_from(values),
             written_rows=None if rows is None else {name: read_key(rows, name, int) for name in rows},
             issued=read_issued(values),
+            published=read_list({"published": [], **cast("Any", values)}, "published", str),
             **exact,
         )
 

@@ -81,6 +81,12 @@ class Query:
     def __repr__(self) -> str:
         return f"Query of a {_scheme(self.url)} database"
 
+    @property
+    def file(self) -> Path | None:
+        """The file of a database that is one."""
+        _, slashes, file = self.url.partition(":///")
+        return Path(file) if slashes and _scheme(self.url) in ("sqlite", "duckdb") else None
+
     @cached_property
     def _rows(self) -> "pl.DataFrame | pa.Table | duckdb.DuckDBPyRelation":
         return _ASKED[_scheme(self.url)](self.sql.strip().rstrip(";"), self.url)
@@ -105,12 +111,6 @@ def empty_answer(query: Query) -> Any:  # noqa: ANN401 - likewise
 
     kinds = [pa.decimal128(38, 9) if isinstance(each, pa.OpaqueType) else each for each in rows.schema.types]
     return pa.schema(list(zip(rows.schema.names, kinds, strict=True))).empty_table()
-
-
-def database_file(query: Query) -> Path | None:
-    """Return the file of a database that is one."""
-    _, slashes, file = query.url.partition(":///")
-    return Path(file) if slashes and _scheme(query.url) in ("sqlite", "duckdb") else None
 
 
 def place_of(query: Query) -> str:

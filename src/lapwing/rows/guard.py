@@ -21,6 +21,7 @@ from typing import Final, NoReturn, ParamSpec, TypeVar
 import numpy as np
 
 from lapwing.errors import CallInterrupted, DataError, LapwingError, LapwingWarning, ParameterError
+from lapwing.schema.named_files import private_tables
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -153,14 +154,20 @@ def numbers_of_records(
         yield found
 
 
+ROWS: Final = ("data", "real", "test", "tables", "parent", "child", "X", "frame")
+"""What parameters are called that take private rows."""
+
+
 def private_boundary(function: Callable[P, T]) -> Callable[P, T]:
     """Wrap a public call that is given rows, so that what it raises leads to no row.
 
     Errors of ours come out without context and without the frames between the caller and the place of the error; any
     other exception becomes a `LapwingError` that names its type and our line, but for ``KeyboardInterrupt`` and
-    ``SystemExit``, as in `guarded`. A missing or unknown argument is a `ParameterError` before the call begins.
+    ``SystemExit``, as in `guarded`. A missing or unknown argument is a `ParameterError` before the call begins. What is
+    given under a name of `ROWS` is held for private: nothing that the call reads as public may be it.
     """
     signature = inspect.signature(function)
+    held = [each for each in signature.parameters if each in ROWS]
     name = function.__qualname__.rpartition("<locals>.")[2].removesuffix(".__init__")
 
     @functools.wraps(function)
@@ -169,8 +176,10 @@ def private_boundary(function: Callable[P, T]) -> Callable[P, T]:
         if mistake:
             del args, kwargs
             _raise(ParameterError(f"{name}(): {mistake}", code="LW308"))
-        outcome = _attempt(functools.partial(function, *args, **kwargs))
-        del args, kwargs
+        given = signature.bind(*args, **kwargs).arguments
+        with private_tables(*(given[each] for each in held if each in given)):
+            outcome = _attempt(functools.partial(function, *args, **kwargs))
+        del args, kwargs, given
         if not isinstance(outcome, _Failure):
             return outcome
         said = f"unexpected {outcome.type_name} at {outcome.place}; please report it"

@@ -41,6 +41,7 @@ from lapwing.runs.certify import Paid, promise_warnings
 from lapwing.runs.generators import chosen_seed, generator
 from lapwing.runs.records import Records
 from lapwing.runs.settings import check_expected, request_to_dict
+from lapwing.schema.named_files import refuse_private
 from lapwing.schema.schemas import Schema
 from lapwing.version import VERSION
 
@@ -85,7 +86,8 @@ def read_bought_settings(
     expected_rows: int | None,
     seed: int | None,
 ) -> BoughtSettings:
-    """Check what is public, and count the synthetic table."""
+    """Check what is public, and count the synthetic table, which is public too: its counts are released as they are."""
+    refuse_private(synthetic, "the synthetic table")
     check_expected("expected_rows must be a whole number", expected_rows)
     if expected_rows is not None and expected_rows > MOST_ROWS:
         raise ParameterError(

@@ -62,15 +62,17 @@ class LinkedSettings:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain JSON values, for the transcript."""
+        lookups = self.linked.lookups
         return {
             "linked": self.linked.to_dict(),
             "request": request_to_dict(self.request),
             "parts": {name: part.to_dict() for name, part in self.parts.items()},
+            **({"published": files} if (files := {each.name: each.file for each in lookups if each.file}) else {}),
         }
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "LinkedSettings":
-        """Read back what `to_dict` wrote; a ValueError where parts spend other than what is debited for all."""
+        """Read back what `to_dict` wrote, as `Settings` does; a ValueError where parts spend other than is debited."""
         if any(part["mechanism"]["settings"].get("prior") for part in values["parts"].values()):
             raise ValueError  # before its rows are read
         parts = {name: Settings.from_dict(part) for name, part in values["parts"].items()}
@@ -80,7 +82,13 @@ class LinkedSettings:
         first, *others = (part.request.budget for part in parts.values())
         if sum(others, first) != request.budget or any(part.relation != _RELATION for part in parts.values()):
             raise ValueError
-        return cls(linked=linked, parts=parts, request=request)
+        return cls(linked=linked.with_files(values.get("published")), parts=parts, request=request)
+
+    def with_recorded_rows(self, values: Mapping[str, Any]) -> "LinkedSettings":
+        """Return what `from_dict` read back with the public rows of its parts."""
+        return replace(
+            self, parts={name: part.with_recorded_rows(values["parts"][name]) for name, part in self.parts.items()}
+        )
 
 
 def read_linked_settings(

@@ -152,7 +152,8 @@ def mended(settings: Settings, schema: object) -> Settings:
         )
     if not new.public_tables:
         new = replace(new, public_tables=old.public_tables)
-    return Settings.from_dict({**settings.to_dict(), "schema": new.to_dict()})
+    values = settings.to_dict()
+    return Settings.from_dict({**values, "schema": new.to_dict()}).with_recorded_rows(values, is_mended=True)
 
 
 def _cut(schema: Schema) -> tuple[object, ...]:

@@ -5,14 +5,14 @@ A prior is public, or was paid for before. Its columns are found by name; what d
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Final, cast, get_args
 
 import numpy as np
 
-from lapwing.errors import DataError, LapwingWarning, ParameterError, warn
+from lapwing.errors import DataError, LapwingError, LapwingWarning, ParameterError, warn
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.terms import Relation
 from lapwing.mechanisms.registry import MECHANISMS, own_points
@@ -29,7 +29,8 @@ from lapwing.rows.guard import guarded
 from lapwing.rows.source import coded_table
 from lapwing.runs.account_terms import summed
 from lapwing.runs.generators import generator
-from lapwing.runs.public_tables import is_private_table
+from lapwing.schema.named_files import digest_of, refuse_private
+from lapwing.schema.scalars import visible
 from lapwing.schema.schemas import Schema
 
 CALLABLE: Final = "callable "
@@ -43,12 +44,18 @@ _SAID: Final = 0.02  # share of cells that do not fit from which it is said
 
 
 def with_priors(
-    mechanism: Mechanism, schema: Schema, prior: object = None, paid: tuple[Budget, Relation] | None = None
+    mechanism: Mechanism,
+    schema: Schema,
+    prior: object = None,
+    paid: tuple[Budget, Relation] | None = None,
+    *,
+    warned: Callable[[LapwingWarning], None] = warn,
 ) -> Mechanism:
     """Return a mechanism whose priors are in code; others unchanged.
 
     prior: what the call was given beside the mechanism, or None. What stands among the mechanism's own settings is
-    read in any case; paid: what this release will be paid with, to add to what a prior was.
+    read in any case; paid: what this release will be paid with, to add to what a prior was; warned: is told what of
+    them does not fit.
     """
     own = getattr(mechanism, "prior", None)
     given = own if prior is None else prior
@@ -64,19 +71,8 @@ def with_priors(
     listed = list(given) if isinstance(given, list | tuple) else [given]
     if not 1 <= len(listed) <= MOST_PRIORS:
         raise ParameterError(f"prior must be 1 to {MOST_PRIORS} releases or tables, got {len(listed)}", code="LW304")
-    read = tuple(each if isinstance(each, PublicRows) else _read(each, schema, paid) for each in listed)
+    read = tuple(each if isinstance(each, PublicRows) else _read(each, schema, paid, warned) for each in listed)
     return cast("Mechanism", replace(cast("Any", mechanism), prior=read))
-
-
-def refuse_private_prior(prior: object, mechanism: object, data: object) -> None:
-    """Refuse the private table itself as its prior: the same object, path or file, or a file of its folder."""
-    for given in (prior, getattr(mechanism, "prior", None)):
-        for each in given if isinstance(given, list | tuple) else [given]:
-            if is_private_table(each, data) or _is_part(each, data):
-                raise ParameterError(
-                    "the prior is the private table itself, or a file of it; give what was released or public before",
-                    code="LW351",
-                )
 
 
 def prior_digests(mechanism: Mechanism) -> list[str]:
@@ -84,18 +80,55 @@ def prior_digests(mechanism: Mechanism) -> list[str]:
     return [_digest(each.codes) for each in priors_of(mechanism)]
 
 
+def file_digests(mechanism: Mechanism) -> dict[str, str]:
+    """Return SHA-256 of the files that a mechanism's public rows are of, by name."""
+    own = own_points(mechanism)
+    points = own.rows if own is not None else None
+    rows = (*priors_of(mechanism), *([points] if isinstance(points, PublicRows) else []))
+    return {each.name: each.file for each in rows if each.file}
+
+
+def recorded_rows(
+    mechanism: Mechanism,
+    schema: Schema,
+    seed: int,
+    paid: tuple[Budget, Relation],
+    *,
+    files: object,
+    codes: Mapping[str, object],
+) -> Mechanism:
+    """Return a mechanism of a transcript with its public rows in code, if they are those that it was written with.
+
+    A stranger may have written what it names. So nothing is coded before the bytes are those recorded, and whatever
+    keeps them from being used is told in one sentence, without a warning.
+
+    files: SHA-256 of each file by name; codes: the fingerprints of the codes that were made of them.
+    """
+    own = own_points(mechanism)
+    named = [each for each in (getattr(mechanism, "prior", None), None if own is None else own.rows) if each]
+    listed: list[Any] = [each for given in named for each in (given if isinstance(given, list | tuple) else [given])]
+    for each in listed:
+        if isinstance(each, str) and each.startswith((CALLABLE, FRAME)):
+            raise _not_kept(f"its public rows were {visible(each)}")
+        refuse_private(each, "the prior or mu of the transcript")
+    try:
+        if {each: digest_of(each, each) for each in listed} == (files or {}):
+            read = with_public_points(mechanism, schema, seed)
+            read = with_priors(read, schema, paid=paid, warned=lambda _: None)
+            found = {"points": points_digest(read), "priors": prior_digests(read) or None}
+            if all(found[key] == (value or None) for key, value in codes.items()):
+                return read
+    except (OSError, TypeError, ValueError, LapwingError):
+        pass
+    raise DataError(
+        "a prior that the transcript names, or its mu, is not the one of its release; put that file back as it was, or "
+        "make a new release",
+        code="LW611",
+    )
+
+
 def _takes_priors(kind: type) -> bool:
     return any(each.name == "prior" for each in fields(cast("Any", kind)))
-
-
-def _is_part(prior: object, data: object) -> bool:
-    """Return whether a prior is one of the private table's files, or rows in one of its folders."""
-    if not isinstance(prior, str | os.PathLike) or not Path(prior).exists():
-        return False
-    tables = data if isinstance(data, list | tuple) else [data]
-    places = [Path(each) for each in tables if isinstance(each, str | os.PathLike) and Path(each).exists()]
-    inside = [] if os.fspath(prior).endswith(_SAVED) else Path(prior).resolve().parents
-    return any(os.path.samefile(prior, each) or each.resolve() in inside for each in places)
 
 
 def _digest(codes: Mapping[str, np.ndarray]) -> str:
@@ -107,23 +140,28 @@ def _digest(codes: Mapping[str, np.ndarray]) -> str:
     return digest.hexdigest()
 
 
-def _read(given: object, schema: Schema, now: tuple[Budget, Relation] | None) -> PublicRows:
+def _read(
+    given: object, schema: Schema, now: tuple[Budget, Relation] | None, warned: Callable[[LapwingWarning], None]
+) -> PublicRows:
     """Return a prior in the codes of a schema."""
+    refuse_private(given, "the prior")
     if isinstance(given, str) and given.startswith(FRAME):
         raise _not_kept(f"the prior was {given}")
     name = os.fspath(given) if isinstance(given, str | os.PathLike) else ""
     if name and not Path(name).exists():
         raise DataError(f"there is no prior {name}; give a saved release, a file of rows, or a frame", code="LW101")
+    file = digest_of(name, "the prior") if name else ""
     saved: Any = load_release(Path(name)) if name.endswith(_SAVED) else given
     if all(hasattr(saved, part) for part in ("model", "schema", "certificate")):
         rows, origin = _released(saved, Path(name).name)
         origin += _both(saved.certificate, schema.unit_label, now)
     else:
         rows, origin = given, f"the prior {name or '(a frame)'} is public, and no secret of the private rows"
-    codes = _coded(rows, schema, name or "prior")
+    codes = _coded(rows, schema, name or "prior", warned)
     count = len(next(iter(codes.values())))
     fingerprint = _digest(codes)[:16]
-    return PublicRows(codes, name or f"{FRAME}{count} rows", f"{origin} (its {count} rows in code: {fingerprint})")
+    said = f"{origin} (its {count} rows in code: {fingerprint})"
+    return PublicRows(codes, name or f"{FRAME}{count} rows", said, file)
 
 
 def _released(saved: Any, name: str) -> tuple[object, str]:  # noqa: ANN401 - a release, in memory or from a file
@@ -165,7 +203,7 @@ def _all_codes(rows: object, schema: Schema, *, apart: bool = False) -> dict[str
     return {name: np.concatenate([chunk[name] for chunk in chunks]).astype(np.int64) for name in names}
 
 
-def _coded(rows: object, schema: Schema, name: str) -> dict[str, np.ndarray]:
+def _coded(rows: object, schema: Schema, name: str, warned: Callable[[LapwingWarning], None]) -> dict[str, np.ndarray]:
     """Return the codes of a prior's rows in the columns that it has and that mostly fit."""
     whole = replace(schema, privacy_unit=None)
     found = [each.name for each in schema.columns if _has(rows, whole, each.name)]
@@ -177,10 +215,10 @@ def _coded(rows: object, schema: Schema, name: str) -> dict[str, np.ndarray]:
         raise ParameterError(f"{name} has no row; give rows of the schema's columns", code="LW353")
     lacking = [each.name for each in schema.columns if each.name not in found]
     for said in _kept(codes, narrow, name):
-        warn(LapwingWarning(said, code="LW357"))
+        warned(LapwingWarning(said, code="LW357"))
     if lacking:
         said = f"{name} lacks {len(lacking)} of the schema's columns: {', '.join(lacking[:5])}"
-        warn(LapwingWarning(said, code="LW357"))
+        warned(LapwingWarning(said, code="LW357"))
     if not codes:
         raise ParameterError(f"no column of {name} fits the schema; code it as the schema says", code="LW353")
     step = -(-len(next(iter(codes.values()))) // _MOST_ROWS)
@@ -227,6 +265,7 @@ def with_public_points(mechanism: Mechanism, schema: Schema, seed: int) -> Mecha
     own = own_points(mechanism)
     if own is None or isinstance(own.rows, PublicRows):
         return mechanism
+    refuse_private(own.rows, "mu")
     mu = os.fspath(own.rows) if isinstance(own.rows, os.PathLike) else own.rows
     if callable(mu):
         name = f"{CALLABLE}{getattr(mu, '__qualname__', type(mu).__qualname__)}"
@@ -242,18 +281,10 @@ def with_public_points(mechanism: Mechanism, schema: Schema, seed: int) -> Mecha
         raise ParameterError(
             f"mu must be one of {', '.join(get_args(Mu))}, or the path of a public table, got {rows!r}", code="LW353"
         )
+    file = digest_of(rows, "mu") if isinstance(rows, str) else ""
     codes = _points(rows, schema)
     count = len(next(iter(codes.values())))
-    return own.place(PublicRows(codes, name or f"{FRAME}{count} rows"))
-
-
-def refuse_private_points(mechanism: object, data: object) -> None:
-    """Refuse the private table itself as public points."""
-    own = own_points(mechanism)
-    if own is not None and is_private_table(own.rows, data):
-        raise ParameterError(
-            "mu is the private table itself, but must be public; name another table, or 'uniform'", code="LW351"
-        )
+    return own.place(PublicRows(codes, name or f"{FRAME}{count} rows", file=file))
 
 
 def points_digest(mechanism: Mechanism) -> str | None:

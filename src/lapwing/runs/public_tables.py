@@ -13,6 +13,7 @@ from lapwing.mechanisms.registry import REGISTRATIONS, registration_of
 from lapwing.mechanisms.shared.registration import Mechanism
 from lapwing.rows.guard import guarded
 from lapwing.schema.files import read_content, read_json
+from lapwing.schema.named_files import refuse_private
 from lapwing.schema.public_tables.tables import PublicTable, public_tables_from
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
@@ -37,23 +38,6 @@ def with_public_tables(schema: Schema, tables: object) -> Schema:
     listed = tables if isinstance(tables, list | tuple) else [tables]
     more = [each for given in listed for each in _tables(given)]
     return replace(schema, public_tables=(*schema.public_tables, *more))
-
-
-def refuse_private_tables(tables: object, data: object) -> None:
-    """Refuse the private table itself as a public one."""
-    if any(is_private_table(given, data) for given in (tables if isinstance(tables, list | tuple) else [tables])):
-        raise ParameterError(
-            "a public table is the private table itself; counts of it are private, so name one that was published",
-            code="LW351",
-        )
-
-
-def is_private_table(given: object, data: object) -> bool:
-    """Tell whether something that is given as public is the private table: the same object, or the same path."""
-    private = data if isinstance(data, list | tuple) else [data]
-    paths = {Path(each).resolve() for each in private if isinstance(each, str | os.PathLike)}
-    is_path = isinstance(given, str | os.PathLike) and Path(given).resolve() in paths
-    return given is not None and (is_path or given is data or any(given is each for each in private))
 
 
 def check_priors(schema: Schema, mechanism: Mechanism) -> None:
@@ -148,6 +132,7 @@ def _tables(given: object) -> Iterable[PublicTable]:
     """Return what one entry of ``public_tables`` declares."""
     if isinstance(given, PublicTable):
         return (given,)
+    refuse_private(given, "a public table")
     if isinstance(given, str | os.PathLike):
         return read_public_tables(given, None)
     if isinstance(given, Mapping) and "columns" in given and "cells" in given:

@@ -21,7 +21,14 @@ from lapwing.mechanisms.registry import (
 from lapwing.mechanisms.shared.registration import Mechanism
 from lapwing.runs.generators import chosen_seed
 from lapwing.runs.policy import Spending
-from lapwing.runs.public_rows import points_digest, prior_digests, with_priors, with_public_points
+from lapwing.runs.public_rows import (
+    file_digests,
+    points_digest,
+    prior_digests,
+    recorded_rows,
+    with_priors,
+    with_public_points,
+)
 from lapwing.runs.public_tables import check_priors, with_public_tables
 from lapwing.schema.linked.database import is_linked
 from lapwing.schema.public_tables.cells import public_total
@@ -56,6 +63,7 @@ class Settings:
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain JSON values, for the transcript."""
         points, priors = points_digest(self.mechanism), prior_digests(self.mechanism)
+        files = file_digests(self.mechanism)
         return {
             "schema": self.schema.to_dict(),
             "mechanism": {"name": name_in_files(self.mechanism), "settings": settings_of(self.mechanism)},
@@ -68,24 +76,34 @@ class Settings:
             # Whoever resumes must find the same public rows: the name of a file alone could come to stand for others.
             **({} if points is None else {"points": points}),
             **({"priors": priors} if priors else {}),
+            **({"files": files} if files else {}),
         }
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Settings":
-        """Read back what `to_dict` wrote."""
-        schema = usable_schema(values["schema"])
+        """Read back what `to_dict` wrote. No path in it is followed; `with_recorded_rows` reads its public rows."""
         mechanism = make_mechanism(values["mechanism"]["name"], values["mechanism"]["settings"])
-        request, relation = read_request(**values["request"]), checked_relation(values["relation"], mechanism)
-        mechanism = with_public_points(mechanism, schema, values["seed"])
         return cls(
-            schema=schema,
-            mechanism=with_priors(mechanism, schema, paid=(request.budget, relation)),
-            request=request,
-            relation=relation,
+            schema=usable_schema(values["schema"]),
+            mechanism=mechanism,
+            request=read_request(**values["request"]),
+            relation=checked_relation(values["relation"], mechanism),
             expected_rows=values["expected_rows"],
             seed=values["seed"],
             is_seeded=values["is_seeded"],
             most_misfits=Fraction(values.get("most_misfits", 1)),
+        )
+
+    def with_recorded_rows(self, values: Mapping[str, Any], *, is_mended: bool = False) -> "Settings":
+        """Return what `from_dict` read back with the public rows that it names, as far as they are those recorded.
+
+        is_mended: whether the schema is another one by now, which gives the same rows other codes.
+        """
+        paid = (self.request.budget, self.relation)
+        recorded: dict[str, object] = {} if is_mended else {key: values.get(key) for key in ("points", "priors")}
+        files = values.get("files", {})
+        return replace(
+            self, mechanism=recorded_rows(self.mechanism, self.schema, self.seed, paid, files=files, codes=recorded)
         )
 
 

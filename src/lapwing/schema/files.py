@@ -6,7 +6,6 @@ import json
 import math
 import os
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -26,8 +25,10 @@ from lapwing.schema.checks import (
 )
 from lapwing.schema.fields import Field, FieldType, PrivacyUnit
 from lapwing.schema.groupings.category_trees import tree_to_dict
+from lapwing.schema.named_files import opened
 from lapwing.schema.reading import DIALECT_KEYS, READING_KEYS, Dialect, dialect_from, reading_from
 from lapwing.schema.scalars import category_key, json_cure, quote
+from lapwing.schema.whole import whole_file
 
 _PARQUET: Final = b"PAR1"
 
@@ -44,7 +45,7 @@ def read_content(path: str | os.PathLike[str], kind: str) -> bytes:
     """Return the bytes of a file of at most 64 MiB; `kind` and its path begin each error sentence."""
     name = f"{kind} {quote(os.fspath(path))}"
     try:
-        with Path(path).open("rb") as file:
+        with opened(path, name) as (file, _):
             content = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
         raise SchemaError(f"{name} does not exist; check the path", code="LW201") from None
@@ -125,17 +126,11 @@ def fingerprint_of(found: Mapping[str, Any]) -> str:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file under a temporary name beside its place, then rename it; a SchemaError where that fails."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    """Write a file that appears whole or not at all; a SchemaError where that fails."""
     try:
-        with temporary.open("wb") as file:
+        with whole_file(path) as file:
             file.write(text.encode())
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
     except OSError as error:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
         reason = error.strerror or "the disk refused it"
         said = f"schema file {quote(str(path))} cannot be written: {reason}; choose another place"
         raise SchemaError(said, code="LW112") from None

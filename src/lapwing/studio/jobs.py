@@ -15,6 +15,7 @@ from typing import Final
 from lapwing.errors import DataError
 from lapwing.rows.elsewhere import Query
 from lapwing.schema.schemas import Schema
+from lapwing.schema.whole import whole_file
 
 JOBS: Final = "lapwing-studio"
 """The folder of all jobs, within the working folder."""
@@ -91,13 +92,8 @@ class Job:
 
 def write_whole(place: Path, text: str) -> None:
     """Write a text so that a reader finds the old one or the new one."""
-    begun = place.with_name(f".{place.name}.{os.urandom(4).hex()}.part")
-    try:
-        with begun.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        os.replace(begun, place)
-    finally:
-        begun.unlink(missing_ok=True)
+    with whole_file(place) as file:
+        file.write(text.encode())
 
 
 def read_job(folder: Path, name: str) -> Job | None:

@@ -17,7 +17,6 @@ from lapwing.release.shown import release_sections
 from lapwing.rows.guard import private_boundary
 from lapwing.runs.bought import BoughtEvaluation, read_bought_settings, run_evaluation
 from lapwing.runs.generators import chosen_seed, generator
-from lapwing.runs.public_tables import is_private_table
 from lapwing.runs.records import Book, run_paid
 from lapwing.runs.settings import usable_schema
 from lapwing.runs.watching import following, told
@@ -205,12 +204,6 @@ def evaluate(
         if given:
             raise ParameterError(
                 f"{' and '.join(given)}: for internal results only; leave them out, or the budget", code="LW317"
-            )
-        if is_private_table(synthetic, real):
-            raise ParameterError(
-                "the synthetic table is the private table itself; with a budget its counts are released as they are, "
-                "so give the rows of a release",
-                code="LW351",
             )
         settings = read_bought_settings(
             synthetic,

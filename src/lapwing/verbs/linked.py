@@ -26,8 +26,6 @@ from lapwing.rows.readers import at_hand
 from lapwing.runs.certify import promised_epsilons
 from lapwing.runs.generators import generator
 from lapwing.runs.linked import LinkedSettings, read_linked_settings
-from lapwing.runs.public_rows import refuse_private_points
-from lapwing.runs.public_tables import is_private_table
 from lapwing.runs.records import AccountedSink, Book, Records, resumable
 from lapwing.runs.settings import Settings
 from lapwing.runs.watching import following, part_told
@@ -171,13 +169,6 @@ def release_linked(
     """
     linked = LinkedSchema.load(cast("Any", schema))
     tables = tables_by_name(data, linked)
-    if any(is_private_table(lookup.path, table) for lookup in linked.lookups for table in tables.values()):
-        raise ParameterError(
-            "a public table of the schema is a private table itself; name one that was published", code="LW351"
-        )
-    for each in mechanism.values() if isinstance(mechanism, Mapping) else [mechanism]:
-        for table in tables.values():
-            refuse_private_points(each, table)
     settings = read_linked_settings(linked, mechanism=mechanism, transcript=book.path, **asked)
     with following(progress):
         return _run(tables, settings, book)
@@ -202,9 +193,12 @@ def _header(path: Path, header: Mapping[str, Any]) -> tuple[LinkedSettings, Reco
     try:
         for part in header["settings"]["parts"].values():
             check_types({**header, "settings": part})
-        return LinkedSettings.from_dict(header["settings"]), Records(**header["records"], transcript=path)
+        settings = LinkedSettings.from_dict(header["settings"])
+        records = Records(**header["records"], transcript=path)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         pass
+    else:
+        return settings.with_recorded_rows(header["settings"]), records
     raise DataError(
         f"the header of the transcript {path} is damaged; give the file that the release wrote", code="LW610"
     )
@@ -324,6 +318,7 @@ def _certificate(settings: LinkedSettings, parts: Mapping[str, Release]) -> Link
     assert total.amount <= request.budget.amount, "each part spends at most its own budget, and these sum to the whole"
     return LinkedCertificate(
         linked=settings.linked,
+        published=settings.linked.published,
         parts={name: part.certificate for name, part in parts.items()},
         requested_epsilon=request.epsilon,
         requested_delta=request.delta,

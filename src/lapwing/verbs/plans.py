@@ -262,6 +262,7 @@ class LinkedPlan:
         lines = [
             f"Cost: {self.asked} in all, add-remove neighbours.",
             f"Protected: {self.linked.protected}",
+            *self.linked.published,
             *self.notes,
             "",
             *aligned(self.table()),
@@ -304,6 +305,7 @@ class LinkedPlan:
             "total": budget_to_dict(self.request.budget),
             "requested": {key: None if value is None else rational_text(value) for key, value in asked.items()},
             "protected": self.linked.protected,
+            "published": list(self.linked.published),
             "shares": {name: rational_text(share) for name, share in self.shares.items()},
             "effort": {
                 "seconds": self.effort.seconds,

@@ -27,7 +27,6 @@ from lapwing.runs.certify import certify
 from lapwing.runs.finishing import finished_model
 from lapwing.runs.generators import checked_seed, generator
 from lapwing.runs.misfits import Stopping, left_of, way_out_of
-from lapwing.runs.public_rows import points_digest, prior_digests
 from lapwing.runs.records import Records
 from lapwing.runs.settings import Settings
 from lapwing.runs.watching import ReleaseProgress
@@ -117,7 +116,8 @@ def linked_of(transcript: Path) -> LinkedSchema | None:
     try:
         with transcript.open("rb") as file:
             settings = json.loads(file.readline())["settings"]
-            return LinkedSchema.from_dict(settings["linked"]) if "linked" in settings else None
+            linked = LinkedSchema.from_dict(settings["linked"]) if "linked" in settings else None
+            return linked and linked.with_files(settings.get("published"))
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None  # what is wrong with it is said where it is taken up
 
@@ -126,7 +126,7 @@ def read_header(path: Path, header: Mapping[str, Any]) -> tuple[Settings, Terms,
     """Read what the header of a release's transcript fixes.
 
     No path in a header is followed but these: that of the ledger, which must be one of Lapwing's, and those of public
-    points (``mu``) and priors, which count only where they are row by row those that the release was made with.
+    points (``mu``) and priors, of which nothing is read but their bytes, unless these are those of the release.
     Otherwise a header by another hand could name private rows as public ones.
     """
     fixed = header.get("settings")
@@ -143,17 +143,7 @@ def read_header(path: Path, header: Mapping[str, Any]) -> tuple[Settings, Terms,
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         pass
     else:
-        if header["settings"].get("priors", []) != prior_digests(settings.mechanism):
-            raise DataError(
-                f"a prior that the transcript {path} names is not the one of its release; put that one back",
-                code="LW611",
-            )
-        if header["settings"].get("points") == points_digest(settings.mechanism):
-            return settings, terms, records
-        raise DataError(
-            f"the public table that the transcript {path} names as mu is not the one of its release; put that one back",
-            code="LW611",
-        )
+        return settings.with_recorded_rows(header["settings"]), terms, records
     raise DataError(
         f"the header of the transcript {path} is damaged; give the file that the release wrote", code="LW610"
     )

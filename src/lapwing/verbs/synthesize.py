@@ -24,8 +24,6 @@ from lapwing.rows.source import coded_table
 from lapwing.runs.linked import refuse_settings_of_one, refuse_shares_of_one
 from lapwing.runs.misfits import mended, refuse_going_on
 from lapwing.runs.plan.effort import Memory, caches_within
-from lapwing.runs.public_rows import refuse_private_points, refuse_private_prior
-from lapwing.runs.public_tables import refuse_private_tables
 from lapwing.runs.records import AccountedSink, Book, Records, new_records, open_sink, resumable
 from lapwing.runs.settings import Settings, read_settings
 from lapwing.runs.watching import RESUMED, following
@@ -168,9 +166,6 @@ def synthesize(
         )
         return cast("Release", linked)
     refuse_shares_of_one(shares)
-    refuse_private_points(mechanism, data)
-    refuse_private_tables(public_tables, data)
-    refuse_private_prior(prior, mechanism, data)
     settings = read_settings(
         schema,
         epsilon=epsilon,

@@ -11,8 +11,9 @@ import typer
 from lapwing.cli import options
 from lapwing.cli.commands.saved import loaded
 from lapwing.cli.console import interruptible, is_quiet, repeated_line, shown_progress, speaker
+from lapwing.cli.linking import linked_schema
 from lapwing.cli.options import argument, option
-from lapwing.cli.tables import Database, Sql, file_of, given_table, stem_of
+from lapwing.cli.tables import Database, Sql, file_of, given_table, optional_table, stem_of
 from lapwing.rows.out.outputs import whole_files
 
 if TYPE_CHECKING:
@@ -141,15 +142,19 @@ def _tables(
     """Return both tables and their schema; linked tables by name, from a folder or database of them all."""
     from lapwing.rows.elsewhere import tables_from  # noqa: PLC0415
     from lapwing.runs.settings import usable_schema  # noqa: PLC0415
-    from lapwing.schema.linked.database import LinkedSchema, is_linked  # noqa: PLC0415
+    from lapwing.schema.linked.database import is_linked  # noqa: PLC0415
 
-    checked = LinkedSchema.load(schema) if is_linked(schema) else usable_schema(schema)
-    if isinstance(checked, LinkedSchema) and not checked.is_events:
+    sql, db = query
+    linked = None
+    if is_linked(schema):
+        linked = linked_schema(schema, [real] if real else [], [sql] if sql else [], db, context)
+    if linked is not None and not linked.is_events:
         if real is None:
             raise options.misuse("linked tables are of a folder or database; leave --sql out", context, code="LW903")
-        columns = {name: checked.as_written(name).names for name in checked.given}
-        return tables_from(real, columns), tables_from(synthetic, columns), checked
-    return given_table(real, *query, context), given_table(synthetic, None, None, context), checked
+        columns = {name: linked.as_written(name).names for name in linked.given}
+        return tables_from(real, columns), tables_from(synthetic, columns), linked
+    table, made = given_table(real, sql, db, context), optional_table(synthetic, None, None, context)
+    return table, made, usable_schema(schema) if linked is None else linked
 
 
 def _files(table: Any) -> list[Path | None]:  # noqa: ANN401 - a table, or several by name

@@ -13,6 +13,7 @@ from lapwing.cli.linking import (
     by_table,
     expected_by_table,
     is_text,
+    linked_schema,
     linked_targets,
     private_tables,
     produce_linked,
@@ -87,10 +88,9 @@ def link(
     options.check_budget(epsilon, rho, context)
     check_rows(rows)
 
-    from lapwing.schema.linked.database import LinkedSchema  # noqa: PLC0415
     from lapwing.verbs.synthesize import synthesize as release_of  # noqa: PLC0415
 
-    linked = LinkedSchema.load(schema)
+    linked = linked_schema(schema, tables or [], sql, db, context)
     private = private_tables(tables or [], sql, db, linked, context)
     targets = linked_targets(
         linked,
@@ -103,6 +103,8 @@ def link(
         approved_by=approved_by or "",
     )
     say = speaker(context, quiet)
+    for said in linked.published:
+        say(said)
 
     def made() -> "LinkedRelease":
         hint = recommendation(list(private.values()), linked, schema, check=check, misfits=misfits)

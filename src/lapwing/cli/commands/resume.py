@@ -71,6 +71,8 @@ def resume(
     linked = linked_of(transcript)
     if linked is not None:
         private = private_tables(data or [], sql, db, linked, context)
+        for said in linked.published:
+            say(said)
         several = _targets(linked, output, (into, is_text(private)), files, context)
         found = produce_linked(
             lambda: cast("LinkedRelease", resumed(transcript, dict(private), tell, schema=schema, memory=memory)),

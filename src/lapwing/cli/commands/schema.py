@@ -10,10 +10,10 @@ import typer
 from lapwing.cli import options
 from lapwing.cli.console import aligned, note, speaker
 from lapwing.cli.examples import examples
-from lapwing.cli.linking import private_tables
+from lapwing.cli.linking import linked_schema, private_tables
 from lapwing.cli.looking import remember
 from lapwing.cli.options import argument, option
-from lapwing.cli.tables import Data, Database, Sql, default_file, given_table, optional_tables, words_of
+from lapwing.cli.tables import Data, Database, Sql, default_file, given_table, hold_private, optional_tables, words_of
 from lapwing.errors import ParameterError
 from lapwing.schema.scalars import visible
 
@@ -95,11 +95,11 @@ def check(
     quiet: options.Quiet = False,
 ) -> None:
     """Validate a schema, also of linked tables (internal with DATA)."""
-    from lapwing.schema.linked.database import LinkedSchema, is_linked  # noqa: PLC0415
+    from lapwing.schema.linked.database import is_linked  # noqa: PLC0415
     from lapwing.schema.schemas import Schema  # noqa: PLC0415
 
     if is_linked(schema):
-        linked = LinkedSchema.load(schema)
+        linked = linked_schema(schema, data or [], sql, db, context)
         private = private_tables(data or [], sql, db, linked, context) if data or sql else {}
         _check_linked(linked, private, speaker(context, quiet))
         return
@@ -109,6 +109,7 @@ def check(
             f"{schema} describes one table, got {len(tables)}; leave others out, or give a linked schema", code="LW252"
         )
     table = next(iter(tables), None)
+    hold_private(context, tables)
     checked = Schema.load(schema) if table is None else Schema.load_draft(schema)
     is_open = any(field.blank for field in checked.columns)
     print("\n".join(_still_open(checked) if is_open else [_summary(checked), *declared_text(checked)]))
@@ -143,6 +144,7 @@ def _check_linked(linked: "LinkedSchema", tables: "Mapping[str, Table]", say: "C
     heads = {name: [f"{titles[name]}:", part_in_words(linked, name), ""] for name in linked.names}
     parts = linked.coded.items()
     print("\n\n".join("\n".join([*heads[name], _summary(each), *declared_text(each)]) for name, each in parts))
+    print("".join(f"\n{said}" for said in linked.published), end="\n" if linked.published else "")
     if not tables:
         return
 

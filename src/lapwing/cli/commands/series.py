@@ -115,11 +115,9 @@ def following(
         options.refuse_existing(Path(place), "holds an earlier release")
     targets = read_targets(place, model, certificate, no_certificate=False)
 
-    from lapwing.runs.public_rows import refuse_private_prior  # noqa: PLC0415
     from lapwing.runs.settings import usable_schema  # noqa: PLC0415
     from lapwing.verbs.series import Series  # noqa: PLC0415
 
-    refuse_private_prior([*before, *prior], None, table)
     series = Series(
         schema=usable_schema(schema),
         releases=releases,

@@ -113,14 +113,11 @@ def synthesize(
             _release_events(table, linked, targets, asked, inputs, rows=rows, say=say, quiet=silent, details=details)
         return
 
-    from lapwing.runs.public_rows import refuse_private_prior  # noqa: PLC0415
-    from lapwing.runs.public_tables import read_public_tables, refuse_private_tables  # noqa: PLC0415
+    from lapwing.runs.public_tables import read_public_tables  # noqa: PLC0415
     from lapwing.runs.settings import usable_schema  # noqa: PLC0415
     from lapwing.verbs.synthesize import synthesize as release_of  # noqa: PLC0415
 
     checked = usable_schema(schema)
-    refuse_private_tables(public_table, table)
-    refuse_private_prior(prior, None, table)
     asked |= {
         "mechanism": mechanism_with(mechanism, settings, checked),
         "public_tables": [each for path in public_table for each in read_public_tables(path, public_source)],

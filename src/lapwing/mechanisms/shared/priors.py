@@ -24,12 +24,14 @@ class PublicRows:
     """Rows that are public, in the codes of this schema.
 
     codes: mapping of str to integers (rows,), of the columns that they have; at least one column and row; name: a path,
-    or what they are; origin: what a prior was published under, a sentence for the certificate.
+    or what they are; origin: what a prior was published under, a sentence for the certificate; file: SHA-256 of the
+    bytes of the file that they are of, empty where they are of none.
     """
 
     codes: Codes
     name: str
     origin: str = ""
+    file: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "codes", {name: read_only(codes) for name, codes in self.codes.items()})

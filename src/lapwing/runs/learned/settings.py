@@ -19,6 +19,7 @@ from lapwing.runs.settings import request_to_dict
 from lapwing.schema.checks import check_categories
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.category_trees import Prefixes
+from lapwing.schema.named_files import opened
 from lapwing.schema.purchases import MOST_PURCHASES
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
@@ -202,7 +203,7 @@ def _texts_of(name: str, source: object) -> tuple[str, ...]:
 def _read_text(path: Path) -> str:
     """Read a public file of at most 64 MiB."""
     try:
-        with path.open("rb") as file:
+        with opened(path, f"the dictionary {quote(str(path))}") as (file, _):
             content = file.read(_MOST_BYTES + 1)
         if len(content) <= _MOST_BYTES:
             return content.decode("utf-8")

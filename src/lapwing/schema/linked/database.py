@@ -10,6 +10,7 @@ from lapwing.errors import ParameterError
 from lapwing.schema.files import fingerprint_of, read_json
 from lapwing.schema.linked import reading
 from lapwing.schema.linked.coded import Lag, check_rules, coded_schema, given_names, lag_of
+from lapwing.schema.linked.lookups import without_cells
 from lapwing.schema.linked.tables import LinkedTable, Lookup, refusal
 from lapwing.schema.rules.rules import Rule, rules_from
 from lapwing.schema.scalars import quote
@@ -182,10 +183,25 @@ class LinkedSchema:
         ------
         SchemaError
             Where the file cannot be read or breaks a rule of the format.
+        ParameterError
+            Where the file of a public table is a private table of the call.
         """
         if isinstance(source, LinkedSchema):
+            for lookup in source.lookups:  # which may have been read before the private tables were known
+                lookup.refuse_private()
             return source
-        return cls(**reading.parts_from(source))
+        return without_cells(lambda stand_in: cls(**reading.parts_from(source, stand_in=stand_in)))
+
+    def with_files(self, files: object) -> "LinkedSchema":
+        """Return the schema with the names of the files that public tables are of, by table: only names, to be said."""
+        if not isinstance(files, Mapping) or not files:
+            return self
+        return replace(self, lookups=tuple(replace(each, file=str(files.get(each.name, ""))) for each in self.lookups))
+
+    @property
+    def published(self) -> tuple[str, ...]:
+        """What will be published as it is: a sentence for each public table."""
+        return tuple(lookup.as_it_is for lookup in self.lookups)
 
     @classmethod
     def from_dict(cls, values: object) -> "LinkedSchema":

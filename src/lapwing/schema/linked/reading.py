@@ -1,17 +1,15 @@
 """The file format of linked tables: what is written, and the three forms that are read."""
 
-import csv
-import io
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from lapwing.errors import SchemaError
 from lapwing.schema.checks import repeated
-from lapwing.schema.files import check_object, field_to_dict, read_content, read_json
-from lapwing.schema.foreign.converted import bound_of, number_of
+from lapwing.schema.files import check_object, field_to_dict, read_json
 from lapwing.schema.linked.coded import GAP, LEFT, NUMBER, PREVIOUS, SECOND, count_field, told
+from lapwing.schema.linked.lookups import LINKS, Beside, lookup_from, with_values
 from lapwing.schema.linked.tables import MOST_ROWS, LinkedTable, Lookup, Order, has_name, refusal
 from lapwing.schema.rules.rules import Rule, rule_to_dict, rules_from
 from lapwing.schema.scalars import quote, visible, whole_number
@@ -24,15 +22,14 @@ _MOST_TABLES: Final = 100
 _COUNT: Final = "children"
 _ROWS: Final = "rows"
 """What the number of a person's events is called."""
-_LINKS: Final = ("primaryKey", "foreignKeys", "maxRows", "count", "order", "public")
-"""What the format says of a table beside its schema."""
-
-_TRUTHS: Final = {"true": True, "1": True, "false": False, "0": False}
 
 
-def parts_from(source: object) -> dict[str, Any]:
-    """Return the settings of a LinkedSchema from a path or a mapping in one of the three forms."""
-    beside = Path(source).parent if isinstance(source, str | os.PathLike) else None
+def parts_from(source: object, *, stand_in: bool = False) -> dict[str, Any]:
+    """Return the settings of a LinkedSchema from a path or a mapping in one of the three forms.
+
+    stand_in: leave the files of public tables closed, and take a made-up row for those of each.
+    """
+    beside = Beside(Path(source).parent, stand_in) if isinstance(source, str | os.PathLike) else None
     value = read_json(source) if isinstance(source, str | os.PathLike) else source
     found = check_object(value, "the schema of linked tables")
     if "tables" in found:
@@ -46,6 +43,15 @@ def parts_from(source: object) -> dict[str, Any]:
     return _of_two(found, beside)
 
 
+def private_names(source: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Return what the private tables of a schema's file are called, before any of its public ones is opened."""
+    found = read_json(source)
+    tables = found.get("tables") if isinstance(found, Mapping) else None
+    if not isinstance(tables, Mapping):
+        return _TWO[:2]
+    return tuple(name for name, each in tables.items() if not (isinstance(each, Mapping) and "public" in each))
+
+
 def to_dict(
     tables: tuple[LinkedTable, ...], rules: tuple[Rule, ...], lookups: tuple[Lookup, ...], columns: tuple[str, ...]
 ) -> dict[str, Any]:
@@ -53,7 +59,7 @@ def to_dict(
     described = {table.name: _described(table) for table in tables}
     if columns:
         first, events = tables
-        own = {key: value for key, value in described[events.name].items() if key not in {*_LINKS, "name"}}
+        own = {key: value for key, value in described[events.name].items() if key not in {*LINKS, "name"}}
         constant = described[first.name]["fields"][1:]
         fields = {field["name"]: field for field in (*own["fields"], *constant)}
         return {
@@ -98,7 +104,7 @@ def _check_keys(found: Mapping[str, Any], keys: tuple[str, ...]) -> None:
 # -- Two tables: parents and children.
 
 
-def _of_two(found: Mapping[str, Any], beside: Path | None) -> dict[str, Any]:
+def _of_two(found: Mapping[str, Any], beside: Beside | None) -> dict[str, Any]:
     """Read ``{"parent": ..., "child": ..., "key": ..., "maxChildren": ...}``."""
     _check_keys(found, _TWO)
     for key in _TWO[:4]:
@@ -178,7 +184,7 @@ def _dealt(rules: object, persons: set[Any], events: set[Any]) -> tuple[list[Any
 # -- Any number of tables.
 
 
-def _of_tables(described: Mapping[str, Any], rules: object, beside: Path | None) -> dict[str, Any]:
+def _of_tables(described: Mapping[str, Any], rules: object, beside: Beside | None) -> dict[str, Any]:
     """Read ``{"tables": {...}, "rules": [...]}``; parents may stand after their child tables."""
     if len(described) > _MOST_TABLES:
         raise refusal(f"linked tables must be {_MOST_TABLES} at most, got {len(described)}; leave others out")
@@ -187,7 +193,7 @@ def _of_tables(described: Mapping[str, Any], rules: object, beside: Path | None)
         if isinstance(asked, list) and asked:
             way_out = 'answer it in the schema and take it out of "questions"'
             raise SchemaError(f"{name} has an open question: {visible(str(asked[0]))}; {way_out}", code="LW204")
-    lookups = {name: _lookup(name, each, beside) for name, each in sources.items() if "public" in each}
+    lookups = {name: lookup_from(name, each, beside) for name, each in sources.items() if "public" in each}
     private = {name: each for name, each in sources.items() if name not in lookups}
     links = {name: _links(name, each, private, lookups) for name, each in private.items()}
     first = [name for name, (parent, _, _) in links.items() if parent is None]
@@ -246,7 +252,7 @@ def _table(
         )
     below = [each for each, (above, _, _) in links.items() if above == name]
     counts = [(_count_of(each, private[each]), private[each].get("maxRows")) for each in below]
-    own = {key: value for key, value in source.items() if key not in _LINKS}
+    own = {key: value for key, value in source.items() if key not in LINKS}
     if not isinstance(own.get("fields"), list | tuple):
         raise refusal(f'{name} needs a list "fields" with one object per column, got {quote(own.get("fields"))}')
     own["fields"] = [_referring(field, public, lookups) for field in own["fields"]]
@@ -290,102 +296,4 @@ def _referring(field: Any, public: Mapping[str, str], lookups: Mapping[str, Look
     """Return a field in the file format; one that refers to a public table lists its keys."""
     if not has_name(field) or field["name"] not in public or field.get("categories") is not None:
         return field
-    return _with_values(field, lookups[public[field["name"]]].keys)
-
-
-# -- Public tables that private ones refer to: rows of the schema itself, or of a CSV file beside it.
-
-
-def _lookup(name: str, source: Mapping[str, Any], beside: Path | None) -> Lookup:
-    """Return a public table, from rows or a file in the schema's folder; blank domains are filled from its rows."""
-    own, given = {key: value for key, value in source.items() if key not in _LINKS}, source["public"]
-    fields = own.get("fields")
-    if not isinstance(fields, list | tuple) or not all(map(has_name, fields)):
-        raise refusal(f'{name} needs a list "fields" with one object per column, which has a "name"')
-    path = _lookup_file(name, beside, given) if isinstance(given, str) and beside is not None else None
-    rows = given if path is None else _file_rows(name, path)
-    if not isinstance(rows, list | tuple):
-        raise refusal(
-            f'{name}: "public" must be a list of rows, or of a schema that is a file a CSV file beside it, got '
-            f"{quote(given)}"
-        )
-    found = tuple(_lookup_row(name, row, fields) for row in rows)
-    columns = zip(*found, strict=True) if found else [()] * len(fields)
-    own["fields"] = [_of_values(field, cells) for field, cells in zip(fields, columns, strict=True)]
-    schema = told(lambda: Schema.load(own), lambda said: f"{name}: {said}")
-    key = source.get("primaryKey")
-    if key not in schema.names:
-        raise refusal(f'{name}: "primaryKey" must name a column of the public table, got {quote(key)}')
-    lookup = Lookup(name=name, schema=schema, key=key, rows=found, path=path)
-    if not found or len(set(lookup.keys)) < len(found) or None in lookup.keys:
-        raise refusal(f"{name}: the public table needs rows, each with its own {key}")
-    return lookup
-
-
-def _lookup_row(name: str, row: object, fields: Sequence[Mapping[str, Any]]) -> tuple[Any, ...]:
-    """Return the cells of a public row in the order of the fields."""
-    if isinstance(row, Mapping):
-        row = [row.get(field.get("name")) for field in fields]
-    if isinstance(row, list | tuple) and len(row) == len(fields):
-        return tuple(_lookup_cell(name, field, cell) for field, cell in zip(fields, row, strict=True))
-    names = ", ".join(str(field.get("name")) for field in fields)
-    raise refusal(f"{name}: a row of the public table must have {len(fields)} cells, {names}")
-
-
-def _lookup_cell(name: str, field: Mapping[str, Any], cell: object) -> object:
-    """Return a public cell as a value of its field's type, as a schema writes it; it may be the text of a CSV file."""
-    kind = field.get("type")
-    if cell is None or (isinstance(cell, bool) and kind == "boolean"):
-        return cell
-    value: object = None if isinstance(cell, bool) else str(cell)
-    if kind in ("integer", "number"):
-        number = number_of(cell)
-        value = number if kind == "number" or whole_number(number) is not None else None
-    elif kind in ("date", "datetime"):
-        value = bound_of(cell, kind)
-    elif kind == "boolean":
-        value = _TRUTHS.get(str(cell).lower())
-    if value is None:
-        raise refusal(f"{name}: {quote(field.get('name'))} is of type {kind}, and a public row has {quote(cell)}")
-    return value
-
-
-def _of_values(field: Mapping[str, Any], cells: Sequence[Any]) -> Mapping[str, Any]:
-    """Return a field of a public table with the values that it has there, where it has no domain."""
-    stated = check_object(field.get("constraints") or {}, f"field {quote(field.get('name'))}: constraints")
-    has_domain = field.get("categories") is not None or any(
-        stated.get(key) is not None for key in ("minimum", "maximum", "enum")
-    )
-    values = sorted({cell for cell in cells if cell is not None})
-    if has_domain or field.get("role") or field.get("domain") or field.get("type") == "boolean" or not values:
-        return field
-    return _with_values(field, values)
-
-
-def _with_values(field: Mapping[str, Any], values: Sequence[Any]) -> Mapping[str, Any]:
-    """Return a field in the file format whose categories are values of a public table."""
-    stated = check_object(field.get("constraints") or {}, f"field {quote(field.get('name'))}: constraints")
-    kept = {key: value for key, value in stated.items() if key not in ("minimum", "maximum")}
-    return {**field, "categories": list(values), "constraints": kept, "provenance": "public"}
-
-
-def _lookup_file(name: str, beside: Path, given: str) -> Path:
-    """Return the file of a public table, which is nowhere else: a schema may be a stranger's, and rows are shown."""
-    if Path(given).is_absolute() or ".." in Path(given).parts:
-        raise refusal(f'{name}: "public" must be a file beside the schema, got {quote(given)}; put it there')
-    return beside / given
-
-
-def _file_rows(name: str, path: Path) -> list[dict[str, str | None]]:
-    """Return the rows of a CSV file; an empty cell is missing."""
-    try:
-        text = read_content(path, "public table").decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = None
-    if text is None:
-        raise refusal(f"{name}: the public table {quote(path.name)} is not UTF-8; write it so")
-    try:
-        return [{key: value or None for key, value in row.items()} for row in csv.DictReader(io.StringIO(text))]
-    except csv.Error:  # a cell of more than 131,072 characters
-        said = f"{name}: the public table {quote(path.name)} has too long a cell; shorten it"
-    raise refusal(said)
+    return with_values(field, lookups[public[field["name"]]].keys)

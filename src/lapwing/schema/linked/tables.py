@@ -8,6 +8,7 @@ from typing import Any, Final
 from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field
 from lapwing.schema.files import check_object
+from lapwing.schema.named_files import Identity, refuse_private
 from lapwing.schema.scalars import quote, whole_number
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import short
@@ -21,6 +22,11 @@ _ORDER_KEYS: Final = ("by", "descending")
 def refusal(said: str) -> SchemaError:
     """Return the error that linked tables break a rule."""
     return SchemaError(said, code="LW250")
+
+
+def called(name: str) -> str:
+    """Return what sentences call a public table."""
+    return f"the public table {quote(name)} of the schema"
 
 
 def has_name(field: object) -> bool:
@@ -70,9 +76,21 @@ class Lookup:
     schema: Schema
     key: str  # the column that is referred to
     rows: tuple[tuple[Any, ...], ...]  # cells in the order of the fields
-    path: Path | None = field(default=None, compare=False)
+    path: Path | None = field(default=None, compare=False)  # of the file that they are of
+    identity: Identity | None = field(default=None, compare=False)
+    file: str = field(default="", compare=False)  # what that is called; a transcript keeps this alone
 
     __repr__ = short
+
+    def refuse_private(self) -> None:
+        """Refuse a file that is a private table of the call, by the name it has and as the file that was read."""
+        refuse_private(self.path, called(self.name), self.identity)
+
+    @property
+    def as_it_is(self) -> str:
+        """What will be published of it: a sentence."""
+        rows = f"{len(self.rows)} row{'' if len(self.rows) == 1 else 's'}"
+        return f"The public table {self.name} is published as it is: {self.file or self.name}, {rows}."
 
     @property
     def keys(self) -> tuple[Any, ...]:
