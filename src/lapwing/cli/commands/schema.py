@@ -142,8 +142,9 @@ def _check_linked(linked: "LinkedSchema", tables: "Mapping[str, Table]", say: "C
 
     titles = {name: f"{name}, as its rows are asked about" for name in linked.names}
     heads = {name: [f"{titles[name]}:", part_in_words(linked, name), ""] for name in linked.names}
-    parts = linked.coded.items()
-    print("\n\n".join("\n".join([*heads[name], _summary(each), *declared_text(each)]) for name, each in parts))
+    has_files = any(lookup.path is not None for lookup in linked.lookups)
+    said = {name: declared_text(each, has_files=has_files) for name, each in linked.coded.items()}
+    print("\n\n".join("\n".join([*heads[name], _summary(linked.coded[name]), *said[name]]) for name in said))
     print("".join(f"\n{said}" for said in linked.published), end="\n" if linked.published else "")
     if not tables:
         return
@@ -293,12 +294,15 @@ _RULES_SHOWN = 40
 _LETTERS = 80
 
 
-def declared_text(schema: "Schema") -> list[str]:
-    """Return lines on the rules and public tables of a schema, and on values that no row can have."""
+def declared_text(schema: "Schema", *, has_files: bool = False) -> list[str]:
+    """Return lines on the rules and public tables of a schema, and on values that no row can have.
+
+    has_files: whether values may be those of a file that the schema names, which is quoted nowhere.
+    """
     said = []
     if schema.rules:
         lines = [(_clipped(rule.text), rule.provenance) for rule in schema.rules]
-        said += ["", _table(("rule", "provenance"), lines, ()), *_dead(schema)]
+        said += ["", _table(("rule", "provenance"), lines, ()), *([] if has_files else _dead(schema))]
     if schema.public_tables:
         tables = [
             (" x ".join(map(visible, each.columns)), str(each.total), each.hold, _clipped(visible(each.source)))

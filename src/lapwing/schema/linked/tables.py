@@ -9,7 +9,7 @@ from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field
 from lapwing.schema.files import check_object
 from lapwing.schema.named_files import Identity, refuse_private
-from lapwing.schema.scalars import quote, whole_number
+from lapwing.schema.scalars import quote, visible, whole_number
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import short
 
@@ -90,7 +90,7 @@ class Lookup:
     def as_it_is(self) -> str:
         """What will be published of it: a sentence."""
         rows = f"{len(self.rows)} row{'' if len(self.rows) == 1 else 's'}"
-        return f"The public table {self.name} is published as it is: {self.file or self.name}, {rows}."
+        return visible(f"The public table {self.name} is published as it is: {self.file or self.name}, {rows}.")
 
     @property
     def keys(self) -> tuple[Any, ...]:
