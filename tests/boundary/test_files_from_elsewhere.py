@@ -274,6 +274,20 @@ def test_a_transcript_that_names_the_table_of_the_call_is_refused_as_that(name, 
         lw.resume(evil, "table.csv")
 
 
+def test_a_private_table_is_no_ledger_of_a_strangers_transcript(heads, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ROWS.write_csv("table.csv")
+    os.link("table.csv", "other.db")
+    Path("other.db.transcripts").mkdir()
+    head = json.loads(json.dumps(heads["mu"]))
+    head["records"] |= {"ledger": str(tmp_path / "other.db"), "dataset": "d"}
+    head["hold"] = f"{tmp_path}/other.db.transcripts/{head['records']['release_id']}.jsonl"
+    Path("evil.jsonl").write_text(json.dumps(head) + "\n")
+
+    with pytest.raises(ParameterError, match="ledger that the transcript names is the private table itself"):
+        lw.resume("evil.jsonl", "table.csv")
+
+
 # -- Links, and whatever is given as public.
 
 

@@ -1,6 +1,7 @@
 """What comes out of the guard says what went wrong, and nothing else."""
 
 import errno
+import inspect
 import os
 import subprocess
 import sys
@@ -11,9 +12,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+import lapwing as lw
 from helpers import canary
 from lapwing.errors import DataError, LapwingError, LapwingWarning, ParameterError, SchemaError, warn
-from lapwing.rows.guard import guarded, native_silence, private_boundary
+from lapwing.rows.guard import ROWS, guarded, native_silence, private_boundary
 
 
 def fail_like_a_library():
@@ -313,3 +315,15 @@ def test_a_warning_of_ours_is_not_lost_where_another_thread_reads_rows():
         warnings.simplefilter("error")
         with pytest.raises(LapwingWarning, match="ours"):
             warn_inside_of_another_threads_guard()
+
+
+def test_every_public_call_that_takes_a_table_holds_it_for_private():
+    public = {"synthetic", "return"}
+    found = set()
+    for each in (getattr(lw, name) for name in lw.__all__):
+        calls = [each] if inspect.isfunction(each) else [call for _, call in inspect.getmembers(each)]
+        for call in filter(inspect.isfunction, calls):
+            found |= {name for name, kind in inspect.get_annotations(call).items() if "elsewhere.Query" in str(kind)}
+
+    assert found - public <= set(ROWS), found - public
+    assert {"data", "real", "X", "parent"} <= found

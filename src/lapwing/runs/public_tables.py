@@ -4,11 +4,12 @@ import csv
 import io
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from lapwing.errors import ParameterError
+from lapwing.errors import ParameterError, SchemaError
 from lapwing.mechanisms.registry import REGISTRATIONS, registration_of
 from lapwing.mechanisms.shared.registration import Mechanism
 from lapwing.rows.guard import guarded
@@ -109,14 +110,17 @@ def read_public_tables(path: str | os.PathLike[str], source: str | None) -> tupl
         )
     text = read_content(path, "public table").decode("utf-8-sig", "replace")
     header, *lines = _lines(text)
-    if len(set(header)) < len(header) or any(len(line) != len(header) for line in lines):
-        raise ParameterError(
-            f"the public table {quote(os.fspath(path))} needs a header and lines of equally many cells", code="LW353"
-        )
-    columns: dict[str, list[object]] = {name: [line[at] for line in lines] for at, name in enumerate(header)}
-    if _COUNT in columns:
-        columns[_COUNT] = [_whole(each) for each in columns[_COUNT]]
-    return (public_table_of(columns, source=source),)
+    if len(set(header)) == len(header) and all(len(line) == len(header) for line in lines):
+        columns: dict[str, list[object]] = {name: [line[at] for line in lines] for at, name in enumerate(header)}
+        if _COUNT in columns:
+            columns[_COUNT] = [_whole(each) for each in columns[_COUNT]]
+        with suppress(ParameterError, SchemaError):  # which may quote a cell
+            return (public_table_of(columns, source=source),)
+    raise ParameterError(
+        f"the public table {quote(os.fspath(path))} cannot be used; it needs a header, lines of equally many cells, a "
+        "column for each column that it is of, and whole counts in one called count",
+        code="LW353",
+    )
 
 
 def _lines(text: str) -> list[list[str]]:

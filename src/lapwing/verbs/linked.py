@@ -32,7 +32,7 @@ from lapwing.runs.watching import following, part_told
 from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.scalars import told
 from lapwing.typing import IntoFrame, LinkedSchemaLike, MechanismLike, PathLike, ProgressLike
-from lapwing.verbs.running import check_types, run_release, warned
+from lapwing.verbs.running import check_types, records_of, run_release, warned
 
 
 @private_boundary
@@ -194,7 +194,7 @@ def _header(path: Path, header: Mapping[str, Any]) -> tuple[LinkedSettings, Reco
         for part in header["settings"]["parts"].values():
             check_types({**header, "settings": part})
         settings = LinkedSettings.from_dict(header["settings"])
-        records = Records(**header["records"], transcript=path)
+        records = records_of(path, header)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         pass
     else:

@@ -31,6 +31,7 @@ from lapwing.runs.records import Records
 from lapwing.runs.settings import Settings
 from lapwing.runs.watching import ReleaseProgress
 from lapwing.schema.linked.database import LinkedSchema
+from lapwing.schema.named_files import refuse_private
 
 # -- Run a mechanism in the room and certify what came out.
 
@@ -139,7 +140,7 @@ def read_header(path: Path, header: Mapping[str, Any]) -> tuple[Settings, Terms,
         check_types(header)
         settings = Settings.from_dict(header["settings"])
         terms = Terms.from_dict(header["terms"])
-        records = Records(**header["records"], transcript=path)
+        records = records_of(path, header)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         pass
     else:
@@ -147,6 +148,13 @@ def read_header(path: Path, header: Mapping[str, Any]) -> tuple[Settings, Terms,
     raise DataError(
         f"the header of the transcript {path} is damaged; give the file that the release wrote", code="LW610"
     )
+
+
+def records_of(path: Path, header: Mapping[str, Any]) -> Records:
+    """Return where the run of a transcript was recorded."""
+    records = Records(**header["records"], transcript=path)
+    refuse_private(records.ledger, "the ledger that the transcript names")
+    return records
 
 
 def check_types(header: Mapping[str, Any]) -> None:
