@@ -234,7 +234,7 @@ def _hold(call: Callable[[], object], folder: Path, capfd: pytest.CaptureFixture
     return outcome.error
 
 
-@pytest.mark.parametrize("count", [3, pytest.param(100, marks=pytest.mark.full)])
+@pytest.mark.parametrize("count", [2, pytest.param(100, marks=pytest.mark.full)])
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_private_table_behind_any_path_of_any_file_is_neither_opened_nor_shown(
     name, count, good, tmp_path, monkeypatch, capfd

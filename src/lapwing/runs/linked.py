@@ -14,7 +14,7 @@ from lapwing.mechanisms.registry import MECHANISMS, default_mechanism
 from lapwing.runs.generators import checked_seed, fresh_seed
 from lapwing.runs.settings import Settings, request_to_dict, table_settings, usable_schema
 from lapwing.schema.linked.coded import SMALL
-from lapwing.schema.linked.database import LinkedSchema
+from lapwing.schema.linked.database import LinkedSchema, with_files
 from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
 
@@ -82,7 +82,7 @@ class LinkedSettings:
         first, *others = (part.request.budget for part in parts.values())
         if sum(others, first) != request.budget or any(part.relation != _RELATION for part in parts.values()):
             raise ValueError
-        return cls(linked=linked.with_files(values.get("published")), parts=parts, request=request)
+        return cls(linked=with_files(linked, values.get("published")), parts=parts, request=request)
 
     def with_recorded_rows(self, values: Mapping[str, Any]) -> "LinkedSettings":
         """Return what `from_dict` read back with the public rows of its parts."""

@@ -104,13 +104,15 @@ def recorded_rows(
 
     files: SHA-256 of each file by name; codes: the fingerprints of the codes that were made of them.
     """
-    own = own_points(mechanism)
-    named = [each for each in (getattr(mechanism, "prior", None), None if own is None else own.rows) if each]
-    listed: list[Any] = [each for given in named for each in (given if isinstance(given, list | tuple) else [given])]
-    for each in listed:
-        if isinstance(each, str) and each.startswith((CALLABLE, FRAME)):
-            raise _not_kept(f"its public rows were {visible(each)}")
-        refuse_private(each, "the prior or mu of the transcript")
+    own, prior = own_points(mechanism), getattr(mechanism, "prior", None) or ()
+    named: dict[str, Any] = {"the prior": prior, "mu": () if own is None else own.rows}
+    listed: list[Any] = []
+    for what, given in named.items():
+        for each in given if isinstance(given, list | tuple) else [given]:
+            if isinstance(each, str) and each.startswith((CALLABLE, FRAME)):
+                raise _not_kept(f"{what} was {visible(each)!r}")
+            refuse_private(each, f"{what} of the transcript")
+            listed.append(each)
     try:
         if {each: digest_of(each, each) for each in listed} == (files or {}):
             read = with_public_points(mechanism, schema, seed)

@@ -29,7 +29,7 @@ from lapwing.runs.linked import LinkedSettings, read_linked_settings
 from lapwing.runs.records import AccountedSink, Book, Records, resumable
 from lapwing.runs.settings import Settings
 from lapwing.runs.watching import following, part_told
-from lapwing.schema.linked.database import LinkedSchema
+from lapwing.schema.linked.database import LinkedSchema, published
 from lapwing.schema.scalars import told
 from lapwing.typing import IntoFrame, LinkedSchemaLike, MechanismLike, PathLike, ProgressLike
 from lapwing.verbs.running import check_types, records_of, run_release, warned
@@ -318,7 +318,7 @@ def _certificate(settings: LinkedSettings, parts: Mapping[str, Release]) -> Link
     assert total.amount <= request.budget.amount, "each part spends at most its own budget, and these sum to the whole"
     return LinkedCertificate(
         linked=settings.linked,
-        published=settings.linked.published,
+        published=published(settings.linked),
         parts={name: part.certificate for name, part in parts.items()},
         requested_epsilon=request.epsilon,
         requested_delta=request.delta,

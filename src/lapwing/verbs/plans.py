@@ -23,7 +23,7 @@ from lapwing.runs.plan.text import (
     memory_lines,
     unit_lines,
 )
-from lapwing.schema.linked.database import LinkedSchema
+from lapwing.schema.linked.database import LinkedSchema, published
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,7 +262,7 @@ class LinkedPlan:
         lines = [
             f"Cost: {self.asked} in all, add-remove neighbours.",
             f"Protected: {self.linked.protected}",
-            *self.linked.published,
+            *published(self.linked),
             *self.notes,
             "",
             *aligned(self.table()),
@@ -305,7 +305,7 @@ class LinkedPlan:
             "total": budget_to_dict(self.request.budget),
             "requested": {key: None if value is None else rational_text(value) for key, value in asked.items()},
             "protected": self.linked.protected,
-            "published": list(self.linked.published),
+            "published": list(published(self.linked)),
             "shares": {name: rational_text(share) for name, share in self.shares.items()},
             "effort": {
                 "seconds": self.effort.seconds,

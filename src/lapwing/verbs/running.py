@@ -30,7 +30,7 @@ from lapwing.runs.misfits import Stopping, left_of, way_out_of
 from lapwing.runs.records import Records
 from lapwing.runs.settings import Settings
 from lapwing.runs.watching import ReleaseProgress
-from lapwing.schema.linked.database import LinkedSchema
+from lapwing.schema.linked.database import LinkedSchema, with_files
 from lapwing.schema.named_files import refuse_private
 
 # -- Run a mechanism in the room and certify what came out.
@@ -118,7 +118,7 @@ def linked_of(transcript: Path) -> LinkedSchema | None:
         with transcript.open("rb") as file:
             settings = json.loads(file.readline())["settings"]
             linked = LinkedSchema.from_dict(settings["linked"]) if "linked" in settings else None
-            return linked and linked.with_files(settings.get("published"))
+            return linked and with_files(linked, settings.get("published"))
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None  # what is wrong with it is said where it is taken up
 

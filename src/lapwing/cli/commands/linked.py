@@ -88,6 +88,7 @@ def link(
     options.check_budget(epsilon, rho, context)
     check_rows(rows)
 
+    from lapwing.schema.linked.database import published  # noqa: PLC0415
     from lapwing.verbs.synthesize import synthesize as release_of  # noqa: PLC0415
 
     linked = linked_schema(schema, tables or [], sql, db, context)
@@ -103,7 +104,7 @@ def link(
         approved_by=approved_by or "",
     )
     say = speaker(context, quiet)
-    for said in linked.published:
+    for said in published(linked):
         say(said)
 
     def made() -> "LinkedRelease":

@@ -58,6 +58,7 @@ def resume(
     }
 
     from lapwing.runs.records import resumed_line  # noqa: PLC0415
+    from lapwing.schema.linked.database import published  # noqa: PLC0415
     from lapwing.verbs.running import linked_of  # noqa: PLC0415
     from lapwing.verbs.synthesize import resumed  # noqa: PLC0415
 
@@ -71,7 +72,7 @@ def resume(
     linked = linked_of(transcript)
     if linked is not None:
         private = private_tables(data or [], sql, db, linked, context)
-        for said in linked.published:
+        for said in published(linked):
             say(said)
         several = _targets(linked, output, (into, is_text(private)), files, context)
         found = produce_linked(

@@ -138,6 +138,7 @@ def check(
 
 def _check_linked(linked: "LinkedSchema", tables: "Mapping[str, Table]", say: "Callable[[str], None]") -> None:
     """Show the schemas of linked tables; count what of the tables does not fit."""
+    from lapwing.schema.linked.database import published  # noqa: PLC0415
     from lapwing.schema.short import part_in_words  # noqa: PLC0415
 
     titles = {name: f"{name}, as its rows are asked about" for name in linked.names}
@@ -145,7 +146,8 @@ def _check_linked(linked: "LinkedSchema", tables: "Mapping[str, Table]", say: "C
     has_files = any(lookup.path is not None for lookup in linked.lookups)
     said = {name: declared_text(each, has_files=has_files) for name, each in linked.coded.items()}
     print("\n\n".join("\n".join([*heads[name], _summary(linked.coded[name]), *said[name]]) for name in said))
-    print("".join(f"\n{said}" for said in linked.published), end="\n" if linked.published else "")
+    for line in published(linked):
+        print(f"\n{line}")
     if not tables:
         return
 

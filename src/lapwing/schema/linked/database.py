@@ -192,17 +192,6 @@ class LinkedSchema:
             return source
         return without_cells(lambda stand_in: cls(**reading.parts_from(source, stand_in=stand_in)))
 
-    def with_files(self, files: object) -> "LinkedSchema":
-        """Return the schema with the names of the files that public tables are of, by table: only names, to be said."""
-        if not isinstance(files, Mapping) or not files:
-            return self
-        return replace(self, lookups=tuple(replace(each, file=str(files.get(each.name, ""))) for each in self.lookups))
-
-    @property
-    def published(self) -> tuple[str, ...]:
-        """What will be published as it is: a sentence for each public table."""
-        return tuple(lookup.as_it_is for lookup in self.lookups)
-
     @classmethod
     def from_dict(cls, values: object) -> "LinkedSchema":
         """Return what `to_dict` wrote; anybody may have changed the file, so no path in it is followed."""
@@ -236,6 +225,18 @@ class LinkedSchema:
         if (own.type, own.missing_values) != (other.type, other.missing_values):
             said = "must have the same type and missingValues in both tables; write them alike"
             raise refusal(f"the key {quote(table.link)} of {table.name} {said}")
+
+
+def with_files(linked: LinkedSchema, files: object) -> LinkedSchema:
+    """Return a schema with the names of the files that its public tables are of, by table: only names, to be said."""
+    if not isinstance(files, Mapping) or not files:
+        return linked
+    return replace(linked, lookups=tuple(replace(each, file=str(files.get(each.name, ""))) for each in linked.lookups))
+
+
+def published(linked: LinkedSchema) -> tuple[str, ...]:
+    """Return what will be published as it is: a sentence for each public table."""
+    return tuple(lookup.as_it_is for lookup in linked.lookups)
 
 
 def is_linked(source: object) -> bool:
