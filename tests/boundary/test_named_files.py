@@ -27,7 +27,6 @@ from lapwing.errors import LapwingError
 HOME = {"name": "home", "type": "integer", "role": "identifier"}
 AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 9, "required": True}}
 ILL = {"name": "ill", "type": "string", "categories": ["yes", "no"]}
-NOTE = {"name": "note", "type": "string"}
 CENSUS = {"columns": ["ill"], "cells": [["yes", 30], ["no", 30]], "source": "census", "provenance": "public"}
 SCHEMA: dict[str, Any] = {"fields": [HOME, AGE, ILL]}
 LINKED: dict[str, Any] = {
