@@ -74,6 +74,7 @@ ADDED = [
     "LinkedRelease.sample(self, n=None, seed=None, where=None, *, like=None)",
     "LinkedRelease.to_html(self, path)",
     "LinkedSchema.fingerprint",
+    "Query.file",
     "LinkedRelease(*, parts, certificate, seed=None)",
     "LinkedRelease.parts",
     "LinkedPlan(*, linked, request, parts, effort, notes=())",

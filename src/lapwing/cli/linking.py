@@ -41,8 +41,7 @@ def linked_schema(
     from lapwing.schema.linked.reading import private_names  # noqa: PLC0415
 
     names = private_names(schema)
-    named = [text.partition("=") for text in given]
-    places = [value if equals and name in names else f"{name}{equals}{value}" for name, equals, value in named]
+    places = [part for text in given for part in (text, text.partition("=")[2]) if part]
     if len(places) == 1 and Path(places[0]).is_dir():  # where public tables may lie beside the private ones
         places = [str(each) for each in Path(places[0]).iterdir() if each.name.partition(".")[0] in names]
     hold_private(context, places, [] if db is None else [Query(each, db) for each in sql])

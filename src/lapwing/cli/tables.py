@@ -44,9 +44,9 @@ def given_table(data: str | None, sql: str | None, db: str | None, context: type
 
 def hold_private(context: typer.Context, *tables: object) -> None:
     """Hold tables for private until the command ends, before it opens anything that is public by its name."""
-    from lapwing.schema.named_files import private_tables  # noqa: PLC0415
+    from lapwing.schema.named_files import holding_private  # noqa: PLC0415
 
-    context.with_resource(private_tables(*tables))
+    context.with_resource(holding_private(*tables))
 
 
 def optional_table(data: str | None, sql: str | None, db: str | None, context: typer.Context) -> "Table | None":

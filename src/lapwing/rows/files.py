@@ -16,6 +16,7 @@ from lapwing.rows.formats import STANDARD_INPUT, CsvFile, ExcelFile, JsonLinesFi
 from lapwing.rows.guard import guarded
 from lapwing.rows.out.outputs import version
 from lapwing.schema.foreign.statistics import PROGRAMS
+from lapwing.schema.named_files import IN_FOLDERS
 from lapwing.schema.reading import PLAIN_FILE, Dialect
 from lapwing.schema.scalars import quote
 
@@ -34,8 +35,7 @@ _TYPED: Final[dict[str, _Form]] = {
 }
 _JSON_LINES: Final = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
 _EXCEL: Final = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods")
-_IN_FOLDERS: Final = (*_TYPED, *_CSV_SEPARATORS, *_JSON_LINES)  # others stand in folders beside rows, as code books do
-KNOWN: Final = (*_IN_FOLDERS, *_EXCEL, *PROGRAMS)
+KNOWN: Final = (*IN_FOLDERS, *_EXCEL, *PROGRAMS)
 _WIDE: Final = 64
 _WINDOW_BYTES: Final = 2**28
 """Polars reads several row groups ahead, whatever their size: with more columns than `_WIDE` so much at a time."""
@@ -238,7 +238,7 @@ def header_fault(file: TableFile) -> str | None:
 
 
 def _files_of_folder(folder: Path) -> list[Path]:
-    found = sorted(path for path in folder.rglob("*") if path.is_file() and _suffix(path) in _IN_FOLDERS)
+    found = sorted(path for path in folder.rglob("*") if path.is_file() and _suffix(path) in IN_FOLDERS)
     # Other tools keep unfinished and bookkeeping files under such names.
     shown = [path for path in found if not any(part[0] in "._" for part in path.relative_to(folder).parts)]
     return shown or _no_file(f"folder {quote(str(folder))} holds no .parquet or .csv file")

@@ -21,7 +21,7 @@ from typing import Final, NoReturn, ParamSpec, TypeVar
 import numpy as np
 
 from lapwing.errors import CallInterrupted, DataError, LapwingError, LapwingWarning, ParameterError
-from lapwing.schema.named_files import private_tables
+from lapwing.schema.named_files import holding_private
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -177,7 +177,7 @@ def private_boundary(function: Callable[P, T]) -> Callable[P, T]:
             del args, kwargs
             _raise(ParameterError(f"{name}(): {mistake}", code="LW308"))
         given = signature.bind(*args, **kwargs).arguments
-        with private_tables(*(given[each] for each in held if each in given)):
+        with holding_private(*(given[each] for each in held if each in given)):
             outcome = _attempt(functools.partial(function, *args, **kwargs))
         del args, kwargs, given
         if not isinstance(outcome, _Failure):

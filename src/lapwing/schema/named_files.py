@@ -20,11 +20,15 @@ Identity = tuple[int, int]
 """Device and number of a file: the same for all its names."""
 
 _PRIVATE: Final[ContextVar[tuple[object, ...]]] = ContextVar("the private tables of the calls in progress", default=())
-_OTHERS: Final = (".lapwing", ".json")  # no rows, though they may lie in a folder of rows
+IN_FOLDERS: Final = (
+    *(".parquet", ".pq", ".arrow", ".feather", ".ipc", ".csv", ".csv.gz", ".tsv", ".tsv.gz"),
+    *(".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz"),
+)
+"""How the names of files end that are rows where they lie in a folder; others stand beside rows, as code books do."""
 
 
 @contextmanager
-def private_tables(*tables: object) -> Iterator[None]:
+def holding_private(*tables: object) -> Iterator[None]:
     """Hold tables for private until the block ends, beside those that are held already.
 
     tables: paths, folders, patterns, queries, frames; lists of them, or mappings to them.
@@ -107,7 +111,8 @@ def _files(place: str | os.PathLike[str]) -> list[Path]:
     """Return the files of a folder or pattern, none of anything else."""
     try:
         if Path(place).is_dir():
-            return [each for each in Path(place).rglob("*") if each.suffix not in _OTHERS and each.is_file()]
+            inside = (each for each in Path(place).rglob("*") if each.name.lower().endswith(IN_FOLDERS))
+            return [each for each in inside if each.is_file()]
         has_match = glob.has_magic(os.fspath(place)) and not os.path.lexists(place)
     except (OSError, ValueError):
         return []

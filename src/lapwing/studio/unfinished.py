@@ -17,7 +17,7 @@ from lapwing.kernel.room.transcript import continue_transcript
 from lapwing.runs.misfits import left_of, mended, misfit_columns
 from lapwing.runs.records import Records
 from lapwing.runs.settings import Settings
-from lapwing.schema.named_files import private_tables
+from lapwing.schema.named_files import holding_private
 from lapwing.studio.asked import asked_for
 from lapwing.studio.jobs import Job, begun_release
 from lapwing.verbs.running import read_header
@@ -90,7 +90,7 @@ def unfinished(job: Job) -> Unfinished | None:
     try:
         with alone(job, patience=0.2):
             cleared(place)
-            with private_tables(job.data):
+            with holding_private(job.data):
                 found = _read(place, place / TRANSCRIPT) if place.exists() else None
             if found is not None and found.state == "open" and not found.is_paid and not found.answers:
                 shutil.rmtree(place)  # it was ended before anything was paid
