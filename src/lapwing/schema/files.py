@@ -25,7 +25,6 @@ from lapwing.schema.checks import (
 )
 from lapwing.schema.fields import Field, FieldType, PrivacyUnit
 from lapwing.schema.groupings.category_trees import tree_to_dict
-from lapwing.schema.named_files import opened
 from lapwing.schema.reading import DIALECT_KEYS, READING_KEYS, Dialect, dialect_from, reading_from
 from lapwing.schema.scalars import category_key, json_cure, quote
 from lapwing.schema.whole import whole_file
@@ -45,7 +44,7 @@ def read_content(path: str | os.PathLike[str], kind: str) -> bytes:
     """Return the bytes of a file of at most 64 MiB; `kind` and its path begin each error sentence."""
     name = f"{kind} {quote(os.fspath(path))}"
     try:
-        with opened(path, name) as (file, _):
+        with Path(path).open("rb") as file:
             content = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
         raise SchemaError(f"{name} does not exist; check the path", code="LW201") from None
