@@ -1,4 +1,7 @@
-"""Say from paid answers alone which columns do not fit the schema, and end a release where one is mostly misfits.
+"""Say from paid answers alone which columns, or how many rows, do not fit the schema, and end a release of too many.
+
+Mechanisms that do not count the misfits of each column are told nothing of them: before one of these is run, a small
+share of the budget says how many rows hold any.
 
 The rule is public and reads noisy answers only, so whether a release ends here reveals nothing that was not paid for.
 The rest of its budget stays with it, for a mended schema. ``misfits.proof.md``.
@@ -8,14 +11,17 @@ import codecs
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from lapwing.errors import DataError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.plain import at_least
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
+from lapwing.kernel.questions.misfit_rows.question import MisfitRows, NoisyRows
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.curator import Curator
+from lapwing.kernel.terms import Terms
+from lapwing.maths.noise_tails import sum_tail
 from lapwing.model.certificate.declared import FALSE_WARNING, sum_reach
 from lapwing.runs.settings import Settings, usable_schema
 from lapwing.schema.scalars import quote
@@ -23,20 +29,42 @@ from lapwing.schema.schemas import Schema
 
 ENDED: Final = "LW118"  # code of a release that ended by the rule
 
+ROWS: Final = ""
+"""Stands beside the names of columns for rows that hold a misfit in any of them."""
+
 _SAID, _NEARLY_ALL = 0.05, 0.95
+
+T = TypeVar("T")
+
+
+def first_question(settings: Settings, budget: Budget, terms: Terms) -> tuple[tuple[MisfitRows, ...], Budget]:
+    """Return what is asked before the mechanism, if anything, and what is left for that; refuse too much noise."""
+    if settings.misfit_share is None:
+        return (), budget
+    cost, left = budget.split([settings.misfit_share, 1 - settings.misfit_share])
+    found = MisfitRows(columns=tuple(each.name for each in settings.schema.columns), cost=cost, rows=terms.rows)
+    found.noise(terms.relation, terms.max_rows)
+    return (found,), left
+
+
+def of_mechanism(asked: Sequence[T]) -> tuple[T, ...]:
+    """Return questions, or answers, without those that were not the mechanism's."""
+    return tuple(each for each in asked if not isinstance(each, MisfitRows | NoisyRows))
 
 
 def misfit_shares(schema: Schema, answers: Sequence[Answer]) -> dict[str, float]:
     """Return the share of each column's cells that surely fit nothing, by the noisy tables of that column alone.
 
     Returns shares that are all too large with a probability of 0.001 at most; of a column that may not be missing,
-    missing cells count.
+    missing cells count. Where rows were asked about, the share of those that hold such a cell is that of `ROWS`.
     """
     tables = _one_way(answers)
     counts = [
         answer.counts[-1] if schema.field(answer.question.columns[0]).required else answer.misfits for answer in tables
     ]
-    return _surely(tables, {place: int(count) for place, count in enumerate(counts) if count is not None})
+    found = _surely(tables, {place: int(count) for place, count in enumerate(counts) if count is not None})
+    rows = [_row_share(each) for each in answers if isinstance(each, NoisyRows)]
+    return found | ({ROWS: max(rows)} if rows else {})
 
 
 def misfit_warnings(schema: Schema, answers: Sequence[Answer]) -> tuple[str, ...]:
@@ -58,7 +86,13 @@ def misfit_warnings(schema: Schema, answers: Sequence[Answer]) -> tuple[str, ...
                 "`lapwing schema check`"
             )
     for name, share in misfit_shares(schema, answers).items():
-        if share > _SAID:
+        if share > _SAID and name == ROWS:
+            found[name] = (
+                f"at least about {share:.0%} of the rows hold a cell that does not fit the schema, by a noisy count: "
+                "synthetic rows have these cells as missing, or, where none may be, stand for the other rows only; "
+                "look with `lapwing schema check`"
+            )
+        elif share > _SAID:
             stand = "stand for the others only" if schema.field(name).required else "have them as missing"
             found[name] = (
                 f"column {name!r}: at least about {share:.0%} of its cells do not fit the schema, by the noisy counts, "
@@ -85,9 +119,18 @@ def _surely(tables: Sequence[NoisyCounts], counts: Mapping[int, int]) -> dict[st
     return found
 
 
+def _row_share(answer: NoisyRows) -> float:
+    """Return the least share of rows with a misfit that the noisy numbers allow."""
+    kind, parameter, rows = answer.noise.kind, answer.noise.parameter, answer.question.rows
+    failure = FALSE_WARNING / 2
+    least = float(answer.counts[0]) - sum_tail(kind, parameter, 1, failure)
+    most = float(answer.counts.sum()) + sum_tail(kind, parameter, 2, failure) if rows is None else float(rows)
+    return min(least / max(most, 1.0), 1.0)
+
+
 @dataclass(slots=True, repr=False, eq=False)
 class Stopping:
-    """Asks at a desk, and ends the release once answers show a column of which too many cells fit nothing.
+    """Asks at a desk, and ends the release once answers show that too many cells of a column, or rows, fit nothing.
 
     earlier: answers under a schema that was mended since, whose cost is told; way_out: says how the release goes on.
     """
@@ -102,7 +145,8 @@ class Stopping:
         """Answer a batch of questions, and look at what is known of misfits by now."""
         found = self._curator.ask(*questions)
         self._answers += found
-        if _one_way(found) and (bad := misfit_columns(self._settings, self._answers)):
+        is_told = _one_way(found) or any(isinstance(each, NoisyRows) for each in found)
+        if is_told and (bad := misfit_columns(self._settings, self._answers)):
             raise self._ended(bad)
         return found
 
@@ -114,17 +158,20 @@ class Stopping:
         left = left_of(budget, [*self._earlier, *self._answers]).amount
         unit = "epsilon" if budget.notion == "pure" else "rho"
         rest = self._way_out if left > 0 else "nothing of its budget is left, and a new release pays anew"
+        share = f"at least about {bad[name]:.0%} of"
+        what = f"{share} the rows hold a cell that fits nothing"
+        if name != ROWS:
+            what = f"column {quote(name)}{more}: {share} its cells fit nothing"
         return DataError(
-            f"column {quote(name)}{more}: at least about {bad[name]:.0%} of its cells fit nothing, by noisy counts, "
-            f"and misfits allows {float(self._settings.most_misfits):.0%}; the release ended with {unit} "
-            f"{at_least(budget.amount - left, 3)} spent: `lapwing schema check`, or `schema.check(data)`, says, free, "
-            f"what to mend; {rest}",
+            f"{what}, by noisy counts, and misfits allows {float(self._settings.most_misfits):.0%}; the release ended "
+            f"with {unit} {at_least(budget.amount - left, 3)} spent: `lapwing schema check`, or `schema.check(data)`, "
+            f"says, free, what to mend; {rest}",
             code="LW118",
         )
 
 
 def misfit_columns(settings: Settings, answers: Sequence[Answer]) -> dict[str, float]:
-    """Return the columns of which answers show more misfits than there may be, with the least share."""
+    """Return the columns, or `ROWS`, of which answers show more misfits than there may be, with the least share."""
     shares = misfit_shares(settings.schema, answers)
     return {name: share for name, share in shares.items() if share > settings.most_misfits}
 

@@ -3,17 +3,19 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import numpy as np
 
 from lapwing.errors import ParameterError, SchemaError
 from lapwing.kernel.budget.budget import BudgetRequest, Number, exact_number, read_request
+from lapwing.kernel.plain import read_rational
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.mechanisms.registry import (
     Trusted,
     default_mechanism,
     is_known,
+    looks_at_misfits,
     make_mechanism,
     name_in_files,
     settings_of,
@@ -28,13 +30,18 @@ from lapwing.schema.public_tables.cells import public_total
 from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
 
+MOST_MISFITS: Final = Fraction(1, 10)
+MISFIT_SHARE: Final = Fraction(1, 25)
+"""At epsilon 1, of 900 rows half are surely seen not to fit, and of 400 all; noise grows by a 24th for the rest."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Everything public that fixes a release, apart from where it is recorded.
 
     schema: not a draft, with at least one modelled column; request: what was asked for, and the budget it grants;
-    most_misfits: share of a column's cells above which noisy counts end the release, 0 to 1: never.
+    most_misfits: share of a column's cells above which noisy counts end the release, 0 to 1: never; misfit_share: part
+    of the budget that says, before all else, how many rows hold a misfit; None where nothing is asked.
     """
 
     schema: Schema
@@ -45,6 +52,7 @@ class Settings:
     seed: int
     is_seeded: bool
     most_misfits: Fraction = Fraction(1)
+    misfit_share: Fraction | None = None
 
     selection_delta = Fraction(0)  # no text is selected
 
@@ -65,6 +73,7 @@ class Settings:
             "seed": self.seed,
             "is_seeded": self.is_seeded,
             **({} if self.most_misfits == 1 else {"most_misfits": str(self.most_misfits)}),
+            **({} if self.misfit_share is None else {"misfit_share": str(self.misfit_share)}),
             # Whoever resumes must find the same public rows: the name of a file alone could come to stand for others.
             **({} if points is None else {"points": points}),
             **({"priors": priors} if priors else {}),
@@ -86,6 +95,7 @@ class Settings:
             seed=values["seed"],
             is_seeded=values["is_seeded"],
             most_misfits=Fraction(values.get("most_misfits", 1)),
+            misfit_share=read_rational(values["misfit_share"]) if "misfit_share" in values else None,
         )
 
 
@@ -101,7 +111,7 @@ def read_settings(
     seed: int | None,
     public_tables: object = None,
     prior: object = None,
-    misfits: Number = 1,
+    misfits: Number = MOST_MISFITS,
 ) -> Settings:
     """Check the settings of `lapwing.synthesize`; see there for their meaning."""
     most = exact_number("misfits", misfits)
@@ -117,7 +127,8 @@ def read_settings(
         checked, mechanism, request, neighbours, (expected_rows, rule), seed=seed, is_seeded=seed is not None
     )
     read = with_priors(found.mechanism, checked, prior, (request.budget, found.relation))
-    return replace(found, mechanism=read, most_misfits=most)
+    share = None if most == 1 or looks_at_misfits(read) else MISFIT_SHARE
+    return replace(found, mechanism=read, most_misfits=most, misfit_share=share)
 
 
 def table_settings(

@@ -16,6 +16,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from lapwing.errors import CallInterrupted, LapwingError, ParameterError
+from lapwing.kernel.questions.misfit_rows.question import NoisyRows
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.select_worst.question import Selected
 from lapwing.kernel.room.begun import followed_runs
@@ -124,6 +125,8 @@ class ReleaseProgress:
         """Count the answers, and tell."""
         for answer in answers:
             self._spent += answer.question.cost.amount
+            if isinstance(answer, NoisyRows):
+                continue
             self._one_way += len(answer.question.columns) == 1
             is_table = len(answer.question.columns) > 1 and not isinstance(answer, Selected)
             self._rounds += is_table and not self._is_table

@@ -26,7 +26,7 @@ from lapwing.rows.counting import CodedSource
 from lapwing.runs.certify import certify
 from lapwing.runs.finishing import finished_model
 from lapwing.runs.generators import checked_seed, generator
-from lapwing.runs.misfits import Stopping, left_of, way_out_of
+from lapwing.runs.misfits import Stopping, first_question, left_of, of_mechanism, way_out_of
 from lapwing.runs.public_rows import points_digest, prior_digests
 from lapwing.runs.records import Records
 from lapwing.runs.settings import Settings
@@ -57,7 +57,8 @@ def run_release(
     a function of the answers, the settings and the seed alone.
     """
     budget = left_of(settings.request.budget, earlier)
-    check_mechanism(settings.mechanism, settings.schema, budget, terms)
+    first, own = first_question(settings, budget, terms)
+    check_mechanism(settings.mechanism, settings.schema, own, terms)
     answers, progress = list(recorded), ReleaseProgress(settings, recorded)
 
     def keep(new: Sequence[Answer]) -> None:
@@ -77,14 +78,15 @@ def run_release(
     )
     if settings.most_misfits < 1:
         room = Desk(terms, Stopping(room, settings, earlier, way_out_of(records.transcript)).ask)
-    model = settings.mechanism.run(room, settings.schema, budget, generator(settings.seed, "fit"))
+    room.ask(*first)
+    model = settings.mechanism.run(room, settings.schema, own, generator(settings.seed, "fit"))
     model.validate(settings.schema)
     finished = finished_model(model, settings.schema, settings.seed)
     return Release(
         schema=settings.schema,
         model=finished.model,
         certificate=certify(settings, terms, records, tuple(answers), model, finished=finished, earlier=earlier),
-        noisy=tuple(answers),
+        noisy=of_mechanism(answers),
         seed=settings.seed if settings.is_seeded else None,
     )
 
