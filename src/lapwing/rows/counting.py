@@ -44,6 +44,10 @@ class CodedSource(Protocol):
     def units(self) -> int:
         """Number of privacy units. Private."""
 
+    @property
+    def unmet(self) -> int:
+        """Rows of linked tables that belong to no row of the first one, cut like the others; else 0. Private."""
+
     def chunks(self, *, apart: bool = False) -> Iterator[Codes]:
         """Yield the codes of all rows; `apart`: misfits have ``domain.misfit``, and are not taken for missing."""
 

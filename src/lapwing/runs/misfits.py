@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Final, TypeVar
 
+import numpy as np
+
 from lapwing.errors import DataError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.plain import at_least
@@ -32,7 +34,18 @@ ENDED: Final = "LW118"  # code of a release that ended by the rule
 ROWS: Final = ""
 """Stands beside the names of columns for rows that hold a misfit in any of them."""
 
+KEYS: Final = "\0"
+"""Stands for rows of a linked table whose key no row of the table above has."""
+
 _SAID, _NEARLY_ALL = 0.05, 0.95
+
+_OF_ROWS: Final = {
+    ROWS: "at least about {share:.0%} of the rows hold a cell that does not fit the schema, by a noisy count: "
+    "synthetic rows have these cells as missing, or, where none may be, stand for the other rows only; look with "
+    "`lapwing schema check`",
+    KEYS: "at least about {share:.0%} of the rows have a key that no row of the table above has, by a noisy count, and "
+    "are left out: keys meet where they are written alike (00007 is not 7); look with `lapwing schema check`",
+}
 
 T = TypeVar("T")
 
@@ -42,13 +55,14 @@ def first_question(settings: Settings, budget: Budget, terms: Terms) -> tuple[tu
     if settings.misfit_share is None:
         return (), budget
     cost, left = budget.split([settings.misfit_share, 1 - settings.misfit_share])
-    found = MisfitRows(columns=tuple(each.name for each in settings.schema.columns), cost=cost, rows=terms.rows)
+    names = tuple(each.name for each in settings.schema.columns)
+    found = MisfitRows(columns=names, cost=cost, rows=terms.rows, keys=settings.keys)
     found.noise(terms.relation, terms.max_rows)
     return (found,), left
 
 
 def of_mechanism(asked: Sequence[T]) -> tuple[T, ...]:
-    """Return questions, or answers, without those that were not the mechanism's."""
+    """Return questions or answers, without what is asked before the mechanism."""
     return tuple(each for each in asked if not isinstance(each, MisfitRows | NoisyRows))
 
 
@@ -63,8 +77,10 @@ def misfit_shares(schema: Schema, answers: Sequence[Answer]) -> dict[str, float]
         answer.counts[-1] if schema.field(answer.question.columns[0]).required else answer.misfits for answer in tables
     ]
     found = _surely(tables, {place: int(count) for place, count in enumerate(counts) if count is not None})
-    rows = [_row_share(each) for each in answers if isinstance(each, NoisyRows)]
-    return found | ({ROWS: max(rows)} if rows else {})
+    for answer in answers:
+        if isinstance(answer, NoisyRows):
+            found |= row_shares(answer)
+    return found
 
 
 def misfit_warnings(schema: Schema, answers: Sequence[Answer]) -> tuple[str, ...]:
@@ -86,12 +102,8 @@ def misfit_warnings(schema: Schema, answers: Sequence[Answer]) -> tuple[str, ...
                 "`lapwing schema check`"
             )
     for name, share in misfit_shares(schema, answers).items():
-        if share > _SAID and name == ROWS:
-            found[name] = (
-                f"at least about {share:.0%} of the rows hold a cell that does not fit the schema, by a noisy count: "
-                "synthetic rows have these cells as missing, or, where none may be, stand for the other rows only; "
-                "look with `lapwing schema check`"
-            )
+        if share > _SAID and name in _OF_ROWS:
+            found[name] = _OF_ROWS[name].format(share=share)
         elif share > _SAID:
             stand = "stand for the others only" if schema.field(name).required else "have them as missing"
             found[name] = (
@@ -119,13 +131,15 @@ def _surely(tables: Sequence[NoisyCounts], counts: Mapping[int, int]) -> dict[st
     return found
 
 
-def _row_share(answer: NoisyRows) -> float:
-    """Return the least share of rows with a misfit that the noisy numbers allow."""
-    kind, parameter, rows = answer.noise.kind, answer.noise.parameter, answer.question.rows
-    failure = FALSE_WARNING / 2
-    least = float(answer.counts[0]) - sum_tail(kind, parameter, 1, failure)
-    most = float(answer.counts.sum()) + sum_tail(kind, parameter, 2, failure) if rows is None else float(rows)
-    return min(least / max(most, 1.0), 1.0)
+def row_shares(answer: NoisyRows) -> dict[str, float]:
+    """Return the least share of rows with a misfit that noisy numbers allow, and that of rows whose key meets none."""
+    law, rows, counts = answer.noise, answer.question.rows, answer.counts.astype(np.float64)
+    reach = [sum_tail(law.kind, law.parameter, terms, FALSE_WARNING / 4) for terms in (1, 2, 3)]
+    most = counts[:2].sum() + reach[1] if rows is None else float(rows)
+    found = {ROWS: (counts[0] - reach[0]) / max(most, 1.0)}
+    if answer.question.keys:
+        found[KEYS] = (counts[2] - reach[0]) / max(counts.sum() + reach[2], 1.0)
+    return {name: min(float(share), 1.0) for name, share in found.items()}
 
 
 @dataclass(slots=True, repr=False, eq=False)

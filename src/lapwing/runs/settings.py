@@ -41,7 +41,8 @@ class Settings:
 
     schema: not a draft, with at least one modelled column; request: what was asked for, and the budget it grants;
     most_misfits: share of a column's cells above which noisy counts end the release, 0 to 1: never; misfit_share: part
-    of the budget that says, before all else, how many rows hold a misfit; None where nothing is asked.
+    of the budget that says first how many rows hold a misfit, None: nothing is asked; keys: whether it also says how
+    many rows of a linked table have a key that no row of the table above has.
     """
 
     schema: Schema
@@ -53,6 +54,7 @@ class Settings:
     is_seeded: bool
     most_misfits: Fraction = Fraction(1)
     misfit_share: Fraction | None = None
+    keys: bool = False
 
     selection_delta = Fraction(0)  # no text is selected
 
@@ -74,6 +76,7 @@ class Settings:
             "is_seeded": self.is_seeded,
             **({} if self.most_misfits == 1 else {"most_misfits": str(self.most_misfits)}),
             **({} if self.misfit_share is None else {"misfit_share": str(self.misfit_share)}),
+            **({"keys": True} if self.keys else {}),
             # Whoever resumes must find the same public rows: the name of a file alone could come to stand for others.
             **({} if points is None else {"points": points}),
             **({"priors": priors} if priors else {}),
@@ -96,6 +99,7 @@ class Settings:
             is_seeded=values["is_seeded"],
             most_misfits=Fraction(values.get("most_misfits", 1)),
             misfit_share=read_rational(values["misfit_share"]) if "misfit_share" in values else None,
+            keys=values.get("keys", False) is True,
         )
 
 

@@ -22,7 +22,7 @@ def recounted_rows(question: MisfitRows, source: Rows, schema: Schema) -> list[n
         for chunk in source.chunks(apart=True)
         for row in zip(*(chunk[name].tolist() for name in question.columns), strict=True)
     ]
-    counts = [sum(rows), len(rows) - sum(rows)]
+    counts = [sum(rows), len(rows) - sum(rows), source.unmet]
     return [np.array(counts[: question.shape[0]], dtype=np.int64)]
 
 

@@ -118,7 +118,6 @@ REGISTRATION: Final = Registration(
     two_valued=False,
     takes_priors=False,
     warnings=no_warnings,
-    looks_at_misfits=True,
 )
 
 

@@ -29,8 +29,8 @@ def misfit_rows(question: MisfitRows, rows: PrivateRows) -> np.ndarray:
     """Return the exact numbers: int64, shape ``question.shape``. Private."""
     columns = [_fitting(name, rows.schema.field(name).domain) for name in question.columns]
     fitting = int(rows.source.count_keys(columns)[1].sum())  # [count]
-    both = (rows.source.rows - fitting, fitting)
-    return np.array(both[: question.shape[0]], dtype=np.int64)
+    found = (rows.source.rows - fitting, fitting, rows.source.unmet)  # [keys]
+    return np.array(found[: question.shape[0]], dtype=np.int64)
 
 
 def _fitting(name: str, domain: Domain) -> KeyedColumn:

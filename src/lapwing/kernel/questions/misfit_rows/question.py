@@ -31,7 +31,8 @@ class MisfitRows(WithoutDelta):
     """Ask how many rows hold a cell that fits nothing in the schema, and how many hold none.
 
     columns: distinct modelled columns, at least one; of one that may not be missing, missing cells fit nothing; rows:
-    the number of rows, where that is public: then the first number is all that is asked for.
+    the number of rows, where that is public: then the first number is all that is asked for; keys: of a table of rows
+    of others, whether the number of rows that belong to no row above is asked for, too.
 
     Guarantee: with discrete Laplace noise of scale ``l1 / ε`` on each number the answer is ε-DP, with discrete Gaussian
     noise of ``sigma**2 = l2**2 / (2 ρ)`` ρ-zCDP, under the relation and ``max_rows`` that `sensitivity` is given
@@ -49,10 +50,13 @@ class MisfitRows(WithoutDelta):
     columns: tuple[str, ...]
     cost: Budget
     rows: int | None = None
+    keys: bool = False
 
     def __post_init__(self) -> None:
         if not self.columns or len(set(self.columns)) != len(self.columns):
             raise ParameterError(f"MisfitRows needs distinct columns, got {self.columns}; name each once", code="LW641")
+        if self.keys and self.rows is not None:
+            raise ParameterError("MisfitRows about keys has no public number of rows; leave rows out", code="LW641")
         check_cost(self.cost)
 
     @property
@@ -62,11 +66,11 @@ class MisfitRows(WithoutDelta):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Rows with a misfit, and rows without one."""
-        return (2,) if self.rows is None else (1,)
+        """Rows with a misfit, rows without one, and rows that belong to no row above."""
+        return (2 + self.keys,) if self.rows is None else (1,)
 
     def sensitivity(self, relation: Relation, max_rows: int) -> Sensitivity:
-        """Bound the change: each row counts in one of both numbers; one alone moves by the rows of a unit at most."""
+        """Bound the change: each row counts in one of the numbers; one alone moves by the rows of a unit at most."""
         return row_sensitivity(relation, max_rows) if self.rows is None else Sensitivity(max_rows, max_rows**2)
 
     noise = noise_for_cost
@@ -86,13 +90,19 @@ class MisfitRows(WithoutDelta):
             "columns": list(self.columns),
             "cost": cost_to_dict(self.cost),
             "rows": self.rows,
+            "keys": self.keys,
         }
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Read back what `to_dict` wrote; a ParameterError where it is something else."""
         rows = read_optional(values, "rows", int)
-        return cls(columns=read_list(values, "columns", str), cost=read_cost(values), rows=rows)
+        return cls(
+            columns=read_list(values, "columns", str),
+            cost=read_cost(values),
+            rows=rows,
+            keys=read_key(values, "keys", bool),
+        )
 
     def read_answer(self, values: Mapping[str, Any]) -> "NoisyRows":
         """Read back an answer that ``to_dict`` wrote."""
