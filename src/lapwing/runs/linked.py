@@ -17,7 +17,7 @@ from lapwing.model.bounds import rows_range
 from lapwing.model.certificate.declared import FALSE_WARNING
 from lapwing.runs.generators import checked_seed, fresh_seed
 from lapwing.runs.misfits import ENDED, KEYS, ROWS, row_shares
-from lapwing.runs.settings import MISFIT_SHARE, Settings, request_to_dict, table_settings, usable_schema
+from lapwing.runs.settings import Settings, misfit_share, request_to_dict, table_settings, usable_schema
 from lapwing.schema.linked.coded import SMALL
 from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.scalars import quote, told
@@ -255,8 +255,9 @@ def _part(
     own = read_request(epsilon=budget.amount) if budget.notion == "pure" else read_request(rho=budget.amount)
     guess = (expected, "expected numbers of rows must be whole")
     found = table_settings(schema, mechanism, own, _RELATION, guess, seed=seed[0], is_seeded=seed[1])
-    share = MISFIT_SHARE if keys or not looks_at_misfits(found.mechanism) else None
-    return replace(found, misfit_share=share, keys=keys)
+    if looks_at_misfits(found.mechanism) and not keys:
+        return found
+    return replace(found, misfit_share=misfit_share(budget, schema.max_rows, found.expected_rows), keys=keys)
 
 
 def _recorded_seed(transcript: Path | None) -> int | None:

@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from lapwing.errors import ParameterError, SchemaError
-from lapwing.kernel.budget.budget import BudgetRequest, Number, exact_number, read_request
+from lapwing.kernel.budget.budget import Budget, BudgetRequest, Number, exact_number, read_request
 from lapwing.kernel.plain import read_rational
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.mechanisms.registry import (
@@ -31,8 +31,11 @@ from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
 
 MOST_MISFITS: Final = Fraction(1, 10)
-MISFIT_SHARE: Final = Fraction(1, 25)
-"""At epsilon 1, of 900 rows half are surely seen not to fit, and of 400 all; noise grows by a 24th for the rest."""
+_MISFIT_SHARES: Final = (Fraction(1, 200), Fraction(1, 25))
+"""Least and largest part of a budget that asks how many rows hold a misfit; the largest where nobody expects a number
+of rows. At epsilon 1 half of 900 rows is then surely seen not to fit, and all of 400."""
+_MISFIT_COSTS: Final = {"pure": 36, "zcdp": 162}
+"""Costs, with one row per unit, times the number of rows, or its square, that show half of these rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,8 +134,25 @@ def read_settings(
         checked, mechanism, request, neighbours, (expected_rows, rule), seed=seed, is_seeded=seed is not None
     )
     read = with_priors(found.mechanism, checked, prior, (request.budget, found.relation))
-    share = None if most == 1 or looks_at_misfits(read) else MISFIT_SHARE
+    share = (
+        None
+        if most == 1 or looks_at_misfits(read)
+        else misfit_share(request.budget, checked.max_rows, found.expected_rows)
+    )
     return replace(found, mechanism=read, most_misfits=most, misfit_share=share)
+
+
+def misfit_share(budget: Budget, max_rows: int, rows: int | None) -> Fraction:
+    """Return which part of a budget asks how many rows hold a misfit; less where more rows are expected.
+
+    >>> [misfit_share(Budget.pure(1), 1, rows) for rows in (None, 900, 1800, 10**6)]
+    [Fraction(1, 25), Fraction(1, 25), Fraction(1, 50), Fraction(1, 200)]
+    """
+    least, most = _MISFIT_SHARES
+    if rows is None:
+        return most
+    known = Fraction(max_rows, rows) ** (1 if budget.notion == "pure" else 2)
+    return max(least, min(most, _MISFIT_COSTS[budget.notion] * known / budget.amount))
 
 
 def table_settings(
