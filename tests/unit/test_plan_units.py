@@ -26,9 +26,16 @@ def test_more_rows_per_unit_multiply_the_noise_and_the_plan_says_by_how_much():
 
     one, three = (lw.plan(schema, **settings) for schema in (MIXED, OWNED))
 
-    assert three.lines[0].noise.sd == pytest.approx(3 * one.lines[0].noise.sd)
+    assert [each.lines[0].question for each in (one, three)] == ["MisfitRows"] * 2
+    assert (1 - share(three)) * three.lines[1].noise.sd ** 2 == pytest.approx(
+        9 * (1 - share(one)) * one.lines[1].noise.sd ** 2
+    )
     assert "At the same cost, the noise on a count is 3 times that for one row per unit." in three.text()
     assert "At the same cost" not in one.text()
+
+
+def share(planned):
+    return float(planned.lines[0].cost.amount / planned.total.amount)
 
 
 def owned(max_rows, fields=MIXED["fields"]):
