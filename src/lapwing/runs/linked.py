@@ -16,7 +16,7 @@ from lapwing.mechanisms.registry import MECHANISMS, default_mechanism, looks_at_
 from lapwing.model.bounds import rows_range
 from lapwing.model.certificate.declared import FALSE_WARNING
 from lapwing.runs.generators import checked_seed, fresh_seed
-from lapwing.runs.misfits import ENDED, KEYS, ROWS, row_shares
+from lapwing.runs.misfits import ENDED, KEYS, row_shares
 from lapwing.runs.settings import Settings, misfit_share, request_to_dict, table_settings, usable_schema
 from lapwing.schema.linked.coded import SMALL
 from lapwing.schema.linked.database import LinkedSchema
@@ -138,17 +138,17 @@ def refuse_lost(settings: LinkedSettings, name: str, answer: NoisyRows) -> None:
     """
     table = settings.linked.table(name)
     said = {
-        ROWS: "hold a cell that fits nothing in the schema",
-        KEYS: f"have a {quote(table.link)} that no row of {table.parent} has as its {quote(settings.linked.key)}: keys "
+        True: f"have a {quote(table.link)} that no row of {table.parent} has as its {quote(settings.linked.key)}: keys "
         "meet where they are written alike (00007 is not 7, nor is a text with a blank behind it), so write them alike "
         "in both tables",
+        False: "hold a cell that fits nothing in the schema",
     }
     for kind, share in row_shares(answer).items():
         if share > _MOST_LOST:
             raise DataError(
-                f"{name}: at least about {share:.0%} of the rows, by noisy counts, {said[kind]}; the release ended "
-                f"before the rest of its budget was spent, and a new one pays anew; `lapwing schema check` says, free, "
-                "what to mend",
+                f"{name}: at least about {share:.0%} of the rows, by noisy counts, {said[kind == KEYS]}; the release "
+                "ended before the rest of its budget was spent, and a new one pays anew; `lapwing schema check` says, "
+                "free, what to mend",
                 code=ENDED,
             )
 

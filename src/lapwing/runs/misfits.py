@@ -61,6 +61,11 @@ def first_question(settings: Settings, budget: Budget, terms: Terms) -> tuple[tu
     return (found,), left
 
 
+def _of_each_column(asked: MisfitRows) -> list[MisfitRows]:
+    """Return the same question about each of its columns alone, at the same cost together."""
+    return [replace(asked, columns=(name,), cost=asked.cost / len(asked.columns)) for name in asked.columns]
+
+
 def of_mechanism(asked: Sequence[T]) -> tuple[T, ...]:
     """Return questions or answers, without what is asked before the mechanism."""
     return tuple(each for each in asked if not isinstance(each, MisfitRows | NoisyRows))
@@ -79,7 +84,7 @@ def misfit_shares(schema: Schema, answers: Sequence[Answer]) -> dict[str, float]
     found = _surely(tables, {place: int(count) for place, count in enumerate(counts) if count is not None})
     for answer in answers:
         if isinstance(answer, NoisyRows):
-            found |= row_shares(answer)
+            found |= {name: max(share, found.get(name, 0.0)) for name, share in row_shares(answer).items()}
     return found
 
 
@@ -132,11 +137,15 @@ def _surely(tables: Sequence[NoisyCounts], counts: Mapping[int, int]) -> dict[st
 
 
 def row_shares(answer: NoisyRows) -> dict[str, float]:
-    """Return the least share of rows with a misfit that noisy numbers allow, and that of rows whose key meets none."""
+    """Return the least share of rows with a misfit that noisy numbers allow, and that of rows whose key meets none.
+
+    Of one column it is the share of its cells.
+    """
     law, rows, counts = answer.noise, answer.question.rows, answer.counts.astype(np.float64)
     reach = [sum_tail(law.kind, law.parameter, terms, FALSE_WARNING / 4) for terms in (1, 2, 3)]
     most = counts[:2].sum() + reach[1] if rows is None else float(rows)
-    found = {ROWS: (counts[0] - reach[0]) / max(most, 1.0)}
+    columns = answer.question.columns
+    found = {columns[0] if len(columns) == 1 else ROWS: (counts[0] - reach[0]) / max(most, 1.0)}
     if answer.question.keys:
         found[KEYS] = (counts[2] - reach[0]) / max(counts.sum() + reach[2], 1.0)
     return {name: min(float(share), 1.0) for name, share in found.items()}
@@ -161,6 +170,9 @@ class Stopping:
         self._answers += found
         is_told = _one_way(found) or any(isinstance(each, NoisyRows) for each in found)
         if is_told and (bad := misfit_columns(self._settings, self._answers)):
+            if ROWS in bad:  # as much again says whose cells they are
+                self._answers += self._curator.ask(*_of_each_column(found[-1].question))
+                bad = misfit_columns(self._settings, self._answers)
             raise self._ended(bad)
         return found
 
@@ -187,7 +199,8 @@ class Stopping:
 def misfit_columns(settings: Settings, answers: Sequence[Answer]) -> dict[str, float]:
     """Return the columns, or `ROWS`, of which answers show more misfits than there may be, with the least share."""
     shares = misfit_shares(settings.schema, answers)
-    return {name: share for name, share in shares.items() if share > settings.most_misfits}
+    found = {name: share for name, share in shares.items() if share > settings.most_misfits}
+    return {name: share for name, share in found.items() if name != ROWS} or found
 
 
 def way_out_of(transcript: object) -> str:
