@@ -31,7 +31,8 @@ from lapwing.runs.public_rows import refuse_private_points
 from lapwing.runs.public_tables import is_private_table
 from lapwing.runs.records import AccountedSink, Book, Records, resumable
 from lapwing.runs.settings import Settings
-from lapwing.runs.watching import following, part_told
+from lapwing.runs.watching import following, part_told, untold
+from lapwing.runs.watching import told as tell_step
 from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.scalars import told
 from lapwing.typing import IntoFrame, LinkedSchemaLike, MechanismLike, PathLike, ProgressLike
@@ -270,16 +271,9 @@ def _parts(
     debit = partial(sink.debit, settings)  # it is for all, and of later parts it changes nothing
     begun = {}
     for name, part in settings.parts.items():
-        said, finish = begun_release(
-            coded[name].source,
-            part,
-            terms[name],
-            records,
-            debit=debit,
-            sink=sink,
-            secret_bits=SystemBits,
-            recorded=known[name],
-        )
+        places: dict[str, Any] = {"debit": debit, "sink": sink, "secret_bits": SystemBits, "recorded": known[name]}
+        with untold():
+            said, finish = begun_release(coded[name].source, part, terms[name], records, **places)
         for answer in said:
             refuse_lost(settings, name, answer)
         begun[name] = finish
@@ -289,6 +283,7 @@ def _parts(
         share = float(part.request.budget.amount / settings.request.budget.amount)
         parent = releases.get(settings.linked.table(name).parent or "")
         with part_told(name, before, share):
+            tell_step("counting and adding noise", 0.0)
             releases[name] = _as_part(begun[name](), parent)
         before += share
     return releases

@@ -11,7 +11,6 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, row_sensitivity
 from lapwing.kernel.plain import pack_counts, read_key, read_list, read_optional, unpack_counts
 from lapwing.kernel.questions.questions import (
-    TABLE,
     WithoutDelta,
     answer_record,
     check_cost,
@@ -44,7 +43,7 @@ class MisfitRows(WithoutDelta):
     """
 
     kind: ClassVar[str] = "MisfitRows"
-    called: ClassVar[str] = TABLE
+    called: ClassVar[str] = "misfit count"
     purpose: ClassVar[str] = "whether rows fit the schema"
 
     columns: tuple[str, ...]
