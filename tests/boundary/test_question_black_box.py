@@ -16,6 +16,7 @@ import lapwing.kernel.questions.category_selection.answer as selecting_texts
 import lapwing.kernel.questions.cell_sums.answer as summing
 import lapwing.kernel.questions.linear_statistics.answer as adding
 import lapwing.kernel.questions.marginal_counts.answer as counting
+import lapwing.kernel.questions.misfit_rows.answer as looking
 import lapwing.kernel.questions.private_draw.answer as drawing
 import lapwing.kernel.questions.second_moment.answer as multiplying
 import lapwing.kernel.questions.select_worst.answer as choosing
@@ -183,6 +184,7 @@ CHEAP = {
     "products: half": (half_of_the_noise, multiplying, ("SecondMoment", "add-remove", 1, "zcdp"), 1400),
     "sums: half": (half_of_the_noise, summing, ("CellSums", "add-remove", 3), 2000),
     "truths: half": (half_of_the_noise, adding, ("LinearStatistics", "replace-one", 1), 2000),
+    "misfits: half": (half_of_the_noise, looking, ("MisfitRows", "replace-one", 1), 2000),
     "draws: likeliest": (the_likeliest_row, drawing, ("PrivateDraw", "replace-one", 1, "zcdp"), 300),
     "texts: signs": (noise_that_is_rounded_to_its_sign, selecting_texts, ("CategorySelection", "replace-one", 3), 800),
     "texts for one row": (one_row_of_a_unit, selecting_texts, ("CategorySelection", "replace-one", 3), 800),

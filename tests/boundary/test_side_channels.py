@@ -31,6 +31,7 @@ BY_DATA = {
 
 SAME = {
     "MarginalCounts", "TreeCounts", "SecondMoment", "CellSums", "LinearStatistics", "TableDistances", "PrivateDraw",
+    "MisfitRows",
 }  # fmt: skip
 
 

@@ -122,7 +122,8 @@ def test_linked_tables_ask_the_questions_of_both_mechanisms_under_the_terms_of_t
     assert (units, questions) == ("1 parent, K children", "those of both mechanisms")
     assert [told["parts"][part]["max_rows"] for part in ("parent", "child")] == [1, 4]
     for part, mechanism in (("parent", "PMM"), ("child", "Independent")):
-        assert {line["question"] for line in told["parts"][part]["costs"]} <= words(TABLE[mechanism][2])
+        asked = {line["question"] for line in told["parts"][part]["costs"]} - {"MisfitRows"}
+        assert asked <= words(TABLE[mechanism][2])
 
 
 def test_every_mechanism_has_tests_of_its_own_that_name_it_and_one_file_that_holds_all():

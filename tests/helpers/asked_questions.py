@@ -2,7 +2,7 @@
 
 import contextlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
@@ -18,6 +18,7 @@ from lapwing.audit.mechanism_pairs import TINY, bought_settings, draft_of, learn
 from lapwing.audit.replay import UNRECORDED
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.questions.answering import PrivateRows
 from lapwing.kernel.questions.category_selection.answer import exact_texts, listable_counts
 from lapwing.kernel.questions.category_selection.question import CategorySelection
 from lapwing.kernel.questions.cell_sums.answer import exact_sums
@@ -26,6 +27,8 @@ from lapwing.kernel.questions.linear_statistics.answer import exact_statistics
 from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
 from lapwing.kernel.questions.marginal_counts.answer import counted_table
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
+from lapwing.kernel.questions.misfit_rows.answer import misfit_rows
+from lapwing.kernel.questions.misfit_rows.question import MisfitRows
 from lapwing.kernel.questions.private_draw.answer import exact_weights
 from lapwing.kernel.questions.private_draw.question import PrivateDraw
 from lapwing.kernel.questions.second_moment.answer import exact_products
@@ -41,6 +44,7 @@ from lapwing.kernel.questions.tree_counts.question import TreeCounts
 from lapwing.kernel.room.opening import public_terms
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.room.transcript import NoTranscript
+from lapwing.mechanisms.pmm.mechanism import PMM
 from lapwing.mechanisms.registry import MECHANISMS
 from lapwing.release.release import Release
 from lapwing.rows.exact_tables import ExactTables
@@ -73,6 +77,8 @@ def runs(schema, relation, *, pure=True, times=1000):
     for kind in MECHANISMS.values():
         if relation in kind.small().relations:
             yield kind.name, settings_for(kind.small(), schema, relation, pure=pure, times=times), run_release
+    first = settings_for(PMM.small(), schema, relation, pure=pure, times=times)
+    yield "misfits", replace(first, misfit_share=Fraction(1, 4)), run_release
     yield "sums", settings_for(AskingSums(), schema, relation, pure=pure, times=times), run_release
     yield "evaluation", bought_settings(schema, relation, pure=pure, times=times), run_evaluation
     names = [field.name for field in schema.columns if field.type != "boolean"]
@@ -144,6 +150,7 @@ _OTHERS = {
     TableDistances: lambda asked, source, _: [exact_distances([asked], source)],
     PrivateDraw: lambda asked, source, _: [exact_weights(asked, source)],
     LinearStatistics: lambda asked, source, schema: [exact_statistics(asked, source, schema)],
+    MisfitRows: lambda asked, source, schema: [misfit_rows(asked, PrivateRows.of(source, schema))],
     CategorySelection: _of_texts,
 }
 

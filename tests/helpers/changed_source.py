@@ -11,6 +11,7 @@ class Changed:
     def __init__(self, source, change):
         self.source, self.change = source, change
         self.columns, self.rows, self.units = source.columns, source.rows, source.units
+        self.unmet = source.unmet
 
     def chunks(self, *, apart=False):
         return iter([self.change({name: np.concatenate(parts) for name, parts in self._whole(apart).items()})])

@@ -98,8 +98,8 @@ def test_a_delta_is_suggested_only_where_it_would_help_and_with_the_noise_of_the
     pl.DataFrame({"person": [1, 2]} | {field["name"]: [True, False] for field in fields}).write_parquet("data.parquet")
 
     said = synthesize("--rows", "1", "--mechanism", mechanism, "--details", epsilon=str(epsilon))
-    noise = json.loads(Path("out.csv.certificate.json").read_text())["costs"][0]["noise"]
-    gaussian = rows * (columns / (2 * float(requested_budget(epsilon=1, delta="1e-9").rho))) ** 0.5
+    noise = json.loads(Path("out.csv.certificate.json").read_text())["costs"][1]["noise"]
+    gaussian = rows * (columns / (2 * (1 - 0.04) * float(requested_budget(epsilon=1, delta="1e-9").rho))) ** 0.5
 
     hint = f"would fall from sd {noise['sd']:.1f} to sd {gaussian:.1f} with --delta 1e-9"
     assert said.status == 0, said.err
@@ -246,7 +246,7 @@ def test_resume_says_what_it_finishes_before_anything_is_debited(place, monkeypa
     again = ("resume", "t.jsonl", "data.parquet", "-o", "again.csv")
     told = (
         "lapwing: finishing Independent at epsilon 2 for add-remove neighbours and privacy unit row; answers "
-        f"recorded: 3; ledger {place}/budget.db, data set people: "
+        f"recorded: 4; ledger {place}/budget.db, data set people: "
     )
 
     assert lapwing(*again).err.splitlines()[0] == told + "debited before"

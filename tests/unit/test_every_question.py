@@ -132,6 +132,8 @@ def test_a_record_of_another_question_is_refused(case):
 
 
 def test_a_schema_with_other_domains_is_refused_before_any_word_is_drawn(case):
+    if case.question == "MisfitRows":
+        pytest.skip("it holds no domain: what fits is what the schema of the rows says")
     bits = CountingBits(SeededBits(1))
     fields = [field for field in case.schema.to_dict()["fields"] if field["name"] in {*case.asked.columns, "person"}]
     for field in fields:

@@ -273,7 +273,9 @@ def test_an_interrupted_release_goes_on_and_spends_nothing_again(after, ledger, 
     assert spent(ledger) == paid > 0
     assert transcript.read_text().splitlines()[: len(kept)] == kept
     assert again.certificate.to_dict() == found.certificate.to_dict()
-    assert len(transcript.read_text().splitlines()) == 1 + len(found.parent.noisy) + len(found.child.noisy)
+    assert len(transcript.read_text().splitlines()) == 1 + sum(
+        len(part.certificate.lines) for part in (found.parent, found.child)
+    )
 
 
 def test_the_transcript_of_linked_tables_is_not_taken_for_that_of_one(tmp_path):

@@ -26,9 +26,16 @@ def test_more_rows_per_unit_multiply_the_noise_and_the_plan_says_by_how_much():
 
     one, three = (lw.plan(schema, **settings) for schema in (MIXED, OWNED))
 
-    assert three.lines[0].noise.sd == pytest.approx(3 * one.lines[0].noise.sd)
+    assert [each.lines[0].question for each in (one, three)] == ["MisfitRows"] * 2
+    assert (1 - share(three)) * three.lines[1].noise.sd ** 2 == pytest.approx(
+        9 * (1 - share(one)) * one.lines[1].noise.sd ** 2
+    )
     assert "At the same cost, the noise on a count is 3 times that for one row per unit." in three.text()
     assert "At the same cost" not in one.text()
+
+
+def share(planned):
+    return float(planned.lines[0].cost.amount / planned.total.amount)
 
 
 def owned(max_rows, fields=MIXED["fields"]):
@@ -54,9 +61,10 @@ def test_the_plan_shows_what_another_max_rows_would_cost(mechanism, neighbours, 
     assert [effect.max_rows for effect in planned.max_rows_effects] == values
     for effect in planned.max_rows_effects:
         alone = lw.plan(owned(effect.max_rows), **settings)
-        assert effect.noise_sd == alone.lines[0].noise.sd
-        assert effect.tables == sum(line.noise is not None for line in alone.lines)
-        assert effect.noise_times == pytest.approx(effect.noise_sd / planned.lines[0].noise.sd)
+        lines, own_lines = ([line for line in each.lines if line.question != "MisfitRows"] for each in (alone, planned))
+        assert effect.noise_sd == lines[0].noise.sd
+        assert effect.tables == sum(line.noise is not None for line in lines)
+        assert effect.noise_times == pytest.approx(effect.noise_sd / own_lines[0].noise.sd)
         stated = [each.value for each in alone.accuracy if f"{each.kind}: {each.text}" == effect.what]
         assert stated == [effect.error]
     (own_figure,) = (each.error for each in planned.max_rows_effects if each.max_rows == own)

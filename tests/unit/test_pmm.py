@@ -204,7 +204,13 @@ def test_rows_outside_the_tree_do_not_shorten_the_stated_distance(variant):
     rows = pl.DataFrame({"x": [0.2] * 400 + [None] * 600})
 
     release = lw.synthesize(
-        rows, {"fields": [field]}, epsilon=10, mechanism=lw.PMM(variant=variant), neighbours="replace-one", seed=1
+        rows,
+        {"fields": [field]},
+        epsilon=10,
+        mechanism=lw.PMM(variant=variant),
+        neighbours="replace-one",
+        seed=1,
+        misfits=1,
     )
 
     (stated,) = [each.value for each in release.certificate.accuracy if each.kind == "distance"]

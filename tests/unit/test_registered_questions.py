@@ -195,10 +195,10 @@ def test_the_kernel_imports_of_the_rows_what_counts_guards_decodes_and_flushes_a
     assert rows == OF_ROWS
 
 
-def test_the_trusted_base_is_at_most_6200_lines_of_code():
+def test_the_trusted_base_is_at_most_6300_lines_of_code():
     trusted = [*(PACKAGE / "kernel").rglob("*.py"), *(PACKAGE / "rows" / name for name in OF_ROWS)]
 
-    assert 3000 < sum(map(code_lines, trusted)) <= 6200
+    assert 3000 < sum(map(code_lines, trusted)) <= 6300
 
 
 OF_ROWS = {

@@ -28,7 +28,7 @@ DATA = pl.DataFrame(
 
 @pytest.fixture(scope="module")
 def release():
-    return lw.synthesize(DATA, SCHEMA, epsilon=20, mechanism="Independent", seed=3)
+    return lw.synthesize(DATA, SCHEMA, epsilon=20, mechanism="Independent", seed=3, misfits=1)
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_the_certificate_says_what_the_mechanism_never_keeps(release):
 
 
 def test_noise_that_drowns_the_rows_is_warned_of():
-    settings = {"mechanism": "Independent", "neighbours": "replace-one"}
+    settings = {"mechanism": "Independent", "neighbours": "replace-one", "misfits": 1}
     found = [lw.synthesize(DATA, SCHEMA, epsilon=e, **settings).certificate for e in (0.9, 1)]
 
     noisy, clear = ([each for each in certificate.warnings if "the noise" in each] for certificate in found)
@@ -287,7 +287,7 @@ def test_a_warning_of_a_weak_promise_tells_no_number_smaller_than_it_is():
 
 
 def test_the_number_of_rows_is_kept_under_replace_one():
-    release = lw.synthesize(DATA, SCHEMA, epsilon=1, mechanism="Independent", neighbours="replace-one")
+    release = lw.synthesize(DATA, SCHEMA, epsilon=1, mechanism="Independent", neighbours="replace-one", misfits=1)
 
     assert release.model.rows == release.certificate.public_rows == 90
     assert release.noisy[0].noise.parameter == 6

@@ -106,6 +106,10 @@ class Rows(Protocol):
     def texts(self, column: str) -> Iterator[pl.Series]:
         """Yield the texts of an opened string column, chunk by chunk."""
 
+    @property
+    def unmet(self) -> int:
+        """Number of rows that belong to no row above."""
+
 
 class HeldRows:
     """The rows of a source, whose codes are read once, when they are first wanted.
@@ -125,6 +129,11 @@ class HeldRows:
         if apart not in self._chunks:
             self._chunks[apart] = list(self._source.chunks(apart=apart))
         return iter(self._chunks[apart])
+
+    @property
+    def unmet(self) -> int:
+        """Number of rows that belong to no row above, as the source says; naive twins of linked tables count again."""
+        return self._source.unmet
 
     def texts(self, column: str) -> Iterator[pl.Series]:
         """Yield the texts of an opened string column, chunk by chunk."""

@@ -22,12 +22,12 @@ from lapwing.kernel.terms import Relation
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.independent.mechanism import Independent
 from lapwing.mechanisms.pmm.mechanism import PMM
-from lapwing.mechanisms.registry import REGISTRATIONS
+from lapwing.mechanisms.registry import REGISTRATIONS, looks_at_misfits
 from lapwing.mechanisms.shared.registration import Mechanism, Registration
 from lapwing.runs.bought import BoughtSettings
 from lapwing.runs.generators import generator
 from lapwing.runs.learned.settings import LearnSettings, read_learn_settings
-from lapwing.runs.settings import Settings
+from lapwing.runs.settings import Settings, misfit_share
 from lapwing.schema.schemas import Schema
 
 TINY: Final = 1e-9
@@ -107,6 +107,8 @@ def _of_mechanism(known: Registration[Any]) -> Target:
         settings_in_turn = (small,) if known.audited is None else known.audited(pair.schema)
         chosen = settings_in_turn[number // 2 % len(settings_in_turn)]
         settings = settings_for(chosen, pair.schema, relation, pure=number % 2 == 0, times=times)
+        if not looks_at_misfits(chosen):  # the share that a release without an expected number of rows has
+            settings = replace(settings, misfit_share=misfit_share(settings.request.budget, max_rows, None))
         return settings.request.budget, examine_pair(pair.data, pair.neighbour, settings, mode=mode)
 
     rows = (ONE_ROW,) if known.one_row_per_unit else (ONE_ROW, SEVERAL_ROWS)

@@ -13,6 +13,7 @@ from lapwing.audit.questions import (
     cell_sums,
     linear_statistics,
     marginal_counts,
+    misfit_rows,
     private_draw,
     second_moment,
     select_worst,
@@ -42,6 +43,7 @@ RECHECKS: Final[Mapping[str, Recheck]] = MappingProxyType(
         "SparseCounts": sparse_counts.CHECK,
         "PrivateDraw": private_draw.CHECK,
         "CategorySelection": category_selection.CHECK,
+        "MisfitRows": misfit_rows.CHECK,
     }
 )
 """By kind of question. One that is registered and is not here is refused by a test."""

@@ -274,8 +274,8 @@ def _with_sums(first: np.ndarray, second: np.ndarray, half: int) -> tuple[np.nda
     return with_sums(first), with_sums(second)
 
 
-Row = tuple[int, bool, bool]
-"""A whole number from 0 to 31, and two truths."""
+Row = tuple[int | None, bool, bool]
+"""A whole number from 0 to 31, or none, which fits nothing; and two truths."""
 
 PURE: Final = Budget.pure(2)
 ZCDP: Final = Budget.zcdp("0.5")

@@ -296,6 +296,11 @@ def is_known(mechanism: object) -> bool:
     return MECHANISMS.get(str(vars(kind).get("name")).lower()) is kind
 
 
+def looks_at_misfits(mechanism: object) -> bool:
+    """Return whether a mechanism counts misfits by itself; one of somebody else's is not trusted to."""
+    return is_known(mechanism) and registration_of(mechanism).looks_at_misfits
+
+
 def name_in_files(mechanism: Mechanism) -> str:
     """Return the name by which a file names a mechanism: nothing reads one of somebody else's back."""
     kind = type(mechanism)

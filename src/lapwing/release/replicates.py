@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Number, exact_number, read_request
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.questions.linear_statistics.question import Statistic
+from lapwing.kernel.questions.misfit_rows.question import MisfitRows
 from lapwing.kernel.room.opening import open_room, public_terms
 from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.maths.bootstrap_interval import LEAST_REPLICATES, PopulationEstimate, combined
@@ -26,6 +28,7 @@ from lapwing.rows.out.writers import to_layout
 from lapwing.rows.source import code_table
 from lapwing.runs.finishing import finished_model
 from lapwing.runs.generators import chosen_seed, generator
+from lapwing.runs.misfits import first_question
 from lapwing.runs.settings import Settings
 from lapwing.runs.watching import ProgressLike, shown
 from lapwing.runs.watching import told as tell
@@ -289,7 +292,14 @@ def rebuilt(certificate: Certificate, schema: Schema, seed: int) -> Settings:
         expected_rows=certificate.expected_rows,
         seed=seed,
         is_seeded=True,
+        misfit_share=_misfit_share(certificate),
     )
+
+
+def _misfit_share(certificate: Certificate) -> Fraction | None:
+    """Return which part of the budget asked for rows with misfits."""
+    paid = sum(line.cost.amount for line in certificate.lines if line.question == MisfitRows.kind)
+    return paid / certificate.total.amount if paid else None
 
 
 def _kept_by_name(key: str, value: object) -> ParameterError:
@@ -303,9 +313,10 @@ def _kept_by_name(key: str, value: object) -> ParameterError:
 
 def _refitted(frame: "pl.DataFrame", settings: Settings, rng: np.random.Generator) -> ReleasedModel:
     """Return the model of a release of simulated rows: the same questions, budget and terms, with fresh noise."""
-    schema, mechanism, budget = settings.schema, settings.mechanism, settings.request.budget
+    schema, mechanism = settings.schema, settings.mechanism
     source = code_table(frame, schema)
     terms = public_terms(source, schema, settings.relation, settings.expected_rows)
+    _, budget = first_question(settings, settings.request.budget, terms)
     check_mechanism(mechanism, schema, budget, terms)
     room = open_room(source, schema, terms, budget, debit=_no_debit, secret_bits=SystemBits, sink=NoTranscript())
     return finished_model(mechanism.run(room, schema, budget, rng), schema, int(rng.integers(2**63))).model

@@ -44,6 +44,10 @@ class CodedSource(Protocol):
     def units(self) -> int:
         """Number of privacy units. Private."""
 
+    @property
+    def unmet(self) -> int:
+        """Rows of linked tables that belong to no row of the first one, cut like the others; else 0. Private."""
+
     def chunks(self, *, apart: bool = False) -> Iterator[Codes]:
         """Yield the codes of all rows; `apart`: misfits have ``domain.misfit``, and are not taken for missing."""
 
@@ -160,9 +164,10 @@ def count_keys(chunks: Iterable[Codes], columns: Sequence[KeyedColumn]) -> tuple
     Memory: 8 bytes per distinct key and word, and the same for four million more.
     """
     words = columns[0].keys.shape[1]
+    coders = [_coder(column.grouping) for column in columns]
     keys, counts = np.empty((words, 0), dtype=np.uint64), np.empty(0, dtype=np.int64)
     waiting: list[np.ndarray] = []
-    for found in in_order(lambda chunk: [_row_keys(block, columns) for block in _blocks(chunk)], chunks):
+    for found in in_order(lambda chunk: [_row_keys(block, columns, coders) for block in _blocks(chunk)], chunks):
         waiting.extend(found)
         if sum(part.shape[1] for part in waiting) > _COMPACT_ROWS + counts.size:
             keys, counts = _merged(keys, counts, waiting)
@@ -170,9 +175,11 @@ def count_keys(chunks: Iterable[Codes], columns: Sequence[KeyedColumn]) -> tuple
     return _merged(keys, counts, waiting)
 
 
-def _row_keys(block: Codes, columns: Sequence[KeyedColumn]) -> np.ndarray:
+def _row_keys(
+    block: Codes, columns: Sequence[KeyedColumn], coders: Sequence[Callable[[np.ndarray], np.ndarray]]
+) -> np.ndarray:
     """Return the keys of the rows that have one: ndarray of uint64, shape (words, rows)."""
-    groups = [column.grouping.apply(block[column.name]) for column in columns]
+    groups = [group(block[column.name]) for column, group in zip(columns, coders, strict=True)]
     is_inside = np.ones(len(groups[0]), dtype=bool)
     for column, each in zip(columns, groups, strict=True):
         is_inside &= each < len(column.keys)
@@ -180,7 +187,7 @@ def _row_keys(block: Codes, columns: Sequence[KeyedColumn]) -> np.ndarray:
         groups = [each[is_inside] for each in groups]
     keys = np.zeros((columns[0].keys.shape[1], len(groups[0])), dtype=np.uint64)
     for column, each in zip(columns, groups, strict=True):
-        for word in range(len(keys)):
+        for word in np.flatnonzero(column.keys.any(axis=0)):
             keys[word] |= column.keys[:, word][each]
     return keys
 

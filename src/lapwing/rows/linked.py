@@ -121,6 +121,7 @@ class _Kept:
     place: np.ndarray  # among the rows of its parent, from 0
     keys: np.ndarray  # the number of each row's own key, `_NONE` where it has none
     layout: Layout
+    unmet: int = 0  # rows that would be used if the table above had a row of their key
 
     @property
     def rows(self) -> int:
@@ -203,6 +204,7 @@ def _of_parents(table: LinkedTable, read: _Read, above: _Kept) -> _Kept:
     rows = np.arange(read.rows.rows) if read.keys is None else _one_of_each_key(read)
     # Before they are joined: many parents may have one key, and each of them the same rows.
     rows = rows[read.rows.kept(read.parents[rows], table.max_rows, rows)]
+    unmet = len(rows) - int(np.count_nonzero(np.isin(read.parents[rows], above.keys)))
     rows, parents = _joined(rows, read.parents[rows], above.keys)
     order = _in_order(table.order, read.rows, rows, parents, table.schema)
     rows, parents = rows[order], parents[order]
@@ -210,7 +212,7 @@ def _of_parents(table: LinkedTable, read: _Read, above: _Kept) -> _Kept:
     keys = np.full(len(rows), _NONE)
     if read.keys is not None and read.lacks_key is not None:
         keys = np.where(read.lacks_key[rows], _NONE, read.keys[rows])
-    return _Kept(read.rows.taken(rows), parents, place, keys, read.rows.layout)
+    return _Kept(read.rows.taken(rows), parents, place, keys, read.rows.layout, unmet)
 
 
 def _joined(rows: np.ndarray, keys: np.ndarray, of_parents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -297,7 +299,9 @@ def _coded(schema: LinkedSchema, name: str, kept: Mapping[str, _Kept], counted: 
         below = above.name
     if below != name:
         units = len(np.unique(rows))
-    return CodedTable(_Linked(coded, blocks, own.rows, units), own.layout)
+    # Further down a unit may have any number of rows that belong to no row that is used.
+    unmet = own.unmet if schema.table(name).parent == schema.names[0] else 0
+    return CodedTable(_Linked(coded, blocks, own.rows, units, unmet), own.layout)
 
 
 def _lagged(schema: LinkedSchema, name: str, own: _Kept) -> list[_Block]:
@@ -342,14 +346,15 @@ def _gaps(table: LinkedTable, own: _Kept, before: np.ndarray, gap: Field) -> np.
 class _Linked:
     """Codes in memory: those of rows, and those of the rows before and above them."""
 
-    __slots__ = ("_blocks", "_fields", "columns", "rows", "units")
+    __slots__ = ("_blocks", "_fields", "columns", "rows", "units", "unmet")
 
-    def __init__(self, schema: Schema, blocks: Sequence[_Block], rows: int, units: int) -> None:
+    def __init__(self, schema: Schema, blocks: Sequence[_Block], rows: int, units: int, unmet: int) -> None:
         self._blocks = blocks
         self._fields = schema.columns
         self.columns = tuple(field.name for field in schema.columns)
         self.rows = rows
         self.units = units
+        self.unmet = unmet
 
     def chunks(self, *, apart: bool = False) -> Iterator[Codes]:
         chunks = self._apart()

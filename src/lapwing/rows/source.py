@@ -105,6 +105,7 @@ class _Cached:
     """Codes that are kept, of rows that are all kept; texts, which are not, are read again."""
 
     __slots__ = ("_again", "_fields", "_parts", "_units", "columns", "rows")
+    unmet = 0  # it is a table by itself
 
     def __init__(self, rows: "_Rows", parts: CodeCache, units: int | None = None, *, again: "_Again") -> None:
         # Of a table that has no texts to give, nothing but codes is held.
@@ -139,6 +140,7 @@ class _Streamed:
     """Codes made anew by every pass over the table."""
 
     __slots__ = ("_again", "_units", "columns")
+    unmet = 0  # it is a table by itself
 
     def __init__(self, rows: "_Rows", kept: "Kept | None" = None, units: int | None = None) -> None:
         self.columns = rows.columns

@@ -33,7 +33,7 @@ from lapwing.model.certificate.promise import (
 from lapwing.model.model import ReleasedModel
 from lapwing.runs.finishing import Finished
 from lapwing.runs.generators import generator
-from lapwing.runs.misfits import misfit_warnings
+from lapwing.runs.misfits import misfit_warnings, of_mechanism
 from lapwing.runs.records import PaidSettings, Records
 from lapwing.runs.settings import Settings
 from lapwing.runs.verdict import verdict_of
@@ -119,6 +119,7 @@ def certify(
     bought = fields_of_origin(schema, "dp")
     modelled = [field.name for field in schema.columns]
     rng = generator(settings.seed, "certificate")
+    everything, answers = answers, of_mechanism(answers)
     accuracy = accuracy_statements(mechanism, schema, terms, answers, model, rng=rng)
     certificate = paid.certificate(
         settings,
@@ -140,7 +141,7 @@ def certify(
         warnings=(
             *uncovered_warnings(schema.columns),
             *_noise_warnings(answers, model, terms),
-            *misfit_warnings(schema, answers),
+            *misfit_warnings(schema, everything),
             *_mended(earlier),
             *_contrary_warnings(settings, answers),
             *promise_warnings(paid.total, paid.epsilons),

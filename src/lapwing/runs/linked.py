@@ -1,21 +1,26 @@
 """The settings of a release of linked tables, checked before any row is read."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final, cast
 
-from lapwing.errors import ParameterError
+from lapwing.errors import DataError, ParameterError
 from lapwing.kernel.budget.budget import Budget, BudgetRequest, Number, exact_number, read_request
+from lapwing.kernel.questions.misfit_rows.question import NoisyRows
+from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.terms import Relation
-from lapwing.mechanisms.registry import MECHANISMS, default_mechanism
+from lapwing.mechanisms.registry import MECHANISMS, default_mechanism, looks_at_misfits
+from lapwing.model.bounds import rows_range
+from lapwing.model.certificate.declared import FALSE_WARNING
 from lapwing.runs.generators import checked_seed, fresh_seed
-from lapwing.runs.settings import Settings, request_to_dict, table_settings, usable_schema
+from lapwing.runs.misfits import ENDED, KEYS, row_shares
+from lapwing.runs.settings import Settings, misfit_share, request_to_dict, table_settings, usable_schema
 from lapwing.schema.linked.coded import SMALL
 from lapwing.schema.linked.database import LinkedSchema, with_files
-from lapwing.schema.scalars import told
+from lapwing.schema.scalars import quote, told
 from lapwing.schema.schemas import Schema
 
 _RELATION: Final[Relation] = "add-remove"
@@ -24,6 +29,11 @@ _RELATION: Final[Relation] = "add-remove"
 _ROWS_OF_OTHERS: Final = 4
 """A table of rows of others counts in its share as four tables of as many columns: noise grows with the rows of a unit,
 and these are on average half as many as may be used."""
+
+
+_FEW: Final = 0.05
+_MOST_LOST: Final = 0.5
+"""Share of a table's rows that hold a misfit, or have no parent, above which a release ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,10 +132,44 @@ def read_linked_settings(
             budget,
             expected.get(name),
             (used, own is not None),
+            keys=not linked.is_events and linked.table(name).parent == linked.names[0],
         )
         for name, budget in zip(linked.names, budgets, strict=True)
     }
     return LinkedSettings(linked=linked, parts=parts, request=request)
+
+
+def refuse_lost(settings: LinkedSettings, name: str, answer: NoisyRows) -> None:
+    """End a release of which most rows of a table are lost, by a noisy count, before the rest of its budget is spent.
+
+    A release of linked tables goes on under no mended schema: so fewer misfits than these end none, and are warned of.
+    """
+    table = settings.linked.table(name)
+    said = {
+        True: f"have a {quote(table.link)} that no row of {table.parent} has as its {quote(settings.linked.key)}: keys "
+        "meet where they are written alike (00007 is not 7, nor is a text with a blank behind it), so write them alike "
+        "in both tables",
+        False: "hold a cell that fits nothing in the schema",
+    }
+    for kind, share in row_shares(answer).items():
+        if share > _MOST_LOST:
+            raise DataError(
+                f"{name}: at least about {share:.0%} of the rows, by noisy counts, {said[kind == KEYS]}; the release "
+                "ended before the rest of its budget was spent, and a new one pays anew; `lapwing schema check` says, "
+                "free, what to mend",
+                code=ENDED,
+            )
+
+
+def few_warnings(answers: Sequence[Answer], of_parent: Sequence[Answer]) -> tuple[str, ...]:
+    """Say where noisy counts show that there is hardly a row for any row of the table above."""
+    below, above = (rows_range(each, Fraction(FALSE_WARNING) / 2) for each in (answers, of_parent))
+    if below is None or above is None or below[1] >= _FEW * above[0]:
+        return ()
+    return (
+        f"there is surely less than one row for {1 / _FEW:.0f} rows of the table above, by the noisy counts: if there "
+        "should be more, its keys are not written alike in both tables (00007 is not 7)",
+    )
 
 
 def refuse_settings_of_one(**given: object) -> None:
@@ -204,13 +248,24 @@ def _check_tables(linked: LinkedSchema, what: str, value: Mapping[Any, Any]) -> 
             )
 
 
-def _part(schema: Schema, mechanism: object, budget: Budget, expected: Any, seed: tuple[int, bool]) -> Settings:  # noqa: ANN401
+def _part(
+    schema: Schema,
+    mechanism: object,
+    budget: Budget,
+    expected: Any,  # noqa: ANN401
+    seed: tuple[int, bool],
+    *,
+    keys: bool,
+) -> Settings:
     """Return the settings of one part, as if it had been asked for by itself: too small an amount is refused."""
     if getattr(mechanism, "prior", None) is not None:
         raise ParameterError("releases of linked tables take no prior; leave it out of the mechanism", code="LW305")
     own = read_request(epsilon=budget.amount) if budget.notion == "pure" else read_request(rho=budget.amount)
     guess = (expected, "expected numbers of rows must be whole")
-    return table_settings(schema, mechanism, own, _RELATION, guess, seed=seed[0], is_seeded=seed[1])
+    found = table_settings(schema, mechanism, own, _RELATION, guess, seed=seed[0], is_seeded=seed[1])
+    if looks_at_misfits(found.mechanism) and not keys:
+        return found
+    return replace(found, misfit_share=misfit_share(budget, schema.max_rows, found.expected_rows), keys=keys)
 
 
 def _recorded_seed(transcript: Path | None) -> int | None:

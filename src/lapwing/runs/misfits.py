@@ -1,4 +1,7 @@
-"""Say from paid answers alone which columns do not fit the schema, and end a release where one is mostly misfits.
+"""Say from paid answers alone which columns, or how many rows, do not fit the schema, and end a release of too many.
+
+Mechanisms that do not count the misfits of each column are told nothing of them: before one of these is run, a small
+share of the budget says how many rows hold any.
 
 The rule is public and reads noisy answers only, so whether a release ends here reveals nothing that was not paid for.
 The rest of its budget stays with it, for a mended schema. ``misfits.proof.md``.
@@ -8,14 +11,19 @@ import codecs
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, TypeVar
+
+import numpy as np
 
 from lapwing.errors import DataError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.plain import at_least
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
+from lapwing.kernel.questions.misfit_rows.question import MisfitRows, NoisyRows
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.curator import Curator
+from lapwing.kernel.terms import Terms
+from lapwing.maths.noise_tails import sum_tail
 from lapwing.model.certificate.declared import FALSE_WARNING, sum_reach
 from lapwing.runs.settings import Settings, usable_schema
 from lapwing.schema.scalars import quote
@@ -23,20 +31,61 @@ from lapwing.schema.schemas import Schema
 
 ENDED: Final = "LW118"  # code of a release that ended by the rule
 
+ROWS: Final = ""
+"""Stands beside the names of columns for rows that hold a misfit in any of them."""
+
+KEYS: Final = "\0"
+"""Stands for rows of a linked table whose key no row of the table above has."""
+
 _SAID, _NEARLY_ALL = 0.05, 0.95
+
+_OF_ROWS: Final = {
+    ROWS: "at least about {share:.0%} of the rows hold a cell that does not fit the schema, by a noisy count: "
+    "synthetic rows have these cells as missing, or, where none may be, stand for the other rows only; look with "
+    "`lapwing schema check`",
+    KEYS: "at least about {share:.0%} of the rows have a key that no row of the table above has, by a noisy count, and "
+    "are left out: keys meet where they are written alike (00007 is not 7); look with `lapwing schema check`",
+}
+
+T = TypeVar("T")
+
+
+def first_question(settings: Settings, budget: Budget, terms: Terms) -> tuple[tuple[MisfitRows, ...], Budget]:
+    """Return what is asked before the mechanism, if anything, and what is left for that; refuse too much noise."""
+    if settings.misfit_share is None:
+        return (), budget
+    cost, left = budget.split([settings.misfit_share, 1 - settings.misfit_share])
+    names = tuple(each.name for each in settings.schema.columns)
+    found = MisfitRows(columns=names, cost=cost, rows=terms.rows, keys=settings.keys)
+    found.noise(terms.relation, terms.max_rows)
+    return (found,), left
+
+
+def _of_each_column(asked: MisfitRows) -> list[MisfitRows]:
+    """Return the same question about each of its columns alone, at the same cost together."""
+    return [replace(asked, columns=(name,), cost=asked.cost / len(asked.columns)) for name in asked.columns]
+
+
+def of_mechanism(asked: Sequence[T]) -> tuple[T, ...]:
+    """Return questions or answers, without what is asked before the mechanism."""
+    return tuple(each for each in asked if not isinstance(each, MisfitRows | NoisyRows))
 
 
 def misfit_shares(schema: Schema, answers: Sequence[Answer]) -> dict[str, float]:
     """Return the share of each column's cells that surely fit nothing, by the noisy tables of that column alone.
 
     Returns shares that are all too large with a probability of 0.001 at most; of a column that may not be missing,
-    missing cells count.
+    missing cells count. Where rows were asked about, the share of those that hold such a cell is that of `ROWS`.
     """
     tables = _one_way(answers)
     counts = [
         answer.counts[-1] if schema.field(answer.question.columns[0]).required else answer.misfits for answer in tables
     ]
-    return _surely(tables, {place: int(count) for place, count in enumerate(counts) if count is not None})
+    found = _surely(tables, {place: int(count) for place, count in enumerate(counts) if count is not None})
+    for answer in answers:
+        if isinstance(answer, NoisyRows):
+            found |= {name: max(share, found.get(name, 0.0)) for name, share in row_shares(answer).items()}
+    return found
 
 
 def misfit_warnings(schema: Schema, answers: Sequence[Answer]) -> tuple[str, ...]:
@@ -58,7 +107,9 @@ def misfit_warnings(schema: Schema, answers: Sequence[Answer]) -> tuple[str, ...
                 "`lapwing schema check`"
             )
     for name, share in misfit_shares(schema, answers).items():
-        if share > _SAID:
+        if share > _SAID and name in _OF_ROWS:
+            found[name] = _OF_ROWS[name].format(share=share)
+        elif share > _SAID:
             stand = "stand for the others only" if schema.field(name).required else "have them as missing"
             found[name] = (
                 f"column {name!r}: at least about {share:.0%} of its cells do not fit the schema, by the noisy counts, "
@@ -85,9 +136,24 @@ def _surely(tables: Sequence[NoisyCounts], counts: Mapping[int, int]) -> dict[st
     return found
 
 
+def row_shares(answer: NoisyRows) -> dict[str, float]:
+    """Return the least share of rows with a misfit that noisy numbers allow, and that of rows whose key meets none.
+
+    Of one column it is the share of its cells.
+    """
+    law, rows, counts = answer.noise, answer.question.rows, answer.counts.astype(np.float64)
+    reach = [sum_tail(law.kind, law.parameter, terms, FALSE_WARNING / 4) for terms in (1, 2, 3)]
+    most = counts[:2].sum() + reach[1] if rows is None else float(rows)
+    columns = answer.question.columns
+    found = {columns[0] if len(columns) == 1 else ROWS: (counts[0] - reach[0]) / max(most, 1.0)}
+    if answer.question.keys:
+        found[KEYS] = (counts[2] - reach[0]) / max(counts.sum() + reach[2], 1.0)
+    return {name: min(float(share), 1.0) for name, share in found.items()}
+
+
 @dataclass(slots=True, repr=False, eq=False)
 class Stopping:
-    """Asks at a desk, and ends the release once answers show a column of which too many cells fit nothing.
+    """Asks at a desk, and ends the release once answers show that too many cells of a column, or rows, fit nothing.
 
     earlier: answers under a schema that was mended since, whose cost is told; way_out: says how the release goes on.
     """
@@ -102,7 +168,11 @@ class Stopping:
         """Answer a batch of questions, and look at what is known of misfits by now."""
         found = self._curator.ask(*questions)
         self._answers += found
-        if _one_way(found) and (bad := misfit_columns(self._settings, self._answers)):
+        is_told = _one_way(found) or any(isinstance(each, NoisyRows) for each in found)
+        if is_told and (bad := misfit_columns(self._settings, self._answers)):
+            if ROWS in bad:  # as much again says whose cells they are
+                self._answers += self._curator.ask(*_of_each_column(found[-1].question))
+                bad = misfit_columns(self._settings, self._answers)
             raise self._ended(bad)
         return found
 
@@ -114,19 +184,23 @@ class Stopping:
         left = left_of(budget, [*self._earlier, *self._answers]).amount
         unit = "epsilon" if budget.notion == "pure" else "rho"
         rest = self._way_out if left > 0 else "nothing of its budget is left, and a new release pays anew"
+        share = f"at least about {bad[name]:.0%} of"
+        what = f"{share} the rows hold a cell that fits nothing"
+        if name != ROWS:
+            what = f"column {quote(name)}{more}: {share} its cells fit nothing"
         return DataError(
-            f"column {quote(name)}{more}: at least about {bad[name]:.0%} of its cells fit nothing, by noisy counts, "
-            f"and misfits allows {float(self._settings.most_misfits):.0%}; the release ended with {unit} "
-            f"{at_least(budget.amount - left, 3)} spent: `lapwing schema check`, or `schema.check(data)`, says, free, "
-            f"what to mend; {rest}",
+            f"{what}, by noisy counts, and misfits allows {float(self._settings.most_misfits):.0%}; the release ended "
+            f"with {unit} {at_least(budget.amount - left, 3)} spent: `lapwing schema check`, or `schema.check(data)`, "
+            f"says, free, what to mend; {rest}",
             code="LW118",
         )
 
 
 def misfit_columns(settings: Settings, answers: Sequence[Answer]) -> dict[str, float]:
-    """Return the columns of which answers show more misfits than there may be, with the least share."""
+    """Return the columns, or `ROWS`, of which answers show more misfits than there may be, with the least share."""
     shares = misfit_shares(settings.schema, answers)
-    return {name: share for name, share in shares.items() if share > settings.most_misfits}
+    found = {name: share for name, share in shares.items() if share > settings.most_misfits}
+    return {name: share for name, share in found.items() if name != ROWS} or found
 
 
 def way_out_of(transcript: object) -> str:

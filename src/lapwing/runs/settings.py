@@ -3,17 +3,19 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import numpy as np
 
 from lapwing.errors import ParameterError, SchemaError
-from lapwing.kernel.budget.budget import BudgetRequest, Number, exact_number, read_request
+from lapwing.kernel.budget.budget import Budget, BudgetRequest, Number, exact_number, read_request
+from lapwing.kernel.plain import read_rational
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.mechanisms.registry import (
     Trusted,
     default_mechanism,
     is_known,
+    looks_at_misfits,
     make_mechanism,
     name_in_files,
     settings_of,
@@ -35,13 +37,22 @@ from lapwing.schema.public_tables.cells import public_total
 from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
 
+MOST_MISFITS: Final = Fraction(1, 10)
+_MISFIT_SHARES: Final = (Fraction(1, 200), Fraction(1, 25))
+"""Least and largest part of a budget that asks how many rows hold a misfit; the largest where nobody expects a number
+of rows. At epsilon 1 half of 900 rows is then surely seen not to fit, and all of 400."""
+_MISFIT_COSTS: Final = {"pure": 36, "zcdp": 162}
+"""Costs, with one row per unit, times the number of rows, or its square, that show half of these rows."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Everything public that fixes a release, apart from where it is recorded.
 
     schema: not a draft, with at least one modelled column; request: what was asked for, and the budget it grants;
-    most_misfits: share of a column's cells above which noisy counts end the release, 0 to 1: never.
+    most_misfits: share of a column's cells above which noisy counts end the release, 0 to 1: never; misfit_share: part
+    of the budget that says first how many rows hold a misfit, None: nothing is asked; keys: whether it also says how
+    many rows of a linked table have a key that no row of the table above has.
     """
 
     schema: Schema
@@ -52,6 +63,8 @@ class Settings:
     seed: int
     is_seeded: bool
     most_misfits: Fraction = Fraction(1)
+    misfit_share: Fraction | None = None
+    keys: bool = False
 
     selection_delta = Fraction(0)  # no text is selected
 
@@ -73,6 +86,8 @@ class Settings:
             "seed": self.seed,
             "is_seeded": self.is_seeded,
             **({} if self.most_misfits == 1 else {"most_misfits": str(self.most_misfits)}),
+            **({} if self.misfit_share is None else {"misfit_share": str(self.misfit_share)}),
+            **({"keys": True} if self.keys else {}),
             # Whoever resumes must find the same public rows: the name of a file alone could come to stand for others.
             **({} if points is None else {"points": points}),
             **({"priors": priors} if priors else {}),
@@ -92,6 +107,8 @@ class Settings:
             seed=values["seed"],
             is_seeded=values["is_seeded"],
             most_misfits=Fraction(values.get("most_misfits", 1)),
+            misfit_share=read_rational(values["misfit_share"]) if "misfit_share" in values else None,
+            keys=values.get("keys", False) is True,
         )
 
     def with_recorded_rows(self, values: Mapping[str, Any], *, is_mended: bool = False) -> "Settings":
@@ -119,7 +136,7 @@ def read_settings(
     seed: int | None,
     public_tables: object = None,
     prior: object = None,
-    misfits: Number = 1,
+    misfits: Number = MOST_MISFITS,
 ) -> Settings:
     """Check the settings of `lapwing.synthesize`; see there for their meaning."""
     most = exact_number("misfits", misfits)
@@ -135,7 +152,25 @@ def read_settings(
         checked, mechanism, request, neighbours, (expected_rows, rule), seed=seed, is_seeded=seed is not None
     )
     read = with_priors(found.mechanism, checked, prior, (request.budget, found.relation))
-    return replace(found, mechanism=read, most_misfits=most)
+    share = (
+        None
+        if most == 1 or looks_at_misfits(read)
+        else misfit_share(request.budget, checked.max_rows, found.expected_rows)
+    )
+    return replace(found, mechanism=read, most_misfits=most, misfit_share=share)
+
+
+def misfit_share(budget: Budget, max_rows: int, rows: int | None) -> Fraction:
+    """Return which part of a budget asks how many rows hold a misfit; less where more rows are expected.
+
+    >>> [misfit_share(Budget.pure(1), 1, rows) for rows in (None, 900, 1800, 10**6)]
+    [Fraction(1, 25), Fraction(1, 25), Fraction(1, 50), Fraction(1, 200)]
+    """
+    least, most = _MISFIT_SHARES
+    if rows is None:
+        return most
+    known = Fraction(max_rows, rows) ** (1 if budget.notion == "pure" else 2)
+    return max(least, min(most, _MISFIT_COSTS[budget.notion] * known / budget.amount))
 
 
 def table_settings(

@@ -19,6 +19,7 @@ from lapwing.model.certificate.cost_lines import ChosenTable
 from lapwing.model.certificate.verdict import WAYS, WORDS, Grade, Verdict
 from lapwing.model.model import ReleasedModel
 from lapwing.runs.generators import generator
+from lapwing.runs.misfits import of_mechanism
 from lapwing.runs.plan.planning import planned
 from lapwing.runs.settings import Settings
 
@@ -102,7 +103,7 @@ def _asks_pairs(settings: Settings, terms: Terms) -> bool:
     if not is_known(settings.mechanism):
         return False
     try:
-        questions = planned(settings, terms).questions
+        questions = of_mechanism(planned(settings, terms).questions)
     except LapwingError:
         return False
     return any(isinstance(each, ChosenTable) or len(each.columns) > 1 for each in questions)

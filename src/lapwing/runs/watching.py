@@ -16,6 +16,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from lapwing.errors import CallInterrupted, LapwingError, ParameterError
+from lapwing.kernel.questions.misfit_rows.question import NoisyRows
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.select_worst.question import Selected
 from lapwing.kernel.room.begun import followed_runs
@@ -93,6 +94,11 @@ def part_told(what: str, before: float, share: float) -> contextlib.AbstractCont
     return _holding(_WATCH, tell)
 
 
+def untold() -> contextlib.AbstractContextManager[None]:
+    """Tell nobody of the steps inside."""
+    return _holding(_WATCH, None)
+
+
 def counted(total: int, step: str) -> Callable[[int], None]:
     """Return what tells whoever watches now that more of ``total`` is done; it is called by any thread."""
     watch, lock, done = _WATCH.get(), threading.Lock(), 0
@@ -110,11 +116,10 @@ def counted(total: int, step: str) -> Callable[[int], None]:
 class ReleaseProgress:
     """Tell whoever watches how far a release is."""
 
-    __slots__ = ("_is_table", "_one_way", "_rounds", "_settings", "_spent", "_watch")
+    __slots__ = ("_is_table", "_one_way", "_rounds", "_settings", "_spent")
 
     def __init__(self, settings: "Settings", recorded: Sequence[Answer]) -> None:
         self._settings = settings
-        self._watch = _WATCH.get()
         self._spent = Fraction(0)
         self._one_way = 0  # tables of one column
         self._rounds, self._is_table = 0, False  # rounds that were measured; whether the last answer is a table of one
@@ -124,12 +129,14 @@ class ReleaseProgress:
         """Count the answers, and tell."""
         for answer in answers:
             self._spent += answer.question.cost.amount
+            if isinstance(answer, NoisyRows):
+                continue
             self._one_way += len(answer.question.columns) == 1
             is_table = len(answer.question.columns) > 1 and not isinstance(answer, Selected)
             self._rounds += is_table and not self._is_table
             self._is_table = is_table
-        if self._watch is not None:
-            self._watch(Progress(step=self._step(), share=float(self._spent / self._settings.request.budget.amount)))
+        if _WATCH.get() is not None:
+            told(self._step(), float(self._spent / self._settings.request.budget.amount))
 
     def _step(self) -> str:
         """Say what comes next."""

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from lapwing.errors import DataError, ParameterError
-from lapwing.kernel.budget.budget import Number, exact_number
+from lapwing.kernel.budget.budget import Budget, Number, exact_number
 from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.questions.misfit_rows.question import MisfitRows
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.curator import ReplayCurator
 from lapwing.kernel.room.opening import public_terms
@@ -19,20 +20,21 @@ from lapwing.mechanisms.registry import check_mechanism
 from lapwing.model.linked_files import ONE_OF_SEVERAL, LinkedCertificate
 from lapwing.release.linked.release import LinkedRelease
 from lapwing.release.release import Release
-from lapwing.rows.counting import CodedSource
 from lapwing.rows.guard import private_boundary
-from lapwing.rows.linked import code_linked
+from lapwing.rows.linked import CodedTable, code_linked
 from lapwing.rows.readers import at_hand
 from lapwing.runs.certify import promised_epsilons
 from lapwing.runs.generators import generator
-from lapwing.runs.linked import LinkedSettings, read_linked_settings
+from lapwing.runs.linked import LinkedSettings, few_warnings, read_linked_settings, refuse_lost
+from lapwing.runs.misfits import first_question
 from lapwing.runs.records import AccountedSink, Book, Records, resumable
 from lapwing.runs.settings import Settings
-from lapwing.runs.watching import following, part_told
+from lapwing.runs.watching import following, part_told, untold
+from lapwing.runs.watching import told as tell_step
 from lapwing.schema.linked.database import LinkedSchema, published
 from lapwing.schema.scalars import told
 from lapwing.typing import IntoFrame, LinkedSchemaLike, MechanismLike, PathLike, ProgressLike
-from lapwing.verbs.running import check_types, records_of, run_release, warned
+from lapwing.verbs.running import begun_release, check_types, records_of, warned
 
 
 @private_boundary
@@ -232,21 +234,13 @@ def _run(tables: Mapping[str, object], settings: LinkedSettings, book: Book) -> 
         name: public_terms(coded[name].source, part.schema, part.relation, part.expected_rows)
         for name, part in settings.parts.items()
     }
+    firsts = {name: first_question(part, part.request.budget, terms[name]) for name, part in settings.parts.items()}
     for name, part in settings.parts.items():
-        check_mechanism(part.mechanism, part.schema, part.request.budget, terms[name])
-    last = settings.linked.names[-1]
-    sink, records, recorded = book.begin(fresh, settings, terms[last])
-    releases: dict[str, Release] = {}
-    before = 0.0
+        check_mechanism(part.mechanism, part.schema, firsts[name][1], terms[name])
+    sink, records, recorded = book.begin(fresh, settings, terms[settings.linked.names[-1]])
     with closing(sink):
-        for name, part in settings.parts.items():
-            known = len(recorded) if name == last else _asked(part, terms[name], recorded)
-            share = float(part.request.budget.amount / settings.request.budget.amount)
-            with part_told(name, before, share):
-                releases[name] = _released(
-                    coded[name].source, part, terms[name], (settings, sink, records), recorded[:known]
-                )
-            recorded, before = recorded[known:], before + share
+        known = _by_part(settings, terms, firsts, recorded)
+        releases = _parts(coded, settings, terms, (sink, records), known)
     parts = {
         name: replace(part, kind=coded[name].layout.kind, layout=coded[name].layout) for name, part in releases.items()
     }
@@ -259,35 +253,72 @@ def _run(tables: Mapping[str, object], settings: LinkedSettings, book: Book) -> 
     )
 
 
-def _released(
-    source: CodedSource,
-    part: Settings,
-    terms: Terms,
-    paid: tuple[LinkedSettings, AccountedSink, Records],
-    recorded: Sequence[Answer],
-) -> Release:
-    """Release one part; the debit is for all, and of later parts it changes nothing."""
-    whole, sink, records = paid
-    debit = partial(sink.debit, whole)
-    release = run_release(
-        source, part, terms, records, debit=debit, sink=sink, secret_bits=SystemBits, recorded=recorded
-    )
+def _parts(
+    coded: Mapping[str, CodedTable],
+    settings: LinkedSettings,
+    terms: Mapping[str, Terms],
+    paid: tuple[AccountedSink, Records],
+    known: Mapping[str, Sequence[Answer]],
+) -> dict[str, Release]:
+    """Ask of all parts what is asked first, and release them one after the other unless that says that one is lost."""
+    sink, records = paid
+    debit = partial(sink.debit, settings)  # it is for all, and of later parts it changes nothing
+    begun = {}
+    for name, part in settings.parts.items():
+        places: dict[str, Any] = {"debit": debit, "sink": sink, "secret_bits": SystemBits, "recorded": known[name]}
+        with untold():
+            said, finish = begun_release(coded[name].source, part, terms[name], records, **places)
+        for answer in said:
+            refuse_lost(settings, name, answer)
+        begun[name] = finish
+    releases: dict[str, Release] = {}
+    before = 0.0
+    for name, part in settings.parts.items():
+        share = float(part.request.budget.amount / settings.request.budget.amount)
+        parent = releases.get(settings.linked.table(name).parent or "")
+        with part_told(name, before, share):
+            tell_step("counting and adding noise", 0.0)
+            releases[name] = _as_part(begun[name](), parent)
+        before += share
+    return releases
+
+
+def _as_part(release: Release, parent: Release | None) -> Release:
+    """Return the release of a part, whose certificate says that it is one of several, and where it has hardly a row."""
+    few = () if parent is None else few_warnings(release.noisy, parent.noisy)
     verdict = release.certificate.verdict  # its next budget would be that of one part
     told_more = replace(
         release.certificate,
-        warnings=(*release.certificate.warnings, ONE_OF_SEVERAL),
+        warnings=(*release.certificate.warnings, *few, ONE_OF_SEVERAL),
         verdict=verdict and replace(verdict, better=""),
     )
     return replace(release, certificate=told_more)
 
 
-def _asked(part: Settings, terms: Terms, recorded: Sequence[Answer]) -> int:
+def _by_part(
+    settings: LinkedSettings,
+    terms: Mapping[str, Terms],
+    firsts: Mapping[str, tuple[Sequence[MisfitRows], Budget]],
+    recorded: Sequence[Answer],
+) -> dict[str, Sequence[Answer]]:
+    """Return the recorded answers of each part: what is asked first of all parts comes before all else."""
+    found: dict[str, Sequence[Answer]] = {}
+    for name, (asked, _) in firsts.items():
+        found[name], recorded = recorded[: len(asked)], recorded[len(asked) :]
+    for name, part in settings.parts.items():
+        is_last = name == settings.linked.names[-1]
+        own = len(recorded) if is_last else _asked(part, firsts[name][1], terms[name], recorded)
+        found[name], recorded = (*found[name], *recorded[:own]), recorded[own:]
+    return found
+
+
+def _asked(part: Settings, budget: Budget, terms: Terms, recorded: Sequence[Answer]) -> int:
     """Return how many recorded answers are a part's: as many as it asks for when it is run on them."""
     if not recorded:
         return 0
     counting = _Counting(terms, recorded)
     try:
-        part.mechanism.run(cast("Any", counting), part.schema, part.request.budget, generator(part.seed, "fit"))
+        part.mechanism.run(cast("Any", counting), part.schema, budget, generator(part.seed, "fit"))
     except ParameterError:
         return len(recorded)  # the record ends before this part does
     return counting.asked

@@ -12,6 +12,7 @@ from typing import Any
 from lapwing.errors import CertificateWarning, DataError, ParameterError, warn
 from lapwing.kernel.noise.bits import BitSource
 from lapwing.kernel.plain import read_key, read_optional
+from lapwing.kernel.questions.misfit_rows.question import NoisyRows
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.registered import answer_from_dict
 from lapwing.kernel.questions.select_worst.question import Selected
@@ -26,7 +27,7 @@ from lapwing.rows.counting import CodedSource
 from lapwing.runs.certify import certify
 from lapwing.runs.finishing import finished_model
 from lapwing.runs.generators import checked_seed, generator
-from lapwing.runs.misfits import Stopping, left_of, way_out_of
+from lapwing.runs.misfits import Stopping, first_question, left_of, of_mechanism, way_out_of
 from lapwing.runs.records import Records
 from lapwing.runs.settings import Settings
 from lapwing.runs.watching import ReleaseProgress
@@ -36,7 +37,13 @@ from lapwing.schema.named_files import refuse_private
 # -- Run a mechanism in the room and certify what came out.
 
 
-def run_release(
+def run_release(*where: Any, **how: Any) -> Release:  # noqa: ANN401 - as `begun_release`
+    """Check, debit, ask, solve, finish, certify."""
+    _, finish = begun_release(*where, **how)
+    return finish()
+
+
+def begun_release(
     source: CodedSource,
     settings: Settings,
     terms: Terms,
@@ -48,16 +55,18 @@ def run_release(
     recorded: Sequence[Answer] = (),
     earlier: Sequence[Answer] = (),
     most_cells: int | None = None,
-) -> Release:
-    """Check, debit, ask, solve, finish, certify.
+) -> tuple[Sequence[NoisyRows], Callable[[], Release]]:
+    """Check, debit, and ask what is asked before the mechanism.
 
     source: the private rows; only the room looks at them; debit: commits the ledger entry; raises when the ledger
     refuses; secret_bits: makes the source of secret randomness, after the debit; recorded: answers of an interrupted
     run, given again without a draw; earlier: answers under a schema that was mended since, which are paid for. Returns
-    a function of the answers, the settings and the seed alone.
+    what was answered, and what asks the rest, solves, finishes and certifies: a function of the answers, the settings
+    and the seed alone.
     """
     budget = left_of(settings.request.budget, earlier)
-    check_mechanism(settings.mechanism, settings.schema, budget, terms)
+    first, own = first_question(settings, budget, terms)
+    check_mechanism(settings.mechanism, settings.schema, own, terms)
     answers, progress = list(recorded), ReleaseProgress(settings, recorded)
 
     def keep(new: Sequence[Answer]) -> None:
@@ -77,16 +86,21 @@ def run_release(
     )
     if settings.most_misfits < 1:
         room = Desk(terms, Stopping(room, settings, earlier, way_out_of(records.transcript)).ask)
-    model = settings.mechanism.run(room, settings.schema, budget, generator(settings.seed, "fit"))
-    model.validate(settings.schema)
-    finished = finished_model(model, settings.schema, settings.seed)
-    return Release(
-        schema=settings.schema,
-        model=finished.model,
-        certificate=certify(settings, terms, records, tuple(answers), model, finished=finished, earlier=earlier),
-        noisy=tuple(answers),
-        seed=settings.seed if settings.is_seeded else None,
-    )
+    said = room.ask(*first)
+
+    def finish() -> Release:
+        model = settings.mechanism.run(room, settings.schema, own, generator(settings.seed, "fit"))
+        model.validate(settings.schema)
+        finished = finished_model(model, settings.schema, settings.seed)
+        return Release(
+            schema=settings.schema,
+            model=finished.model,
+            certificate=certify(settings, terms, records, tuple(answers), model, finished=finished, earlier=earlier),
+            noisy=of_mechanism(answers),
+            seed=settings.seed if settings.is_seeded else None,
+        )
+
+    return said, finish
 
 
 def _as_recorded(answer: Answer) -> Answer:

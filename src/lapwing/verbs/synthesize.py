@@ -108,9 +108,10 @@ def synthesize(
         Most memory of the process while it makes the release: bytes, or text such as "4 GB". Changes no result, only
         what is kept between passes over the rows. Beside it: a table that is given in memory.
     misfits : number in [0, 1], default 0.1
-        Largest share of a column's cells that may be misfits, which fit nothing in the schema. Once noisy one-way
-        tables show more, the release ends with LW118, and `resume` goes on with the rest of its budget under a mended
-        schema; 1 never ends it. Mechanisms that ask for no such tables do not see misfits.
+        Largest share of a column's cells that may be misfits, which fit nothing in the schema; of mechanisms that do
+        not count these themselves, of rows that hold one, which is asked first, at 4 % of the budget or less. Once
+        noisy counts show more, the release ends with LW118, and `resume` goes on with the rest of its budget under a
+        mended schema; 1 asks nothing and never ends it.
     shares : mapping of str to number, optional
         Of linked tables: each table's part of the budget, which sum to 1. By default by their numbers of columns.
     progress : bool or callable, optional

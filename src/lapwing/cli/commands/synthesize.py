@@ -230,10 +230,12 @@ def _settings_text(kind: type) -> str:
 def _say_what_delta_gains(say: Say, certificate: "Certificate", epsilon: str) -> None:
     """Say by how much a δ would lower the noise on the first table; a tree is `lapwing plan`'s matter."""
     from lapwing.kernel.noise_law import calibrated  # noqa: PLC0415
+    from lapwing.kernel.questions.misfit_rows.question import MisfitRows  # noqa: PLC0415
     from lapwing.kernel.questions.sparse_counts.question import SparseCounts  # noqa: PLC0415
 
-    line = next(each for each in certificate.lines if each.columns)
-    is_other = any(each.level is not None or each.question == SparseCounts.kind for each in certificate.lines)
+    lines = [each for each in certificate.lines if each.question != MisfitRows.kind]
+    line = next(each for each in lines if each.columns)
+    is_other = any(each.level is not None or each.question == SparseCounts.kind for each in lines)
     if line.noise is None or is_other:
         return
     try:
@@ -242,7 +244,7 @@ def _say_what_delta_gains(say: Say, certificate: "Certificate", epsilon: str) ->
     except ParameterError:
         return  # of an ε this small nothing is left under zCDP
     if gaussian < _WORTH_SAYING * line.noise.sd:
-        where = "" if all(each.noise == line.noise for each in certificate.lines) else " of the first table"
+        where = "" if all(each.noise == line.noise for each in lines) else " of the first table"
         gain = f"from sd {line.noise.sd:.1f} to sd {gaussian:.1f}"
         say(f"Pure ε: noise per count{where} would fall {gain} with --delta {_SUGGESTED_DELTA}.")
 

@@ -9,6 +9,7 @@ from lapwing.kernel.questions.category_selection.question import CategorySelecti
 from lapwing.kernel.questions.cell_sums.question import CellSums
 from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
+from lapwing.kernel.questions.misfit_rows.question import MisfitRows
 from lapwing.kernel.questions.private_draw.question import PrivateDraw
 from lapwing.kernel.questions.questions import Answer, Question
 from lapwing.kernel.questions.second_moment.question import SecondMoment
@@ -30,6 +31,7 @@ REGISTERED: Final[tuple[type[Question], ...]] = (
     PrivateDraw,
     TableDistances,
     CategorySelection,
+    MisfitRows,
 )
 """The closed set. What lacks a part is a type error here, or refused by `tests/unit/test_registered_questions.py`."""
 

@@ -19,6 +19,7 @@ from lapwing.kernel.questions.cell_sums.answer import answer_cell_sums
 from lapwing.kernel.questions.linear_statistics.answer import answer_linear_statistics
 from lapwing.kernel.questions.linear_statistics.question import RowStatistic, Statistic
 from lapwing.kernel.questions.marginal_counts.answer import answer_marginal_counts
+from lapwing.kernel.questions.misfit_rows.answer import answer_misfit_rows
 from lapwing.kernel.questions.private_draw.answer import answer_private_draw
 from lapwing.kernel.questions.questions import Answer, Question
 from lapwing.kernel.questions.registered import KINDS, REGISTERED
@@ -53,6 +54,7 @@ ANSWERS: Final[Mapping[str, Callable[..., Sequence[Answer]]]] = MappingProxyType
         "TableDistances": answer_table_distances,
         "PrivateDraw": answer_private_draw,
         "CategorySelection": answer_category_selection,
+        "MisfitRows": answer_misfit_rows,
     }
 )
 """By kind, the code that answers: beside the registration because mechanisms see that one, and must not see this."""

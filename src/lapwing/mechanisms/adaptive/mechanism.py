@@ -294,4 +294,5 @@ REGISTRATION: Final = Registration(
     next_step=_next_step,
     work=_work,
     audited=small_and_with_prior(Adaptive.small()),
+    looks_at_misfits=True,
 )

@@ -157,7 +157,8 @@ class Registration(Generic[M]):
 
     page: of the documentation; report: what it does, in the report, after its name; not_proved: what no bound is proved
     for; one_row_per_unit: whether it protects one row of each unit, and no more; two_valued: whether it takes required
-    columns of two values alone; takes_priors: whether its model can lean on a public table; warnings: what the
+    columns of two values alone; looks_at_misfits: whether it counts each column by itself, misfits apart, before
+    most of its budget is spent; takes_priors: whether its model can lean on a public table; warnings: what the
     certificate warns of in one release, by its answers and statements; next_step: what comes next, for whoever watches,
     by the tables of one column and the rounds of others so far; work: time and memory of its own; own_points: public
     rows among the settings, None where these are plain values; audited: settings that audits run on such tables,
@@ -174,6 +175,7 @@ class Registration(Generic[M]):
     takes_priors: bool
     warnings: Callable[[Schema, Sequence[Answer], Sequence[Statement]], tuple[str, ...]]
     next_step: Callable[[Schema, int, int], str] = counting
+    looks_at_misfits: bool = False
     work: Callable[[M, Asked], Work] | None = None
     own_points: Callable[[M], OwnPoints | None] | None = None
     audited: Callable[[Schema], tuple[M, ...]] | None = None

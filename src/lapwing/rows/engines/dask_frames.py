@@ -167,6 +167,8 @@ Part = tuple[np.ndarray, np.ndarray]
 class DaskSource:
     """Rows of a Dask frame as codes, where they are; with `chunk_rows` Dask keeps none of the codes."""
 
+    unmet = 0  # it is a table by itself
+
     def __init__(self, reader: DaskReader, schema: Schema, chunk_rows: int | None = None) -> None:
         refuse_texts_by_unit(schema, "Dask")
         self._reader = reader

@@ -46,6 +46,7 @@ class SparkSource:
     """Rows of a Spark frame as codes, where they are; with `chunk_rows` Spark keeps none, else all until `close`."""
 
     __slots__ = ("_coded", "_reader", "_schema", "columns", "rows", "units")
+    unmet = 0  # it is a table by itself
 
     def __init__(self, reader: SparkReader, schema: Schema, chunk_rows: int | None = None) -> None:
         refuse_texts_by_unit(schema, "Spark")

@@ -23,6 +23,7 @@ from lapwing.mechanisms.shared.registration import Asked, Work
 from lapwing.model.certificate.cost_lines import Planned, PlannedQuestion
 from lapwing.rows.cache import CACHE_BYTES
 from lapwing.rows.exact_tables import CACHE_CELLS
+from lapwing.runs.misfits import first_question, of_mechanism
 from lapwing.runs.plan.planning import common_figure, expected_terms, first_deviation, noisy_tables, planned
 from lapwing.runs.settings import Settings
 from lapwing.schema.scalars import told
@@ -180,8 +181,11 @@ def own_work(settings: Settings, questions: Sequence[PlannedQuestion], terms: Te
     work = registration_of(settings.mechanism).work
     if work is None:
         return None
-    schema, budget = settings.schema, settings.request.budget
-    return work(settings.mechanism, Asked(schema=schema, budget=budget, terms=terms, questions=questions, rows=rows))
+    _, budget = first_question(settings, settings.request.budget, terms)
+    asked = of_mechanism(questions)
+    return work(
+        settings.mechanism, Asked(schema=settings.schema, budget=budget, terms=terms, questions=asked, rows=rows)
+    )
 
 
 def noisy_counts(question: PlannedQuestion) -> int:

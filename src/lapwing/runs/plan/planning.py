@@ -20,6 +20,7 @@ from lapwing.model.certificate.certificate import Statement
 from lapwing.model.certificate.cost_lines import ChosenTable, CostLine, Planned, PlannedQuestion
 from lapwing.model.certificate.verdict import Grade
 from lapwing.runs.generators import generator
+from lapwing.runs.misfits import first_question, of_mechanism
 from lapwing.runs.settings import Settings
 from lapwing.schema.public_tables.cells import public_total
 from lapwing.schema.schemas import Schema
@@ -44,7 +45,9 @@ def expected_terms(relation: Relation, schema: Schema, rows: int, max_rows: int 
 def planned(settings: Settings, terms: Terms) -> Planned:
     """Ask the mechanism for its plan; the same one for the same settings and terms."""
     schema = settings.schema
-    found = settings.mechanism.plan(schema, settings.request.budget, terms, generator(_SEED, "plan"))
+    first, budget = first_question(settings, settings.request.budget, terms)
+    found = settings.mechanism.plan(schema, budget, terms, generator(_SEED, "plan"))
+    found = replace(found, questions=(*first, *found.questions))
     if not schema.rules and public_total(schema) is None:
         return found
     return replace(found, accuracy=tuple(map(_of_mechanism, found.accuracy)))
@@ -59,13 +62,14 @@ def _of_mechanism(stated: Statement) -> Statement:
 
 def first_deviation(plan: Planned, terms: Terms) -> float:
     """Return the standard deviation of the noise on the first table, in records."""
-    law = CostLine.planned(plan.questions[0], terms)[0].noise
+    law = CostLine.planned(of_mechanism(plan.questions)[0], terms)[0].noise
     return 0.0 if law is None else law.sd
 
 
 def noisy_tables(plan: Planned, terms: Terms) -> int:
     """Return how many tables get noise."""
-    return sum(line.noise is not None for each in plan.questions for line in CostLine.planned(each, terms))
+    asked = of_mechanism(plan.questions)
+    return sum(line.noise is not None for each in asked for line in CostLine.planned(each, terms))
 
 
 def common_figure(plans: Sequence[tuple[Planned, Terms]]) -> tuple[Statement, ...]:

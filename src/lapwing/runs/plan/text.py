@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from lapwing.kernel.plain import at_least
+from lapwing.kernel.questions.misfit_rows.question import MisfitRows
 from lapwing.kernel.questions.private_draw.question import PrivateDraw
 from lapwing.kernel.terms import Relation
 from lapwing.model.certificate.certificate import CostLine, Statement
@@ -69,6 +70,8 @@ def _what(line: CostLine) -> str:
         return f"(selection among {line.candidates} candidates)"
     if line.question == PrivateDraw.kind:
         return f"(rows of {len(line.columns)} columns)"
+    if line.question == MisfitRows.kind:
+        return "(rows that do not fit the schema)"
     if line.question == CHOSEN:
         return "(a table of two or three columns)"
     more = len(line.columns) - _COLUMNS

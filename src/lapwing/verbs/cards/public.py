@@ -7,6 +7,7 @@ from typing import Any, Final
 from lapwing.judge.report.cost import cost_summary
 from lapwing.judge.report.page import Section, Table, counted, crossed
 from lapwing.judge.report.promise import assumed_section, fields_table
+from lapwing.kernel.questions.misfit_rows.question import MisfitRows
 from lapwing.kernel.terms import Relation
 from lapwing.mechanisms.registry import registration_named, settings_of
 from lapwing.model.accuracy import Accuracy, CountAccuracy, TableAccuracy
@@ -61,7 +62,8 @@ def schema_card(schema: Schema) -> str:
 def plan_card(plan: Plan) -> str:
     """Show a plan."""
     first = plan.accuracy[0]
-    deviations = [line.noise.sd for line in plan.lines if line.noise is not None]
+    lines = [line for line in plan.lines if line.question != MisfitRows.kind]
+    deviations = [line.noise.sd for line in lines if line.noise is not None]
     figure = "" if first.value is None else f": {first.value:.3g}"
     known = "public" if plan.has_public_rows else "expected"
     facts = [

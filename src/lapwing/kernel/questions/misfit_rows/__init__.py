@@ -1,0 +1,1 @@
+"""How many rows hold a cell that fits nothing: type, answer, proof."""
