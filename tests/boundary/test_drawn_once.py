@@ -263,7 +263,7 @@ def test_what_a_file_says_of_a_refusal_is_a_code_and_nothing_else(tmp_path):
 
 def test_answers_that_were_drawn_together_are_recorded_together_or_the_run_is_over(tmp_path):
     path = tmp_path / "t.jsonl"
-    lw.synthesize(DATA.with_columns(y="x"), TWO, epsilon=1, mechanism="Independent", transcript=path)
+    lw.synthesize(DATA.with_columns(y="x"), TWO, epsilon=1, mechanism="Independent", transcript=path, misfits=1)
     whole = path.read_bytes()
     header = whole.index(b"\n") + 1
     assert whole.count(b"\n") == 3

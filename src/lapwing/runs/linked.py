@@ -16,7 +16,7 @@ from lapwing.mechanisms.registry import MECHANISMS, default_mechanism, looks_at_
 from lapwing.model.bounds import rows_range
 from lapwing.model.certificate.declared import FALSE_WARNING
 from lapwing.runs.generators import checked_seed, fresh_seed
-from lapwing.runs.misfits import ENDED, KEYS, row_shares
+from lapwing.runs.misfits import KEYS, row_shares
 from lapwing.runs.settings import Settings, misfit_share, request_to_dict, table_settings, usable_schema
 from lapwing.schema.linked.coded import SMALL
 from lapwing.schema.linked.database import LinkedSchema, with_files
@@ -157,7 +157,7 @@ def refuse_lost(settings: LinkedSettings, name: str, answer: NoisyRows) -> None:
                 f"{name}: at least about {share:.0%} of the rows, by noisy counts, {said[kind == KEYS]}; the release "
                 "ended before the rest of its budget was spent, and a new one pays anew; `lapwing schema check` says, "
                 "free, what to mend",
-                code=ENDED,
+                code="LW118",
             )
 
 
