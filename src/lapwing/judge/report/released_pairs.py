@@ -15,6 +15,7 @@ from lapwing.judge.associations import strength
 from lapwing.judge.report.heat_maps import heat_map
 from lapwing.judge.report.page import Chart, Section, Text, clipped, crossed
 from lapwing.judge.report.released_columns import LEAST, model_codes, most_frequent
+from lapwing.kernel.questions.misfit_rows.question import MisfitRows
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.model import ReleasedModel
 from lapwing.model.sampling.marginals import marginal
@@ -90,7 +91,7 @@ def counted_pairs(certificate: Certificate, columns: Sequence[str]) -> set[tuple
     """Return the pairs of columns that were counted together, each in the order of the alphabet."""
     pairs = set[tuple[str, str]]()
     for line in certificate.lines:
-        if line.noise is not None:
+        if line.noise is not None and line.question != MisfitRows.kind:
             pairs.update(itertools.combinations(sorted(set(line.columns) & set(columns)), 2))
     return pairs
 
