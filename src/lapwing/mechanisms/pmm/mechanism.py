@@ -50,7 +50,7 @@ from lapwing.mechanisms.shared.trees.shapes import TreeShape
 from lapwing.mechanisms.shared.trees.simulation import NoiseTree
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.certificate.cost_lines import Planned
-from lapwing.model.model import Indexed, ReleasedModel
+from lapwing.model.model import Indexed, ReleasedModel, whole_rows
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import short
 
@@ -159,7 +159,7 @@ class PMM:
         terms, shapes = curator.terms, self.check(schema, budget, curator.terms)
         is_told = self.variant == "paper" and self.depth is not None
         bought, left = (None, budget) if is_told else bought_rows(curator, budget)
-        rows = float(told_rows(terms) if bought is None else max(1, int(bought.counts)))
+        rows = float(told_rows(terms) if bought is None else max(1, whole_rows(int(bought.counts))))
         question, of_columns = self._questions(shapes, schema, terms, left, rows)
 
         (noisy,) = curator.ask(question)

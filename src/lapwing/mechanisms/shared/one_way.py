@@ -12,7 +12,7 @@ from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Terms
 from lapwing.maths.arrays import project_to_simplex
 from lapwing.model.laws import Laws, laws_from_probabilities, uniform_law
-from lapwing.model.model import Indexed, ReleasedModel
+from lapwing.model.model import MOST_ROWS, Indexed, ReleasedModel, whole_rows
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.grouping import Grouping, cut, evenly, identity
@@ -38,7 +38,7 @@ def planned_rows(terms: Terms) -> float:
 def known_rows(curator: Curator, budget: Budget) -> tuple[float, Budget]:
     """Return a number of rows that may be known, and the budget that is left: public, expected, or bought."""
     bought, left = bought_rows(curator, budget)
-    return float(told_rows(curator.terms) if bought is None else max(1, int(bought.counts))), left
+    return float(told_rows(curator.terms)) if bought is None else max(1.0, float(whole_rows(int(bought.counts)))), left
 
 
 def bought_rows(curator: Curator, budget: Budget) -> tuple[NoisyCounts | None, Budget]:
@@ -86,12 +86,12 @@ def one_way_questions(schema: Schema, groupings: Mapping[str, Grouping], budget:
 
 
 def pooled_total(tables: Sequence[NoisyCounts], public_rows: int | None) -> float:
-    """Return the number of rows: the public one, else the inverse-variance mean of the noisy totals, at least 0."""
+    """Return the number of rows: the public one, else the inverse-variance mean of the noisy totals, from 0 to 2**40."""
     if public_rows is not None:
         return float(public_rows)
     precision = np.array([1.0 / (table.whole.size * table.noise.sd**2) if table.noise.sd else 1e12 for table in tables])
     totals = np.array([float(table.whole.sum()) for table in tables])
-    return max(0.0, float(precision @ totals / precision.sum()))
+    return min(max(0.0, float(precision @ totals / precision.sum())), float(MOST_ROWS))
 
 
 def told_counts(answer: NoisyCounts) -> np.ndarray:
