@@ -97,7 +97,7 @@ def _halves(field):
     return [{"minimum": None, "maximum": None}] if field.type != "number" else [{"maximum": field.maximum}]
 
 
-def _public_table(rng, schema):
+def _public_table(rng, schema, priors):
     """Return a public table of one column or two, whose cells may be empty, all of them as well."""
     chosen = [schema.columns[place] for place in rng.permutation(len(schema.columns))[: int(rng.integers(1, 3))]]
     conditions = []
@@ -123,7 +123,7 @@ def _public_table(rng, schema):
         "cells": [[*cell, count] for cell, count in zip(cells, counts, strict=True)],
         "complete": bool(rng.integers(3)),
     }
-    return found | ({"hold": "prior", "sd": pick(rng, [0.01, 1, 10, 10**6])} if rng.integers(2) else {})
+    return found | ({"hold": "prior", "sd": pick(rng, [0.01, 1, 10, 10**6])} if priors and rng.integers(2) else {})
 
 
 def _rule(rng, schema):
@@ -154,10 +154,10 @@ def _kept(make, schema, tries=3):
     return schema
 
 
-def odd_schema(rng, *, two_valued=False, max_rows=1, plain=False):
+def odd_schema(rng, *, two_valued=False, max_rows=1, priors=True, plain=False):
     """Return a schema of one to five columns, at times with rules and public tables.
 
-    two_valued: required columns of two values alone; plain: without rules and public tables.
+    two_valued: required columns of two values alone; priors: whether public tables may be priors; plain: without rules and public tables.
     """
     unit = {"name": "person", "type": "string", "role": "identifier", "constraints": {"required": bool(rng.integers(2))}}
     while True:
@@ -177,7 +177,7 @@ def odd_schema(rng, *, two_valued=False, max_rows=1, plain=False):
         schema = _kept(lambda now, known=schema: {**now, "rules": [*now.get("rules", []), _rule(rng, known)]}, schema)
     for _ in range(int(rng.choice([0, 1, 1, 2]))):
         schema = _kept(
-            lambda now, known=schema: {**now, "publicTables": [*now.get("publicTables", []), _public_table(rng, known)]},
+            lambda now, known=schema: {**now, "publicTables": [*now.get("publicTables", []), _public_table(rng, known, priors)]},
             schema,
         )
     return schema
@@ -201,24 +201,25 @@ def _changed(rng, mechanism):
     return mechanism
 
 
-def odd_mechanism(rng, known, schema):
-    """Return small settings of a registered mechanism, changed at random, at times with priors."""
+def odd_mechanism(rng, known, schema, *, usual=False):
+    """Return small settings of a registered mechanism, changed at random, at times with priors; or its usual ones."""
     settings = [known.kind.small()] if known.audited is None else list(known.audited(schema))
+    settings = [known.kind()] if usual else settings
     found = _changed(rng, pick(rng, settings))
     if known.takes_priors and hasattr(found, "prior") and rng.integers(3) == 0:
         found = dataclasses.replace(found, prior=(made_up(schema),) * int(rng.integers(1, 3)))
     return found
 
 
-def odd_settings(rng, known, schema, max_rows=1):
+def odd_settings(rng, known, schema, *, usual=False):
     """Return settings of a release; None where they are refused by themselves."""
-    amount = pick(rng, ["0.001", "0.1", "1", "10", "1000", "10000"])
+    amount = pick(rng, ["1e-9", "0.001", "0.1", "1", "10", "1000", "10000"])
     budget = pick(rng, [{"epsilon": amount}, {"rho": amount}, {"epsilon": amount, "delta": "1e-9"}])
     asked = {"epsilon": None, "delta": None, "rho": None} | budget
     try:
         return read_settings(
             schema,
-            mechanism=odd_mechanism(rng, known, schema),
+            mechanism=odd_mechanism(rng, known, schema, usual=usual),
             neighbours=pick(rng, known.kind.relations),
             expected_rows=pick(rng, [None, 1, 40, 10**6]),
             seed=int(rng.integers(1000)),
