@@ -64,33 +64,40 @@ INVENTORS = (_usual, _few, _zeros, _negative, _one_cell, _signs, _huge, _mixed, 
 class Invented:
     """By kind of question, what stands for the code that answers: the room's own mapping, with the same keys."""
 
-    def __init__(self, rng):
+    def __init__(self, rng, numbers=None):
         self.rng = rng
-        self.numbers = INVENTORS[int(rng.integers(len(INVENTORS)))]
+        self.numbers = INVENTORS[int(rng.integers(len(INVENTORS)))] if numbers is None else numbers
+        sums = dict.fromkeys(("SecondMoment", "CellSums", "LinearStatistics", "TableDistances"), self._sums)
+        self._inventors = sums | {
+            "MarginalCounts": self._counts,
+            "TreeCounts": self._tree,
+            "SelectWorst": self._selection,
+            "SplitDecisions": self._splits,
+            "SparseCounts": self._cells,
+            "PrivateDraw": self._draw,
+        }
 
     def __getitem__(self, kind):
-        return lambda asked, rows, terms, bits: [getattr(self, f"_{kind}")(each, terms) for each in asked]
+        return lambda asked, rows, terms, bits: [self._inventors[kind](each, terms) for each in asked]
 
     def _law(self, question, terms):
         return question.noise(terms.relation, terms.max_rows)
 
-    def _MarginalCounts(self, question, terms):
+    def _counts(self, question, terms):
         return NoisyCounts(question, self._of(question.counted), self._law(question, terms))
 
-    def _TreeCounts(self, question, terms):
+    def _tree(self, question, terms):
         laws = question.noises(terms.relation, terms.max_rows)
         shapes = [shape for shape, law in zip(question.shapes, laws, strict=True) if law is not None]
         return NoisyTree.of(question, [self._of(shape) for shape in shapes], [law for law in laws if law is not None])
 
-    def _SelectWorst(self, question, terms):
+    def _selection(self, question, terms):
         return Selected(question, int(self.rng.integers(question.candidate_count)), 1)
 
-    def _NoisySums(self, question, terms):
+    def _sums(self, question, terms):
         return NoisySums(question, self._of(question.shape), self._law(question, terms))
 
-    _SecondMoment = _CellSums = _LinearStatistics = _TableDistances = _NoisySums
-
-    def _SplitDecisions(self, question, terms):
+    def _splits(self, question, terms):
         tree, share = question.tree, self.rng.choice([0, 0.3, 1])
         ranks = np.arange(min(tree.cells, MOST_CELLS))
         chosen = tree.cells_of(ranks[self.rng.random(ranks.size) < share])
@@ -107,7 +114,7 @@ class Invented:
             cells = cells[goes_on]
         return Splits(question, tree.grown(chosen, decisions), self._law(question, terms))
 
-    def _SparseCounts(self, question, terms):
+    def _cells(self, question, terms):
         tree, threshold = question.tree, question.threshold
         split = set(tree.ranks_of(tree.split_cells).tolist())
         firsts = np.array([rank for rank in range(min(tree.cells, 2**16)) if rank not in split], dtype=np.int64)
@@ -119,7 +126,7 @@ class Invented:
         counts = counts if threshold is None else np.maximum(counts, threshold)
         return NoisyCells(question, tree.cells_of(firsts), places, counts, self._law(question, terms))
 
-    def _PrivateDraw(self, question, terms):
+    def _draw(self, question, terms):
         space = np.arange(2 ** len(question.columns)) if question.points is None else question.points
         return DrawnRows(question, self.rng.choice(space[: int(self.rng.integers(1, space.size + 1))], question.draws))
 

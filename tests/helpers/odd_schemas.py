@@ -3,8 +3,6 @@
 import dataclasses
 import typing
 
-import numpy as np
-
 from lapwing.errors import LapwingError
 from lapwing.mechanisms.registry import settings_of
 from lapwing.mechanisms.shared.priors import made_up
@@ -22,30 +20,40 @@ def pick(rng, choices):
 
 def _whole(rng, name):
     low, wide = pick(rng, [0, -5, 1900, -(10**9)]), pick(rng, [0, 1, 2, 9, 120, 900, 10**6, 10**12])
-    return {"name": name, "type": "integer", **_bounds(low, low + wide), **_some(rng, resolution=pick(rng, [2, 7, 100]))}
+    return {
+        "name": name,
+        "type": "integer",
+        **_bounds(low, low + wide),
+        **_some(rng, resolution=pick(rng, [2, 7, 100])),
+    }
 
 
 def _real(rng, name):
     low, high = pick(rng, [(0, 1), (-1, 1), (0, 1e-9), (-1e12, 1e12), (2.5, 2.5), (0, 100)])
-    return {"name": name, "type": "number", **_bounds(low, high), **_some(rng, resolution=pick(rng, [0.1, 0.25, 5]))}
+    return {"name": name, "type": "number", **_bounds(low, high), **_step(rng, 0.1, 0.25, 5)}
 
 
 def _date(rng, name):
     low, high = pick(rng, [("2020-01-31", "2020-03-01"), ("1900-01-01", "2100-12-31"), ("2020-02-29", "2020-02-29")])
-    step = pick(rng, ["day", "week", "month", "year"])
-    return {"name": name, "type": "date", **_bounds(low, high), **_some(rng, resolution=step)}
+    return {"name": name, "type": "date", **_bounds(low, high), **_step(rng, "day", "week", "month", "year")}
 
 
 def _moment(rng, name):
-    low, high = pick(rng, [("2020-01-31T01:00:00", "2020-03-01T00:00:00"), ("2020-01-01T00:00:00", "2020-01-01T00:00:05")])
+    low, high = pick(
+        rng, [("2020-01-31T01:00:00", "2020-03-01T00:00:00"), ("2020-01-01T00:00:00", "2020-01-01T00:00:05")]
+    )
     step = pick(rng, ["second", "minute", "hour", "day", "month", "year"])
     return {"name": name, "type": "datetime", **_bounds(low, high), **_some(rng, resolution=step)}
 
 
 def _listed(rng, name):
     many = int(rng.choice([1, 2, 3, 8, 30, 700], p=[0.1, 0.3, 0.2, 0.2, 0.15, 0.05]))
-    texts = [*TEXTS, *(f"v{i:03}" for i in range(many))][:many] if rng.integers(2) else [f"k{i:04}" for i in range(many)]
-    kind = pick(rng, [{}, {"categoriesOrdered": True}, {"hierarchy": {"prefixes": [1]}}, {"hierarchy": {"prefixes": [1, 2, 4]}}])
+    texts = (
+        [*TEXTS, *(f"v{i:03}" for i in range(many))][:many] if rng.integers(2) else [f"k{i:04}" for i in range(many)]
+    )
+    kind = pick(
+        rng, [{}, {"categoriesOrdered": True}, {"hierarchy": {"prefixes": [1]}}, {"hierarchy": {"prefixes": [1, 2, 4]}}]
+    )
     return {"name": name, "type": "string", "categories": texts, **kind}
 
 
@@ -60,6 +68,10 @@ def _flag(rng, name):
 
 def _bounds(low, high):
     return {"constraints": {"minimum": low, "maximum": high}}
+
+
+def _step(rng, *steps):
+    return _some(rng, resolution=pick(rng, steps))
 
 
 def _some(rng, **more):
@@ -141,45 +153,43 @@ def _rule(rng, schema):
         return {"when": {one.name: condition}, "then": {two.name: other}}
     if kind == 4:
         return {"never": {one.name: condition, two.name: other}}
-    return {"allowed": [one.name, two.name], "rows": [[condition, other], [pick(rng, _halves(one)), pick(rng, _halves(two))]]}
+    return {
+        "allowed": [one.name, two.name],
+        "rows": [[condition, other], [pick(rng, _halves(one)), pick(rng, _halves(two))]],
+    }
 
 
-def _kept(make, schema, tries=3):
-    """Return a schema with something more where it is taken, and as it is where not."""
+def _with(schema, key, make, tries=3):
+    """Return a schema with one more rule or public table where it is taken, and as it is where not."""
+    written = schema.to_dict()
     for _ in range(tries):
         try:
-            return Schema.from_dict(make(schema.to_dict()))
+            return Schema.from_dict({**written, key: [*written.get(key, []), make()]})
         except LapwingError:
             continue
     return schema
 
 
-def odd_schema(rng, *, two_valued=False, max_rows=1, priors=True, plain=False):
-    """Return a schema of one to five columns, at times with rules and public tables.
-
-    two_valued: required columns of two values alone; priors: whether public tables may be priors; plain: without rules and public tables.
-    """
-    unit = {"name": "person", "type": "string", "role": "identifier", "constraints": {"required": bool(rng.integers(2))}}
+def odd_schema(rng, known):
+    """Return a schema of one to five columns that a registered mechanism may take, at times with rules and tables."""
+    required = {"constraints": {"required": bool(rng.integers(2))}}
+    unit = {"name": "person", "type": "string", "role": "identifier", **required}
+    max_rows = 1 if known.one_row_per_unit or rng.integers(2) else int(rng.integers(2, 5))
     while True:
-        count = int(rng.choice([1, 2, 3, 4, 5]))
-        fields = [_field(rng, f"c{place}") for place in range(count)]
-        if two_valued:
-            fields = [{"name": f"c{i}", "type": "boolean", "constraints": {"required": True}} for i in range(count)]
+        names = [f"c{place}" for place in range(int(rng.integers(1, 6)))]
+        fields = [_field(rng, name) for name in names]
+        if known.two_valued:
+            fields = [{"name": name, "type": "boolean", "constraints": {"required": True}} for name in names]
         whole = {"fields": [unit, *fields], "privacyUnit": {"field": "person", "maxRows": max_rows}}
         try:
             schema = Schema.from_dict(whole if max_rows > 1 or rng.integers(3) == 0 else {"fields": fields})
             break
         except LapwingError:
             continue
-    if plain:
-        return schema
     for _ in range(int(rng.choice([0, 0, 1, 2]))):
-        schema = _kept(lambda now, known=schema: {**now, "rules": [*now.get("rules", []), _rule(rng, known)]}, schema)
+        schema = _with(schema, "rules", lambda: _rule(rng, schema))  # noqa: B023
     for _ in range(int(rng.choice([0, 1, 1, 2]))):
-        schema = _kept(
-            lambda now, known=schema: {**now, "publicTables": [*now.get("publicTables", []), _public_table(rng, known, priors)]},
-            schema,
-        )
+        schema = _with(schema, "publicTables", lambda: _public_table(rng, schema, known.takes_priors))  # noqa: B023
     return schema
 
 
