@@ -3,6 +3,7 @@
 import json
 import math
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -18,6 +19,7 @@ from lapwing.kernel.noise.weighted import weighted_draws
 from lapwing.kernel.questions.private_draw.answer import exact_weights
 from lapwing.kernel.questions.private_draw.question import row_price
 from lapwing.kernel.terms import Terms
+from lapwing.maths.reduced_density import is_well_conditioned
 
 TERMS = Terms(relation="replace-one", rows=8)
 TABLE = [*kinds_of_rows(3)[:7], kinds_of_rows(3)[0]]
@@ -282,15 +284,28 @@ def test_the_published_variant_draws_points_that_the_seed_fixes():
     assert first.points.size == 8
 
 
-def test_points_that_never_suit_end_with_an_error():
+def test_points_that_never_suit_are_refused_before_the_debit():
+    mechanism = lw.PrivateSampling(variant="published", degree=4, floor=0.25, points=16)
+
+    for refused in (mechanism.check, partial(mechanism.plan, rng=np.random.default_rng(1))):
+        with pytest.raises(ParameterError, match="64 draws of 16 points never told the marginals of degree 4 apart"):
+            refused(cube_schema(4), Budget.pure(10**9), TERMS)
+
+
+def test_points_that_the_seed_does_not_find_are_those_that_the_check_found():
     class Ones:
         def integers(self, most, size):
             return np.ones(size, dtype=np.int64)
 
-    with pytest.raises(ParameterError, match="64 draws of 8 points never told the marginals of degree 1 apart"):
-        lw.PrivateSampling(variant="published", degree=1, floor=0.25).plan(
-            cube_schema(3), Budget.pure(2000), TERMS, Ones()
-        )
+    mechanism, asked = (
+        lw.PrivateSampling(variant="published", degree=1, floor=0.25),
+        (cube_schema(3), Budget.pure(2000)),
+    )
+    mechanism.check(*asked, TERMS)
+
+    (question,) = mechanism.plan(*asked, TERMS, Ones()).questions
+
+    assert is_well_conditioned(question.points, 3, 1)
 
 
 def test_a_plan_says_how_many_rows_before_any_is_read():

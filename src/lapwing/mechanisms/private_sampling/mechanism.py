@@ -142,6 +142,10 @@ class PrivateSampling:
     def check(self, schema: Schema, budget: Budget, terms: Terms) -> None:
         """Refuse, from public numbers alone, columns of other kinds and more rows than the budget allows."""
         self._allowed(schema, budget, terms)
+        columns = len(schema.columns)
+        if self._is_published:
+            size = self._size(columns)
+            _points(size, columns, min(self.degree, columns), np.random.default_rng(size))
 
     def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:
         """Return what `run` would ask, and how far the drawn rows would be from the density."""
@@ -261,10 +265,12 @@ def _cube(schema: Schema, terms: Terms) -> int:
 
 def _points(size: int, columns: int, degree: int, rng: np.random.Generator) -> np.ndarray:
     """Return uniform points that tell the marginals apart; steps 1 and 2 of the algorithm."""
-    for _ in range(_ATTEMPTS):
-        points = rng.integers(2**columns, size=size)
-        if is_well_conditioned(points, columns, degree):
-            return points
+    # The second generator is public and the same before the debit and after: what the check found is found again.
+    for source in (rng, np.random.default_rng(size)):
+        for _ in range(_ATTEMPTS):
+            points = source.integers(2**columns, size=size)
+            if is_well_conditioned(points, columns, degree):
+                return points
     raise ParameterError(
         f"{_ATTEMPTS} draws of {size} points never told the marginals of degree {degree} apart; use more points",
         code="LW356",
