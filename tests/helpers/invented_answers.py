@@ -117,7 +117,7 @@ class Invented:
     def _cells(self, question, terms):
         tree, threshold = question.tree, question.threshold
         split = set(tree.ranks_of(tree.split_cells).tolist())
-        firsts = np.array([rank for rank in range(min(tree.cells, 2**16)) if rank not in split], dtype=np.int64)
+        firsts = np.array([rank for rank in range(min(tree.cells, 2**20)) if rank not in split], dtype=np.int64)
         places = np.arange(sum(len(leaves) for _, leaves in tree.leaves()))
         if threshold is not None:
             share = self.rng.choice([0, 0.1, 1])
