@@ -303,7 +303,7 @@ def test_points_that_the_seed_does_not_find_were_found_before_the_debit_or_refus
         assert is_well_conditioned(question.points, columns, degree)
         return
 
-    with pytest.raises(ParameterError, match="use as many points|never told the marginals"):
+    with pytest.raises(ParameterError, match=r"use as many points|never told the marginals"):
         mechanism.plan(*asked, TERMS, Ones())
 
 
