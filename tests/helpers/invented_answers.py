@@ -8,6 +8,7 @@ import numpy as np
 
 from lapwing.kernel.questions.cell_sums.question import NoisySums
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
+from lapwing.kernel.questions.misfit_rows.question import NoisyRows
 from lapwing.kernel.questions.private_draw.question import DrawnRows
 from lapwing.kernel.questions.select_worst.question import Selected
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells
@@ -75,6 +76,7 @@ class Invented:
             "SplitDecisions": self._splits,
             "SparseCounts": self._cells,
             "PrivateDraw": self._draw,
+            "MisfitRows": self._rows,
         }
 
     def __getitem__(self, kind):
@@ -85,6 +87,9 @@ class Invented:
 
     def _counts(self, question, terms):
         return NoisyCounts(question, self._of(question.counted), self._law(question, terms))
+
+    def _rows(self, question, terms):
+        return NoisyRows(question, self._of(question.shape), self._law(question, terms))
 
     def _tree(self, question, terms):
         laws = question.noises(terms.relation, terms.max_rows)

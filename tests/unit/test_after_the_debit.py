@@ -86,7 +86,7 @@ def test_cells_stay_as_many_as_memory_holds_however_many_rows_are_bought(monkeyp
     schema = {"fields": [{**whole(name, 0, 0), "constraints": limits} for name in "xyz"]}
     monkeypatch.setattr(rooms, "ANSWERS", Invented(np.random.default_rng(1), HUGE))
 
-    release = lw.synthesize(TABLE.select(x="n", y="n", z="n"), schema, epsilon=1, mechanism=mechanism, seed=1)
+    release = lw.synthesize(TABLE.select(x="n", y="n", z="n"), schema, epsilon=1, mechanism=mechanism, misfits=1)
 
     assert 0 <= release.model.rows <= 2**40  # sums of such numbers leave 64 bits
     use(release, tmp_path)
