@@ -2,6 +2,7 @@
 
 import json
 import math
+from contextlib import suppress
 from fractions import Fraction
 
 import numpy as np
@@ -18,6 +19,7 @@ from lapwing.kernel.noise.weighted import weighted_draws
 from lapwing.kernel.questions.private_draw.answer import exact_weights
 from lapwing.kernel.questions.private_draw.question import row_price
 from lapwing.kernel.terms import Terms
+from lapwing.maths.reduced_density import is_well_conditioned
 
 TERMS = Terms(relation="replace-one", rows=8)
 TABLE = [*kinds_of_rows(3)[:7], kinds_of_rows(3)[0]]
@@ -282,15 +284,27 @@ def test_the_published_variant_draws_points_that_the_seed_fixes():
     assert first.points.size == 8
 
 
-def test_points_that_never_suit_end_with_an_error():
-    class Ones:
-        def integers(self, most, size):
-            return np.ones(size, dtype=np.int64)
+class Ones:
+    """A generator that never finds points which tell marginals apart."""
 
-    with pytest.raises(ParameterError, match="64 draws of 8 points never told the marginals of degree 1 apart"):
-        lw.PrivateSampling(variant="published", degree=1, floor=0.25).plan(
-            cube_schema(3), Budget.pure(2000), TERMS, Ones()
-        )
+    def integers(self, most, size):
+        return np.ones(size, dtype=np.int64)
+
+
+@pytest.mark.parametrize(("columns", "degree"), [(1, 1), (3, 1), (3, 2), (4, 2), (5, 1), (5, 2)])
+@pytest.mark.parametrize("points", [2, 4, 7, 8, 11, 12, 20])
+def test_points_that_the_seed_does_not_find_were_found_before_the_debit_or_refused(columns, degree, points):
+    mechanism = lw.PrivateSampling(variant="published", degree=degree, floor=0.25, points=points)
+    asked = cube_schema(columns), Budget.pure(10**9)
+    with suppress(ParameterError):
+        mechanism.check(*asked, TERMS)
+
+        (question,) = mechanism.plan(*asked, TERMS, Ones()).questions
+        assert is_well_conditioned(question.points, columns, degree)
+        return
+
+    with pytest.raises(ParameterError, match=r"use as many points|never told the marginals"):
+        mechanism.plan(*asked, TERMS, Ones())
 
 
 def test_a_plan_says_how_many_rows_before_any_is_read():

@@ -223,7 +223,7 @@ def _with_misfits(view: CoveringView, misfits: int, axes: Sequence[_Axis]) -> Co
 
     def sums() -> np.ndarray:
         found = view.sums()
-        found[tuple(place)] += misfits
+        np.add.at(found, tuple(place), misfits)
         return found
 
     return replace(view, terms=terms, sums=sums)

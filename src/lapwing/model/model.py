@@ -8,6 +8,7 @@ marginals, conditions) are functions in the package `sampling`.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 import numpy as np
 
@@ -24,6 +25,9 @@ _INDEX_TYPES = (np.dtype(np.uint8), np.dtype(np.uint16), np.dtype(np.uint32))
 _CODE_TYPES = (*_INDEX_TYPES, np.dtype(np.int64))
 _PROBABILITY_TYPES = (np.dtype(np.float32), np.dtype(np.float64))
 _MAX_ROWS = 2**53
+MOST_ROWS: Final = 2**40
+"""The most rows that can be drawn: no noisy number of rows comes to more."""
+
 _MAX_WEIGHT = 1e100
 
 
@@ -210,6 +214,15 @@ class ReleasedModel:
             _check_codes(f"column {field.name!r}", field.domain, _stop_of(self.laws[field.name]))
         if self.log_linear is not None:
             _check_log_linear(self.log_linear, schema)
+
+
+def whole_rows(total: float) -> int:
+    """Return a noisy number of rows as a model has it: whole, from 0 to the most that can be drawn.
+
+    >>> whole_rows(-2.5), whole_rows(2.0**62) == MOST_ROWS
+    (0, True)
+    """
+    return min(max(0, round(total)), MOST_ROWS)
 
 
 def narrow(index: np.ndarray) -> np.ndarray:

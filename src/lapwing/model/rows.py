@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 
 from lapwing.errors import ParameterError
-from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, ReleasedModel, Spans
+from lapwing.model.model import MOST_ROWS, Bernoulli, ColumnLaw, Indexed, ReleasedModel, Spans
 from lapwing.model.sampling.conditions import FEW_ATOMS, effective_atoms
 from lapwing.model.sampling.draws import AtomRows, Histogram, draw_column, row_ends
 from lapwing.model.sampling.keeping import kept_components
@@ -64,7 +64,6 @@ def chunk_generator(parent: np.random.Generator, number: int) -> np.random.Gener
 
 CHUNK: Final = 2**18
 """Rows of a chunk where nothing else is asked for: part of what the rows of a seed are."""
-_MAX_ROWS: Final = 2**40
 
 
 class _Source(Protocol):
@@ -196,7 +195,7 @@ def sample_codes(
 
 def _check(n: int, chunk: int) -> None:
     """Refuse a number of rows or a size of chunks that is none."""
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 0 <= n <= _MAX_ROWS:
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 0 <= n <= MOST_ROWS:
         raise ParameterError(f"the number of rows must be a whole number from 0 to 2**40, got {n!r}", code="LW325")
     if chunk < 1:
         raise ParameterError(f"a chunk must hold at least 1 row, got {chunk}; 2**18 suits most machines", code="LW302")

@@ -61,7 +61,7 @@ class Between:
 def range_to_dict(item: Between) -> dict[str, object]:
     """Return a range in the file format."""
     ends = {"minimum": item.low, "maximum": item.high}
-    return {key: end for key, end in ends.items() if end is not None}
+    return {key: end for key, end in ends.items() if end is not None} or ends
 
 
 def _refusal(field: Field, said: str) -> ParameterError:

@@ -159,7 +159,8 @@ def _public_factor(
     counts = np.concatenate(([0], coded.counts)) * scale
     return Factor(
         table=tuple((places[column.name], level) for column, level in zip(chosen, levels, strict=True)),
-        target=counts[cell + 1] * product / shared[cell + 1],
+        # Where no group of a cell has mass, the model has no row to pull there.
+        target=np.divide(counts[cell + 1] * product, shared[cell + 1], out=np.zeros(product.size), where=product > 0),
         ridge=(coded.table.sd or 0.0) * scale,
         theta=np.zeros(math.prod(shape)),
     )

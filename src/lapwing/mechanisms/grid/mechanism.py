@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from types import MappingProxyType
 from typing import ClassVar, Final
 
@@ -32,7 +33,7 @@ from lapwing.mechanisms.shared.cell_model import (
     released_rows,
     weighted_cells,
 )
-from lapwing.mechanisms.shared.one_way import known_rows, told_rows
+from lapwing.mechanisms.shared.one_way import asked_within, known_rows, paid_for_rows, told_rows
 from lapwing.mechanisms.shared.registration import INSIDE_CELLS, Registration, nothing_assumed, nothing_certified
 from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.model.certificate.certificate import Statement
@@ -128,10 +129,9 @@ class Grid:
 
     def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:  # noqa: ARG002
         """Return one atom per kept cell."""
-        is_given = self.width is not None and (self.threshold is not None or self.fit == "least_squares")
-        terms = curator.terms
+        is_given, terms = self._is_given, curator.terms
         rows, left = (1.0, budget) if is_given else known_rows(curator, budget)
-        question = self._question(schema, left, terms, rows)
+        question = asked_within(partial(self._question, schema, left, terms), rows)
         (noisy,) = curator.ask(question)
         is_bought = not is_given and terms.rows is None and terms.expected_rows is None
         total = released_rows(noisy, terms.rows)
@@ -175,9 +175,13 @@ class Grid:
 
     def check(self, schema: Schema, budget: Budget, terms: Terms) -> SparseCounts:
         """Refuse, from public numbers alone, what `run` would refuse; return the question otherwise."""
-        question = self._question(schema, budget, terms, float(told_rows(terms)))
-        question.check(terms, schema)
-        return question
+        left = budget if self._is_given else paid_for_rows(terms, budget)[1]
+        return self._question(schema, left, terms, float(told_rows(terms)))
+
+    @property
+    def _is_given(self) -> bool:
+        """Whether nothing hangs on the number of rows."""
+        return self.width is not None and (self.threshold is not None or self.fit == "least_squares")
 
     def _question(self, schema: Schema, budget: Budget, terms: Terms, rows: float) -> SparseCounts:
         """Return the question that spends the budget on the cells of the grid."""
@@ -188,14 +192,20 @@ class Grid:
         asked = SparseCounts(tree=tree, threshold=None, epsilon=epsilon, notion=budget.notion)
         if self.fit == "least_squares":
             check_listable(tree)
-            return asked
+            return _checked(asked, terms, schema)
         asked = replace(asked, threshold=1)
         noise = asked.noise(terms.relation, terms.max_rows)
-        return replace(asked, threshold=self.threshold or default_threshold(noise, tree.cells, rows))
+        asked = replace(asked, threshold=self.threshold or default_threshold(noise, tree.cells, rows))
+        return _checked(asked, terms, schema)
 
     def _least(self, noise: NoiseLaw) -> int:
         """Return the least noisy count of a fitted cell that gets rows."""
         return self.threshold or max(1, math.floor(noise_scale(noise)))
+
+
+def _checked(question: SparseCounts, terms: Terms, schema: Schema) -> SparseCounts:
+    question.check(terms, schema)
+    return question
 
 
 def default_width(columns: int, rows_per_noise: float, fit: Fit) -> float:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from types import MappingProxyType
 from typing import ClassVar, Final, Literal
 
@@ -36,7 +37,7 @@ from lapwing.mechanisms.shared.cell_model import (
     released_rows,
     weighted_cells,
 )
-from lapwing.mechanisms.shared.one_way import known_rows, told_rows
+from lapwing.mechanisms.shared.one_way import asked_within, known_rows, paid_for_rows, told_rows
 from lapwing.mechanisms.shared.priors import Codes, priors_assumed, priors_of, small_and_with_prior, spread_codes
 from lapwing.mechanisms.shared.registration import (
     INSIDE_CELLS,
@@ -184,9 +185,8 @@ class KDTree:
 
     def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:
         """Return one atom per leaf with a positive count, and one per cell of the priors' rows."""
-        is_steered = self.coarse is None or self.tau == "lemma10"
-        rows, left = known_rows(curator, budget) if is_steered else (1.0, budget)
-        decisions, counts = self._questions(schema, left, curator.terms, rows)
+        rows, left = known_rows(curator, budget) if self._is_steered else (1.0, budget)
+        decisions, counts = asked_within(partial(self._questions, schema, left, curator.terms), rows)
         if decisions is not None:
             (splits,) = curator.ask(decisions)
             counts = replace(counts, tree=splits.tree)
@@ -217,11 +217,13 @@ class KDTree:
 
     def check(self, schema: Schema, budget: Budget, terms: Terms) -> tuple[SplitDecisions | None, SparseCounts]:
         """Refuse, from public numbers alone, what `run` would refuse; return the questions otherwise."""
-        decisions, counts = self._questions(schema, budget, terms, float(told_rows(terms)))
-        if decisions is not None:
-            decisions.check(terms, schema)
-        counts.check(terms, schema)
-        return decisions, counts
+        left = paid_for_rows(terms, budget)[1] if self._is_steered else budget
+        return self._questions(schema, left, terms, float(told_rows(terms)))
+
+    @property
+    def _is_steered(self) -> bool:
+        """Whether the number of rows steers the tree."""
+        return self.coarse is None or self.tau == "lemma10"
 
     def _tree(self, schema: Schema, budget: Budget, terms: Terms, rows: float) -> CellTree:
         """Return the tree before any split; a function of public or noisy numbers."""
@@ -248,12 +250,15 @@ class KDTree:
             counts = replace(counts, threshold=self._least(tree, counts.noise(terms.relation, terms.max_rows)))
         else:
             check_listable(tree)
+        counts.check(terms, schema)
         if not share:
             return None, counts
         decisions = SplitDecisions(
             tree=tree, rule=self.split_rule, threshold=0, epsilon=epsilon_of(budget * share), notion=budget.notion
         )
-        return replace(decisions, threshold=self._tau(decisions, terms, rows)), counts
+        decisions = replace(decisions, threshold=self._tau(decisions, terms, rows))
+        decisions.check(terms, schema)
+        return decisions, counts
 
     def _share(self, columns: int) -> Fraction:
         """Return the part of the budget that decides the splits."""

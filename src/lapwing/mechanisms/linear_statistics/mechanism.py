@@ -52,7 +52,7 @@ from lapwing.mechanisms.shared.vectors.reduced_space import (
 )
 from lapwing.model.certificate.certificate import CERTIFIED, Statement
 from lapwing.model.certificate.cost_lines import Planned
-from lapwing.model.model import ReleasedModel
+from lapwing.model.model import ReleasedModel, whole_rows
 from lapwing.model.sampling.conditions import FEW_ATOMS
 from lapwing.model.statistics.expressions import RowFunction, Stat, stat
 from lapwing.schema.scalars import told
@@ -182,7 +182,7 @@ class LinearStatistics:
         sd = max(answers[0].tables[0].sd, LEAST_NOISE)
         more = None if self.solver == "interior-point" else paid_statistics(noting.answers, points, least, sd)
         weights = self._weights(matrix, noisy_shares(answers, least), sd / least, more)
-        return points_as_model(schema, workload, points, weights, max(0, round(rows.value)))
+        return points_as_model(schema, workload, points, weights, whole_rows(rows.value))
 
     def statements(
         self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator

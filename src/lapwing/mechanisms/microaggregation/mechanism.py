@@ -38,7 +38,7 @@ from lapwing.mechanisms.shared.vectors.model import (
 from lapwing.mechanisms.shared.vectors.row_vectors import Numbers, checked_projection, projector, row_coordinates
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.certificate.cost_lines import Planned
-from lapwing.model.model import ReleasedModel
+from lapwing.model.model import ReleasedModel, whole_rows
 from lapwing.schema.scalars import is_among, told
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import short
@@ -168,7 +168,7 @@ class Microaggregation:
             self._check_paper(budget, curator.terms)
             damping = self._paper_damping(coordinates, budget, curator.terms)
             found, rows = paper_means(curator, coordinates, budget, damping, project), curator.terms.rows
-            return means_as_model(schema, coordinates, found, round(found.rows) if rows is None else rows, {})
+            return means_as_model(schema, coordinates, found, whole_rows(found.rows) if rows is None else rows, {})
         cells = VectorCells(coordinates, self._cells(schema, coordinates), project)
         return microaggregated_model(curator, schema, cells, budget)
 

@@ -27,7 +27,14 @@ from lapwing.mechanisms.pmm.accuracy import (
     released_statements,
 )
 from lapwing.mechanisms.pmm.plans import TreePlan, default_plan, paper_plan, tree_shapes
-from lapwing.mechanisms.shared.one_way import bought_rows, fitted_law, one_way_grouping, planned_rows, told_rows
+from lapwing.mechanisms.shared.one_way import (
+    bought_rows,
+    fitted_law,
+    one_way_grouping,
+    paid_for_rows,
+    planned_rows,
+    told_rows,
+)
 from lapwing.mechanisms.shared.priors import priors_assumed, priors_of, small_and_with_prior, spread_codes
 from lapwing.mechanisms.shared.registration import (
     INSIDE_CELLS,
@@ -50,7 +57,7 @@ from lapwing.mechanisms.shared.trees.shapes import TreeShape
 from lapwing.mechanisms.shared.trees.simulation import NoiseTree
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.certificate.cost_lines import Planned
-from lapwing.model.model import Indexed, ReleasedModel
+from lapwing.model.model import Indexed, ReleasedModel, whole_rows
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import short
 
@@ -156,10 +163,10 @@ class PMM:
 
     def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:
         """Return one atom per leaf cell with a positive count, spending exactly ``budget``."""
-        terms, shapes = curator.terms, self.check(schema, budget, curator.terms)
+        terms, shapes = curator.terms, self._shapes(schema)
         is_told = self.variant == "paper" and self.depth is not None
         bought, left = (None, budget) if is_told else bought_rows(curator, budget)
-        rows = float(told_rows(terms) if bought is None else max(1, int(bought.counts)))
+        rows = float(told_rows(terms) if bought is None else max(1, whole_rows(int(bought.counts))))
         question, of_columns = self._questions(shapes, schema, terms, left, rows)
 
         (noisy,) = curator.ask(question)
@@ -180,15 +187,20 @@ class PMM:
         counted = counted_tree(noisy, tree, schema, terms.rows)
         return released_statements(noisy, tree, counted, model, placement=self.placement, rng=rng)
 
-    def check(self, schema: Schema, budget: Budget, terms: Terms) -> Sequence[TreeShape]:
-        """Refuse a tree of more than ``max_nodes`` nodes; return its shapes otherwise."""
-        del budget, terms
+    def check(self, schema: Schema, budget: Budget, terms: Terms) -> None:
+        """Refuse a tree of more than ``max_nodes`` nodes, and noise beyond all numbers."""
+        left, rows = paid_for_rows(terms, budget)[1], float(told_rows(terms))
+        question, _ = self._questions(self._shapes(schema), schema, terms, left, rows)
+        question.noises(terms.relation, terms.max_rows)
+
+    def _shapes(self, schema: Schema) -> Sequence[TreeShape]:
+        """Return the shapes of a tree of at most ``max_nodes`` nodes."""
         return tree_shapes(schema, self.depth, self.max_nodes, is_paper=self.variant == "paper")
 
     def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:
         """Return what `run` would ask, and the expected distance between table and model."""
         rows, is_paper = planned_rows(terms), self.variant == "paper"
-        shapes = self.check(schema, budget, terms)
+        shapes = self._shapes(schema)
         question, of_columns = self._questions(shapes, schema, terms, budget, rows)
 
         tree = self._noise_tree(question, question.noises(terms.relation, terms.max_rows), schema, terms)

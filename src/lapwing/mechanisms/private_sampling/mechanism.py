@@ -5,9 +5,10 @@ at realistic sizes few rows are allowed.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain
 from typing import ClassVar, Final, Literal
 
 import numpy as np
@@ -44,6 +45,7 @@ ERROR: Final = "error of the draw"
 
 _FAILURE: Final = 0.05
 _ATTEMPTS: Final = 64
+_GOLDEN: Final = 0x9E3779B97F4A7C15  # 2**64 over the golden ratio
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +144,9 @@ class PrivateSampling:
     def check(self, schema: Schema, budget: Budget, terms: Terms) -> None:
         """Refuse, from public numbers alone, columns of other kinds and more rows than the budget allows."""
         self._allowed(schema, budget, terms)
+        columns = len(schema.columns)
+        if self._is_published:
+            _points(self._size(columns), columns, min(self.degree, columns), None)
 
     def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:
         """Return what `run` would ask, and how far the drawn rows would be from the density."""
@@ -259,16 +264,26 @@ def _cube(schema: Schema, terms: Terms) -> int:
     return len(schema.columns)
 
 
-def _points(size: int, columns: int, degree: int, rng: np.random.Generator) -> np.ndarray:
-    """Return uniform points that tell the marginals apart; steps 1 and 2 of the algorithm."""
-    for _ in range(_ATTEMPTS):
-        points = rng.integers(2**columns, size=size)
+def _points(size: int, columns: int, degree: int, rng: np.random.Generator | None) -> np.ndarray:
+    """Return uniform points that tell the marginals apart; steps 1 and 2 of the algorithm.
+
+    Where the generator finds none, or is None, even ones: the check before the debit has found these.
+    """
+    drawn = (rng.integers(2**columns, size=size) for _ in range(_ATTEMPTS)) if rng is not None else ()
+    for points in chain(drawn, _even_points(size, columns)):
         if is_well_conditioned(points, columns, degree):
             return points
     raise ParameterError(
         f"{_ATTEMPTS} draws of {size} points never told the marginals of degree {degree} apart; use more points",
         code="LW356",
     )
+
+
+def _even_points(size: int, columns: int) -> Iterator[np.ndarray]:
+    """Yield points that are spread by multiples of the golden ratio, of one odd number after the other."""
+    numbers = np.arange(1, size + 1, dtype=np.uint64)
+    for odd in range(1, 2 * _ATTEMPTS, 2):
+        yield (numbers * np.uint64(_GOLDEN * odd % 2**64) >> np.uint64(64 - columns)).astype(np.int64)
 
 
 def _statements(question: PrivateDraw) -> tuple[Statement, ...]:

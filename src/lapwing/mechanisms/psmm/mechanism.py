@@ -38,7 +38,7 @@ from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.certificate.cost_lines import Planned
 from lapwing.model.laws import Laws
-from lapwing.model.model import Indexed, ReleasedModel, narrow
+from lapwing.model.model import Indexed, ReleasedModel, narrow, whole_rows
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import short
@@ -100,8 +100,6 @@ def cover_line(counts: Integers, lengths: Integers) -> Integers:
 
 Surplus = Literal["rescale", "lp"]
 
-_MOST_ROWS = 2**53
-
 
 def exact_total(schema: Schema, terms: Terms) -> int | None:
     """Return the number of rows in the cells where it is public: no column may hold misfits, which are in no cell."""
@@ -152,7 +150,7 @@ def measure_as_model(
 ) -> ReleasedModel:
     """Return one atom per cell with mass; the uniform model where there is none."""
     full = np.flatnonzero(measure)
-    stands_for = min(round(float(measure.sum())), _MOST_ROWS) if rows is None else rows
+    stands_for = whole_rows(float(measure.sum())) if rows is None else rows
     if not full.size:
         return uniform_model(schema, stands_for)
     places = np.unravel_index(full, cells.shape)

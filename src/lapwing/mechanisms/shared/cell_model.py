@@ -18,7 +18,7 @@ from lapwing.mechanisms.shared.settings import check_choice, check_whole
 from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.mechanisms.shared.trees.shapes import longest_edges
 from lapwing.model.certificate.certificate import Statement
-from lapwing.model.model import ReleasedModel, Spans
+from lapwing.model.model import ReleasedModel, Spans, whole_rows
 from lapwing.model.sampling.fixed import narrow_spans
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.hierarchies import Hierarchy, hierarchy
@@ -224,8 +224,8 @@ def noise_scale(noise: NoiseLaw) -> float:
 
 
 def released_rows(noisy: NoisyCells, public_rows: int | None) -> int:
-    """Return the number of rows of a release: the public one, or the sum of the noisy counts, at least 0."""
-    return max(0, int(noisy.counts.sum())) if public_rows is None else public_rows
+    """Return the number of rows of a release: the public one, or the sum of the noisy counts, from 0 to 2**40."""
+    return whole_rows(int(noisy.counts.sum())) if public_rows is None else public_rows
 
 
 def check_edge(name: str, edge: object) -> None:

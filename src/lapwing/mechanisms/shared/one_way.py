@@ -1,22 +1,25 @@
 """Noisy one-way tables of every column, and the laws they give."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from typing import TypeVar
 
 import numpy as np
 
-from lapwing.errors import ParameterError
+from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Terms
 from lapwing.maths.arrays import project_to_simplex
 from lapwing.model.laws import Laws, laws_from_probabilities, uniform_law
-from lapwing.model.model import Indexed, ReleasedModel
+from lapwing.model.model import MOST_ROWS, Indexed, ReleasedModel, whole_rows
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.grouping import Grouping, cut, evenly, identity
 from lapwing.schema.schemas import Schema
+
+T = TypeVar("T")
 
 _SEEN_DEVIATIONS = 4.0
 COUNT_SHARE = Fraction(1, 50)
@@ -38,17 +41,37 @@ def planned_rows(terms: Terms) -> float:
 def known_rows(curator: Curator, budget: Budget) -> tuple[float, Budget]:
     """Return a number of rows that may be known, and the budget that is left: public, expected, or bought."""
     bought, left = bought_rows(curator, budget)
-    return float(told_rows(curator.terms) if bought is None else max(1, int(bought.counts))), left
+    return float(told_rows(curator.terms)) if bought is None else max(1.0, float(whole_rows(int(bought.counts)))), left
 
 
 def bought_rows(curator: Curator, budget: Budget) -> tuple[NoisyCounts | None, Budget]:
     """Buy a noisy number of rows where none is public or expected; return it, and the budget that is left."""
-    terms = curator.terms
+    cost, left = paid_for_rows(curator.terms, budget)
+    if cost is None:
+        return None, budget
+    (noisy,) = curator.ask(MarginalCounts(columns=(), groupings=(), cost=cost))
+    return noisy, left
+
+
+def paid_for_rows(terms: Terms, budget: Budget) -> tuple[Budget | None, Budget]:
+    """Return what a noisy number of rows costs where none is public or expected, else None, and what is left."""
     if terms.rows is not None or terms.expected_rows is not None:
         return None, budget
     cost, left = budget.split([COUNT_SHARE, 1 - COUNT_SHARE])
-    (noisy,) = curator.ask(MarginalCounts(columns=(), groupings=(), cost=cost))
-    return noisy, left
+    return cost, left
+
+
+def asked_within(ask: Callable[[float], T], rows: float) -> T:
+    """Return what is asked with a number of rows; with half as many, and half of these, while that is too much.
+
+    More rows ask for finer cells, which memory may not hold. A check before the debit has asked with one row.
+    """
+    try:
+        return ask(rows)
+    except CapacityError:
+        if rows <= 1.0:
+            raise
+    return asked_within(ask, max(1.0, rows / 2))
 
 
 def ask_one_way(
@@ -86,12 +109,12 @@ def one_way_questions(schema: Schema, groupings: Mapping[str, Grouping], budget:
 
 
 def pooled_total(tables: Sequence[NoisyCounts], public_rows: int | None) -> float:
-    """Return the number of rows: the public one, else the inverse-variance mean of the noisy totals, at least 0."""
+    """Return the number of rows: public, else the inverse-variance mean of the noisy totals, from 0 to 2**40."""
     if public_rows is not None:
         return float(public_rows)
     precision = np.array([1.0 / (table.whole.size * table.noise.sd**2) if table.noise.sd else 1e12 for table in tables])
     totals = np.array([float(table.whole.sum()) for table in tables])
-    return max(0.0, float(precision @ totals / precision.sum()))
+    return min(max(0.0, float(precision @ totals / precision.sum())), float(MOST_ROWS))
 
 
 def told_counts(answer: NoisyCounts) -> np.ndarray:

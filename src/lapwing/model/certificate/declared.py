@@ -288,7 +288,7 @@ def _between_one_way_tables(rule: CodedRule, tables: Sequence[NoisyCounts]) -> I
         for inside, reached in _sets(alive):
             # Misfits count as missing: rows of the one that may be among them are reached by the other's.
             more = two.misfits if two.misfits is not None and reached[-1] else None
-            excess = float(one.counts[inside].sum() - two.counts[reached].sum() - (more or 0))
+            excess = float(int(one.counts[inside].sum()) - int(two.counts[reached].sum()) - (more or 0))
             noises = (one.noise, int(inside.sum())), (two.noise, int(reached.sum()) + (more is not None))
             yield _Test(excess, noises, (one, two))
 

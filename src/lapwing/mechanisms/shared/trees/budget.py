@@ -170,6 +170,10 @@ def paper_scales(deltas: Sequence[float], notion: Notion, amount: float, root: R
     >>> [round(scale, 2) for scale in paper_scales([1, 1, 1, 1], "pure", 1.0)]
     [4.0, 4.0, 4.0, 4.0]
     """
+    if min(_checked(deltas)) <= 0:
+        raise ParameterError(
+            "the paper's noise scales need every delta above 0; leave out levels that divide nothing", code="LW390"
+        )
     shares = _paper_parts(deltas, notion, root)
     first = _first(root)
     if notion == "pure":
@@ -284,10 +288,6 @@ def _checked(deltas: Sequence[float]) -> tuple[float, ...]:
 
 def _paper_parts(deltas: Sequence[float], notion: Notion, root: Root) -> Floats:
     parts: Floats = np.array(_checked(deltas)) ** (0.5 if notion == "pure" else 2 / 3)
-    if (parts <= 0).any():
-        raise ParameterError(
-            "the paper's noise scales need every delta above 0; leave out levels that divide nothing", code="LW390"
-        )
     parts[: _first(root)] = 0.0
     parts /= max(float(parts.sum()), 1e-300)
     return parts

@@ -15,7 +15,7 @@ from lapwing.mechanisms.shared.trees.flows import summed
 from lapwing.mechanisms.shared.trees.shrinkage import shrunk_fit
 from lapwing.mechanisms.shared.trees.trees import Floats, Ints, Split, check_levels
 from lapwing.model.laws import Laws, uniform_law
-from lapwing.model.model import Indexed, ReleasedModel, narrow
+from lapwing.model.model import Indexed, ReleasedModel, narrow, whole_rows
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.hierarchies import Hierarchy
 from lapwing.schema.schemas import Schema
@@ -195,7 +195,7 @@ def cells_as_model(
 ) -> ReleasedModel:
     """Return one atom per cell with a positive count; the uniform model where there is none."""
     full = np.flatnonzero(leaves)
-    stands_for = int(leaves.sum()) if rows is None else rows
+    stands_for = whole_rows(int(leaves.sum())) if rows is None else rows
     if not full.size:
         return uniform_model(schema, stands_for)
     index = dict(zip(question.columns, np.unravel_index(full, leaves.shape), strict=True))

@@ -32,6 +32,8 @@ NEARLY: Final = 0.075
 """How far from all, as a part of the cell, one half may be in a cell that counts as one-sided."""
 MOST_UNEVEN: Final = 1 / 12
 """The variance of a part that may be anything."""
+LARGEST: Final = 2.0**53
+"""The most rows of a tree: its counts are rounded to whole numbers, which floats tell apart up to here."""
 OF_PRIORS, UNLIKE = 0.5, 0.0002
 """What is thought of priors before the first level: the part of the cells that are divided as in one of them, and the
 variance of their parts around it."""
@@ -106,7 +108,7 @@ def shrunk_fit(
     axes = check_levels(levels, splits, variances)
     spreads, weights = node_variances(splits, variances, axes)
     fit = pooled_estimates(levels, splits, weights)
-    fit[0] = np.maximum(fit[0], 0.0)
+    fit[0] = np.clip(fit[0], 0.0, LARGEST)
     law = LevelLaw.before(len(priors))
     for level, (split, share) in enumerate(zip(splits, shares, strict=True)):
         counts = [(each[level], each[level + 1]) for each in priors]

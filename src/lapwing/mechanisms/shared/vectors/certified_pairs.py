@@ -278,7 +278,7 @@ def pair_statements(
 ) -> tuple[Statement, ...]:
     """Return how far a model is from the rows over all pairs of columns; nothing where no answer tells it."""
     moment = next((answer.question for answer in answers if isinstance(answer.question, SecondMoment)), None)
-    if moment is None or moment.coordinates.convex_set != "box":
+    if moment is None or not _has_pairs(moment.coordinates):
         return ()
     coordinates = moment.coordinates
     parts, (_, _, cells) = measured_moments(answers, terms, model), pair_weights(coordinates)
@@ -301,10 +301,15 @@ def pair_statements(
     return (Statement(kind=ALL_PRODUCTS, text=text + "coordinates, from -1 to 1, is at most this", value=bound),)
 
 
+def _has_pairs(coordinates: Coordinates) -> bool:
+    """Tell whether there are pairs of columns, and something is proved about them."""
+    return coordinates.convex_set == "box" and len(coordinates.columns) > 1
+
+
 def planned_noise(questions: Sequence[PlannedQuestion], terms: Terms, rows: float) -> tuple[Statement, ...]:
     """Return what noise makes of the error that `pair_statements` bounds, before any answer: its root mean square."""
     moment = next((each for each in questions if isinstance(each, SecondMoment)), None)
-    if moment is None or moment.coordinates.convex_set != "box":
+    if moment is None or not _has_pairs(moment.coordinates):
         return ()
     products, singles, cells = pair_weights(moment.coordinates)
     totals = next(each for each in questions if isinstance(each, CellSums) and each.summed == "vectors")

@@ -30,7 +30,7 @@ from lapwing.mechanisms.shared.vectors.means import (
 from lapwing.mechanisms.shared.vectors.row_vectors import projector, row_coordinates
 from lapwing.mechanisms.shared.vectors.vector_cells import moment_question, total_questions
 from lapwing.model.laws import Laws, laws_from_probabilities
-from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, ReleasedModel, narrow
+from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, ReleasedModel, narrow, whole_rows
 from lapwing.schema.groupings.grouping import Grouping, cut, identity
 from lapwing.schema.schemas import Schema
 
@@ -138,7 +138,7 @@ def microaggregated_model(curator: Curator, schema: Schema, cells: VectorCells, 
     answers = curator.ask(*questions)
     found = microaggregated_means(curator, cells, left, answers)
     rows, details = curator.terms.rows, detail_shares(answers)
-    return means_as_model(schema, cells.coordinates, found, round(found.rows) if rows is None else rows, details)
+    return means_as_model(schema, cells.coordinates, found, whole_rows(found.rows) if rows is None else rows, details)
 
 
 def box_cells(schema: Schema) -> VectorCells:
