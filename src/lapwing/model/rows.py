@@ -34,6 +34,7 @@ from lapwing.model.sampling.log_linear import SweptRows, grouped, warmed
 from lapwing.model.sampling.public_strata import public_ends, public_strata
 from lapwing.model.sampling.row_choice import chosen_rows
 from lapwing.schema.public_tables.cells import coded_tables, public_columns
+from lapwing.schema.scalars import checked_rows
 from lapwing.schema.schemas import Schema
 
 if TYPE_CHECKING:
@@ -64,7 +65,6 @@ def chunk_generator(parent: np.random.Generator, number: int) -> np.random.Gener
 
 CHUNK: Final = 2**18
 """Rows of a chunk where nothing else is asked for: part of what the rows of a seed are."""
-_MAX_ROWS: Final = 2**40
 
 
 class _Source(Protocol):
@@ -196,8 +196,7 @@ def sample_codes(
 
 def _check(n: int, chunk: int) -> None:
     """Refuse a number of rows or a size of chunks that is none."""
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 0 <= n <= _MAX_ROWS:
-        raise ParameterError(f"the number of rows must be a whole number from 0 to 2**40, got {n!r}", code="LW325")
+    checked_rows("the number of rows", n)
     if chunk < 1:
         raise ParameterError(f"a chunk must hold at least 1 row, got {chunk}; 2**18 suits most machines", code="LW302")
 
