@@ -12,7 +12,7 @@ import pytest
 import lapwing as lw
 from helpers import databases
 from helpers.command import lapwing
-from lapwing.cli.outputs import resume_line
+from lapwing.cli.outputs import resuming
 from lapwing.release.files import read_targets
 
 SCHEMA = {
@@ -148,6 +148,6 @@ def test_a_query_shows_neither_address_nor_sql(server):
 def test_the_command_that_would_finish_a_release_names_a_query_by_words(table, words):
     targets = read_targets("out.csv", None, None, no_certificate=False)
 
-    line = resume_line(Path("t"), table, targets, rows=None, seed=None, memory=None)
+    line = resuming([table], targets)(Path("t"), False)
 
-    assert f"`lapwing resume t {words} -o out.csv`" in line
+    assert line == f"`lapwing resume t {words} -o out.csv`"

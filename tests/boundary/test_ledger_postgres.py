@@ -174,7 +174,7 @@ def test_a_run_whose_server_fails_keeps_its_transcript_and_is_finished_later(dat
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Ledger, "note_answers", failing)
-        with pytest.raises(BudgetError, match=r"cannot be reached, or failed .*`lapwing resume"):
+        with pytest.raises(BudgetError, match=r"cannot be reached, or failed .*lw.resume\("):
             lw.synthesize(DATA, SCHEMA, epsilon=1, ledger=place, transcript=transcript)
     database_server.start()
 

@@ -47,4 +47,4 @@ def test_the_runbook_holds_for_killed_executors_and_killed_drivers(tmp_path):
     assert found.count("those before as they were, debits 1") == 2
     assert (found.count("answers, debits 1\n"), found.count("answers, debits 1; it is said:")) == (2, 1)
     assert "the Spark frame cannot be used; is its session still running? (" in found
-    assert "`lapwing resume FOLDER/t3.jsonl` goes on from what is paid and answered" in found
+    assert "lw.resume('FOLDER/t3.jsonl', data) goes on from what is paid and answered" in found

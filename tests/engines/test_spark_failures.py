@@ -106,7 +106,7 @@ def test_codes_that_are_lost_with_their_worker_end_a_release_that_can_be_resumed
     ledger.init("people", unit="pure", limit=3, relation="add-remove", privacy_unit="name:5")
     paid = {"ledger": tmp_path / "budget.db", "dataset": "people", "transcript": tmp_path / "t.jsonl"}
     monkeypatch.setattr(SparkSource, "count", count_and_lose)
-    with pytest.raises(DataError, match=rf"{FAILED[:-1]}; `lapwing resume \S+t.jsonl` goes on from what is paid"):
+    with pytest.raises(DataError, match=rf"{FAILED[:-1]}; lw.resume\('\S+t.jsonl', data\) goes on from what is paid"):
         lw.synthesize(data, SCHEMA, epsilon=1, mechanism=lw.Adaptive.small(), **paid)
     lines = (tmp_path / "t.jsonl").read_text().splitlines()
     switch.unlink()

@@ -247,7 +247,7 @@ def test_a_failure_of_a_release_that_is_kept_says_how_it_goes_on(tmp_path, kind)
     kept = tmp_path / "t.jsonl"
     kept.touch()
 
-    with pytest.raises(kind, match=r"^the disk is full; `lapwing resume \S+t.jsonl` goes on") as caught:
+    with pytest.raises(kind, match=r"^the disk is full; lw.resume\('\S+t.jsonl', data\) goes on") as caught:
         resumable(kept, failing(kind("the disk is full")))
     with pytest.raises(kind, match=r"(?m)^the disk is full$"):
         resumable(tmp_path / "gone.jsonl", failing(kind("the disk is full")))

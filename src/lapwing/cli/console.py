@@ -1,16 +1,18 @@
 """What commands say on stderr, also when they are interrupted: settings, schema, released numbers, all public."""
 
 import contextlib
+import shlex
 import signal
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 import typer
 
-from lapwing.kernel.room.begun import Begun, followed_runs
+from lapwing.kernel.room.begun import Begun, finish_of, followed_runs
 
 Say = Callable[[str], None]
 
@@ -90,22 +92,19 @@ class Interrupted(Exception):
 
 
 @contextmanager
-def interruptible(is_made: Callable[[], bool], way_out: Callable[[Path | None], str]) -> Iterator[list[Begun]]:
-    """Let an interrupt say how the run that it ended is finished, or that nothing was spent.
-
-    way_out: from the transcript, or None where nothing keeps the answers, to what to do.
-    """
+def interruptible(is_made: Callable[[], bool]) -> Iterator[list[Begun]]:
+    """Let an interrupt say how the run that it ended is finished, or that nothing was spent."""
     line = None
     with followed_runs() as begun:
         try:
             yield begun
         except KeyboardInterrupt:
-            line = _line(begun, is_made, way_out)
+            line = _line(begun, is_made)
     if line is not None:
         raise Interrupted(line)
 
 
-def _line(begun: list[Begun], is_made: Callable[[], bool], way_out: Callable[[Path | None], str]) -> str:
+def _line(begun: list[Begun], is_made: Callable[[], bool]) -> str:
     """Return what is said; without a run that began nothing is recorded, and nothing was told before all is made."""
     if begun:
         try:
@@ -118,11 +117,23 @@ def _line(begun: list[Begun], is_made: Callable[[], bool], way_out: Callable[[Pa
     return f"interrupted; {way_out(None)}" if is_made() else NOTHING_SPENT
 
 
-def repeated_line(transcript: Path | None) -> str:
-    """Say how a run goes on that the same command finishes."""
+def way_out(transcript: Path | None) -> str:
+    """Say how a run that is paid for goes on; None where nothing keeps its answers."""
     if transcript is None:
         return "the budget is spent and the answers are recorded nowhere: running again spends again"
-    return f"the answers are kept: the same command with --transcript {transcript} finishes free of charge"
+    return f"the answers are kept: {finish_of(transcript)} finishes free of charge"
+
+
+# What this process was asked for: such a run is finished by the same command.
+ASKED: ContextVar[Sequence[str]] = ContextVar("ASKED", default=())
+
+
+def repeating(transcript: Path, _: bool) -> str:
+    """Say that the same command finishes a run; words that may hold a password are not shown."""
+    words = ["URL" if "://" in word else word for word in ASKED.get()]
+    if not any(word.partition("=")[0] == "--transcript" for word in words):
+        words += ["--transcript", str(transcript)]
+    return f"`{shlex.join(['lapwing', *words])}`"
 
 
 def interrupt_at_termination() -> list[int]:

@@ -10,9 +10,10 @@ import typer
 from lapwing.cli import options
 from lapwing.cli.console import Say
 from lapwing.cli.options import option
-from lapwing.cli.outputs import produce, say_paid
+from lapwing.cli.outputs import check_drawn, produce, say_paid
 from lapwing.cli.tables import default_rows, hold_private, optional_tables
 from lapwing.errors import ParameterError
+from lapwing.kernel.room.begun import Finish
 from lapwing.release.files import certificate_target
 from lapwing.release.linked.files import write_linked
 from lapwing.release.linked.targets import LinkedTargets, tables_out, targets_into
@@ -146,12 +147,14 @@ def produce_linked(
     inputs: Sequence[Path | None],
     *,
     rows: int | None,
-    way_out: Callable[[Path | None], str],
+    finish: Finish,
     quiet: bool,
     seed: int | None = None,
 ) -> "LinkedRelease":
     """Make a release of linked tables and write its files."""
     from lapwing.runs.policy import named  # noqa: PLC0415
+
+    check_drawn(rows, seed)
 
     def made() -> "LinkedRelease":
         with named(preparedBy=targets.prepared_by or None, approvedBy=targets.approved_by or None):
@@ -162,7 +165,7 @@ def produce_linked(
         lambda release, place: write_linked(release, targets, place, rows=rows, seed=seed),
         targets.in_order,
         inputs,
-        way_out=way_out,
+        finish=finish,
         quiet=quiet,
         folders=targets.folders,
         replaces=targets.replaces,

@@ -32,6 +32,7 @@ from lapwing.cli.commands.start import start
 from lapwing.cli.commands.studio import studio
 from lapwing.cli.commands.synthesize import demo, plan, synthesize
 from lapwing.cli.console import (
+    ASKED,
     INTERRUPT_STATUS,
     NOTHING_SPENT,
     NOTHING_SPENT_CODE,
@@ -164,6 +165,7 @@ def execute(arguments: Sequence[str]) -> int:
         warnings.simplefilter("ignore", CertificateWarning)  # they stand in the summary
         warnings.showwarning = _show_warning
         with followed_runs() as begun:
+            ASKED.set(arguments)
             try:
                 status = int(_commands(app).main(list(arguments), "lapwing", standalone_mode=False) or 0)
                 sys.stdout.flush()  # a full disk shows here, not after the status was given

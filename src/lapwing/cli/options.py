@@ -1,5 +1,6 @@
 """How options are declared, and those that several commands share."""
 
+import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -161,7 +162,7 @@ def one_place(output: Sequence[str], into: str | None, context: typer.Context | 
 
 def refuse_existing(output: Path, what: str = "may have been edited") -> None:
     """Refuse to replace a schema, or another file that nobody has named."""
-    if output.exists():
+    if os.path.exists(output):
         raise ParameterError(f"{output} is there already and {what}; give a new file, or remove it", code="LW113")
 
 

@@ -7,16 +7,19 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from lapwing.cli.console import Say, interruptible, repeated_line, shown_progress
+from lapwing.cli.console import Say, interruptible, shown_progress, way_out
 from lapwing.cli.tables import words_of
-from lapwing.errors import DataError, LapwingError, ParameterError
+from lapwing.errors import DataError, LapwingError
+from lapwing.kernel.room.begun import Finish, finished_by
 from lapwing.release.files import STANDARD_OUTPUT, Targets, write_files
 from lapwing.rows.out.outputs import is_part, whole_files
+from lapwing.schema.scalars import checked_rows
 
 if TYPE_CHECKING:
     from lapwing.cli.tables import Table
     from lapwing.model.certificate.certificate import Certificate
     from lapwing.model.linked_files import LinkedCertificate
+    from lapwing.release.linked.targets import LinkedTargets
     from lapwing.release.release import Release
 
 
@@ -32,10 +35,13 @@ _ASKED_FOR = (
 )
 
 
-def check_rows(rows: int | None) -> None:
-    """Refuse a number of rows below 1."""
-    if rows is not None and rows < 1:
-        raise ParameterError(f"rows must be at least 1, got {rows}; give a number such as 1000", code="LW325")
+def check_drawn(rows: int | None, seed: int | None = None) -> None:
+    """Refuse rows that no release could draw, before one is paid for."""
+    from lapwing.runs.generators import checked_seed  # noqa: PLC0415
+
+    if rows is not None:
+        checked_rows("rows", rows, 1)
+    checked_seed(seed)
 
 
 def produce(
@@ -44,35 +50,47 @@ def produce(
     targets: Sequence[Path],
     inputs: Sequence[Path | None],
     *,
-    way_out: Callable[[Path | None], str],
+    finish: Finish,
     quiet: bool,
     folders: Sequence[Path] = (),
     replaces: Callable[[Path], bool] = is_part,
+    steps: Mapping[str, str] | None = None,
 ) -> T:
     """Spend budget and write what comes out as one set of files, whole or not at all.
 
     make: spends the budget; called once the targets are known to be writable; write: writes to the places that are kept
-    for the targets; inputs: files that are read, and must not be written; way_out: says how to go on when the budget is
-    spent and the files could not be written, from the transcript, if any.
+    for the targets; inputs: files that are read, and must not be written; finish: what finishes the run where anything
+    fails once the budget is spent; steps: what is shown of work that spends none.
     """
-    made = transcript = None
+    made: T | None = None
+    transcript: Path | None = None
+    failure: LapwingError
     read = [path for path in inputs if path is not None]
     try:
         with (
-            interruptible(lambda: made is not None, way_out) as begun,
+            finished_by(finish),
+            interruptible(lambda: made is not None and steps is None) as begun,
             whole_files(targets, read, folders, replaces) if targets else contextlib.nullcontext(()) as places,
         ):
-            with shown_progress(quiet=quiet):
+            with shown_progress(quiet=quiet, **steps or {}):
                 made = make()
             transcript = begun[-1].transcript if begun else None
             write(made, dict(zip(targets, places, strict=True)))
+    except BrokenPipeError:
+        raise  # whoever read the rows has gone away
     except LapwingError as error:
         failure = error
+    except MemoryError:
+        failure = DataError("memory ran out; free some", code="LW501")
+    except OSError as error:
+        failure = DataError(f"standard output cannot be written ({error.strerror}); free some space", code="LW902")
     else:
         return made
-    if made is None:
+    if made is None or steps is not None:
         raise failure
-    raise DataError(f"{failure}; {way_out(transcript)}", code=failure.code)
+    with finished_by(finish):
+        said = f"{failure}; {way_out(transcript)}"
+    raise DataError(said, code=failure.code)
 
 
 def produce_release(
@@ -82,11 +100,13 @@ def produce_release(
     *,
     rows: int | None,
     seed: int | None,
-    way_out: Callable[[Path | None], str],
+    finish: Finish,
     quiet: bool,
 ) -> "Release":
     """Make a release and write its files."""
     from lapwing.runs.policy import named  # noqa: PLC0415
+
+    check_drawn(rows, seed)
 
     def make_named() -> "Release":
         with named(preparedBy=targets.prepared_by, approvedBy=targets.approved_by):
@@ -95,22 +115,24 @@ def produce_release(
     def write(release: "Release", place: Mapping[Path, Path]) -> None:
         write_files(release, targets, place, rows=rows, seed=seed, quiet=quiet)
 
-    return produce(make_named, write, targets.in_order, inputs, way_out=way_out, quiet=quiet, folders=targets.folders)
+    return produce(make_named, write, targets.in_order, inputs, finish=finish, quiet=quiet, folders=targets.folders)
 
 
-def resume_line(
-    transcript: Path | None, table: "Table", targets: Targets, *, rows: int | None, seed: int | None, memory: str | None
-) -> str:
-    """Say how to go on, to the same files, when the budget is spent and the files could not be written.
+def resuming(
+    tables: "Sequence[Table]", targets: "Targets | LinkedTargets", schema: Path | None = None, **drawn: object
+) -> Finish:
+    """Return what says which command finishes a release to the same files.
 
-    rows, seed: of the rows drawn, where they were asked for.
+    schema: where it is mended, if anywhere; drawn: rows, seed and memory, as far as they were asked for.
     """
-    if transcript is None:
-        return repeated_line(None)
-    given = (("--rows", rows), ("--seed", seed), ("--memory", memory))
-    numbers = [f"{name}={value}" for name, value in given if value is not None]
-    command = shlex.join(["lapwing", "resume", str(transcript), *words_of(table), *targets.options, *numbers])
-    return f"the answers are kept: `{command}` finishes free of charge"
+    numbers = [f"--{name}={value}" for name, value in drawn.items() if value is not None]
+
+    def finish(transcript: Path, is_mended: bool) -> str:
+        under = ["--schema", str(schema)] if is_mended and schema is not None else []
+        words = [str(transcript), *words_of(*tables), *targets.options, *under, *numbers]
+        return f"`{shlex.join(['lapwing', 'resume', *words])}`"
+
+    return finish
 
 
 def say_paid(paid: "Certificate | LinkedCertificate", say: Say, *, details: bool, parts: Sequence[str] = ()) -> None:

@@ -8,7 +8,6 @@ marginals, conditions) are functions in the package `sampling`.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from lapwing.maths.arrays import Frozen, floats, read_only
 from lapwing.model.laws import Laws
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.grouping import Grouping
+from lapwing.schema.scalars import MOST_ROWS
 from lapwing.schema.schemas import Schema
 
 _refused = partial(ParameterError, code="LW640")
@@ -25,9 +25,6 @@ _INDEX_TYPES = (np.dtype(np.uint8), np.dtype(np.uint16), np.dtype(np.uint32))
 _CODE_TYPES = (*_INDEX_TYPES, np.dtype(np.int64))
 _PROBABILITY_TYPES = (np.dtype(np.float32), np.dtype(np.float64))
 _MAX_ROWS = 2**53
-MOST_ROWS: Final = 2**40
-"""The most rows that can be drawn: no noisy number of rows comes to more."""
-
 _MAX_WEIGHT = 1e100
 
 

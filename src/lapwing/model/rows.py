@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 
 from lapwing.errors import ParameterError
-from lapwing.model.model import MOST_ROWS, Bernoulli, ColumnLaw, Indexed, ReleasedModel, Spans
+from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, ReleasedModel, Spans
 from lapwing.model.sampling.conditions import FEW_ATOMS, effective_atoms
 from lapwing.model.sampling.draws import AtomRows, Histogram, draw_column, row_ends
 from lapwing.model.sampling.keeping import kept_components
@@ -34,6 +34,7 @@ from lapwing.model.sampling.log_linear import SweptRows, grouped, warmed
 from lapwing.model.sampling.public_strata import public_ends, public_strata
 from lapwing.model.sampling.row_choice import chosen_rows
 from lapwing.schema.public_tables.cells import coded_tables, public_columns
+from lapwing.schema.scalars import checked_rows
 from lapwing.schema.schemas import Schema
 
 if TYPE_CHECKING:
@@ -195,8 +196,7 @@ def sample_codes(
 
 def _check(n: int, chunk: int) -> None:
     """Refuse a number of rows or a size of chunks that is none."""
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 0 <= n <= MOST_ROWS:
-        raise ParameterError(f"the number of rows must be a whole number from 0 to 2**40, got {n!r}", code="LW325")
+    checked_rows("the number of rows", n)
     if chunk < 1:
         raise ParameterError(f"a chunk must hold at least 1 row, got {chunk}; 2**18 suits most machines", code="LW302")
 

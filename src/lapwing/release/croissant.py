@@ -337,7 +337,7 @@ def file_entry(key: str, file: Beside, target: Path) -> dict[str, Any]:
         "name": file.target.name,
         "contentUrl": content_url(file.target, target),
         "contentSize": f"{file.size} B",
-        "encodingFormat": {**ENCODINGS, ".json": "application/json"}[file.target.suffix.lower()],
+        "encodingFormat": ENCODINGS.get(file.target.suffix.lower(), "application/json"),  # of a certificate any
         "sha256": file.sha256,
     }
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lapwing.errors import DataError, ParameterError, UnwritableError
 from lapwing.rows.out.outputs import has_row_name, is_folder_name, rows_format
@@ -53,14 +53,19 @@ class Targets:
     @property
     def options(self) -> list[str]:
         """The options of a command line that name the same files."""
-        certified = ["--no-certificate"] if self.certificate is None else ["--certificate", str(self.certificate)]
-        if self.certificate == _beside(self.rows):
-            certified = []
-        others = (("--model", self.model), ("--croissant", self.croissant))
-        named = [text for name, path in others if path is not None for text in (name, str(path))]
-        people = (("--prepared-by", self.prepared_by), ("--approved-by", self.approved_by))
-        signed = [text for name, who in people if who for text in (name, who)]
-        return ["-o", f"{self.rows}{os.sep if self.has_folder else ''}", *named, *certified, *signed]
+        return ["-o", f"{self.rows}{os.sep if self.has_folder else ''}", *file_options(self, self.rows)]
+
+
+def file_options(targets: Any, beside: Path | None) -> list[str]:  # noqa: ANN401 - of one table, or of several
+    """Return the options that name the files other than the rows; beside: the rows where the certificate is usual."""
+    certified = ["--no-certificate"] if targets.certificate is None else ["--certificate", str(targets.certificate)]
+    if beside is not None and targets.certificate == _beside(beside):
+        certified = []
+    others = (("--model", targets.model), ("--croissant", targets.croissant))
+    named = [text for name, path in others if path is not None for text in (name, str(path))]
+    people = (("--prepared-by", targets.prepared_by), ("--approved-by", targets.approved_by))
+    signed = [text for name, who in people if who for text in (name, who)]
+    return [*named, *certified, *signed]
 
 
 def read_targets(
@@ -119,8 +124,8 @@ def certificate_target(output: Path, certificate: Path | None, *, no_certificate
         return usual if certificate is None else certificate
     if certificate is not None:
         raise ParameterError("--certificate and --no-certificate contradict each other; give one of them", code="LW316")
-    if usual.exists():
-        what = "rows" if has_row_name(output) or output.is_dir() else "file"
+    if os.path.exists(usual):
+        what = "rows" if has_row_name(output) or os.path.isdir(output) else "file"
         raise ParameterError(
             f"{usual} is there from an earlier release and would not describe the new {what}; "
             "remove it, or leave out --no-certificate",

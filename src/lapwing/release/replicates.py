@@ -32,7 +32,7 @@ from lapwing.runs.misfits import first_question
 from lapwing.runs.settings import Settings
 from lapwing.runs.watching import ProgressLike, shown
 from lapwing.runs.watching import told as tell
-from lapwing.schema.scalars import told
+from lapwing.schema.scalars import checked_rows, told
 from lapwing.schema.schemas import Schema
 
 if TYPE_CHECKING:
@@ -249,9 +249,7 @@ def make_replicates(
         )
     if model.rows < 1:
         raise _refused("the release stands for 0 rows, and no sample of it can be simulated; spend more budget")
-    count = model.rows if rows is None else rows
-    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-        raise ParameterError(f"the number of rows must be a whole number of at least 1, got {rows!r}", code="LW325")
+    count = checked_rows("the number of rows", model.rows if rows is None else rows, 1)
     # Drawn rows are few, and stand for a table of another, public size.
     sampled = model.rows if certificate.public_rows is None else certificate.public_rows
     settings = rebuilt(certificate, schema, chosen_seed(seed))

@@ -18,7 +18,7 @@ from lapwing.rows.out.outputs import is_folder_name, rows_format, whole_files
 from lapwing.rows.threads import in_order, workers
 from lapwing.runs.generators import chosen_seed, generator
 from lapwing.runs.watching import ProgressLike, counted, shown
-from lapwing.schema.scalars import path_text, told
+from lapwing.schema.scalars import checked_rows, path_text, told
 from lapwing.schema.schemas import Schema
 
 if TYPE_CHECKING:
@@ -239,12 +239,9 @@ def rows_out(
     rng = generator(chosen_seed(seeds[1] if seeds[0] is None else seeds[0]), "rows")
     if where is None or isinstance(where, Mapping | str):
         given = Conditioned(model, is_matched=True) if where is None else conditioned(model, schema, cast("Any", where))
-        count = given.model.rows if n is None else n
-        if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 0:
-            text = f"the number of rows must be a whole number of at least 0, got {told(n)}"
-            raise ParameterError(text, code="LW325")
-        chunks = row_chunks(given.model, schema, int(count), rng, is_matched=given.is_matched)
-        return RowsOut(int(count), chunks, chunks.frames)
+        count = checked_rows("the number of rows", given.model.rows if n is None else n)
+        chunks = row_chunks(given.model, schema, count, rng, is_matched=given.is_matched)
+        return RowsOut(count, chunks, chunks.frames)
     conditions = _read(where, schema)
     rows = _count_of(conditions)
     if n is not None and n != rows:

@@ -11,9 +11,10 @@ import polars as pl
 
 from lapwing.errors import DataError
 from lapwing.rows.cells import RawColumn
-from lapwing.rows.engines.frames import LazyReader, batch_chunks, is_nested_arrow
+from lapwing.rows.engines.frames import LazyReader, arrow_held, batch_chunks, polars_held
 from lapwing.rows.formats import STANDARD_INPUT, CsvFile, ExcelFile, JsonLinesFile, StatisticsFile
 from lapwing.rows.guard import guarded
+from lapwing.rows.kinds import Held
 from lapwing.rows.out.outputs import version
 from lapwing.schema.foreign.statistics import PROGRAMS
 from lapwing.schema.named_files import IN_FOLDERS
@@ -52,7 +53,7 @@ class TypedFile:
         self._query = guarded(self._what, self._scan)
         self.schema = guarded(self._what, self._query.collect_schema)
         self.names = list(self.schema.names())
-        self.nested = frozenset(name for name, dtype in self.schema.items() if dtype.is_nested())
+        self.held: dict[str, Held] = {name: polars_held(dtype) for name, dtype in self.schema.items()}
 
     def _scan(self) -> pl.LazyFrame:
         """Open the files; Arrow's stream form has no index, and is read into memory."""
@@ -142,7 +143,7 @@ def _arrow_batches(path: Path, form: _Form, columns: Sequence[str], rows: int) -
 
 
 TableFile = CsvFile | TypedFile | ExcelFile | JsonLinesFile | StatisticsFile
-"""One file, or several that are read as one: column names, which of them are nested, and cells."""
+"""One file, or several that are read as one: column names, what their types say of cells, and cells."""
 
 
 class FileStamps:
@@ -293,9 +294,9 @@ class DatasetReader:
         self.names: list[str] = list(dataset.schema.names)
 
     @property
-    def nested(self) -> set[str]:
-        """The names of columns that hold several values per cell."""
-        return {field.name for field in self._dataset.schema if is_nested_arrow(field.type)}
+    def held(self) -> dict[str, Held]:
+        """What the type of each column says of its cells."""
+        return {field.name: arrow_held(field.type) for field in self._dataset.schema}
 
     def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
         """Yield the columns' cells, at most `rows` rows at a time."""

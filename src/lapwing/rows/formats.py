@@ -18,14 +18,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, BinaryIO, Final
 
 import polars as pl
 
 from lapwing.errors import DataError, LapwingError
 from lapwing.rows.cells import RawColumn, Texts, text_of, texts
-from lapwing.rows.engines.frames import polars_reader
+from lapwing.rows.engines.frames import polars_held, polars_reader
 from lapwing.rows.guard import guarded
+from lapwing.rows.kinds import Held
 from lapwing.rows.threads import in_order
 from lapwing.schema.foreign.statistics import PROGRAMS, statistics_reader, time_scale
 from lapwing.schema.reading import PLAIN_FILE, Dialect
@@ -46,7 +48,7 @@ _Lines = str | list[list[str]]
 class CsvFile:
     """A text file with one row per line, in a dialect; zipped if it ends in .gz; names: if no line has them."""
 
-    nested: frozenset[str] = frozenset()
+    held: Mapping[str, Held] = MappingProxyType({})
     known_rows = None
 
     def __init__(self, path: Path, separator: str, dialect: Dialect = PLAIN_FILE, names: Sequence[str] = ()) -> None:
@@ -170,7 +172,7 @@ _EXACT: Final = 2**53
 class JsonLinesFile:
     """A text file with one JSON object per line, perhaps zipped; names: the columns, as lines may leave out keys."""
 
-    nested: frozenset[str] = frozenset()
+    held: Mapping[str, Held] = MappingProxyType({})
     known_rows = None
 
     def __init__(self, path: Path, dialect: Dialect, names: Sequence[str] = ()) -> None:
@@ -225,7 +227,7 @@ def _beyond(digits: str) -> Decimal:
 class ExcelFile:
     """One sheet of a workbook, without its empty rows; names: those of the columns, where no row has them."""
 
-    nested: frozenset[str] = frozenset()
+    held: Mapping[str, Held] = MappingProxyType({})
     known_rows = None
 
     def __init__(self, path: Path, dialect: Dialect, names: Sequence[str] = ()) -> None:
@@ -284,7 +286,6 @@ def _calamine() -> Any:  # noqa: ANN401 - a module
 class StatisticsFile:
     """A file of SPSS, Stata or SAS; what its author declared as missing is missing."""
 
-    nested: frozenset[str] = frozenset()
     known_rows = None
 
     def __init__(self, path: Path, dialect: Dialect) -> None:
@@ -301,6 +302,8 @@ class StatisticsFile:
         self._formats: dict[str, str] = about.original_variable_types
         self._declared: dict[str, list[dict[str, Any]]] = about.missing_ranges
         self._kept: dict[str, list[Any]] = {}
+        empty = {name: polars_held(self._column(name, []).dtype) for name in self.names}
+        self.held: Mapping[str, Held] = empty
 
     def keep(self, listed: Mapping[str, Sequence[object]]) -> None:
         """Take codes that the file's author declared as missing for values where the schema lists them."""

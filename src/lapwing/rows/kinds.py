@@ -2,13 +2,33 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 from lapwing.errors import ParameterError
+from lapwing.schema.fields import Field
 from lapwing.schema.scalars import told
 
 Kind = Literal["pandas", "polars", "pyarrow", "path", "duckdb", "dask", "spark"]
 """What the user's table is; synthetic rows come back in the same kind."""
+
+
+Held = Literal["several", "none", "moments", "numbers", "any"]
+"""What a column's type, which is as public as its name, says of its cells: several values each, what no field holds,
+days or moments, numbers or truth values, or nothing."""
+
+_FITTING: Final[Mapping[str, tuple[str, ...]]] = {
+    "moments": ("date", "datetime", "string"),
+    "numbers": ("integer", "number", "boolean", "string"),
+}
+
+
+def can_fit(held: Held, field: Field) -> bool:
+    """Return whether any cell of a column of such a type can fit a field.
+
+    >>> can_fit("moments", Field(name="age", type="integer", minimum=0, maximum=120))
+    False
+    """
+    return held == "any" or (held in _FITTING and (field.identifier or field.type in _FITTING[held]))
 
 
 def check_kind(kind: object) -> None:

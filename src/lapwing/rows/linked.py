@@ -71,7 +71,7 @@ class CodedRows:
     def of(cls, data: object, schema: Schema, fields: Sequence[Field], keys: Mapping[str, UnitNumbers]) -> "CodedRows":
         """Read some columns of a table once, and have the keys of every row numbered, which go into its hash."""
         names = tuple(field.name for field in fields)
-        reader = open_table(data, schema, (*names, *keys))
+        reader = open_table(data, schema, (*names, *keys), is_paid=True)
         encoders = {field.name: encoder(field, apart=True) for field in fields}
         parts: list[Codes] = [{field.name: np.empty(0, dtype=field.domain.dtype) for field in fields}]
         hashes = [np.empty(0, dtype=np.uint64)]

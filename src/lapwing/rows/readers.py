@@ -5,7 +5,7 @@ What can go wrong depends on names, types and files, never on a cell; what DuckD
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
@@ -19,19 +19,22 @@ from lapwing.rows.engines.distributed import read_columns
 from lapwing.rows.engines.frames import (
     FrameReader,
     LazyReader,
+    arrow_held,
     arrow_reader,
     as_table,
     batch_chunks,
-    is_nested_arrow,
-    is_nested_pandas,
+    pandas_held,
     pandas_reader,
+    polars_held,
     polars_reader,
 )
 from lapwing.rows.engines.spark_frames import SparkReader
 from lapwing.rows.files import DatasetReader, FilesReader, FileStamps, find_files, header_fault, open_file
 from lapwing.rows.formats import StatisticsFile
 from lapwing.rows.guard import guarded
+from lapwing.rows.kinds import Held, can_fit
 from lapwing.rows.out.databases import not_installed, sql_name
+from lapwing.schema.fields import Field
 from lapwing.schema.scalars import names_in_short, quote
 from lapwing.schema.schemas import Schema
 
@@ -49,7 +52,14 @@ _INTERRUPTED: Final = "Query interrupted"
 # Whatever the connection's settings of Arrow are, these arrive as the text that DuckDB itself writes: numbers of more
 # digits than Arrow's decimals hold, and bytes of which only DuckDB knows the meaning.
 _AS_TEXT: Final = frozenset({"hugeint", "uhugeint", "bignum", "varint", "uuid", "bit"})
-_NESTED: Final = frozenset({"list", "array", "struct", "map", "union", "variant"})
+_HELD: Final[dict[str, Held]] = {
+    **dict.fromkeys(("list", "array", "struct", "map", "union", "variant"), "several"),
+    **dict.fromkeys(("time", "time with time zone", "time_ns", "interval"), "none"),
+    **dict.fromkeys(("date", "timestamp", "timestamp with time zone"), "moments"),
+    **dict.fromkeys(("timestamp_s", "timestamp_ms", "timestamp_ns"), "moments"),
+    **dict.fromkeys(("boolean", "tinyint", "smallint", "integer", "bigint", "hugeint", "decimal"), "numbers"),
+    **dict.fromkeys(("utinyint", "usmallint", "uinteger", "ubigint", "uhugeint", "float", "double"), "numbers"),
+}
 
 
 class RelationReader:
@@ -67,9 +77,9 @@ class RelationReader:
         )
 
     @property
-    def nested(self) -> set[str]:
-        """The names of columns that hold several values per cell."""
-        return {name for name, kind in self._types.items() if kind in _NESTED}
+    def held(self) -> dict[str, Held]:
+        """What the type of each column says of its cells."""
+        return {name: _HELD.get(kind, "any") for name, kind in self._types.items()}
 
     def check_case(self, wanted: Sequence[str]) -> None:
         """Refuse names that another column has in another case: in SQL they are one."""
@@ -133,6 +143,9 @@ def _interruptible(work: Callable[[], T]) -> T:
 _listed = partial(names_in_short, most=5)
 
 
+_Fields = Mapping[str, Field | None]
+"""The fields of the columns that are read, where their types are to be looked at."""
+
 RowReader = FrameReader | LazyReader | FilesReader | RelationReader | DatasetReader | DaskReader | SparkReader
 """A table that can be read, again and again, in one stable order: at least one and at most so many rows at a time.
 
@@ -140,11 +153,14 @@ Its `kind` is what the user's table is; `known_rows`, where they can be had with
 """
 
 
-def open_table(data: object, schema: Schema, columns: Sequence[str] | None = None) -> RowReader:
+def open_table(
+    data: object, schema: Schema, columns: Sequence[str] | None = None, *, is_paid: bool = False
+) -> RowReader:
     """Return a reader of a table that has every column that the schema models; no other column is ever read.
 
-    columns: those that are read, by default those that the schema models and its privacy unit; a path may be a file, a
-    folder, or a pattern such as ``data/*.parquet``.
+    columns: those that are read, by default those that the schema models and its privacy unit; is_paid: whether the
+    rows will be paid for, so that columns of which no cell can fit, by their types, are refused; a path may be a file,
+    a folder, or a pattern such as ``data/*.parquet``.
 
     >>> schema = Schema.from_dict({"fields": [{"name": "sex", "type": "string", "categories": ["f", "m"]}]})
     >>> open_table(pl.DataFrame({"age": [3]}), schema)
@@ -153,27 +169,28 @@ def open_table(data: object, schema: Schema, columns: Sequence[str] | None = Non
     `lapwing explain LW104` says why, and what to do
     """
     wanted = list(dict.fromkeys(read_columns(schema) if columns is None else columns))
+    fields = {field.name: field if is_paid else None for field in schema.fields if field.name in wanted}
     if isinstance(data, Query):
-        reader = _open_frame(query_rows(data), wanted)
+        reader = _open_frame(query_rows(data), wanted, fields)
         assert isinstance(reader, FrameReader | RelationReader)
         reader.kind = "polars"
         return reader
     paths = data if isinstance(data, list | tuple) else [data]
     if not paths or not all(isinstance(part, str | os.PathLike) for part in paths):
-        return _open_frame(data, wanted)
+        return _open_frame(data, wanted, fields)
     remote = addresses(paths)
-    return _open_remote(remote, wanted) if remote else _open_files(data, wanted, schema)
+    return _open_remote(remote, wanted, fields) if remote else _open_files(data, wanted, schema, fields)
 
 
-def _open_remote(found: list[str], wanted: list[str]) -> RowReader:
+def _open_remote(found: list[str], wanted: list[str], fields: _Fields) -> RowReader:
     query, what = stored_rows(found)
     types = guarded(what, query.collect_schema)
     _check_names(types.names(), wanted, "the table")
-    _check_nested({name for name, dtype in types.items() if dtype.is_nested()}, wanted)
+    _check_types({name: polars_held(dtype) for name, dtype in types.items()}, fields)
     return LazyReader(query, what)
 
 
-def _open_files(source: Any, wanted: list[str], schema: Schema) -> RowReader:  # noqa: ANN401 - checked by the caller
+def _open_files(source: Any, wanted: list[str], schema: Schema, fields: _Fields) -> RowReader:  # noqa: ANN401 - checked by the caller
     paths = find_files(source)
     stamps = FileStamps(paths)
     names = schema.dialect.names or [field.name for field in schema.fields]
@@ -188,16 +205,16 @@ def _open_files(source: Any, wanted: list[str], schema: Schema) -> RowReader:  #
         if fault is not None:
             raise DataError(f"{name} {fault}", code="LW116")
         _check_names(file.names, wanted, name)
-        _check_nested(file.nested, wanted)
+        _check_types(file.held, fields)
     return FilesReader(files, stamps)
 
 
-def _open_frame(data: Any, wanted: list[str]) -> RowReader:  # noqa: ANN401 - that is what is found out here
+def _open_frame(data: Any, wanted: list[str], fields: _Fields) -> RowReader:  # noqa: ANN401 - that is what is found out here
     if type(data).__module__.startswith("narwhals."):
         data = guarded("the table cannot be unwrapped", data.to_native)
-    reader, names, nested = _opened(at_hand(data))
+    reader, names, held = _opened(at_hand(data))
     _check_names(names, wanted, "the table")
-    _check_nested(nested, wanted)
+    _check_types(held, fields)
     if isinstance(reader, RelationReader):
         reader.check_case(wanted)
     return reader
@@ -218,25 +235,21 @@ def at_hand(data: object) -> Any:  # noqa: ANN401 - the same, or a PyArrow table
     return guarded("the stream of Arrow cannot be read", lambda: pa.table(data))
 
 
-def _opened(data: Any) -> tuple[RowReader, Sequence[Any], set[Any]]:  # noqa: ANN401 - that is what is found out here
-    """Return a reader of a frame, the names of its columns, and those that hold several values per cell."""
+def _opened(data: Any) -> tuple[RowReader, Sequence[Any], dict[Any, Held]]:  # noqa: ANN401 - that is what is found out here
+    """Return a reader of a frame, the names of its columns, and what their types say of the cells."""
     if isinstance(data, pl.DataFrame | pl.LazyFrame):
         what = "the lazy frame cannot be run"
         schema = data.schema if isinstance(data, pl.DataFrame) else guarded(what, data.collect_schema)
         frame = polars_reader(data) if isinstance(data, pl.DataFrame) else LazyReader(data, what)
-        return frame, schema.names(), {name for name, dtype in schema.items() if dtype.is_nested()}
+        return frame, schema.names(), {name: polars_held(dtype) for name, dtype in schema.items()}
     if is_a(data, "pandas", {"DataFrame"}):
         types = zip(data.columns, data.dtypes, strict=True)
-        return pandas_reader(data), list(data.columns), {name for name, dtype in types if is_nested_pandas(dtype)}
+        return pandas_reader(data), list(data.columns), {name: pandas_held(dtype) for name, dtype in types}
     if is_a(data, "pyarrow", {"RecordBatch", "Table"}):
         table = as_table(data)
-        return (
-            arrow_reader(table),
-            table.schema.names,
-            {each.name for each in table.schema if is_nested_arrow(each.type)},
-        )
+        return arrow_reader(table), table.schema.names, {each.name: arrow_held(each.type) for each in table.schema}
     reader = _engine_reader(data)
-    return reader, reader.names, reader.nested
+    return reader, reader.names, reader.held
 
 
 def _engine_reader(data: Any) -> "RelationReader | DatasetReader | DaskReader | SparkReader":  # noqa: ANN401
@@ -297,13 +310,23 @@ def _check_names(names: Sequence[object], wanted: Sequence[str], where: str) -> 
         )
 
 
-def _check_nested(nested: frozenset[str] | set[str], wanted: Sequence[str]) -> None:
-    found = [name for name in wanted if name in nested]
-    if found:
-        raise DataError(
-            f"column {_listed(found)} holds several values per cell; unnest it into plain columns",
-            code="LW107",
-        )
+_UNFIT: Final[dict[Held, str]] = {
+    "several": "holds several values per cell; unnest it into plain columns",
+    "none": "is of a type that no field can hold, such as a duration; convert it to numbers or text, or drop it",
+    "moments": "holds dates or moments, and its field is of type {}; declare it as date or datetime, or convert it",
+    "numbers": "holds numbers, and its field is of type {}; declare it as integer or number, or convert it",
+}
+
+
+def _check_types(held: Mapping[str, Held], fields: _Fields) -> None:
+    """Refuse columns that hold several values per cell, and those of which no cell can fit, by their types alone."""
+    said: dict[str, list[str]] = {}
+    for name, field in fields.items():
+        kind = held.get(name, "any")
+        if kind == "several" or (field is not None and not can_fit(kind, field)):
+            said.setdefault(_UNFIT[kind].format("" if field is None else field.type), []).append(name)
+    for what, names in said.items():
+        raise DataError(f"column {_listed(names)} {what}", code="LW107")
 
 
 def with_target(rows: object, target: object) -> Any:  # noqa: ANN401 - a frame of the same library

@@ -55,6 +55,7 @@ def code_table(
     chunk_rows: int | None = None,
     memory: int | None = None,
     scratch: str | None = None,
+    is_paid: bool = False,
 ) -> CodedSource:
     """Return the rows of a table as codes, cut to ``schema.max_rows`` rows of each privacy unit.
 
@@ -62,6 +63,7 @@ def code_table(
     them all in a file of the folder `scratch`, if it is given; otherwise, and where `chunk_rows` are given, every pass
     reads the table again, which changes no code and no count. With a privacy unit 25 bytes per row are held while the
     rows to keep are chosen, and 1 byte after. Spark keeps codes until the source is closed, which `coded_table` does.
+    `is_paid` is as for `open_table`.
 
     >>> import polars as pl
     >>> from lapwing.schema.groupings.grouping import identity
@@ -70,7 +72,7 @@ def code_table(
     >>> source.count([(("flag", identity(schema.field("flag").domain)),), ()])
     [array([0, 2, 1]), array([3])]
     """
-    reader = open_table(data, schema)
+    reader = open_table(data, schema, is_paid=is_paid)
     if isinstance(reader, SparkReader):
         return SparkSource(reader, schema, chunk_rows)
     if isinstance(reader, DaskReader):
@@ -84,9 +86,11 @@ def code_table(
 
 
 @contextlib.contextmanager
-def coded_table(data: object, schema: Schema, *, memory: int | None = None) -> Iterator[CodedSource]:
+def coded_table(
+    data: object, schema: Schema, *, memory: int | None = None, is_paid: bool = False
+) -> Iterator[CodedSource]:
     """Give what `code_table` returns, and at the end have Spark drop the codes that it keeps."""
-    source = code_table(data, schema, memory=memory, scratch=os.environ.get(SCRATCH) or None)
+    source = code_table(data, schema, memory=memory, scratch=os.environ.get(SCRATCH) or None, is_paid=is_paid)
     try:
         yield source
     finally:

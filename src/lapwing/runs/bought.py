@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from lapwing.errors import DataError, ParameterError
+from lapwing.errors import DataError
 from lapwing.judge.metrics import Releasable
 from lapwing.judge.report.page import Page, aligned, render
 from lapwing.judge.report.released import BOUGHT_LEAD, bought_sections
@@ -42,10 +42,9 @@ from lapwing.runs.generators import chosen_seed, generator
 from lapwing.runs.records import Records
 from lapwing.runs.settings import check_expected, request_to_dict
 from lapwing.schema.named_files import refuse_private
+from lapwing.schema.scalars import MOST_ROWS
 from lapwing.schema.schemas import Schema
 from lapwing.version import VERSION
-
-MOST_ROWS: Final = 2**40  # a table is compared as one of at most so many rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,10 +88,6 @@ def read_bought_settings(
     """Check what is public, and count the synthetic table, which is public too: its counts are released as they are."""
     refuse_private(synthetic, "the synthetic table")
     check_expected("expected_rows must be a whole number", expected_rows)
-    if expected_rows is not None and expected_rows > MOST_ROWS:
-        raise ParameterError(
-            f"expected_rows must be at most 2**40, got {expected_rows}; give a public guess", code="LW315"
-        )
     named = cast("Relation", neighbours)
     relation = Terms(relation=named, max_rows=schema.max_rows, expected_rows=expected_rows).relation
     used = chosen_seed(seed)

@@ -1,6 +1,7 @@
 """The settings of a release of linked tables, checked before any row is read."""
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -261,7 +262,7 @@ def _part(
     if getattr(mechanism, "prior", None) is not None:
         raise ParameterError("releases of linked tables take no prior; leave it out of the mechanism", code="LW305")
     own = read_request(epsilon=budget.amount) if budget.notion == "pure" else read_request(rho=budget.amount)
-    guess = (expected, "expected numbers of rows must be whole")
+    guess = (expected, "expected numbers of rows must be whole numbers")
     found = table_settings(schema, mechanism, own, _RELATION, guess, seed=seed[0], is_seeded=seed[1])
     if looks_at_misfits(found.mechanism) and not keys:
         return found
@@ -270,7 +271,7 @@ def _part(
 
 def _recorded_seed(transcript: Path | None) -> int | None:
     """Return the seed that a transcript was begun with; None where there is none that can be read."""
-    if transcript is None or not transcript.is_file():
+    if transcript is None or not os.path.isfile(transcript):
         return None
     try:
         with transcript.open("rb") as file:

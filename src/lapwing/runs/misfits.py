@@ -11,6 +11,7 @@ import codecs
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -21,6 +22,7 @@ from lapwing.kernel.plain import at_least
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.misfit_rows.question import MisfitRows, NoisyRows
 from lapwing.kernel.questions.questions import Answer
+from lapwing.kernel.room.begun import finish_of
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Terms
 from lapwing.maths.noise_tails import sum_tail
@@ -203,11 +205,11 @@ def misfit_columns(settings: Settings, answers: Sequence[Answer]) -> dict[str, f
     return {name: share for name, share in found.items() if name != ROWS} or found
 
 
-def way_out_of(transcript: object) -> str:
+def way_out_of(transcript: Path | None) -> str:
     """Say how a release that ended goes on."""
     if transcript is None:
         return "it has no transcript, so a new release pays anew"
-    return f"then `lapwing resume {transcript} DATA -o OUT --schema SCHEMA` goes on with the rest of its budget"
+    return f"then {finish_of(transcript, is_mended=True)} goes on with the rest of its budget"
 
 
 def mended(settings: Settings, schema: object) -> Settings:

@@ -22,7 +22,7 @@ from lapwing.kernel.budget.accounts import delta_text
 from lapwing.kernel.budget.budget import Budget, as_text, exact_number
 from lapwing.kernel.budget.chain import Entry, tampered
 from lapwing.kernel.budget.conversions import epsilon_for, rho_for
-from lapwing.schema.scalars import quote, visible
+from lapwing.schema.scalars import is_encodable, quote, visible
 
 VARIABLE: Final = "LAPWING_POLICY"
 KEY: Final = "policy"  # of the details of an account's first entry
@@ -100,6 +100,9 @@ def under(policy: Path) -> Iterator[None]:
 @contextmanager
 def named(**people: str | None) -> Iterator[None]:
     """Let a certificate name people, for policies that ask for them: preparedBy, approvedBy."""
+    for key, who in people.items():
+        if who and not is_encodable(who):
+            raise ParameterError(f"{key} must be a text of whole characters; write the name again", code="LW304")
     token = _NAMED.set(frozenset(key for key, who in people.items() if who and who.strip()))
     try:
         yield

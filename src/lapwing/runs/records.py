@@ -18,7 +18,7 @@ from lapwing.kernel.budget.budget import BudgetRequest
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.questions.questions import Answer
-from lapwing.kernel.room.begun import Begun
+from lapwing.kernel.room.begun import Begun, finish_of
 from lapwing.kernel.room.holds import transcripts_of
 from lapwing.kernel.room.opening import public_terms
 from lapwing.kernel.room.transcript import NoTranscript, TranscriptFile, continue_transcript, create_transcript, is_over
@@ -144,33 +144,30 @@ class AccountedSink:
         self._note()
 
     def debit(self, settings: PaidSettings) -> None:
-        """Commit the ledger entry, once, unless a policy forbids it; a new release that is refused leaves no file."""
-        records = self._records
-        try:
-            check = _policed(settings)
-            if records.ledger is None:
-                check()
-            else:
-                Ledger.open(records.ledger).debit(
-                    records.dataset,
-                    records.release_id,
-                    settings.request.budget,
-                    relation=settings.relation,
-                    privacy_unit=settings.schema.unit_label,
-                    description={"mechanism": settings.name, "settings": _digest(settings), CODE: code_fingerprint()},
-                    delta=settings.selection_delta,
-                    check=check,
-                )
-            self._is_new = False  # its answers are paid for, and stay
-            self._note()
-        except LapwingError:
-            # A debit that was written before the disk failed stands: its transcript is the way to what it paid for.
-            if self._is_new and not _is_debited(records.ledger, records.dataset, records.release_id):
-                self._forget()
-            raise
+        """Commit the ledger entry, once, unless a policy forbids it."""
+        records, check = self._records, _policed(settings)
+        if records.ledger is None:
+            check()
+        else:
+            Ledger.open(records.ledger).debit(
+                records.dataset,
+                records.release_id,
+                settings.request.budget,
+                relation=settings.relation,
+                privacy_unit=settings.schema.unit_label,
+                description={"mechanism": settings.name, "settings": _digest(settings), CODE: code_fingerprint()},
+                delta=settings.selection_delta,
+                check=check,
+            )
+        self._is_new = False  # its answers are paid for, and stay
+        self._note()
 
     def close(self) -> None:
-        """Let go of the release."""
+        """Let go of the release; a new one that was refused leaves no file, unless its debit was written before."""
+        records = self._records
+        if self._is_new and not _is_debited(records.ledger, records.dataset, records.release_id):
+            self._transcript.discard()
+            _leave_folder(records.ledger)
         self._transcript.close()
 
     def _note(self) -> None:
@@ -179,11 +176,6 @@ class AccountedSink:
             Ledger.open(self._records.ledger).note_answers(
                 self._records.dataset, self._records.release_id, self._digests
             )
-
-    def _forget(self) -> None:
-        """Leave no file of a new release that was refused."""
-        self._transcript.discard()
-        _leave_folder(self._records.ledger)
 
 
 def open_sink(records: Records, settings: PaidSettings, terms: Terms) -> AccountedSink:
@@ -194,7 +186,11 @@ def open_sink(records: Records, settings: PaidSettings, terms: Terms) -> Account
     if records.ledger is not None:
         _make(transcripts_of(records.ledger))
         header["hold"] = f"{records.ledger}.transcripts/{records.release_id}.jsonl"
-    return AccountedSink(create_transcript(records.transcript, header), records)
+    try:
+        return AccountedSink(create_transcript(records.transcript, header), records)
+    except DataError:
+        _leave_folder(records.ledger)
+        raise
 
 
 def _make(folder: Path) -> None:
@@ -270,7 +266,7 @@ class Book:
 
     def fresh(self, settings: PaidSettings) -> Records | None:
         """Return where a new run is recorded once the ledger knows the data set; None if its file is there."""
-        if self.path is not None and self.path.exists():
+        if self.path is not None and os.path.exists(self.path):
             return None
         return new_records(self.ledger, self.dataset, self.transcript, settings)
 
@@ -318,10 +314,15 @@ def resumable(transcript: Path | None, work: Callable[[], T]) -> T:
 
     transcript: where its answers are kept. A release that was refused before it was paid has removed the file.
     """
+    failure: LapwingError
     try:
         return work()
     except (BudgetError, CapacityError, DataError) as error:
         failure = error
+    except MemoryError:
+        failure = DataError("memory ran out; free some, or give the release less to keep by memory", code="LW501")
+    except OSError as error:
+        failure = DataError(f"a temporary file cannot be used ({error.strerror}); free some space", code="LW902")
     is_told = isinstance(failure, ReleaseMismatchError) or failure.code == ENDED
     if transcript is None or not transcript.exists() or is_told:
         raise failure
@@ -329,15 +330,12 @@ def resumable(transcript: Path | None, work: Callable[[], T]) -> T:
     if not is_over(transcript):
         if isinstance(failure, CapacityError):
             raise failure
-        way_out = f"`lapwing resume {transcript}` goes on from what is paid and answered"
+        way_out = f"{finish_of(transcript)} goes on from what is paid and answered"
     raise type(failure)(f"{failure}; {way_out}", code=failure.code)
 
 
 def kept_transcript(begun: Begun) -> Path | None:
-    """Say what finishes a run that was interrupted.
-
-    Returns its transcript. None where it is new and nothing of it was paid or answered: then none is left.
-    """
+    """Return the transcript that finishes an interrupted run; None, and none is left, where nothing of it was paid."""
     path = begun.transcript
     if not begun.is_new or _is_debited(begun.ledger, begun.dataset, begun.release_id):
         return path
@@ -387,11 +385,14 @@ def resumed_line(settings: Settings, records: Records, answers: int) -> str:
 def run_paid(data: object, settings: PaidSettings, book: Book, run: Callable[..., T]) -> T:
     """Read the rows, begin or take up the record, and do the run, which is debited once however often it is done."""
     fresh = book.fresh(settings)
-    with coded_table(data, settings.schema) as source:
+    with coded_table(data, settings.schema, is_paid=True) as source:
         terms = public_terms(source, settings.schema, settings.relation, settings.expected_rows)
+
         sink, records, recorded = book.begin(fresh, settings, terms)
-        with closing(sink):
-            debit = partial(sink.debit, settings)
-            return run(
-                source, settings, terms, records, debit=debit, sink=sink, secret_bits=SystemBits, recorded=recorded
-            )
+        work = partial(run, source, settings, terms, records, sink=sink, recorded=recorded, secret_bits=SystemBits)
+
+        def paid() -> T:
+            with closing(sink):
+                return work(debit=partial(sink.debit, settings))
+
+        return resumable(records.transcript, paid)

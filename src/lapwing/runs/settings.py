@@ -34,7 +34,7 @@ from lapwing.runs.public_rows import (
 from lapwing.runs.public_tables import check_priors, with_public_tables
 from lapwing.schema.linked.database import is_linked
 from lapwing.schema.public_tables.cells import public_total
-from lapwing.schema.scalars import told
+from lapwing.schema.scalars import MOST_ROWS, told
 from lapwing.schema.schemas import Schema
 
 MOST_MISFITS: Final = Fraction(1, 10)
@@ -204,8 +204,10 @@ def table_settings(
 
 
 def check_expected(rule: str, rows: object) -> None:
-    """Refuse an expected number of rows that is no whole number."""
-    if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int)):
+    """Refuse an expected number of rows that is no whole number, or larger than any number of rows drawn."""
+    is_whole = isinstance(rows, int) and not isinstance(rows, bool)
+    if rows is not None and (not is_whole or rows > MOST_ROWS):  # type: ignore[operator]
+        rule += " of at most 2**40" * is_whole
         raise ParameterError(f"{rule}, got {told(rows)}; give a public guess", code="LW315")
 
 

@@ -19,7 +19,7 @@ from lapwing.errors import CallInterrupted, LapwingError, ParameterError
 from lapwing.kernel.questions.misfit_rows.question import NoisyRows
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.select_worst.question import Selected
-from lapwing.kernel.room.begun import followed_runs
+from lapwing.kernel.room.begun import Finish, finished_by, followed_runs, resumed
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -157,8 +157,6 @@ _AFTER: Final = 1.0  # seconds that work lasts before anybody is shown it who di
 
 _IS_DECIDED: ContextVar[bool] = ContextVar("progress is decided", default=False)
 _BUDGET: Final = "of the budget spent"
-REPEATED: Final = "the same call with transcript={!r}"
-RESUMED: Final = "lw.resume({!r}, data)"
 
 
 class StoppedError(LapwingError):
@@ -167,12 +165,12 @@ class StoppedError(LapwingError):
 
 @contextlib.contextmanager
 def following(
-    progress: ProgressLike, *, first: str = "reading and counting", of: str = _BUDGET, again: str = REPEATED
+    progress: ProgressLike, *, first: str = "reading and counting", of: str = _BUDGET, finish: Finish = resumed
 ) -> Iterator[None]:
     """Show how far the work inside is, and say in a sentence what to do where it is ended before its time.
 
     progress: None where somebody watches, after a second; True in any case; False never; or who is told of each step;
-    what is done outside decides, where that is shown already; again: what finishes the work, by its transcript.
+    what is done outside decides, where that is shown already; finish: what finishes the work.
     """
     if progress is None and _IS_DECIDED.get():
         yield
@@ -180,7 +178,7 @@ def following(
     reason, is_stopped = "", False
     with followed_runs() as begun:
         try:
-            with shown(progress, first=first, of=of):
+            with shown(progress, first=first, of=of), finished_by(finish):
                 yield
         except KeyboardInterrupt:
             reason = "interrupted"
@@ -194,7 +192,7 @@ def following(
     kind = StoppedError if is_stopped else CallInterrupted
     if path is None:
         raise kind(f"{reason}; nothing was spent", code="LW904")
-    raise kind(f"{reason}; the answers are kept: {again.format(str(path))} finishes free of charge", code="LW905")
+    raise kind(f"{reason}; the answers are kept: {finish(path, False)} finishes free of charge", code="LW905")
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ from lapwing.schema.scalars import (
     date_text,
     datetime_text,
     finite_number,
+    is_encodable,
     parse_date,
     parse_datetime,
     quote,
@@ -54,6 +55,8 @@ def check_name(name: object) -> str:
         raise SchemaError(said, code="LW208")
     if not is_encodable(name):
         raise field_error(name, "the name is not valid Unicode; remove the half surrogate pair", "LW208")
+    if "\0" in name:
+        raise field_error(name, "the name has a zero byte, which no other library keeps; remove it", "LW208")
     return name
 
 
@@ -268,15 +271,6 @@ def check_questions(values: object) -> tuple[str, ...]:
     if not isinstance(values, list | tuple) or not all(isinstance(text, str) and is_encodable(text) for text in values):
         raise SchemaError(f"the schema's questions must be a list of texts, got {quote(values)}", code="LW206")
     return tuple(values)
-
-
-def is_encodable(text: str) -> bool:
-    """Return whether a text can be written as UTF-8 (JSON escapes can hold half a surrogate pair)."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def repeated(values: Sequence[Any], keys: Sequence[Any] | None = None) -> list[Any]:

@@ -23,12 +23,11 @@ from lapwing.schema.checks import (
     check_special,
     check_type,
     field_error,
-    is_encodable,
 )
 from lapwing.schema.groupings.category_trees import CategoryTree, Prefixes, branches, check_tree, depth_first, tree_cuts
 from lapwing.schema.groupings.domains import MAGNITUDE_VALUES, MAX_VALUES, Domain, Range, octave_cuts, range_of
 from lapwing.schema.reading import PLAIN, Reading, check_reading
-from lapwing.schema.scalars import category_key, quote, whole_number
+from lapwing.schema.scalars import category_key, is_encodable, quote, whole_number
 from lapwing.schema.short import short
 
 FieldType = Literal["integer", "number", "string", "boolean", "date", "datetime"]

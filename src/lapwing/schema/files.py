@@ -20,13 +20,12 @@ from lapwing.schema.checks import (
     check_name,
     field_error,
     inclusive,
-    is_encodable,
     repeated,
 )
 from lapwing.schema.fields import Field, FieldType, PrivacyUnit
 from lapwing.schema.groupings.category_trees import tree_to_dict
 from lapwing.schema.reading import DIALECT_KEYS, READING_KEYS, Dialect, dialect_from, reading_from
-from lapwing.schema.scalars import category_key, json_cure, quote
+from lapwing.schema.scalars import category_key, is_encodable, json_cure, quote
 from lapwing.schema.whole import whole_file
 
 _PARQUET: Final = b"PAR1"

@@ -7,8 +7,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from lapwing.errors import SchemaError
-from lapwing.schema.checks import is_encodable
-from lapwing.schema.scalars import quote
+from lapwing.schema.scalars import is_encodable, quote
 
 NOTIONS: Final = ("pure", "zcdp")
 RELATIONS: Final = ("add-remove", "replace-one")

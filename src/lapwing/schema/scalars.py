@@ -76,6 +76,33 @@ def is_among(value: object, words: Sequence[str]) -> bool:
     return isinstance(value, str) and value in words
 
 
+MOST_ROWS: Final = 2**40
+"""Most rows that are drawn, expected, or made public by a table."""
+
+
+def checked_rows(what: str, number: object, least: int = 0) -> int:
+    """Return a number of rows to draw, if it is one; of every model the same, so that it is refused before one is paid.
+
+    >>> checked_rows("rows", 10)
+    10
+    """
+    if isinstance(number, bool) or not isinstance(number, Integral) or not least <= int(number) <= MOST_ROWS:
+        raise ParameterError(
+            f"{what} must be at least {least}, whole, and at most 2**40, got {told(number)}; give one such as 1000",
+            code="LW325",
+        )
+    return int(number)
+
+
+def is_encodable(text: str) -> bool:
+    """Return whether a text can be written as UTF-8 (JSON escapes can hold half a surrogate pair)."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def path_text(setting: str, value: object) -> str:
     """Return the path that was given for a setting, as text."""
     if isinstance(value, str | os.PathLike) and isinstance(text := os.fspath(value), str):

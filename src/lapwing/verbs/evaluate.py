@@ -11,6 +11,7 @@ from lapwing.internal.linked import LinkedEvaluation, compare_linked, compared_s
 from lapwing.judge.metrics import Releasable
 from lapwing.judge.report.page import Section
 from lapwing.kernel.budget.budget import Number, read_request
+from lapwing.kernel.room.begun import repeated
 from lapwing.release.loading import load
 from lapwing.release.release import Release
 from lapwing.release.shown import release_sections
@@ -214,7 +215,7 @@ def evaluate(
             seed=seed,
         )
         book = Book(ledger=ledger, dataset=dataset, transcript=transcript)
-        with following(progress):
+        with following(progress, finish=repeated):
             return Releasable(run_paid(real, settings, book, run_evaluation)).value
     bought = any(each is not None for each in (delta, expected_rows, ledger, dataset, transcript))
     if bought or not is_among(neighbours, ("add-remove",)):

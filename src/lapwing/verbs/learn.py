@@ -8,6 +8,7 @@ from pathlib import Path
 from lapwing.errors import LapwingWarning, ParameterError, warn
 from lapwing.judge.metrics import Releasable
 from lapwing.kernel.budget.budget import Number
+from lapwing.kernel.room.begun import repeated
 from lapwing.rows.guard import private_boundary
 from lapwing.rows.out.outputs import whole_files
 from lapwing.runs.learned.running import LearnedDomain, run_learning
@@ -115,7 +116,7 @@ def learn(
     )
     if certificate is not None and not isinstance(certificate, str | os.PathLike):
         raise ParameterError(f"certificate must be a path to write to, got {type(certificate).__name__}", code="LW304")
-    with ExitStack() as stack, following(progress):
+    with ExitStack() as stack, following(progress, finish=repeated):
         places = [] if certificate is None else stack.enter_context(whole_files([Path(certificate)]))
         found = learn_domain(data, settings, Book(ledger=ledger, dataset=dataset, transcript=transcript)).value
         for place in places:

@@ -238,9 +238,13 @@ def _run(tables: Mapping[str, object], settings: LinkedSettings, book: Book) -> 
     for name, part in settings.parts.items():
         check_mechanism(part.mechanism, part.schema, firsts[name][1], terms[name])
     sink, records, recorded = book.begin(fresh, settings, terms[settings.linked.names[-1]])
-    with closing(sink):
-        known = _by_part(settings, terms, firsts, recorded)
-        releases = _parts(coded, settings, terms, (sink, records), known)
+
+    def released() -> dict[str, Release]:
+        with closing(sink):
+            known = _by_part(settings, terms, firsts, recorded)
+            return _parts(coded, settings, terms, (sink, records), known)
+
+    releases = resumable(records.transcript, released)
     parts = {
         name: replace(part, kind=coded[name].layout.kind, layout=coded[name].layout) for name, part in releases.items()
     }

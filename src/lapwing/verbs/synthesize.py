@@ -14,9 +14,7 @@ from lapwing.kernel.plain import read_key
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.opening import public_terms
 from lapwing.kernel.room.transcript import continue_transcript
-from lapwing.kernel.terms import Terms
 from lapwing.release.release import Release
-from lapwing.rows.counting import CodedSource
 from lapwing.rows.guard import private_boundary
 from lapwing.rows.layouts import layout_of
 from lapwing.rows.readers import at_hand, open_table
@@ -25,8 +23,8 @@ from lapwing.runs.linked import refuse_settings_of_one, refuse_shares_of_one
 from lapwing.runs.misfits import mended, refuse_going_on
 from lapwing.runs.plan.effort import Memory, caches_within
 from lapwing.runs.records import AccountedSink, Book, Records, new_records, open_sink, resumable
-from lapwing.runs.settings import Settings, read_settings
-from lapwing.runs.watching import RESUMED, following
+from lapwing.runs.settings import read_settings
+from lapwing.runs.watching import following
 from lapwing.schema.linked.database import is_linked
 from lapwing.schema.scalars import path_text
 from lapwing.typing import (
@@ -185,13 +183,21 @@ def synthesize(
     data = at_hand(data)
     layout = layout_of(data, open_table(data, settings.schema).kind, settings.schema)
     with (
-        following(progress, again=RESUMED),
-        coded_table(data, settings.schema, memory=caches.codes) as source,
+        following(progress),
+        coded_table(data, settings.schema, memory=caches.codes, is_paid=True) as source,
     ):
         terms = public_terms(source, settings.schema, settings.relation, settings.expected_rows)
-        with closing(open_sink(records, settings, terms)) as sink:
-            debit = partial(sink.debit, settings)
-            release = _released(source, settings, terms, records, sink=sink, debit=debit, most_cells=caches.table_cells)
+
+        sink, most = open_sink(records, settings, terms), caches.table_cells
+
+        def run() -> Release:
+            with closing(sink):
+                debit = partial(sink.debit, settings)
+                return run_release(
+                    source, settings, terms, records, debit=debit, sink=sink, secret_bits=SystemBits, most_cells=most
+                )
+
+        release = resumable(records.transcript, run)
     warned(release.certificate)
     return replace(release, kind=layout.kind, layout=layout)
 
@@ -237,7 +243,7 @@ def resume(
     -----
     Resume transcripts of your own only: a transcript chooses schema, mechanism, budget and ledger.
     """
-    with following(progress, again=RESUMED):
+    with following(progress):
         return resumed(transcript, data, lambda *_: None, schema=schema, memory=memory)
 
 
@@ -272,7 +278,7 @@ def resumed(
         resumable(path, partial(tell, settings, records, len(given)))
         data = at_hand(data)
         layout = layout_of(data, open_table(data, settings.schema).kind, settings.schema)
-        with coded_table(data, settings.schema, memory=caches.codes) as source:
+        with coded_table(data, settings.schema, memory=caches.codes, is_paid=True) as source:
             if terms != public_terms(source, settings.schema, settings.relation, settings.expected_rows):
                 raise DataError(
                     "the table has another public number of rows than the transcript; give the same table", code="LW611"
@@ -285,31 +291,9 @@ def resumed(
                 if schema is not None:
                     sink.mend(settings.schema.to_dict())
 
-            release = _released(
-                source,
-                settings,
-                terms,
-                records,
-                sink=accounted,
-                debit=debit,
-                recorded=recorded,
-                earlier=earlier,
-                most_cells=caches.table_cells,
+            run = partial(run_release, source, settings, terms, records, debit=debit, sink=accounted, recorded=recorded)
+            release = resumable(
+                path, partial(run, secret_bits=SystemBits, earlier=earlier, most_cells=caches.table_cells)
             )
     warned(release.certificate)
     return replace(release, kind=layout.kind, layout=layout)
-
-
-def _released(
-    source: CodedSource,
-    settings: Settings,
-    terms: Terms,
-    records: Records,
-    *,
-    sink: AccountedSink,
-    debit: Callable[[], None],
-    **more: Any,  # noqa: ANN401
-) -> Release:
-    """Run a release with its debit; a failure half-way says how it is finished."""
-    run = partial(run_release, source, settings, terms, records, debit=debit, sink=sink, secret_bits=SystemBits, **more)
-    return resumable(records.transcript, run)

@@ -13,6 +13,7 @@ from lapwing.rows.guard import private_boundary
 from lapwing.rows.kinds import Like
 from lapwing.rows.readers import with_target
 from lapwing.runs.plan.effort import Memory
+from lapwing.schema.scalars import checked_rows
 from lapwing.typing import (
     IntoFrame,
     IntoSeries,
@@ -160,6 +161,8 @@ prior, memory, misfits, progress
     @private_boundary
     def fit_sample(self, X: IntoFrame, n: int | None = None) -> Any:  # noqa: ANN401
         """Fit and draw the released number of rows, or ``n``."""
+        if n is not None:
+            checked_rows("n", n)
         return self.fit(X).sample(n)
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -1,18 +1,19 @@
 """`lapwing evaluate`."""
 
 import json
-from contextlib import ExitStack
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from lapwing.cli import options
 from lapwing.cli.commands.saved import loaded
-from lapwing.cli.console import interruptible, is_quiet, repeated_line, shown_progress, speaker
+from lapwing.cli.console import is_quiet, repeating, speaker
 from lapwing.cli.linking import linked_schema
 from lapwing.cli.options import argument, option
+from lapwing.cli.outputs import produce
 from lapwing.cli.tables import Database, Sql, file_of, given_table, optional_table, stem_of
 from lapwing.rows.out.outputs import whole_files
 
@@ -112,20 +113,31 @@ def evaluate(
         "dataset": dataset,
         "transcript": transcript,
     }
-    found = None
     is_bought = epsilon is not None or rho is not None
     file = next(iter(_files(table)), None)
     if isinstance(checked, Schema) and not is_bought and not checked.name and file is not None:
         checked = replace(checked, name=stem_of(file))  # for the heading of the report
-    with interruptible(lambda: is_bought and found is not None, repeated_line), ExitStack() as stack:
-        places = stack.enter_context(whole_files([path for path, _ in forms], inputs)) if forms else ()
-        with shown_progress(quiet=is_quiet(context, quiet), first="reading", of="of the steps done"):
-            found = evaluation_of(
-                table, made, checked, target=target, by=groups, test=test, model=model, seed=seed, **bought
-            )
+
+    def compared() -> "Evaluation | BoughtEvaluation":
+        return cast(
+            "BoughtEvaluation",
+            evaluation_of(table, made, checked, target=target, by=groups, test=test, model=model, seed=seed, **bought),
+        )
+
+    def write(found: "Evaluation | BoughtEvaluation", place: Mapping[Path, Path]) -> None:
         print(found.summary())  # first: what was bought is not lost with a file that cannot be written
-        for place, (_, form) in zip(places, forms, strict=True):
-            place.write_text(form(found), encoding="utf-8", newline="\n")
+        for path, form in forms:
+            place[path].write_text(form(found), encoding="utf-8", newline="\n")
+
+    _ = produce(
+        compared,
+        write,
+        [path for path, _ in forms],
+        inputs,
+        finish=repeating,
+        quiet=is_quiet(context, quiet),
+        steps=None if is_bought else {"first": "reading", "of": "of the steps done"},
+    )
     for path, form in forms:
         speaker(context, quiet)(f"{_KINDS[form]}: {path}")
     if ledger is None and is_bought:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from lapwing.cli import options
-from lapwing.cli.console import is_quiet, repeated_line, speaker
+from lapwing.cli.console import is_quiet, speaker
 from lapwing.cli.linking import (
     Into,
     Shares,
@@ -21,7 +21,7 @@ from lapwing.cli.linking import (
 )
 from lapwing.cli.looking import recommendation, said_in_time
 from lapwing.cli.options import argument, option
-from lapwing.cli.outputs import check_rows
+from lapwing.cli.outputs import resuming
 from lapwing.cli.tables import Database, Sqls, file_of
 
 if TYPE_CHECKING:
@@ -86,7 +86,6 @@ def link(
 ) -> None:
     """Turn linked private tables into synthetic ones: rows that belong together, with keys that fit."""
     options.check_budget(epsilon, rho, context)
-    check_rows(rows)
 
     from lapwing.schema.linked.database import published  # noqa: PLC0415
     from lapwing.verbs.synthesize import synthesize as release_of  # noqa: PLC0415
@@ -131,7 +130,7 @@ def link(
         targets,
         [*map(file_of, private.values()), schema, options.file_of_ledger(ledger), transcript],
         rows=rows,
-        way_out=repeated_line,
+        finish=resuming(list(private.values()), targets, rows=rows),
         quiet=is_quiet(context, quiet),
     )
     say_linked(release, targets, say)

@@ -10,7 +10,7 @@ from lapwing.cli import options
 from lapwing.cli.console import is_quiet, note, speaker
 from lapwing.cli.linking import Into, is_text, linked_targets, private_tables, produce_linked, say_linked
 from lapwing.cli.options import argument
-from lapwing.cli.outputs import check_rows, produce_release, resume_line, summarize
+from lapwing.cli.outputs import produce_release, resuming, summarize
 from lapwing.cli.tables import Database, Sqls, file_of, given_table
 from lapwing.release.files import read_targets
 from lapwing.release.linked.targets import LinkedTargets, events_targets
@@ -47,7 +47,6 @@ def resume(
     quiet: options.Quiet = False,
 ) -> None:
     """Finish an interrupted release without paying twice."""
-    check_rows(rows)
     silent, say = is_quiet(context, quiet), speaker(context, quiet)
     files: dict[str, Any] = {
         "model": model,
@@ -81,7 +80,7 @@ def resume(
             [*map(file_of, private.values()), transcript],
             rows=rows,
             seed=seed,
-            way_out=lambda _: "the answers are kept: the same command finishes free of charge",
+            finish=resuming(list(private.values()), several, rows=rows, seed=seed),
             quiet=silent,
         )
         say_linked(found, several, say, details=details)
@@ -94,7 +93,7 @@ def resume(
         [file_of(table), transcript, schema],
         rows=rows,
         seed=seed,
-        way_out=lambda _: resume_line(transcript, table, targets, rows=rows, seed=seed, memory=memory),
+        finish=resuming([table], targets, schema, rows=rows, seed=seed, memory=memory),
         quiet=silent,
     )
     summarize(release, targets, say, details=details, ledger=booked[0])

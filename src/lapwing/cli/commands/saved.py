@@ -12,7 +12,7 @@ from lapwing.cli import options
 from lapwing.cli.console import Say, aligned, is_quiet, speaker
 from lapwing.cli.linking import Into, linked_targets
 from lapwing.cli.options import flag, option, whole
-from lapwing.cli.outputs import check_rows
+from lapwing.cli.outputs import check_drawn
 from lapwing.errors import DataError, ParameterError
 from lapwing.release.files import STANDARD_OUTPUT, Targets, rows_place, write_release_rows
 from lapwing.release.linked.targets import events_targets
@@ -166,8 +166,7 @@ def _check(rows: int | None, where: list[str], where_file: Path | None) -> None:
         raise ParameterError(
             "sample needs a number of rows; give --rows N, or conditions with --where-file FILE", code="LW325"
         )
-    if rows is not None:
-        check_rows(rows)
+    check_drawn(rows)
 
 
 _DRAWN = {"atoms": "atoms that match", "sweeps": "Gibbs sweeps", "nearest": "atoms that match in some columns"}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lapwing.cli import options
-from lapwing.cli.console import Say, aligned, is_quiet, repeated_line, speaker
+from lapwing.cli.console import Say, aligned, is_quiet, repeating, speaker
 from lapwing.cli.looking import look_first
 from lapwing.cli.options import option
 from lapwing.cli.outputs import produce
@@ -119,7 +119,7 @@ def learn(
         _write,
         targets,
         [file_of(table), schema, options.file_of_ledger(ledger), transcript],
-        way_out=repeated_line,
+        finish=repeating,
         quiet=is_quiet(context, quiet),
     )
     account = [f"--ledger {ledger}"] * (ledger is not None) + [f"--dataset {dataset}"] * (dataset is not None)

@@ -9,7 +9,7 @@ from lapwing.cli import options
 from lapwing.cli.console import aligned, is_quiet, speaker
 from lapwing.cli.examples import examples
 from lapwing.cli.options import argument, option
-from lapwing.cli.outputs import check_rows, produce_release, resume_line, summarize
+from lapwing.cli.outputs import produce_release, resuming, summarize
 from lapwing.cli.tables import Data, Database, Sql, default_rows, file_of, given_table
 from lapwing.release.files import read_targets
 
@@ -109,7 +109,6 @@ def following(
     """Make the next release of a series under one total budget, learning from those before."""
     options.check_budget(epsilon, rho, context)
     table = given_table(data, sql, db, context)
-    check_rows(rows)
     place = default_rows(table) if output is None else output
     if output is None:
         options.refuse_existing(Path(place), "holds an earlier release")
@@ -138,7 +137,7 @@ def following(
         [file_of(table), schema, options.file_of_ledger(ledger), transcript, *before, *prior],
         rows=rows,
         seed=None,
-        way_out=lambda kept: resume_line(kept, table, targets, rows=rows, seed=None, memory=None),
+        finish=resuming([table], targets, schema, rows=rows),
         quiet=is_quiet(context, quiet),
     )
     summarize(release, targets, speaker(context, quiet), details=details, ledger=ledger)

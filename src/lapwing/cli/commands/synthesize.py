@@ -10,11 +10,11 @@ import typer
 
 from lapwing.cli import options
 from lapwing.cli.commands.saved import query_text
-from lapwing.cli.console import Say, aligned, echo, is_quiet, repeated_line, speaker
+from lapwing.cli.console import Say, aligned, echo, is_quiet, speaker
 from lapwing.cli.linking import Shares, by_table, expected_by_table, produce_linked, say_linked
 from lapwing.cli.looking import recommendation, said_in_time
 from lapwing.cli.options import option
-from lapwing.cli.outputs import check_rows, produce_release, resume_line, summarize
+from lapwing.cli.outputs import produce_release, resuming, summarize
 from lapwing.cli.tables import Data, Database, Sql, default_rows, file_of, given_table
 from lapwing.errors import DataError, LapwingError, ParameterError
 from lapwing.kernel.budget.budget import requested_budget
@@ -75,7 +75,6 @@ def synthesize(
     options.check_budget(epsilon, rho, context)
     table = given_table(data, sql, db, context)
     say, silent = speaker(context, quiet), is_quiet(context, quiet)
-    check_rows(rows)
     place = _new_place(table) if output is None else output
     asked: dict[str, Any] = {
         "epsilon": epsilon,
@@ -130,7 +129,7 @@ def synthesize(
             inputs,
             rows=rows,
             seed=None,
-            way_out=lambda kept: resume_line(kept, table, targets, rows=rows, seed=None, memory=memory),
+            finish=resuming([table], targets, schema, rows=rows, memory=memory),
             quiet=silent,
         )
     summarize(release, targets, say, details=details, ledger=ledger)
@@ -183,7 +182,7 @@ def _release_events(
         events,
         inputs,
         rows=rows,
-        way_out=repeated_line,
+        finish=resuming([table], targets, rows=rows),
         quiet=quiet,
     )
     say_linked(release, events, say, details=details)
@@ -323,7 +322,7 @@ def demo(
         [data, schema],
         rows=None,
         seed=None,
-        way_out=lambda _: "run `lapwing demo` again",
+        finish=lambda *_: "`lapwing demo`",
         quiet=is_quiet(context, quiet),
     )
     summarize(release, targets, say, details=False)

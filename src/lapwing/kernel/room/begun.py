@@ -3,7 +3,7 @@
 Not in `transcript.py`: every command loads this, and must not wait for NumPy.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -52,3 +52,37 @@ def tell_begun(run: Begun) -> None:
     followed = _FOLLOWED.get()
     if followed is not None:
         followed.append(run)
+
+
+# -- What finishes a run that ended before its time: a call of Python, unless a command knows a line.
+
+Finish = Callable[[Path, bool], str]
+"""From the transcript, and whether the schema has to be mended first, to a call, or to a command in backticks."""
+
+
+def resumed(transcript: Path, is_mended: bool) -> str:
+    """Say what finishes a release."""
+    return f"lw.resume({str(transcript)!r}, data{', schema=schema' * is_mended})"
+
+
+def repeated(transcript: Path, _: bool) -> str:
+    """Say what finishes a run that is no release."""
+    return f"the same call with transcript={str(transcript)!r}"
+
+
+_FINISH: ContextVar[Finish] = ContextVar("_FINISH", default=resumed)
+
+
+@contextmanager
+def finished_by(finish: Finish) -> Iterator[None]:
+    """Let runs inside say, where they fail after they were paid, what finishes them."""
+    token = _FINISH.set(finish)
+    try:
+        yield
+    finally:
+        _FINISH.reset(token)
+
+
+def finish_of(transcript: Path, *, is_mended: bool = False) -> str:
+    """Return what finishes the run of a transcript."""
+    return _FINISH.get()(transcript, is_mended)

@@ -146,7 +146,7 @@ def continue_transcript(path: Path) -> tuple[TranscriptFile, dict[str, Any], tup
     Returns header: the public settings of the release; where the ledger's folder was moved, with its ledger's new
     place; ``mended``: the last schema that was mended, or None; ``earlier``: the answers before it.
     """
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise DataError(f"there is no transcript {path}; give the file that the release wrote", code="LW610")
     length, lines = _whole_lines(path)
     if length == 0 and path.stat().st_size == 0:

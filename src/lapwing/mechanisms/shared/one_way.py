@@ -13,10 +13,11 @@ from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Terms
 from lapwing.maths.arrays import project_to_simplex
 from lapwing.model.laws import Laws, laws_from_probabilities, uniform_law
-from lapwing.model.model import MOST_ROWS, Indexed, ReleasedModel, whole_rows
+from lapwing.model.model import Indexed, ReleasedModel, whole_rows
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.grouping import Grouping, cut, evenly, identity
+from lapwing.schema.scalars import MOST_ROWS
 from lapwing.schema.schemas import Schema
 
 T = TypeVar("T")

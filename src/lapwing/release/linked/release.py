@@ -21,7 +21,7 @@ from lapwing.rows.out.outputs import write_whole
 from lapwing.runs.generators import chosen_seed, generator
 from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.linked.tables import LinkedTable
-from lapwing.schema.scalars import path_text, told
+from lapwing.schema.scalars import checked_rows, path_text, told
 
 if TYPE_CHECKING:
     import polars as pl
@@ -161,12 +161,8 @@ class LinkedRelease:
     ) -> "Iterator[dict[str, pl.DataFrame]]":
         """Draw the rows of `sample` in chunks of whole units: Polars frames by table."""
         asked = None if where is None else self._asked(where)
-        count = (self.parent.model if asked is None else asked.model).rows if n is None else n
-        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-            raise ParameterError(
-                f"the number of rows of {self.schema.names[0]} must be a whole number of at least 0, got {told(n)}",
-                code="LW325",
-            )
+        known = (self.parent.model if asked is None else asked.model).rows
+        count = checked_rows(f"the number of rows of {self.schema.names[0]}", known if n is None else n)
         chosen = chosen_seed(self.seed if seed is None else seed)
         return self._frames(count, generator(chosen, "rows"), asked)
 

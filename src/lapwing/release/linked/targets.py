@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lapwing.errors import ParameterError
-from lapwing.release.files import STANDARD_OUTPUT, Targets, to_standard_output
+from lapwing.release.files import STANDARD_OUTPUT, Targets, file_options, to_standard_output
 from lapwing.rows.out.outputs import Format, is_table_file, rows_format, whole_files
 from lapwing.schema.scalars import parse_date, parse_datetime
 
@@ -57,6 +57,15 @@ class LinkedTargets:
     def folders(self) -> list[Path]:
         """Those of them that are folders."""
         return [] if self.into is None else self.into.folders
+
+    @property
+    def options(self) -> list[str]:
+        """The options of a command line that name the same files; an address is not shown."""
+        place = [word for path in self.rows.values() for word in ("-o", str(path))]
+        if self.into is not None:
+            where = "URL" if self.into.path is None else f"{self.into}{os.sep * bool(self.folders)}"
+            place = ["--into" if len(self.tables) > 1 else "-o", where]  # of events there is one
+        return [*place, *file_options(self, self.beside)]
 
     def replaces(self, file: Path) -> bool:
         """Return whether a file of an earlier folder may be replaced."""

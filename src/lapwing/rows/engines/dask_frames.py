@@ -35,8 +35,9 @@ from lapwing.rows.engines.distributed import (
     tables_of_cells,
     unpacked,
 )
-from lapwing.rows.engines.frames import is_nested_pandas, on_column, pandas_reader
+from lapwing.rows.engines.frames import on_column, pandas_held, pandas_reader
 from lapwing.rows.guard import guarded
+from lapwing.rows.kinds import Held
 from lapwing.rows.threads import workers
 from lapwing.schema.schemas import Schema
 
@@ -62,9 +63,9 @@ class DaskReader:
         self._types = guarded(_WHAT, lambda: list(frame.dtypes))
 
     @property
-    def nested(self) -> set[str]:
-        """The names of columns that hold several values per cell."""
-        return {name for name, dtype in zip(self.names, self._types, strict=True) if is_nested_pandas(dtype)}
+    def held(self) -> dict[str, Held]:
+        """What the type of each column says of its cells."""
+        return {name: pandas_held(dtype) for name, dtype in zip(self.names, self._types, strict=True)}
 
     def selected(self, columns: Sequence[str]) -> Any:  # noqa: ANN401 - a Dask frame, which has half a type
         """Return the frame with some columns alone."""

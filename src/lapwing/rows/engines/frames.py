@@ -22,6 +22,7 @@ from lapwing.rows.cells import (
     widened,
 )
 from lapwing.rows.guard import guarded, native_silence
+from lapwing.rows.kinds import Held
 from lapwing.schema.scalars import quote
 
 if TYPE_CHECKING:
@@ -256,27 +257,56 @@ def _imported(column: "pa.ChunkedArray") -> pl.Series:
     return found
 
 
-def is_nested_arrow(kind: Any) -> bool:  # noqa: ANN401 - a pyarrow DataType, which has no static type
-    """Return whether a PyArrow type holds several values per cell (or is one that no library reads cell by cell)."""
+# -- What a type says of the cells, none of which is looked at.
+
+
+def polars_held(dtype: Any) -> Held:  # noqa: ANN401 - the class of a type, or one of its values
+    """Return what a Polars type says of its cells."""
+    if dtype.is_nested():
+        return "several"
+    if dtype in (pl.Duration, pl.Time):  # no set: their hashes tell units apart
+        return "none"
+    if dtype.is_temporal():
+        return "moments"
+    return "numbers" if dtype.is_numeric() or dtype == pl.Boolean else "any"
+
+
+def arrow_held(kind: Any) -> Held:  # noqa: ANN401 - a pyarrow DataType, which has no static type
+    """Return what a PyArrow type says of its cells; several values are also what no library reads cell by cell."""
     import pyarrow as pa  # noqa: PLC0415 - the user's own
 
-    if isinstance(kind, pa.BaseExtensionType):
-        return is_nested_arrow(kind.storage_type)
-    if pa.types.is_run_end_encoded(kind):
-        return is_nested_arrow(kind.value_type)
-    if pa.types.is_dictionary(kind):
-        return is_nested_arrow(kind.value_type)
-    return bool(pa.types.is_nested(kind))
+    of, is_extended = pa.types, isinstance(kind, pa.BaseExtensionType)
+    if is_extended or of.is_dictionary(kind):
+        return arrow_held(kind.storage_type if is_extended else kind.value_type)
+    if of.is_run_end_encoded(kind):
+        return arrow_held(kind.value_type)
+    if of.is_nested(kind):
+        return "several"
+    if of.is_time(kind) or of.is_duration(kind) or of.is_interval(kind):
+        return "none"
+    if of.is_temporal(kind):
+        return "moments"
+    is_number = of.is_integer(kind) or of.is_floating(kind) or of.is_decimal(kind) or of.is_boolean(kind)
+    return "numbers" if is_number else "any"
 
 
-def is_nested_pandas(dtype: Any) -> bool:  # noqa: ANN401 - a pandas dtype, which has no static type
-    """Return whether a pandas type declares several values per cell."""
-    if type(dtype).__name__ == "CategoricalDtype":
-        return is_nested_pandas(dtype.categories.dtype)
-    if type(dtype).__name__ == "ArrowDtype":
-        return is_nested_arrow(dtype.pyarrow_dtype)
-    # A structured NumPy type.
-    return isinstance(dtype, np.dtype) and dtype.names is not None
+_NUMPY: Final[dict[str, Held]] = {**dict.fromkeys("mcV", "none"), "M": "moments", **dict.fromkeys("bui", "numbers")}
+"""By the letter of a NumPy type. A column of floats may be one in which all is missing."""
+_PANDAS: Final[dict[str, Held]] = {"PeriodDtype": "none", "IntervalDtype": "none", "DatetimeTZDtype": "moments"}
+
+
+def pandas_held(dtype: Any) -> Held:  # noqa: ANN401 - a pandas dtype, which has no static type
+    """Return what a pandas type says of its cells."""
+    name = type(dtype).__name__
+    if name == "CategoricalDtype":
+        return pandas_held(dtype.categories.dtype)
+    if name == "ArrowDtype":
+        return arrow_held(dtype.pyarrow_dtype)
+    if name == "SparseDtype":
+        return pandas_held(dtype.subtype)
+    if isinstance(dtype, np.dtype):
+        return "several" if dtype.names is not None else _NUMPY.get(dtype.kind, "any")
+    return _PANDAS.get(name, "any")
 
 
 def pandas_cells(column: "pd.Series") -> RawColumn:

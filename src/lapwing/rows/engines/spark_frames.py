@@ -16,6 +16,7 @@ from lapwing.rows.cells import UNREADABLE, RawColumn
 from lapwing.rows.engines.distributed import STOPPED, check_installed, fault_of, fault_text, installed
 from lapwing.rows.engines.frames import arrow_reader
 from lapwing.rows.guard import guarded
+from lapwing.rows.kinds import Held
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,7 +32,13 @@ _UNUSABLE: Final = "the Spark frame cannot be used; is its session still running
 _FAILED: Final = "a Spark job over the rows failed; Spark's own log says why"
 _UNABLE: Final = "Spark's executors cannot run Lapwing; install it on each of them, for the same Python"
 
-_NESTED: Final = {"ArrayType", "MapType", "StructType", "VariantType", "GeographyType", "GeometryType"}
+_HELD: Final[dict[str, Held]] = {
+    **dict.fromkeys(("ArrayType", "MapType", "StructType", "VariantType", "GeographyType", "GeometryType"), "several"),
+    **dict.fromkeys(("DayTimeIntervalType", "YearMonthIntervalType", "CalendarIntervalType", "TimeType"), "none"),
+    **dict.fromkeys(("DateType", "TimestampType", "TimestampNTZType"), "moments"),
+    **dict.fromkeys(("ByteType", "ShortType", "IntegerType", "LongType", "DecimalType", "BooleanType"), "numbers"),
+    **dict.fromkeys(("FloatType", "DoubleType"), "numbers"),
+}
 _LOGGERS: Final = (
     "SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark.sql.connect.logging",
     "py4j", "py4j.clientserver", "py4j.java_gateway",
@@ -60,11 +67,11 @@ class SparkReader:
         return [name for name, _ in self._types]
 
     @property
-    def nested(self) -> set[str]:
-        """The names of columns that hold several values per cell."""
+    def held(self) -> dict[str, Held]:
+        """What the type of each column says of its cells."""
         # A type of the user's own is stored as another one.
         stored = ((name, kind.sqlType() if hasattr(kind, "sqlType") else kind) for name, kind in self._types)
-        return {name for name, kind in stored if type(kind).__name__ in _NESTED}
+        return {name: _HELD.get(type(kind).__name__, "any") for name, kind in stored}
 
     def selected(self, columns: Sequence[str]) -> "DataFrame":
         """Return the frame with some columns alone, by place: Spark takes names that differ in case for one."""

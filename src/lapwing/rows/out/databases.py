@@ -42,6 +42,7 @@ _TYPES: Final[dict[str, tuple[str, Any]]] = {
     "datetime": ("TIMESTAMP", pl.Datetime("us")),
     "string": ("TEXT", pl.String),
 }
+_LONGEST_NAME: Final = 200  # in bytes: most systems take 255, and an ending follows
 PLAIN_NAME: Final = re.compile(r"[^./\\:\0][^/\\:\0]*")
 
 
@@ -100,7 +101,7 @@ def tables_target(output: str) -> TablesTarget:
             ".duckdb, .sqlite or .db file, or postgresql://...",
             code="LW114",
         )
-    is_folder = output.endswith(os.sep) or path.is_dir()
+    is_folder = output.endswith(os.sep) or os.path.isdir(output)
     return TablesTarget("folder" if is_folder else DATABASE_ENDINGS.get(path.suffix.lower(), "folder"), path)
 
 
@@ -191,7 +192,7 @@ def _check_names(tables: Sequence[TableOut]) -> None:
     """Refuse names of tables that name no file, or a file elsewhere, or one that some systems take for another's."""
     folded: dict[str, str] = {}
     for name in (table.name for table in tables):
-        if not PLAIN_NAME.fullmatch(name):
+        if not PLAIN_NAME.fullmatch(name) or len(os.fsencode(name)) > _LONGEST_NAME:
             raise ParameterError(
                 f"the table {quote(name)} cannot be the name of a file; rename it, or write to a database", code="LW119"
             )

@@ -17,6 +17,7 @@ from typing import Final, Literal
 
 from lapwing.errors import DataError, LapwingWarning, ParameterError, warn
 from lapwing.rows.out.staging import alone_in, staged
+from lapwing.schema.scalars import is_encodable
 
 Format = Literal["parquet", "csv", "csv.gz"]
 
@@ -114,9 +115,9 @@ def whole_files(
     >>> [file.name for file in folder.iterdir()]
     ['rows.csv']
     """
-    real = _distinct(targets, inputs)
     for target in targets:
         _check_folder(target)
+    real = _distinct(targets, inputs)
     inside = [Path(os.path.realpath(folder)) for folder in folders]
     _check_parts(inside, [*targets, *inputs], replaces)
     with _refused(targets[-1]), contextlib.ExitStack() as hidden:
@@ -157,7 +158,9 @@ def whole_folder(target: Path) -> Iterator[Path]:
 
 
 def _check_folder(target: Path) -> None:
-    """Refuse a target whose folder has yet to be made."""
+    """Refuse a target whose folder has yet to be made, or whose name no certificate can tell."""
+    if not is_encodable(str(target)) or "\0" in str(target):
+        raise _unwritable(target, "its name holds a zero byte, or bytes that are no text")
     if not os.path.lexists(os.path.realpath(target.parent)):
         raise DataError(f"the folder {target.parent} does not exist; make it first", code="LW115")
 
@@ -195,7 +198,7 @@ def _check_parts(folders: Sequence[Path], files: Sequence[Path], replaces: Calla
                 raise ParameterError(
                     f"{file} is in the folder {folder}, which is written as a whole; move one of them", code="LW113"
                 )
-        if folder.is_dir() and not all(map(replaces, folder.iterdir())):
+        if os.path.isdir(folder) and not all(map(replaces, folder.iterdir())):
             raise ParameterError(
                 f"{folder} is there already and holds other files than parts of rows; give a folder that does not "
                 "exist yet",
@@ -225,11 +228,13 @@ def _reserve(targets: Sequence[Path], hidden: contextlib.ExitStack, inside: Sequ
 
 
 def _why_not(target: Path, *, is_folder: bool) -> str | None:
-    """Return why an existing thing must not be replaced by a file or folder, if so."""
+    """Return why nothing can be called so, or an existing thing must not be replaced by a file or folder, if so."""
     try:
         mode = os.stat(target).st_mode
-    except OSError:
+    except FileNotFoundError:
         return None
+    except OSError as error:  # a name that is too long shows here, and not when the file is there
+        return error.strerror
     if is_folder:
         return None if stat.S_ISDIR(mode) else "it is no folder"
     if stat.S_ISDIR(mode):

@@ -6,10 +6,17 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from lapwing.errors import SchemaError
-from lapwing.schema.checks import is_encodable
 from lapwing.schema.fields import Field, FieldType, PrivacyUnit
 from lapwing.schema.reading import DIALECT_KEYS, PLAIN_FILE, Dialect, Reading, dialect_from, reading_from
-from lapwing.schema.scalars import category_key, finite_number, names_in_short, parse_date, parse_datetime, quote
+from lapwing.schema.scalars import (
+    category_key,
+    finite_number,
+    is_encodable,
+    names_in_short,
+    parse_date,
+    parse_datetime,
+    quote,
+)
 from lapwing.schema.schemas import Schema
 
 WRITTEN_OTHERWISE: Final = (

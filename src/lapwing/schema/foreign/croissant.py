@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from lapwing.errors import SchemaError
-from lapwing.schema.checks import RANGED_TYPES, is_encodable
+from lapwing.schema.checks import RANGED_TYPES
 from lapwing.schema.fields import Field, FieldType, PrivacyUnit
 from lapwing.schema.files import check_object, field_from, parse_json
 from lapwing.schema.foreign.converted import (
@@ -27,7 +27,7 @@ from lapwing.schema.foreign.converted import (
     text_or_empty,
     unit_lack,
 )
-from lapwing.schema.scalars import quote
+from lapwing.schema.scalars import is_encodable, quote
 
 OWN_KEYS: Final = (
     *("role", "required", "categoriesOrdered", "special", "resolution", "scale", "hierarchy", "missingValues"),

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from lapwing.errors import SchemaError
-from lapwing.schema.checks import check_flag, check_list, field_error, is_encodable
-from lapwing.schema.scalars import quote, whole_number
+from lapwing.schema.checks import check_flag, check_list, field_error
+from lapwing.schema.scalars import is_encodable, quote, whole_number
 
 MAX_TIERS: Final = 8
 """Most branches that lie one in another."""

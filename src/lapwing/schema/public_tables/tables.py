@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, cast
 
 from lapwing.errors import SchemaError
-from lapwing.schema.checks import is_encodable
 from lapwing.schema.conditions import Between, range_to_dict
-from lapwing.schema.scalars import finite_number, is_among, quote, visible, whole_number
+from lapwing.schema.scalars import MOST_ROWS, finite_number, is_among, is_encodable, quote, visible, whole_number
 from lapwing.schema.short import short
 
 HOLDS: Final = ("exact", "prior")
@@ -18,7 +17,7 @@ MOST_TABLES: Final = 100
 MOST_CELLS: Final = 2**16
 """Cells of one public table."""
 
-_MOST_ROWS: Final = 2**53
+_MOST_SD: Final = 2**53
 _LONGEST: Final = 1_000
 _SHOWN: Final = 80
 _PUBLIC: Final = "public"
@@ -108,8 +107,8 @@ class PublicTable:
             raise _refusal(f"{self.name}: complete must be true or false, got {quote(self.complete)}")
         object.__setattr__(self, "sd", _sd(self))
         object.__setattr__(self, "cells", _cells(self.name, self.columns, self.cells))
-        if not 1 <= self.total <= _MOST_ROWS:
-            raise _refusal(f"{self.name}: the counts must sum to 1 to 2**53, got {self.total}; check the counts")
+        if not 1 <= self.total <= MOST_ROWS:
+            raise _refusal(f"{self.name}: the counts must sum to 1 to 2**40, got {self.total}; check the counts")
 
     @property
     def name(self) -> str:
@@ -173,7 +172,7 @@ def _sd(table: PublicTable) -> float | None:
             raise _refusal(f'{table.name} is held exactly and takes no sd; remove it, or set "hold": "prior"')
         return None
     sd = finite_number(table.sd)
-    if sd is None or not 0 < sd <= _MOST_ROWS:
+    if sd is None or not 0 < sd <= _MOST_SD:
         rule = "needs sd, the standard deviation of each count in rows, above 0"
         raise _refusal(f"{table.name} is a prior and {rule}, got {quote(table.sd)}")
     return float(sd)

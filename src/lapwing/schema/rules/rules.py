@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
 from lapwing.errors import SchemaError
-from lapwing.schema.checks import is_encodable, repeated
+from lapwing.schema.checks import repeated
 from lapwing.schema.conditions import Between, range_to_dict
 from lapwing.schema.files import EXAMPLES, check_object, similar_key
-from lapwing.schema.scalars import finite_number, quote, visible, whole_number
+from lapwing.schema.scalars import finite_number, is_encodable, quote, visible, whole_number
 
 _LONGEST: Final = 240
 _LISTED: Final = 5

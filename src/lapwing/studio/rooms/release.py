@@ -259,7 +259,7 @@ def _made(job: Job, place: Path, work: Work, make: Callable[[], Release]) -> str
     except (StoppedError, EndedError):
         return _ENDED
     except LapwingError as error:
-        failure = DataError(str(error).partition("; `lapwing resume ")[0], code=error.code)
+        failure = DataError(str(error).partition("; lw.resume(")[0], code=error.code)
     else:
         _report(release, place)
         for each in place.glob(_STAGED):  # of a process that was killed: this one holds the job
