@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from lapwing.errors import BudgetError, CapacityError, DataError, LapwingError, ParameterError, ReleaseMismatchError
-from lapwing.kernel.budget.accounts import CODE
+from lapwing.kernel.budget.accounts import CODE, DRAWING
 from lapwing.kernel.budget.budget import BudgetRequest
 from lapwing.kernel.budget.ledger import Ledger
+from lapwing.kernel.budget.store import place_of
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.begun import Begun
@@ -116,6 +117,8 @@ def _policed(settings: PaidSettings) -> Callable[..., None]:
 class AccountedSink:
     """Record answers in the transcript, then note them in the ledger, before they are returned.
 
+    That noise is about to be drawn is noted in both before: of several copies of a transcript, the ledger lets one draw.
+
     recorded: answers that a resumed transcript holds already; None for a new release.
     """
 
@@ -130,8 +133,15 @@ class AccountedSink:
         self._digests = [_digest(answer) for answer in recorded or ()]
 
     def begin(self) -> None:
-        """Make durable that noise is about to be drawn."""
+        """Make durable that noise is about to be drawn; what the ledger refuses leaves no mark, as nothing was drawn."""
         self._transcript.begin()
+        self._digests.append(DRAWING)
+        try:
+            self._note()
+        except LapwingError:
+            if not self._is_drawing():
+                self._transcript.unmark()
+            raise
 
     def refuse(self, code: str) -> None:
         """Make a refusal durable."""
@@ -174,11 +184,19 @@ class AccountedSink:
         self._transcript.close()
 
     def _note(self) -> None:
-        """Tell the ledger which answers were given."""
+        """Tell the ledger which answers were given, and whether more are about to be drawn."""
         if self._records.ledger is not None:
-            Ledger.open(self._records.ledger).note_answers(
+            Ledger(place_of(self._records.ledger)).note_answers(
                 self._records.dataset, self._records.release_id, self._digests
             )
+
+    def _is_drawing(self) -> bool:
+        """Return whether the ledger has a draw that it refused to note, or failed after; False where it does not tell."""
+        try:
+            book = Ledger(place_of(str(self._records.ledger)))
+            return book.is_drawing(self._records.dataset, self._records.release_id)
+        except LapwingError:
+            return False
 
     def _forget(self) -> None:
         """Leave no file of a new release that was refused."""

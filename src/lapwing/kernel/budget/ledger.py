@@ -235,12 +235,13 @@ class Ledger:
         release_id : str
             A release that was debited.
         digests : sequence of str
-            One digest per answer of the release so far, in order.
+            One digest per answer of the release so far, in order; `accounts.DRAWING` at the end where noise is about
+            to be drawn: of several runs of one release, one gets past this.
 
         Raises
         ------
         BudgetError
-            When more answers, or others, were noted before, or the release was never paid.
+            When more answers, others, or a draw were noted before, or the release was never paid.
         """
 
         def work(connection: Session) -> None:
@@ -252,6 +253,15 @@ class Ledger:
             accounts.note_answers(connection, account, release_id, digests)
 
         transact(self.path, "BEGIN IMMEDIATE", work)
+
+    def is_drawing(self, dataset: str | None, release_id: str) -> bool:
+        """Return whether noise of a release was about to be drawn, and its answers were not noted since."""
+
+        def work(connection: Session) -> bool:
+            account = accounts.read_balance(connection, dataset)
+            return accounts.noted_answers(connection, account, release_id)[-1:] == [accounts.DRAWING]
+
+        return self._read(work)
 
     def set_limit(self, dataset: str | None, limit: Number) -> Balance:
         """Change the limit of a data set, never below what is spent; the change is an entry of the chain.
