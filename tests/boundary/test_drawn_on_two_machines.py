@@ -26,15 +26,20 @@ SCHEMA = {
 DATA = pl.DataFrame({"flag": [True] * 70 + [False] * 30, "kind": ["a", "b"] * 50, "size": ["x", "y", "z", "x"] * 25})
 
 
+def interrupt():
+    raise KeyboardInterrupt
+
+
 @pytest.fixture
 def copies(new_place, tmp_path, monkeypatch):
     """Return two copies of the transcript of a run that ended right after its debit, each with a hold of its own."""
     place = new_place()
     Ledger.create_or_open(place).init("d", unit="zcdp", limit=9, relation="add-remove", privacy_unit="row")
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(AccountedSink, "begin", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
-        settings = {"rho": 1, "mechanism": "Adaptive", "seed": 1, "ledger": place}
-        lw.synthesize(DATA, SCHEMA, transcript=tmp_path / "a.jsonl", **settings)
+    settings = {"rho": 1, "mechanism": "Adaptive", "seed": 1, "ledger": place}
+    with monkeypatch.context() as patch:
+        patch.setattr(AccountedSink, "begin", lambda _: interrupt())
+        with pytest.raises(KeyboardInterrupt):
+            lw.synthesize(DATA, SCHEMA, transcript=tmp_path / "a.jsonl", **settings)
     shutil.copy(tmp_path / "a.jsonl", tmp_path / "b.jsonl")
     monkeypatch.setattr(transcript_module, "hold_of", lambda path, _: Path(path))
     return place, tmp_path / "a.jsonl", tmp_path / "b.jsonl"
@@ -88,8 +93,8 @@ def test_what_two_machines_draw_for_one_debit_is_drawn_once(copies, step):
 
 
 def test_a_mark_that_was_cut_off_is_known_to_the_ledger(copies):
-    place, first, second = copies
-    with meanwhile(2, lambda: (_ for _ in ()).throw(KeyboardInterrupt)), pytest.raises(KeyboardInterrupt):
+    _, first, second = copies
+    with meanwhile(2, interrupt), pytest.raises(KeyboardInterrupt):
         lw.resume(first, DATA)
     assert first.read_bytes() == second.read_bytes() + b" "
 
@@ -113,7 +118,7 @@ def test_a_ledger_that_fails_before_a_draw_leaves_a_run_that_goes_on(copies, mon
 
     with monkeypatch.context() as patch:
         patch.setattr(Ledger, "note_answers", failing)
-        with pytest.raises(BudgetError, match="`lapwing resume .* goes on"):
+        with pytest.raises(BudgetError, match=r"`lapwing resume .* goes on"):
             lw.resume(first, DATA)
 
     assert lw.resume(first, DATA).certificate.total.amount == 1

@@ -117,7 +117,7 @@ def _policed(settings: PaidSettings) -> Callable[..., None]:
 class AccountedSink:
     """Record answers in the transcript, then note them in the ledger, before they are returned.
 
-    That noise is about to be drawn is noted in both before: of several copies of a transcript, the ledger lets one draw.
+    That noise is about to be drawn is noted in both before: of copies of a transcript, the ledger lets one draw.
 
     recorded: answers that a resumed transcript holds already; None for a new release.
     """
@@ -133,7 +133,7 @@ class AccountedSink:
         self._digests = [_digest(answer) for answer in recorded or ()]
 
     def begin(self) -> None:
-        """Make durable that noise is about to be drawn; what the ledger refuses leaves no mark, as nothing was drawn."""
+        """Make durable that noise is about to be drawn; what the ledger refuses leaves no mark."""
         self._transcript.begin()
         self._digests.append(DRAWING)
         try:
@@ -191,7 +191,7 @@ class AccountedSink:
             )
 
     def _is_drawing(self) -> bool:
-        """Return whether the ledger has a draw that it refused to note, or failed after; False where it does not tell."""
+        """Return whether the ledger has a draw all the same; False where it does not tell."""
         try:
             book = Ledger(place_of(str(self._records.ledger)))
             return book.is_drawing(self._records.dataset, self._records.release_id)
