@@ -139,9 +139,10 @@ def run() -> NoReturn:
 
 
 def _keep_own_stderr() -> None:
-    """Print on a descriptor of our own: on 2, which the guard silences while rows are read, libraries quote cells."""
+    """Print on a descriptor of our own: on 2, which leads nowhere from here on, compiled libraries quote cells."""
     if isinstance(sys.stderr, io.TextIOWrapper):
         own = os.dup(sys.stderr.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
         sys.stderr = os.fdopen(own, "w", encoding=sys.stderr.encoding, errors="backslashreplace", buffering=1)
 
 
