@@ -2,10 +2,9 @@
 
 import hashlib
 import json
-import os
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -29,6 +28,7 @@ from lapwing.runs.account_terms import everywhere
 from lapwing.runs.misfits import ENDED
 from lapwing.runs.policy import check_spending, in_force
 from lapwing.runs.settings import Settings, spending_of
+from lapwing.runs.transcripts import is_answered, leave_folder, lost_debit, make_folder, unpaid_transcripts
 from lapwing.schema.scalars import path_text, told, visible
 from lapwing.schema.schemas import Schema
 from lapwing.version import code_fingerprint
@@ -201,7 +201,7 @@ class AccountedSink:
     def _forget(self) -> None:
         """Leave no file of a new release that was refused."""
         self._transcript.discard()
-        _leave_folder(self._records.ledger)
+        leave_folder(self._records.ledger)
 
 
 def open_sink(records: Records, settings: PaidSettings, terms: Terms) -> AccountedSink:
@@ -210,58 +210,9 @@ def open_sink(records: Records, settings: PaidSettings, terms: Terms) -> Account
         return AccountedSink(NoTranscript(), records)
     header: dict[str, Any] = {"settings": settings.to_dict(), "terms": terms.to_dict(), "records": records.to_dict()}
     if records.ledger is not None:
-        _make(transcripts_of(records.ledger))
+        make_folder(records.ledger)
         header["hold"] = f"{records.ledger}.transcripts/{records.release_id}.jsonl"
     return AccountedSink(create_transcript(records.transcript, header), records)
-
-
-def _make(folder: Path) -> None:
-    """Make the folder of a ledger's transcripts, if it is not there."""
-    try:
-        folder.parent.mkdir(0o700, parents=True, exist_ok=True)
-        folder.mkdir(0o700, exist_ok=True)  # unfinished releases are shown to nobody
-    except OSError as error:
-        reason = error.strerror
-    else:
-        return
-    raise DataError(
-        f"the folder {folder} cannot be made ({reason}); make the ledger's folder writable, with free space",
-        code="LW115",
-    )
-
-
-def unpaid_transcripts(ledger: str | os.PathLike[str]) -> tuple[Path, ...]:
-    """Return the transcripts beside a ledger that hold answers of releases which the ledger does not know.
-
-    A release is debited before it is answered, so each is a sign that an older copy of the ledger was put back.
-    """
-    folder = transcripts_of(ledger)
-    if not folder.is_dir():
-        return ()
-    # Answered ones first: whatever another process debits and answers from here on is no sign of anything.
-    answered = [path for path in sorted(folder.glob("*.jsonl")) if _is_answered(path)]
-    unpaid = Ledger.open(ledger).unpaid([path.stem for path in answered])
-    return tuple(path for path in answered if path.stem in unpaid)
-
-
-def lost_debit(transcript: Path) -> BudgetError:
-    """Return the refusal of a ledger that lacks the debit of ``transcript``."""
-    return BudgetError(
-        f"the release of the transcript {transcript} has answers and the ledger beside it has no debit, so an older "
-        "copy of the ledger was put back; put back the newest one, or resume that release, which debits it again",
-        code="LW415",
-    )
-
-
-def _is_answered(path: Path, *, unreadable: bool = False) -> bool:
-    """Return whether a transcript has a whole line after its header; ``unreadable`` of one that cannot be read."""
-    try:
-        with open(path, "rb") as file:
-            return all(file.readline().endswith(b"\n") for _ in range(2))
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return unreadable
 
 
 def _digest(of: Answer | PaidSettings) -> str:
@@ -359,22 +310,15 @@ def kept_transcript(begun: Begun) -> Path | None:
     path = begun.transcript
     if not begun.is_new or _is_debited(begun.ledger, begun.dataset, begun.release_id):
         return path
-    if _is_answered(path, unreadable=True):
+    if is_answered(path, unreadable=True):
         return path
     for each in (path, begun.lock):
         each.unlink(missing_ok=True)
-    _leave_folder(begun.ledger)
+    leave_folder(begun.ledger)
     return None
 
 
-def _leave_folder(ledger: str | os.PathLike[str] | None) -> None:
-    """Leave no empty folder of transcripts beside a ledger."""
-    if ledger is not None:
-        with suppress(OSError):  # other releases keep their transcripts there
-            transcripts_of(ledger).rmdir()
-
-
-def _is_debited(ledger: str | os.PathLike[str] | None, dataset: str | None, release_id: str | None) -> bool:
+def _is_debited(ledger: str | None, dataset: str | None, release_id: str | None) -> bool:
     """Return whether a ledger has a debit; one that does not tell may have it."""
     if ledger is None or release_id is None:
         return False
