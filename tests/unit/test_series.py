@@ -63,7 +63,7 @@ def test_a_series_makes_each_release_once_and_learns_from_its_own_alone():
         ([], BudgetError, "release 1 of this series was made already"),
         ([first], BudgetError, "release 2 of this series was made already"),
         ([first, first], ParameterError, "release 2 before is given twice"),
-        ([second, first], ParameterError, "release 2 before spent epsilon 1/2"),
+        ([second, first], ParameterError, "release 2 before spent epsilon 0.5"),
         ([larger], ParameterError, "release 1 before spent epsilon 2"),
     ):
         with pytest.raises(error, match=said):
