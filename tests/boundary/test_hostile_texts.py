@@ -74,7 +74,7 @@ LINES = {
     "plan": ("--schema", "s.json", "--expected-rows", "60", *RELEASE),
     "synthesize": (*TABLE, *RELEASE, "-o", "again.csv", "--transcript", "again.jsonl"),
     "series plan": ("--schema", "s.json", "--releases", "3", "--expected-rows", "60", *RELEASE),
-    "series next": (*TABLE, "--releases", "3", *RELEASE, "--before", "m.lapwing", "-o", "next.csv"),
+    "series next": (*TABLE, "--releases", "3", "--epsilon", "6", "--before", "m.lapwing", "-o", "next.csv"),
     "series changes": ("m.lapwing", "m.lapwing"),
     "link": ("p.parquet", "c.parquet", *LINK, *RELEASE, "--mechanism", "independent", "--into", "linked"),
     "resume": ("t.jsonl", "t.parquet", "-o", "resumed.csv"),
