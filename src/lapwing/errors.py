@@ -6,11 +6,19 @@ error is a release too. A code names the rule that was broken, wherever it was; 
 """
 
 import os
+import re
 import sys
 import warnings
 from typing import Final
 
 _PACKAGE: Final = os.path.dirname(__file__) + os.sep
+_UNSHOWN: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters, those that turn the direction of the text around them, and halves of characters."""
+
+
+def visible(text: str) -> str:
+    r"""Return a text in which nothing is hidden or turned around: no control characters but tab and line break."""
+    return _UNSHOWN.sub("�", text)
 
 
 class LapwingError(Exception):
@@ -36,7 +44,7 @@ class LapwingError(Exception):
     """
 
     def __init__(self, message: str, code: str = "LW901") -> None:
-        super().__init__(message)
+        super().__init__(visible(message))
         self.code = code
         self.add_note(f"`lapwing explain {code}` says why, and what to do")
 
@@ -101,7 +109,7 @@ class LapwingWarning(UserWarning):
     """
 
     def __init__(self, message: str, code: str = "LW907") -> None:
-        super().__init__(message)
+        super().__init__(visible(message))
         self.code = code
 
 

@@ -7,6 +7,7 @@ import random
 import struct
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -125,6 +126,89 @@ def test_many_rows_that_unpack_are_read_in_bounded_memory(tmp_path):
 
     assert (said, path.stat().st_size < 2**15) == ("read 1000000", True)
     assert megabytes < 150
+
+
+# -- Workbooks: what is immense, or says so, ends in one sentence, and nothing is printed beside it.
+
+_SHEET = '<worksheet xmlns="{0}/spreadsheetml/2006/main">{1}<sheetData>{2}</sheetData></worksheet>'
+_BOOK = '<workbook xmlns="{0}/spreadsheetml/2006/main" xmlns:r="{0}/officeDocument/2006/relationships">'
+_BOOK += '<sheets><sheet name="s" sheetId="1" r:id="rId1"/></sheets></workbook>'
+_RELATIONS = '<Relationships xmlns="{0}/package/2006/relationships"><Relationship Id="rId1" '
+_RELATIONS += 'Type="{0}/officeDocument/2006/relationships/{3}" Target="{4}"/></Relationships>'
+_MANIFEST = '<manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"/>'
+_OPEN = "http://schemas.openxmlformats.org"
+_TABLE = "urn:oasis:names:tc:opendocument:xmlns:table:1.0"
+_OFFICE = "urn:oasis:names:tc:opendocument:xmlns:office:1.0"
+
+
+def _xlsx(rows: str, dimension: str = "") -> dict[str, str]:
+    said = f'<dimension ref="{dimension}"/>' if dimension else ""
+    texts = {
+        "_rels/.rels": (_RELATIONS, "officeDocument", "xl/workbook.xml"),
+        "xl/_rels/workbook.xml.rels": (_RELATIONS, "worksheet", "worksheets/sheet1.xml"),
+        "xl/workbook.xml": (_BOOK,),
+        "xl/worksheets/sheet1.xml": (_SHEET,),
+    }
+    return {name: text.format(_OPEN, said, rows, *more) for name, (text, *more) in texts.items()}
+
+
+def _row(*cells: tuple[str, str]) -> str:
+    held = "".join(f'<c r="{place}" t="inlineStr"><is><t>{text}</t></is></c>' for place, text in cells)
+    return f"<row>{held}</row>"
+
+
+def _ods(rows: str) -> dict[str, str]:
+    names = f'xmlns:table="{_TABLE}" xmlns:office="{_OFFICE}"'
+    sheet = f'<table:table table:name="s">{rows}</table:table>'
+    body = f"<office:body><office:spreadsheet>{sheet}</office:spreadsheet></office:body>"
+    return {
+        "mimetype": "application/vnd.oasis.opendocument.spreadsheet",
+        "META-INF/manifest.xml": _MANIFEST,
+        "content.xml": f"<office:document-content {names}>{body}</office:document-content>",
+    }
+
+
+def _repeated(what: str, times: int) -> str:
+    cell = f'<table:table-cell {what} office:value-type="float" office:value="1"/>'
+    return f'<table:table-row table:number-rows-repeated="{times}">{cell}</table:table-row>'
+
+
+_HEAD = _row(("A1", "age"), ("B1", "town"))
+IMMENSE = {
+    "a cell far away": ("t.xlsx", _xlsx(_HEAD + _row(("XFD1048576", "1")))),
+    "a cell beyond the sheet": ("t.xlsx", _xlsx(_HEAD + _row(("ZZZZ4294967295", "1")))),
+    "a dimension that says less": ("t.xlsx", _xlsx(_HEAD + _row(("XFD1048576", "1")), "A1:B2")),
+    "a long cell": ("t.xlsx", _xlsx(_HEAD + _row(("A2", "7" * 2**25), ("B2", "x")))),
+    "columns that repeat": ("t.ods", _ods(_repeated('table:number-columns-repeated="100000"', 2**20))),
+}
+
+
+@pytest.mark.parametrize(("name", "parts"), IMMENSE.values(), ids=IMMENSE)
+def test_a_small_workbook_that_is_immense_ends_in_a_sentence(name, parts, tmp_path):
+    with zipfile.ZipFile(tmp_path / name, "w", zipfile.ZIP_DEFLATED) as archive:
+        for part, text in parts.items():
+            archive.writestr(part, text)
+
+    megabytes, said = _child(tmp_path / name)
+
+    assert (tmp_path / name).stat().st_size < 2**16
+    assert "cannot be read as an Excel or OpenDocument workbook" in said, said
+    assert "67,108,864 cells" in said
+    assert megabytes < 300
+
+
+def test_a_dimension_that_says_more_than_there_is_decides_nothing(tmp_path):
+    with zipfile.ZipFile(tmp_path / "t.xlsx", "w", zipfile.ZIP_DEFLATED) as archive:
+        for part, text in _xlsx(_HEAD + _row(("A2", "1"), ("B2", "x")), "A1:XFD1048576").items():
+            archive.writestr(part, text)
+
+    assert _child(tmp_path / "t.xlsx")[1] == "read 1"
+
+
+def test_what_compiled_libraries_print_is_shown_by_no_command(tmp_path):
+    program = "import os, sys; from lapwing.cli import main; main.execute = lambda _: os.write(2, b'40 rows') * 0; "
+    done = subprocess.run([sys.executable, "-c", f"{program}main.run()"], capture_output=True, check=True)
+    assert done.stderr == b""
 
 
 def _parquet(rng: random.Random) -> bytes:

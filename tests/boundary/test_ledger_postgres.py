@@ -16,6 +16,7 @@ from helpers import databases
 from helpers.command import lapwing
 from helpers.postgres_ledgers import DATA, DELTA, SCHEMA, TERMS, changed, paid_ledger, pay
 from lapwing.errors import BudgetError, LapwingError
+from lapwing.kernel.budget import ledger as ledger_module
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.budget.store import transact
@@ -292,3 +293,23 @@ def test_whoever_holds_the_lock_too_long_is_told_of(database_server, ledger, mon
 
     assert ledger.verify() == 4
     databases.forget_connections()
+
+
+def test_another_spelling_of_the_address_finds_the_same_transcripts(postgres, ledger, place):
+    lw.synthesize(DATA, SCHEMA, epsilon=1, ledger=place, dataset="adult")
+    unknown = transcripts_of(place) / f"{'0' * 32}.jsonl"
+    unknown.write_text("{}\n{}\n")
+    other = f"{place}&connect_timeout=9"
+
+    assert transcripts_of(other) != transcripts_of(place)
+    assert unpaid_transcripts(other) == unpaid_transcripts(place) == (unknown,)
+    with pytest.raises(BudgetError, match="an older copy of the ledger was put back"):
+        lw.synthesize(DATA, SCHEMA, epsilon=1, ledger=other, dataset="adult")
+
+
+def test_a_debit_is_dated_by_the_servers_clock(ledger, monkeypatch):
+    monkeypatch.setattr(ledger_module, "_now", lambda: "2999-01-01T00:00:00+00:00")
+
+    assert pay(ledger, "late").at < "2999"
+    assert ledger.set_limit("adult", 3).limit == 3
+    assert ledger.history("adult")[-1].at < "2999"

@@ -100,7 +100,8 @@ def test_files_schema_and_signature_are_checked(place):
     said = signed("--schema", "s.json")
 
     assert said.out.splitlines() == [
-        f"2 of 2 files are those that were written with {CERTIFICATE}",
+        f"2 of 2 files are those that were written with {CERTIFICATE}, at epsilon 2",
+        "m.lapwing holds the same certificate",
         f"SHA-256 of {CERTIFICATE}: {hashlib.sha256(Path(CERTIFICATE).read_bytes()).hexdigest()}",
         "s.json is its schema",
         "signed by ada.pub",
@@ -142,7 +143,11 @@ TAMPERED = {
     "rows cut": (cut_rows, BOTH, f"out.csv: {OTHER} ("),
     "rows sorted": (lambda: pl.read_csv("out.csv").reverse().write_csv("out.csv"), BOTH, f"out.csv: {OTHER}"),
     "model swapped": (lambda: shutil.copy("m2.lapwing", "m.lapwing"), BOTH, f"m.lapwing: {OTHER}"),
-    "file missing": (lambda: None, ["out.csv"], "m.lapwing: the certificate names it, and it was not given"),
+    "file missing": (
+        lambda: None,
+        ["out.csv"],
+        "1 of 2 files checked: m.lapwing: the certificate names it, and it was not given",
+    ),
     "one too many": (
         lambda: None,
         [*BOTH, "other.csv"],
@@ -206,12 +211,28 @@ def test_each_tampered_set_is_refused_in_a_sentence(tamper, files, said, place):
     assert found.code == ("LW602" if "cannot be read" in said else "LW622")
 
 
-def test_a_forger_who_keeps_the_sums_is_found_by_the_signature_alone(place):
+def test_a_forger_who_keeps_the_sums_is_found_by_the_model_file_and_the_signature(place):
     edit(halve)
 
     assert "Promise: epsilon 1 protects" in lapwing("certificate", "show", CERTIFICATE).out
-    assert verified("out.csv", "m.lapwing").status == 0
+    assert "m.lapwing: the certificate inside says something else" in verified("out.csv", "m.lapwing").error
     assert signed().error == ANOTHER
+
+
+def test_every_edit_of_a_certificate_is_found_by_the_model_file(place):
+    kept = json.loads(Path(CERTIFICATE).read_text())
+    later = ("issued", "written_rows", "seed")
+    edits = [{**kept, "more": 1}, *({**kept, key: None} for key in kept if key not in later and kept[key] is not None)]
+    edits += [{**kept, "settings": {**kept["settings"], "more": 1}}, {**kept, "warnings": []}]
+    edits += [{key: value for key, value in kept.items() if key != gone} for gone in kept if gone not in later]
+
+    for each in edits:
+        Path(CERTIFICATE).write_text(json.dumps(each))
+        assert verified(*BOTH).status == 1, each
+
+    Path(CERTIFICATE).write_text(json.dumps(kept))
+    assert verified(*BOTH).status == 0
+    assert len(edits) > 20
 
 
 def test_a_signature_is_openssh_s_both_ways(place):
@@ -321,7 +342,11 @@ def test_linked_releases_are_checked_alike(tmp_path, monkeypatch):
     assert said.count("\n") <= 16
     assert "File: m.lapwing, " in lapwing("certificate", "show", "--details", certificate).out
     assert verified(*files, "--schema", "homes.json", certificate=certificate).status == 0
-    assert verified(*files[:2], certificate=certificate).error.startswith("m.lapwing: ")
+    assert verified(*files[:2], certificate=certificate).error.startswith("2 of 3 files checked: m.lapwing: ")
+    written = Path(certificate).read_text()
+    edit(lambda all_: all_["parts"]["child"].update(warnings=[]), certificate)
+    assert verified(*files, certificate=certificate).error.startswith("m.lapwing: the certificate inside")
+    Path(certificate).write_text(written)
     pl.read_parquet("p.parquet").reverse().write_parquet("p.parquet")
     assert verified(*files, certificate=certificate).error.startswith(f"p.parquet: {OTHER}")
 

@@ -3,6 +3,7 @@ from fractions import Fraction
 import pytest
 
 from helpers.command import lapwing
+from lapwing.kernel.budget import ledger as ledger_module
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.ledger import Ledger
 
@@ -172,3 +173,32 @@ def test_a_ledger_that_is_not_there_is_refused(book, command):
 
     assert said.status == 1
     assert "there is no ledger" in said.error
+
+
+def test_an_entry_that_is_dated_after_now_is_said(book, monkeypatch):
+    init(book)
+    assert "Dated after now" not in lapwing("ledger", "verify", "--ledger", book).out
+    with monkeypatch.context() as ahead:
+        ahead.setattr(ledger_module, "_now", lambda: "2999-01-01T00:00:00+00:00")
+        spend(book, "0.5")
+
+    said = lapwing("ledger", "verify", "--ledger", book)
+
+    assert said.status == 0
+    assert "\nDated after now: entry 2. A clock was ahead" in said.out
+
+
+def test_no_hash_of_an_export_tells_by_trial_what_another_account_is(tmp_path, monkeypatch):
+    monkeypatch.setattr(ledger_module, "_now", lambda: "2026-01-01T00:00:00+00:00")
+    books = [Ledger.create_or_open(tmp_path / name) for name in ("a.db", "b.db")]
+    for each in books:
+        for dataset in ("adult", "other"):
+            each.init(dataset, unit="pure", limit=2, relation="add-remove", privacy_unit="row")
+        spend(each.path, "0.5")
+
+    hidden = [[entry["hash"] for entry in each.export("other")["entries"]] for each in books]
+    shown = [each.history("adult")[0].details for each in books]
+
+    assert set(hidden[0]).isdisjoint(hidden[1])
+    assert shown[0] == shown[1]
+    assert "nonce" not in shown[0]

@@ -157,3 +157,22 @@ def test_a_draft_is_refused_until_its_owner_has_edited_it(tmp_path, data):
     assert "is a draft" in filled.error
     assert "its provenance is still drafted" in untouched.error
     assert edited.status == 0, edited.err
+
+
+@pytest.mark.parametrize("first", ["=", "+", "-", "@", "\t", "\r"])
+def test_texts_that_a_spreadsheet_takes_for_formulas_are_remarked(tmp_path, first):
+    texts = [f"{first}cmd|' /C calc'!A1", f"{first}A1", "-1", "+1.5", "-2e3", "a=b", "1-2"]
+    field = {"name": "x", "type": "string", "categories": texts}
+    named = {"name": f"{first}SUM(A1)", "type": "boolean"}
+    plain = {"name": "y", "type": "string", "categories": texts[2:]}
+    (tmp_path / "s.json").write_text(json.dumps({"fields": [field, named, plain]}))
+
+    said = lapwing("schema", "check", tmp_path / "s.json")
+
+    lines = said.out.partition("Formulas to Excel")[2].splitlines()[1:]
+    assert said.status == 0
+    assert [line[:4] for line in lines] == ["- x:", f"- {lines[1][2]}S"]
+    assert lines[0].count(", ") == 1
+    assert "-1" not in lines[0].split(": ")[1].split(", ")
+    (tmp_path / "s.json").write_text(json.dumps({"fields": [plain]}))
+    assert "Formulas" not in lapwing("schema", "check", tmp_path / "s.json").out

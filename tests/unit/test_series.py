@@ -53,6 +53,25 @@ def test_parts_sum_to_the_whole_and_each_release_learns_from_those_before():
         years.release(visits(2000, 4), made)
 
 
+def test_a_series_makes_each_release_once_and_learns_from_its_own_alone():
+    years = lw.Series(schema=SCHEMA, releases=3, epsilon=1, mechanism="adaptive")
+    first = years.release(visits(500, 1))
+    second = years.release(visits(500, 2), [first])
+    larger = lw.synthesize(visits(500, 1), SCHEMA, epsilon=2, mechanism="adaptive")
+
+    for before, error, said in (
+        ([], BudgetError, "release 1 of this series was made already"),
+        ([first], BudgetError, "release 2 of this series was made already"),
+        ([first, first], ParameterError, "release 2 before is given twice"),
+        ([second, first], ParameterError, "release 2 before spent epsilon 0.5"),
+        ([larger], ParameterError, "release 1 before spent epsilon 2"),
+    ):
+        with pytest.raises(error, match=said):
+            years.release(visits(500, 3), before)
+    third = years.release(visits(500, 3), [first, second])
+    assert sum(each.certificate.total.amount for each in (first, second, third)) == 1
+
+
 def test_events_in_order_are_refused_before_the_first_release_is_paid():
     events = {**SCHEMA.to_dict(), "order": "age"}
 

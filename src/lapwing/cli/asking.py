@@ -6,6 +6,8 @@ from typing import NoReturn, TypeVar
 
 import typer
 
+from lapwing.errors import visible
+
 T = TypeVar("T")
 
 
@@ -21,7 +23,7 @@ def wrong(said: str) -> NoReturn:
 def asked(question: str, default: str | None, read: Callable[[str], T], help_text: str = "") -> T:
     """Ask until there is an answer."""
     while True:
-        text = str(typer.prompt(question, default=default)).strip()
+        text = str(typer.prompt(visible(question), default=default)).strip()
         if text == "?" and help_text:
             tell(f"  {help_text}")
             continue

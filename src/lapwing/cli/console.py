@@ -9,17 +9,36 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
+from typing import Any, TextIO
 
 import typer
 
+from lapwing.errors import visible
 from lapwing.kernel.room.begun import Begun, finish_of, followed_runs
 
 Say = Callable[[str], None]
 
 
+class Shown:
+    """A stream of text on which nothing is hidden: what a stranger wrote into a file cannot command a terminal.
+
+    bare: the stream itself, for bars; what is written to ``buffer`` is data, and stays as it is.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self.bare = stream
+
+    def write(self, text: str) -> int:
+        """Write what is visible of a text."""
+        return self.bare.write(visible(text))
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - as the stream has it
+        return getattr(self.bare, name)
+
+
 def note(text: str) -> None:
     """Print one line on stderr."""
-    print(f"lapwing: {text}", file=sys.stderr)
+    print(f"lapwing: {text}".replace("\n", " "), file=sys.stderr)
 
 
 def aligned(lines: Sequence[Sequence[str]], *, right: Iterable[int] = ()) -> str:
@@ -56,9 +75,9 @@ def busy(what: str, *, quiet: bool) -> Iterator[None]:
     if quiet or not sys.stderr.isatty():
         yield
         return
-    from rich.console import Console  # noqa: PLC0415
+    from lapwing.runs.watching import terminal  # noqa: PLC0415
 
-    with Console(stderr=True).status(what):
+    with terminal().status(visible(what)):
         yield
 
 

@@ -8,9 +8,10 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, TextIO, cast
 
 import typer
 from typer.core import TyperGroup
@@ -39,6 +40,7 @@ from lapwing.cli.console import (
     SPENT_CODE,
     TERMINATED_STATUS,
     Interrupted,
+    Shown,
     interrupt_at_termination,
     note,
 )
@@ -46,7 +48,6 @@ from lapwing.cli.examples import examples
 from lapwing.cli.options import option
 from lapwing.errors import CertificateWarning, LapwingError, LapwingWarning
 from lapwing.kernel.room.begun import followed_runs
-from lapwing.schema.scalars import visible
 from lapwing.version import VERSION, code_fingerprint
 
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -139,9 +140,10 @@ def run() -> NoReturn:
 
 
 def _keep_own_stderr() -> None:
-    """Print on a descriptor of our own: on 2, which the guard silences while rows are read, libraries quote cells."""
+    """Print on a descriptor of our own: on 2, which leads nowhere from here on, compiled libraries quote cells."""
     if isinstance(sys.stderr, io.TextIOWrapper):
         own = os.dup(sys.stderr.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
         sys.stderr = os.fdopen(own, "w", encoding=sys.stderr.encoding, errors="backslashreplace", buffering=1)
 
 
@@ -158,7 +160,8 @@ def execute(arguments: Sequence[str]) -> int:
 
     Returns 0 done, 1 refused or failed, 2 wrong usage, 130 interrupted; unless 0, one line on stderr says why.
     """
-    with warnings.catch_warnings():
+    shown = [cast("TextIO", Shown(stream)) for stream in (sys.stdout, sys.stderr)]
+    with redirect_stdout(shown[0]), redirect_stderr(shown[1]), warnings.catch_warnings():
         # Warnings of other libraries may quote cells.
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", LapwingWarning)
@@ -174,8 +177,8 @@ def execute(arguments: Sequence[str]) -> int:
                 line, code, status = _verdict(error)
         if status == INTERRUPT_STATUS and not line:  # Typer turns an interrupt into this status
             line, code = ("interrupted", SPENT_CODE) if begun else (NOTHING_SPENT, NOTHING_SPENT_CODE)
-    if line:
-        print(f"lapwing: {line} [{code}]", file=sys.stderr)
+        if line:
+            note(f"{line} [{code}]")
     return status
 
 
@@ -188,7 +191,7 @@ def _commands(of: typer.Typer) -> Any:  # noqa: ANN401 - typer has its own click
 def _verdict(error: Exception | KeyboardInterrupt) -> tuple[str, str, int]:
     """Return the line that may be shown for an exception, the code of its rule, and the exit status."""
     if isinstance(error, LapwingError):
-        return visible(str(error)).replace("\n", " "), error.code, 1
+        return str(error), error.code, 1
     if isinstance(error, Interrupted):
         return str(error), error.code, INTERRUPT_STATUS
     if isinstance(error, typer.Abort | KeyboardInterrupt):

@@ -122,6 +122,19 @@ def write_documents(path: Path, layout: Layout, version: str, documents: Mapping
     )
 
 
+def is_model(path: Path) -> bool:
+    """Return whether a file may be a model file: a zip archive that is no workbook."""
+    if path.suffix.lower() == ".xlsx" or not path.is_file():
+        return False
+    with open(path, "rb") as file:
+        return file.read(2) == b"PK"
+
+
+def certificate_of(path: Path, layout: Layout | None = None) -> object:
+    """Return the certificate in a model file, as plain JSON values."""
+    return read_documents(path, layout or _LAYOUT, lambda trees: trees["certificate.json"])
+
+
 def load_release(path: Path) -> SavedRelease:
     """Read a model file that anybody may have written."""
     return read_documents(path, _LAYOUT, saved_of)

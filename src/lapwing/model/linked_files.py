@@ -305,7 +305,8 @@ _SAID = ("Protected:", "Rows without", "Rows out are drawn", "Cost:", "Recorded 
 
 
 _WITH_ARRAYS: Final = ("models.json", "answers.json")
-_LAYOUT: Final = Layout("lapwing linked release", 2, ("manifest.json", "certificate.json", *_WITH_ARRAYS), _WITH_ARRAYS)
+_DOCUMENTS: Final = ("manifest.json", "certificate.json", *_WITH_ARRAYS)
+LINKED_LAYOUT: Final = Layout("lapwing linked release", 2, _DOCUMENTS, _WITH_ARRAYS)
 
 
 def save_linked(certificate: LinkedCertificate, parts: Mapping[str, SavedRelease], path: Path) -> None:
@@ -316,12 +317,12 @@ def save_linked(certificate: LinkedCertificate, parts: Mapping[str, SavedRelease
         "models.json": [documents["model.json"] for documents in each],
         "answers.json": [documents["answers.json"] for documents in each],
     }
-    write_documents(path, _LAYOUT, certificate.first.lapwing, documents)
+    write_documents(path, LINKED_LAYOUT, certificate.first.lapwing, documents)
 
 
 def load_linked(path: Path) -> tuple[LinkedCertificate, dict[str, SavedRelease]]:
     """Read a model file that anybody may have written; as `lapwing.model.files.load_release`."""
-    return read_documents(path, _LAYOUT, _saved)
+    return read_documents(path, LINKED_LAYOUT, _saved)
 
 
 def _saved(trees: Mapping[str, Any]) -> tuple[LinkedCertificate, dict[str, SavedRelease]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lapwing.errors import DataError, ParameterError, UnwritableError
+from lapwing.errors import DataError, ParameterError, UnwritableError, visible
 from lapwing.rows.out.outputs import has_row_name, is_folder_name, rows_format
 
 if TYPE_CHECKING:
@@ -167,7 +167,8 @@ def to_standard_output(frames: Iterable["pl.DataFrame"]) -> int:
     """Write synthetic rows to standard output as CSV; return how many there were."""
     count = 0
     for number, frame in enumerate(frames):
-        sys.stdout.buffer.write(frame.write_csv(include_header=not number).encode())
+        text = frame.write_csv(include_header=not number)
+        sys.stdout.buffer.write((visible(text) if sys.stdout.isatty() else text).encode())
         count += frame.height
     sys.stdout.buffer.flush()
     return count

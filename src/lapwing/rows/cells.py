@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
+from lapwing.rows.guard import guarded
 from lapwing.schema.scalars import category_key
 
 UNREADABLE = "\x00unreadable"
@@ -278,6 +279,10 @@ class ReadNumbers:
 
 def read_numbers(cells: pl.Series) -> ReadNumbers:
     """Return text cells as numbers, exactly where they are integers of 64 bits."""
+    return guarded("cells cannot be read as numbers", lambda: _numbers(cells))
+
+
+def _numbers(cells: pl.Series) -> ReadNumbers:
     whole = cells.cast(pl.Int64, strict=False)
     if whole.null_count() > cells.null_count():
         cells = cells.str.strip_chars(_SPACES)

@@ -13,6 +13,8 @@ import io
 import itertools
 import json
 import math
+import os
+import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
@@ -24,11 +26,13 @@ from typing import Any, BinaryIO, Final
 import polars as pl
 
 from lapwing.errors import DataError, LapwingError
+from lapwing.rows import workbook_cells
 from lapwing.rows.cells import RawColumn, Texts, text_of, texts
 from lapwing.rows.engines.frames import polars_held, polars_reader
 from lapwing.rows.guard import guarded
 from lapwing.rows.kinds import Held
 from lapwing.rows.threads import in_order
+from lapwing.rows.workbook_cells import MOST_CELLS, MOST_CHARACTERS, read_back
 from lapwing.schema.foreign.statistics import PROGRAMS, statistics_reader, time_scale
 from lapwing.schema.reading import PLAIN_FILE, Dialect
 from lapwing.schema.scalars import quote
@@ -236,49 +240,79 @@ class ExcelFile:
         self._what = f"file {quote(str(path))} cannot be read as an Excel or OpenDocument workbook"
         self._columns = list(names)
         if dialect.header:
-            first = next(iter(guarded(self._what, self._rows)), [])
+            first = guarded(self._what, lambda: next(self._rows(), []))
             self._columns = [text_of(cell) or "" for cell in first]
         self.names = [name for name in self._columns if name]
 
     def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
         """Yield the columns' cells, at most `rows` rows at a time."""
         positions = {name: self._columns.index(name) for name in columns}
-        below = guarded(self._what, self._rows)[int(self._dialect.header) :]
+        below = guarded(self._what, lambda: list(self._rows()))[int(self._dialect.header) :]
         for start in range(0, len(below), rows):
             part = below[start : start + rows]
             yield {name: texts(row[at] if at < len(row) else None for row in part) for name, at in positions.items()}
 
-    def _rows(self) -> list[list[object]]:
-        """Return the rows of the sheet that hold something, each cell by its own type."""
-        calamine = _calamine()
-        with calamine.load_workbook(self.path) as workbook:
-            sheets = [each.name for each in workbook.sheets_metadata if each.typ == calamine.SheetTypeEnum.WorkSheet]
-            wanted = self._dialect.sheet or next(iter(sheets), None)
-            if wanted not in sheets:
-                which = "no sheet" if wanted is None else f"no sheet {quote(wanted)}"
-                said = (
-                    f'file {quote(str(self.path))} has {which}; name one of its sheets in "dialect": {{"sheet": ...}}'
-                )
-                raise DataError(said, code="LW103")
-            found = workbook.get_sheet_by_name(wanted).to_python(skip_empty_area=False)
-        rows = [list(map(_excel_cell, row)) for row in found[self._dialect.skip_rows :]]
-        return [row for row in rows if len(row) == 1 or any(cell is not None for cell in row)]
+    def _rows(self) -> Iterator[list[object]]:
+        """Yield the rows of the sheet that hold something, each cell by its own type."""
+        _check_calamine()
+        for row in itertools.islice(self._lines(), self._dialect.skip_rows, None):
+            cells = list(map(_excel_cell, row))
+            if len(cells) == 1 or any(cell is not None for cell in cells):
+                yield cells
+
+    def _lines(self) -> Iterator[list[object]]:
+        """Yield all rows of the sheet, from a process that reads them.
+
+        Their library aborts on a file that says of itself that it is immense, or that unpacks to be: that ends the
+        process alone, which says nothing and has a limit of memory.
+        """
+        program = [sys.executable, "-P", workbook_cells.__file__, os.path.abspath(self.path), self._dialect.sheet or ""]
+        nowhere = subprocess.DEVNULL
+        with subprocess.Popen(program, stdin=nowhere, stdout=subprocess.PIPE, stderr=nowhere) as reader:  # noqa: S603
+            try:
+                yield from self._lines_of(_parsed_lines(reader.stdout or ()))
+            finally:
+                reader.kill()
+
+    def _lines_of(self, lines: Iterator[Any]) -> Iterator[list[object]]:
+        sheets = next(lines, None)
+        if sheets is not None and (self._dialect.sheet or next(iter(sheets), None)) not in sheets:
+            which = f"no sheet {quote(self._dialect.sheet)}" if self._dialect.sheet else "no sheet"
+            said = f'file {quote(str(self.path))} has {which}; name one of its sheets in "dialect": {{"sheet": ...}}'
+            raise DataError(said, code="LW103")
+        block: Any = [] if sheets is not None else False
+        while isinstance(block, list):
+            yield from block
+            block = next(lines, False)
+        if block is not None:
+            raise DataError(
+                f"{self._what}: it is damaged, or more than {MOST_CELLS:,} cells from its first corner on, or "
+                f"{MOST_CHARACTERS:,} characters in a cell; save its table alone, or as CSV",
+                code="LW103",
+            )
+
+
+def _parsed_lines(lines: Iterable[bytes]) -> Iterator[Any]:
+    """Yield JSON lines, up to one that is none: a process that ended within it wrote no more."""
+    with contextlib.suppress(ValueError):
+        for line in lines:
+            yield json.loads(line)
 
 
 def _excel_cell(cell: object) -> object:
     """Return a cell as an object of Python: Excel has no empty texts, and no other numbers than floats."""
     if isinstance(cell, float) and cell.is_integer() and abs(cell) < _EXACT:
         return int(cell)
-    return None if cell == "" else cell
+    return None if cell == "" else read_back(cell)
 
 
-def _calamine() -> Any:  # noqa: ANN401 - a module
+def _check_calamine() -> None:
     try:
-        import python_calamine  # noqa: PLC0415 - an extra
+        import python_calamine  # noqa: F401, PLC0415 - an extra
     except ImportError:
         pass
     else:
-        return python_calamine
+        return
     said = f"workbooks are read by python-calamine, which is not installed; run {install_command('files')}"
     raise LapwingError(said, code="LW701")
 

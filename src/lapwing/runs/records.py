@@ -5,7 +5,7 @@ import json
 import os
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from lapwing.errors import BudgetError, CapacityError, DataError, LapwingError, ParameterError, ReleaseMismatchError
-from lapwing.kernel.budget.accounts import CODE
+from lapwing.kernel.budget.accounts import CODE, DRAWING
 from lapwing.kernel.budget.budget import BudgetRequest
 from lapwing.kernel.budget.ledger import Ledger
+from lapwing.kernel.budget.store import place_of
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.begun import Begun, finish_of
@@ -28,6 +29,7 @@ from lapwing.runs.account_terms import everywhere
 from lapwing.runs.misfits import ENDED
 from lapwing.runs.policy import check_spending, in_force
 from lapwing.runs.settings import Settings, spending_of
+from lapwing.runs.transcripts import is_answered, leave_folder, lost_debit, make_folder, unpaid_transcripts
 from lapwing.schema.scalars import path_text, told, visible
 from lapwing.schema.schemas import Schema
 from lapwing.version import code_fingerprint
@@ -116,6 +118,8 @@ def _policed(settings: PaidSettings) -> Callable[..., None]:
 class AccountedSink:
     """Record answers in the transcript, then note them in the ledger, before they are returned.
 
+    That noise is about to be drawn is noted in both before: of copies of a transcript, the ledger lets one draw.
+
     recorded: answers that a resumed transcript holds already; None for a new release.
     """
 
@@ -130,8 +134,15 @@ class AccountedSink:
         self._digests = [_digest(answer) for answer in recorded or ()]
 
     def begin(self) -> None:
-        """Make durable that noise is about to be drawn."""
+        """Make durable that noise is about to be drawn; what the ledger refuses leaves no mark."""
         self._transcript.begin()
+        self._digests.append(DRAWING)
+        try:
+            self._note()
+        except LapwingError:
+            if not self._is_drawing():
+                self._transcript.unmark()
+            raise
 
     def refuse(self, code: str) -> None:
         """Make a refusal durable."""
@@ -167,15 +178,23 @@ class AccountedSink:
         records = self._records
         if self._is_new and not _is_debited(records.ledger, records.dataset, records.release_id):
             self._transcript.discard()
-            _leave_folder(records.ledger)
+            leave_folder(records.ledger)
         self._transcript.close()
 
     def _note(self) -> None:
-        """Tell the ledger which answers were given."""
+        """Tell the ledger which answers were given, and whether more are about to be drawn."""
         if self._records.ledger is not None:
-            Ledger.open(self._records.ledger).note_answers(
+            Ledger(place_of(self._records.ledger)).note_answers(
                 self._records.dataset, self._records.release_id, self._digests
             )
+
+    def _is_drawing(self) -> bool:
+        """Return whether the ledger has a draw all the same; False where it does not tell."""
+        try:
+            book = Ledger(place_of(str(self._records.ledger)))
+            return book.is_drawing(self._records.dataset, self._records.release_id)
+        except LapwingError:
+            return False
 
 
 def open_sink(records: Records, settings: PaidSettings, terms: Terms) -> AccountedSink:
@@ -184,62 +203,13 @@ def open_sink(records: Records, settings: PaidSettings, terms: Terms) -> Account
         return AccountedSink(NoTranscript(), records)
     header: dict[str, Any] = {"settings": settings.to_dict(), "terms": terms.to_dict(), "records": records.to_dict()}
     if records.ledger is not None:
-        _make(transcripts_of(records.ledger))
+        make_folder(records.ledger)
         header["hold"] = f"{records.ledger}.transcripts/{records.release_id}.jsonl"
     try:
         return AccountedSink(create_transcript(records.transcript, header), records)
     except DataError:
-        _leave_folder(records.ledger)
+        leave_folder(records.ledger)
         raise
-
-
-def _make(folder: Path) -> None:
-    """Make the folder of a ledger's transcripts, if it is not there."""
-    try:
-        folder.parent.mkdir(0o700, parents=True, exist_ok=True)
-        folder.mkdir(0o700, exist_ok=True)  # unfinished releases are shown to nobody
-    except OSError as error:
-        reason = error.strerror
-    else:
-        return
-    raise DataError(
-        f"the folder {folder} cannot be made ({reason}); make the ledger's folder writable, with free space",
-        code="LW115",
-    )
-
-
-def unpaid_transcripts(ledger: str | os.PathLike[str]) -> tuple[Path, ...]:
-    """Return the transcripts beside a ledger that hold answers of releases which the ledger does not know.
-
-    A release is debited before it is answered, so each is a sign that an older copy of the ledger was put back.
-    """
-    folder = transcripts_of(ledger)
-    if not folder.is_dir():
-        return ()
-    # Answered ones first: whatever another process debits and answers from here on is no sign of anything.
-    answered = [path for path in sorted(folder.glob("*.jsonl")) if _is_answered(path)]
-    unpaid = Ledger.open(ledger).unpaid([path.stem for path in answered])
-    return tuple(path for path in answered if path.stem in unpaid)
-
-
-def lost_debit(transcript: Path) -> BudgetError:
-    """Return the refusal of a ledger that lacks the debit of ``transcript``."""
-    return BudgetError(
-        f"the release of the transcript {transcript} has answers and the ledger beside it has no debit, so an older "
-        "copy of the ledger was put back; put back the newest one, or resume that release, which debits it again",
-        code="LW415",
-    )
-
-
-def _is_answered(path: Path, *, unreadable: bool = False) -> bool:
-    """Return whether a transcript has a whole line after its header; ``unreadable`` of one that cannot be read."""
-    try:
-        with open(path, "rb") as file:
-            return all(file.readline().endswith(b"\n") for _ in range(2))
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return unreadable
 
 
 def _digest(of: Answer | PaidSettings) -> str:
@@ -339,22 +309,15 @@ def kept_transcript(begun: Begun) -> Path | None:
     path = begun.transcript
     if not begun.is_new or _is_debited(begun.ledger, begun.dataset, begun.release_id):
         return path
-    if _is_answered(path, unreadable=True):
+    if is_answered(path, unreadable=True):
         return path
     for each in (path, begun.lock):
         each.unlink(missing_ok=True)
-    _leave_folder(begun.ledger)
+    leave_folder(begun.ledger)
     return None
 
 
-def _leave_folder(ledger: str | os.PathLike[str] | None) -> None:
-    """Leave no empty folder of transcripts beside a ledger."""
-    if ledger is not None:
-        with suppress(OSError):  # other releases keep their transcripts there
-            transcripts_of(ledger).rmdir()
-
-
-def _is_debited(ledger: str | os.PathLike[str] | None, dataset: str | None, release_id: str | None) -> bool:
+def _is_debited(ledger: str | None, dataset: str | None, release_id: str | None) -> bool:
     """Return whether a ledger has a debit; one that does not tell may have it."""
     if ledger is None or release_id is None:
         return False

@@ -15,13 +15,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from lapwing.errors import CallInterrupted, LapwingError, ParameterError
+from lapwing.errors import CallInterrupted, LapwingError, ParameterError, visible
 from lapwing.kernel.questions.misfit_rows.question import NoisyRows
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.select_worst.question import Selected
 from lapwing.kernel.room.begun import Finish, finished_by, followed_runs, resumed
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.progress import Progress as Bar
 
     from lapwing.runs.settings import Settings
@@ -302,6 +303,13 @@ class _Late:
 _ALMOST: Final = 0.999
 
 
+def terminal() -> "Console":
+    """Return stderr as a terminal that bars are drawn on, below what makes all other text visible."""
+    from rich.console import Console  # noqa: PLC0415
+
+    return Console(file=getattr(sys.stderr, "bare", sys.stderr))
+
+
 def progress_bar(share: str, **settings: Any) -> "Bar":  # noqa: ANN401 - those of rich
     """Return a bar that says what is done, how much, since when and for how long still."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn  # noqa: PLC0415
@@ -323,10 +331,8 @@ class _Terminal:
         self._bar: Bar | None = None
 
     def open(self, began: float) -> None:
-        from rich.console import Console  # noqa: PLC0415
-
         if _TAKEN.acquire(blocking=False):
-            self._bar = progress_bar("{task.percentage:>3.0f}% " + self._of, console=Console(stderr=True))
+            self._bar = progress_bar("{task.percentage:>3.0f}% " + self._of, console=terminal())
             self._bar.add_task("", total=1.0)
             self._bar.tasks[0].start_time = began
             self._bar.start()
@@ -334,7 +340,8 @@ class _Terminal:
     def show(self, step: Progress) -> None:
         if self._bar is not None:
             # A task that is complete stops its clock, and the last fit is still to come.
-            self._bar.update(self._bar.task_ids[0], description=step.step, completed=min(step.share, _ALMOST))
+            what = visible(step.step)
+            self._bar.update(self._bar.task_ids[0], description=what, completed=min(step.share, _ALMOST))
 
     def close(self) -> None:
         if self._bar is not None:

@@ -14,6 +14,7 @@ from types import FunctionType
 from typing import Final, cast
 
 from lapwing.errors import ParameterError
+from lapwing.errors import visible as visible
 
 MICROSECONDS: Final[dict[str, int]] = {
     "day": 86_400_000_000,
@@ -31,13 +32,6 @@ _QUOTED_CHARACTERS: Final = 80
 _NEAR: Final = 0.7
 _SHOWN_PARTS: Final = 10
 _SINGLE: Final = frozenset({str, bytes, date, datetime})
-_UNSHOWN: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Control characters, those that turn the direction of the text around them, and halves of characters."""
-
-
-def visible(text: str) -> str:
-    r"""Return a text in which nothing is hidden or turned around: no control characters but tab and line break."""
-    return _UNSHOWN.sub("�", text)
 
 
 def quote(value: object) -> str:

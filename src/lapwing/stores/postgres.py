@@ -58,6 +58,7 @@ _FLUSH: Final = (
     "COMMIT",
 )
 """Waits until all that was committed before is on the disk; at a server's own setting, on its standbys too."""
+_CLOCK: Final = """SELECT to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"+00:00"')"""
 _TABLE: Final = f"schemaname = '{SCHEMA}' AND tablename = 'entries'"
 _IS_THERE: Final = f"SELECT EXISTS (SELECT 1 FROM pg_tables WHERE {_TABLE})"  # noqa: S608 - constants
 
@@ -122,6 +123,10 @@ class PostgresSession:
 
     def add_selections(self) -> None:
         """Do nothing: the table was made with the others."""
+
+    def clock(self) -> str:
+        """Return the server's time, at which the transaction began."""
+        return str(self.execute(_CLOCK)[0][0])
 
     def misfit(self, *, whole: bool = False) -> str | None:
         """Compare tables, rules and functions with ours, unless this connection did and none was written since."""

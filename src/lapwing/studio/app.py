@@ -46,10 +46,10 @@ async def _elsewhere(scope: Scope, receive: Receive, send: Send) -> None:
     await (await run_in_threadpool(rooms))(scope, receive, send)
 
 
-def make_app(studio: Studio, port: int, *, is_own: Callable[[Scope], bool] = lambda _: True) -> ASGIApp:
+def make_app(studio: Studio, port: int, *, is_own: Callable[[object], bool] = lambda _: True) -> ASGIApp:
     """Return the application that serves a studio on a port of this machine.
 
-    is_own: tells whether a request comes from the user of this process.
+    is_own: tells by the address of its other end whether a connection is of the user of this process.
     """
     app = Starlette(
         routes=[*table.ROUTES, Mount("/assets", StaticFiles(directory=_ASSETS)), Mount("/", _elsewhere)],

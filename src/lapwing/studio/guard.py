@@ -67,8 +67,8 @@ class _RefusedError(Exception):
 class Guard:
     """Let through what the studio's own pages ask for in the browser that was given the token."""
 
-    def __init__(self, app: ASGIApp, keys: Keys, port: int, is_own: Callable[[Scope], bool]) -> None:
-        self._app, self._keys, self._is_own = app, keys, is_own
+    def __init__(self, app: ASGIApp, keys: Keys, port: int, is_own: Callable[[object], bool]) -> None:
+        self._app, self._keys, self.is_own = app, keys, is_own
         self._hosts = (f"127.0.0.1:{port}", f"localhost:{port}")
         self._cookie = f"lapwing-{port}"  # cookies are shared by all ports of a host
 
@@ -98,7 +98,7 @@ class Guard:
     async def _entered(self, scope: Scope, send: Send) -> bool:
         """Take the token from the address that the studio printed, and put it where no address shows it."""
         headers = _headers(scope)
-        if not self._is_own(scope):
+        if not self.is_own(scope["client"]):
             raise _RefusedError(403, "The studio answers only the user of this machine who started it.")
         if headers.get("host") not in self._hosts:
             raise _RefusedError(421, "This address is not the studio's.")

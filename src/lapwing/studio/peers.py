@@ -12,22 +12,22 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from starlette.types import Scope
-
 _TABLES: Final = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 _LOOPBACK: Final = "127.0.0.1"
 
 
-def own_user_only(port: int) -> Callable[[Scope], bool]:
-    """Return what tells whether a request comes from the user of this process; of all, where the system does not tell.
+def own_user_only(port: int) -> Callable[[object], bool]:
+    """Return what tells whether a connection is of the user of this process; of all, where the system does not tell.
 
-    port: of this machine, which this process listens on.
+    It is asked for the address of the other end. port: of this machine, which this process listens on.
     """
     if not list(_owners(f"{_hex(_LOOPBACK)}:{port:04X}", ":0000")):
         return lambda _: True
 
-    def is_own(scope: Scope) -> bool:
-        host, number = scope["client"]
+    def is_own(client: object) -> bool:
+        if not isinstance(client, tuple):
+            return False  # it ended before it was looked at
+        host, number = client
         found = list(_owners(f"{_hex(host)}:{number:04X}", f"{_hex(_LOOPBACK)}:{port:04X}"))
         return bool(found) and all(each in (os.getuid(), 0) for each in found)
 

@@ -1,7 +1,8 @@
 """A series: releases of a table that comes back, under one total budget, each learning from those before."""
 
+import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from lapwing.errors import BudgetError, ParameterError
@@ -50,7 +51,8 @@ class Series:
     Notes
     -----
     Guarantee: that of `lapwing.synthesize` at its part for each release, and at the total for all of them together: the
-    parts are exact and sum to it.
+    parts are exact and sum to it. A series counts what ``before`` names and what it made itself; that another process
+    made the same release too, a ledger alone tells.
 
     Examples
     --------
@@ -73,6 +75,7 @@ class Series:
     neighbours: Relation = "add-remove"
     ledger: PathLike | None = None
     dataset: str | None = None
+    _numbers: set[int] = field(default_factory=set, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.releases, bool) or not isinstance(self.releases, int):
@@ -159,7 +162,15 @@ class Series:
             )
         if made and prior is not None:
             raise ParameterError("prior is for the first release of a series; leave it out", code="LW316")
-        return synthesize(
+        self._check_before(made)
+        is_new = transcript is None or not os.path.exists(transcript)  # else it is paid, or finished by its own terms
+        if is_new and len(made) in self._numbers:
+            raise BudgetError(
+                f"release {len(made) + 1} of this series was made already; give all that were made, in their order, or "
+                "begin another series with a budget of its own",
+                code="LW401",
+            )
+        release = synthesize(
             data,
             self.schema,
             mechanism=self.mechanism,
@@ -173,6 +184,21 @@ class Series:
             progress=progress,
             **self._budget(len(made)),
         )
+        self._numbers.add(len(made))
+        return release
+
+    def _check_before(self, made: Sequence[Release]) -> None:
+        """Refuse releases that are not those of the series so far: one twice, or of a larger part."""
+        for number, each in enumerate(made):
+            spent, part = each.certificate.total, self.part(number)
+            if each.certificate in [other.certificate for other in made[:number]]:
+                raise ParameterError(f"release {number + 1} before is given twice; give each once", code="LW316")
+            if spent.notion != part.notion or spent.amount > part.amount:
+                raise ParameterError(
+                    f"release {number + 1} before spent {spent}, and its part of this series is {part}; give the "
+                    "releases of this series, in their order",
+                    code="LW316",
+                )
 
     def _budget(self, number: int) -> dict[str, Any]:
         part = self.part(number)

@@ -75,13 +75,11 @@ def _shown(*, quiet: bool) -> Iterator[Callable[[str, float], None] | None]:
     if quiet or not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console  # noqa: PLC0415
-
-    from lapwing.runs.watching import progress_bar  # noqa: PLC0415
+    from lapwing.runs.watching import progress_bar, terminal  # noqa: PLC0415
 
     own = progress_bar(
         "{task.percentage:>3.0f}%",
-        console=Console(file=sys.stderr),
+        console=terminal(),
         auto_refresh=False,
         redirect_stdout=False,
         redirect_stderr=False,

@@ -42,6 +42,7 @@ def verify(
     signature: Annotated[Path | None, option("--signature", "C.sig", "The signature. Default: C.json.sig.")] = None,
 ) -> None:
     """Check that files are those that were written with a certificate."""
+    from lapwing.model.files import is_model  # noqa: PLC0415
     from lapwing.release.paper.sheet import sheet_in  # noqa: PLC0415
     from lapwing.release.paper.signature import signer_of  # noqa: PLC0415
 
@@ -52,10 +53,14 @@ def verify(
     issued = sheet.issued
     if issued is None:
         raise DataError(f"{file} names no files; those of `lapwing synthesize` and `resume` do", code="LW622")
-    faults = issued.faults(files) + _schema_faults(issued, schema)
-    if faults:
-        raise DataError("; ".join(faults), code="LW622")
-    print(f"{len(issued.files)} of {len(issued.files)} files are those that were written with {file}")
+    faults, missing = sheet.faults(files, content)
+    count = f"{len(issued.files) - len(missing)} of {len(issued.files)} files"
+    if faults := [*faults, *missing, *_schema_faults(issued, schema)]:
+        checked = f"{count} checked: " if faults == missing else ""
+        raise DataError(f"{checked}{'; '.join(faults)}", code="LW622")
+    print(f"{count} are those that were written with {file}, at {sheet.full_price}")
+    for model in filter(is_model, files):
+        print(f"{model} holds the same certificate")
     print(f"SHA-256 of {file}: {hashlib.sha256(content).hexdigest()}")
     if schema is not None:
         print(f"{schema} is its schema")

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from lapwing.cli import options
-from lapwing.cli.console import aligned, speaker
+from lapwing.cli.console import aligned, shortened, speaker
 from lapwing.cli.examples import examples
 from lapwing.cli.options import argument, option
 from lapwing.kernel.budget.accounts import Balance, delta_text
@@ -143,15 +144,20 @@ def verify(
     ledger: LedgerFile = _BOOK,
 ) -> None:
     """Check that nobody changed the ledger by other means."""
-    from lapwing.runs.records import lost_debit, unpaid_transcripts  # noqa: PLC0415
+    from lapwing.runs.transcripts import lost_debit, unpaid_transcripts  # noqa: PLC0415
 
-    head = Ledger.open(ledger).head(kept)
+    book = Ledger.open(ledger)
+    head = book.head(kept)
     lost = unpaid_transcripts(ledger)
     if lost:
         raise lost_debit(lost[0])
     print(aligned([("ledger", str(ledger)), ("entries", f"{head.entries}, all fit"), ("hash", head.hash)]))
     if head.kept is not None:
         print(f"\nThe hash that you kept is that of entry {head.kept}: up to there nothing was changed.")
+    now = datetime.now(UTC).isoformat()
+    if ahead := [str(entry.number) for each in book.datasets() for entry in book.history(each) if entry.at > now]:
+        numbers = ", ".join(shortened(ahead, 10))
+        print(f"\nDated after now: entry {numbers}. A clock was ahead, and caps of a year go by what it said.")
 
 
 @ledger_app.command(epilog=examples("ledger limit"))

@@ -1,6 +1,7 @@
 """`lapwing schema`: draft and check."""
 
 import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lapwing.cli import options
-from lapwing.cli.console import aligned, note, speaker
+from lapwing.cli.console import aligned, note, shortened, speaker
 from lapwing.cli.examples import examples
 from lapwing.cli.linking import linked_schema, private_tables
 from lapwing.cli.looking import remember
 from lapwing.cli.options import argument, option
 from lapwing.cli.tables import Data, Database, Sql, default_file, given_table, hold_private, optional_tables, words_of
 from lapwing.errors import ParameterError
-from lapwing.schema.scalars import visible
+from lapwing.schema.scalars import quote, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -112,7 +113,8 @@ def check(
     hold_private(context, tables)
     checked = Schema.load(schema) if table is None else Schema.load_draft(schema)
     is_open = any(field.blank for field in checked.columns)
-    print("\n".join(_still_open(checked) if is_open else [_summary(checked), *declared_text(checked)]))
+    whole = [_summary(checked), *declared_text(checked)]
+    print("\n".join([*_still_open(checked), *_formulas(checked)] if is_open else whole))
     if table is None:
         return
 
@@ -311,7 +313,7 @@ def declared_text(schema: "Schema", *, has_files: bool = False) -> list[str]:
             for each in schema.public_tables
         ]
         said += ["", _table(("public table", "rows", "held", "source"), tables, (1,))]
-    return said
+    return [*said, *_formulas(schema)]
 
 
 def broken_text(found: "Declared | None") -> list[str]:
@@ -332,6 +334,29 @@ def broken_text(found: "Declared | None") -> list[str]:
         ]
         said += ["", _table(("public table", "its rows", "rows", "rows elsewhere", "held"), totals, (1, 2, 3))]
     return [*said, _NO_RULE] if found.broken["real"] else said
+
+
+_FORMULA = re.compile(r"[=+\-@\t\r](?![0-9]*\.?[0-9]+([eE][+-]?[0-9]+)?$)", re.ASCII)
+
+
+def is_formula(text: str) -> bool:
+    """Return whether spreadsheets take a text of a CSV file for a formula: by its first sign, unless it is a number.
+
+    >>> is_formula("=1+1"), is_formula("-1.5"), is_formula("@SUM(A1)"), is_formula("a=b")
+    (True, False, True, False)
+    """
+    return _FORMULA.match(text) is not None
+
+
+def _formulas(schema: "Schema") -> list[str]:
+    """Return which names and categories are formulas in a spreadsheet, one line for each column that has some."""
+    lines = []
+    for field in schema.fields:
+        texts = [field.name, *(each for each in field.categories or () if isinstance(each, str))]
+        if found := [quote(each) for each in texts if is_formula(each)]:
+            lines.append(f"- {visible(field.name)}: {', '.join(shortened(found, 10))}".replace("\n", " "))
+    said = "Formulas to Excel, which opens CSV files without asking; write them otherwise, or hand over Parquet:"
+    return ["", said, *lines] if lines else []
 
 
 def _dead(schema: "Schema") -> list[str]:

@@ -19,6 +19,8 @@ _PRIVACY_UNIT = re.compile(r"row|.+:[1-9][0-9]{0,8}")
 _NAME_LENGTH = 200
 CODE = "code"
 """In the description of a debit: the fingerprint of the code that began the release; other code may resume it."""
+DRAWING = "drawing"
+"""Stands among the digests of a release's answers before the noise of those behind it is drawn."""
 _LARGEST_LIMIT = 10**6
 """In epsilon or rho; it also keeps every number of units within SQLite's 64 bits."""
 
@@ -260,20 +262,29 @@ def _settled(details: Mapping[str, object], key: str) -> object:
 
 
 def note_answers(connection: Session, account: Balance, release_id: str, digests: Sequence[str]) -> None:
-    """Append the digests that are new; refuse a list that is not a continuation of what was noted before."""
-    rows = connection.execute(
-        "SELECT digest FROM answers WHERE dataset = ? AND release_id = ? ORDER BY number", (account.dataset, release_id)
-    )
-    noted = [row[0] for row in rows]
-    if list(digests[: len(noted)]) != noted:
+    """Append the digests that are new; refuse a list that is not a continuation of what was noted before.
+
+    Where noise was drawn last, only a list that has its answers goes on: no two runs draw for the same place.
+    """
+    noted = noted_answers(connection, account, release_id)
+    known, given = ([each for each in some if each != DRAWING] for some in (noted, digests))
+    is_lacking = noted[-1:] == [DRAWING] and len(given) == len(known)
+    if given[: len(known)] != known or is_lacking:
         raise ReleaseMismatchError(
-            f"the ledger knows {len(noted)} answers of release {release_id!r} and this transcript lacks some of them; "
-            "resume from the newest transcript, or make a new release",
+            f"the ledger knows {len(known)} answers of release {release_id!r}{', and a draw after them' * is_lacking}, "
+            "and this transcript lacks some of them; resume from the newest transcript, or make a new release",
             code="LW414",
         )
-    for number in range(len(noted), len(digests)):
-        new = (account.dataset, release_id, number, digests[number])
-        connection.execute("INSERT INTO answers VALUES (?, ?, ?, ?)", new)
+    new = given[len(known) :] + [DRAWING] * (digests[-1:] == [DRAWING])
+    for number, digest in enumerate(new, start=len(noted)):
+        row = (account.dataset, release_id, number, digest)
+        connection.execute("INSERT INTO answers VALUES (?, ?, ?, ?)", row)
+
+
+def noted_answers(connection: Session, account: Balance, release_id: str) -> list[str]:
+    """Return the digests that were noted of a release, in order, with `DRAWING` where noise was about to be drawn."""
+    asked = "SELECT digest FROM answers WHERE dataset = ? AND release_id = ? ORDER BY number"
+    return [row[0] for row in connection.execute(asked, (account.dataset, release_id))]
 
 
 def overspent(account: Balance, units: int) -> BudgetError:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,9 @@ SELECTION_UNITS = 10**18
 
 FIRST_HASH = hashlib.sha256(b"lapwing ledger 1").hexdigest()
 """What stands for the hash before the first entry."""
+
+NONCE = "nonce"
+"""A random part of an entry's details; entries of earlier versions have none."""
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
@@ -55,6 +59,7 @@ class Entry:
         """Read a row of the table ``entries``."""
         number, at, kind, dataset, release_id, units, text, digest = row
         amount, details = Fraction(units, UNITS[unit]), _read_details(number, text)
+        details = {key: value for key, value in details.items() if key != NONCE}
         return cls(
             number=number,
             at=at,
@@ -120,7 +125,8 @@ def append(
     """Append one entry, linked to the last one; the file's triggers move the account with it.
 
     Its details seal the account as the entry leaves it ("account"), and the answers that were noted so far ("noted"):
-    their number, and the hash of those that the entry before has not sealed, after its own.
+    their number, and the hash of those that the entry before has not sealed, after its own. A nonce keeps the hash from
+    telling, by trial, what an entry says that an export leaves out.
     """
     account, noted = account_rows(connection)[dataset]
     last = ends(connection, dataset, release_id)[-1:]
@@ -130,7 +136,7 @@ def append(
     seals: dict[str, object] = {"account": _moved(account, kind, units, _selection_units(number, details))}
     if count + len(new):
         seals["noted"] = [count + len(new), _chained(sealed, new)]
-    text = canonical_json({**details, **seals})
+    text = canonical_json({**details, **seals, NONCE: os.urandom(16).hex()})
     digest = _digest(before, (number, at, kind, dataset, release_id, units, text))
     row = (number, at, kind, dataset, release_id, units, text, digest)
     connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)

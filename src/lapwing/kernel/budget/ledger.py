@@ -146,7 +146,7 @@ class Ledger:
             if allowance:
                 connection.add_selections()
                 connection.execute("INSERT INTO selections (dataset, limit_units) VALUES (?, ?)", (dataset, allowance))
-            chain.append(connection, at=_now(), kind="init", dataset=dataset, units=units, details=details)
+            chain.append(connection, at=_time(connection), kind="init", dataset=dataset, units=units, details=details)
             return accounts.read_balance(connection, dataset)
 
         return self._changed(work)
@@ -206,7 +206,7 @@ class Ledger:
             if paid is not None:
                 return accounts.same_release(account, paid, details)
             entries = partial(accounts.read_entries, connection, account)
-            check(at := _now(), accounts.read_opening(connection, account, release_id), entries)
+            check(at := _time(connection), accounts.read_opening(connection, account, release_id), entries)
             if Fraction(units, UNITS[account.unit]) > account.left:
                 raise accounts.overspent(account, units)
             accounts.check_selections(account, delta)
@@ -235,12 +235,13 @@ class Ledger:
         release_id : str
             A release that was debited.
         digests : sequence of str
-            One digest per answer of the release so far, in order.
+            One digest per answer of the release so far, in order; `accounts.DRAWING` at the end where noise is about
+            to be drawn: of several runs of one release, one gets past this.
 
         Raises
         ------
         BudgetError
-            When more answers, or others, were noted before, or the release was never paid.
+            When more answers, others, or a draw were noted before, or the release was never paid.
         """
 
         def work(connection: Session) -> None:
@@ -252,6 +253,15 @@ class Ledger:
             accounts.note_answers(connection, account, release_id, digests)
 
         transact(self.path, "BEGIN IMMEDIATE", work)
+
+    def is_drawing(self, dataset: str | None, release_id: str) -> bool:
+        """Return whether noise of a release was about to be drawn, and its answers were not noted since."""
+
+        def work(connection: Session) -> bool:
+            account = accounts.read_balance(connection, dataset)
+            return accounts.noted_answers(connection, account, release_id)[-1:] == [accounts.DRAWING]
+
+        return self._read(work)
 
     def set_limit(self, dataset: str | None, limit: Number) -> Balance:
         """Change the limit of a data set, never below what is spent; the change is an entry of the chain.
@@ -269,7 +279,8 @@ class Ledger:
                     code="LW409",
                 )
             details = {"limit": as_text(exact_number("limit", limit))}
-            chain.append(connection, at=_now(), kind="limit", dataset=account.dataset, units=units, details=details)
+            at = _time(connection)
+            chain.append(connection, at=at, kind="limit", dataset=account.dataset, units=units, details=details)
             return accounts.read_balance(connection, account.dataset)
 
         return self._changed(work)
@@ -328,6 +339,11 @@ class Ledger:
         wanted = None if kept is None else chain.read_hash(kept)
         return self._read(lambda connection: chain.head(chain.verify(connection), wanted))
 
+    def identity(self) -> str | None:
+        """Return what is this ledger's alone, whatever it is called: the hash of its first entry, if it has one."""
+        asked = "SELECT hash FROM entries WHERE number = 1"
+        return self._read(lambda connection: next((str(row[0]) for row in connection.execute(asked)), None))
+
     def unpaid(self, release_ids: Sequence[str]) -> frozenset[str]:
         """Return which of these releases no data set has debited."""
 
@@ -368,6 +384,11 @@ class Ledger:
         """Run ``work`` on a file that fits; it is checked first, so that others wait for no more than the work."""
         self.verify()
         return transact(self.path, "BEGIN IMMEDIATE", work)
+
+
+def _time(connection: Session) -> str:
+    """Return the time by the store's own clock, where it has one."""
+    return connection.clock() or _now()
 
 
 def _now() -> str:

@@ -146,6 +146,9 @@ class FileSession:
                 self.connection.execute(statement)
             self.connection.execute(f"PRAGMA user_version = {SELECTIONS_FORMAT}")
 
+    def clock(self) -> None:
+        """Return that a file has no clock."""
+
     def misfit(self, *, whole: bool = False) -> str | None:
         """Compare the tables and triggers with ours; on the whole, let SQLite look at all pages too."""
         found = self.execute("SELECT type, name, tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL")

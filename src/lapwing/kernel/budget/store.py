@@ -30,6 +30,9 @@ class Session(Protocol):
     def add_selections(self) -> None:
         """Make the table of selections, unless it is there."""
 
+    def clock(self) -> str | None:
+        """Return the time by the clock of the store, UTC in ISO format to the second; None where it has none."""
+
     def misfit(self, *, whole: bool = False) -> str | None:
         """Name what is not as Lapwing made it: of the tables and their rules or, on the whole, of the pages too."""
 

@@ -8,6 +8,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -62,6 +63,9 @@ class NoTranscript:
     def discard(self) -> None:
         """Remove nothing."""
 
+    def unmark(self) -> None:
+        """Cut nothing."""
+
 
 class Watched:
     """Pass everything on, and show answers to somebody once they are durable."""
@@ -105,6 +109,11 @@ class TranscriptFile:
     def begin(self) -> None:
         """Begin a line and wait for the disk."""
         _append(self._path, _MARK, "ab")
+
+    def unmark(self) -> None:
+        """Take back what `begin` wrote, before any word was drawn; where that fails the run is over."""
+        with suppress(OSError):
+            os.truncate(self._path, self._path.stat().st_size - len(_MARK))
 
     def record(self, answers: Sequence[Answer]) -> None:
         """Append one line per answer and wait for the disk."""

@@ -84,8 +84,8 @@ class Issued:
         people = (("Prepared by", self.prepared_by), ("Approved by", self.approved_by))
         return lines + [f"{what}: {who}." for what, who in people if who]
 
-    def faults(self, files: Sequence[Path]) -> list[str]:
-        """Return what is wrong with files that should be those beside the certificate: one sentence each."""
+    def faults(self, files: Sequence[Path]) -> tuple[list[str], list[str]]:
+        """Return what is wrong with files that should be those beside the certificate, and with those not given."""
         found, left = [], list(self.files)
         for name, path in (each for file in files for each in inside(file)):
             given = Beside.read(path)
@@ -100,7 +100,7 @@ class Issued:
             elif not same:
                 size = f" ({given.size} bytes, not {called[0].size})" if given.size != called[0].size else ""
                 found.append(f"{path}: it is not the file that was written with the certificate{size}")
-        return found + [f"{each.target.as_posix()}: the certificate names it, and it was not given" for each in left]
+        return found, [f"{each.target.as_posix()}: the certificate names it, and it was not given" for each in left]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON values."""

@@ -1,7 +1,7 @@
 """What a certificate says in a few lines, whether it is of one table or of linked ones."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -15,7 +15,8 @@ from lapwing.model.certificate.certificate import DOMAIN, EVALUATION, Certificat
 from lapwing.model.certificate.issued import SHOWN, Beside, Issued
 from lapwing.model.certificate.promise import Pairs, protection_lines
 from lapwing.model.certificate.verdict import verdict_lines
-from lapwing.model.linked_files import ONE_OF_SEVERAL, LinkedCertificate
+from lapwing.model.files import certificate_of, is_model
+from lapwing.model.linked_files import LINKED_LAYOUT, ONE_OF_SEVERAL, LinkedCertificate
 from lapwing.schema.scalars import visible
 
 T = TypeVar("T")
@@ -97,6 +98,25 @@ class Sheet:
     def price(self) -> str:
         """The promise in ε and δ."""
         return pair_text(self.pairs[0]) if self.pairs else str(self.total)
+
+    @property
+    def full_price(self) -> str:
+        """The promise in ε and δ, with the rho that it is counted in, where it is."""
+        return f"{self.price} ({self.total})" if self.total.notion != "pure" and self.pairs else self.price
+
+    def faults(self, files: Sequence[Path], content: bytes) -> tuple[list[str], list[str]]:
+        """Return what is wrong with files that should be those of this certificate, and with those not given.
+
+        content: of the certificate's file. A model file holds the certificate too, but for what is written with it.
+        """
+        if self.issued is None:
+            raise DataError("the certificate names no files; make the release again", code="LW622")
+        found, missing = self.issued.faults(files)
+        layout = LINKED_LAYOUT if isinstance(self.whole, LinkedCertificate) else None
+        for model in [] if found else filter(is_model, files):
+            if _promised(certificate_of(model, layout)) != _promised(json.loads(content)):
+                found.append(f"{model}: the certificate inside says something else than this one; trust neither")
+        return found, missing
 
     @property
     def cost(self) -> str:
@@ -202,6 +222,17 @@ def told(file: Path, make: Callable[[], T]) -> T:
     except (ArithmeticError, ValueError):
         pass
     raise DataError(f"{file} holds amounts that no release can have; give one that Lapwing wrote", code="LW602")
+
+
+def _promised(certificate: object) -> object:
+    """Return all of a certificate but what is only known once files are written, as JSON text."""
+    later = ("issued", "written_rows", "seed")
+    if not isinstance(certificate, Mapping):
+        return None
+    kept = {key: value for key, value in certificate.items() if key not in later}
+    if isinstance(parts := kept.get("parts"), Mapping):
+        kept["parts"] = [[name, _promised(part)] for name, part in parts.items()]
+    return json.dumps(kept, sort_keys=True)
 
 
 def sheet_in(file: Path) -> tuple[Sheet, bytes]:

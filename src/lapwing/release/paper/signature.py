@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from lapwing.errors import DataError, LapwingError
+from lapwing.schema.scalars import quote
 
 NAMESPACE: Final = "file"  # what OpenSSH's manual calls signatures of files
 
@@ -45,16 +46,24 @@ def signer_of(content: bytes, signature: Path, key: Path) -> str:
             allowed = Path(folder, "allowed_signers")
             allowed.write_text(f"{_SIGNER} {text}", encoding="utf-8")
         known = _keygen("find-principals", "-f", allowed, "-s", signature)
-        names = known.stdout.decode(errors="replace").splitlines()
-        if known.returncode or not names:
+        # OpenSSH names all principals of the key that signed; one that is no pattern is a name, and will do.
+        listed = [each for each in known.stdout.decode(errors="replace").split("\n") if each.strip("! ")]
+        name = min((each for each in listed if not each.startswith("!")), key=_is_pattern, default=None)
+        if known.returncode or name is None:
             raise DataError(f"{signature} is no signature by {key}; ask the signer for both", code="LW622")
-        # OpenSSH names all principals of the key that signed; any of them will do.
-        done = _keygen("verify", "-f", allowed, "-I", names[0], "-n", NAMESPACE, "-s", signature, content=content)
+        done = _keygen("verify", "-f", allowed, "-I", name, "-n", NAMESPACE, "-s", signature, content=content)
     if done.returncode:
         raise DataError(
             f"{signature} is a signature of another file than this certificate; ask the signer for both", code="LW622"
         )
-    return names[0] if allowed == key else str(key)
+    if allowed != key:
+        return str(key)
+    return f"a key that {key} lists for {quote(','.join(listed))}" if _is_pattern(name) else name
+
+
+def _is_pattern(principal: str) -> bool:
+    """Return whether a principal stands for whoever fits it, and names nobody."""
+    return re.search(r"[*?!,]", principal) is not None
 
 
 def _keygen(what: str, *options: str | Path, content: bytes = b"") -> "subprocess.CompletedProcess[bytes]":

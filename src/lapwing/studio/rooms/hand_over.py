@@ -88,7 +88,9 @@ def faults_of(files: Files, sheet: Sheet) -> list[str]:
     """Return what is wrong with the files that the certificate names: one sentence each."""
     if sheet.issued is None:
         raise DataError(f"{files.certificate.name} names no files; make the release again", code="LW622")
-    return sheet.issued.faults([each for each in (files.rows, files.model) if each.is_file()])
+    there = [each for each in (files.rows, files.model) if each.is_file()]
+    wrong, missing = sheet.faults(there, files.certificate.read_bytes())
+    return wrong + missing
 
 
 def check(request: Request) -> Response:

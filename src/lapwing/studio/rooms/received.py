@@ -99,7 +99,9 @@ def _checked(file: Path, certificate: Path, issued: Issued) -> dict[str, Any]:
     named = [each.target.as_posix() for each in issued.files]
     there = [file.parent / name for name in named if name == os.path.basename(name)]  # of the folder itself
     files = [each for each in there if each.is_file()]
-    faults = [each.replace(f"{file.parent}/", "") for each in issued.faults(files)]
+    sheet, content = sheet_in(certificate)
+    wrong, missing = sheet.faults(files, content)
+    faults = [each.replace(f"{file.parent}/", "") for each in (*wrong, *missing)]
     return {"signer": "", "name": certificate.name, "count": len(issued.files), "faults": faults}
 
 
