@@ -1,0 +1,94 @@
+"""Every kind of question at every order of magnitude of cells, rows and batches, on planted neighbours.
+
+Nobody knows beyond which size a shortcut will be put one day. So sizes grow by factors of ten from 1 to a million, and
+answers at each of them are naive counts plus noise drawn again from the recorded words, of the law that they declare.
+"""
+
+import numpy as np
+import pytest
+
+from helpers.grown_texts import text_flags
+from helpers.grown_questions import KINDS, flags_of, grown_pair
+from helpers.residuals import residual_flags
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.questions.registered import KINDS as REGISTERED
+from lapwing.rows.source import all_codes, code_table
+
+COSTS = {"pure": Budget.pure(1), "rho": Budget.zcdp("0.5")}
+TERMS = (("add-remove", 1), ("replace-one", 3), ("replace-one", 1), ("add-remove", 3))
+MAGNITUDES = [10**power for power in range(7)]
+"""Of cells, and of rows."""
+
+
+def test_every_registered_question_grows():
+    assert {name.split()[0] for name in KINDS} | {"CategorySelection"} == set(REGISTERED)
+
+
+def flags_at(kind, pair, cost, **sizes):
+    """Return what is wrong with a kind of question on either neighbour."""
+    found = []
+    for grown in pair:
+        flags, drawn = flags_of(kind, grown, code_table(grown.frame, grown.schema), cost, **sizes)
+        found += flags + residual_flags(drawn)
+    return found
+
+
+def turn(place):
+    return TERMS[place % len(TERMS)]
+
+
+@pytest.mark.parametrize("notion", COSTS)
+@pytest.mark.parametrize(
+    ("name", "cells"),
+    [(name, cells) for name, kind in KINDS.items() for cells in sorted({*MAGNITUDES, kind.most}) if cells <= kind.most],
+)
+def test_of_any_number_of_cells_answers_are_naive_counts_plus_fresh_noise(name, cells, notion):
+    kind = KINDS[name]
+    relation, max_rows = ("replace-one", 1) if kind.relation else turn(len(str(cells)) + list(COSTS).index(notion))
+    values = 2 if kind.is_narrow else max(cells, 2)
+    pair = grown_pair(values, 400, relation, max_rows)[: 1 if cells >= 10**5 else 2]
+    copies = max(1, min(kind.copies, 4000 // cells))
+
+    assert flags_at(kind, pair, COSTS[notion], size=cells, copies=copies) == []
+
+
+FORMS = {"kept": {}, "read again": {"memory": 0}, "in a file": {"memory": 0, "scratch": True}}
+"""How the rows of a table are held between passes."""
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("rows", [*MAGNITUDES, pytest.param(10**7, marks=pytest.mark.full)])
+def test_of_any_number_of_rows_answers_are_naive_counts_plus_fresh_noise(rows, form, tmp_path):
+    place = len(str(rows)) + list(FORMS).index(form)
+    settings = FORMS[form] | ({"scratch": str(tmp_path)} if "scratch" in FORMS[form] else {})
+    pair = grown_pair(16, rows, *turn(place), has_unit=turn(place)[1] > 1 or place % 4 < 2)
+
+    assert [flag for grown in pair[: 1 if rows >= 10**6 else 2] for flag in flags_of_all(grown, place, settings)] == []
+
+
+@pytest.mark.parametrize(("relation", "max_rows"), TERMS)
+@pytest.mark.parametrize("place", [0, 1], ids=["one notion each", "the other one"])
+def test_of_many_rows_answers_are_naive_counts_plus_fresh_noise_under_all_terms(relation, max_rows, place):
+    for grown in grown_pair(16, 70_001, relation, max_rows):
+        assert flags_of_all(grown, place, {}) == []
+
+
+def flags_of_all(grown, place, settings):
+    """Return what is wrong with every kind of question about a table, whose codes must be the known ones."""
+    source, found = code_table(grown.frame, grown.schema, **settings), []
+    coded = all_codes(source, grown.schema)
+    found = [f"the codes of {name}" for name in grown.codes if not np.array_equal(coded[name], grown.codes[name])]
+    for number, kind in enumerate(KINDS.values()):
+        if kind.relation is None or (grown.terms.rows is not None and grown.rows):
+            cost, copies = list(COSTS.values())[(number + place) % 2], 40 if grown.rows < 10**4 else 2
+            found += flags_of(kind, grown, source, cost, size=16, copies=min(kind.copies, copies))[0]
+    return found
+
+
+@pytest.mark.parametrize("notion", COSTS)
+@pytest.mark.parametrize(
+    ("texts", "rows_of_each", "most"),
+    [(1, 60, 1), (10, 60, 3), (100, 60, 60), (1000, 60, 300), (10**4, 60, 100), (10**5, 1, 10), (1, 10**6, 1)],
+)
+def test_of_any_number_of_texts_the_noisiest_are_shown(texts, rows_of_each, most, notion):
+    assert text_flags(texts, rows_of_each, most, COSTS[notion]) == []
