@@ -4,17 +4,39 @@ Nobody knows beyond which size a shortcut will be put one day. So sizes grow by 
 answers at each of them are naive counts plus noise drawn again from the recorded words, of the law that they declare.
 """
 
+from collections import Counter
+
 import numpy as np
+import polars as pl
 import pytest
 
 from helpers.grown_texts import text_flags
-from helpers.grown_questions import KINDS, flags_of, grown_pair
+from helpers.grown_questions import KINDS, asked, flags_of, grown_pair
 from helpers.residuals import residual_flags
+from lapwing.audit.rechecks import noise_flags
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.registered import KINDS as REGISTERED
+from lapwing.rows.linked import code_linked
 from lapwing.rows.source import all_codes, code_table
+from lapwing.schema.linked.database import LinkedSchema
 
 COSTS = {"pure": Budget.pure(1), "rho": Budget.zcdp("0.5")}
+HOME = {"name": "home", "type": "integer", "role": "identifier"}
+LINKED = LinkedSchema.load(
+    {
+        "tables": {
+            "homes": {
+                "primaryKey": "home",
+                "fields": [HOME, {"name": "kind", "type": "integer", "constraints": {"minimum": 0, "maximum": 2}}],
+            },
+            "people": {
+                "foreignKeys": {"home": "homes"},
+                "maxRows": 3,
+                "fields": [HOME, {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 89}}],
+            },
+        }
+    }
+)
 TERMS = (("add-remove", 1), ("replace-one", 3), ("replace-one", 1), ("add-remove", 3))
 MAGNITUDES = [10**power for power in range(7)]
 """Of cells, and of rows."""
@@ -27,8 +49,9 @@ def test_every_registered_question_grows():
 def flags_at(kind, pair, cost, **sizes):
     """Return what is wrong with a kind of question on either neighbour."""
     found = []
-    for grown in pair:
-        flags, drawn = flags_of(kind, grown, code_table(grown.frame, grown.schema), cost, **sizes)
+    for grown, other in pair:
+        source = code_table(grown.frame, grown.schema)
+        flags, drawn = flags_of(kind, grown, source, cost, other=other, **sizes)
         found += flags + residual_flags(drawn)
     return found
 
@@ -46,7 +69,8 @@ def test_of_any_number_of_cells_answers_are_naive_counts_plus_fresh_noise(name, 
     kind = KINDS[name]
     relation, max_rows = ("replace-one", 1) if kind.relation else turn(len(str(cells)) + list(COSTS).index(notion))
     values = 2 if kind.is_narrow else max(cells, 2)
-    pair = grown_pair(values, 400, relation, max_rows)[: 1 if cells >= 10**5 else 2]
+    one, two = grown_pair(values, 400, relation, max_rows)
+    pair = [(one, two), (two, one)][: 1 if cells >= 10**5 else 2]
     copies = max(1, min(kind.copies, 4000 // cells))
 
     assert flags_at(kind, pair, COSTS[notion], size=cells, copies=copies) == []
@@ -61,27 +85,29 @@ FORMS = {"kept": {}, "read again": {"memory": 0}, "in a file": {"memory": 0, "sc
 def test_of_any_number_of_rows_answers_are_naive_counts_plus_fresh_noise(rows, form, tmp_path):
     place = len(str(rows)) + list(FORMS).index(form)
     settings = FORMS[form] | ({"scratch": str(tmp_path)} if "scratch" in FORMS[form] else {})
-    pair = grown_pair(16, rows, *turn(place), has_unit=turn(place)[1] > 1 or place % 4 < 2)
+    one, two = grown_pair(16, rows, *turn(place), has_unit=turn(place)[1] > 1 or place % 4 < 2)
 
-    assert [flag for grown in pair[: 1 if rows >= 10**6 else 2] for flag in flags_of_all(grown, place, settings)] == []
+    assert flags_of_all(one, two, place, settings) == []
+    assert rows >= 10**6 or flags_of_all(two, one, place, settings) == []
 
 
 @pytest.mark.parametrize(("relation", "max_rows"), TERMS)
 @pytest.mark.parametrize("place", [0, 1], ids=["one notion each", "the other one"])
 def test_of_many_rows_answers_are_naive_counts_plus_fresh_noise_under_all_terms(relation, max_rows, place):
-    for grown in grown_pair(16, 70_001, relation, max_rows):
-        assert flags_of_all(grown, place, {}) == []
+    one, two = grown_pair(16, 70_001, relation, max_rows)
+
+    assert flags_of_all(one, two, place, {}) == []
 
 
-def flags_of_all(grown, place, settings):
+def flags_of_all(grown, other, place, settings):
     """Return what is wrong with every kind of question about a table, whose codes must be the known ones."""
-    source, found = code_table(grown.frame, grown.schema, **settings), []
+    source = code_table(grown.frame, grown.schema, **settings)
     coded = all_codes(source, grown.schema)
     found = [f"the codes of {name}" for name in grown.codes if not np.array_equal(coded[name], grown.codes[name])]
     for number, kind in enumerate(KINDS.values()):
         if kind.relation is None or (grown.terms.rows is not None and grown.rows):
             cost, copies = list(COSTS.values())[(number + place) % 2], 40 if grown.rows < 10**4 else 2
-            found += flags_of(kind, grown, source, cost, size=16, copies=min(kind.copies, copies))[0]
+            found += flags_of(kind, grown, source, cost, size=16, copies=min(kind.copies, copies), other=other)[0]
     return found
 
 
@@ -92,3 +118,44 @@ def flags_of_all(grown, place, settings):
 )
 def test_of_any_number_of_texts_the_noisiest_are_shown(texts, rows_of_each, most, notion):
     assert text_flags(texts, rows_of_each, most, COSTS[notion]) == []
+
+
+@pytest.mark.parametrize("notion", COSTS)
+@pytest.mark.parametrize("most_cells", [0, 40, None])
+def test_answers_from_kept_tables_are_the_same_counts_with_noise_of_their_own(most_cells, notion):
+    """Selections have tables kept, of which later tables and selections are answered."""
+    cost, (grown, _) = COSTS[notion], grown_pair(16, 500)
+    names = [
+        "SelectWorst",
+        "SelectWorst of large tables",
+        *(name for name in KINDS if name.startswith("MarginalCounts")),
+    ]
+    asked_once = [(KINDS[name].ask(grown, 16, cost), KINDS[name]) for name in names]
+    batches = [[question for question, _ in order] for order in (asked_once, asked_once[::-1], asked_once * 2)]
+    source = code_table(grown.frame, grown.schema)
+
+    answers, bits = asked(source, grown.schema, grown.terms, batches, cost, most_cells)
+
+    exact = [kind.exact(grown, question) for question, kind in [*asked_once, *asked_once[::-1], *asked_once * 2]]
+    assert noise_flags(answers, exact, grown.terms, bits.playback()) == []
+
+
+def test_a_unit_of_a_large_database_moves_its_own_rows_alone():
+    homes, flats = 70_000, 4
+    tables = {
+        "homes": pl.DataFrame({"home": np.arange(homes), "kind": np.arange(homes) % 3}),
+        "people": pl.DataFrame({"home": np.arange(homes * flats) // flats, "age": np.arange(homes * flats) % 90}),
+    }
+    whole = {name: counted_rows(each.source) for name, each in code_linked(tables, LINKED).items()}
+    for leaves in (0, 2**14 - 1, 2**16 // flats, homes - 1):
+        left = {name: frame.filter(pl.col("home") != leaves) for name, frame in tables.items()}
+        for name, each in code_linked(left, LINKED).items():
+            gone, new = whole[name] - counted_rows(each.source), counted_rows(each.source) - whole[name]
+            assert (gone.total(), new.total()) == ({"homes": 1, "people": 3}[name], 0), (leaves, name)
+
+
+def counted_rows(source):
+    """Return how many rows say the same, of all columns that are counted."""
+    return Counter(
+        row for chunk in source.chunks() for row in zip(*(each.tolist() for each in chunk.values()), strict=True)
+    )

@@ -7,7 +7,7 @@ again.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from lapwing.audit.held import RecordingBits
-from lapwing.audit.rechecks import noise_flags
+from lapwing.audit.rechecks import loss_between, loss_flags_between, noise_flags
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.questions.cell_sums.question import MEAN_BITS, CellSums
@@ -332,11 +332,19 @@ def _distance_exact(grown, question):
     return [np.array([inside + counts.sum() - counts[listed].sum()])]
 
 
+def _distance_twice(grown, size, cost):
+    once = _distance(grown, size, cost)
+    return replace(once, tables=once.tables * 2, cells=once.cells * 2, expected=once.expected * 2)
+
+
+def _distance_twice_exact(grown, question):
+    once = replace(question, tables=((0,),), cells=question.cells[:1], expected=question.expected[:1])
+    return [2 * each for each in _distance_exact(grown, once)]
+
+
 def _draw(grown, size, cost):
     floor = Fraction(1, 2)
-    return PrivateDraw(
-        columns=("a", "b"), degree=1, floor=floor, rows=grown.rows, draws=size, notion=cost.notion
-    )
+    return PrivateDraw(columns=("a", "b"), degree=1, floor=floor, rows=grown.rows, draws=size, notion=cost.notion)
 
 
 def _draw_exact(grown, question):
@@ -363,6 +371,7 @@ KINDS = {
     "CellSums of means": Kind(_means, _means_exact, most=1000),
     "LinearStatistics": Kind(_statistics, _statistics_exact, most=1000, is_narrow=True),
     "TableDistances": Kind(_distance, _distance_exact, copies=40),
+    "TableDistances of two tables alike": Kind(_distance_twice, _distance_twice_exact, most=1000, copies=2),
     "PrivateDraw": Kind(_draw, _draw_exact, relation="replace-one", is_narrow=True),
 }
 """By a name that begins with that of the question."""
@@ -371,10 +380,11 @@ KINDS = {
 # ---------------------------------------------------------------------------------------------------- asked and checked
 
 
-def flags_of(kind, grown, source, cost, *, size=None, copies=None):
+def flags_of(kind, grown, source, cost, *, size=None, copies=None, other=None):
     """Ask so many copies in one batch, then one more; return what is wrong, and the residuals of each with their laws.
 
-    Answers must be naive counts plus noise that is drawn again from the recorded secret words.
+    Answers must be naive counts plus noise that is drawn again from the recorded secret words, and lose at most what
+    they cost between the table and the other one, if it is given.
     """
     question = kind.ask(grown, grown.values if size is None else size, cost)
     batch = [question] * (kind.copies if copies is None else copies)
@@ -382,14 +392,22 @@ def flags_of(kind, grown, source, cost, *, size=None, copies=None):
     exact = kind.exact(grown, question)
     flags = noise_flags(answers, [exact] * len(answers), grown.terms, bits.playback())
     flags += ["a secret word came twice"] * bits.has_repeats
+    if other is not None:
+        flags += losses_flags(answers[0], exact, kind.exact(other, question))
     return flags, residuals(answers, exact)
 
 
-def asked(source, schema, terms, batches, cost):
+def losses_flags(answer, exact, others):
+    """Return what is wrong with what an answer loses between two tables."""
+    loss, cost = loss_between(answer, exact, others), answer.question.cost.amount
+    return [*loss_flags_between(answer, exact, others), *[f"{loss} is lost, {cost} is paid"] * (loss > cost)]
+
+
+def asked(source, schema, terms, batches, cost, most_cells=None):
     """Return the answers to some batches, asked one after the other in one room, and the recorded secret words."""
     bits = RecordingBits(SystemBits())
     budget = Budget(cost.notion, Fraction(10**9))
-    room = Room(source, schema, terms, budget, bits=bits, sink=NoTranscript(), delta=Fraction(1))
+    room = Room(source, schema, terms, budget, bits=bits, sink=NoTranscript(), delta=Fraction(1), most_cells=most_cells)
     return [answer for batch in batches for answer in room.ask(*batch)], bits
 
 

@@ -79,7 +79,9 @@ def test_survivors_are_as_many_as_they_should_and_lie_anywhere(population):
 
     if population <= 10**6:
         assert binomial(drawn.size, population * len(ranks), probability) > FALSE_ALARM
-    assert abs(drawn.size - population * len(ranks) * probability) < 8 * math.sqrt(population * len(ranks) * probability)
+    assert abs(drawn.size - population * len(ranks) * probability) < 8 * math.sqrt(
+        population * len(ranks) * probability
+    )
     places = np.bincount([int(rank) * parts // population for rank in drawn], minlength=parts)
     if population >= 10:
         assert chi_square(places, widths / population) > FALSE_ALARM
