@@ -10,17 +10,13 @@ import numpy as np
 import polars as pl
 import pytest
 
+from helpers.grown_checks import COSTS, flags_at, flags_of_all, kept_flags
+from helpers.grown_questions import KINDS, grown_pair
 from helpers.grown_texts import text_flags
-from helpers.grown_questions import KINDS, asked, flags_of, grown_pair
-from helpers.residuals import residual_flags
-from lapwing.audit.rechecks import noise_flags
-from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.registered import KINDS as REGISTERED
 from lapwing.rows.linked import code_linked
-from lapwing.rows.source import all_codes, code_table
 from lapwing.schema.linked.database import LinkedSchema
 
-COSTS = {"pure": Budget.pure(1), "rho": Budget.zcdp("0.5")}
 HOME = {"name": "home", "type": "integer", "role": "identifier"}
 LINKED = LinkedSchema.load(
     {
@@ -44,16 +40,6 @@ MAGNITUDES = [10**power for power in range(7)]
 
 def test_every_registered_question_grows():
     assert {name.split()[0] for name in KINDS} | {"CategorySelection"} == set(REGISTERED)
-
-
-def flags_at(kind, pair, cost, **sizes):
-    """Return what is wrong with a kind of question on either neighbour."""
-    found = []
-    for grown, other in pair:
-        source = code_table(grown.frame, grown.schema)
-        flags, drawn = flags_of(kind, grown, source, cost, other=other, **sizes)
-        found += flags + residual_flags(drawn)
-    return found
 
 
 def turn(place):
@@ -99,18 +85,6 @@ def test_of_many_rows_answers_are_naive_counts_plus_fresh_noise_under_all_terms(
     assert flags_of_all(one, two, place, {}) == []
 
 
-def flags_of_all(grown, other, place, settings):
-    """Return what is wrong with every kind of question about a table, whose codes must be the known ones."""
-    source = code_table(grown.frame, grown.schema, **settings)
-    coded = all_codes(source, grown.schema)
-    found = [f"the codes of {name}" for name in grown.codes if not np.array_equal(coded[name], grown.codes[name])]
-    for number, kind in enumerate(KINDS.values()):
-        if kind.relation is None or (grown.terms.rows is not None and grown.rows):
-            cost, copies = list(COSTS.values())[(number + place) % 2], 40 if grown.rows < 10**4 else 2
-            found += flags_of(kind, grown, source, cost, size=16, copies=min(kind.copies, copies), other=other)[0]
-    return found
-
-
 @pytest.mark.parametrize("notion", COSTS)
 @pytest.mark.parametrize(
     ("texts", "rows_of_each", "most"),
@@ -123,21 +97,7 @@ def test_of_any_number_of_texts_the_noisiest_are_shown(texts, rows_of_each, most
 @pytest.mark.parametrize("notion", COSTS)
 @pytest.mark.parametrize("most_cells", [0, 40, None])
 def test_answers_from_kept_tables_are_the_same_counts_with_noise_of_their_own(most_cells, notion):
-    """Selections have tables kept, of which later tables and selections are answered."""
-    cost, (grown, _) = COSTS[notion], grown_pair(16, 500)
-    names = [
-        "SelectWorst",
-        "SelectWorst of large tables",
-        *(name for name in KINDS if name.startswith("MarginalCounts")),
-    ]
-    asked_once = [(KINDS[name].ask(grown, 16, cost), KINDS[name]) for name in names]
-    batches = [[question for question, _ in order] for order in (asked_once, asked_once[::-1], asked_once * 2)]
-    source = code_table(grown.frame, grown.schema)
-
-    answers, bits = asked(source, grown.schema, grown.terms, batches, cost, most_cells)
-
-    exact = [kind.exact(grown, question) for question, kind in [*asked_once, *asked_once[::-1], *asked_once * 2]]
-    assert noise_flags(answers, exact, grown.terms, bits.playback()) == []
+    assert kept_flags(most_cells, COSTS[notion]) == []
 
 
 def test_a_unit_of_a_large_database_moves_its_own_rows_alone():

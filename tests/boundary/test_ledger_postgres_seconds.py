@@ -1,4 +1,4 @@
-"""A ledger in Postgres at its second debit: after a fork, on a second connection, for a user with settings of its own."""
+"""A ledger in Postgres at its second debit: after a fork, on another connection, for a role with its own settings."""
 
 import os
 from fractions import Fraction
@@ -7,8 +7,10 @@ import pytest
 
 from helpers import databases
 from helpers.postgres_ledgers import TERMS, paid_ledger, pay
+from lapwing.errors import LapwingError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.ledger import Ledger
+from lapwing.stores import postgres as store
 from lapwing.stores.postgres import transact
 
 NAMES = ("back\\slash", "quote's", "\\'; DROP TABLE entries; --", "ends in \\", "\\x41", "$1 ? %s")
@@ -28,27 +30,38 @@ def place(postgres):
     return postgres("budget")
 
 
-@pytest.mark.parametrize("setting", SETTINGS)
-def test_a_role_with_defaults_of_its_own_changes_no_entry(database_server, place, tmp_path, setting):
-    kept = []
-    databases.run(database_server.url, f"ALTER ROLE owner SET {setting} = {SETTINGS[setting]}")
+def entries_of(server, place, setting):
+    """Return the entries of a ledger for a role with a default of its own, as they were paid and as they are kept."""
+    databases.run(server.url, f"ALTER ROLE owner SET {setting} = {SETTINGS[setting]}")
     try:
         databases.forget_connections()
-        for path in (place, tmp_path / "l.db"):
-            ledger = Ledger.create_or_open(path)
-            for name in NAMES:
-                ledger.init(f"é {name}", unit="pure", limit=1, **TERMS)
-                pay_as(ledger, f"é {name}", "first")
-                databases.forget_connections()
-                pay_as(ledger, f"é {name}", f"second of {name}")
-            assert ledger.verify() == 3 * len(NAMES)
-            kept.append([(e.release_id, e.details) for name in NAMES for e in ledger.history(f"é {name}")])
+        ledger = Ledger.create_or_open(place)
+        for name in NAMES:
+            ledger.init(f"é {name}", unit="pure", limit=1, **TERMS)
+            pay_as(ledger, f"é {name}", "first")
+            databases.forget_connections()
+            pay_as(ledger, f"é {name}", f"second of {name}")
+        kept = [(e.release_id, e.details) for name in NAMES for e in ledger.history(f"é {name}")]
+        return ledger.verify(), kept
     finally:
-        databases.run(database_server.url, f"ALTER ROLE owner RESET {setting}")
+        databases.run(server.url, f"ALTER ROLE owner RESET {setting}")
         databases.forget_connections()
 
-    assert [name for name, _ in kept[0]] == [name for name, _ in kept[1]]
-    assert len(kept[0]) == 3 * len(NAMES)
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_a_role_with_defaults_of_its_own_changes_no_entry(database_server, place, tmp_path, setting):
+    (count, kept), (_, filed) = (entries_of(database_server, each, setting) for each in (place, tmp_path / "l.db"))
+
+    assert count == len(kept) == 3 * len(NAMES)
+    assert [name for name, _ in kept] == [name for name, _ in filed]
+
+
+def test_a_store_that_leaves_backslashes_to_the_role_is_seen(database_server, place, tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "_SETTINGS", store._SETTINGS[:-1])
+    assert "standard_conforming_strings" not in " ".join(store._SETTINGS)
+
+    with pytest.raises((LapwingError, KeyError)):
+        entries_of(database_server, place, "standard_conforming_strings")
 
 
 def pay_as(ledger, dataset, name):
@@ -80,20 +93,22 @@ def test_both_sides_of_a_fork_go_on_debiting(place, times):
     assert ledger.verify() == 5 + 2 * times
 
 
-def test_no_connection_is_held_by_both_sides_of_a_fork(place):
+@pytest.mark.parametrize("is_closed", [True, False], ids=["as it is", "planted"])
+def test_no_connection_is_held_by_both_sides_of_a_fork(place, monkeypatch, is_closed):
+    if not is_closed:
+        monkeypatch.setattr(store._close_idle, "__code__", (lambda: None).__code__)
     ledger = paid_ledger(place)
-    ask = "SELECT pg_backend_pid()"
-    mine = backend(ledger, ask)
+    mine = backend(ledger)
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        os.write(writing, str(backend(ledger, ask)).encode())
+        os.write(writing, str(backend(ledger)).encode())
         os._exit(0)
-    again = backend(ledger, ask)
     os.waitpid(child, 0)
 
-    assert int(os.read(reading, 20)) not in (mine, again)
+    assert (int(os.read(reading, 20)) not in (mine, backend(ledger))) == is_closed
 
 
-def backend(ledger, ask):
-    return transact(ledger.path, "BEGIN", lambda session: session.execute(ask)[0][0])
+def backend(ledger):
+    """Return the number of the server's process that answers."""
+    return transact(ledger.path, "BEGIN", lambda session: session.execute("SELECT pg_backend_pid()")[0][0])

@@ -1,16 +1,12 @@
 """Which rows of a unit stay, and who is one unit, at every size: of a unit, of a table, of an identifier."""
 
-from decimal import Decimal
-
 import numpy as np
 import polars as pl
 import pytest
 
-from helpers.grown_units import lone_unit_flags, many_units_flags, staying
+from helpers.grown_units import WHOLE, identifier_flags, lone_unit_flags, many_units_flags, names_of, staying
 from helpers.naive_truncation import kept_of_unit
 from lapwing.rows.cells import Numbers, Texts
-from lapwing.rows.units import UnitNumbers
-from lapwing.schema.fields import Field
 
 SIZES = [1, 2, 10, 100, 1000, 4096, 4097, 16_385, 65_537, 2**18 + 1]
 HELD = {"kept": {}, "read again": {"memory": 0}, "in chunks": {"chunk_rows": 5000}}
@@ -35,44 +31,8 @@ def test_of_any_number_of_units_each_is_cut_by_itself(rows, max_rows):
 # ------------------------------------------------------------------------------------------------------- identifiers
 
 
-def written(number):
-    """Return texts that stand for one whole number."""
-    digits, zeros = Decimal(number).normalize().as_tuple()[1:]
-    sign, figures = "-" if number < 0 else "", "".join(map(str, digits))
-    texts = [str(number), f"{number}.0", f"{sign}{figures}e{zeros}", f"{sign}{figures}E+{zeros}"]
-    if len(figures) > 1:
-        texts.append(f"{sign}{figures[0]}.{figures[1:]}e{zeros + len(figures) - 1}")
-    return [*texts, f"{sign}{figures}00e{zeros - 2}"]
-
-
-WHOLE = sorted(
-    {
-        sign * (base + step)
-        for sign in (1, -1)
-        for base in (7, 10, *(2**power for power in range(50, 70)), *(10**power for power in range(14, 25)))
-        for step in (-1, 0, 1)
-    }
-)
-"""Whole numbers on both sides of each power where floats, 64 bits or digits end."""
-
-
-def names_of(kind, cells):
-    """Return the name of the unit of each cell."""
-    units = UnitNumbers(Field(name="person", type=kind, identifier=True))
-    units.add(cells)
-    return units.names().to_list(), units.numbers().tolist()
-
-
 def test_a_whole_number_is_one_unit_however_it_is_written_and_no_two_are_one():
-    texts = [(number, text) for number in WHOLE for text in written(number)]
-
-    names, numbers = names_of("integer", Texts(pl.Series([text for _, text in texts])))
-
-    units = {}
-    for (number, _), name, unit in zip(texts, names, numbers, strict=True):
-        units.setdefault(number, set()).add((name, unit))
-    assert [number for number, found in units.items() if len(found) > 1] == []
-    assert len(set.union(*units.values())) == len(WHOLE)
+    assert identifier_flags() == []
 
 
 @pytest.mark.parametrize("kind", ["integer", "string"])

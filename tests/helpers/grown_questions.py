@@ -110,9 +110,9 @@ def _schema(values, max_rows, *, has_unit):
 class Kind:
     """How a kind of question grows, and what it is about.
 
-    ask: from a table, how large it may be, and a cost, to a question; exact: what `RECHECKS` compares it with, from
-    the table's codes; most: the size at which it ends; copies: so many are asked in one batch; relation: the only one; is_narrow: whether
-    the column of values stays small.
+    ask: from a table, how large it may be, and a cost, to a question; exact: what the rechecks compare it with, from
+    the table's codes; most: the size at which it ends; copies: so many are asked in one batch; relation: the only one;
+    is_narrow: whether the column of values stays small.
     """
 
     ask: Callable[..., Any]

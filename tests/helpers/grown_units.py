@@ -1,9 +1,14 @@
 """Units of any size, in tables of any size: which rows stay, and what another person may change of that: nothing."""
 
+from decimal import Decimal
+
 import numpy as np
 import polars as pl
 
+from lapwing.rows.cells import Texts
 from lapwing.rows.source import all_codes, code_table
+from lapwing.rows.units import UnitNumbers
+from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 
 PLACES = ("first", "last", "in the middle")
@@ -58,3 +63,45 @@ def many_units_flags(rows, max_rows, **settings):
         if not np.array_equal(left, whole[person[whole] != leaves]):
             flags.append(f"the leaving of unit {leaves} of {units} changes other units")
     return flags
+
+
+# ------------------------------------------------------------------------------------------------------- identifiers
+
+
+def written(number):
+    """Return texts that stand for one whole number."""
+    digits, zeros = Decimal(number).normalize().as_tuple()[1:]
+    sign, figures = "-" if number < 0 else "", "".join(map(str, digits))
+    texts = [str(number), f"{number}.0", f"{sign}{figures}e{zeros}", f"{sign}{figures}E+{zeros}"]
+    if len(figures) > 1:
+        texts.append(f"{sign}{figures[0]}.{figures[1:]}e{zeros + len(figures) - 1}")
+    return [*texts, f"{sign}{figures}00e{zeros - 2}"]
+
+
+WHOLE = sorted(
+    {
+        sign * (base + step)
+        for sign in (1, -1)
+        for base in (7, 10, *(2**power for power in range(50, 70)), *(10**power for power in range(14, 25)))
+        for step in (-1, 0, 1)
+    }
+)
+"""Whole numbers on both sides of each power where floats, 64 bits or digits end."""
+
+
+def names_of(kind, cells):
+    """Return the name of the unit of each cell."""
+    units = UnitNumbers(Field(name="person", type=kind, identifier=True))
+    units.add(cells)
+    return units.names().to_list(), units.numbers().tolist()
+
+
+def identifier_flags():
+    """Return which whole numbers are several units by how they are written, or share one."""
+    texts = [(number, text) for number in WHOLE for text in written(number)]
+    names, numbers = names_of("integer", Texts(pl.Series([text for _, text in texts])))
+    units = {}
+    for (number, _), name, unit in zip(texts, names, numbers, strict=True):
+        units.setdefault(number, set()).add((name, unit))
+    several = [number for number, found in units.items() if len(found) > 1]
+    return several + ["two are one"] * (len(set.union(*units.values())) < len(WHOLE))

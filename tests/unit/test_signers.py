@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from lapwing.errors import DataError
+from lapwing.release.paper import signature
 from lapwing.release.paper.signature import sign, signer_of
 
 pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs OpenSSH")
@@ -40,15 +41,15 @@ def keys(tmp_path_factory):
 @pytest.fixture
 def signer(keys, tmp_path):
     """Return who signed the content, by a line of allowed signers for ada's key."""
-    signature = tmp_path / "c.sig"
-    signature.write_text(sign(CONTENT, keys / "ada"))
+    signed = tmp_path / "c.sig"
+    signed.write_text(sign(CONTENT, keys / "ada"))
 
     def asked(line, content=CONTENT):
         options, key = line, " ".join((keys / "ada.pub").read_text().split()[:2])
         allowed = Path(tmp_path, "allowed")
         eve = " ".join((keys / "eve.pub").read_text().split()[:2])
         allowed.write_text(f"eve {eve}\n{options} {key}\n")
-        return signer_of(content, signature, allowed)
+        return signer_of(content, signed, allowed)
 
     return asked
 
@@ -78,3 +79,18 @@ def test_a_signature_for_another_purpose_is_none(keys, tmp_path):
 
     with pytest.raises(DataError):
         signer_of(CONTENT, tmp_path / "c.sig", keys / "ada.pub")
+
+
+@pytest.mark.parametrize("line", [BAD["a date that is over"], BAD["another namespace"]])
+def test_a_check_without_the_rules_is_seen(signer, line, monkeypatch):
+    keygen = signature._keygen
+
+    def novalidate(what, *options, content=b""):
+        if what == "find-principals":
+            return subprocess.CompletedProcess([], 0, b"ada\n", b"")
+        kept = [*options[4:]] if what == "verify" else [*options]
+        return keygen("check-novalidate" if what == "verify" else what, *kept, content=content)
+
+    monkeypatch.setattr(signature, "_keygen", novalidate)
+
+    assert signer(line) == "ada"  # where the test above wants a refusal
