@@ -91,7 +91,7 @@ def test_of_many_rows_answers_are_naive_counts_plus_fresh_noise_under_all_terms(
     [(1, 60, 1), (10, 60, 3), (100, 60, 60), (1000, 60, 300), (10**4, 60, 100), (10**5, 1, 10), (1, 10**6, 1)],
 )
 def test_of_any_number_of_texts_the_noisiest_are_shown(texts, rows_of_each, most, notion):
-    assert text_flags(texts, rows_of_each, most, COSTS[notion]) == []
+    assert text_flags(texts, rows_of_each, most, COSTS[notion], *turn(len(str(texts)))) == []
 
 
 @pytest.mark.parametrize("notion", COSTS)

@@ -9,6 +9,7 @@ from helpers.grown_questions import KINDS, grown_pair
 from helpers.grown_texts import text_flags
 from helpers.grown_units import identifier_flags, lone_unit_flags, many_units_flags
 from helpers.mended_runs import mended_flags
+from lapwing.audit.run import audit
 
 PURE, RHO = COSTS.values()
 
@@ -65,6 +66,11 @@ SLIPS = (
         slips.replaced_units_of_several_rows_count_once,
         lambda _: of_cells("MarginalCounts", 10, PURE, terms=("replace-one", 3)),
     ),
+    (slips.shared_keys_belong_to_the_first_parent, lambda _: audit(["link"], runs=300).flags),
+    (
+        slips.texts_of_several_rows_have_the_threshold_of_one,
+        lambda _: text_flags(10, 60, 3, PURE, "replace-one", 3),
+    ),
     (slips.the_last_row_of_a_large_block_is_read_as_the_first, lambda _: of_rows(70_001, "add-remove", 1)),
     (slips.the_last_block_is_left_out, lambda _: of_rows(70_001, "add-remove", 1)),
     (slips.digest_of_the_first_rows, lambda _: digests_alike()),
@@ -84,3 +90,7 @@ def test_a_slip_is_seen(plant, seen, monkeypatch, tmp_path):
 
 def test_priors_that_differ_in_any_row_have_different_digests():
     assert digests_alike() == []
+
+
+def test_every_slip_is_looked_for():
+    assert {plant for plant, _ in SLIPS} == set(slips.EVERY)

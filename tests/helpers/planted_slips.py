@@ -13,7 +13,7 @@ from helpers.stranger_bugs import patched
 from lapwing.kernel.noise_law import NoiseLaw, row_sensitivity
 from lapwing.kernel.questions import answering
 from lapwing.kernel.questions.category_selection import answer as category_selection
-from lapwing.kernel.questions.category_selection.question import SelectedTexts
+from lapwing.kernel.questions.category_selection.question import CategorySelection, SelectedTexts
 from lapwing.kernel.questions.cell_sums import answer as cell_sums
 from lapwing.kernel.questions.linear_statistics import answer as linear_statistics
 from lapwing.kernel.questions.marginal_counts import answer as marginal_counts
@@ -23,7 +23,7 @@ from lapwing.kernel.questions.table_distances import answer as table_distances
 from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.kernel.questions.tree_counts import answer as tree_counts
 from lapwing.kernel.room import room
-from lapwing.rows import codec, counting, source
+from lapwing.rows import codec, counting, linked, source
 from lapwing.rows.exact_tables import ExactTables
 from lapwing.rows.units import UnitNumbers
 from lapwing.runs import public_rows
@@ -230,6 +230,27 @@ def replaced_units_of_several_rows_count_once(plant):
     plant.setattr(marginal_counts.MarginalCounts, "sensitivity", sensitivity)
 
 
+def shared_keys_belong_to_the_first_parent(plant):
+    """Give rows whose key several parents say to the first of them alone: one who leaves hands them on."""
+
+    def make(joined):
+        def once(rows, keys, of_parents):
+            found, parents = joined(rows, keys, of_parents)
+            _, first = np.unique(found, return_index=True)
+            order = first[np.argsort(parents[first], kind="stable")]
+            return found[order], parents[order]
+
+        return once
+
+    patched(plant, linked, "_joined", make)
+
+
+def texts_of_several_rows_have_the_threshold_of_one(plant):
+    """Show texts from the count that hides one row, where a person may own more."""
+    honest = CategorySelection.threshold
+    plant.setattr(CategorySelection, "threshold", lambda self, relation, _: honest(self, relation, 1))
+
+
 # ----------------------------------------------------------------------------------------------------------- last rows
 
 
@@ -290,3 +311,28 @@ def exponents_are_texts(plant):
         return plain
 
     patched(plant, UnitNumbers, "_from_texts", make)
+
+
+EVERY = (
+    faster_for_many_cells,
+    tiled_noise,
+    single_draws_are_the_smallest,
+    many_rows_are_not_cut,
+    a_large_lone_unit_is_cut_by_position,
+    large_tables_have_half_the_sensitivity,
+    most_texts_by_exact_counts,
+    the_second_answer_of_a_batch_shares_its_noise,
+    the_second_batch_is_exact,
+    kept_tables_lack_a_cell,
+    tables_alike_count_once,
+    a_mend_goes_on_under_the_cheaper_relation,
+    a_second_mend_forgets_the_first_answers,
+    replaced_units_of_several_rows_count_once,
+    shared_keys_belong_to_the_first_parent,
+    texts_of_several_rows_have_the_threshold_of_one,
+    the_last_row_of_a_large_block_is_read_as_the_first,
+    the_last_block_is_left_out,
+    digest_of_the_first_rows,
+    exponents_are_texts,
+)
+"""All slips."""
