@@ -9,7 +9,8 @@ from helpers.grown_questions import KINDS, grown_pair
 from helpers.grown_texts import text_flags
 from helpers.grown_units import identifier_flags, lone_unit_flags, many_units_flags
 from helpers.mended_runs import mended_flags
-from lapwing.audit.run import audit
+from lapwing.audit.linked_pairs import SCHEMA, examine_linked, linked_pair, linked_settings, with_most_rows
+from lapwing.mechanisms.pmm.mechanism import PMM
 
 PURE, RHO = COSTS.values()
 
@@ -24,6 +25,14 @@ def of_rows(rows, *terms):
     """Ask every kind of question about so many rows."""
     one, two = grown_pair(16, rows, *terms)
     return flags_of_all(one, two, 0, {})
+
+
+def of_links():
+    """Examine linked tables of which the homes are as full as they may be, and share their people."""
+    rng, schema = np.random.default_rng(3), with_most_rows(SCHEMA, 3)
+    settings = linked_settings(PMM.small(), times=100, schema=schema)
+    pairs = [linked_pair(rng, schema, is_full=True) for _ in range(3)]
+    return [flag for one, other in pairs for flag in examine_linked(one, other, settings).flags]
 
 
 def digests_alike():
@@ -66,7 +75,7 @@ SLIPS = (
         slips.replaced_units_of_several_rows_count_once,
         lambda _: of_cells("MarginalCounts", 10, PURE, terms=("replace-one", 3)),
     ),
-    (slips.shared_keys_belong_to_the_first_parent, lambda _: audit(["link"], runs=300).flags),
+    (slips.shared_keys_belong_to_the_first_parent, lambda _: of_links()),
     (
         slips.texts_of_several_rows_have_the_threshold_of_one,
         lambda _: text_flags(10, 60, 3, PURE, "replace-one", 3),

@@ -82,13 +82,15 @@ def linked_pair(
 ) -> tuple[Tables, Tables]:
     """Return two databases of texts; one of them has one home more, with all that belongs to it.
 
-    is_full: whether that home has as many people as it may, one of them of another home too, and each as many visits,
-    all alike, but for those of the next home: what loses most.
+    is_full: whether that home has as many people as it may, all of them of the next home too, of which they say other
+    things, and each as many visits, all alike: what loses most.
     """
     homes = list(rng.permutation(np.array(_HOMES, dtype=object))[: rng.integers(1 + is_full, len(_HOMES) + 1)])
     full = [0, 1] if is_full else []
-    rows = {home: _unit(rng, home, schema, full=value) for home, value in zip_longest(homes, full[: len(homes)])}
-    of_all = {"homes": [], "people": [], "visits": _visits(rng, _MOVED, schema, full=0 if is_full else None)}
+    rows = {home: _unit(rng, home, schema, full=value) for home, value in zip_longest(homes, full)}
+    shared = [f"{_MOVED}{place}" for place in range(schema.table("people").max_rows)] if is_full else [_MOVED]
+    visits = [visit for person in shared for visit in _visits(rng, person, schema, full=0 if is_full else None)]
+    of_all = {"homes": [], "people": [], "visits": visits}
     all_of = _tables(rng, [of_all, *(rows[home] for home in homes)], schema)
     fewer = _tables(rng, [of_all, *(rows[home] for home in homes[1:])], schema)
     return (all_of, fewer) if rng.integers(2) else (fewer, all_of)
@@ -101,14 +103,13 @@ def _unit(
 
     full: for as many rows as there may be, the place of the value that all of them have.
     """
-    is_full = full is not None
-    most = schema.table("people").max_rows
-    persons = [f"{home}-{number}" for number in range(most - 1 if is_full else 3)]
-    people = _rows(rng, {"home": home}, most if is_full else 2 * most, ("flag", "age"), full=full)
+    most = schema.table("people").max_rows * (2 if full is None else 1)
+    people = _rows(rng, {"home": home}, most, ("flag", "age"), full=full)
+    persons = [f"{home}-{number}" for number in range(3)]
     for place, row in enumerate(people):
-        drawn = (None, None, _MOVED, _MOVED, *persons[:3])
-        row["person"] = [_MOVED, *persons][place] if is_full else drawn[rng.integers(len(drawn))]
-    visits = [visit for person in (None, *persons) for visit in _visits(rng, person, schema, full=full)]
+        drawn = (None, None, _MOVED, _MOVED, *persons)
+        row["person"] = drawn[rng.integers(len(drawn))] if full is None else f"{_MOVED}{place}"
+    visits = [visit for person in (None, *persons) for visit in _visits(rng, person, schema)]
     return {"homes": _rows(rng, {"home": home}, 2, ("kind", "age")), "people": people, "visits": visits}
 
 
