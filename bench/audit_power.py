@@ -11,7 +11,7 @@ of two neighbours; the most runs only for bugs that fewer did not show): the cla
 certified of the code as it is and of the bug. A bug is seen where its bound is above the claim.
 
 ``slips``: every slip of ``tests/helpers/planted_slips.py`` is planted, and parts of ``lapwing audit`` look for it, with
-300 runs and then 1,200: columns: what saw it first, and at how many; both empty where nothing did. Releases of
+``--runs 300 3000``: columns: what saw it first, and at how many; both empty where nothing did. Releases of
 most mechanisms are left out, so an audit of everything sees these slips, and perhaps more.
 
 Bugs are written in tests, so this runs from the source tree only.
@@ -183,26 +183,25 @@ def black_box_power(runs: list[int], write: Callable[[dict[str, object]], None])
         )
 
 
-MOST_RUNS = 1200
 LOOKING = ("independent", "large", "link", "evaluate", "mend")
 """Parts of an audit that look for slips, before the questions."""
 
 
-def slip_power(write: Callable[[dict[str, object]], None]):
+def slip_power(counts: list[int], write: Callable[[dict[str, object]], None]):
     """Write from how many runs on each slip is seen, and by what."""
     sys.path.insert(0, str(ROOT / "tests"))
     slips = importlib.import_module("helpers.planted_slips")
     for slip in slips.EVERY:
         begun = time.process_time()
-        runs, part = next(seen_first(slip), ("", ""))
+        runs, part = next(seen_first(slip, counts), ("", ""))
         seconds = f"{time.process_time() - begun:.1f}"
         write({"slip": slip.__name__, "seen_by": part, "runs": runs, "seconds": seconds})
 
 
-def seen_first(slip: Callable[[pytest.MonkeyPatch], None]):
+def seen_first(slip: Callable[[pytest.MonkeyPatch], None], counts: list[int]):
     """Yield the runs at which a part of the audit flags a slip, and which part."""
     cases = [case for case in run.question_cases() if case.relation == "add-remove"]
-    for runs in (300, MOST_RUNS):
+    for runs in sorted(counts):
         looks = [(name, partial(run.audit, [name], runs=runs)) for name in LOOKING]
         looks += [(case.question, partial(run._seen_from_outside, case, runs)) for case in cases]
         yield from ((runs, name) for name, look in looks if not passes(look, slip, name in LOOKING))
@@ -221,7 +220,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=list(OUTPUTS))
     parser.add_argument("--pairs", type=int, default=24, help="looked at per bug, or more until the first flag")
-    parser.add_argument("--runs", type=int, nargs="+", default=[1000, 10_000, 100_000], help="on each neighbour")
+    parser.add_argument("--runs", type=int, nargs="+", help="on each neighbour")
     parser.add_argument("-o", "--output", type=Path)
     asked = parser.parse_args()
     name, fields = OUTPUTS[asked.what]
@@ -231,9 +230,9 @@ def main():
         if asked.what == "replay":
             replay_power(asked.pairs, writer.writerow)
         elif asked.what == "slips":
-            slip_power(writer.writerow)
+            slip_power(asked.runs or [300, 3000], writer.writerow)
         else:
-            black_box_power(asked.runs, writer.writerow)
+            black_box_power(asked.runs or [1000, 10_000, 100_000], writer.writerow)
 
 
 if __name__ == "__main__":
