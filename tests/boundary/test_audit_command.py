@@ -31,6 +31,8 @@ def test_everything_that_makes_releases_and_every_question_is_audited_and_passes
         "learn",
         "evaluate",
         "link",
+        "mend",
+        "large",
     }
     assert {each.question for each in report.questions} == set(KINDS)
     assert {each.question for each in report.questions} == frozenset().union(*(r.questions for r in report.releases))

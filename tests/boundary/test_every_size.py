@@ -34,6 +34,9 @@ LINKED = LinkedSchema.load(
     }
 )
 TERMS = (("add-remove", 1), ("replace-one", 3), ("replace-one", 1), ("add-remove", 3))
+SLOW = ("TreeCounts", "SelectWorst", "SelectWorst of large tables")
+"""Of which CI asks up to 100,000 cells."""
+
 MAGNITUDES = [10**power for power in range(7)]
 """Of cells, and of rows."""
 
@@ -49,7 +52,12 @@ def turn(place):
 @pytest.mark.parametrize("notion", COSTS)
 @pytest.mark.parametrize(
     ("name", "cells"),
-    [(name, cells) for name, kind in KINDS.items() for cells in sorted({*MAGNITUDES, kind.most}) if cells <= kind.most],
+    [
+        pytest.param(name, cells, marks=[pytest.mark.full] if cells == 10**6 and name in SLOW else [])
+        for name, kind in KINDS.items()
+        for cells in sorted({*MAGNITUDES, kind.most})
+        if cells <= kind.most
+    ],
 )
 def test_of_any_number_of_cells_answers_are_naive_counts_plus_fresh_noise(name, cells, notion):
     kind = KINDS[name]
@@ -66,8 +74,16 @@ FORMS = {"kept": {}, "read again": {"memory": 0}, "in a file": {"memory": 0, "sc
 """How the rows of a table are held between passes."""
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("rows", [*MAGNITUDES, pytest.param(10**7, marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    ("rows", "form"),
+    [
+        pytest.param(
+            rows, form, marks=[pytest.mark.full] if rows == 10**7 or (rows == 10**6 and form != "kept") else []
+        )
+        for rows in (*MAGNITUDES, 10**7)
+        for form in FORMS
+    ],
+)
 def test_of_any_number_of_rows_answers_are_naive_counts_plus_fresh_noise(rows, form, tmp_path):
     place = len(str(rows)) + list(FORMS).index(form)
     settings = FORMS[form] | ({"scratch": str(tmp_path)} if "scratch" in FORMS[form] else {})

@@ -1,5 +1,7 @@
 """Slips beyond a size, at a second time, from a cache, under one relation, in a last row: what sees each of them."""
 
+import csv
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,9 @@ from helpers.grown_questions import KINDS, grown_pair
 from helpers.grown_texts import text_flags
 from helpers.grown_units import identifier_flags, lone_unit_flags, many_units_flags
 from helpers.mended_runs import mended_flags
+from helpers.source_tree import ROOT
 from lapwing.audit.linked_pairs import SCHEMA, examine_linked, linked_pair, linked_settings, with_most_rows
+from lapwing.audit.report import PLANTED, SEEN_FROM
 from lapwing.mechanisms.pmm.mechanism import PMM
 
 PURE, RHO = COSTS.values()
@@ -103,3 +107,15 @@ def test_priors_that_differ_in_any_row_have_different_digests():
 
 def test_every_slip_is_looked_for():
     assert {plant for plant, _ in SLIPS} == set(slips.EVERY)
+
+
+def test_what_an_audit_says_that_it_sees_was_measured():
+    """By `bench/audit_power.py slips`."""
+    with (ROOT / "bench" / "results" / "audit_slips.csv").open(encoding="utf-8") as file:
+        measured = list(csv.DictReader(file))
+
+    assert [each["slip"] for each in measured] == [slip.__name__ for slip in slips.EVERY]
+    assert len(slips.EVERY) == PLANTED
+    assert sorted(int(each["runs"]) for each in measured if each["runs"]) == sorted(SEEN_FROM)
+    said = f"{len(SEEN_FROM)} by `lapwing audit --runs 300`"
+    assert said in (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")

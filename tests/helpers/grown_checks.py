@@ -28,7 +28,7 @@ def flags_of_all(grown, other, place, settings):
     found = [f"the codes of {name}" for name in grown.codes if not np.array_equal(coded[name], grown.codes[name])]
     for number, kind in enumerate(KINDS.values()):
         if kind.relation is None or (grown.terms.rows is not None and grown.rows):
-            cost, copies = list(COSTS.values())[(number + place) % 2], 40 if grown.rows < 10**4 else 2
+            cost, copies = list(COSTS.values())[(number + place) % 2], 40 if grown.rows < 10**3 else 2
             found += flags_of(kind, grown, source, cost, size=16, copies=min(kind.copies, copies), other=other)[0]
     return found
 
