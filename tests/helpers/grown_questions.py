@@ -14,10 +14,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from lapwing.audit.held import RecordingBits
-from lapwing.audit.rechecks import loss_between, loss_flags_between, noise_flags
-from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.questions.cell_sums.question import MEAN_BITS, CellSums
 from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
@@ -31,8 +27,6 @@ from lapwing.kernel.questions.sparse_counts.question import SparseCounts
 from lapwing.kernel.questions.split_decisions.question import SplitDecisions
 from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.kernel.questions.tree_counts.question import TreeCounts
-from lapwing.kernel.room.room import Room
-from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.kernel.terms import Terms
 from lapwing.model.statistics.expressions import compiled
 from lapwing.schema.groupings.grouping import identity
@@ -375,48 +369,3 @@ KINDS = {
     "PrivateDraw": Kind(_draw, _draw_exact, relation="replace-one", is_narrow=True),
 }
 """By a name that begins with that of the question."""
-
-
-# ---------------------------------------------------------------------------------------------------- asked and checked
-
-
-def flags_of(kind, grown, source, cost, *, size=None, copies=None, other=None):
-    """Ask so many copies in one batch, then one more; return what is wrong, and the residuals of each with their laws.
-
-    Answers must be naive counts plus noise that is drawn again from the recorded secret words, and lose at most what
-    they cost between the table and the other one, if it is given.
-    """
-    question = kind.ask(grown, grown.values if size is None else size, cost)
-    batch = [question] * (kind.copies if copies is None else copies)
-    answers, bits = asked(source, grown.schema, grown.terms, [batch, [question]], cost)
-    exact = kind.exact(grown, question)
-    flags = noise_flags(answers, [exact] * len(answers), grown.terms, bits.playback())
-    flags += ["a secret word came twice"] * bits.has_repeats
-    if other is not None:
-        flags += losses_flags(answers[0], exact, kind.exact(other, question))
-    return flags, residuals(answers, exact)
-
-
-def losses_flags(answer, exact, others):
-    """Return what is wrong with what an answer loses between two tables."""
-    loss, cost = loss_between(answer, exact, others), answer.question.cost.amount
-    return [*loss_flags_between(answer, exact, others), *[f"{loss} is lost, {cost} is paid"] * (loss > cost)]
-
-
-def asked(source, schema, terms, batches, cost, most_cells=None):
-    """Return the answers to some batches, asked one after the other in one room, and the recorded secret words."""
-    bits = RecordingBits(SystemBits())
-    budget = Budget(cost.notion, Fraction(10**9))
-    room = Room(source, schema, terms, budget, bits=bits, sink=NoTranscript(), delta=Fraction(1), most_cells=most_cells)
-    return [answer for batch in batches for answer in room.ask(*batch)], bits
-
-
-def residuals(answers, exact):
-    """Return the noise of each table of an answer, by its law: an array with a row for each of several answers."""
-    found = {}
-    for answer in answers:
-        tables = getattr(answer, "tables", ())
-        if [table.counts.shape for table in tables] == [getattr(each, "shape", None) for each in exact]:
-            for place, (table, each) in enumerate(zip(tables, exact, strict=True)):
-                found.setdefault((place, table.noise), []).append((table.counts - each).reshape(-1))
-    return {law: np.stack(each) for (_, law), each in found.items()}

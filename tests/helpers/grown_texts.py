@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 
-from helpers.grown_questions import asked
+from helpers.grown_checks import asked
 from lapwing.audit.rechecks import noise_flags
 from lapwing.kernel.questions.category_selection.question import CategorySelection
 from lapwing.kernel.terms import Terms
