@@ -17,6 +17,7 @@ import polars as pl
 from lapwing.kernel.questions.cell_sums.question import MEAN_BITS, CellSums
 from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
+from lapwing.kernel.questions.misfit_rows.question import MisfitRows
 from lapwing.kernel.questions.private_draw.question import PrivateDraw
 from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.select_worst.question import SelectWorst
@@ -348,11 +349,20 @@ def _draw_exact(grown, question):
     return [np.maximum(heights, question.least)]
 
 
+def _misfits(grown, size, cost):
+    return MisfitRows(columns=("x", "a", "b"), cost=cost)
+
+
+def _misfits_exact(grown, question):
+    return [np.array([0, grown.rows])]
+
+
 KINDS = {
     "MarginalCounts": Kind(_marginal, _marginal_exact),
     "MarginalCounts of two columns": Kind(_pair, _marginal_exact, most=10**4, copies=300),
     "MarginalCounts of three columns": Kind(_triple, _marginal_exact, most=100, copies=40),
     "MarginalCounts of no column": Kind(_total, _total_exact, copies=300, most=1),
+    "MisfitRows": Kind(_misfits, _misfits_exact, copies=200, is_narrow=True, most=1),
     "TreeCounts": Kind(_tree, _tree_exact),
     "SelectWorst": Kind(_selection, _selection_exact, is_narrow=True),
     "SelectWorst of large tables": Kind(_selection_of_large, _selection_exact),

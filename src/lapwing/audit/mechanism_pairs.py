@@ -80,7 +80,7 @@ def targets() -> Mapping[str, Target]:
             relations=RELATIONS,
             rows_per_unit=(ONE_ROW, SEVERAL_ROWS),
             examine=_examine_evaluation,
-            share=3,
+            share=2,
         ),
         Target(name="link", relations=("add-remove",), rows_per_unit=(SEVERAL_ROWS,), examine=_examine_link, share=6),
         Target(name="mend", relations=RELATIONS, rows_per_unit=(ONE_ROW, SEVERAL_ROWS), examine=_examine_mending),

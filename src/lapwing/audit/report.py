@@ -20,7 +20,7 @@ _LEAST_SHOWN: Final = 0.001
 """A certified loss below would be shown as 0.000, which reads as if no loss at all had been measured."""
 
 PLANTED: Final = 20
-SEEN_FROM: Final = (300,)
+SEEN_FROM: Final = (300,) * 10
 """Kinds of slips that were planted, and the runs from which an audit of everything sees each that it sees: measured.
 
 ``bench/audit_power.py slips`` writes ``bench/results/audit_slips.csv``, with which a test compares both.

@@ -50,7 +50,7 @@ def audit(names: Sequence[str] = (), *, runs: int = DEFAULT_RUNS, tell: Tell | N
 
     names: mechanisms, whatever their case, or ``learn``, ``evaluate``, ``link``, ``mend`` and ``large``; none: all of
     them; runs: how often each question is asked on each of two tables, 300 to 100,000. Each release is replayed on one
-    pair of tables for every 150 of these, at least 4 (``evaluate`` on three times, ``link`` on six times as many),
+    pair of tables for every 150 of these, at least 4 (``evaluate`` on twice, ``link`` on six times as many),
     under each relation, with one row per unit and with 2 to 7; tell: is told before each part what it is and which
     share of all is done, 0 to 1.
 
@@ -58,7 +58,7 @@ def audit(names: Sequence[str] = (), *, runs: int = DEFAULT_RUNS, tell: Tell | N
     as ever. A correct question is flagged by mistake at most one time in a million, a release only
     if two honest secret words are equal. What passes may still be wrong: see docs/audit.md.
 
-    Time: proportional to `runs`; three minutes for all at the default. Memory: that of the answers of one question.
+    Time: proportional to `runs`; three and a half minutes for all at the default. Memory: that of the answers of one question.
 
     References
     ----------
