@@ -1,4 +1,4 @@
-"""What the audits see: ``python bench/audit_power.py replay|black-box [--pairs 24] [-o OUT.csv]``.
+"""What the audits see: ``python bench/audit_power.py replay|black-box|slips [--pairs 24] [-o OUT.csv]``.
 
 ``replay``: every planted bug of ``tests/boundary/test_planted_*.py`` is planted, and record and replay looks at the
 pairs of neighbours that its test generates: ``--pairs`` of them, or more until the first flag, as far as the test
@@ -9,6 +9,10 @@ pairs in the tests beside, which fail at any flag.
 ``black-box``: every planted bug of ``tests/boundary/test_question_black_box.py`` (``--runs 1000 10000 100000`` on each
 of two neighbours; the most runs only for bugs that fewer did not show): the claim, and the lower bound that is
 certified of the code as it is and of the bug. A bug is seen where its bound is above the claim.
+
+``slips``: every slip of ``tests/helpers/planted_slips.py`` is planted, and parts of ``lapwing audit`` look for it, with
+``--runs 300 3000``: columns: what saw it first, and at how many; both empty where nothing did. Releases of
+most mechanisms are left out, so an audit of everything sees these slips, and perhaps more.
 
 Bugs are written in tests, so this runs from the source tree only.
 """
@@ -23,11 +27,12 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from lapwing.audit import replay
+from lapwing.audit import replay, run
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = Path(__file__).parent / "results"
@@ -46,7 +51,16 @@ CERTIFIED = (
     "is_seen",
     "seconds",
 )
+SLIPS = ("slip", "seen_by", "runs", "seconds")
 FIELDS = ("file", "bug", "pairs", "flagged", "share", "first_flag", "seconds_per_pair")
+
+
+OUTPUTS = {
+    "replay": ("audit_power.csv", FIELDS),
+    "black-box": ("audit_black_box.csv", CERTIFIED),
+    "slips": ("audit_slips.csv", SLIPS),
+}
+"""By what is measured."""
 
 
 class EnoughPairs(BaseException):
@@ -169,22 +183,56 @@ def black_box_power(runs: list[int], write: Callable[[dict[str, object]], None])
         )
 
 
+LOOKING = ("independent", "large", "link", "evaluate", "mend")
+"""Parts of an audit that look for slips, before the questions."""
+
+
+def slip_power(counts: list[int], write: Callable[[dict[str, object]], None]):
+    """Write from how many runs on each slip is seen, and by what."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    slips = importlib.import_module("helpers.planted_slips")
+    for slip in slips.EVERY:
+        begun = time.process_time()
+        runs, part = next(seen_first(slip, counts), ("", ""))
+        seconds = f"{time.process_time() - begun:.1f}"
+        write({"slip": slip.__name__, "seen_by": part, "runs": runs, "seconds": seconds})
+
+
+def seen_first(slip: Callable[[pytest.MonkeyPatch], None], counts: list[int]):
+    """Yield the runs at which a part of the audit flags a slip, and which part."""
+    cases = [case for case in run.question_cases() if case.relation == "add-remove"]
+    for runs in sorted(counts):
+        looks = [(name, partial(run.audit, [name], runs=runs)) for name in LOOKING]
+        looks += [(case.question, partial(run._seen_from_outside, case, runs)) for case in cases]
+        yield from ((runs, name) for name, look in looks if not passes(look, slip, name in LOOKING))
+
+
+def passes(look: Callable[[], run.AuditReport], slip: Callable[[pytest.MonkeyPatch], None], is_release: bool):
+    """Tell whether a part of the audit flags nothing of a slip; of releases without the questions that they ask."""
+    with pytest.MonkeyPatch.context() as patch:
+        if is_release:
+            patch.setattr(run, "question_cases", tuple)
+        slip(patch)
+        return look().has_passed
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["replay", "black-box"])
+    parser.add_argument("what", choices=list(OUTPUTS))
     parser.add_argument("--pairs", type=int, default=24, help="looked at per bug, or more until the first flag")
-    parser.add_argument("--runs", type=int, nargs="+", default=[1000, 10_000, 100_000], help="on each neighbour")
+    parser.add_argument("--runs", type=int, nargs="+", help="on each neighbour")
     parser.add_argument("-o", "--output", type=Path)
     asked = parser.parse_args()
-    is_replay = asked.what == "replay"
-    output = asked.output or RESULTS / ("audit_power.csv" if is_replay else "audit_black_box.csv")
-    with output.open("w", encoding="utf-8", newline="", buffering=1) as file:
-        writer = csv.DictWriter(file, FIELDS if is_replay else CERTIFIED)
+    name, fields = OUTPUTS[asked.what]
+    with (asked.output or RESULTS / name).open("w", encoding="utf-8", newline="", buffering=1) as file:
+        writer = csv.DictWriter(file, fields, lineterminator="\n" if asked.what == "slips" else "\r\n")
         writer.writeheader()
-        if is_replay:
+        if asked.what == "replay":
             replay_power(asked.pairs, writer.writerow)
+        elif asked.what == "slips":
+            slip_power(asked.runs or [300, 3000], writer.writerow)
         else:
-            black_box_power(asked.runs, writer.writerow)
+            black_box_power(asked.runs or [1000, 10_000, 100_000], writer.writerow)
 
 
 if __name__ == "__main__":

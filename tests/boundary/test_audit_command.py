@@ -19,7 +19,7 @@ from lapwing.kernel.questions.registered import KINDS
 from lapwing.mechanisms.registry import MECHANISMS
 from lapwing.rows.source import code_table
 
-DEFAULT_SECONDS = 180
+DEFAULT_SECONDS = 240
 """What an audit may take by default, of processor time."""
 
 
@@ -31,6 +31,8 @@ def test_everything_that_makes_releases_and_every_question_is_audited_and_passes
         "learn",
         "evaluate",
         "link",
+        "mend",
+        "large",
     }
     assert {each.question for each in report.questions} == set(KINDS)
     assert {each.question for each in report.questions} == frozenset().union(*(r.questions for r in report.releases))
@@ -45,7 +47,7 @@ def test_everything_that_makes_releases_and_every_question_is_audited_and_passes
 
 
 @pytest.mark.full
-def test_the_default_audit_passes_within_three_minutes_of_processor_time():
+def test_the_default_audit_passes_within_four_minutes_of_processor_time():
     start = time.process_time()
 
     said = lapwing("audit")

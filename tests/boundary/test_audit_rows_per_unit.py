@@ -44,7 +44,7 @@ def noise_of_the_other_relation_at_two(patch):
 BUGS = [
     (one_row_too_many_above_three, range(4, 8), SEVERAL_ROWS, 900),
     pytest.param(one_row_too_many_at_two, [2], SEVERAL_ROWS, 1800, marks=pytest.mark.full),
-    (noise_of_the_other_relation_at_two, [2], range(2, 4), 900),
+    (noise_of_the_other_relation_at_two, [2], range(2, 4), 1200),
     pytest.param(noise_of_the_other_relation_at_two, [2], SEVERAL_ROWS, 3000, marks=pytest.mark.full),
 ]
 """And the numbers of rows that have them, those that are tried, and runs: for each 900, a line has six pairs.

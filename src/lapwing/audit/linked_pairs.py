@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from typing import Any, Final
 
 import numpy as np
 import polars as pl
 
-from lapwing.audit.replay import Examined, examine_release
+from lapwing.audit.replay import Examined, examine_release, together
 from lapwing.audit.worst_case import USUAL, Mode
 from lapwing.mechanisms.independent.mechanism import Independent
 from lapwing.mechanisms.shared.registration import Mechanism
@@ -61,41 +62,72 @@ _MOVED: Final = "m"
 """The key of a person of several homes, whose visits are those of each, and stay when one of them goes."""
 
 
-def with_most_rows(schema: LinkedSchema, most: int) -> LinkedSchema:
-    """Return a schema under which every row of a parent has at most so many rows."""
+ORDERS: Final[tuple[Any, ...]] = ({"by": "age", "descending": True}, {"by": "age"}, None)
+"""How the people of a home may be put in order."""
+
+
+def with_most_rows(schema: LinkedSchema, most: int, order: Any = ORDERS[0]) -> LinkedSchema:  # noqa: ANN401
+    """Return a schema under which every row of a parent has at most so many rows, and people an order or none."""
     source = schema.to_dict()
     for table in source["tables"].values():
         if "maxRows" in table:
             table["maxRows"] = most
+    source["tables"]["people"].pop("order")
+    source["tables"]["people"].update({} if order is None else {"order": order})
     return LinkedSchema.load(source)
 
 
-def linked_pair(rng: np.random.Generator, schema: LinkedSchema = SCHEMA) -> tuple[Tables, Tables]:
-    """Return two databases of texts; one of them has one home more, with all that belongs to it."""
-    homes = list(rng.permutation(np.array(_HOMES, dtype=object))[: rng.integers(1, len(_HOMES) + 1)])
-    rows = {home: _unit(rng, home, schema) for home in homes}
-    of_all = {"homes": [], "people": [], "visits": _visits(rng, _MOVED, schema)}
+def linked_pair(
+    rng: np.random.Generator, schema: LinkedSchema = SCHEMA, *, is_full: bool = False
+) -> tuple[Tables, Tables]:
+    """Return two databases of texts; one of them has one home more, with all that belongs to it.
+
+    is_full: whether that home has as many people as it may, all of them of the next home too, of which they say other
+    things, and each as many visits, all alike: what loses most.
+    """
+    homes = list(rng.permutation(np.array(_HOMES, dtype=object))[: rng.integers(1 + is_full, len(_HOMES) + 1)])
+    full = [0, 1] if is_full else []
+    rows = {home: _unit(rng, home, schema, full=value) for home, value in zip_longest(homes, full)}
+    shared = [f"{_MOVED}{place}" for place in range(schema.table("people").max_rows)] if is_full else [_MOVED]
+    visits = [visit for person in shared for visit in _visits(rng, person, schema, full=0 if is_full else None)]
+    of_all = {"homes": [], "people": [], "visits": visits}
     all_of = _tables(rng, [of_all, *(rows[home] for home in homes)], schema)
     fewer = _tables(rng, [of_all, *(rows[home] for home in homes[1:])], schema)
     return (all_of, fewer) if rng.integers(2) else (fewer, all_of)
 
 
-def _unit(rng: np.random.Generator, home: str | None, schema: LinkedSchema) -> dict[str, _Rows]:
-    """Draw all rows of one home. Persons may lack a key or have one of another, and visits may be of nobody."""
-    people = _rows(rng, {"home": home}, 2 * schema.table("people").max_rows, ("flag", "age"))
+def _unit(
+    rng: np.random.Generator, home: str | None, schema: LinkedSchema, *, full: int | None = None
+) -> dict[str, _Rows]:
+    """Draw all rows of one home. Persons may lack a key or have one of another, and visits may be of nobody.
+
+    full: for as many rows as there may be, the place of the value that all of them have.
+    """
+    most = schema.table("people").max_rows * (2 if full is None else 1)
+    people = _rows(rng, {"home": home}, most, ("flag", "age"), full=full)
     persons = [f"{home}-{number}" for number in range(3)]
-    for row in people:
-        row["person"] = (None, None, _MOVED, _MOVED, *persons)[rng.integers(7)]
+    for place, row in enumerate(people):
+        drawn = (None, None, _MOVED, _MOVED, *persons)
+        row["person"] = drawn[rng.integers(len(drawn))] if full is None else f"{_MOVED}{place}"
     visits = [visit for person in (None, *persons) for visit in _visits(rng, person, schema)]
     return {"homes": _rows(rng, {"home": home}, 2, ("kind", "age")), "people": people, "visits": visits}
 
 
-def _visits(rng: np.random.Generator, person: str | None, schema: LinkedSchema) -> _Rows:
-    return _rows(rng, {"person": person}, 2 * schema.table("visits").max_rows, ("kind",))
+def _visits(rng: np.random.Generator, person: str | None, schema: LinkedSchema, *, full: int | None = None) -> _Rows:
+    return _rows(rng, {"person": person}, 2 * schema.table("visits").max_rows, ("kind",), full=full)
 
 
-def _rows(rng: np.random.Generator, keys: Mapping[str, str | None], most: int, names: Sequence[str]) -> _Rows:
-    """Draw rows of one key, at times all the same."""
+def _rows(
+    rng: np.random.Generator,
+    keys: Mapping[str, str | None],
+    most: int,
+    names: Sequence[str],
+    *,
+    full: int | None = None,
+) -> _Rows:
+    """Draw rows of one key, at times all the same; or as many as there may be, with the value of one place."""
+    if full is not None:
+        return [{**keys, **{name: _CELLS[name][full] for name in names}} for _ in range(most)]
     rows = [
         {name: _CELLS[name][rng.integers(len(_CELLS[name]))] for name in names} for _ in range(rng.integers(most + 1))
     ]
@@ -146,17 +178,11 @@ def examine_linked(
         name: examine_release(first[name].source, second[name].source, part, run_release, mode=mode)
         for name, part in settings.parts.items()
     }
-    flags = [f"{name}: {flag}" for name, part in found.items() for flag in part.flags]
-    claims = sum(part.request.budget.amount for part in settings.parts.values())
     asked = settings.request.budget.amount
-    if claims > asked:
+    shares = [part.request.budget.amount / asked for part in settings.parts.values()]
+    flags = [f"{name}: {flag}" for name, part in found.items() for flag in part.flags]
+    if sum(shares) > 1:
         flags.append("the parts claim more together than was asked for")
-    lost = sum(found[name].loss_share * part.request.budget.amount for name, part in settings.parts.items())
-    questions = set().union(*(part.questions for part in found.values()))
-    return replace(
-        next(iter(found.values())),
-        flags=tuple(flags),
-        loss_share=lost / asked,
-        questions=frozenset(questions),
-        is_released=all(part.is_released for part in found.values()),
-    )
+    parts = [replace(part, flags=()) for part in found.values()]
+    whole = together(parts, shares)
+    return replace(whole, flags=(*flags, *whole.flags))

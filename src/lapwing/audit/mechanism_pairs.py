@@ -11,10 +11,10 @@ from typing import Any, Final, cast
 
 import numpy as np
 
+from lapwing.audit.linked_pairs import ORDERS, examine_linked, linked_pair, linked_settings, with_most_rows
 from lapwing.audit.linked_pairs import SCHEMA as LINKED
-from lapwing.audit.linked_pairs import examine_linked, linked_pair, linked_settings, with_most_rows
 from lapwing.audit.pairs import NeighbourPair, neighbour_pair, text_pair, two_valued_pair
-from lapwing.audit.replay import Examined, examine_pair
+from lapwing.audit.replay import Examined, examine_pair, together
 from lapwing.audit.worst_case import Mode
 from lapwing.judge.tables.public_tables import public_tables
 from lapwing.kernel.budget.budget import Budget, read_request
@@ -27,6 +27,7 @@ from lapwing.mechanisms.shared.registration import Mechanism, Registration
 from lapwing.runs.bought import BoughtSettings
 from lapwing.runs.generators import generator
 from lapwing.runs.learned.settings import LearnSettings, read_learn_settings
+from lapwing.runs.misfits import mended
 from lapwing.runs.settings import Settings, misfit_share
 from lapwing.schema.schemas import Schema
 
@@ -42,6 +43,9 @@ ONE_ROW: Final = range(1, 2)
 SEVERAL_ROWS: Final = range(2, 8)
 """Rows that a unit may own; a fault may be there with one number of them only, or above some."""
 
+OTHERS: Final = 20_000
+"""Rows of others in large tables: far more than any shortcut for small ones is for."""
+
 Examine = Callable[[np.random.Generator, Relation, int, int, Mode], tuple[Budget, Examined]]
 """Draws a pair under a relation and with so many rows per unit, the number of which alternates the notion, and
 examines it in a mode; returns the budget and what was found."""
@@ -51,28 +55,36 @@ examines it in a mode; returns the budget and what was found."""
 class Target:
     """Something that makes releases and is audited whole.
 
-    rows_per_unit: how many rows a privacy unit may own: the audit has a line for each range.
+    rows_per_unit: how many rows a privacy unit may own: the audit has a line for each range; share: of the pairs of a
+    line, beside those of a mechanism.
     """
 
     name: str
     relations: tuple[Relation, ...]
     rows_per_unit: tuple[range, ...]
     examine: Examine
+    share: int = 1
 
 
 def targets() -> Mapping[str, Target]:
     """Return everything that makes releases, by lower-case name.
 
     >>> ", ".join(target.name for target in targets().values())  # doctest: +ELLIPSIS
-    'Adaptive, Independent, PMM, ..., learn, evaluate, link'
+    'Adaptive, Independent, PMM, ..., learn, evaluate, link, mend, large'
     """
     found = [_of_mechanism(each) for each in REGISTRATIONS.values()]
     found += [
         Target(name="learn", relations=RELATIONS, rows_per_unit=(ONE_ROW, SEVERAL_ROWS), examine=_examine_learning),
         Target(
-            name="evaluate", relations=RELATIONS, rows_per_unit=(ONE_ROW, SEVERAL_ROWS), examine=_examine_evaluation
+            name="evaluate",
+            relations=RELATIONS,
+            rows_per_unit=(ONE_ROW, SEVERAL_ROWS),
+            examine=_examine_evaluation,
+            share=2,
         ),
-        Target(name="link", relations=("add-remove",), rows_per_unit=(SEVERAL_ROWS,), examine=_examine_link),
+        Target(name="link", relations=("add-remove",), rows_per_unit=(SEVERAL_ROWS,), examine=_examine_link, share=6),
+        Target(name="mend", relations=RELATIONS, rows_per_unit=(ONE_ROW, SEVERAL_ROWS), examine=_examine_mending),
+        Target(name="large", relations=RELATIONS, rows_per_unit=(ONE_ROW, SEVERAL_ROWS), examine=_examine_large),
     ]
     return {target.name.lower(): target for target in found}
 
@@ -249,7 +261,42 @@ def _examine_link(
 ) -> tuple[Budget, Examined]:
     """Examine a release of linked tables, by one mechanism after the other."""
     mechanism = (Independent, PMM, Adaptive)[number // 2 % 3].small()
-    schema = with_most_rows(LINKED, max_rows)
+    schema = with_most_rows(LINKED, max_rows, ORDERS[number % len(ORDERS)])
     settings = linked_settings(mechanism, pure=number % 2 == 0, times=int(rng.choice([1, 100])), schema=schema)
-    one, other = linked_pair(rng, schema)
+    one, other = linked_pair(rng, schema, is_full=number % 4 == 0)
     return settings.request.budget, examine_linked(one, other, settings, mode=mode)
+
+
+# ------------------------------------------------------------------------------------------- mended, and large tables
+
+
+def _examine_mending(
+    rng: np.random.Generator, relation: Relation, max_rows: int, number: int, mode: Mode
+) -> tuple[Budget, Examined]:
+    """Examine a release that ends where cells fit nothing, and goes on twice; the second time whatever fits nothing."""
+    pair = _pair(rng, relation, max_rows)
+    times = int(rng.choice([30, 1000]))
+    settings = settings_for(Adaptive.small(), pair.schema, relation, pure=number % 2 == 0, times=times)
+    settings = replace(settings, most_misfits=Fraction(1, 100))
+    parts = [examine_pair(pair.data, pair.neighbour, settings, mode=mode)]
+    for most in (Fraction(1, 100), Fraction(1)):
+        given = [answer for part in parts for answer in part.answers]
+        if parts[-1].is_released or not given:
+            break
+        going_on = replace(mended(settings, settings.schema), most_misfits=most)
+        part = examine_pair(pair.data, pair.neighbour, going_on, mode=mode, earlier=given)
+        is_same = replace(going_on, most_misfits=settings.most_misfits).to_dict() == settings.to_dict()
+        parts.append(part if is_same else replace(part, flags=(*part.flags, "a mended release has other terms")))
+    whole = together(parts, [Fraction(1)] * len(parts))
+    return settings.request.budget, replace(whole, is_released=parts[-1].is_released)
+
+
+def _examine_large(
+    rng: np.random.Generator, relation: Relation, max_rows: int, number: int, mode: Mode
+) -> tuple[Budget, Examined]:
+    """Examine a release of a table to which many others belong, of one row each."""
+    pair = neighbour_pair(rng, relation, max_rows, is_full=max_rows > 1, others=OTHERS, most_columns=2)
+    settings = settings_for(Independent.small(), pair.schema, relation, pure=number % 2 == 0)
+    return settings.request.budget, examine_pair(
+        pair.data, pair.neighbour, settings, mode=replace(mode, chunk_rows=None)
+    )

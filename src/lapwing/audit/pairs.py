@@ -90,14 +90,17 @@ def neighbour_pair(
     form: Callable[[pl.DataFrame], object] = as_text,
     *,
     is_full: bool = False,
+    others: int = 0,
+    most_columns: int = len(_FIELDS),
 ) -> NeighbourPair:
     """Generate a schema, a table under it and a neighbour.
 
     max_rows: 1 with a coin flip's chance of no privacy unit at all; more: a unit field with that many rows; form: turns
     a Polars frame whose columns are all text into the table to read, each cell by itself; is_full: whether the unit
-    that differs owns twice as many rows as it may, all alike: what loses most.
+    that differs owns twice as many rows as it may, all alike: what loses most; others: so many persons more,
+    of one row each.
     """
-    chosen = rng.permutation(len(_FIELDS))[: rng.integers(1, len(_FIELDS) + 1)]
+    chosen = rng.permutation(len(_FIELDS))[: rng.integers(1, most_columns + 1)]
     fields = [dict(_FIELDS[i]) for i in chosen]
     has_unit = max_rows > 1 or bool(rng.integers(2))
     # Where the schema promises identifiers, the number of units is public under replace-one and one row of each.
@@ -111,6 +114,8 @@ def neighbour_pair(
     most = 2 * max_rows if has_unit else 1
     limit = min(12, 36 // max_rows + 1)  # units of many rows are few, so that tables stay small
     units = [_rows(rng, f"p{i}", most) for i in range(int(rng.integers(0, limit)))]
+    drawn = [_row(rng) for _ in range(min(others, 40))]
+    units += [[{**drawn[place % len(drawn)], "person": f"o{place}"}] for place in range(others)]
     person = "changed" if rng.integers(4) else None
     changed = _rows(rng, person, most)
     other = [] if relation == "add-remove" else _rows(rng, person, most)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from lapwing.audit.held import PlaybackBits, Rows
+from lapwing.audit.held import HeldRows, PlaybackBits, RecordingBits, Rows
 from lapwing.audit.questions import (
     category_selection,
     cell_sums,
@@ -22,11 +22,14 @@ from lapwing.audit.questions import (
     table_distances,
     tree_counts,
 )
-from lapwing.audit.worst_case import Recheck
+from lapwing.audit.worst_case import QuestionCase, Recheck
+from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.noise.gaussian import discrete_gaussian
 from lapwing.kernel.noise.laplace import discrete_laplace
 from lapwing.kernel.noise_law import NoiseLaw, calibrated
+from lapwing.kernel.questions.answering import PrivateRows
 from lapwing.kernel.questions.questions import Answer
+from lapwing.kernel.room.room import ANSWERS
 from lapwing.kernel.terms import Terms
 from lapwing.schema.schemas import Schema
 
@@ -107,3 +110,17 @@ def loss_flags_between(answer: Answer, first: Sequence[Any], second: Sequence[An
     """Return what else is wrong with one answer between two tables on which it is about these numbers."""
     loss_flags = RECHECKS[answer.question.kind].loss_flags
     return [] if loss_flags is None else loss_flags(answer, first[0], second[0])
+
+
+def case_flags(case: QuestionCase) -> list[str]:
+    """Ask a case's question twice of each table, draw the answers again, and add up what one loses to the other."""
+    flags = []
+    for source, neighbour in (case.sources, case.sources[::-1]):
+        bits, (one, other) = RecordingBits(SystemBits()), map(HeldRows, (source, neighbour))
+        answers = ANSWERS[case.asked.kind]([case.asked] * 2, PrivateRows.of(source, case.schema), case.terms, bits)
+        exact = [recounted(answer, one, case.schema) for answer in answers]
+        flags += noise_flags(answers, exact, case.terms, bits.playback())
+        lost = loss_between(answers[0], exact[0], recounted(answers[0], other, case.schema))
+        if lost > case.cost.amount:
+            flags.append(f"an answer loses {lost} between the neighbours, the claim is {case.cost.amount}")
+    return list(dict.fromkeys(flags))

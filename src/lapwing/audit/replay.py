@@ -19,6 +19,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -86,8 +87,27 @@ class Examined:
 
     flags: tuple[str, ...]
     loss_share: Fraction
-    questions: frozenset[str]
+    answers: tuple[Answer, ...]
     is_released: bool
+
+    @property
+    def questions(self) -> frozenset[str]:
+        """The kinds of question that were asked."""
+        return frozenset(type(answer.question).__name__ for answer in self.answers)
+
+
+def together(parts: Sequence[Examined], shares: Sequence[Fraction]) -> Examined:
+    """Return what was found of runs that are paid by one budget, of which each claims a share."""
+    loss = sum((part.loss_share * share for part, share in zip(parts, shares, strict=True)), Fraction(0))
+    flags = tuple(flag for part in parts for flag in part.flags)
+    if loss > 1:
+        flags += (f"the parts lose {float(loss):.4g} times the claim together",)
+    return Examined(
+        flags,
+        loss,
+        tuple(answer for part in parts for answer in part.answers),
+        is_released=all(part.is_released for part in parts),
+    )
 
 
 Runner = Callable[..., Any]
@@ -102,9 +122,18 @@ def audit_pair(
 
 
 def examine_pair(
-    data: object, neighbour: object, settings: AuditedSettings, run: Runner | None = None, *, mode: Mode = USUAL
+    data: object,
+    neighbour: object,
+    settings: AuditedSettings,
+    run: Runner | None = None,
+    *,
+    mode: Mode = USUAL,
+    earlier: Sequence[Answer] = (),
 ) -> Examined:
-    """Record a run on one table, replay it on a neighbour, and tell also how much of the claim was used."""
+    """Record a run on one table, replay it on a neighbour, and tell also how much of the claim was used.
+
+    earlier: answers under a schema that was mended since, paid by the same budget.
+    """
     one, other = _read(data, settings, mode), _read(neighbour, settings, mode)
     flags = tuple(
         f"{what} of reading the table differs between the neighbours"
@@ -113,8 +142,8 @@ def examine_pair(
     )
     if one.source is None or other.source is None:
         unread = f"a table cannot be read: {one.error or other.error}"
-        return Examined((*flags, unread), Fraction(0), frozenset(), is_released=False)
-    found = examine_release(one.source, other.source, settings, run or _runner(settings), mode=mode)
+        return Examined((*flags, unread), Fraction(0), (), is_released=False)
+    found = examine_release(one.source, other.source, settings, run or _runner(settings), mode=mode, earlier=earlier)
     return replace(found, flags=(*flags, *found.flags))
 
 
@@ -126,13 +155,20 @@ def _runner(settings: AuditedSettings) -> Runner:
 
 
 def examine_release(
-    first: CodedSource, second: CodedSource, settings: AuditedSettings, run: Runner, *, mode: Mode = USUAL
+    first: CodedSource,
+    second: CodedSource,
+    settings: AuditedSettings,
+    run: Runner,
+    *,
+    mode: Mode = USUAL,
+    earlier: Sequence[Answer] = (),
 ) -> Examined:
     """Return the promises that a release of the first table breaks, compared with the second, and what it loses."""
     drawn = RecordingBits(SystemBits())
     # A delta is a chance of unlikely words: what it allows is no broken promise.
     is_unlikely = mode.has_unlikely_words and not settings.selection_delta
     bits = RecordingBits(UnlikelyBits(drawn) if is_unlikely else drawn)
+    run = partial(run, earlier=earlier) if earlier else run
     recorded = _run(first, settings, run, bits)
     replayed = _run(second, settings, run, PlaybackBits(np.empty(0, dtype=np.uint64)), recorded.answers)
     terms = _terms(first, settings)
@@ -140,7 +176,7 @@ def examine_release(
     exact = [recounted(answer, one, settings.schema) for answer in recorded.answers]
     flags = [*noise_flags(recorded.answers, exact, terms, bits.playback())]
     flags += ["a secret word came twice"] * drawn.has_repeats
-    flags += _account_flags(recorded, settings)
+    flags += _account_flags(recorded, settings, earlier)
     pairs = [
         (answer, counts, recounted(answer, other, settings.schema))
         for answer, counts in zip(recorded.answers, exact, strict=True)
@@ -159,8 +195,7 @@ def examine_release(
         # A refusal is an answer that replay does not know.
         if getattr(recorded, what) != getattr(replayed, what) and not recorded.is_refused
     ]
-    asked = frozenset(type(answer.question).__name__ for answer in recorded.answers)
-    return Examined(tuple(flags), loss / claim, asked, is_released=recorded.certificate is not None)
+    return Examined(tuple(flags), loss / claim, recorded.answers, is_released=recorded.certificate is not None)
 
 
 class _Journal:
@@ -293,14 +328,15 @@ def _captured():  # type: ignore[no-untyped-def]  # noqa: ANN202
     messages.append(text.getvalue())
 
 
-def _account_flags(recorded: Recording, settings: AuditedSettings) -> list[str]:
+def _account_flags(recorded: Recording, settings: AuditedSettings, earlier: Sequence[Answer]) -> list[str]:
     """Compare the certificate with the answers that were given; what came in the wrong order is flagged too."""
     flags = list(recorded.faults)
     claim = settings.request.budget.amount
-    spent = sum((answer.question.cost.amount for answer in recorded.answers), Fraction(0))
+    answers = (*earlier, *recorded.answers)
+    spent = sum((answer.question.cost.amount for answer in answers), Fraction(0))
     if spent > claim:
         flags.append(f"the answers cost {spent}, the claim is {claim}")
-    delta = sum((answer.question.delta for answer in recorded.answers), Fraction(0))
+    delta = sum((answer.question.delta for answer in answers), Fraction(0))
     if delta > settings.selection_delta:
         flags.append(f"the lists of texts have a delta of {delta}, the claim is {settings.selection_delta}")
     written = recorded.certificate

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from lapwing.audit.held import Rows
-from lapwing.audit.worst_case import PRICED, QuestionCase, Recheck, grouping_of, people_case
+from lapwing.audit.worst_case import PRICED, PURE, PURE_TERMS, QuestionCase, Recheck, grouping_of, people_case
 from lapwing.kernel.questions.table_distances.question import TableDistances
 
 
@@ -44,18 +44,25 @@ def _cell(number: int, sizes: list[int]) -> tuple[int, ...]:
 
 
 def _cases() -> Iterator[QuestionCase]:
-    """Ask about two tables: the person is in a cell of each that is too full, the replaced one in one too empty."""
-    for cost, terms in PRICED:
+    """Ask about two tables: the person is in a cell of each that is too full, the replaced one in one too empty.
+
+    Two tables that are one and the same count twice.
+    """
+    alike = [(PURE, PURE_TERMS[0], ((0,), (0,)), "the distance of two tables alike")]
+    for cost, terms, tables, label in [
+        *((*each, ((0,), (1,)), "the distance of two tables") for each in PRICED),
+        *alike,
+    ]:
         asked = TableDistances(
             columns=("a", "b"),
             groupings=(grouping_of("a"), grouping_of("b")),
-            tables=((0,), (1,)),
+            tables=tables,
             cells=(np.array([0, 1]),) * 2,
             expected=(np.array([100, 0]),) * 2,
             bits=1,
             cost=cost,
         )
-        yield people_case(asked, "the distance of two tables", terms)
+        yield people_case(asked, label, terms)
 
 
 CHECK: Final = Recheck(cases=_cases, recount=lambda answer, source, _: [remeasured(answer.question, source)])
