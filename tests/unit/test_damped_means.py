@@ -1,9 +1,11 @@
 """Damped means are exact for tables of any size, so that one row moves them by no more than it may."""
 
+from itertools import combinations_with_replacement
+
 import numpy as np
 import pytest
 
-from helpers.vectors import coordinates_of, sums_asked
+from helpers.vectors import Rows, all_rows, coordinates_of, cut_cells, exact, sums_asked
 from lapwing.kernel.questions.cell_sums.answer import damped_means
 from lapwing.kernel.questions.cell_sums.question import MEAN_BITS
 
@@ -35,3 +37,33 @@ def test_one_row_among_two_to_the_31_moves_a_mean_by_no_more_than_the_sensitivit
     ]
 
     assert abs(int(means[1][0, 0] - means[0][0, 0])) <= question.sensitivity("replace-one", 1).l1
+
+
+# One, and four numbers of which all but the first may move in both of the cells that a row leaves and enters.
+SHAPES = {"one number": 1, "four numbers": 4}
+
+
+@pytest.mark.parametrize("max_rows", [1, 2])
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("damping", [1, 3, 2**20, 2**23, 2**31])
+@pytest.mark.parametrize("numbers", SHAPES.values(), ids=SHAPES)
+def test_the_worst_neighbours_of_tiny_cells_are_within_the_sensitivity(numbers, damping, relation, max_rows):
+    coordinates = coordinates_of(("line",) * numbers)
+    cells = cut_cells(np.eye(numbers, 1, dtype=np.int64), [0])
+    question = sums_asked(coordinates, cells, "damped means", damping=damping)
+    rows = [tuple(row) for row in all_rows(coordinates).tolist() if max(row) < 2]  # all of them fit
+    units = [unit for size in range(max_rows + 1) for unit in combinations_with_replacement(rows, size)]
+    known = {}
+
+    def means(table):
+        if table not in known:
+            known[table] = exact(question, Rows(coordinates, table)).reshape(-1)
+        return known[table]
+
+    bound = question.sensitivity(relation, max_rows)
+    for rest in [(), *((row,) for row in rows)]:
+        found = np.array([means(tuple(sorted(rest + unit))) for unit in units])
+        before = found[:1] if relation == "add-remove" else found
+        moved = np.abs(before[:, None] - found[None])
+        assert moved.sum(axis=2).max() <= bound.l1
+        assert (moved**2).sum(axis=2).max() <= bound.l2_squared

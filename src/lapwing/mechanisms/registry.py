@@ -10,7 +10,6 @@ import numpy as np
 
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.noise_law import calibrated, row_sensitivity
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.shared.priors import PublicRows
@@ -23,6 +22,7 @@ from lapwing.mechanisms.shared.registration import (
     checked,
     no_warnings,
 )
+from lapwing.mechanisms.shared.settings import check_noise
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.certificate.cost_lines import ALL_PAIRS
 from lapwing.model.model import ReleasedModel
@@ -133,10 +133,6 @@ _OF_OTHERS: Final[Registration[Any]] = Registration(
 )
 """What is known of a mechanism that is not Lapwing's, nor derived from one."""
 
-_MOST_NOISE = 2.0**34
-"""Records, the noise of a whole budget on one count: far above all tables, and far enough below what noise may be for
-the parts of a budget that single questions get."""
-
 MOST_TREE_COLUMNS = 2  # up to so many columns a tree of cells is the default: its error grows as ``n**(-1/d)``
 _TRUTHS = MappingProxyType({"true": True, "false": False})
 
@@ -242,13 +238,7 @@ def why_default(schema: Schema) -> str:
 
 def check_mechanism(mechanism: Mechanism, schema: Schema, budget: Budget, terms: Terms) -> None:
     """Refuse a release that a mechanism would refuse by public numbers alone, before its budget is debited."""
-    sd = calibrated(row_sensitivity(terms.relation, terms.max_rows), budget).sd
-    if sd > _MOST_NOISE:
-        raise ParameterError(
-            f"the noise on a single count would be about {sd:.1g} rows, above {_MOST_NOISE:.1g}; give a larger budget, "
-            "or a smaller maxRows",
-            code="LW508",
-        )
+    check_noise(budget, terms)
     check = getattr(mechanism, "check", None)
     if check is not None:
         check(schema, budget, terms)

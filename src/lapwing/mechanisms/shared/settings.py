@@ -1,9 +1,16 @@
 """Checks of settings, in the same words for every mechanism; ``hint`` is the way out."""
 
-from typing import get_args
+from typing import Final, get_args
 
 from lapwing.errors import ParameterError
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise_law import calibrated, row_sensitivity
+from lapwing.kernel.terms import Terms
 from lapwing.schema.scalars import is_among, told
+
+_MOST_NOISE: Final = 2.0**34
+"""Records, the noise of a whole budget on one count: far above all tables, and far enough below what noise may be for
+the parts of a budget that single questions get."""
 
 
 def check_whole(
@@ -39,3 +46,14 @@ def check_choice(settings: object, name: str, choices: object, hint: str = "") -
     if not is_among(value, words):
         said = " or ".join(words) if hint else f"one of {', '.join(words)}"
         raise ParameterError(f"{name} must be {said}, got {told(value)}{hint}", code="LW303")
+
+
+def check_noise(budget: Budget, terms: Terms) -> None:
+    """Refuse a budget whose noise on a single count is far above all tables."""
+    sd = calibrated(row_sensitivity(terms.relation, terms.max_rows), budget).sd
+    if sd > _MOST_NOISE:
+        raise ParameterError(
+            f"the noise on a single count would be about {sd:.1g} rows, above {_MOST_NOISE:.1g}; give a larger budget, "
+            "or a smaller maxRows",
+            code="LW508",
+        )
