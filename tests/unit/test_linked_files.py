@@ -3,6 +3,7 @@
 import contextlib
 import json
 import re
+import shlex
 import sqlite3
 import zipfile
 from pathlib import Path
@@ -220,8 +221,9 @@ def test_a_paid_release_whose_rows_cannot_be_written_says_how_to_go_on(is_record
         assert "running again spends again" in said
         return
     paid = Ledger.open("b.db").balance("d").spent
-    transcript = re.search(r"--transcript (\S+) finishes free", said)[1]
-    assert lapwing(*command, *small, "--transcript", transcript).status == 0
+    line = shlex.split(re.search(r"`(.+)` finishes free", said)[1])
+    assert lapwing(*line[1:]).status == 0
+    assert (tmp_path / "p.csv").exists()
     assert Ledger.open("b.db").balance("d").spent == paid > 0
 
 
