@@ -203,8 +203,12 @@ def test_nothing_is_paid_from_an_older_ledger_that_was_put_back(run, named, tmp_
 
 TOWN = pl.DataFrame({"town": ["Bern"] * 500})
 SUMMED = {
-    "epsilon": ("pure", 'epsilon = {most}\n', lambda **book: lw.Schema.learn(AGES, DRAFT, epsilon="0.2", **book)),
-    "rho": ("zcdp", "epsilon = {most}\ndelta = 1e-6\n", lambda **book: lw.Schema.learn(AGES, DRAFT, rho="0.02", **book)),
+    "epsilon": ("pure", "epsilon = {most}\n", lambda **book: lw.Schema.learn(AGES, DRAFT, epsilon="0.2", **book)),
+    "rho": (
+        "zcdp",
+        "epsilon = {most}\ndelta = 1e-6\n",
+        lambda **book: lw.Schema.learn(AGES, DRAFT, rho="0.02", **book),
+    ),
     "delta of selections": (
         "zcdp",
         "epsilon = 100\ndelta = {most}e-9\n",
@@ -316,7 +320,18 @@ def test_a_file_of_public_rows_is_taken_up_again_with_all_of_its_cells_alone(wha
 # --------------------------------------------- A first line that is a person is never quoted, however near it comes
 
 NAME = "hometown"
-NEAR = ("hometowns", "Hometown", "HOMETOWN", " hometown", "hometown ", "home town", "home_town", "hometwon", "hmetown", "town")
+NEAR = (
+    "hometowns",
+    "Hometown",
+    "HOMETOWN",
+    " hometown",
+    "hometown ",
+    "home town",
+    "home_town",
+    "hometwon",
+    "hmetown",
+    "town",
+)
 """Cells that any reasonable hint would take for the column, each of a person's first row."""
 PERSON = "Zyxwvutsrq"
 TOWNED = {
@@ -344,7 +359,9 @@ def headerless(form, near, folder):
 
 CALLS = {
     "release": lambda rows: lw.synthesize(rows, TOWNED, epsilon=1),
-    "learning": lambda rows: lw.Schema.learn(rows, TOWNS | {"fields": [TOWNS["fields"][0] | {"name": NAME}]}, epsilon=1),
+    "learning": lambda rows: lw.Schema.learn(
+        rows, TOWNS | {"fields": [TOWNS["fields"][0] | {"name": NAME}]}, epsilon=1
+    ),
     "evaluation": lambda rows: lw.evaluate(rows, rows, TOWNED, epsilon=1),
     "groups": lambda rows: lw.anonymize(rows, TOWNED, min_group_size=2),
 }
@@ -375,7 +392,9 @@ def quoted(near, *said):
     """Return the cells of the person that are told; the field's own name, which is near them, is not one."""
     text = "\n".join(said).replace(f'"{NAME}"', "").replace(near.strip() if near.strip() == NAME else "\0", "")
     # Of a text that is a word of English, its quotation alone is telling.
-    return [cell for cell in (f'"{near}"', f"'{near}'", near if len(near) > 6 else "\0", PERSON, "86453") if cell in text]
+    return [
+        cell for cell in (f'"{near}"', f"'{near}'", near if len(near) > 6 else "\0", PERSON, "86453") if cell in text
+    ]
 
 
 # ----------------------------------------------------------- An account of one unit pays for that unit and for no other
