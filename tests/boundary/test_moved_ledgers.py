@@ -185,3 +185,24 @@ def test_a_transcript_that_is_too_old_is_not_said_to_go_on(unfinished):
 
     with pytest.raises(BudgetError, match=r"(?m)or make a new release$"):
         lw.resume(old, ROWS)
+
+
+@pytest.mark.parametrize("named", [None, "own.jsonl", "budget.db.transcripts/own.jsonl"])
+@pytest.mark.parametrize("call", CALLS)
+def test_nothing_is_paid_from_an_older_ledger_that_was_put_back(call, named, tmp_path):
+    book = opened(tmp_path / "budget.db", "home:2" if call == "linked" else "row")
+    if call == "linked":
+        book.init("rows", unit="pure", limit=3, relation="add-remove", privacy_unit="row")
+    old = book.path.read_bytes()
+    CALLS["release"](ledger=book.path, dataset="rows" if call == "linked" else "d")
+    for each in tmp_path.glob("budget.db*"):
+        if each.is_file():
+            each.unlink()
+    book.path.write_bytes(old)
+    before, (kept,) = book.export(), tmp_path.rglob("*.jsonl")
+
+    with pytest.raises(BudgetError, match="an older copy of the ledger was put back") as refused:
+        CALLS[call](ledger=book.path, dataset="d", transcript=None if named is None else tmp_path / named)
+
+    assert refused.value.code == "LW415"
+    assert (book.export(), list(tmp_path.rglob("*.jsonl"))) == (before, [kept])

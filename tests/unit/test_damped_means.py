@@ -45,7 +45,7 @@ SHAPES = {"one number": 1, "four numbers": 4}
 
 @pytest.mark.parametrize("max_rows", [1, 2])
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
-@pytest.mark.parametrize("damping", [1, 3, 2**20, 2**23, 2**31])
+@pytest.mark.parametrize("damping", [1, 2**22, 2**31])
 @pytest.mark.parametrize("numbers", SHAPES.values(), ids=SHAPES)
 def test_the_worst_neighbours_of_tiny_cells_are_within_the_sensitivity(numbers, damping, relation, max_rows):
     coordinates = coordinates_of(("line",) * numbers)

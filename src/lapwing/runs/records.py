@@ -5,7 +5,7 @@ import json
 import os
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -116,7 +116,7 @@ def _policed(settings: PaidSettings) -> Callable[..., None]:
 
 
 class AccountedSink:
-    """Record answers in the transcript, then note them in the ledger, before they are returned.
+    """Record answers in the transcript before they are returned, and note them in the ledger before more are drawn.
 
     That noise is about to be drawn is noted in both before: of copies of a transcript, the ledger lets one draw.
 
@@ -149,10 +149,9 @@ class AccountedSink:
         self._transcript.refuse(code)
 
     def record(self, answers: Sequence[Answer]) -> None:
-        """Make the answers durable, then note them."""
+        """Make the answers durable; the ledger notes them with the next draw, or at the end."""
         self._transcript.record(answers)
         self._digests += [_digest(answer) for answer in answers]
-        self._note()
 
     def debit(self, settings: PaidSettings) -> None:
         """Commit the ledger entry, once, unless a policy forbids it."""
@@ -174,12 +173,17 @@ class AccountedSink:
         self._note()
 
     def close(self) -> None:
-        """Let go of the release; a new one that was refused leaves no file, unless its debit was written before."""
+        """Note the last answers and let go; a new release that was refused leaves no file, unless it was debited before.
+
+        Where the ledger fails to note them, it knows of their draw.
+        """
         records = self._records
-        if self._is_new and not _is_debited(records.ledger, records.dataset, records.release_id):
-            self._transcript.discard()
-            leave_folder(records.ledger)
-        self._transcript.close()
+        with closing(self._transcript), suppress(LapwingError):
+            if self._digests[-1:] not in ([], [DRAWING]):
+                self._note()
+            elif self._is_new and not _is_debited(records.ledger, records.dataset, records.release_id):
+                self._transcript.discard()
+                leave_folder(records.ledger)
 
     def _note(self) -> None:
         """Tell the ledger which answers were given, and whether more are about to be drawn."""

@@ -292,8 +292,9 @@ def resumed(
                     sink.mend(settings.schema.to_dict())
 
             run = partial(run_release, source, settings, terms, records, debit=debit, sink=accounted, recorded=recorded)
-            release = resumable(
-                path, partial(run, secret_bits=SystemBits, earlier=earlier, most_cells=caches.table_cells)
-            )
+            with closing(accounted):
+                release = resumable(
+                    path, partial(run, secret_bits=SystemBits, earlier=earlier, most_cells=caches.table_cells)
+                )
     warned(release.certificate)
     return replace(release, kind=layout.kind, layout=layout)
