@@ -92,6 +92,10 @@ NUMBERS = {
     "rows/source.py": {"tests/boundary/test_units_at_every_size.py": "_CHUNK_CELLS"},
     "rows/spelling.py": {CELLS: "_FIRST_OF_1900S _NOON"},
     "rows/threads.py": {"tests/boundary/test_determinism.py": "_MOST_WORKERS"},
+    "rows/workbook_cells.py": {
+        "tests/boundary/test_hostile_data_files.py": "MOST_CELLS MOST_CHARACTERS",
+        "tests/unit/test_foreign_files.py": "_ROWS",
+    },
     "rows/units.py": {IDENTIFIERS: "-2.0 ** 63|2 ** 63|2.0 ** 63|3"},
 }
 """Other numbers, by file and the test that has cases on both sides of them."""

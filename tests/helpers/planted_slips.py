@@ -208,7 +208,7 @@ def a_mend_goes_on_under_the_cheaper_relation(plant):
 
         return cheaper
 
-    patched(plant, synthesize, "_released", make)
+    patched(plant, synthesize, "run_release", make)
 
 
 def a_second_mend_forgets_the_first_answers(plant):
