@@ -82,7 +82,7 @@ def test_the_price_of_the_published_variant_is_just_above_the_paper_s():
 
 def test_as_many_rows_are_drawn_as_the_budget_allows():
     for budget, notion in [({"epsilon": 2}, "pure"), ({"rho": 2}, "zcdp"), ({"epsilon": 9, "delta": 1e-6}, "zcdp")]:
-        release = released(**{"epsilon": None} | budget)
+        release = released(**{"epsilon": None, "misfits": 1} | budget)
 
         (answer,) = release.noisy
         granted = Fraction(2) if "delta" not in budget else release.certificate.total.amount + answer.question.row_price
@@ -111,7 +111,7 @@ def test_more_rows_than_the_budget_allows_are_refused_before_any_debit(tmp_path)
     )
 
     with pytest.raises(ParameterError) as refused:
-        released(mechanism=lw.PrivateSampling(degree=1, floor=0.5, draws=99), ledger=ledger, dataset="d")
+        released(mechanism=lw.PrivateSampling(degree=1, floor=0.5, draws=99), misfits=1, ledger=ledger, dataset="d")
 
     assert str(refused.value) == (
         "draws must be at most 1 for epsilon 2, 3 columns, degree 1 and a table of 8 rows, where one row costs "
@@ -122,7 +122,7 @@ def test_more_rows_than_the_budget_allows_are_refused_before_any_debit(tmp_path)
 
 def test_a_budget_for_less_than_one_row_is_refused():
     with pytest.raises(ParameterError, match=r"not one row can be drawn with epsilon 0\.1 from 3 columns"):
-        released(epsilon=0.1)
+        released(epsilon=0.1, misfits=1)
 
 
 # -------------------------------------------------------------------------------------------------- what is refused
@@ -244,7 +244,7 @@ def test_drawing_so_many_rows_from_the_model_gives_exactly_the_drawn_rows():
 
 
 def test_the_certificate_says_research_and_what_is_proved():
-    certificate = released(epsilon=30).certificate
+    certificate = released(epsilon=30, misfits=1).certificate
 
     (line,) = certificate.lines
     errors = {statement.kind: statement.value for statement in certificate.accuracy}
@@ -316,9 +316,9 @@ def test_a_plan_says_how_many_rows_before_any_is_read():
         neighbours="replace-one",
     )
 
-    assert "Rows drawn: 4.85e+03 - every row is drawn by itself" in plan.text()
+    assert "Rows drawn: 4.82e+03 - every row is drawn by itself" in plan.text()
     assert "PrivateDraw  (rows of 10 columns)" in plan.text()
-    assert "Cost: epsilon 1 for 1 private draw, replace-one neighbours." in plan.text()
+    assert "Cost: epsilon 1 for 1 misfit count and 1 private draw, replace-one neighbours." in plan.text()
 
 
 def test_the_command_line_draws_rows(tmp_path):

@@ -173,7 +173,7 @@ class AccountedSink:
         self._note()
 
     def close(self) -> None:
-        """Note the last answers and let go; a new release that was refused leaves no file, unless it was debited before.
+        """Note the last answers and let go; a new release that was refused undebited leaves no file.
 
         Where the ledger fails to note them, it knows of their draw.
         """

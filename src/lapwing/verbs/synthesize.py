@@ -278,12 +278,12 @@ def resumed(
         resumable(path, partial(tell, settings, records, len(given)))
         data = at_hand(data)
         layout = layout_of(data, open_table(data, settings.schema).kind, settings.schema)
-        with coded_table(data, settings.schema, memory=caches.codes, is_paid=True) as source:
+        accounted = AccountedSink(sink, records, given)
+        with closing(accounted), coded_table(data, settings.schema, memory=caches.codes, is_paid=True) as source:
             if terms != public_terms(source, settings.schema, settings.relation, settings.expected_rows):
                 raise DataError(
                     "the table has another public number of rows than the transcript; give the same table", code="LW611"
                 )
-            accounted = AccountedSink(sink, records, given)
 
             def debit() -> None:
                 """Pay once, by the settings of the first time, and only then note the schema."""
@@ -292,9 +292,8 @@ def resumed(
                     sink.mend(settings.schema.to_dict())
 
             run = partial(run_release, source, settings, terms, records, debit=debit, sink=accounted, recorded=recorded)
-            with closing(accounted):
-                release = resumable(
-                    path, partial(run, secret_bits=SystemBits, earlier=earlier, most_cells=caches.table_cells)
-                )
+            release = resumable(
+                path, partial(run, secret_bits=SystemBits, earlier=earlier, most_cells=caches.table_cells)
+            )
     warned(release.certificate)
     return replace(release, kind=layout.kind, layout=layout)

@@ -95,9 +95,9 @@ def tables_target(output: str) -> TablesTarget:
     if address is not None:
         return TablesTarget("sqlite" if address[1].lower() == "sqlite" else "duckdb", Path(output.partition(":///")[2]))
     path = Path(output)
-    if has_row_name(path):
+    if has_row_name(path) or path == Path("-"):
         raise ParameterError(
-            f"linked tables go to a folder or a database, got the file of one table {path.name!r}; name a folder, a "
+            f"linked tables go to a folder or a database, got the place of one table {path.name!r}; name a folder, a "
             ".duckdb, .sqlite or .db file, or postgresql://...",
             code="LW114",
         )
