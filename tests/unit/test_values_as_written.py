@@ -78,6 +78,30 @@ def test_a_moment_is_one_of_utc_in_every_container():
         assert codes(made("Asia/Tokyo"), moment)[: len(DAYS)] == codes(utc, moment)
 
 
+@pytest.mark.parametrize("unit", ["ns", "us", "ms"])
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "Pacific/Kiritimati"])
+def test_no_moment_of_a_zone_is_too_far_for_any_library(unit, zone):
+    ends = [2**63 - 1, -(2**63) + 1, 2**62, -(2**62), 0]
+    column = (
+        pl.Series("v", ends, dtype=pl.Int64)
+        .cast(pl.Datetime(unit))
+        .dt.replace_time_zone("UTC")
+        .cast(pl.Datetime(unit, zone))
+    )
+    arrow = pa.table({"v": pa.array(ends, pa.timestamp(unit, zone))})
+    tables = [column.to_frame(), column.to_frame().lazy(), arrow, arrow.to_pandas(types_mapper=pd.ArrowDtype)]
+    tables += [
+        pd.DataFrame(
+            {"v": pd.Series(np.array(ends, dtype=f"datetime64[{unit}]")).dt.tz_localize("UTC").dt.tz_convert(zone)}
+        )
+    ]
+
+    found = [codes(table, DAY) for table in tables]
+
+    assert all(each == found[0] for each in found)
+    assert found[0][:4] == [365, 0, 365, 0]
+
+
 def test_units_named_by_moments_are_the_same_people_in_every_container():
     fields = [{"name": "v", "type": "string", "role": "identifier"}, {"name": "x", "type": "boolean"}]
     schema = lw.Schema.load({"fields": fields, "privacyUnit": {"field": "v", "maxRows": 1}})

@@ -87,7 +87,7 @@ def texts(cells: Iterable[object]) -> Texts:
     values = [cell if type(cell) is str else text_of(cell) for cell in listed]
     typed = pl.Series([not isinstance(cell, str | bytes) for cell in listed], dtype=pl.Boolean)
     if any(isinstance(cell, dt.datetime) and cell.tzinfo is not None for cell in listed):
-        bare = texts(cell.replace(tzinfo=None) if isinstance(cell, dt.datetime) else cell for cell in listed)
+        bare = texts(map(_without_zone, listed))
         return Texts(texts(values).values, typed, bare.values)
     try:
         return Texts(pl.Series(values, dtype=pl.String), typed)
@@ -118,6 +118,14 @@ def widened(values: np.ndarray) -> np.ndarray:
         distinct, at = np.unique(values[places], return_inverse=True)
         wide[places] = np.array([float(str(value)) for value in distinct])[at]
     return wide
+
+
+def _without_zone(cell: object) -> object:
+    """Return a moment as the clock beside it shows it, and anything else as it is."""
+    try:
+        return cell.replace(tzinfo=None) if isinstance(cell, dt.datetime) else cell
+    except (OverflowError, ValueError, TypeError):
+        return cell  # as `_moment` has it
 
 
 def misfits(column: pl.Series) -> Texts:

@@ -12,12 +12,12 @@ import polars as pl
 from lapwing.errors import DataError
 from lapwing.rows.cells import RawColumn
 from lapwing.rows.engines.frames import LazyReader, arrow_held, batch_chunks, polars_held
-from lapwing.rows.formats import STANDARD_INPUT, CsvFile, ExcelFile, JsonLinesFile, StatisticsFile
+from lapwing.rows.formats import CsvFile, ExcelFile, JsonLinesFile, StatisticsFile
 from lapwing.rows.guard import guarded
 from lapwing.rows.kinds import Held
 from lapwing.rows.out.outputs import version
 from lapwing.schema.foreign.statistics import PROGRAMS
-from lapwing.schema.named_files import IN_FOLDERS
+from lapwing.schema.named_files import IN_FOLDERS, STANDARD_INPUT
 from lapwing.schema.reading import PLAIN_FILE, Dialect
 from lapwing.schema.scalars import quote
 

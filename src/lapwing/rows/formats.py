@@ -34,11 +34,11 @@ from lapwing.rows.kinds import Held
 from lapwing.rows.threads import in_order
 from lapwing.rows.workbook_cells import MOST_CELLS, MOST_CHARACTERS, read_back
 from lapwing.schema.foreign.statistics import PROGRAMS, statistics_reader, time_scale
+from lapwing.schema.named_files import STANDARD_INPUT
 from lapwing.schema.reading import PLAIN_FILE, Dialect
 from lapwing.schema.scalars import quote
 from lapwing.version import install_command
 
-STANDARD_INPUT: Final = Path("-")
 """Stands for standard input where the path of a CSV file is asked for."""
 
 _GZIP: Final = b"\x1f\x8b"

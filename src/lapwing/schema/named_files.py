@@ -20,6 +20,7 @@ Identity = tuple[int, int]
 """Device and number of a file: the same for all its names."""
 
 _PRIVATE: Final[ContextVar[tuple[object, ...]]] = ContextVar("the private tables of the calls in progress", default=())
+STANDARD_INPUT: Final = Path("-")
 IN_FOLDERS: Final = (
     *(".parquet", ".pq", ".arrow", ".feather", ".ipc", ".csv", ".csv.gz", ".tsv", ".tsv.gz"),
     *(".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz"),
@@ -96,12 +97,15 @@ def _identities(table: object) -> set[Identity]:
     """Return the files that one table lies in."""
     own = getattr(type(table), "file", None)
     place = getattr(table, "file", None) if isinstance(own, property) else table  # a query tells its database's
+    listed = getattr(place, "files", None)  # those of a PyArrow dataset
+    if isinstance(listed, list):
+        return set().union(*map(_identities, listed))
     if not isinstance(place, str | os.PathLike):
         return set()
     found = set()
     for each in (Path(place), *_files(place)):
         try:
-            found.add(_identity(os.stat(each)))
+            found.add(_identity(os.fstat(0) if each == STANDARD_INPUT else os.stat(each)))
         except (OSError, ValueError):
             continue  # what is not there, or no path at all, is no file of anybody's
     return found

@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast
 
 import numpy as np
 import polars as pl
@@ -35,6 +35,7 @@ T = TypeVar("T")
 # Beyond these counts (about 270,000 years) microseconds would overflow.
 _MOST_DAYS: Final = 10**8
 _MOST_MILLISECONDS: Final = 9 * 10**15
+_FIRST_CLOCK, _LAST_CLOCK = (int(np.datetime64(day, "us").astype(np.int64)) for day in ("0002-01-01", "9998-12-31"))
 
 _Kind = Literal["pandas", "polars", "pyarrow"]
 
@@ -150,11 +151,15 @@ def series_cells(column: pl.Series) -> RawColumn:
 def _rarer_cells(column: pl.Series) -> RawColumn:
     dtype = column.dtype
     if isinstance(dtype, pl.Datetime):
-        found = to_microseconds(_filled(column.to_physical(), 0), dtype.time_unit)
-        if dtype.time_zone is None:
+        found, zone = to_microseconds(_filled(column.to_physical(), 0), dtype.time_unit), dtype.time_zone
+        if zone is None:
             return Times(found, _nulls(column))
-        clock = _filled(column.dt.replace_time_zone(None).to_physical(), 0)
-        return Times(found, _nulls(column), to_microseconds(clock, dtype.time_unit))
+
+        def clock(moments: np.ndarray) -> np.ndarray:
+            utc = pl.Series(moments).cast(pl.Datetime("us", "UTC"))
+            return utc.dt.convert_time_zone(zone).dt.replace_time_zone(None).to_physical().to_numpy()
+
+        return Times(found, _nulls(column), own_clock(found, clock))
     if dtype == pl.Date:
         days = _filled(column.to_physical().cast(pl.Int64), 0)
         return Times(np.clip(days, -_MOST_DAYS, _MOST_DAYS) * DAY_MICROSECONDS, _nulls(column))
@@ -212,18 +217,20 @@ def arrow_cells(column: "pa.ChunkedArray") -> RawColumn:
     return series_cells(_imported(column))
 
 
-def _zoned_arrow(column: "pa.ChunkedArray") -> RawColumn:
+def _zoned_arrow(column: "pa.ChunkedArray") -> Times:
     """Return moments of a zone; by their own clock too, if PyArrow knows the zone."""
     import pyarrow as pa  # noqa: PLC0415 - the user's own
     import pyarrow.compute as pc  # noqa: PLC0415
 
     # The same moments in UTC: Polars does not know every name of a zone.
-    moments = series_cells(_imported(column.cast(pa.timestamp(column.type.unit))))
-    assert isinstance(moments, Times)
+    moments = cast(Times, series_cells(_imported(column.cast(pa.timestamp(column.type.unit)))))
+
+    def clock(moments: np.ndarray) -> np.ndarray:
+        shown = pc.local_timestamp(pa.array(moments, pa.timestamp("us", column.type.tz)))
+        return np.asarray(shown.cast(pa.int64()).to_numpy())
+
     with contextlib.suppress(pa.ArrowInvalid):
-        clock = series_cells(_imported(pc.local_timestamp(column)))
-        assert isinstance(clock, Times)
-        return replace(moments, zoned=clock.values)
+        return replace(moments, zoned=own_clock(moments.values, clock))
     return moments
 
 
@@ -290,8 +297,8 @@ def arrow_held(kind: Any) -> Held:  # noqa: ANN401 - a pyarrow DataType, which h
     return "numbers" if is_number else "any"
 
 
-_NUMPY: Final[dict[str, Held]] = {**dict.fromkeys("mcV", "none"), "M": "moments", **dict.fromkeys("bui", "numbers")}
-"""By the letter of a NumPy type. A column of floats may be one in which all is missing."""
+_NUMPY: Final[dict[str, Held]] = dict.fromkeys("mcV", "none")
+"""By the letter of a NumPy type. Of the others pandas chooses one by the cells: where one is missing, or is a text."""
 _PANDAS: Final[dict[str, Held]] = {"PeriodDtype": "none", "IntervalDtype": "none", "DatetimeTZDtype": "moments"}
 
 
@@ -323,12 +330,7 @@ def pandas_cells(column: "pd.Series") -> RawColumn:
 
         return arrow_cells(pa.chunked_array(column.array.__arrow_array__()))
     if name == "DatetimeTZDtype":
-        moments, clock = map(
-            _numpy_cells, (column.dt.tz_convert(None).to_numpy(), column.dt.tz_localize(None).to_numpy())
-        )
-        assert isinstance(moments, Times)
-        assert isinstance(clock, Times)
-        return replace(moments, zoned=clock.values)
+        return _zoned_pandas(column)
     if name == "SparseDtype":
         return _numpy_cells(column.sparse.to_dense().to_numpy())
     if isinstance(getattr(dtype, "numpy_dtype", None), np.dtype):
@@ -337,6 +339,26 @@ def pandas_cells(column: "pd.Series") -> RawColumn:
         assert isinstance(numbers, Numbers)
         return Numbers(numbers.values, nulls if nulls.any() else None)
     return texts(column.to_numpy(dtype=object))
+
+
+def _zoned_pandas(column: "pd.Series") -> RawColumn:
+    """Return moments of a zone, by their own clock too."""
+    import pandas as pd  # noqa: PLC0415 - the user's own
+
+    moments = _numpy_cells(column.dt.tz_convert(None).to_numpy())
+    assert isinstance(moments, Times)
+
+    def clock(moments: np.ndarray) -> np.ndarray:
+        shown = pd.Series(moments.astype("datetime64[us]")).dt.tz_localize("UTC").dt.tz_convert(column.dt.tz)
+        return np.asarray(shown.dt.tz_localize(None).to_numpy().astype("datetime64[us]").astype(np.int64))
+
+    return replace(moments, zoned=own_clock(moments.values, clock))
+
+
+def own_clock(moments: np.ndarray, clock: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Return what a zone's clock shows at moments; one beyond the years 2 to 9998, where libraries raise, as it is."""
+    inside = (moments >= _FIRST_CLOCK) & (moments <= _LAST_CLOCK)
+    return np.where(inside, clock(np.where(inside, moments, 0)), moments)
 
 
 def _numpy_cells(values: np.ndarray) -> RawColumn:
