@@ -104,7 +104,7 @@ def tables(draw: st.DrawFn) -> tuple[Any, dict[str, Any]]:
         return pd.DataFrame({name: _of_pandas(column) for name, column in columns.items()}), schema
     frame = pl.DataFrame(columns)
     kinds = [lambda f: f, lambda f: f.lazy(), lambda f: f.to_arrow()]
-    return (frame if pl.Object in frame.dtypes else draw(st.sampled_from(kinds))(frame)), schema
+    return (frame if {pl.Object, pl.Int128} & set(frame.dtypes) else draw(st.sampled_from(kinds))(frame)), schema
 
 
 def _of_pandas(column: Any) -> pd.Series:

@@ -97,7 +97,7 @@ def tables_target(output: str) -> TablesTarget:
     path = Path(output)
     if has_row_name(path) or path == Path("-"):
         raise ParameterError(
-            f"linked tables go to a folder or a database, got the place of one table {path.name!r}; name a folder, a "
+            f"linked tables go to a folder or a database, got the file of one table {path.name!r}; name a folder, a "
             ".duckdb, .sqlite or .db file, or postgresql://...",
             code="LW114",
         )
