@@ -82,6 +82,7 @@ NUMBERS = {
     "rows/counting.py": {"tests/unit/test_count_keys.py": "3|_COMPACT_ROWS"},
     "rows/engines/dask_frames.py": {DASK: "_CHUNK_ROWS _MERGED"},
     "rows/engines/distributed.py": {SPARK: "_LEAST_ROWS _MOST_ROWS _PART_CELLS"},
+    "rows/engines/frames.py": {"tests/unit/test_values_as_written.py": "_FIRST_CLOCK _LAST_CLOCK"},
     "rows/engines/spark_frames.py": {SPARK: "_PART_BYTES"},
     "rows/files.py": {"tests/unit/test_files.py": "4 _WIDE"},
     "rows/formats.py": {"tests/unit/test_foreign_files.py": "_EXACT _MOST_DIGITS"},

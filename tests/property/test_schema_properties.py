@@ -14,7 +14,7 @@ from lapwing.schema.scalars import date_text, datetime_text
 from lapwing.schema.schemas import Schema
 from lapwing.schema.values import category_positions, special_codes
 
-TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
+TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=8)
 NUMBERS = st.one_of(st.integers(-(10**9), 10**9), st.floats(-1e9, 1e9))
 DAYS = st.integers(-50_000, 50_000)
 

@@ -273,6 +273,7 @@ def test_trees_of_other_columns_tell_other_numbers_of_rows():
             epsilon=50,
             mechanism="PMM",
             expected_rows=1000,
+            misfits=1,
         ).noisy
         for name in "xy"
     )

@@ -38,13 +38,15 @@ def linked_schema(
 ) -> "LinkedSchema":
     """Return a schema of linked tables, of whose public tables none is a file of the private ones that are given."""
     from lapwing.rows.elsewhere import Query  # noqa: PLC0415
+    from lapwing.rows.files import KNOWN  # noqa: PLC0415
     from lapwing.schema.linked.database import LinkedSchema  # noqa: PLC0415
     from lapwing.schema.linked.reading import private_names  # noqa: PLC0415
 
     names = private_names(schema)
     places = [part for text in given for part in (text, text.partition("=")[2]) if part]
     if len(places) == 1 and Path(places[0]).is_dir():  # where public tables may lie beside the private ones
-        places = [str(each) for each in Path(places[0]).iterdir() if each.name.partition(".")[0] in names]
+        tables = {f"{name}{ending}" for name in names for ending in ("", *KNOWN)}  # as `tables_from` finds them
+        places = [str(each) for each in Path(places[0]).iterdir() if each.name in tables]
     hold_private(context, places, [] if db is None else [Query(each, db) for each in sql])
     return LinkedSchema.load(schema)
 

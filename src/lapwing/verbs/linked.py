@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from lapwing.errors import DataError, ParameterError
+from lapwing.errors import DataError, LapwingWarning, ParameterError, warn
 from lapwing.kernel.budget.budget import Budget, Number, exact_number
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.questions.misfit_rows.question import MisfitRows
@@ -228,6 +228,9 @@ def tables_by_name(data: object, linked: LinkedSchema) -> dict[str, object]:
 
 def _run(tables: Mapping[str, object], settings: LinkedSettings, book: Book) -> LinkedRelease:
     """Debit once for all parts, and release them one after the other."""
+    for lookup in settings.linked.lookups:
+        if lookup.file:  # whose rows stand in the schema itself has shown them
+            warn(LapwingWarning(lookup.as_it_is, code="LW358"))
     fresh = book.fresh(settings)
     coded = code_linked(tables, settings.linked)
     terms = {

@@ -87,7 +87,6 @@ def link(
     """Turn linked private tables into synthetic ones: rows that belong together, with keys that fit."""
     options.check_budget(epsilon, rho, context)
 
-    from lapwing.schema.linked.database import published  # noqa: PLC0415
     from lapwing.verbs.synthesize import synthesize as release_of  # noqa: PLC0415
 
     linked = linked_schema(schema, tables or [], sql, db, context)
@@ -103,8 +102,6 @@ def link(
         approved_by=approved_by or "",
     )
     say = speaker(context, quiet)
-    for said in published(linked):
-        say(said)
 
     def made() -> "LinkedRelease":
         hint = recommendation(list(private.values()), linked, schema, check=check, misfits=misfits)

@@ -57,7 +57,6 @@ def resume(
     }
 
     from lapwing.runs.records import resumed_line  # noqa: PLC0415
-    from lapwing.schema.linked.database import published  # noqa: PLC0415
     from lapwing.verbs.running import linked_of  # noqa: PLC0415
     from lapwing.verbs.synthesize import resumed  # noqa: PLC0415
 
@@ -71,8 +70,6 @@ def resume(
     linked = linked_of(transcript)
     if linked is not None:
         private = private_tables(data or [], sql, db, linked, context)
-        for said in published(linked):
-            say(said)
         several = _targets(linked, output, (into, is_text(private)), files, context)
         found = produce_linked(
             lambda: cast("LinkedRelease", resumed(transcript, dict(private), tell, schema=schema, memory=memory)),
