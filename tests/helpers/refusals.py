@@ -60,22 +60,26 @@ ODD: Mapping[str, Callable[[], object]] = {
 }
 """Columns of other types, of which some fit some field."""
 
+NEVER = {"period", "interval", "pandas duration", "complex", "arrow time", "duration ms", "duration us", "duration ns"}
+NEVER_OF_OTHERS = {*NEVER, "Time", "list", "array", "struct"}  # pandas holds these as objects, which may be anything
+
 
 @st.composite
-def tables(draw: st.DrawFn) -> tuple[Any, dict[str, Any]]:
-    """Draw a table of Polars, pandas or PyArrow, and a schema of it."""
+def tables(draw: st.DrawFn) -> tuple[Any, dict[str, Any], bool]:
+    """Draw a table of Polars, pandas or PyArrow, a schema of it, and whether it has a column that fits no field."""
     count = draw(st.integers(1, 3))
     names = (
         draw(st.lists(st.sampled_from(NAMES), min_size=count, max_size=count, unique=True))
         if draw(st.integers(0, 3)) == 0
         else list("uvw")[:count]
     )
-    fields, columns = [], {}
+    fields, columns, odd = [], {}, []
     for name in names:
         kind = draw(st.sampled_from(sorted(FITTING)))
         more, column = FITTING[kind]
         if draw(st.integers(0, 2)) == 0:
-            column = ODD[draw(st.sampled_from(sorted(ODD)))]()
+            odd.append(draw(st.sampled_from(sorted(ODD))))
+            column = ODD[odd[-1]]()
         if draw(st.integers(0, 9)) == 0:
             more = {
                 **more,
@@ -101,10 +105,12 @@ def tables(draw: st.DrawFn) -> tuple[Any, dict[str, Any]]:
             }
         ]
     if is_pandas:
-        return pd.DataFrame({name: _of_pandas(column) for name, column in columns.items()}), schema
-    frame = pl.DataFrame(columns)
-    kinds = [lambda f: f, lambda f: f.lazy(), lambda f: f.to_arrow()]
-    return (frame if {pl.Object, pl.Int128} & set(frame.dtypes) else draw(st.sampled_from(kinds))(frame)), schema
+        frame = pd.DataFrame({name: _of_pandas(column) for name, column in columns.items()})
+        return frame, schema, bool(NEVER & set(odd))
+    frame, makers = pl.DataFrame(columns), [lambda each: each, pl.DataFrame.lazy, pl.DataFrame.to_arrow]
+    is_of_polars_alone = bool({pl.Object, pl.Int128} & set(frame.dtypes))
+    made = frame if is_of_polars_alone else draw(st.sampled_from(makers))(frame)
+    return made, schema, bool(NEVER_OF_OTHERS & set(odd))
 
 
 def _of_pandas(column: Any) -> pd.Series:
