@@ -143,7 +143,7 @@ def test_a_command_says_its_own_while_descriptor_2_is_silent(tmp_path):
 
     said = found.stderr.splitlines()
     assert said[:2] == ["lapwing: said while silent", "lapwing: said meanwhile"]
-    assert said[2].startswith("lapwing: unexpected ValueError at lapwing/cli/options.py:")
+    assert said[2].startswith("lapwing: unexpected ValueError at lapwing/")
     assert (len(said), found.stdout, found.returncode) == (3, "", 1)
 
 

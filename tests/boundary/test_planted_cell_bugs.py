@@ -211,12 +211,12 @@ def rows_are_counted_twice(patch):
 def rows_outside_the_tree_are_counted_in_some_cell(patch):
     honest = keys._row_keys
 
-    def row_keys(block, columns):
+    def row_keys(block, columns, coders):
         inside = {
             column.name: np.where(column.grouping.apply(block[column.name]) < len(column.keys), block[column.name], 0)
             for column in columns
         }
-        return honest(inside, columns)
+        return honest(inside, columns, coders)
 
     patch.setattr(keys, "_row_keys", row_keys)
 

@@ -119,7 +119,7 @@ def test_a_schema_that_cannot_be_written_is_told_with_the_transcript_that_has_th
     kept = lapwing(*files, *BUDGET, "--transcript", tmp_path / "t.jsonl", "--quiet")
     lost = lapwing(*files, *BUDGET, "--quiet")
 
-    assert f"the same command with --transcript {tmp_path / 't.jsonl'} finishes free of charge" in kept.error
+    assert f"--transcript {tmp_path / 't.jsonl'} --quiet` finishes free of charge" in kept.error
     assert "running again spends again" in lost.error
     assert not (tmp_path / "s2.json").exists()
 

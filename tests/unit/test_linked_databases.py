@@ -199,7 +199,8 @@ def test_three_tables_are_debited_once_and_taken_up_where_they_stopped(after, tm
     lines = transcript.read_text().splitlines()
     assert Ledger.open(ledger).balance("d").spent == paid > 0
     assert lines[: len(kept)] == kept
-    assert len(lines) == 1 + sum(len(part.noisy) for part in found.parts.values())
+    first = sum('"kind": "MisfitRows"' in line for line in lines)  # asked before the mechanisms
+    assert len(lines) == 1 + first + sum(len(part.noisy) for part in found.parts.values())
     assert again.certificate.to_dict() == found.certificate.to_dict()
     assert found.certificate.total.amount <= paid
 

@@ -188,7 +188,7 @@ def mechanism_names(incomplete: str) -> list[str]:
 
 def audited_names(incomplete: str) -> list[str]:
     """Offer what `lapwing audit` takes."""
-    return _that_begin(incomplete, (*_mechanisms(), "learn", "evaluate", "link"))
+    return _that_begin(incomplete, (*_mechanisms(), "learn", "evaluate", "link", "mend", "large"))
 
 
 def relations(incomplete: str) -> list[str]:
