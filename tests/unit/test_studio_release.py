@@ -68,7 +68,7 @@ def test_a_release_is_made_as_one_set_of_files(rooms):
     assert there >= FILES
     assert not [name for name in there if name.startswith(".lapwing-")]
     sheet, _ = sheet_in(place / "people-synthetic.csv.certificate.json")
-    assert sheet.issued.faults([place / "people-synthetic.csv", place / "model.lapwing"]) == []
+    assert sheet.issued.faults([place / "people-synthetic.csv", place / "model.lapwing"]) == ([], [])
     assert (sheet.whole.written_rows, sheet.issued.prepared_by, sheet.is_recorded) == (50, "Ann", True)
     assert spent(rooms) == 1
     page = rooms.get("release").text
