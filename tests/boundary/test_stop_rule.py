@@ -17,6 +17,8 @@ from lapwing.kernel.room.transcript import continue_transcript
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.independent.mechanism import Independent
 from lapwing.runs import misfits
+from lapwing.runs.misfits import refuse_going_on
+from lapwing.runs.settings import read_settings
 from lapwing.schema.schemas import Schema
 from mechanism_checks import settings_for
 
@@ -245,3 +247,22 @@ def test_a_rule_that_looks_at_rows_is_flagged(monkeypatch):
     rng = np.random.default_rng(8)
 
     assert audit_pair(*pair_of(rng, "add-remove"), settings_of(Independent, "add-remove", 1))
+
+
+def test_a_release_that_ended_with_nothing_left_is_not_mended():
+    rows = pl.DataFrame({"v": ["A", "B"] * 450, "n": [0, 1, 2] * 300})
+    fields = [
+        {"name": "v", "type": "string", "categories": ["a", "b"], "provenance": "public"},
+        {"name": "n", "type": "integer", "constraints": {"minimum": 0, "maximum": 2}, "provenance": "public"},
+    ]
+    asked = {"epsilon": 1, "mechanism": lw.Adaptive()}
+    spent = lw.synthesize(rows, {"fields": fields}, misfits=1, **asked).noisy
+    settings = read_settings(
+        {"fields": fields}, delta=None, rho=None, neighbours="add-remove", expected_rows=None, seed=None, misfits=0.1,
+        **asked,
+    )  # fmt: skip
+
+    refuse_going_on(settings, spent[:-1], ())
+    for answers, earlier in ((spent, ()), ((), spent), (spent[1:], spent[:1])):
+        with pytest.raises(ParameterError, match="spent all of its budget"):
+            refuse_going_on(settings, answers, earlier)

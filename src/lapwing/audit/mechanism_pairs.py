@@ -27,7 +27,7 @@ from lapwing.mechanisms.shared.registration import Mechanism, Registration
 from lapwing.runs.bought import BoughtSettings
 from lapwing.runs.generators import generator
 from lapwing.runs.learned.settings import LearnSettings, read_learn_settings
-from lapwing.runs.misfits import mended
+from lapwing.runs.misfits import left_of, mended
 from lapwing.runs.settings import Settings, misfit_share
 from lapwing.schema.schemas import Schema
 
@@ -281,7 +281,7 @@ def _examine_mending(
     parts = [examine_pair(pair.data, pair.neighbour, settings, mode=mode)]
     for most in (Fraction(1, 100), Fraction(1)):
         given = [answer for part in parts for answer in part.answers]
-        if parts[-1].is_released or not given:
+        if parts[-1].is_released or not given or not left_of(settings.request.budget, given).amount:
             break
         going_on = replace(mended(settings, settings.schema), most_misfits=most)
         part = examine_pair(pair.data, pair.neighbour, going_on, mode=mode, earlier=given)

@@ -113,9 +113,9 @@ def neighbour_pair(
     )
     most = 2 * max_rows if has_unit else 1
     limit = min(12, 36 // max_rows + 1)  # units of many rows are few, so that tables stay small
-    units = [_rows(rng, f"p{i}", most) for i in range(int(rng.integers(0, limit)))]
+    units: list[list[Record]] = [_rows(rng, f"p{i}", most) for i in range(int(rng.integers(0, limit)))]
     drawn = [_row(rng) for _ in range(min(others, 40))]
-    units += [[{**drawn[place % len(drawn)], "person": f"o{place}"}] for place in range(others)]
+    units.extend([{**drawn[place % len(drawn)], "person": f"o{place}"}] for place in range(others))
     person = "changed" if rng.integers(4) else None
     changed = _rows(rng, person, most)
     other = [] if relation == "add-remove" else _rows(rng, person, most)

@@ -52,14 +52,28 @@ _INTERRUPTED: Final = "Query interrupted"
 # Whatever the connection's settings of Arrow are, these arrive as the text that DuckDB itself writes: numbers of more
 # digits than Arrow's decimals hold, and bytes of which only DuckDB knows the meaning.
 _AS_TEXT: Final = frozenset({"hugeint", "uhugeint", "bignum", "varint", "uuid", "bit"})
-_HELD: Final[dict[str, Held]] = {
-    **dict.fromkeys(("list", "array", "struct", "map", "union", "variant"), "several"),
-    **dict.fromkeys(("time", "time with time zone", "time_ns", "interval"), "none"),
-    **dict.fromkeys(("date", "timestamp", "timestamp with time zone"), "moments"),
-    **dict.fromkeys(("timestamp_s", "timestamp_ms", "timestamp_ns"), "moments"),
-    **dict.fromkeys(("boolean", "tinyint", "smallint", "integer", "bigint", "hugeint", "decimal"), "numbers"),
-    **dict.fromkeys(("utinyint", "usmallint", "uinteger", "ubigint", "uhugeint", "float", "double"), "numbers"),
+_HELD_BY: Final[dict[Held, tuple[str, ...]]] = {
+    "several": ("list", "array", "struct", "map", "union", "variant"),
+    "none": ("time", "time with time zone", "time_ns", "interval"),
+    "moments": ("date", "timestamp", "timestamp with time zone", "timestamp_s", "timestamp_ms", "timestamp_ns"),
+    "numbers": (
+        "boolean",
+        "tinyint",
+        "smallint",
+        "integer",
+        "bigint",
+        "hugeint",
+        "decimal",
+        "utinyint",
+        "usmallint",
+        "uinteger",
+        "ubigint",
+        "uhugeint",
+        "float",
+        "double",
+    ),
 }
+_HELD: Final = {name: held for held, names in _HELD_BY.items() for name in names}
 
 
 class RelationReader:

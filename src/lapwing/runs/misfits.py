@@ -246,8 +246,14 @@ def _keeps_ascii(encoding: str | None) -> bool:
     return name in ("utf-8", "utf-8-sig", "ascii") or name.startswith(("iso8859-", "cp125", "koi8-"))
 
 
-def refuse_going_on(settings: Settings, answers: Sequence[Answer]) -> None:
-    """Refuse to mend the schema of a release that did not end; one that has no answers has nothing to go on from."""
+def refuse_going_on(settings: Settings, answers: Sequence[Answer], earlier: Sequence[Answer]) -> None:
+    """Refuse to mend the schema of a release that did not end, or that has nothing left to go on with.
+
+    answers: under the schema that is to be mended; without any there is nothing to go on from; earlier: those under
+    schemas that were mended before.
+    """
+    if not left_of(settings.request.budget, [*earlier, *answers]).amount:
+        raise ParameterError("the release spent all of its budget before it ended; make a new one", code="LW611")
     if answers and not misfit_columns(settings, answers):
         raise ParameterError(
             "a schema is mended where a release ended by the rule LW118, and this one did not; resume it without a "

@@ -43,7 +43,8 @@ class _Connection(H11Protocol):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - uvicorn's
         super().__init__(*args, **kwargs)
-        self._is_own: Callable[[tuple[str, int] | None], bool] = self.config.loaded_app.is_own
+        app: Any = self.config.loaded_app
+        self._is_own: Callable[[tuple[str, int] | None], bool] = app.is_own
         self._late: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]

@@ -271,7 +271,7 @@ def resumed(
         earlier: tuple[Answer, ...] = header["earlier"]
         given = (*earlier, *recorded)
         if schema is not None:
-            refuse_going_on(settings, recorded)
+            refuse_going_on(settings, recorded, earlier)
             settings = mended(paid, schema)
             earlier, recorded = given, ()
         caches = caches_within(memory, settings)

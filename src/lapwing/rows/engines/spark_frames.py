@@ -32,13 +32,22 @@ _UNUSABLE: Final = "the Spark frame cannot be used; is its session still running
 _FAILED: Final = "a Spark job over the rows failed; Spark's own log says why"
 _UNABLE: Final = "Spark's executors cannot run Lapwing; install it on each of them, for the same Python"
 
-_HELD: Final[dict[str, Held]] = {
-    **dict.fromkeys(("ArrayType", "MapType", "StructType", "VariantType", "GeographyType", "GeometryType"), "several"),
-    **dict.fromkeys(("DayTimeIntervalType", "YearMonthIntervalType", "CalendarIntervalType", "TimeType"), "none"),
-    **dict.fromkeys(("DateType", "TimestampType", "TimestampNTZType"), "moments"),
-    **dict.fromkeys(("ByteType", "ShortType", "IntegerType", "LongType", "DecimalType", "BooleanType"), "numbers"),
-    **dict.fromkeys(("FloatType", "DoubleType"), "numbers"),
+_HELD_BY: Final[dict[Held, tuple[str, ...]]] = {
+    "several": ("ArrayType", "MapType", "StructType", "VariantType", "GeographyType", "GeometryType"),
+    "none": ("DayTimeIntervalType", "YearMonthIntervalType", "CalendarIntervalType", "TimeType"),
+    "moments": ("DateType", "TimestampType", "TimestampNTZType"),
+    "numbers": (
+        "ByteType",
+        "ShortType",
+        "IntegerType",
+        "LongType",
+        "DecimalType",
+        "BooleanType",
+        "FloatType",
+        "DoubleType",
+    ),
 }
+_HELD: Final = {name: held for held, names in _HELD_BY.items() for name in names}
 _LOGGERS: Final = (
     "SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark.sql.connect.logging",
     "py4j", "py4j.clientserver", "py4j.java_gateway",
