@@ -6,7 +6,10 @@ it gets its name, and each name before the next; the certificate comes last, and
 orders that are planted on purpose are seen.
 """
 
+import contextlib
+import json
 import os
+import sqlite3
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -82,7 +85,9 @@ class Disk:
 def order_faults(calls: Sequence[Call], scene: Scene) -> list[str]:
     """Return what came in the wrong order."""
     disk = Disk(scene)
-    release_ids = {entry.release_id for entry in Ledger.open(scene.ledger).history("d")}
+    public = {entry.release_id for entry in Ledger.open(scene.ledger).history("d")}
+    with contextlib.closing(sqlite3.connect(scene.ledger)) as connection:
+        public |= {json.loads(details)["nonce"] for (details,) in connection.execute("SELECT details FROM entries")}
     named = []
     for call in calls:
         if call.result is None or call.result < 0:
@@ -94,7 +99,7 @@ def order_faults(calls: Sequence[Call], scene: Scene) -> list[str]:
         elif call.name == "rename":
             disk.rename(*call.paths)
             named += [name for name in TARGETS if name == os.path.basename(call.path)]
-        elif is_secret(call, release_ids):
+        elif is_secret(call, public):
             disk.draw()
     disk.blame("the files appear in another order", tuple(named) != TARGETS)
     disk.blame("names are not on the disk at the end", bool(disk.unnamed))
@@ -103,12 +108,13 @@ def order_faults(calls: Sequence[Call], scene: Scene) -> list[str]:
     return disk.found
 
 
-def is_secret(call: Call, release_ids: set[str | None]) -> bool:
-    """Return whether a call reads bytes for noise: not the seed of a hash table, or the release's own name."""
+def is_secret(call: Call, public: set[str | None]) -> bool:
+    """Return whether a call reads bytes for noise: not a hash table's seed, the release's name or an entry's nonce."""
     if call.name != "getrandom" or call.arguments[2] != 0 or not call.is_main or not call.arguments[1]:
         return False
-    is_name = len(call.content) == 16 and uuid.UUID(bytes=call.content, version=4).hex in release_ids
-    return not is_name
+    if len(call.content) != 16:
+        return True
+    return not {call.content.hex(), uuid.UUID(bytes=call.content, version=4).hex} & public
 
 
 def seeded(scene: Scene) -> list[str]:

@@ -207,7 +207,7 @@ def test_the_frame_of_answers_lists_each_leaf_with_its_labels(adult):
 @pytest.mark.parametrize("mechanism", [KDTree(), KDTree(fit="threshold"), Grid(), Grid(fit="least_squares")], ids=repr)
 def test_an_interrupted_release_keeps_the_answers_it_had_and_draws_the_others(mechanism, tmp_path):
     path = tmp_path / "t.jsonl"
-    release = lw.synthesize(POINTS, SCHEMA, epsilon=1, mechanism=mechanism, transcript=path, seed=2)
+    release = lw.synthesize(POINTS, SCHEMA, epsilon=1, mechanism=mechanism, misfits=1, transcript=path, seed=2)
     whole = path.read_bytes()
     lines = whole.splitlines(keepends=True)
     assert len(lines) == 1 + len(release.noisy)

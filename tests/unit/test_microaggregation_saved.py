@@ -40,7 +40,7 @@ def test_a_release_comes_back_from_its_file(tmp_path, mechanism):
 def test_an_interrupted_release_is_taken_up_after_any_answer_with_the_same_result(tmp_path, mechanism):
     whole, data = tmp_path / "whole.jsonl", ROWS
     release = lw.synthesize(
-        data, MIXED, epsilon=50, mechanism=mechanism, neighbours="replace-one", transcript=whole, seed=3
+        data, MIXED, epsilon=50, mechanism=mechanism, neighbours="replace-one", misfits=1, transcript=whole, seed=3
     )
     lines = whole.read_text().splitlines(keepends=True)
 
