@@ -37,7 +37,7 @@ def registered(monkeypatch):
 
 
 def released(**settings):
-    settings = {"epsilon": 1, "mechanism": Selecting(), "seed": 3, **settings}
+    settings = {"epsilon": 1, "mechanism": Selecting(), "seed": 3, "misfits": 1, **settings}
     return lw.synthesize(DATA, SCHEMA, **settings)
 
 
