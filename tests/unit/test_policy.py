@@ -240,6 +240,7 @@ def test_a_release_that_was_paid_is_finished_whatever_the_policy_says_now(place,
 def test_a_release_that_was_not_paid_is_not_paid_by_resuming_it(place, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr("lapwing.runs.records.kept_transcript", lambda _: Path("t.jsonl"))
+        patched.setattr("lapwing.kernel.room.transcript.TranscriptFile.discard", lambda _: None)  # as if it were killed
         transcript = interrupted(patched, "debit")
     Path("policy.toml").write_text('ask = "the data office"\n[release]\nepsilon = 0.3\n')
     before = kept(place)
