@@ -86,7 +86,7 @@ def begun_release(
     )
     if settings.most_misfits < 1:
         room = Desk(terms, Stopping(room, settings, earlier, way_out_of(records.transcript)).ask)
-    said = room.ask(*first)
+    said = room.ask(*first) if first else ()
 
     def finish() -> Release:
         model = settings.mechanism.run(room, settings.schema, own, generator(settings.seed, "fit"))
