@@ -113,8 +113,8 @@ def check(
     hold_private(context, tables)
     checked = Schema.load(schema) if table is None else Schema.load_draft(schema)
     is_open = any(field.blank for field in checked.columns)
-    whole = [_summary(checked), *declared_text(checked)]
-    print("\n".join([*_still_open(checked), *_formulas(checked)] if is_open else whole))
+    said = _still_open(checked) if is_open else [_summary(checked), *declared_text(checked)]
+    print("\n".join([*said, *(_formulas(checked) if is_open else ())]))
     if table is None:
         return
 
