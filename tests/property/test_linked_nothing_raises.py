@@ -21,7 +21,8 @@ def test_linked_tables_of_no_rows_are_released(tmp_path, kind, budget):
         try:
             release = lw.synthesize(tables, SCHEMA, mechanism=kind.small(), seed=1, **budget)
         except lw.DataError as error:  # people whose homes are not there are noticed, and end it by a noisy count
-            assert (error.code, empty) == ("LW118", ("homes",))
+            if (error.code, empty) != ("LW118", ("homes",)):
+                raise
             continue
 
         drawn = dict(release.sample(20, seed=1).items())
