@@ -19,7 +19,7 @@ from lapwing.kernel.questions.registered import KINDS
 from lapwing.mechanisms.registry import MECHANISMS
 from lapwing.rows.source import code_table
 
-DEFAULT_SECONDS = 240
+DEFAULT_SECONDS = 360
 """What an audit may take by default, of processor time."""
 
 

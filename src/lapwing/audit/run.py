@@ -58,7 +58,7 @@ def audit(names: Sequence[str] = (), *, runs: int = DEFAULT_RUNS, tell: Tell | N
     as ever. A correct question is flagged by mistake at most one time in a million, a release only
     if two honest secret words are equal. What passes may still be wrong: see docs/audit.md.
 
-    Time: proportional to `runs`; three and a half minutes for all at the default. Memory: one question's answers.
+    Time: proportional to `runs`; five minutes for all at the default. Memory: one question's answers.
 
     References
     ----------

@@ -17,7 +17,7 @@ from lapwing.mechanisms.registry import MECHANISMS, default_mechanism, looks_at_
 from lapwing.model.bounds import rows_range
 from lapwing.model.certificate.declared import FALSE_WARNING
 from lapwing.runs.generators import checked_seed, fresh_seed
-from lapwing.runs.misfits import KEYS, row_shares
+from lapwing.runs.misfits import KEYS, row_shares, rows_limit
 from lapwing.runs.settings import Settings, misfit_share, request_to_dict, table_settings, usable_schema
 from lapwing.schema.linked.coded import SMALL
 from lapwing.schema.linked.database import LinkedSchema, with_files
@@ -35,6 +35,7 @@ and these are on average half as many as may be used."""
 _FEW: Final = 0.05
 _MOST_LOST: Final = 0.5
 """Share of a table's rows that hold a misfit, or have no parent, above which a release ends."""
+_MOST_MISFITS: Final = 0.1  # of the cells of each column, as for a table by itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,8 +153,11 @@ def refuse_lost(settings: LinkedSettings, name: str, answer: NoisyRows) -> None:
         "in both tables",
         False: "hold a cell that fits nothing in the schema",
     }
+    several = rows_limit(
+        _MOST_MISFITS, len(answer.question.columns)
+    )  # of many columns one in ten cells, here and there
     for kind, share in row_shares(answer).items():
-        if share > _MOST_LOST:
+        if share > max(_MOST_LOST, 0 if kind == KEYS else several):
             raise DataError(
                 f"{name}: at least about {share:.0%} of the rows, by noisy counts, {said[kind == KEYS]}; the release "
                 "ended before the rest of its budget was spent, and a new one pays anew; `lapwing schema check` says, "

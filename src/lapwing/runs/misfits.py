@@ -200,9 +200,19 @@ class Stopping:
 
 def misfit_columns(settings: Settings, answers: Sequence[Answer]) -> dict[str, float]:
     """Return the columns, or `ROWS`, of which answers show more misfits than there may be, with the least share."""
-    shares = misfit_shares(settings.schema, answers)
-    found = {name: share for name, share in shares.items() if share > settings.most_misfits}
+    shares, most = misfit_shares(settings.schema, answers), float(settings.most_misfits)
+    limits = {ROWS: rows_limit(most, len(settings.schema.columns))}
+    found = {name: share for name, share in shares.items() if share > limits.get(name, most)}
     return {name: share for name, share in found.items() if name != ROWS} or found
+
+
+def rows_limit(most: float, columns: int) -> float:
+    """Return the share of rows that hold a misfit where as many cells of each column are as may be, here and there.
+
+    >>> [round(rows_limit(0.1, columns), 2) for columns in (1, 2, 20)]
+    [0.1, 0.19, 0.88]
+    """
+    return 1 - (1 - most) ** columns
 
 
 def way_out_of(transcript: Path | None) -> str:
@@ -252,14 +262,14 @@ def refuse_going_on(settings: Settings, answers: Sequence[Answer], earlier: Sequ
     answers: under the schema that is to be mended; without any there is nothing to go on from; earlier: those under
     schemas that were mended before.
     """
-    if not left_of(settings.request.budget, [*earlier, *answers]).amount:
-        raise ParameterError("the release spent all of its budget before it ended; make a new one", code="LW611")
     if answers and not misfit_columns(settings, answers):
         raise ParameterError(
             "a schema is mended where a release ended by the rule LW118, and this one did not; resume it without a "
             "schema",
             code="LW611",
         )
+    if not left_of(settings.request.budget, [*earlier, *answers]).amount:
+        raise ParameterError("the release spent all of its budget before it ended; make a new one", code="LW611")
 
 
 def left_of(budget: Budget, answers: Sequence[Answer]) -> Budget:
