@@ -47,7 +47,7 @@ def test_everything_that_makes_releases_and_every_question_is_audited_and_passes
 
 
 @pytest.mark.full
-def test_the_default_audit_passes_within_four_minutes_of_processor_time():
+def test_the_default_audit_passes_within_six_minutes_of_processor_time():
     start = time.process_time()
 
     said = lapwing("audit")
