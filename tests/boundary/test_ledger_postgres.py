@@ -115,12 +115,17 @@ def test_the_commands_take_an_address(place, tmp_path, monkeypatch):
 
 def serving(place, names):
     command = [sys.executable, str(WORKER), "serve", place]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return [subprocess.Popen([*command, name], **pipes) for name in names]
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    found = [subprocess.Popen([*command, name], **pipes, text=True) for name in names]
+    assert [process.stdout.readline() for process in found] == ["ready\n"] * len(names)
+    for process in found:  # all at once, however long each took to begin
+        process.stdin.write("\n")
+        process.stdin.flush()
+    return found
 
 
 @pytest.mark.parametrize(
-    ("workers", "units"), [(4, 100), pytest.param(16, 1000, marks=pytest.mark.full)], ids=["quick", "full"]
+    ("workers", "units"), [(4, 400), pytest.param(16, 4000, marks=pytest.mark.full)], ids=["quick", "full"]
 )
 def test_killed_writers_and_a_server_that_fails_lose_no_debit_and_allow_none_too_many(
     database_server, place, workers, units
