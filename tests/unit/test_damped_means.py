@@ -67,3 +67,17 @@ def test_the_worst_neighbours_of_tiny_cells_are_within_the_sensitivity(numbers, 
         moved = np.abs(before[:, None] - found[None])
         assert moved.sum(axis=2).max() <= bound.l1
         assert (moved**2).sum(axis=2).max() <= bound.l2_squared
+
+
+@pytest.mark.parametrize("max_rows", [8, 50])
+@pytest.mark.parametrize("numbers", SHAPES.values(), ids=SHAPES)
+def test_many_equal_rows_of_a_unit_move_as_many_times_what_one_moves(numbers, max_rows):
+    coordinates = coordinates_of(("line",) * numbers)
+    question = sums_asked(coordinates, cut_cells(np.eye(numbers, 1, dtype=np.int64), [0]), "damped means", damping=400)
+    bound = question.sensitivity("add-remove", max_rows)
+    empty = exact(question, Rows(coordinates, ())).reshape(-1)
+
+    for row in [tuple(row) for row in all_rows(coordinates).tolist() if max(row) < 2]:
+        moved = np.abs(exact(question, Rows(coordinates, (row,) * max_rows)).reshape(-1) - empty)
+        assert moved.sum() <= bound.l1
+        assert (moved**2).sum() <= bound.l2_squared

@@ -40,6 +40,24 @@ def test_a_foreign_error_becomes_a_data_error_with_its_type_only():
     assert canary.leaks(caught.value) == []
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(5, "CELL"), FileNotFoundError(2, "CELL", "CELL"), TimeoutError("CELL"), UnicodeError("CELL"),
+        KeyError("CELL"), ArithmeticError("CELL"), RuntimeError("CELL"), AssertionError("CELL"), Exception("CELL"),
+    ],
+    ids=lambda error: type(error).__name__,
+)  # fmt: skip
+def test_no_word_of_a_foreign_error_is_told_whatever_its_type(error):
+    def fail():
+        raise error
+
+    with pytest.raises(DataError) as caught:
+        guarded("the table cannot be read", fail)
+
+    assert "CELL" not in f"{caught.value} {caught.value!r} {caught.value.args}"
+
+
 def test_our_own_error_passes_unchanged_without_its_traceback():
     with pytest.raises(SchemaError) as caught:
         guarded("the table cannot be read", fail_like_us)
