@@ -185,7 +185,7 @@ def with_kept(parts: Iterable[tuple[T, dict[str, np.ndarray]]], kept: Kept) -> I
     for part, chunk in parts:
         stop = start + len(next(iter(chunk.values())))
         if stop > len(kept.rows):
-            break
+            raise changed()
         digest.add(row_hashes(chunk, tuple(chunk)))
         yield part, kept.rows[start:stop]
         start = stop
