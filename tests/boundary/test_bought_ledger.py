@@ -219,3 +219,13 @@ def test_a_transcript_holds_neither_rows_nor_the_tables_of_the_synthetic_ones(tm
         "cost",
     }
     assert os.path.getsize(tmp_path / "t.jsonl") < 10_000
+
+
+@pytest.mark.parametrize("answers", [0, None], ids=["its header alone", "whole"])
+def test_a_transcript_of_another_public_number_of_rows_is_not_taken_up(tmp_path, answers):
+    path = tmp_path / "t.jsonl"
+    bought(None, path, neighbours="replace-one")
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[: None if answers is None else answers + 1]))
+
+    with pytest.raises(lw.DataError, match="is of another run"):
+        bought(None, path, data=DATA.head(70), neighbours="replace-one")
