@@ -186,12 +186,13 @@ class Stopping:
         left = left_of(budget, [*self._earlier, *self._answers]).amount
         unit = "epsilon" if budget.notion == "pure" else "rho"
         rest = self._way_out if left > 0 else "nothing of its budget is left, and a new release pays anew"
-        share = f"at least about {bad[name]:.0%} of"
+        share, most = f"at least about {bad[name]:.0%} of", float(self._settings.most_misfits)
         what = f"{share} the rows hold a cell that fits nothing"
         if name != ROWS:
             what = f"column {quote(name)}{more}: {share} its cells fit nothing"
+        allowed = rows_limit(most, len(self._settings.schema.columns)) if name == ROWS else most
         return DataError(
-            f"{what}, by noisy counts, and misfits allows {float(self._settings.most_misfits):.0%}; the release ended "
+            f"{what}, by noisy counts, and misfits allows {allowed:.0%}; the release ended "
             f"with {unit} {at_least(budget.amount - left, 3)} spent: `lapwing schema check`, or `schema.check(data)`, "
             f"says, free, what to mend; {rest}",
             code="LW118",
