@@ -76,6 +76,24 @@ def test_a_panic_of_polars_is_caught_though_it_is_no_exception():
     assert str(caught.value) == "the table cannot be read (PanicException)"
 
 
+RUST = {
+    "an error of Python that Rust did not expect": "called `Result::unwrap()` on an `Err` value: PyErr { type: <class 'KeyboardInterrupt'> }",
+    "Polars' own word for Ctrl-C": "__POLARS_ABORT_KEYBOARD_INTERRUPT",
+}
+
+
+@pytest.mark.parametrize("said", RUST.values(), ids=RUST)
+def test_ctrl_c_that_reaches_us_as_a_panic_is_ctrl_c(said):
+    def panic():
+        raise pl.exceptions.PanicException(f"{said} {canary.TEXT}")
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        guarded("the table cannot be read", panic)
+
+    assert caught.value.args == ()
+    assert canary.leaks(caught.value) == []
+
+
 class Ended(BaseException):
     """No ``Exception``, as a panic of any library that is built on PyO3."""
 

@@ -215,9 +215,15 @@ def _own(error: BaseException) -> BaseException | None:
     """Return what goes on as it is: our own errors, and the ends that others ask for, whose own could carry cells."""
     if isinstance(error, LapwingError | CallInterrupted):
         return error
-    if isinstance(error, KeyboardInterrupt):
+    if isinstance(error, KeyboardInterrupt) or _is_interrupted_panic(error):
         return KeyboardInterrupt()
     return SystemExit(1) if isinstance(error, SystemExit) else None
+
+
+def _is_interrupted_panic(error: BaseException) -> bool:
+    """Return whether Rust gave up because of Ctrl-C, which reaches us as a panic where Polars does not translate it."""
+    is_panic = type(error).__name__ == "PanicException"
+    return is_panic and any(each in str(error) for each in ("KeyboardInterrupt", "KEYBOARD_INTERRUPT"))
 
 
 def _number_of_record(function: Callable[[dict[str, object]], object], record: dict[str, object]) -> int | float | None:
