@@ -77,7 +77,7 @@ def test_a_panic_of_polars_is_caught_though_it_is_no_exception():
 
 
 RUST = {
-    "an error that Rust did not expect": "an `Err` value: PyErr { type: <class 'KeyboardInterrupt'>, value: KeyboardInterrupt() }",
+    "an error that Rust did not expect": "an `Err` value: PyErr { type: <class 'KeyboardInterrupt'>, value: .. }",
     "Polars' own word for Ctrl-C": "__POLARS_ABORT_KEYBOARD_INTERRUPT",
 }
 
