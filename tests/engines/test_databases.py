@@ -20,6 +20,8 @@ from lapwing.schema.schemas import Schema
 NAMES = [field.name for field in FIELDS]
 FLAG = {"fields": [{"name": "flag", "type": "boolean"}, {"name": "age", "type": "integer", "categories": [1, 2]}]}
 
+FLAG_ALONE = {"fields": FLAG["fields"][:1]}
+
 
 @pytest.fixture(scope="module")
 def server():
@@ -60,6 +62,24 @@ def test_nasty_cells_have_the_codes_that_parquet_gives(made, kind):
             (cell, naive_code(in_zone(cell, "UTC"), field))
             for cell in cells  # by the session's clock
         ], field.name
+
+
+SPILLS = {
+    "duckdb": "SELECT current_setting('temp_directory') = '' AS flag",  # no folder: what does not fit is refused
+    "sqlite": "SELECT temp_store = 2 AS flag FROM pragma_temp_store",  # 2: in memory
+}
+"""Whether a connection keeps in memory what its query sorts and joins."""
+
+
+@pytest.mark.parametrize("kind", SPILLS)
+def test_a_database_in_a_file_writes_nothing_of_a_query_down_elsewhere(kind, tmp_path):
+    path = tmp_path / "kept.db"
+    (databases.duckdb if kind == "duckdb" else sqlite3).connect(path).close()
+    path.touch()
+
+    chunks = list(code_table(lw.Query(SPILLS[kind], f"{kind}:///{path}"), Schema.from_dict(FLAG_ALONE)).chunks())
+
+    assert [chunk["flag"].tolist() for chunk in chunks] == [[1]]
 
 
 @pytest.mark.parametrize("kind", ["integers", "texts"])

@@ -102,3 +102,17 @@ def test_a_draft_whose_questions_are_answered_is_a_schema_of_linked_tables():
 
     assert linked.names == ("people", "visits", "drugs")
     assert linked.coded["visits"].field("clinic").categories == ("a", "b")
+
+
+@pytest.mark.parametrize("path", ["c.csv", "./c.csv", "/c.csv", "elsewhere.csv", ""])
+def test_linked_tables_in_a_file_of_a_release_hold_the_rows_of_a_lookup_and_no_path(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "c.csv").write_text("clinic,town\n1,x\n2,y\n")
+    (tmp_path / "db.json").write_text(json.dumps(schema("c.csv", TOWN)))
+    written = LinkedSchema.load("db.json").to_dict()
+    assert LinkedSchema.from_dict(written).lookups[0].rows == ((1, "x"), (2, "y"))
+
+    written["tables"]["clinics"]["public"] = f"{tmp_path}{path}" if path.startswith("/") else path
+
+    with pytest.raises(SchemaError, match="must hold the rows of public tables, and no path"):
+        LinkedSchema.from_dict(written)

@@ -158,6 +158,7 @@ def _sqlite_rows(sql: str, url: str) -> pl.DataFrame:
 
 def _fetched(connection: sqlite3.Connection, sql: str) -> pl.DataFrame:
     connection.text_factory = _text
+    connection.execute("PRAGMA temp_store = MEMORY")  # what is sorted is never written down
     cursor = connection.execute(sql)
     names = _distinct([each[0] for each in cursor.description or ()])
     parts = [pl.DataFrame(schema=dict.fromkeys(names, pl.String))]
