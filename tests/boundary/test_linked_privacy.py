@@ -251,3 +251,33 @@ def test_no_real_household_or_patient_that_is_left_out_is_flagged(name, shared_d
 
     assert sizes["len"][-1] > schema.max_rows("child")
     assert flagged == []
+
+
+def chain(limits):
+    """Return a schema of a chain of tables, each below the one before, and rows of one unit beyond every limit."""
+    tables, frames, above = {}, {}, [0]
+    for level, limit in enumerate((None, *limits)):
+        key = {"name": f"k{level}", "type": "integer", "role": "identifier"}
+        of = {"name": f"k{level - 1}", "type": "integer", "role": "identifier"}
+        link = {} if limit is None else {"foreignKeys": {f"k{level - 1}": f"t{level - 1}"}, "maxRows": limit}
+        fields = [key, *([] if limit is None else [of]), {"name": "flag", "type": "boolean"}]
+        tables[f"t{level}"] = {"primaryKey": f"k{level}", **link, "fields": fields}
+        parents = above if limit is None else [each for each in above for _ in range(limit + 1)]
+        frames[f"t{level}"] = pl.DataFrame(
+            {f"k{level}": range(len(parents)), "flag": [True] * len(parents)}
+            | ({} if limit is None else {f"k{level - 1}": parents})
+        )
+        above = list(range(len(parents)))
+    return lw.LinkedSchema.load({"tables": tables}), frames
+
+
+@pytest.mark.parametrize("limits", [(3,), (2, 3), (2, 1, 3), (2, 3, 1, 2), (2, 1, 2, 1, 2)], ids=str)
+def test_one_unit_has_the_rows_that_are_charged_for_at_every_depth(limits):
+    schema, frames = chain(limits)
+
+    coded = code_linked(frames, schema)
+
+    for level in range(len(limits) + 1):
+        name, charged = f"t{level}", int(np.prod(limits[:level], dtype=int))
+        assert (schema.max_rows(name), schema.coded[name].max_rows) == (charged, charged)
+        assert coded[name].source.rows == charged
