@@ -335,13 +335,7 @@ def test_pairs_that_nobody_counted_have_no_grade_to_get():
     assert graded(with_error(PAIR, 0.001), is_learnt=False).word == "none"
 
 
-def test_less_noise_is_less_error_and_the_rest_stays():
-    terms = replace(PAIR, chance=0.01, columns=0.1, tables=0.1, finer=0.05, unmeasured=0.05)
-    errors = [expected_error(terms, noise) for noise in (1.0, 0.5, 0.1, 0.0)]
-
-    assert errors == sorted(errors, reverse=True)
-    assert len(set(errors)) == 4
-    assert errors[-1] == expected_error(replace(PAIR, chance=0.01))
+def test_an_error_is_a_share():
     assert expected_error(replace(PAIR, columns=50.0)) == 1.0
 
 

@@ -259,7 +259,7 @@ class _Column:
         if kind != "float32":
             return bool(np.iinfo(kind).min <= min(ends) and max(ends) <= np.iinfo(kind).max)
         with np.errstate(over="ignore"):
-            short = dict(zip(np.float32(ends).tolist(), ends, strict=True))
+            short = dict(zip(np.array(ends).astype("float32").tolist(), ends, strict=True))
         if len(short) < len({*ends}) or any(each == int(each) != found for found, each in short.items()):
             return False
         steps = 0 if self.field.is_categorical or self.field.domain.continuous else self.field.domain.values - 1
