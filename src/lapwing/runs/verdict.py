@@ -14,7 +14,7 @@ from lapwing.kernel.terms import Terms
 from lapwing.model.bounds import rows_within
 from lapwing.model.certificate.verdict import WORDS, Grade, Verdict
 from lapwing.model.model import ReleasedModel
-from lapwing.runs.foretold import better_budget
+from lapwing.runs.better import better_budget
 from lapwing.runs.generators import generator
 from lapwing.runs.settings import Settings
 
