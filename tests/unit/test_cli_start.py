@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import random
+from fractions import Fraction
 
 import openpyxl
 import pandas as pd
@@ -13,6 +14,9 @@ import pytest
 
 from helpers import databases
 from helpers.command import lapwing
+from lapwing.kernel.budget.budget import requested_budget
+from lapwing.kernel.budget.conversions import rho_for
+from lapwing.kernel.budget.ledger import Ledger
 from lapwing.schema.catalogue import catalogue
 from lapwing.schema.schemas import Schema
 
@@ -73,6 +77,29 @@ def test_a_stranger_s_file_becomes_a_release_by_answers_alone(place, monkeypatch
     assert [each[0] if each[0] not in ("schema", "ledger") else " ".join(each) for each in shown] == [
         *("schema draft", "schema check", "ledger init", "schema learn", "synthesize", "report", "evaluate"),
     ]
+
+
+@pytest.mark.parametrize("delta", ["0", "1e-9"])
+def test_purchase_and_release_spend_what_was_granted_together(place, monkeypatch, delta):
+    """Where ρ adds up, shares of ε would leave 30 % of it unspent."""
+    lists = ["buy", "0..2.5", "0..100000", "2010-01-01..2025-12-31", "Köln, Straßburg", "ja, nein, k.A.", "drop", "y"]
+    said = start(monkeypatch, *ANSWERS[:3], *lists, "1", delta, "1", "n")
+
+    assert said.status == 0, said.err
+    balance = Ledger.open("patients.budget.db").balance()
+    granted = requested_budget(epsilon=1, delta=delta).amount
+    assert 0.999 * granted < balance.spent <= granted == balance.limit
+    assert len(Schema.load("patients.learned.json").purchases) == 1
+
+
+def test_lists_of_texts_leave_half_of_delta_to_the_rest(place, monkeypatch):
+    said = start(monkeypatch, *ANSWERS, "1", "1e-9", "1", "n")
+
+    assert said.status == 0, said.err
+    balance = Ledger.open("patients.budget.db").balance()
+    assert 0.999 * balance.limit < balance.spent <= balance.limit == rho_for(Fraction(1), Fraction(1, 2 * 10**9))
+    assert balance.delta == Fraction(1, 10**9)
+    assert 0 < balance.selection_spent < balance.selection_delta
 
 
 STUDY = {"id": "F8.0", "sex": "F8.0", "edu": "F8.0", "age": "F8.0"}

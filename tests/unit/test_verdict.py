@@ -23,6 +23,7 @@ from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.verdict import WORDS, Grade, Verdict
 from lapwing.rows.source import all_codes, coded_table
+from lapwing.runs.generators import generator
 from lapwing.runs.verdict import NO_ROW, _in_order
 
 NAMES = "abcde"
@@ -136,21 +137,36 @@ def near():
     return learning(chained(20_000, seed=2))
 
 
-def without_the_question(release):
-    """Return what would be expected if nothing had been asked of the prior."""
-    answers = [each for each in release.noisy if not isinstance(each.question, TableDistances)]
-    terms = terms_of(release.schema, answers, release.model, np.random.default_rng(1))
+def errors_of(release, answers):
+    """Return what would be expected by other answers; the rows that are drawn for it are those of the certificate."""
+    terms = terms_of(release.schema, answers, release.model, generator(3, "verdict"))
     return {each.ways: expected_error(each) for each in terms}
 
 
+def without_the_question(release):
+    """Return what would be expected if nothing had been asked of the prior."""
+    return errors_of(release, [each for each in release.noisy if not isinstance(each.question, TableDistances)])
+
+
 def test_a_near_prior_counts_as_near_as_it_was_found_to_be(near):
+    """The grade is that of the answer, never worse than without, and better if the answer is nearer than is usual.
+
+    Its noise made the answer of 13 in 200 releases farther than that, so one as near as noise lets it tell is put in
+    its place. What else is asked fails by chance less than once in 10,000 runs: of these 200 releases the true error
+    was at most 1.12, 0.80 and 0.65 of the grade's; as a lognormal law it is beyond a limit once in 4 million.
+    """
     frame, release = near
-    true, blind = true_errors(frame, release), without_the_question(release)
+    true, told, blind = true_errors(frame, release), errors_of(release, release.noisy), without_the_question(release)
+    (place,) = [place for place, each in enumerate(release.noisy) if isinstance(each.question, TableDistances)]
+    found = [*release.noisy]
+    found[place] = replace(found[place], values=found[place].values * 0)
+    nearest = errors_of(release, found)
 
     assert led_pairs(release.noisy, release.model)
     for grade in release.certificate.verdict.grades:
-        assert true[grade.ways] / 1.5 < grade.error
-        assert grade.ways == 1 or grade.error < blind[grade.ways]
+        assert true[grade.ways] / (3 if grade.ways == 1 else 1.5) < grade.error
+        assert grade.error == told[grade.ways] <= blind[grade.ways]
+        assert grade.ways == 1 or nearest[grade.ways] < 0.9 * blind[grade.ways]
 
 
 def test_pairs_that_a_near_prior_told_of_have_a_grade_though_none_was_counted(near):
@@ -169,7 +185,7 @@ def test_a_far_prior_changes_no_verdict():
     assert [each for each in release.noisy if isinstance(each.question, TableDistances)]
     assert not led_pairs(release.noisy, release.model)
     errors = {grade.ways: grade.error for grade in release.certificate.verdict.grades}
-    assert errors == pytest.approx(without_the_question(release), rel=0.2)  # other rows are drawn from the model
+    assert errors == without_the_question(release)
 
 
 def test_of_several_priors_the_farthest_counts_as_no_answer_tells_which_is_followed(near):
@@ -319,13 +335,7 @@ def test_pairs_that_nobody_counted_have_no_grade_to_get():
     assert graded(with_error(PAIR, 0.001), is_learnt=False).word == "none"
 
 
-def test_less_noise_is_less_error_and_the_rest_stays():
-    terms = replace(PAIR, chance=0.01, columns=0.1, tables=0.1, finer=0.05, unmeasured=0.05)
-    errors = [expected_error(terms, noise) for noise in (1.0, 0.5, 0.1, 0.0)]
-
-    assert errors == sorted(errors, reverse=True)
-    assert len(set(errors)) == 4
-    assert errors[-1] == expected_error(replace(PAIR, chance=0.01))
+def test_an_error_is_a_share():
     assert expected_error(replace(PAIR, columns=50.0)) == 1.0
 
 

@@ -108,7 +108,8 @@ class Release:
             pandas for a pandas table, PyArrow for PyArrow and DuckDB, Polars for Polars and paths; for Dask and Spark a
             lazy frame that the workers draw. Types are as the input declares them, or wider where the schema needs it;
             categories are the schema's. Schema alone chooses what one cell can change: NumPy's types of pandas (int64,
-            or float64 with NaN if a row may be missing; bool or object), types of moments, dictionaries.
+            or as short as in ``like``, or float64 with NaN if a row may be missing; bool or object), types of moments,
+            dictionaries.
 
         Raises
         ------

@@ -1,7 +1,7 @@
 """How a frame holds its columns: its library and the type of each column, as the frame declares it.
 
-Read off types, never off cells: types that list values are noted without them, and NumPy's types in pandas, which hang
-on whether a cell is missing, are not noted.
+Read off types, never off cells: types that list values are noted without them, and of a private table NumPy's types in
+pandas, which hang on whether a cell is missing, are not noted.
 """
 
 import os
@@ -24,12 +24,15 @@ from lapwing.schema.schemas import Schema
 _ARROW: Final = "[pyarrow]"
 _REGION: Final = re.compile(r", (?!Etc/)[A-Za-z_]+/[A-Za-z_/+-]+\]")
 _UNIT: Final = re.compile(r"\[(s|ms|us|ns),")
+_NUMPY_WHOLE: Final = re.compile(r"\bu?int[0-9]+$")
 _LIBRARIES: Final = ("pandas", "polars", "pyarrow")
 
 
 def layout_of(data: Any, kind: Kind, schema: Schema) -> Layout:  # noqa: ANN401 - a table of any library
     """Return the layout of a private table's modelled columns, without what readers guess: one cell can change that."""
     found = dict(_dtypes(data))
+    if kind == "pandas":  # a cell that is missing makes floats of NumPy's whole numbers, so that their width would tell
+        found = {name: _NUMPY_WHOLE.sub("object", dtype) for name, dtype in found.items()}
     return Layout(kind, {name: _unguessed(found[name]) for name in schema.names if name in found})
 
 
@@ -115,7 +118,8 @@ def _pandas_name(dtype: Any) -> str:  # noqa: ANN401 - a pandas dtype, which has
     if isinstance(dtype, np.dtype):
         if dtype.kind == "f" and dtype.itemsize <= np.dtype("float32").itemsize:
             return "float32"
-        return dtype.name if dtype.kind == "M" and dtype != np.dtype("datetime64[us]") else "object"
+        is_noted = dtype.kind in "iu" or (dtype.kind == "M" and dtype != np.dtype("datetime64[us]"))
+        return dtype.name if is_noted else "object"
     if name == "CategoricalDtype":
         return f"{'ordered ' * bool(dtype.ordered)}category of {_pandas_name(dtype.categories.dtype)}"
     if name == "ArrowDtype":

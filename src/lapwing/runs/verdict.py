@@ -5,26 +5,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from lapwing.errors import CapacityError, LapwingError, ParameterError
+from lapwing.errors import CapacityError
 from lapwing.judge.verdict.expected import graded
-from lapwing.judge.verdict.terms import Terms as Parts
-from lapwing.judge.verdict.terms import learnt_pairs, led_pairs, terms_of
-from lapwing.kernel.budget.budget import read_request
+from lapwing.judge.verdict.terms import learnt_pairs, led_pairs, released_of
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.registry import is_known
 from lapwing.model.bounds import rows_within
-from lapwing.model.certificate.cost_lines import ChosenTable
-from lapwing.model.certificate.verdict import WAYS, WORDS, Grade, Verdict
+from lapwing.model.certificate.verdict import WORDS, Grade, Verdict
 from lapwing.model.model import ReleasedModel
+from lapwing.runs.better import better_budget
 from lapwing.runs.generators import generator
-from lapwing.runs.misfits import of_mechanism
-from lapwing.runs.plan.planning import planned
 from lapwing.runs.settings import Settings
 
-_STEPS = (Fraction(3, 2), 2, 3, 5, 10, 20, 50, 100)
-_IMPORTANT = (2, 1, 3)
 NO_ROW = "anything: noise alone could make as many rows, and the table may have none"
 _PAIRS = 2
 _ROWS_FAILURE = Fraction(1, 20)
@@ -39,10 +32,11 @@ def verdict_of(settings: Settings, terms: Terms, answers: Sequence[Answer], mode
     paid for here: what is too large to be judged has no verdict, and ends nothing.
     """
     try:
-        parts = terms_of(settings.schema, answers, model, generator(settings.seed, "verdict"))
+        released = released_of(settings.schema, answers, model, generator(settings.seed, "verdict"))
+        parts = [] if released is None else [released.terms(each) for each in released.tables]
     except CapacityError:
         return None
-    if not parts:
+    if released is None:
         return None
     learnt, pairs = learnt_pairs(answers), math.comb(len(settings.schema.columns), 2)
     within = rows_within(answers, model.rows, _ROWS_FAILURE)
@@ -56,7 +50,7 @@ def verdict_of(settings: Settings, terms: Terms, answers: Sequence[Answer], mode
         grades=grades,
         learnt=learnt,
         pairs=pairs,
-        better=_better(settings, rows, parts, grades, is_learnt=is_learnt),
+        better=better_budget(settings, rows, released, grades),
         not_for=_not_for(settings, answers, grades, learnt),
     )
 
@@ -67,60 +61,6 @@ def _in_order(grades: Sequence[Grade]) -> tuple[Grade, ...]:
     return tuple(
         replace(each, word=WORDS[max(pairs, WORDS.index(each.word))]) if each.ways > _PAIRS else each for each in grades
     )
-
-
-def _better(
-    settings: Settings, terms: Terms, parts: Sequence[Parts], grades: Sequence[Grade], *, is_learnt: bool
-) -> str:
-    """Say at which budget the most important grade that is not good would be better: noise falls as the budget says."""
-    by_ways = {grade.ways: (part, grade) for part, grade in zip(parts, grades, strict=True) if grade.word != "good"}
-    ways = next((each for each in _IMPORTANT if each in by_ways), None)
-    if ways is None:
-        return ""
-    part, grade = by_ways[ways]
-    budget = settings.request.budget
-    for times in _STEPS:
-        asked = _more(settings, Fraction(times))
-        if asked is None:
-            break
-        share = float(budget.amount / asked.request.budget.amount)
-        noise = share if budget.notion == "pure" else math.sqrt(share)
-        there = graded(part, noise, is_learnt=is_learnt or _asks_pairs(asked, terms))
-        if WORDS.index(there.word) < WORDS.index(grade.word):
-            request = asked.request
-            amount = (
-                f"epsilon {float(request.epsilon):.3g}" if request.epsilon else f"rho {float(request.rho or 0):.3g}"
-            )
-            return f"{WAYS[ways].capitalize()} would be {there.word} at about {amount}"
-    return f"No budget up to {float(_STEPS[-1]):.0f} times as large would make {WAYS[ways]} better"
-
-
-def _asks_pairs(settings: Settings, terms: Terms) -> bool:
-    """Return whether a release would count two columns together, by its plan; not of a mechanism of somebody else's.
-
-    The release is paid for here, so that a plan which is refused ends nothing.
-    """
-    if not is_known(settings.mechanism):
-        return False
-    try:
-        questions = of_mechanism(planned(settings, terms).questions)
-    except LapwingError:
-        return False
-    return any(isinstance(each, ChosenTable) or len(each.columns) > 1 for each in questions)
-
-
-def _more(settings: Settings, times: Fraction) -> Settings | None:
-    """Return the settings with so many times the ε or ρ; None where that is no request."""
-    request = settings.request
-    try:
-        asked = (
-            read_request(rho=request.rho * times)
-            if request.rho is not None
-            else read_request(epsilon=(request.epsilon or 0) * times, delta=request.delta)
-        )
-    except ParameterError:
-        return None
-    return replace(settings, request=asked)
 
 
 def _not_for(settings: Settings, answers: Sequence[Answer], grades: Sequence[Grade], learnt: int) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from lapwing.model.certificate.certificate import CostLine
 from lapwing.model.certificate.cost_lines import Planned
 from lapwing.model.certificate.promise import fields_of_origin
 from lapwing.rows.guard import private_boundary
+from lapwing.runs.learned.shares import USUAL_DELTA
 from lapwing.runs.linked import read_linked_settings, refuse_settings_of_one, refuse_shares_of_one
 from lapwing.runs.plan.effort import Memory, check_fits, effort_of, max_rows_effects, read_memory, together
 from lapwing.runs.plan.planning import common_figure, expected_terms, planned
@@ -21,9 +22,6 @@ from lapwing.runs.settings import Settings, read_settings, spending_of
 from lapwing.schema.linked.database import is_linked
 from lapwing.typing import LinkedSchemaLike, MechanismLike, PriorLike, PublicTablesLike, Relation, SchemaLike
 from lapwing.verbs.plans import DeltaGain, LinkedPlan, Plan
-
-SUGGESTED_DELTA: Final = "1e-9"
-"""The δ that a plan under pure ε is compared with."""
 
 _SEED: Final = 0
 
@@ -167,7 +165,7 @@ def _delta_gain(settings: Settings, terms: Terms, plan: Planned) -> DeltaGain | 
     if request.epsilon is None or any(isinstance(each, SparseCounts) and each.is_filtered for each in plan.questions):
         return None  # a filtered grid has other cells at another noise, whose errors do not compare
     try:
-        other = read_request(epsilon=request.epsilon, delta=SUGGESTED_DELTA if request.delta is None else None)
+        other = read_request(epsilon=request.epsilon, delta=USUAL_DELTA if request.delta is None else None)
         changed = planned(replace(settings, request=other), terms)
     except ParameterError:
         return None  # too little budget for a δ
@@ -175,4 +173,4 @@ def _delta_gain(settings: Settings, terms: Terms, plan: Planned) -> DeltaGain | 
     what = here.kind if here.text == plan.accuracy[0].text else here.text
     values = (here.value or 0.0, there.value or 0.0)
     pure, with_delta = values if request.delta is None else reversed(values)
-    return DeltaGain(what=what, delta=float(request.delta or SUGGESTED_DELTA), pure=pure, with_delta=with_delta)
+    return DeltaGain(what=what, delta=float(request.delta or USUAL_DELTA), pure=pure, with_delta=with_delta)

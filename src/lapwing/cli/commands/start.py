@@ -16,10 +16,13 @@ from lapwing.errors import DataError, LapwingError, ParameterError
 from lapwing.version import install_command
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lapwing.cli.tables import Table
+    from lapwing.schema.purchases import Purchase
     from lapwing.schema.schemas import Schema
 
-_BOUGHT_SHARE, _MOST_MISFITS = 0.2, 0.1
+_MOST_MISFITS = 0.1
 
 
 def start(
@@ -71,18 +74,31 @@ def _fits(schema: "Schema", table: "Table | Path") -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Budget:
-    epsilon: float
+    epsilon: str
     delta: str | None
+    lists: bool  # whether lists of texts are bought
 
-    def options(self, share: float = 1.0) -> list[str]:
-        """Return the options that spend a part of it."""
-        delta = [] if self.delta is None else ["--delta", self.delta]
-        return ["--epsilon", f"{self.epsilon * share:.12g}", *delta]
+    def spent_by_release(self, bought: "Sequence[Purchase]" = ()) -> list[str]:
+        """Return the options that spend what purchases leave of it."""
+        from lapwing.runs.learned.shares import left_for_release  # noqa: PLC0415
+
+        return _options(left_for_release(self.epsilon, self.delta, bought), self.delta)
+
+    def spent_by_purchase(self) -> list[str]:
+        """Return the options that spend a part of it on bounds and lists."""
+        from lapwing.runs.learned.shares import bought_share  # noqa: PLC0415
+
+        return _options(*bought_share(self.epsilon, self.delta, lists=self.lists))
+
+
+def _options(epsilon: str, delta: str | None) -> list[str]:
+    return ["--epsilon", epsilon, *([] if delta is None else ["--delta", delta])]
 
 
 def _budget(schema: "Schema", files: Files) -> _Budget:
     """Ask for the budget, show what it buys before any row is read, and open a ledger."""
     from lapwing.runs.learned.domains import needs_selection  # noqa: PLC0415
+    from lapwing.runs.learned.shares import USUAL_DELTA  # noqa: PLC0415
 
     tell(
         "\nThe budget: ε bounds what anybody can learn about one person, whatever else they know. 0.1 is strict, 1 "
@@ -91,11 +107,18 @@ def _budget(schema: "Schema", files: Files) -> _Budget:
     epsilon = asked("ε", "1", number)
     needs_delta = any(field.blank and needs_selection(field, {}) for field in schema.columns)
     question = "δ (needed, as lists of texts are bought)" if needs_delta else "δ (0: none)"
-    delta = asked(question, "1e-9", number)
-    budget = _Budget(epsilon, None if delta == 0 else f"{delta:g}")
+    delta = asked(question, USUAL_DELTA, number)
+    budget = _Budget(f"{epsilon:.12g}", None if delta == 0 else f"{delta:g}", needs_delta)
     if not any(field.blank for field in schema.columns):
         rows = asked("About how many rows are there? A public guess; nothing is read", "1000", positive)
-        planned = ["plan", "--schema", files["schema.json"], "--expected-rows", rows, *budget.options()]
+        planned = [
+            "plan",
+            "--schema",
+            files["schema.json"],
+            "--expected-rows",
+            rows,
+            *budget.spent_by_release(schema.purchases),
+        ]
         _step(files, "Plan: what this budget buys (no row is read)", *planned)
         if not typer.confirm("Go on with this budget?", default=True):
             return _budget(schema, files)
@@ -104,15 +127,15 @@ def _budget(schema: "Schema", files: Files) -> _Budget:
 
 def _open_ledger(schema: "Schema", files: Files, budget: _Budget) -> None:
     """Open a ledger of the table, unless there is one."""
+    from lapwing.runs.learned.shares import selection_delta  # noqa: PLC0415
+
     ledger = files["budget.db"]
     if ledger.exists():
         return
     limit = asked("How much ε may ever be spent on this table, by all releases together?", "10", str)
     notion = ["--unit", "pure"] if budget.delta is None else ["--unit", "zcdp", "--delta", budget.delta]
     unit = ["--neighbours", "add-remove", "--privacy-unit", schema.unit_label]
-    chosen = (
-        ["--selection-delta", f"{float(budget.delta) / 2:g}"] if budget.delta is not None and schema.is_draft else []
-    )
+    chosen = ["--selection-delta", selection_delta(budget.delta)] if budget.delta is not None and budget.lists else []
     _step(
         files,
         "Ledger: it adds up what is spent",
@@ -140,8 +163,8 @@ def _learned(schema: "Schema", files: Files, budget: _Budget) -> Path:
     named = ["--ledger", files["budget.db"], "--dataset", files.name]
     _step(
         files,
-        f"Buy bounds and lists with {_BOUGHT_SHARE:.0%} of ε",
-        *("schema", "learn", files.table, "--schema", files["schema.json"], *budget.options(_BOUGHT_SHARE), *named),
+        "Buy bounds and lists with a fifth of the budget",
+        *("schema", "learn", files.table, "--schema", files["schema.json"], *budget.spent_by_purchase(), *named),
         *("-o", place),
     )
     _settled(files, place)
@@ -163,15 +186,18 @@ def _settled(files: Files, place: Path) -> None:
 
 def _released(schema: Path, files: Files, budget: _Budget) -> None:
     """Make the release, its report, and its comparison with the real table."""
+    from lapwing.schema.schemas import Schema  # noqa: PLC0415
+
     rows, model = files["synthetic.csv"], files["lapwing"]
-    share = 1.0 if schema == files["schema.json"] else 1 - _BOUGHT_SHARE
-    if rows.exists() and not typer.confirm(f"{rows} is there. Make another release, for more budget?", default=False):
+    is_again = rows.exists()
+    if is_again and not typer.confirm(f"{rows} is there. Make another release, for more budget?", default=False):
         return
+    options = budget.spent_by_release(() if is_again else Schema.load(schema).purchases)
     named = ["--ledger", files["budget.db"], "--dataset", files.name]
     _step(
         files,
         "Release: synthetic rows, model and certificate",
-        *("synthesize", files.table, "--schema", schema, *budget.options(share), *named),
+        *("synthesize", files.table, "--schema", schema, *options, *named),
         *("--misfits", "1"),  # they were looked at, and found right
         *("-o", rows, "--model", model),
     )

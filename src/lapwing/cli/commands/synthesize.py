@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from lapwing.schema.schemas import Schema
 
 
-_SUGGESTED_DELTA = "1e-9"
 _WORTH_SAYING = 0.95
 
 
@@ -231,6 +230,7 @@ def _say_what_delta_gains(say: Say, certificate: "Certificate", epsilon: str) ->
     from lapwing.kernel.noise_law import calibrated  # noqa: PLC0415
     from lapwing.kernel.questions.misfit_rows.question import MisfitRows  # noqa: PLC0415
     from lapwing.kernel.questions.sparse_counts.question import SparseCounts  # noqa: PLC0415
+    from lapwing.runs.learned.shares import USUAL_DELTA  # noqa: PLC0415
 
     lines = [each for each in certificate.lines if each.question != MisfitRows.kind]
     line = next(each for each in lines if each.columns)
@@ -238,14 +238,14 @@ def _say_what_delta_gains(say: Say, certificate: "Certificate", epsilon: str) ->
     if line.noise is None or is_other:
         return
     try:
-        granted = requested_budget(epsilon=epsilon, delta=_SUGGESTED_DELTA)
+        granted = requested_budget(epsilon=epsilon, delta=USUAL_DELTA)
         gaussian = calibrated(line.sensitivity, granted * (line.cost.amount / certificate.total.amount)).sd
     except ParameterError:
         return  # of an ε this small nothing is left under zCDP
     if gaussian < _WORTH_SAYING * line.noise.sd:
         where = "" if all(each.noise == line.noise for each in lines) else " of the first table"
         gain = f"from sd {line.noise.sd:.1f} to sd {gaussian:.1f}"
-        say(f"Pure ε: noise per count{where} would fall {gain} with --delta {_SUGGESTED_DELTA}.")
+        say(f"Pure ε: noise per count{where} would fall {gain} with --delta {USUAL_DELTA}.")
 
 
 def plan(

@@ -15,9 +15,6 @@ _TOGETHER: Final = {"chance": 1.0, "columns": 1.0, "tables": 0.6, "finer": 0.5, 
 WEIGHTS: Final = {1: {"chance": 0.4, "columns": 1.2}, 2: _TOGETHER, 3: _TOGETHER}
 """By the number of columns; their squares are added up."""
 
-_NOISE: Final = ("columns", "tables")
-_HIDDEN: Final = ("finer", "unmeasured")  # they fall with the root of the noise: half of it goes into more tables
-
 GOOD_TIMES, FAIR_TIMES, WEAK_TIMES = 2.0, 4.0, 10.0
 """How many times as far as fresh rows a good, a fair and a weak table is at most."""
 
@@ -32,22 +29,18 @@ APART = 3.0
 CAUTION = 1.2  # grades are of an error so many times as large as is expected, so that few of them are too good
 
 
-def expected_error(terms: Terms, noise: float = 1.0) -> float:
-    """Return the mean total variation distance to expect, at most 1.
-
-    noise: how many times as much as there was, for a release with another budget.
-    """
-    scale = dict.fromkeys(_NOISE, noise) | dict.fromkeys(_HIDDEN, math.sqrt(noise))
-    parts = [weight * getattr(terms, key) * scale.get(key, 1.0) for key, weight in WEIGHTS[terms.ways].items()]
-    return min(1.0, math.hypot(*parts))
+def expected_error(terms: Terms) -> float:
+    """Return the mean total variation distance to expect, at most 1."""
+    return min(1.0, math.hypot(*(weight * getattr(terms, key) for key, weight in WEIGHTS[terms.ways].items())))
 
 
-def graded(terms: Terms, noise: float = 1.0, *, is_learnt: bool = True) -> Grade:
+def graded(terms: Terms, *, is_learnt: bool = True, times: float = 1.0) -> Grade:
     """Return the grade of tables of so many columns.
 
-    is_learnt: whether any two columns were counted together; without, pairs and triples have no grade to get.
+    is_learnt: whether any two columns were counted together; without, pairs and triples have no grade to get; times: by
+    how much the error is taken to be larger than is expected.
     """
-    error = expected_error(terms, noise)
+    error = min(1.0, times * expected_error(terms))
     # Dependence that was not measured may be there: independent columns are further from the real ones by so much.
     fresh, independent = min(1.0, terms.fresh), min(1.0, math.hypot(terms.independent, terms.unmeasured))
     word = (

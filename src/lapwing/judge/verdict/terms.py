@@ -7,7 +7,7 @@ of tables; dependence inside the groups that were counted; dependence between co
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -19,7 +19,7 @@ from lapwing.kernel.questions.cell_sums.question import NoisySums
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.table_distances.question import TableDistances
-from lapwing.kernel.questions.tree_counts.question import NoisyTree
+from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
 from lapwing.model.intervals import runs_grouping
 from lapwing.model.model import LogLinear, ReleasedModel
 from lapwing.model.rows import population_codes
@@ -69,17 +69,28 @@ def terms_of(
     rng: public. Post-processing of released numbers: costs no budget. Returns none where some column is in no table of
     noisy counts and no tree of them, so that nothing is known of its noise, and where there are no rows.
     """
+    released = released_of(schema, answers, model, rng)
+    return () if released is None else tuple(released.terms(each) for each in released.tables)
+
+
+def released_of(
+    schema: Schema, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
+) -> "Released | None":
+    """Return what a release shows of its columns and pairs; None where `terms_of` has nothing to say of it."""
     if not model.rows:
-        return ()
-    released = _Released(schema, answers, model, _Drawn(schema, model, rng))
-    if not all(released.parts.values()):
-        return ()
-    found = []
-    for tables in choose_tables(schema, pairs=MOST_PAIRS, triples=MOST_TRIPLES, rng=rng):
-        *terms, again, independent = np.array([released.terms(each) for each in tables]).mean(axis=0).tolist()
-        fresh = again / math.sqrt(2) * released.drawn.as_whole
-        found.append(Terms(len(tables[0]), *[*terms, fresh, independent]))
-    return tuple(found)
+        return None
+    drawn = Drawn(schema, model, rng)
+    shown = [each for answer in answers for each in _shown(answer, drawn)]
+    released = Released(
+        drawn=drawn,
+        cells={column.name: compared_cells(column.domain) for column in schema.columns},
+        shown=shown,
+        weakest=_weakest_effect(model.log_linear, drawn),
+        led=led_pairs(answers, model),
+        told=_told(answers, drawn.total),
+    )
+    released.tables = choose_tables(schema, pairs=MOST_PAIRS, triples=MOST_TRIPLES, rng=rng)
+    return released if all(released.parts.values()) else None
 
 
 def learnt_pairs(answers: Sequence[Answer]) -> int:
@@ -127,7 +138,7 @@ def _told(answers: Sequence[Answer], rows: float) -> list[_Told]:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class _Shown:
+class Shown:
     """What noisy counts show of some columns: the groupings, and the noise on a cell.
 
     kept: share of the noise's variance that is still in the model.
@@ -141,9 +152,10 @@ class _Shown:
 
     @property
     def cells(self) -> int:
+        """How many there are."""
         return math.prod(each.groups for each in self.groupings)
 
-    def part(self, columns: Sequence[str]) -> "_Shown":
+    def part(self, columns: Sequence[str]) -> "Shown":
         """Return what it shows of some of the columns."""
         by_name = dict(zip(self.columns, self.groupings, strict=True))
         groupings = tuple(by_name[name] for name in columns)
@@ -162,7 +174,7 @@ class _Pair:
     unmeasured: float = 0.0
 
 
-class _Drawn:
+class Drawn:
     """Rows drawn twice from a model, and the second time with every column shuffled by itself as well."""
 
     def __init__(self, schema: Schema, model: ReleasedModel, rng: np.random.Generator) -> None:
@@ -203,21 +215,37 @@ class _Drawn:
         return math.sqrt(both[0] * both[1]) / 2 / self.total
 
 
-class _Released:
-    """What a release shows of its columns and pairs, each looked at once."""
+class Released:
+    """What a release shows of its columns and pairs, each looked at once.
 
-    def __init__(self, schema: Schema, answers: Sequence[Answer], model: ReleasedModel, drawn: _Drawn) -> None:
-        self.cells, self.drawn = {column.name: compared_cells(column.domain) for column in schema.columns}, drawn
-        self.weakest, self.led = _weakest_effect(model.log_linear, drawn), led_pairs(answers, model)
-        self.told = _told(answers, drawn.total)
-        shown = [each for answer in answers for each in _shown(answer, drawn)]
-        self.parts = {name: [each.part([name]) for each in shown if name in each.columns] for name in self.cells}
+    tables: those whose terms are averaged, by their number of columns.
+    """
+
+    def __init__(
+        self,
+        *,
+        drawn: Drawn,
+        cells: Mapping[str, Grouping],
+        shown: Sequence[Shown],
+        weakest: float = 0.0,
+        led: frozenset[frozenset[str]] = frozenset(),
+        told: Sequence[_Told] = (),
+    ) -> None:
+        self.drawn, self.cells, self.shown = drawn, cells, shown
+        self.weakest, self.led, self.told = weakest, led, told
+        self.tables: tuple[tuple[tuple[str, ...], ...], ...] = ()
+        self.parts = {name: [each.part([name]) for each in shown if name in each.columns] for name in cells}
         self.pair_sd = float(np.median([each.sd for each in shown if len(each.columns) > 1] or [math.inf]))
-        self._tables = _finest_pairs(shown)
+        self.pairs = _finest_pairs(shown)
         self._columns: dict[str, tuple[float, float]] = {}
         self._pairs: dict[tuple[str, str], _Pair] = {}
 
-    def terms(self, columns: tuple[str, ...]) -> tuple[float, ...]:
+    def terms(self, tables: Sequence[tuple[str, ...]]) -> Terms:
+        """Return the mean terms of tables of as many columns each."""
+        *terms, again, independent = np.array([self._terms(each) for each in tables]).mean(axis=0).tolist()
+        return Terms(len(tables[0]), *[*terms, again / math.sqrt(2) * self.drawn.as_whole, independent])
+
+    def _terms(self, columns: tuple[str, ...]) -> tuple[float, ...]:
         """Return `Terms` of one table, in their order: of its columns, and of all pairs in it."""
         again, shuffled = self.drawn.distances(columns, [self.cells[name] for name in columns])
         single = [self._column(name) for name in columns]
@@ -257,11 +285,11 @@ class _Released:
     def _pair(self, one: str, other: str) -> _Pair:
         """Return the terms of a pair."""
         if (one, other) not in self._pairs:
-            table = self._tables.get(frozenset((one, other)))
+            table = self.pairs.get(frozenset((one, other)))
             self._pairs[one, other] = self._not_counted(one, other) if table is None else self._counted(table)
         return self._pairs[one, other]
 
-    def _counted(self, table: _Shown) -> _Pair:
+    def _counted(self, table: Shown) -> _Pair:
         """Return the terms of a pair that was counted; in cells finer than its groups some dependence is not seen."""
         held, apart = self.drawn.distances(table.columns, table.groupings)
         by_name = zip(table.columns, table.groupings, strict=True)
@@ -285,19 +313,26 @@ class _Released:
         return _Pair(unmeasured=min(usual, off))
 
 
-def _shown(answer: Answer, drawn: _Drawn) -> Iterator[_Shown]:
+def _shown(answer: Answer, drawn: Drawn) -> Iterator[Shown]:
     """Return what a table of noisy counts, or the levels of a tree of them whose cells hold more than noise, show."""
     columns = answer.question.columns
     if isinstance(answer, NoisyCounts) and columns:
         groupings, sd = answer.question.groupings, answer.noise.sd
         kept = _kept(answer.counts, drawn.counts(columns, groupings), sd, drawn.size)
-        yield _Shown(columns=columns, groupings=groupings, sd=sd, kept=kept)
+        yield Shown(columns=columns, groupings=groupings, sd=sd, kept=kept)
     if isinstance(answer, NoisyTree):
-        for table in answer.tables:
-            if table.level is not None and table.counts.size * table.noise.sd < drawn.total:
-                nested = zip(answer.question.hierarchies, answer.question.depths(table.level), strict=True)
-                groupings = tuple(runs_grouping(each, depth) for each, depth in nested)
-                yield _Shown(columns=columns, groupings=groupings, sd=table.noise.sd)
+        levels = ((table.level, table.noise.sd) for table in answer.tables if table.level is not None)
+        yield from shown_by_tree(answer.question, levels, drawn.total)
+
+
+def shown_by_tree(tree: TreeCounts, levels: Iterable[tuple[int, float]], rows: float) -> Iterator[Shown]:
+    """Return what levels of a tree show, each with the noise on its cells, if these hold more than noise."""
+    for level, sd in levels:
+        nested = zip(tree.hierarchies, tree.depths(level), strict=True)
+        groupings = tuple(runs_grouping(each, depth) for each, depth in nested)
+        shown = Shown(columns=tree.columns, groupings=groupings, sd=sd)
+        if shown.cells * sd < rows:
+            yield shown
 
 
 def _kept(noisy: np.ndarray, model: np.ndarray, sd: float, size: int) -> float:
@@ -308,9 +343,9 @@ def _kept(noisy: np.ndarray, model: np.ndarray, sd: float, size: int) -> float:
     return max(_LEAST_KEPT, 1 - away / max(model.size * sd**2, _RARE))
 
 
-def _finest_pairs(shown: Sequence[_Shown]) -> dict[frozenset[str], _Shown]:
+def _finest_pairs(shown: Sequence[Shown]) -> dict[frozenset[str], Shown]:
     """Return for each pair of columns in a noisy table the finest that shows it."""
-    found: dict[frozenset[str], _Shown] = {}
+    found: dict[frozenset[str], Shown] = {}
     for table in shown:
         for columns in itertools.combinations(table.columns, 2):
             pair = table.part(columns)
@@ -319,13 +354,13 @@ def _finest_pairs(shown: Sequence[_Shown]) -> dict[frozenset[str], _Shown]:
     return found
 
 
-def _weakest_effect(part: LogLinear | None, drawn: _Drawn) -> float:
+def _weakest_effect(part: LogLinear | None, drawn: Drawn) -> float:
     """Return how much the weakest of the tables that were chosen change the model: more than the next ones would."""
     effects = sorted(_effects(part, drawn)) if part is not None else []
     return float(np.mean(effects[: math.ceil(_WEAKEST * len(effects))])) if effects else 0.0
 
 
-def _effects(part: LogLinear, drawn: _Drawn) -> Iterator[float]:
+def _effects(part: LogLinear, drawn: Drawn) -> Iterator[float]:
     """Return the share of the rows that each table of two columns moves, its margins left alone."""
     for columns, groupings, theta in zip(part.tables, part.groupings, part.thetas, strict=True):
         if len(columns) != _PAIR:

@@ -281,7 +281,7 @@ def planned_release(schema: Schema, costs: Costs, terms: Terms, resolutions: tup
     if table.amount:
         at_once = _pair_cost(schema, costs, rows, terms, resolutions)
         if at_once is not None:
-            questions += [ChosenTable(at_once)] * math.comb(columns, 2)
+            questions += [ChosenTable(at_once, costs.most_cells)] * math.comb(columns, 2)
             table = table * (share_at_once(rounds) * Fraction(rounds, max(1, rounds - 1)))
             rounds -= 1
         triples = math.comb(columns, 3) if columns <= MOST_TRIPLE_COLUMNS else 0
@@ -295,7 +295,9 @@ def planned_release(schema: Schema, costs: Costs, terms: Terms, resolutions: tup
             notion=table.notion,
             candidate_count=len(resolutions) * math.comb(columns, 2) + triples,
         )
-        questions += ([select] * costs.tables + [ChosenTable(table - select.cost)] * costs.tables) * rounds
+        questions += (
+            [select] * costs.tables + [ChosenTable(table - select.cost, costs.most_cells)] * costs.tables
+        ) * rounds
     notes = () if any(isinstance(each, ChosenTable) for each in questions) or columns == 1 else (UNRELATED,)
     return Planned(questions=tuple(questions), accuracy=_expected_noise(costs, terms), notes=notes)
 

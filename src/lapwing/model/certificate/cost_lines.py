@@ -26,6 +26,7 @@ class ChosenTable:
     """Stand in a plan for the `MarginalCounts` question whose columns a selection will choose."""
 
     cost: Budget
+    cells: int  # at most
 
 
 CERTIFIED = "certified error"

@@ -165,6 +165,7 @@ _MOST_CATEGORIES: Final = 2**16
 _WHOLE: Final = re.compile(r"u?int(8|16|32|64)")
 _MOMENT: Final = re.compile(r"(?:datetime64|Datetime|timestamp)\[(s|ms|us|ns)(?:, ([^]]+))?\]")
 _EXACT: Final = 2**53  # whole numbers up to here are floats
+_EXACT_SHORT: Final = 2**24  # of 32 bits
 _MOST_MICROSECONDS: Final = np.iinfo(np.int64).max // 1000
 """Of moments that are counted in nanoseconds."""
 
@@ -174,8 +175,8 @@ def to_layout(frame: pl.DataFrame, layout: "Layout", schema: Schema) -> Any:  # 
 
     A type that does not hold every value of the schema's column gives way to a wider one, and one of another sort to
     the one that the schema gives. NumPy's types are chosen by the schema, since pandas changes them where cells are
-    missing: whole numbers are int64 where they are required, float64 with NaN elsewhere (Int64 where the schema goes
-    beyond 2**53); Booleans are bool, or object.
+    missing: whole numbers are int64, or what a frame of this layout has, where they are required, float64 with NaN
+    elsewhere (Int64 where the schema goes beyond 2**53); Booleans are bool, or object.
     """
     if not layout.dtypes:
         return to_frame_kind(frame, layout.kind)
@@ -242,19 +243,27 @@ class _Column:
         dtype, declared = self.cells.dtype, self.declared.removesuffix("[pyarrow]").lower()
         if dtype == pl.Boolean:
             return "bool"
-        if dtype.is_integer():
-            return declared if _WHOLE.fullmatch(declared) and self._holds(np.iinfo(declared)) else "int64"
+        if not dtype.is_numeric():
+            return "string"
+        if declared in {"float", "float32", "float16", "halffloat"} and self._holds("float32"):
+            return "float32"
         if dtype.is_float():
-            is_short = declared in {"float", "float32", "float16", "halffloat"}
-            return "float32" if is_short and self._holds(np.finfo("float32")) else "float64"
-        return "string"
+            return "float64"
+        return declared if _WHOLE.fullmatch(declared) and self._holds(declared) else "int64"
 
-    def _holds(self, limits: Any) -> bool:  # noqa: ANN401 - np.iinfo or np.finfo
-        """Return whether the schema's values lie within the limits of a type; fresh numbers have no limit."""
+    def _holds(self, kind: str) -> bool:
+        """Return whether a type holds the schema's values, and tells them apart; fresh numbers have no limit."""
         if self.field.identifier:
             return False
         ends = self.ends().to_list()
-        return bool(limits.min <= min(ends) and max(ends) <= limits.max)
+        if kind != "float32":
+            return bool(np.iinfo(kind).min <= min(ends) and max(ends) <= np.iinfo(kind).max)
+        with np.errstate(over="ignore"):
+            short = dict(zip(np.array(ends).astype("float32").tolist(), ends, strict=True))
+        if len(short) < len({*ends}) or any(each == int(each) != found for found, each in short.items()):
+            return False
+        steps = 0 if self.field.is_categorical or self.field.domain.continuous else self.field.domain.values - 1
+        return steps == 0 or bool(steps * max(map(abs, ends)) <= _EXACT_SHORT * abs(ends[1] - ends[0]))
 
     @property
     def fits_float(self) -> bool:
@@ -337,7 +346,7 @@ def _in_numpy(column: _Column) -> Any:  # noqa: ANN401 - a NumPy or pandas array
     if scalar != "bool" and not scalar.startswith("float"):
         if column.may_miss and not column.fits_float:
             return nullable(cells, "int64")  # beyond 2**53 a float would be another number
-        scalar = "float64" if column.may_miss else "int64"
+        scalar = "float64" if column.may_miss else scalar
     if scalar.startswith("float"):
         return cells.cast(pl.Float64).fill_null(np.nan).to_numpy().astype(scalar)
     return cells.to_numpy().astype(scalar)

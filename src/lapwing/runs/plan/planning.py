@@ -1,8 +1,7 @@
 """Ask a mechanism for its plan, under the terms of a release or under others to compare with, and what to expect of it.
 
-The certificate's own grades rest on noisy answers. These are not there yet, so that every column is taken to have even
-shares in half of its cells, and pairs of columns to depend as much as those of public tables do: a guess, from public
-numbers alone.
+The certificate's own grades rest on noisy answers. These are not there yet, so that columns are taken to be of usual
+shares, and pairs of columns to depend as much as those of public tables do: a guess, from public numbers alone.
 """
 
 import math
@@ -10,10 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from lapwing.judge.tables.variation import compared_cells
+from lapwing.judge.tables.variation import choose_tables, compared_cells
 from lapwing.judge.verdict.expected import graded
-from lapwing.judge.verdict.terms import TYPICAL
-from lapwing.judge.verdict.terms import Terms as Parts
+from lapwing.judge.verdict.terms import Released
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.model.certificate.certificate import Statement
@@ -21,6 +19,7 @@ from lapwing.model.certificate.cost_lines import ChosenTable, CostLine, Planned,
 from lapwing.model.certificate.verdict import Grade
 from lapwing.runs.generators import generator
 from lapwing.runs.misfits import first_question, of_mechanism
+from lapwing.runs.plan.foretold import Usual, foretold
 from lapwing.runs.settings import Settings
 from lapwing.schema.public_tables.cells import public_total
 from lapwing.schema.schemas import Schema
@@ -96,9 +95,7 @@ def common_figure(plans: Sequence[tuple[Planned, Terms]]) -> tuple[Statement, ..
 
 
 _SIZE: Final = math.sqrt(2 / math.pi)  # mean size of Gaussian noise of deviation 1
-_PAIR_CELLS: Final = 40  # cells of a pair of columns that hold rows, about the mean of public tables
-_LIVE: Final = 0.5
-"""Share of a column's cells that hold rows enough for noise to show: the others keep at most what they hold."""
+_PAIRS: Final = 50  # of columns, whose tables are looked at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,11 +110,6 @@ class ColumnNoise:
     sd: float
     cells: int
     share: float
-
-    def variation(self, rows: float) -> float:
-        """Return about which total variation distance the noise makes."""
-        live = max(2.0, _LIVE * self.cells)
-        return min(1.0, live * _SIZE * self.sd / (2 * rows))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +139,9 @@ def foreseen(settings: Settings, terms: Terms, questions: Sequence[PlannedQuesti
         default=None,
     )
     is_whole = len(columns) == len(_names(settings))
-    return Foreseen(columns=columns, pair_sd=pair_sd, grades=_grades(columns, pair_sd, rows) if is_whole else ())
+    return Foreseen(
+        columns=columns, pair_sd=pair_sd, grades=_grades(settings, terms, questions, rows) if is_whole else ()
+    )
 
 
 def _names(settings: Settings) -> list[str]:
@@ -172,20 +166,11 @@ def _column(
     return ColumnNoise(name=name, sd=sd, cells=cells, share=min(1.0, _SIZE * sd / rows))
 
 
-def _grades(columns: Sequence[ColumnNoise], pair_sd: float | None, rows: int) -> tuple[Grade, ...]:
-    """Return the grades of single columns and of pairs."""
-    noise = sum(each.variation(rows) for each in columns) / len(columns)
-    cells = sum(each.cells for each in columns) / len(columns)
-    found = [graded(Parts(1, 0.0, noise, 0.0, 0.0, 0.0, fresh=_fresh(cells, rows), independent=0.0))]
-    if len(columns) > 1:
-        fresh = _fresh(_PAIR_CELLS, rows)
-        # A table whose noise is larger than what it shows is not chosen, or fitted away.
-        tables = 0.0 if pair_sd is None else min(TYPICAL, _PAIR_CELLS * _SIZE * pair_sd / (2 * rows))
-        pair = Parts(2, fresh, 2 * noise, tables, finer=0.0, unmeasured=0.0, fresh=fresh, independent=TYPICAL)
-        found.append(graded(pair, is_learnt=pair_sd is not None))
-    return tuple(found)
-
-
-def _fresh(cells: float, rows: int) -> float:
-    """Return how far as many fresh rows are from the population where so many cells have even shares."""
-    return min(1.0, _SIZE / 2 * math.sqrt(cells / rows))
+def _grades(settings: Settings, terms: Terms, questions: Sequence[PlannedQuestion], rows: int) -> tuple[Grade, ...]:
+    """Return the grades of single columns and of pairs, by the formula of a certificate's."""
+    schema = settings.schema
+    cells = {column.name: compared_cells(column.domain) for column in schema.columns}
+    tables = choose_tables(schema, ways=(1, 2), pairs=_PAIRS, rng=generator(_SEED, "plan"))
+    usual = Released(drawn=Usual(rows), cells=cells, shown=())
+    there = foretold(schema, terms, questions, usual, [each for listed in tables for each in listed])
+    return tuple(graded(there.terms(each), is_learnt=bool(there.pairs)) for each in tables)

@@ -1,0 +1,98 @@
+"""What a verdict foretells of larger budgets, held against releases at these budgets."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import lapwing as lw
+from helpers.studio_rooms import EXAMPLES
+from lapwing.model.certificate.verdict import WORDS
+
+LEVELS, NAMES = 4, "abcde"
+WAYS = {"Pairs": 2, "Single columns": 1, "Triples": 3}
+
+
+def whole(names, levels):
+    bounds = {"minimum": 0, "maximum": levels - 1, "required": True}
+    return {"fields": [{"name": name, "type": "integer", "constraints": bounds} for name in names]}
+
+
+def chained(rows):
+    """Return columns of which each is mostly the one before."""
+    rng = np.random.default_rng(1)
+    columns = [rng.integers(0, LEVELS, rows)]
+    for _ in NAMES[1:]:
+        columns.append(np.where(rng.random(rows) < 0.7, columns[-1], rng.integers(0, LEVELS, rows)))
+    return pl.DataFrame(dict(zip(NAMES, columns, strict=True))), whole(NAMES, LEVELS)
+
+
+def unrelated(rows):
+    rng = np.random.default_rng(5)
+    return pl.DataFrame({name: rng.integers(0, 6, rows) for name in "abcd"}), whole("abcd", 6)
+
+
+def adult(rows):
+    schema = json.loads((EXAMPLES / "adult.schema.json").read_text())
+    names = [field["name"] for field in schema["fields"][:6]]
+    return pl.read_parquet(EXAMPLES / "adult.parquet").select(names).head(rows), {"fields": schema["fields"][:6]}
+
+
+def verdict_at(table, epsilon, delta, mechanism):
+    frame, schema = table
+    return lw.synthesize(
+        frame, schema, epsilon=epsilon, delta=delta, mechanism=mechanism, expected_rows=frame.height, seed=3
+    ).certificate.verdict
+
+
+def place(verdict, ways):
+    """Return how far a grade is from the best."""
+    return next(WORDS.index(each.word) for each in verdict.grades if each.ways == ways)
+
+
+def held(table, epsilon, delta, mechanism):
+    """Hold the line of a release against releases at the budgets that it names; return it."""
+    first = verdict_at(table, epsilon, delta, mechanism)
+    line = first.better
+    if "cannot be foretold" not in line and " would be " in line:
+        what, rest = line.split(" would be ")
+        word, at = rest.split(" at about epsilon ")
+        assert place(verdict_at(table, at, delta, mechanism), WAYS[what]) <= WORDS.index(word), line
+    elif line.startswith("Pairs would be counted"):
+        at = line.split(" epsilon ")[1].split(" on,")[0]
+        assert verdict_at(table, at, delta, mechanism).learnt > 0, line
+    elif line.startswith("No budget"):
+        ways = next(ways for what, ways in WAYS.items() if what.lower() in line)
+        for times in (10, 100):
+            more = verdict_at(table, times * float(epsilon), delta, mechanism)
+            assert place(more, ways) >= place(first, ways), line
+    return line
+
+
+@pytest.mark.parametrize(
+    ("table", "epsilon", "delta", "mechanism"),
+    [
+        (chained(94), "1", "1e-9", None),
+        (chained(1000), "0.3", "1e-9", None),
+        (chained(1000), "1", "1e-9", None),
+        (chained(1000), "1", None, None),
+        (chained(1000), "0.3", "1e-9", "LinearStatistics"),
+        (unrelated(2000), "1", None, None),
+        (adult(4000), "0.5", "1e-9", None),
+        (adult(4000), "1", None, None),
+    ],
+    ids=["few rows", "small", "fair", "pure", "linear statistics", "unrelated", "adult", "adult, pure"],
+)
+def test_a_budget_that_is_named_gives_the_grade_that_is_named(table, epsilon, delta, mechanism):
+    """Of 61 lines about such tables, adult, magic, nltcs, eusilc and rhc-icu, all held."""
+    assert not held(table, epsilon, delta, mechanism).startswith("No budget")
+
+
+@pytest.mark.parametrize("epsilon", ["0.3", "3"])
+def test_where_no_budget_is_said_to_help_ten_and_a_hundred_times_as_much_do_not(epsilon):
+    assert held(chained(1000), epsilon, None, "Independent").startswith("No budget")
+
+
+def test_of_rows_that_are_noise_only_what_would_be_counted_is_foretold():
+    assert held(adult(4000), "0.1", "1e-9", None).startswith("Pairs would be counted from about epsilon")
