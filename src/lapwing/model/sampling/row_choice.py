@@ -1,7 +1,8 @@
-"""Choose rows whose two-way tables are close to given ones: a descent by swaps.
+"""Choose rows whose one-way and two-way tables are close to given ones: a descent by swaps.
 
 A systematic sample keeps what each candidate is worth, and nothing else: its tables are off by the chance of the draw.
-Swapping a few chosen rows at a time for others, whenever that brings the tables closer, takes most of it away.
+Swapping a few chosen rows at a time for others, whenever that brings the tables closer, takes most of it away. What is
+left inside each law goes when rows change places inside the law of their atom, which no other column knows of.
 """
 
 import itertools
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lapwing.model.model import ColumnLaw, Indexed, ReleasedModel
-from lapwing.model.sampling.draws import AtomRows, Histogram, cut_at, draw_column, ranks
+from lapwing.model.sampling.draws import AtomRows, Histogram, cut_at, draw_column, evened, ranks, row_ends
 
 _MOST_LOOKS = 3e8
 """Most looks at cells of one descent: 2 to 5 s, more where tables do not fit into the cache."""
@@ -28,13 +29,19 @@ class PairTables:
     """Two-way tables of candidate rows, and the counts that are wanted in them.
 
     cells: uint8 or uint16 (d, c), the cell of each of c candidates in each column; targets: float32 (k,), wanted counts
-    of all tables' cells, one table after another, each in C order.
+    of all tables' cells, one table after another, each in C order; weights: float32 (k,), what a row too many or too
+    few costs in each of them.
     """
 
     cells: np.ndarray
     sizes: tuple[int, ...]
     pairs: tuple[tuple[int, int], ...]
     targets: np.ndarray
+    weights: np.ndarray
+
+    def misfit(self, rest: np.ndarray) -> float:
+        """Return what counts cost that are off by so much."""
+        return float(np.abs(rest * self.weights).sum(dtype=np.float64))
 
     @property
     def offsets(self) -> np.ndarray:
@@ -59,11 +66,11 @@ def descended(
     rng: np.random.Generator,
     kinds: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Swap chosen rows for others so that the tables come closer to what is wanted, in L1.
+    """Swap chosen rows for others so that the tables come closer to what is wanted, in weighted L1.
 
     chosen: bool (c,), where to start; not modified; free: bool (c,), which candidates may be swapped; the others stay
     as they are; kinds: integers (c,), candidates change places with those of the same kind only. Returns bool (c,), as
-    many chosen as before; the sum over all cells of ``|count - target|`` is no larger than before.
+    many chosen as before; the sum over all cells of ``weight * |count - target|`` is no larger than before.
 
     Post-processing of released numbers. In each step at most 512 chosen and 512 other free candidates are looked at.
     The best of them, 20 % at first and 1 % at the end, are paired off and change places where a pair gains. At most 50
@@ -77,8 +84,8 @@ def descended(
         return chosen.copy()
     cells_of = _CellFinder.of(tables)
     rest = tables.counts(chosen) - tables.targets
-    before = float(np.abs(rest).sum(dtype=np.float64))
-    gains = _gains(rest)
+    before = tables.misfit(rest)
+    gains = _gains(rest, tables.weights)
     steps = int(np.ceil(min(_LOOKS_PER_ROW * inside.size, _MOST_LOOKS / len(tables.pairs)) / (2 * batch)))
     for step in range(steps):
         # Candidates stand in random order, anew whenever the shorter list has been gone through.
@@ -95,12 +102,12 @@ def descended(
             leaves, enters = _paired_alike((leaving, entering), (kinds[inside[at]], kinds[outside[at]]), most)
         touched = np.concatenate((out[:, leaves].reshape(-1), into[:, enters].reshape(-1)))
         np.add.at(rest, touched, np.repeat(np.array([-1, 1], dtype=np.float32), touched.size // 2))
-        gains[0][touched], gains[1][touched] = _gains(rest[touched])
+        gains[0][touched], gains[1][touched] = _gains(rest[touched], tables.weights[touched])
         inside[at][leaves], outside[at][enters] = outside[at][enters], inside[at][leaves]
 
     found = chosen & ~free
     found[inside] = True
-    return found if float(np.abs(rest).sum(dtype=np.float64)) <= before else chosen.copy()
+    return found if tables.misfit(rest) <= before else chosen.copy()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,10 +142,10 @@ def _summed(gains: np.ndarray, cells: np.ndarray) -> np.ndarray:
     return np.asarray(np.take(gains, cells, mode="clip").sum(axis=0))
 
 
-def _gains(rest: np.ndarray) -> np.ndarray:
-    """Return by how much ``|rest|`` falls when one is taken away, and when one is added: shape (2, k)."""
+def _gains(rest: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return by how much ``weight * |rest|`` falls when one is taken away, and when one is added: shape (2, k)."""
     doubled = 2 * rest
-    gains: np.ndarray = np.clip(np.stack((doubled - 1, -doubled - 1)), -1, 1)
+    gains: np.ndarray = np.clip(np.stack((doubled - 1, -doubled - 1)), -1, 1) * weights
     return gains
 
 
@@ -170,11 +177,11 @@ def _paired_alike(
     return leaves[best], enters[best]
 
 
-# -- Rows of a released model, chosen so that two-way tables come close to the model's.
+# -- Rows of a released model, chosen so that one-way and two-way tables come close to the model's.
 
 
 _MOST_ENTRIES = 2**25
-"""Most codes of candidates that are held at once: 200 MB with their cells."""
+"""Most codes of candidates that are held at once: 300 MB with their cells and laws."""
 
 _MOST_PAIRS = 2000
 _MOST_COUNTED = 1e8
@@ -185,7 +192,15 @@ _MOST_CELLS = 2**20
 
 _FINEST = 256
 _LEAST_ROWS = 1000
-"""With fewer rows most cells expect none, and a descent would prefer common rows to rare ones."""
+"""With fewer rows most cells of pairs expect none, and a descent would prefer common rows to rare ones: single columns
+alone are looked at, whose wanted counts are whole."""
+
+_ONE_WAY = 4.0
+"""A cell of a single column counts as so many of a pair (measured: with more, pairs lose what columns no longer
+gain)."""
+
+_MOST_LAWS = 2**16
+"""Laws of a column beyond so many are looked at in neighbouring ones at once."""
 
 _TOLERANCE = 1e-6
 _FEW_LAWS = 256
@@ -229,36 +244,60 @@ def chosen_rows(
     rng: np.random.Generator,
     strata: np.ndarray | None = None,
 ) -> ChosenRows | None:
-    """Choose rows whose two-way tables are close to the model's.
+    """Choose rows whose one-way and two-way tables are close to the model's.
 
     model: with a log-linear part, which says which tables were measured; ends: int64 (k,), where to start: the run of
     row numbers of each atom, as `row_ends` gives it; strata: integers (k,), strata of atoms, each of which keeps its
-    number of rows. Returns sorted by atom; each atom has floor or ceil of its expected number of rows. None where there
-    is nothing to choose or too much: fewer than 1000 rows, fewer than 2 columns, or more than 2**25 codes of
-    candidates.
+    number of rows. Returns sorted by atom; each atom has floor or ceil of its expected number of rows, and inside each
+    law each piece floor or ceil of its share of that law's rows. None where there is too much to choose from: more than
+    2**25 codes of candidates.
     """
     copies = np.diff(ends, prepend=0)
     expected = model.weights / model.weights.sum() * int(ends[-1])
     least = np.minimum(np.floor(expected + _TOLERANCE).astype(np.int64), copies)
     most = np.maximum(np.ceil(expected - _TOLERANCE).astype(np.int64), copies)
-    pairs = _pairs(model, int(most.sum()))
-    if ends[-1] < _LEAST_ROWS or not pairs or int(most.sum()) * len(model.laws) > _MOST_ENTRIES:
+    if int(most.sum()) * len(model.laws) > _MOST_ENTRIES:
         return None
+    pairs = _pairs(model, int(most.sum())) if ends[-1] >= _LEAST_ROWS else []
     rows = AtomRows.of(np.repeat(np.arange(model.atoms), most))
     drawn = {name: draw_column(law, tables.get(name), rows, rng) for name, law in model.laws.items()}
     drawn = {name: codes.astype(np.min_scalar_type(int(codes.max()))) for name, codes in drawn.items()}
     columns = _columns(model, drawn, rows.atoms, pairs)
     rank = ranks(most)
     worth = (expected / np.maximum(most, 1))[rows.atoms]
+    targets = [_target(columns[one], columns[two], worth) for one, two in pairs]
+    own = [_own_laws(law, drawn[name], rows.atoms) for name, law in model.laws.items()]
+    counts = [_whole(np.bincount(each, worth), int(ends[-1]), rng) for each in own]
+    # A single column is the pair of its laws with a column of one cell, which stands behind the others.
+    beside = len(columns)
     wanted = PairTables(
-        cells=np.stack([column.cells for column in columns]),
-        sizes=tuple(column.size for column in columns),
-        pairs=tuple(pairs),
-        targets=np.concatenate([_target(columns[one], columns[two], worth) for one, two in pairs]),
+        cells=np.stack([*(column.cells for column in columns), np.zeros_like(columns[0].cells), *own]),
+        sizes=(*(column.size for column in columns), 1, *(each.size for each in counts)),
+        pairs=(*pairs, *((beside + 1 + place, beside) for place in range(beside))),
+        targets=np.concatenate([*targets, *counts]),
+        weights=np.repeat(np.float32([1, _ONE_WAY]), [sum(each.size for each in part) for part in (targets, counts)]),
     )
     kinds = None if strata is None else strata[rows.atoms]
     chosen = descended(wanted, rank < copies[rows.atoms], rank >= least[rows.atoms], rng, kinds)
-    return ChosenRows({name: codes[chosen] for name, codes in drawn.items()})
+    found = {name: codes[chosen] for name, codes in drawn.items()}
+    for name, law in model.laws.items():
+        if isinstance(law, Indexed):
+            found[name] = evened(tables[name], law.index[rows.atoms[chosen]], found[name], rng)
+    return ChosenRows(found)
+
+
+def _own_laws(law: ColumnLaw, codes: np.ndarray, atoms: np.ndarray) -> np.ndarray:
+    """Return the law of each candidate, or its code where each atom has a law of its own: uint8 or uint16 (c,)."""
+    found = np.unique(law.index[atoms] if isinstance(law, Indexed) else codes, return_inverse=True)[1].reshape(-1)
+    most = int(found.max()) + 1
+    if most > _MOST_LAWS:
+        found = found * _MOST_LAWS // most
+    return found.astype(np.uint8 if most <= 2**8 else np.uint16)
+
+
+def _whole(expected: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
+    """Return whole numbers that sum to n, each floor or ceil of what is expected: float32 (laws,)."""
+    return np.diff(row_ends(expected, n, rng), prepend=0).astype(np.float32)
 
 
 def _pairs(model: ReleasedModel, candidates: int) -> list[tuple[int, int]]:
