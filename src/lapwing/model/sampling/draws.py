@@ -187,7 +187,7 @@ def draw_column(law: ColumnLaw, table: Histogram | None, rows: AtomRows, rng: np
 
 def draw_indexed(table: Histogram, index: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Draw one code per row from the law that the row points at."""
-    laws, law = table.laws, table.law_of_piece
+    laws = table.laws
     if table.is_certain:
         return np.asarray(laws.starts[index])
     order = _random_order(index, laws.count, rng)
@@ -208,7 +208,7 @@ def _rows_of_pieces(table: Histogram, index: np.ndarray, rng: np.random.Generato
     ends = np.ceil(rows[law] * table.reached - rng.random(laws.count)[law]).astype(np.int64)
     ends[laws.offsets[1:] - 1] = rows
     ends += (np.cumsum(rows) - rows)[law]
-    return np.diff(ends, prepend=0)
+    return np.asarray(np.diff(ends, prepend=0))
 
 
 def evened(table: Histogram, index: np.ndarray, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -235,13 +235,14 @@ def evened(table: Histogram, index: np.ndarray, codes: np.ndarray, rng: np.rando
     leaving = by_piece[ranks(counts) < np.maximum(extra, 0)[piece[by_piece]]]
     into = np.repeat(np.arange(law.size), np.maximum(-extra, 0))  # as many of each law as leave, and in its order
     found = codes.copy()
-    found[leaving] = laws.starts[into] + _inside(laws.stops[into] - laws.starts[into], rng)
+    found[leaving] = uniform_codes(laws.starts[into], laws.stops[into], rng)
     return found
 
 
-def _inside(lengths: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Draw a step of 0 .. length-1 for each row."""
-    return np.minimum((rng.random(lengths.size) * lengths).astype(np.int64), lengths - 1)
+def uniform_codes(starts: np.ndarray, stops: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Draw one code per row uniformly from its run of codes."""
+    steps = (rng.random(starts.size) * (stops - starts)).astype(np.int64)
+    return np.asarray(starts + np.minimum(steps, stops - starts - 1))
 
 
 def _strata(rank: np.ndarray, size: np.ndarray, lengths: np.ndarray, rng: np.random.Generator) -> np.ndarray:

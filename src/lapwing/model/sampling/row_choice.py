@@ -29,19 +29,13 @@ class PairTables:
     """Two-way tables of candidate rows, and the counts that are wanted in them.
 
     cells: uint8 or uint16 (d, c), the cell of each of c candidates in each column; targets: float32 (k,), wanted counts
-    of all tables' cells, one table after another, each in C order; weights: float32 (k,), what a row too many or too
-    few costs in each of them.
+    of all tables' cells, one table after another, each in C order.
     """
 
     cells: np.ndarray
     sizes: tuple[int, ...]
     pairs: tuple[tuple[int, int], ...]
     targets: np.ndarray
-    weights: np.ndarray
-
-    def misfit(self, rest: np.ndarray) -> float:
-        """Return what counts cost that are off by so much."""
-        return float(np.abs(rest * self.weights).sum(dtype=np.float64))
 
     @property
     def offsets(self) -> np.ndarray:
@@ -66,11 +60,11 @@ def descended(
     rng: np.random.Generator,
     kinds: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Swap chosen rows for others so that the tables come closer to what is wanted, in weighted L1.
+    """Swap chosen rows for others so that the tables come closer to what is wanted, in L1.
 
     chosen: bool (c,), where to start; not modified; free: bool (c,), which candidates may be swapped; the others stay
     as they are; kinds: integers (c,), candidates change places with those of the same kind only. Returns bool (c,), as
-    many chosen as before; the sum over all cells of ``weight * |count - target|`` is no larger than before.
+    many chosen as before; the sum over all cells of ``|count - target|`` is no larger than before.
 
     Post-processing of released numbers. In each step at most 512 chosen and 512 other free candidates are looked at.
     The best of them, 20 % at first and 1 % at the end, are paired off and change places where a pair gains. At most 50
@@ -84,8 +78,8 @@ def descended(
         return chosen.copy()
     cells_of = _CellFinder.of(tables)
     rest = tables.counts(chosen) - tables.targets
-    before = tables.misfit(rest)
-    gains = _gains(rest, tables.weights)
+    before = float(np.abs(rest).sum(dtype=np.float64))
+    gains = _gains(rest)
     steps = int(np.ceil(min(_LOOKS_PER_ROW * inside.size, _MOST_LOOKS / len(tables.pairs)) / (2 * batch)))
     for step in range(steps):
         # Candidates stand in random order, anew whenever the shorter list has been gone through.
@@ -102,12 +96,12 @@ def descended(
             leaves, enters = _paired_alike((leaving, entering), (kinds[inside[at]], kinds[outside[at]]), most)
         touched = np.concatenate((out[:, leaves].reshape(-1), into[:, enters].reshape(-1)))
         np.add.at(rest, touched, np.repeat(np.array([-1, 1], dtype=np.float32), touched.size // 2))
-        gains[0][touched], gains[1][touched] = _gains(rest[touched], tables.weights[touched])
+        gains[0][touched], gains[1][touched] = _gains(rest[touched])
         inside[at][leaves], outside[at][enters] = outside[at][enters], inside[at][leaves]
 
     found = chosen & ~free
     found[inside] = True
-    return found if tables.misfit(rest) <= before else chosen.copy()
+    return found if float(np.abs(rest).sum(dtype=np.float64)) <= before else chosen.copy()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,10 +136,10 @@ def _summed(gains: np.ndarray, cells: np.ndarray) -> np.ndarray:
     return np.asarray(np.take(gains, cells, mode="clip").sum(axis=0))
 
 
-def _gains(rest: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return by how much ``weight * |rest|`` falls when one is taken away, and when one is added: shape (2, k)."""
+def _gains(rest: np.ndarray) -> np.ndarray:
+    """Return by how much ``|rest|`` falls when one is taken away, and when one is added: shape (2, k)."""
     doubled = 2 * rest
-    gains: np.ndarray = np.clip(np.stack((doubled - 1, -doubled - 1)), -1, 1) * weights
+    gains: np.ndarray = np.clip(np.stack((doubled - 1, -doubled - 1)), -1, 1)
     return gains
 
 
@@ -194,10 +188,6 @@ _FINEST = 256
 _LEAST_ROWS = 1000
 """With fewer rows most cells of pairs expect none, and a descent would prefer common rows to rare ones: single columns
 alone are looked at, whose wanted counts are whole."""
-
-_ONE_WAY = 4.0
-"""A cell of a single column counts as so many of a pair (measured: with more, pairs lose what columns no longer
-gain)."""
 
 _MOST_LAWS = 2**16
 """Laws of a column beyond so many are looked at in neighbouring ones at once."""
@@ -275,7 +265,6 @@ def chosen_rows(
         sizes=(*(column.size for column in columns), 1, *(each.size for each in counts)),
         pairs=(*pairs, *((beside + 1 + place, beside) for place in range(beside))),
         targets=np.concatenate([*targets, *counts]),
-        weights=np.repeat(np.float32([1, _ONE_WAY]), [sum(each.size for each in part) for part in (targets, counts)]),
     )
     kinds = None if strata is None else strata[rows.atoms]
     chosen = descended(wanted, rank < copies[rows.atoms], rank >= least[rows.atoms], rng, kinds)
@@ -288,10 +277,10 @@ def chosen_rows(
 
 def _own_laws(law: ColumnLaw, codes: np.ndarray, atoms: np.ndarray) -> np.ndarray:
     """Return the law of each candidate, or its code where each atom has a law of its own: uint8 or uint16 (c,)."""
-    found = np.unique(law.index[atoms] if isinstance(law, Indexed) else codes, return_inverse=True)[1].reshape(-1)
+    found = law.index[atoms] if isinstance(law, Indexed) else np.unique(codes, return_inverse=True)[1].reshape(-1)
     most = int(found.max()) + 1
     if most > _MOST_LAWS:
-        found = found * _MOST_LAWS // most
+        found = found.astype(np.int64) * _MOST_LAWS // most
     return found.astype(np.uint8 if most <= 2**8 else np.uint16)
 
 
