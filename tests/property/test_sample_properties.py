@@ -5,8 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from lapwing.model.laws import Laws
 from lapwing.model.model import ReleasedModel, Spans
 from lapwing.model.rows import row_ends, sample_codes
+from lapwing.model.sampling.draws import Histogram, evened
 from lapwing.schema.schemas import Schema
 
 WEIGHTS = arrays(
@@ -45,3 +47,34 @@ def test_the_union_of_the_chunks_is_one_systematic_sample(weights: np.ndarray, n
     counts = np.bincount(drawn, minlength=weights.size)
     assert counts.sum() == n
     assert _is_floor_or_ceil(counts, n * (weights / weights.sum()))
+
+
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=8), st.integers(1, 400), st.integers(0, 2**32))
+def test_evened_codes_give_each_piece_of_each_law_its_share_and_change_no_row_in_vain(
+    pieces: list[int], n: int, seed: int
+):
+    rng = np.random.default_rng(seed)
+    offsets = np.cumsum([0, *pieces])
+    # Laws lie over each other; pieces of a law do not, and come in any order.
+    starts = np.concatenate([rng.permutation(12)[:each] * 5 for each in pieces])
+    shares = np.concatenate([rng.dirichlet(np.full(each, 2.0)) for each in pieces])
+    laws = Laws(offsets, starts, starts + rng.integers(1, 6, starts.size), shares)
+    index = rng.integers(0, laws.count, n)
+    piece = offsets[index] + rng.integers(0, 10**6, n) % np.diff(offsets)[index]
+    codes = rng.integers(laws.starts[piece], laws.stops[piece])
+
+    found = evened(Histogram.of(laws), index, codes, rng)
+
+    changed = 0
+    for law in range(laws.count):
+        own, rows = range(offsets[law], offsets[law + 1]), index == law
+        inside = [
+            ((laws.starts[at] <= each[rows]) & (each[rows] < laws.stops[at])).sum()
+            for each in (codes, found)
+            for at in own
+        ]
+        before, after = np.array(inside).reshape(2, -1)
+        assert after.sum() == rows.sum()
+        assert _is_floor_or_ceil(after, rows.sum() * shares[list(own)])
+        changed += np.maximum(before - after, 0).sum()
+    assert (found != codes).sum() == changed

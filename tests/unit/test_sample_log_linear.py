@@ -13,7 +13,9 @@ from lapwing.model.model import Bernoulli, Indexed, LogLinear, ReleasedModel, Sp
 from lapwing.model.rows import sample_codes
 from lapwing.model.sampling import log_linear, row_choice
 from lapwing.model.sampling.conditions import Between, conditioned
+from lapwing.model.sampling.draws import row_ends
 from lapwing.model.sampling.log_linear import GroupedColumn
+from lapwing.model.sampling.marginals import marginal
 from lapwing.release.release import Release
 from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
@@ -136,6 +138,49 @@ def test_chosen_rows_fit_the_model_better_than_a_systematic_sample(monkeypatch: 
 
     # The column of atoms has 256 cells of its own, which the descent has to fit as well.
     assert chosen < 0.6 * misfit()
+
+
+def _many_valued(values: int, n: int) -> tuple[Schema, ReleasedModel]:
+    """Return a model of columns with a law for each value, with few laws of many values, with points, and with few."""
+    rng, atoms = np.random.default_rng(2), 12_000
+    limits = {"own": values - 1, "shared": values - 1, "point": values - 1, "few": 3}
+    fields = [
+        {"name": name, "type": "integer", "constraints": {"required": True, "minimum": 0, "maximum": most}}
+        for name, most in limits.items()
+    ]
+    schema = Schema.from_dict({"fields": fields})
+    laws = Laws(
+        np.array([0, *np.arange(1, 9) * values // 8]),
+        np.arange(values),
+        np.arange(values) + 1,
+        np.full(values, 8 / values),
+    )
+    point = rng.integers(0, values, atoms)
+    columns = {
+        "own": Indexed(narrow(rng.integers(0, values, atoms)), point_laws(np.arange(values))),
+        "shared": Indexed(narrow(rng.integers(0, 8, atoms)), laws),
+        "point": Spans(point, point + 1),
+        "few": Indexed(narrow(rng.integers(0, 4, atoms)), point_laws(np.arange(4))),
+    }
+    part = LogLinear(tables=(), groupings=(), thetas=(), base={f.name: uniform_law(f.domain) for f in schema.columns})
+    return schema, ReleasedModel(weights=np.ones(atoms), rows=n, laws=columns, log_linear=part)
+
+
+@pytest.mark.parametrize(("values", "n"), [(400, 3000), (2000, 3000), (40, 500)])
+def test_rows_follow_the_models_columns_however_many_values_they_have(values: int, n: int):
+    schema, model = _many_valued(values, n)
+
+    found = drawn(model, schema, n, 1)
+
+    rng = np.random.default_rng(0)
+    for name in model.laws:
+        size = schema.field(name).domain.size
+        expected = marginal(model, [name], [identity(schema.field(name).domain)])
+        away = float(np.abs(np.bincount(found[name], minlength=size) - expected).sum()) / 2 / n
+        whole = np.diff(row_ends(expected, n, rng), prepend=0)
+        forced = float(np.abs(whole - expected).sum()) / 2 / n
+        independent = float(np.abs(rng.multinomial(n, expected / n) - expected).sum()) / 2 / n
+        assert away < forced + 0.15 * independent, name
 
 
 def test_tables_with_too_many_cells_are_looked_at_more_coarsely(monkeypatch: pytest.MonkeyPatch):

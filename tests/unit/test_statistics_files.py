@@ -167,7 +167,8 @@ def test_what_is_no_code_book_is_refused_by_name(tmp_path, name, content):
         *(("SPSS", each, "time") for each in ("TIME8", "DTIME10")),
         *(("SPSS", each, None) for each in ("F8.2", "A10", "WKDAY3", "MONTH9", "DOLLAR8")),
         *(("Stata", each, "date") for each in ("%td", "%d", "%tdD_m_Y", "%-td", "%dDmCY")),
-        *(("Stata", each, None) for each in ("%9.0g", "%tm", "%tq", "%ty", "%12s")),
+        *(("Stata", each, "month") for each in ("%tm", "%-tmCCYY!mNN", "%tmMon_CCYY")),
+        *(("Stata", each, None) for each in ("%9.0g", "%tq", "%ty", "%tw", "%th", "%tbnyse", "%12s")),
         *(("SAS", each, "date") for each in ("DATE9", "MMDDYY10", "YYMMDDN8", "WEEKDATE", "E8601DA10", "MONYY7")),
         *(("SAS", each, "datetime") for each in ("DATETIME20", "DATETIME22.3", "E8601DT", "DTDATE9")),
         *(("SAS", each, None) for each in ("BEST12", "F8.2", "$20", "DOLLAR10.2", "")),
@@ -178,3 +179,44 @@ def test_what_is_no_code_book_is_refused_by_name(tmp_path, name, content):
 def test_formats_of_dates_are_known_by_name(program, written, kind):
     found = time_scale(program, written)
     assert (None if found is None else found.kind) == kind
+
+
+@pytest.mark.parametrize("dtype", ["Float64", "Int16"])
+def test_months_of_stata_are_the_first_days_of_months(dtype, tmp_path):
+    days = {720: (2020, 1), -1: (1959, 12), 0: (1960, 1), 11: (1960, 12), -1441: (1839, 12), 1e300: (9999, 12)}
+    days |= {720.9: (2020, 1), -1e300: (1, 1)} if dtype == "Float64" else {}
+    cells = [cell for cell in days if dtype == "Float64" or cell < 2**15]
+    pyreadstat.write_dta(
+        pd.DataFrame({"m": pd.Series([*cells, None], dtype=dtype)}), tmp_path / "rows.dta", variable_format={"m": "%tm"}
+    )
+    drafted = read_foreign(tmp_path / "rows.dta").schema.field("m")
+    assert (drafted.type, drafted.resolution) == ("date", "month")
+
+    schema = Schema(
+        fields=(dataclasses.replace(drafted, minimum="1800-01-01", maximum="2030-01-01", provenance="public"),)
+    )
+    found = all_codes(code_table(tmp_path / "rows.dta", schema), schema)["m"].tolist()
+    expected = [naive_code(dt.date(*days[cell], 1), schema.field("m")) for cell in cells]
+    assert found == [*expected, naive_code(None, schema.field("m"))]
+
+
+@pytest.mark.parametrize(
+    ("written", "named"),
+    [
+        ("%tq", "count quarters"), ("%th", "count half-years"), ("%tw", "count weeks"),
+        ("%tbnyse", "count days of a business calendar"), ("%ty", "without decimals"),
+    ],
+)  # fmt: skip
+def test_other_periods_of_stata_are_whole_numbers_and_named(written, named, tmp_path):
+    pyreadstat.write_dta(
+        pd.DataFrame({"p": [240.0, 241.0, None]}), tmp_path / "rows.dta", variable_format={"p": written}
+    )
+
+    converted = read_foreign(tmp_path / "rows.dta")
+
+    assert converted.schema.field("p").type == "integer"
+    assert any(named in note for note in converted.notes)
+    schema = lw.Schema.load(
+        {"fields": [{"name": "p", "type": "integer", "constraints": {"minimum": 200, "maximum": 300}}]}
+    )
+    assert all_codes(code_table(tmp_path / "rows.dta", schema), schema)["p"].tolist() == [40, 41, 101]

@@ -10,10 +10,10 @@ Which codes: inside a chunk, the rows that share a law of a column take its piec
 inside each piece, in an order that is random and independent from column to column. So every row has exactly the law of
 its atom, columns are independent given the atom, and one-way laws come out far closer than by independent draws.
 
-A model with a log-linear part has more to give. With enough atoms, rows are chosen among them so that two-way tables
-come close to the model's (`row_choice`). With fewer atoms than rows, the first row of each atom stands for it and the
-others are moved by a Gibbs sweep, which leaves the tables of many atoms nearly as they were. Very few atoms are first
-replaced by many, which many sweeps have moved away from them (`log_linear`).
+A model with a log-linear part has more to give. With enough atoms, rows are chosen among them so that one-way and
+two-way tables come close to the model's (`row_choice`). With fewer atoms than rows, the first row of each atom stands
+for it and the others are moved by a Gibbs sweep, which leaves the tables of many atoms nearly as they were. Very few
+atoms are first replaced by many, which many sweeps have moved away from them (`log_linear`).
 
 A ruled model (`ruled`) keeps the rules of its schema atom by atom; rows that a sweep would make break one keep what
 their atom has in the columns that the rule ties together.
@@ -28,7 +28,7 @@ import numpy as np
 from lapwing.errors import ParameterError
 from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, ReleasedModel, Spans
 from lapwing.model.sampling.conditions import FEW_ATOMS, effective_atoms
-from lapwing.model.sampling.draws import AtomRows, Histogram, draw_column, row_ends
+from lapwing.model.sampling.draws import AtomRows, Histogram, draw_column, row_ends, uniform_codes
 from lapwing.model.sampling.keeping import kept_components
 from lapwing.model.sampling.log_linear import SweptRows, grouped, warmed
 from lapwing.model.sampling.public_strata import public_ends, public_strata
@@ -180,9 +180,9 @@ def sample_codes(
     ``n * weight`` times, for weights scaled to sum 1. Time ``O(k + n d)``, memory ``O(k + chunk)``.
 
     With a log-linear part: where the n rows are no more than the atoms, which of floor and ceil is chosen so that all
-    two-way tables come close to the model's (2 s for Adult, 200 MB at most). Otherwise only the first row of each atom
-    is drawn from its law; the others start there and are moved by one Gibbs sweep. Fewer than 50 effective atoms are
-    first replaced by ``min(2 n, 8192)`` that start there and are moved by 40 sweeps. A sweep takes time
+    one-way and two-way tables come close to the model's (2 s for Adult, 300 MB at most). Otherwise only the first row
+    of each atom is drawn from its law; the others start there and are moved by one Gibbs sweep. Fewer than 50 effective
+    atoms are first replaced by ``min(2 n, 8192)`` that start there and are moved by 40 sweeps. A sweep takes time
     ``O(rows * groups * tables)``, about 5 s for 10**6 rows of 14 columns and 76 tables.
     """
     _check(n, chunk)
@@ -252,19 +252,13 @@ def _drawn(law: ColumnLaw, atoms: np.ndarray, rng: np.random.Generator) -> np.nd
         case Bernoulli():
             return np.asarray(rng.random(atoms.size) < law.p[atoms])
         case Spans():
-            return _inside(law.starts[atoms].astype(np.int64), law.stops[atoms].astype(np.int64), rng)
+            return uniform_codes(law.starts[atoms].astype(np.int64), law.stops[atoms].astype(np.int64), rng)
         case Indexed():
             table, own = Histogram.of(law.laws), law.index[atoms].astype(np.int64)
             # Law i ends its pieces between i and i + 1; rounding must not lead beyond its last one.
             pieces = np.searchsorted(table.law_of_piece + table.reached, own + rng.random(atoms.size), side="right")
             pieces = np.minimum(pieces, law.laws.offsets[own + 1] - 1)
-            return _inside(law.laws.starts[pieces], law.laws.stops[pieces], rng)
-
-
-def _inside(starts: np.ndarray, stops: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Draw one code per row uniformly from its run of codes."""
-    steps = (rng.random(starts.size) * (stops - starts)).astype(np.int64)
-    return np.asarray(starts + np.minimum(steps, stops - starts - 1))
+            return uniform_codes(law.laws.starts[pieces], law.laws.stops[pieces], rng)
 
 
 # -- Parents in place of those to whom rules leave no child.

@@ -368,5 +368,8 @@ class StatisticsFile:
         scale = time_scale(self._program, self._formats[name])
         if scale is None:
             return numbers
+        if scale.kind == "month":
+            months = pl.lit(numbers.floor().clip(-3e6, 3e6).cast(pl.Int64))
+            return pl.select(pl.date(1960 + months // 12, months % 12 + 1, 1).alias(name)).to_series()
         microseconds = (numbers * scale.unit + scale.start).round().clip(-9e18, 9e18).cast(pl.Int64)
         return microseconds.cast(pl.Duration("us") if scale.kind == "time" else pl.Datetime("us"))

@@ -187,23 +187,62 @@ def draw_column(law: ColumnLaw, table: Histogram | None, rows: AtomRows, rng: np
 
 def draw_indexed(table: Histogram, index: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Draw one code per row from the law that the row points at."""
-    laws, law = table.laws, table.law_of_piece
+    laws = table.laws
     if table.is_certain:
         return np.asarray(laws.starts[index])
     order = _random_order(index, laws.count, rng)
+    counts = _rows_of_pieces(table, index, rng)
+    drawn = np.repeat(laws.starts, counts)
+    if not table.is_points:
+        drawn += _strata(ranks(counts), np.repeat(counts, counts), np.repeat(laws.stops - laws.starts, counts), rng)
+    codes = np.empty_like(drawn)
+    codes[order] = drawn
+    return codes
+
+
+def _rows_of_pieces(table: Histogram, index: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return how many of the rows that point at laws take each piece: systematic samples, int64 (pieces,)."""
+    laws, law = table.laws, table.law_of_piece
     rows = np.bincount(index, minlength=laws.count)
     # Each law has an offset of its own: with a common one, laws of one row each would all take the same piece.
     ends = np.ceil(rows[law] * table.reached - rng.random(laws.count)[law]).astype(np.int64)
     ends[laws.offsets[1:] - 1] = rows
     ends += (np.cumsum(rows) - rows)[law]
-    counts = np.diff(ends, prepend=0)
-    drawn = np.repeat(laws.starts, counts)
-    if not table.is_points:
-        rank = np.arange(index.size) - np.repeat(ends - counts, counts)
-        drawn += _strata(rank, np.repeat(counts, counts), np.repeat(laws.stops - laws.starts, counts), rng)
-    codes = np.empty_like(drawn)
-    codes[order] = drawn
-    return codes
+    return np.asarray(np.diff(ends, prepend=0))
+
+
+def evened(table: Histogram, index: np.ndarray, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return codes of which each piece of each law has its share: as few rows as possible change, inside their law.
+
+    index: integers (n,), the law of each row; codes: integers (n,), each in a piece of that law; not modified.
+
+    >>> halves = Histogram.of(Laws(np.array([0, 2]), np.array([0, 1]), np.array([1, 2]), np.array([0.5, 0.5])))
+    >>> sorted(evened(halves, np.zeros(4, int), np.array([0, 0, 1, 0]), np.random.default_rng(1)).tolist())
+    [0, 0, 1, 1]
+    """
+    laws, law = table.laws, table.law_of_piece
+    if table.is_certain:
+        return codes
+    # Pieces are numbered by law, then by start, so that one search finds the piece of each row.
+    starts, rank = np.unique(laws.starts, return_inverse=True)
+    key = law * starts.size + rank.reshape(-1)
+    order = np.argsort(key)
+    own = index.astype(np.int64) * starts.size + np.searchsorted(starts, codes, side="right") - 1
+    piece = order[np.searchsorted(key[order], own, side="right") - 1]
+    counts = np.bincount(piece, minlength=law.size)
+    extra = counts - _rows_of_pieces(table, index, rng)
+    by_piece = _random_order(piece, law.size, rng)
+    leaving = by_piece[ranks(counts) < np.maximum(extra, 0)[piece[by_piece]]]
+    into = np.repeat(np.arange(law.size), np.maximum(-extra, 0))  # as many of each law as leave, and in its order
+    found = codes.copy()
+    found[leaving] = uniform_codes(laws.starts[into], laws.stops[into], rng)
+    return found
+
+
+def uniform_codes(starts: np.ndarray, stops: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Draw one code per row uniformly from its run of codes."""
+    steps = (rng.random(starts.size) * (stops - starts)).astype(np.int64)
+    return np.asarray(starts + np.minimum(steps, stops - starts - 1))
 
 
 def _strata(rank: np.ndarray, size: np.ndarray, lengths: np.ndarray, rng: np.random.Generator) -> np.ndarray:

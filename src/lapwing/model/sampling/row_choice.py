@@ -1,7 +1,8 @@
-"""Choose rows whose two-way tables are close to given ones: a descent by swaps.
+"""Choose rows whose one-way and two-way tables are close to given ones: a descent by swaps.
 
 A systematic sample keeps what each candidate is worth, and nothing else: its tables are off by the chance of the draw.
-Swapping a few chosen rows at a time for others, whenever that brings the tables closer, takes most of it away.
+Swapping a few chosen rows at a time for others, whenever that brings the tables closer, takes most of it away. What is
+left inside each law goes when rows change places inside the law of their atom, which no other column knows of.
 """
 
 import itertools
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lapwing.model.model import ColumnLaw, Indexed, ReleasedModel
-from lapwing.model.sampling.draws import AtomRows, Histogram, cut_at, draw_column, ranks
+from lapwing.model.sampling.draws import AtomRows, Histogram, cut_at, draw_column, evened, ranks, row_ends
 
 _MOST_LOOKS = 3e8
 """Most looks at cells of one descent: 2 to 5 s, more where tables do not fit into the cache."""
@@ -170,11 +171,11 @@ def _paired_alike(
     return leaves[best], enters[best]
 
 
-# -- Rows of a released model, chosen so that two-way tables come close to the model's.
+# -- Rows of a released model, chosen so that one-way and two-way tables come close to the model's.
 
 
 _MOST_ENTRIES = 2**25
-"""Most codes of candidates that are held at once: 200 MB with their cells."""
+"""Most codes of candidates that are held at once: 300 MB with their cells and laws."""
 
 _MOST_PAIRS = 2000
 _MOST_COUNTED = 1e8
@@ -185,7 +186,11 @@ _MOST_CELLS = 2**20
 
 _FINEST = 256
 _LEAST_ROWS = 1000
-"""With fewer rows most cells expect none, and a descent would prefer common rows to rare ones."""
+"""With fewer rows most cells of pairs expect none, and a descent would prefer common rows to rare ones: single columns
+alone are looked at, whose wanted counts are whole."""
+
+_MOST_LAWS = 2**16
+"""Laws of a column beyond so many are looked at in neighbouring ones at once."""
 
 _TOLERANCE = 1e-6
 _FEW_LAWS = 256
@@ -229,36 +234,59 @@ def chosen_rows(
     rng: np.random.Generator,
     strata: np.ndarray | None = None,
 ) -> ChosenRows | None:
-    """Choose rows whose two-way tables are close to the model's.
+    """Choose rows whose one-way and two-way tables are close to the model's.
 
     model: with a log-linear part, which says which tables were measured; ends: int64 (k,), where to start: the run of
     row numbers of each atom, as `row_ends` gives it; strata: integers (k,), strata of atoms, each of which keeps its
-    number of rows. Returns sorted by atom; each atom has floor or ceil of its expected number of rows. None where there
-    is nothing to choose or too much: fewer than 1000 rows, fewer than 2 columns, or more than 2**25 codes of
-    candidates.
+    number of rows. Returns sorted by atom; each atom has floor or ceil of its expected number of rows, and inside each
+    law each piece floor or ceil of its share of that law's rows. None where there is too much to choose from: more than
+    2**25 codes of candidates.
     """
     copies = np.diff(ends, prepend=0)
     expected = model.weights / model.weights.sum() * int(ends[-1])
     least = np.minimum(np.floor(expected + _TOLERANCE).astype(np.int64), copies)
     most = np.maximum(np.ceil(expected - _TOLERANCE).astype(np.int64), copies)
-    pairs = _pairs(model, int(most.sum()))
-    if ends[-1] < _LEAST_ROWS or not pairs or int(most.sum()) * len(model.laws) > _MOST_ENTRIES:
+    if int(most.sum()) * len(model.laws) > _MOST_ENTRIES:
         return None
+    pairs = _pairs(model, int(most.sum())) if ends[-1] >= _LEAST_ROWS else []
     rows = AtomRows.of(np.repeat(np.arange(model.atoms), most))
     drawn = {name: draw_column(law, tables.get(name), rows, rng) for name, law in model.laws.items()}
     drawn = {name: codes.astype(np.min_scalar_type(int(codes.max()))) for name, codes in drawn.items()}
     columns = _columns(model, drawn, rows.atoms, pairs)
     rank = ranks(most)
     worth = (expected / np.maximum(most, 1))[rows.atoms]
+    targets = [_target(columns[one], columns[two], worth) for one, two in pairs]
+    own = [_own_laws(law, drawn[name], rows.atoms) for name, law in model.laws.items()]
+    counts = [_whole(np.bincount(each, worth), int(ends[-1]), rng) for each in own]
+    # A single column is the pair of its laws with a column of one cell, which stands behind the others.
+    beside = len(columns)
     wanted = PairTables(
-        cells=np.stack([column.cells for column in columns]),
-        sizes=tuple(column.size for column in columns),
-        pairs=tuple(pairs),
-        targets=np.concatenate([_target(columns[one], columns[two], worth) for one, two in pairs]),
+        cells=np.stack([*(column.cells for column in columns), np.zeros_like(columns[0].cells), *own]),
+        sizes=(*(column.size for column in columns), 1, *(each.size for each in counts)),
+        pairs=(*pairs, *((beside + 1 + place, beside) for place in range(beside))),
+        targets=np.concatenate([*targets, *counts]),
     )
     kinds = None if strata is None else strata[rows.atoms]
     chosen = descended(wanted, rank < copies[rows.atoms], rank >= least[rows.atoms], rng, kinds)
-    return ChosenRows({name: codes[chosen] for name, codes in drawn.items()})
+    found = {name: codes[chosen] for name, codes in drawn.items()}
+    for name, law in model.laws.items():
+        if isinstance(law, Indexed):
+            found[name] = evened(tables[name], law.index[rows.atoms[chosen]], found[name], rng)
+    return ChosenRows(found)
+
+
+def _own_laws(law: ColumnLaw, codes: np.ndarray, atoms: np.ndarray) -> np.ndarray:
+    """Return the law of each candidate, or its code where each atom has a law of its own: uint8 or uint16 (c,)."""
+    found = law.index[atoms] if isinstance(law, Indexed) else np.unique(codes, return_inverse=True)[1].reshape(-1)
+    most = int(found.max()) + 1
+    if most > _MOST_LAWS:
+        found = found.astype(np.int64) * _MOST_LAWS // most
+    return found.astype(np.uint8 if most <= 2**8 else np.uint16)
+
+
+def _whole(expected: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
+    """Return whole numbers that sum to n, each floor or ceil of what is expected: float32 (laws,)."""
+    return np.diff(row_ends(expected, n, rng), prepend=0).astype(np.float32)
 
 
 def _pairs(model: ReleasedModel, candidates: int) -> list[tuple[int, int]]:

@@ -21,19 +21,19 @@ PROGRAMS: Final = {".sav": "SPSS", ".zsav": "SPSS", ".dta": "Stata", ".sas7bdat"
 
 _LABELS_SHOWN: Final = 100
 
-# -- Dates: numbers, whose format says that they are dates. Periods, such as quarters of Stata, are left numbers.
+# -- Dates: numbers, whose format says that they are dates. Periods of Stata beside months are whole numbers.
 
 _SECOND: Final = 10**6
 _DAY: Final = 86_400 * _SECOND
 _STARTS: Final = {"SPSS": dt.date(1582, 10, 14), "Stata": dt.date(1960, 1, 1), "SAS": dt.date(1960, 1, 1)}
-_Kind = Literal["date", "datetime", "time"]
+_Kind = Literal["date", "datetime", "month", "time"]
 _FORMATS: Final[dict[str, tuple[tuple[_Kind, int, str], ...]]] = {
     "SPSS": (
         ("datetime", _SECOND, "(DATETIME|YMDHMS)"),
         ("date", _SECOND, "([AEJS]?DATE|QYR|MOYR|WKYR)"),
         ("time", _SECOND, "[DM]?TIME"),
     ),
-    "Stata": (("datetime", 1000, "%-?t[cC].*"), ("date", _DAY, "%-?t?d.*")),
+    "Stata": (("datetime", 1000, "%-?t[cC].*"), ("date", _DAY, "%-?t?d.*"), ("month", 1, "%-?tm.*")),
     "SAS": (
         ("datetime", _SECOND, "(DATETIME|DATEAMPM|DTDATE|DTMONYY|MDYAMPM|NLDATM|[BE]8601D[TZ]|IS8601D[TZ])"),
         (
@@ -46,9 +46,15 @@ _FORMATS: Final[dict[str, tuple[tuple[_Kind, int, str], ...]]] = {
 }
 
 
+_PERIODS: Final = {"w": "weeks", "q": "quarters", "h": "half-years", "b": "days of a business calendar"}
+
+
 @dataclass(frozen=True, slots=True)
 class TimeScale:
-    """What numbers of a column stand for: so many units, of so many microseconds, after a start, itself since 1970."""
+    """What numbers of a column stand for: so many units, of so many microseconds, after a start, itself since 1970.
+
+    Months have no length: their numbers count them since the start of 1960.
+    """
 
     kind: _Kind
     unit: int
@@ -133,6 +139,7 @@ class _Variable:
     is_whole: bool
     measure: str
     time: str
+    period: str  # what whole numbers count
     labels: Mapping[Any, str]  # of codes that are not missing
     missing: tuple[str, ...]  # codes that are
     ranges: tuple[tuple[float, float], ...]  # of codes that are missing
@@ -142,6 +149,7 @@ def _variable(name: str, about: Any, program: str) -> _Variable:  # noqa: ANN401
     kind, written = about.readstat_variable_types[name], about.original_variable_types[name] or ""
     is_text = kind == "string"
     scale = None if is_text else time_scale(program, written)
+    period = re.match("%-?t([bhqwy])", written) if program == "Stata" else None
     declared = [(each["lo"], each["hi"]) for each in about.missing_ranges.get(name, [])]
     labels = about.variable_value_labels.get(name, {})
 
@@ -157,9 +165,10 @@ def _variable(name: str, about: Any, program: str) -> _Variable:  # noqa: ANN401
         name=name,
         label=text_or_empty(about.column_names_to_labels.get(name)),
         is_text=is_text,
-        is_whole=kind.startswith("int") or bool(re.fullmatch(r"F[0-9]+(\.0)?", written)),
+        is_whole=kind.startswith("int") or bool(period or re.fullmatch(r"F[0-9]+(\.0)?", written)),
         measure=about.variable_measure.get(name) or "unknown",
         time="" if scale is None else scale.kind,
+        period=_PERIODS.get(period[1], "") if period else "",
         labels={_plain(code): text_or_empty(said) for code, said in labels.items() if not is_missing(code)},
         missing=tuple(dict.fromkeys(_as_text(code, is_text=is_text) for code in listed)),
         ranges=tuple((low, high) for low, high in declared if low != high),
@@ -182,7 +191,8 @@ def _field(found: _Variable, remarks: Remarks, lacks: list[Lack]) -> Field:
     codes = tuple(found.labels)
     if found.time:
         kind: FieldType = "datetime" if found.time == "datetime" else "date"
-        return Field(name=found.name, type=kind, description=found.label)
+        step = "month" if found.time == "month" else None
+        return Field(name=found.name, type=kind, resolution=step, description=found.label)
     is_list = len(codes) > 1 and found.measure != "scale"
     is_whole = (found.is_whole or is_list) and all(isinstance(code, int) for code in codes)
     kind = "string" if found.is_text else "integer" if is_whole else "number"
@@ -191,7 +201,9 @@ def _field(found: _Variable, remarks: Remarks, lacks: list[Lack]) -> Field:
         lacks.append(Lack(found.name, "whether the labelled codes are all that occur", way_out))
     if kind == "string" and codes and not is_list:
         remarks.add("labels of single texts are left out", found.name)
-    if kind == "integer" and not is_list and not found.labels:
+    if kind == "integer" and found.period:
+        remarks.add(f"numbers count {found.period}, as Stata does, and are read as integers", found.name)
+    elif kind == "integer" and not is_list and not found.labels:
         remarks.add("numbers that are shown without decimals are read as integers", found.name)
     return Field(
         name=found.name,
