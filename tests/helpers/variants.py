@@ -18,8 +18,7 @@ MIXED = {
         {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 30, "required": True}},
     ]
 }
-OPEN = {"fields": [{"name": "x", "type": "number", "constraints": {"minimum": 0, "maximum": 1}}]}
-SCHEMAS = {"flags": FLAGS, "places": PLACES, "mixed": MIXED, "open": OPEN}
+SCHEMAS = {"flags": FLAGS, "places": PLACES, "mixed": MIXED}
 
 
 def words(hint):

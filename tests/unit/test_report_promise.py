@@ -48,8 +48,8 @@ def test_the_bounds_are_those_of_the_worst_pair_of_laws(epsilon, delta):
 
 def test_nothing_is_ruled_out_by_a_huge_budget_and_all_by_an_empty_one():
     assert most_right(Budget.pure(10**6)) == most_right(Budget.zcdp(10**6)) == 1.0
-    assert most_right(Budget.pure(0)) == most_right(Budget.zcdp(0)) == 0.5
-    assert most_right(Budget.zcdp(0), Fraction(1, 10)) == 0.55
+    assert most_right(Budget("pure", Fraction(0))) == most_right(Budget("zcdp", Fraction(0))) == 0.5
+    assert most_right(Budget("zcdp", Fraction(0)), Fraction(1, 10)) == 0.55
 
 
 @pytest.mark.parametrize("rho", ["1e-6", "0.0001", "0.015", "0.5", "8"])
