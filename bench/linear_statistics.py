@@ -36,7 +36,7 @@ from png import write_png
 from lapwing.mechanisms.independent.mechanism import Independent
 from lapwing.mechanisms.linear_statistics import densities as program_file
 from lapwing.mechanisms.linear_statistics import mechanism as mechanism_file
-from lapwing.mechanisms.linear_statistics.mechanism import CONDITION_NUMBER, EFFECTIVE_POINTS, LinearStatistics
+from lapwing.mechanisms.linear_statistics.mechanism import EFFECTIVE_POINTS, SPREAD, LinearStatistics
 from lapwing.mechanisms.linear_statistics.workload import Workload, make_workload, points_of
 from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
 from lapwing.mechanisms.shared.vectors.reduced_space import tree_points
@@ -124,7 +124,7 @@ def measured(data: Table, epsilon: float, settings: dict, releases: int) -> Line
         found = release.certified_errors()
         said = {each.kind: each.value for each in release.certificate.accuracy}
         line = {"cells": float(true.size), "solve_cpu_s": solved.seconds, "fit": said["fit"], "gap": said["gap"]}
-        line |= {"effective_points": said[EFFECTIVE_POINTS], "kappa_plug_in": said[CONDITION_NUMBER]}
+        line |= {"effective_points": said[EFFECTIVE_POINTS], "kappa_plug_in": said[SPREAD]}
         drawn = cell_shares(workload, schema, release.sample(len(codes), seed=1).to_numpy().astype(np.int64))
         for what, shares in (("noise", found["noisy"]), ("model", found["released"]), ("rows", drawn)):
             apart = np.abs(np.asarray(shares)[real] - true)

@@ -82,8 +82,8 @@ def test_every_mechanism_has_sentences_with_figures_and_says_what_is_not_proved(
 def test_every_mechanism_has_bounds_within_their_ranges_the_most_uncertain_table_first(releases):
     for release, found in releases:
         assert found.effective_rows >= 1 - ROUNDING
-        assert (found.kappa is not None) == (release.certificate.mechanism == "LinearStatistics")
-        assert found.kappa is None or found.kappa >= 1
+        assert (found.largest_density is not None) == (release.certificate.mechanism == "LinearStatistics")
+        assert found.largest_density is None or found.largest_density >= 1
         assert len(found.marginals) <= found.measured
         assert [each.variation for each in found.marginals] == sorted(
             (each.variation for each in found.marginals), reverse=True
@@ -251,7 +251,7 @@ def test_the_largest_density_is_the_heaviest_weight_times_the_number_of_points()
     assert found == pytest.approx(50 * share)
     assert found > 1
     damaged = replace(release.certificate, settings={"points": "many", "confidence": 7})
-    assert replace(release, certificate=damaged).accuracy().kappa is None
+    assert replace(release, certificate=damaged).accuracy().largest_density is None
 
 
 # ------------------------------------------------------------------------------------------ one table, or one count

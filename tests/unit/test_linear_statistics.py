@@ -316,7 +316,7 @@ def test_the_certificate_names_the_largest_certified_error_of_each_table_and_sta
     assert kinds.count("certified error of a table") == 6
     assert "\nCertified error: 0" in release.certificate.text()
     assert values["certified error"] == pytest.approx(release.certified_errors()["largest_error"].max())
-    assert values["condition number"] == pytest.approx(100 / values["effective points"])
+    assert values["spread of the weights"] == pytest.approx(100 / values["effective points"])
 
 
 def test_other_releases_have_no_certified_errors():

@@ -11,6 +11,7 @@ from helpers.bits import SeededBits, ZeroNoiseBits
 from helpers.pmm_runs import frame_of, run, unit_columns
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.psmm.accuracy import counted_cells, released_statements
@@ -34,11 +35,10 @@ class NoRows:
     terms = Terms(relation="add-remove")
 
 
-def optional_column():
-    """Return a schema of one number from 0 to 1 that may be missing, so that no row can be a misfit."""
-    return Schema.from_dict(
-        {"fields": [{"name": "x0", "type": "number", "constraints": {"minimum": 0, "maximum": 1}, "special": [7]}]}
-    )
+def optional_column(columns=1):
+    """Return a schema of numbers from 0 to 1 that may be missing, so that no row can be a misfit."""
+    number = {"type": "number", "constraints": {"minimum": 0, "maximum": 1}, "special": [7]}
+    return Schema.from_dict({"fields": [{"name": f"x{place}", **number} for place in range(columns)]})
 
 
 # -------------------------------------------------------------------------------------------------------- settings
@@ -181,17 +181,48 @@ def test_whole_counts_that_nothing_must_be_added_to_stay_whole():
     assert (model.weights == np.rint(model.weights)).all()
 
 
-def test_the_linear_program_sums_to_the_public_number_where_no_row_can_be_a_misfit():
-    data = frame_of(np.random.default_rng(1).random((500, 1)))
+@pytest.mark.parametrize("columns", [1, 2])
+@pytest.mark.parametrize("is_required", [True, False])
+def test_the_linear_program_sums_to_the_public_number(columns, is_required):
+    data = frame_of(np.random.default_rng(1).random((500, columns)))
+    schema = unit_columns(columns) if is_required else optional_column(columns)
 
-    public, _ = run(PSMM(cells=64, surplus="lp"), data, optional_column(), relation="replace-one", bits=SeededBits(2))
-    misfits, _ = run(PSMM(cells=64, surplus="lp"), data, unit_columns(1), relation="replace-one", bits=SeededBits(2))
-    rescaled, _ = run(PSMM(cells=64), data, optional_column(), relation="replace-one", bits=SeededBits(2))
+    public, _ = run(PSMM(cells=64, surplus="lp"), data, schema, relation="replace-one", bits=SeededBits(2))
+    rescaled, _ = run(PSMM(cells=64), data, schema, relation="replace-one", bits=SeededBits(2))
 
     assert public.weights.sum() == pytest.approx(500)
-    assert misfits.weights.sum() != pytest.approx(500)
     assert rescaled.weights.sum() != pytest.approx(500)
-    assert public.rows == misfits.rows == rescaled.rows == 500
+    assert public.rows == rescaled.rows == 500
+
+
+def test_the_linear_program_leaves_out_misfits_that_noise_does_not_explain():
+    points = frame_of(np.random.default_rng(1).random((500, 1)))
+    odd = pl.DataFrame({"x0": pl.Series([None] * 300, dtype=pl.Float64)})
+
+    model, _ = run(
+        PSMM(cells=64, surplus="lp"),
+        pl.concat([points, odd]),
+        unit_columns(1),
+        relation="replace-one",
+        bits=SeededBits(2),
+    )
+
+    assert model.weights.sum() == pytest.approx(500, abs=12)  # noise of standard deviation 2.8 on the misfits
+    assert model.rows == 800
+
+
+@pytest.mark.parametrize("data", [ROWS, NOTHING], ids=["rows", "no row"])
+def test_the_linear_program_is_refused_without_a_public_number(data, tmp_path):
+    ledger = tmp_path / "spent.ledger"
+    Ledger.create_or_open(ledger).init("d", unit="pure", limit=2, relation="add-remove", privacy_unit="row")
+    settings = {"epsilon": 1, "mechanism": PSMM(cells=40, surplus="lp")}
+
+    with pytest.raises(ParameterError, match="neighbours='replace-one', or surplus='rescale'"):
+        lw.synthesize(data, MIXED, ledger=ledger, dataset="d", **settings)
+    with pytest.raises(ParameterError, match="neighbours='replace-one', or surplus='rescale'"):
+        lw.plan(MIXED, expected_rows=300, **settings)
+
+    assert Ledger.open(ledger).balance("d").spent == 0
 
 
 def test_what_the_linear_program_adds_does_not_end_up_in_one_cell():
@@ -205,9 +236,8 @@ def test_what_the_linear_program_adds_does_not_end_up_in_one_cell():
     assert max(largest) < 150
 
 
-@pytest.mark.parametrize("surplus", ["rescale", "lp"])
-def test_a_noisy_sum_of_nothing_gives_the_uniform_model_and_says_so(surplus):
-    mechanism, rng = PSMM(cells=40, surplus=surplus), np.random.default_rng(1)
+def test_a_noisy_sum_of_nothing_gives_the_uniform_model_and_says_so():
+    mechanism, rng = PSMM(cells=40), np.random.default_rng(1)
     for seed in range(60):
         model, answers = run(mechanism, NOTHING, MIXED, bits=SeededBits(seed))
         if model.rows == 0:
@@ -271,8 +301,10 @@ def test_a_release_of_uneven_sides_says_in_which_distance_its_measure_is_nearest
     assert "nearest in a distance of steps between cells" in largest.text
 
 
-@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
-@pytest.mark.parametrize("surplus", ["rescale", "lp"])
+SOLVED = [("rescale", "add-remove"), ("rescale", "replace-one"), ("lp", "replace-one")]
+
+
+@pytest.mark.parametrize(("surplus", "relation"), SOLVED)
 def test_a_plan_asks_what_the_release_asks(relation, surplus):
     data, mechanism = frame_of(np.full((900, 1), 0.1)), PSMM(surplus=surplus)
     rows = 900 if relation == "replace-one" else None

@@ -23,7 +23,7 @@ from lapwing.schema.schemas import Schema
 from lapwing.version import install_command
 
 HOSTILE = "</script><script>alert(1)</script>"
-NOTHING = Accuracy(statements=(), marginals=(), effective_rows=1.0, kappa=None)
+NOTHING = Accuracy(statements=(), marginals=(), effective_rows=1.0, largest_density=None)
 
 
 def small_release():

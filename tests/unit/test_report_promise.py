@@ -1,16 +1,28 @@
+"""What a report says of the promise: the same chances as the certificate, from one function."""
+
 import math
+import re
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
+import polars as pl
 import pytest
+from scipy.stats import norm
 
+import lapwing as lw
 from helpers.saved import small_saved
-from lapwing.judge.report.promise import chance, pairs_of, percent_up
+from lapwing.judge.report.page import Table
+from lapwing.judge.report.promise import percent_up, promise_section
 from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.budget.conversions import epsilon_for
+from lapwing.model.certificate.attack import in_other_words, most_found, most_right
 
 ALARMS = (0.001, 0.01, 0.05, 0.1, 0.5)
 ROUNDING = 1e-12
+DELTAS = [Fraction(1, 10**power) for power in (1, 2, 3, 4, 6, 9)]
+SCHEMA = {"fields": [{"name": "flag", "type": "boolean", "constraints": {"required": True}}]}
+DATA = pl.DataFrame({"flag": [True, False] * 50})
 
 
 def worst_pair(epsilon, delta):
@@ -29,44 +41,56 @@ def test_the_bounds_are_those_of_the_worst_pair_of_laws(epsilon, delta):
     best = [float(np.interp(alarm, alarms, found)) if alarm > 0 else 0 for alarm in ALARMS]
     right = float(np.maximum(with_row, without).sum() / 2)
 
-    bound = chance([(delta, epsilon)], ALARMS)
-    assert bound.right == pytest.approx(right, abs=ROUNDING)
-    assert bound.found == pytest.approx(best, abs=ROUNDING)
+    total, lists = Budget.pure(str(epsilon)), Fraction(str(delta))
+    assert most_right(total, lists) == pytest.approx(right, abs=ROUNDING)
+    assert [most_found(total, alarm, lists) for alarm in ALARMS] == pytest.approx(best, abs=ROUNDING)
 
 
-def test_nothing_is_ruled_out_without_a_promise_and_all_with_an_empty_budget():
-    assert chance([], ALARMS) == chance([(0.0, 1e6)], ALARMS)
-    assert chance([]).right == 1.0
-    assert chance([(0.0, 0.0)], ALARMS).right == 0.5
-    assert chance([(0.0, 0.0)], ALARMS).found == pytest.approx(ALARMS, abs=ROUNDING)
+def test_nothing_is_ruled_out_by_a_huge_budget_and_all_by_an_empty_one():
+    assert most_right(Budget.pure(10**6)) == most_right(Budget.zcdp(10**6)) == 1.0
+    assert most_right(Budget("pure", Fraction(0))) == most_right(Budget("zcdp", Fraction(0))) == 0.5
+    assert most_right(Budget("zcdp", Fraction(0)), Fraction(1, 10)) == 0.55
 
 
-def test_the_bound_for_rho_is_above_what_the_gaussian_mechanism_gives_away_and_below_twice_as_much():
-    certificate = small_saved().certificate
-    rho = float(certificate.total.rho)
+@pytest.mark.parametrize("rho", ["1e-6", "0.0001", "0.015", "0.5", "8"])
+def test_the_bounds_for_rho_lie_between_gaussian_noise_and_every_epsilon_at_some_delta(rho):
+    total, amount = Budget.zcdp(rho), Fraction(rho)
+    pairs = [(float(delta), float(epsilon_for(amount, delta))) for delta in DELTAS]
+    most = [min((1 + d * math.exp(-e)) / (1 + math.exp(-e)) for d, e in pairs)]
+    most += [min(math.exp(min(e, 700)) * f + d for d, e in pairs) for f in ALARMS]
 
-    found = chance(pairs_of(certificate)).right - 0.5
-    exact = math.erf(math.sqrt(2 * rho) / 2 / math.sqrt(2)) / 2  # two normal laws sqrt(2 rho) deviations apart
+    found = [most_right(total), *(most_found(total, alarm) for alarm in ALARMS)]
 
-    assert exact < found < 2 * exact
+    reach = math.sqrt(2 * float(amount))  # two normal laws, so many deviations apart
+    least = [norm.cdf(reach / 2), *(norm.cdf(norm.ppf(alarm) + reach) for alarm in ALARMS)]
+    # A list of orders is off by less than 0.2 % from all of them.
+    assert all(low <= each <= 1.002 * high for low, each, high in zip(least, found, most, strict=True))
 
 
-def test_releases_add_up_and_units_do_so_in_epsilon_and_squared_in_rho():
-    zcdp = small_saved().certificate
-    pure = replace(
-        zcdp,
-        lines=(),
-        total=Budget("pure", Fraction(0)),
-        requested_epsilon=Fraction(1),
-        requested_delta=None,
-        epsilons=(),
-    )
+@pytest.mark.parametrize("asked", [{"epsilon": 1}, {"epsilon": 3, "delta": "1e-6"}, {"rho": "0.4"}], ids=str)
+def test_certificate_and_report_state_one_number_for_one_attack(asked):
+    release = lw.synthesize(DATA, SCHEMA, seed=1, mechanism=lw.Independent.small(), **asked)
+    certificate = release.certificate
 
-    assert pairs_of(pure, releases=3, units=5) == [(0.0, 0.0)]
-    assert pairs_of(zcdp, releases=9) == pairs_of(zcdp, units=3)
-    rights = [chance(pairs_of(zcdp, releases=count)).right for count in (1, 2, 5, 10**12)]
-    assert rights == sorted(rights)
-    assert rights[0] < rights[1] < rights[-1] == 1.0
+    (accusing, guessing) = [each for each in promise_section(certificate).folded if isinstance(each, Table)]
+    of_report = {alarm.replace(" ", ""): found.replace(" ", "") for alarm, found in accusing.lines}
+    curve = in_other_words(certificate.total, certificate.delta, certificate.relation, certificate.privacy_unit, ())[1]
+    of_certificate = {alarm: found for found, alarm in re.findall(r"([\d.]+%) at ([\d.]+%)", curve)}
+
+    both = {alarm: found for alarm, found in of_report.items() if f"{float(alarm[:-1]):.1f}%" in of_certificate}
+    assert len(both) == 4
+    assert all(of_certificate[f"{float(alarm[:-1]):.1f}%"] == found for alarm, found in both.items())
+    assert guessing.lines[0][1] == percent_up(most_right(certificate.total))
+    assert [row[1] for row in guessing.lines] == sorted((row[1] for row in guessing.lines), key=lambda x: float(x[:-2]))
+
+
+def test_lists_of_texts_count_in_the_report_and_say_nothing_of_several_units():
+    certificate = replace(small_saved().certificate, delta=Fraction(1, 100), epsilons=())
+
+    accusing, guessing = [each for each in promise_section(certificate).folded if isinstance(each, Table)]
+
+    assert accusing.lines[0][1] == percent_up(most_found(certificate.total, 0.001, Fraction(1, 100)))
+    assert {row[2] for row in guessing.lines} == {"-"}
 
 
 def test_percentages_are_rounded_up():

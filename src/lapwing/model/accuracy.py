@@ -162,7 +162,7 @@ class Accuracy:
         About the tables that were measured, the most uncertain first.
     effective_rows : float
         Effective sample size of the model's weights: 1 over the sum of their squares.
-    kappa : float or None
+    largest_density : float or None
         The largest density of the released law against the law that it was fitted on, at least 1; None where the model
         has no such density, or was held to rules or public tables since.
     measured : int
@@ -172,7 +172,7 @@ class Accuracy:
     statements: tuple[Statement, ...]
     marginals: tuple[MarginalAccuracy, ...]
     effective_rows: float
-    kappa: float | None
+    largest_density: float | None
     measured: int = 0
 
     def __repr__(self) -> str:
@@ -187,7 +187,7 @@ class Accuracy:
             "marginals": [{**asdict(each), "columns": list(each.columns)} for each in self.marginals],
             "measured": self.measured,
             "effective_rows": self.effective_rows,
-            "kappa": self.kappa,
+            "largest_density": self.largest_density,
         }
 
     def summary(self) -> str:
@@ -219,66 +219,59 @@ def _line(each: MarginalAccuracy) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """How statements of one kind of certificate are told: the words that stand for the figure, and what proves them."""
+    """How statements of one kind of certificate are told: the words that stand for the figure, and what proves it."""
 
     words: tuple[str, str]
-    unit: str
     basis: Basis
     source: str
     is_bound: bool = False
 
 
 _PAGES: Final = "docs/after-the-release.md"
-_SHARE: Final = "share of the rows"
 _LINEAR: Final = "docs/linear-statistics.md"
 _BOUND: Final = ("at most this", "at most {}")
 _FORMS: Final[Mapping[str, _Form]] = {
     "noise on each count": _Form(
-        ("this standard deviation, in records", "a standard deviation of {} rows"), "rows", "theorem", _PAGES
+        ("this standard deviation, in records", "a standard deviation of {} rows"), "theorem", _PAGES
     ),
-    "distance": _Form(_BOUND, "of a column's length", "simulation", "", True),  # its source is the mechanism's page
-    "largest cell": _Form(("this diameter", "a diameter of {}"), "of a column's length", "model", "docs/pmm.md"),
-    "cells": _Form(("so many cells", "{} cells"), "cells", "model", "docs/kd-tree.md"),
-    "share of rows in kept cells": _Form(("this part", "a share of {}"), _SHARE, "model", _PAGES),
+    "distance": _Form(_BOUND, "simulation", "", True),  # its source is the mechanism's page
+    "largest cell": _Form(("this diameter", "a diameter of {}"), "model", "docs/pmm.md"),
+    "cells": _Form(("so many cells", "{} cells"), "model", "docs/kd-tree.md"),
+    "share of rows in kept cells": _Form(("this part", "a share of {}"), "model", _PAGES),
     "certified error": _Form(
         ("further from the table's, as a share of the rows,", "further from the table's than {} of the rows,"),
-        _SHARE,
         "certificate",
         _LINEAR,
         True,
     ),
-    "error of all pairs": _Form(
-        ("at most this share of the rows", "at most {} of the rows"), _SHARE, "certificate", "", True
-    ),
-    "error of all products": _Form(_BOUND, "", "certificate", "", True),
+    "error of all pairs": _Form(("at most this share of the rows", "at most {} of the rows"), "certificate", "", True),
+    "error of all products": _Form(_BOUND, "certificate", "", True),
     "certified error of a table": _Form(
         ("further from its share of the rows", "further than {} from its share of the rows"),
-        _SHARE,
         "certificate",
         _LINEAR,
         True,
     ),
     "certified error of a statistic": _Form(
-        ("no further from the table's", "no further than {} from the table's"), "", "certificate", _LINEAR, True
+        ("no further from the table's", "no further than {} from the table's"), "certificate", _LINEAR, True
     ),
-    "fit": _Form(("", ""), _SHARE, "model", _LINEAR),
-    "gap": _Form(("more than this", "more than {}"), _SHARE, "certificate", _LINEAR),
-    "effective points": _Form(("so many", "{}"), "points", "model", _LINEAR),
-    "condition number": _Form(("", ""), "", "model", _LINEAR),
+    "fit": _Form(("", ""), "model", _LINEAR),
+    "gap": _Form(("more than this", "more than {}"), "certificate", _LINEAR),
+    "effective points": _Form(("so many", "{}"), "model", _LINEAR),
+    "spread of the weights": _Form(("", ""), "model", _LINEAR),
     "error of the draw": _Form(
         ("further than this, in shares,", "further than {}, in shares,"),
-        _SHARE,
         "theorem",
         "Hoeffding's inequality",
         True,
     ),
-    "states without rows": _Form(("so many", "{}"), "columns", "model", "docs/adaptive.md"),
-    "rows where none were seen": _Form(("this share", "a share of {}"), _SHARE, "model", "docs/adaptive.md"),
-    "values not told apart": _Form(("this share", "a share of {}"), _SHARE, "model", "docs/adaptive.md"),
-    "rows drawn": _Form(("", ""), "rows", "model", "docs/private-sampling.md"),
-    "distance of the density": _Form(("", ""), "total variation", "theorem", "docs/private-sampling.md"),
+    "states without rows": _Form(("so many", "{}"), "model", "docs/adaptive.md"),
+    "rows where none were seen": _Form(("this share", "a share of {}"), "model", "docs/adaptive.md"),
+    "values not told apart": _Form(("this share", "a share of {}"), "model", "docs/adaptive.md"),
+    "rows drawn": _Form(("", ""), "model", "docs/private-sampling.md"),
+    "distance of the density": _Form(("", ""), "theorem", "docs/private-sampling.md"),
 }
-_ELSE: Final = _Form(_BOUND, "", "certificate", _PAGES)
+_ELSE: Final = _Form(_BOUND, "certificate", _PAGES)
 _SMALL: Final = 1e-6
 _WHOLE: Final = 1e9
 _STATED: Final = 0.95
@@ -301,7 +294,7 @@ def _told(stated: Certified, certificate: Certificate, page: str) -> Statement:
         key="_".join(stated.kind.lower().split()),
         text=_sentence(stated, form),
         value=stated.value,
-        unit=form.unit,
+        unit=stated.unit,
         confidence=confidence,
         basis=form.basis,
         source=form.source or page,

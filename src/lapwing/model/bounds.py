@@ -236,29 +236,33 @@ def cell_ranges(
     return np.maximum(lower, above), upper
 
 
-def _noisy_totals(noisy: Sequence[Answer]) -> tuple[list[NoisyNumber], bool]:
-    """Return the noisy numbers of the same rows as the first, in order, and whether misfits are counted in them."""
-    found: list[tuple[np.ndarray, NoiseLaw, tuple[str, ...] | None]] = []
+def _noisy_totals(noisy: Sequence[Answer]) -> dict[tuple[str, ...], list[NoisyNumber]]:
+    """Return noisy numbers of rows in order, by the columns in which these have to fit the schema: none for all rows.
+
+    Of a tree it is the level whose noise sums to least.
+    """
+    found: dict[tuple[str, ...], list[NoisyNumber]] = {}
     for answer in noisy:
-        misfits_out = tuple(answer.question.columns)
+        columns: tuple[str, ...] = ()
         match answer:
             case NoisyCounts():
-                found.append((answer.whole, answer.noise, None))
+                counts, law = answer.whole, answer.noise
             case NoisySums(question=CellSums(summed="rows")):
-                found.append((answer.values, answer.noise, None))
+                counts, law = answer.values, answer.noise
             case NoisyTree():
                 is_whole = all(map(_is_whole, answer.question.hierarchies))
-                first = answer.tables[0]
-                found.append((first.counts, first.noise, None if is_whole else misfits_out))
+                columns = () if is_whole else answer.question.columns
+                best = min(answer.tables, key=lambda table: table.counts.size * table.sd**2)
+                counts, law = best.counts, best.noise
             case NoisyCells() if not answer.is_filtered:
                 is_whole = all(map(_is_whole, answer.question.tree.hierarchies))
-                found.append((answer.counts, answer.noise, None if is_whole else misfits_out))
-    numbers = [
-        NoisyNumber(float(counts.sum()), law.kind, law.parameter, counts.size, law.sd)
-        for counts, law, columns in found
-        if columns == found[0][2]
-    ]
-    return numbers, bool(found) and found[0][2] is None
+                columns = () if is_whole else answer.question.columns
+                counts, law = answer.counts, answer.noise
+            case _:
+                continue
+        number = NoisyNumber(float(counts.sum()), law.kind, law.parameter, counts.size, law.sd)
+        found.setdefault(columns, []).append(number)
+    return found
 
 
 def _is_whole(nested: Hierarchy) -> bool:
@@ -272,17 +276,25 @@ def rows_range(noisy: Sequence[Answer], failure: Fraction) -> tuple[float, float
     noisy: of one release, in the order in which they were given. It fails with the given probability at most.
 
     The range of the first noisy number, whose question is fixed before any noise, and that of the mean of all of them
-    (`lapwing.maths.pooled_noise`) fail with half the probability each; the true number lies in both.
+    (`lapwing.maths.pooled_noise`) fail with half the probability each; the true number lies in both. Of rows that fit
+    in some columns, which trees and cells count, the first is enough.
     """
-    numbers, is_whole = _noisy_totals(noisy)
-    if not numbers:
-        return None
+    for columns, numbers in _noisy_totals(noisy).items():
+        return *_range_of(numbers, failure, is_alone=bool(columns)), not columns
+    return None
+
+
+def _range_of(numbers: Sequence[NoisyNumber], failure: Fraction, *, is_alone: bool) -> tuple[float, float]:
+    """Return the range of a number that noisy ones are of; the first alone is looked at where the caller says so."""
     first = numbers[0]
-    reach = sum_tail(first.kind, first.parameter, first.terms, failure / 2)
-    mean, pooled = pooled_number(numbers, failure / 2)
+    each = failure if is_alone else failure / 2
+    reach = sum_tail(first.kind, first.parameter, first.terms, each)
+    if is_alone:
+        return first.value - reach, first.value + reach
+    mean, pooled = pooled_number(numbers, each)
     lower, upper = max(first.value - reach, mean - pooled), min(first.value + reach, mean + pooled)
     # Ranges that do not meet are a failure of one of them.
-    return (lower, upper, is_whole) if lower <= upper else (first.value - reach, first.value + reach, is_whole)
+    return (lower, upper) if lower <= upper else (first.value - reach, first.value + reach)
 
 
 def most_rows(noisy: Sequence[Answer], public_rows: int | None, failure: Fraction) -> float:
@@ -313,6 +325,8 @@ def own_groupings(noisy: Sequence[Answer], columns: Sequence[str], most_cells: i
 
 
 _FAILURE: Final = Fraction(1, 20)
+_OF_ALL: Final = Fraction(1, 10)
+"""Of the failure, for the number of all rows, where that of those in cells is known too."""
 
 
 def rows_statements(answers: Sequence[Answer], terms: Terms, rows: int) -> tuple[Statement, ...]:
@@ -322,18 +336,21 @@ def rows_statements(answers: Sequence[Answer], terms: Terms, rows: int) -> tuple
         return ()
     within, which = found
     text = f"the number of rows that is told lies this near to that of the {which}, with probability 0.95"
-    return (Statement(kind=ROWS_WITHIN, text=text, value=within),)
+    return (Statement(kind=ROWS_WITHIN, text=text, value=within, unit="rows"),)
 
 
 def rows_within(answers: Sequence[Answer], rows: int, failure: Fraction) -> tuple[float, str] | None:
     """Return within how many rows a number of rows lies, but with some probability, and of which rows it is the number.
 
     answers: of one release, in the order in which they were given. Returns how far ``rows`` is from the further end of
-    the range that all noisy totals leave; None without a total.
+    the range that noisy totals leave; None without a total. Where a tree or cells were counted after the number of all
+    rows, the range of the rows in them fails with nine tenths of the probability, and the nearer one is told.
     """
-    found = rows_range(answers, failure)
-    if found is None:
-        return None
-    lower, upper, is_whole = found
-    which = "rows used" if is_whole else "rows used that fit the schema"
-    return float(math.ceil(max(rows - lower, upper - rows))), which
+    found = list(_noisy_totals(answers).items())[:2]
+    parts = [failure] if len(found) == 1 else [failure * _OF_ALL, failure * (1 - _OF_ALL)]
+    told = []
+    for (columns, numbers), part in zip(found, parts, strict=False):
+        lower, upper = _range_of(numbers, part, is_alone=bool(columns))
+        which = "rows used that fit the schema" if columns else "rows used"
+        told.append((float(math.ceil(max(rows - lower, upper - rows))), which))
+    return min(told, default=None)

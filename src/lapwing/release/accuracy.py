@@ -72,7 +72,7 @@ def release_accuracy(release: Parts, failure: Fraction) -> Accuracy:
         marginals=tuple(marginals),
         measured=len(tables),
         effective_rows=effective_atoms(model.weights),
-        kappa=largest_density(model, certificate),
+        largest_density=largest_density(model, certificate),
     )
 
 

@@ -207,6 +207,7 @@ def count_accuracy(
         )
         terms, lower, upper = 0, *(min(limit, float(each[cells.asked].sum())) for each in ranges)
     is_known = not math.isinf(upper)
+    count = min(max(count, lower), upper)  # the nearest number that the range allows
     error = max(count - lower, upper - count) if is_known else None
     said = f"number of rows with the condition on {', '.join(cells.columns)}"
     text = (

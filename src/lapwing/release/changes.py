@@ -120,7 +120,8 @@ def _lines(
         lower, upper = float(lows[1][cell] - highs[0][cell]), float(highs[1][cell] - lows[0][cell])
         value = ", ".join(texts[place] for texts, place in zip(kept, cell, strict=True))
         known = (lower, upper, not lower <= 0 <= upper) if np.isfinite(lower + upper) else (None, None, None)
-        yield (" x ".join(table), value, was, now, now - was, *known)
+        change = now - was if known[0] is None else min(max(now - was, lower), upper)
+        yield (" x ".join(table), value, was, now, change, *known)
 
 
 def _shares(

@@ -248,7 +248,7 @@ def dataset(name: str, rows: int | None, said: str, about: Mapping[str, Any] | N
 def limitations(certificate: Certificate) -> list[str]:
     """Return what is known of the accuracy of a table, and what its certificate warns of."""
     known = [
-        each.text if each.value is None else f"{each.text}: {each.value:.4g}"
+        each.text if each.value is None else f"{each.text}: {each.figure}"
         for each in certificate.accuracy
         if each.kind != NOISE
     ]

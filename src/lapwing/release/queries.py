@@ -115,10 +115,14 @@ def listed(
     called: str,
     kept: np.ndarray | None = None,
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Return each cell's labels, what the model says and the interval, and where this is known; `kept`: these alone."""
+    """Return each cell's labels, what the model says and the interval, and where this is known; `kept`: these alone.
+
+    Where an interval is known, the value in it that is nearest to the model's is shown.
+    """
     shown = [_shown(schema, name, grouping) for name, grouping in zip(columns, groupings, strict=True)]
     inside = tuple(slice(0, len(texts)) for texts in shown)
-    counts = counts[inside]
+    is_known, ends = found.terms[inside] != 0, (found.lower[inside], found.upper[inside])
+    counts = np.where(is_known, np.clip(counts[inside], *ends), counts[inside])
     cells = np.indices(counts.shape).reshape(len(columns), -1)
     found_cells = {
         name: np.array(texts, dtype=object)[cell] for name, texts, cell in zip(columns, shown, cells, strict=True)
@@ -127,11 +131,10 @@ def listed(
     share = counts.ravel() / total if total > 0 else np.zeros(counts.size)
     lower, upper, basis = (free_name(name, columns) for name in INTERVAL)
     found_cells |= {free_name(called, columns): counts.ravel(), free_name("share", columns): share}
-    found_cells |= {lower: found.lower[inside].ravel(), upper: found.upper[inside].ravel()}
+    found_cells |= {lower: ends[0].ravel(), upper: ends[1].ravel()}
     found_cells[basis] = found.basis()[inside].ravel()
-    is_known = found.terms[inside].ravel() != 0
     these = slice(None) if kept is None else kept[inside].ravel()
-    return {name: each[these] for name, each in found_cells.items()}, is_known[these]
+    return {name: each[these] for name, each in found_cells.items()}, is_known.ravel()[these]
 
 
 def listed_columns(columns: str | Sequence[str]) -> list[str]:

@@ -27,7 +27,7 @@ from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.noise_tails import sum_tail
 from lapwing.model.bounds import rows_statements
 from lapwing.model.certificate.certificate import EVALUATION, Certificate, Statement
-from lapwing.model.certificate.cost_lines import asked_text
+from lapwing.model.certificate.cost_lines import VARIATION, asked_text
 from lapwing.model.certificate.promise import (
     fields_of_origin,
     other_terms_warnings,
@@ -339,6 +339,7 @@ def _statement(each: NoisyVariation) -> Statement:
         text=f"over {each.tables} of {each.possible} tables, between {each.lower:.4f} and {each.upper:.4f}; all such "
         f"intervals hold at once with {float(CONFIDENCE):.0%} confidence",
         value=each.mean,
+        unit=VARIATION,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from lapwing.kernel.budget.budget import Budget, BudgetRequest
 from lapwing.kernel.plain import at_least
+from lapwing.kernel.questions.cell_sums.question import CellSums
 from lapwing.kernel.questions.linear_statistics.question import LinearStatistics, RowStatistic
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells
@@ -22,6 +23,7 @@ from lapwing.mechanisms.registry import (
 )
 from lapwing.model.bounds import rows_statements
 from lapwing.model.certificate.certificate import Certificate, CostLine, LedgerEntry, Statement
+from lapwing.model.certificate.cost_lines import COORDINATE
 from lapwing.model.certificate.declared import broken_at_least
 from lapwing.model.certificate.promise import (
     fields_of_origin,
@@ -191,20 +193,27 @@ def promised_epsilons(
 def _noise_statements(answers: Sequence[Answer]) -> tuple[Statement, ...]:
     """Say how large the noise on the counts is, once per noise law; counts that were left out bias the others."""
     laws = Counter(
-        (table.noise, table.sd, isinstance(answer, NoisyCells) and answer.is_filtered)
+        (table.noise, table.sd, isinstance(answer, NoisyCells) and answer.is_filtered, _is_of_means(answer))
         for answer in answers
         for table in answer.tables
     )
     return tuple(
         Statement(
             kind="noise on each count",
-            text=f"each count of {tables} noisy table{'s' * (tables > 1)} carries discrete {law.kind} noise with "
-            "mean 0 and this standard deviation, in records"
+            text=f"each {'mean' if of_means else 'count'} of {tables} noisy table{'s' * (tables > 1)} carries discrete "
+            f"{law.kind} noise with mean 0 and this standard deviation, in "
+            + ("the coordinates' own unit" if of_means else "records")
             + ("; small noisy counts were left out afterwards, so those shown are too large on average" * is_cut),
             value=sd,
+            unit=COORDINATE if of_means else "rows",
         )
-        for (law, sd, is_cut), tables in laws.items()
+        for (law, sd, is_cut, of_means), tables in laws.items()
     )
+
+
+def _is_of_means(answer: Answer) -> bool:
+    """Tell whether noise is on means of coordinates, not on sums over rows."""
+    return isinstance(answer.question, CellSums) and answer.question.damping is not None
 
 
 def _noise_warnings(answers: Sequence[Answer], model: ReleasedModel, terms: Terms) -> tuple[str, ...]:
@@ -213,7 +222,7 @@ def _noise_warnings(answers: Sequence[Answer], model: ReleasedModel, terms: Term
         return (
             "the noisy number of rows is 0 or less: the model is close to uniform and says nothing about the table",
         )
-    smallest = min((table.sd for answer in answers for table in answer.tables), default=0.0)
+    smallest = min((table.sd for answer in answers if not _is_of_means(answer) for table in answer.tables), default=0.0)
     if 0 < model.rows <= 10 * smallest:
         return (
             f"the noise on each count (sd {smallest:.3g}) is large beside the {model.rows} rows released: rows are "

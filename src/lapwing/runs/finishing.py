@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from lapwing.model.certificate.certificate import Certificate, Statement
+from lapwing.model.certificate.cost_lines import SHARE
 from lapwing.model.certificate.declared import CHANGED, MOVED, OFF, KeptRule, KeptTable
 from lapwing.model.model import ReleasedModel
 from lapwing.model.sampling.keeping import public_pairs
@@ -104,6 +105,7 @@ def _raked_statements(raked: Raked, changed: float) -> tuple[Statement, ...]:
             text="share of the weight that had to move between the cells of the public table of "
             f"{', '.join(each.table.columns)}",
             value=each.before,
+            unit=SHARE,
         )
         for each in raked.tables
     )
@@ -113,7 +115,7 @@ def _raked_statements(raked: Raked, changed: float) -> tuple[Statement, ...]:
         "share of the weight that rules and public tables moved at most: no share of the rows is further from that of "
         "the mechanism's model, whose atoms drew one value each of the columns that these name"
     )
-    return (*each_table, Statement(kind=CHANGED, text=text, value=changed))
+    return (*each_table, Statement(kind=CHANGED, text=text, value=changed, unit=SHARE))
 
 
 def _raked_warnings(raked: Raked) -> tuple[str, ...]:
@@ -142,6 +144,7 @@ def _statement(found: Ruled) -> Statement:
         "names, drawn from its own law, this share had to change to keep the rules: no share of the rows moved by more "
         "than that draw did and this" + endless * bool(found.endless),
         value=found.moved,
+        unit=SHARE,
     )
 
 

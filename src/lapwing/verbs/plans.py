@@ -115,7 +115,7 @@ class Plan:
         return str(self.total) if self.total.notion == "pure" else self._asked
 
     def __repr__(self) -> str:
-        error = f"expected error {self.accuracy[0].value:.3g}"
+        error = f"expected error {self.accuracy[0].figure}"
         return (
             f"Plan({self.mechanism}, {self._asked}, {counted_lines(self.lines)}, {error} at {self.expected_rows} rows)"
         )
@@ -292,7 +292,7 @@ class LinkedPlan:
                     asked_text(part.total, part.request.epsilon, part.request.delta),
                     f"{part.expected_rows}",
                     counted_lines(part.lines),
-                    "" if part.accuracy[0].value is None else f"{part.accuracy[0].value:.3g}",
+                    part.accuracy[0].figure,
                 )
                 for name, part in self.parts.items()
             ),

@@ -66,8 +66,7 @@ def plan(
     lines = [("release", "cost", "asks", found[0].accuracy[0].kind)]
     for name, each in zip(named, found, strict=True):
         amount = f"{'epsilon' if each.total.notion == 'pure' else 'rho'} {at_least(each.total.amount, 4)}"
-        value = each.accuracy[0].value
-        lines.append((name, amount, counted_lines(each.lines), "" if value is None else f"{value:.3g}"))
+        lines.append((name, amount, counted_lines(each.lines), each.accuracy[0].figure))
     whole = read_request(epsilon=epsilon, delta=delta, rho=rho)
     print(aligned(lines))
     print(f"Together {asked_text(whole.budget, whole.epsilon, whole.delta)}, for whoever is in all tables.")

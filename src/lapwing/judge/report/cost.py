@@ -205,8 +205,10 @@ def _words(accuracy: Accuracy) -> str:
     )
     worth = accuracy.effective_rows
     words += f" The model stands on patterns whose weights are worth {worth:,.0f} equal ones."
-    if accuracy.kappa is not None:
-        words += f" Its density is at most {accuracy.kappa:.3g} times that of the points that it was fitted on."
+    if accuracy.largest_density is not None:
+        words += (
+            f" Its density is at most {accuracy.largest_density:.3g} times that of the points that it was fitted on."
+        )
     return words
 
 

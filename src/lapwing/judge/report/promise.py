@@ -2,15 +2,13 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from lapwing.errors import ParameterError
 from lapwing.judge.report.page import Part, Section, Table, Text, clipped, counted, crossed, percent
-from lapwing.kernel.budget.conversions import epsilon_for
+from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.plain import at_least
+from lapwing.model.certificate.attack import most_found, most_right
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.promise import protection_lines, unit_field
 from lapwing.model.linked_files import LinkedCertificate
@@ -22,47 +20,21 @@ from lapwing.schema.schemas import Schema
 
 Promised = Certificate | LinkedCertificate  # what promises something: a release, or those of linked tables together
 
-Pairs = Sequence[tuple[float, float]]  # (δ, ε) pairs that hold at once
 
-_DELTAS: Final = tuple(Fraction(1, 10**power) for power in (1, 2, 3, 4, 5, 6, 9, 12))
-_LARGEST: Final = 700.0  # e to it is the largest power of e that a float holds
+def _several(certificate: Promised, *, releases: int = 1, units: int = 1) -> float:
+    """Return the most that a guess is right after so many releases like this one, about so many units together.
 
-
-@dataclass(frozen=True, slots=True)
-class Chance:
-    """Hold the most that a guess between two equal cases can be right, and that a test finds at given false alarms."""
-
-    right: float
-    found: tuple[float, ...]
-
-
-def chance(pairs: Pairs, false_alarms: Sequence[float] = ()) -> Chance:
-    """Return the most that somebody can learn about one unit."""
-    right, found = 1.0, [1.0] * len(false_alarms)
-    for delta, epsilon in pairs:
-        power = math.exp(-min(epsilon, _LARGEST))
-        right = min(right, (1 + delta * power) / (1 + power))
-        for place, alarm in enumerate(false_alarms):
-            most = min((alarm + delta * power) / power, 1 - power * (1 - alarm - delta))
-            found[place] = min(found[place], most)
-    return Chance(right, tuple(found))
-
-
-def pairs_of(certificate: Promised, *, releases: int = 1, units: int = 1) -> Pairs:
-    """Return (δ, ε) pairs that hold for so many releases like this one, about so many units together.
-
-    One for pure ε; several for ρ, down from a δ of 0.1: which of them says most depends on what is asked. None where ρ
-    is too large to be converted. k releases cost k times ε or ρ; k units (such as the rows of one person where each is
-    protected by itself) k times ε, or k squared times ρ (Bun and Steinke 2016, Proposition 1.9).
+    k releases cost k times ε or ρ and δ; k units (such as the rows of one person where each is protected by itself) k
+    times ε, or k squared times ρ (Bun and Steinke 2016, Proposition 1.9).
     """
     total = certificate.total
-    if total.notion == "pure":
-        return [(0.0, float(total.epsilon * releases * units))]
-    rho = total.rho * releases * units**2
-    try:
-        return [(float(delta), float(epsilon_for(rho, delta))) for delta in _DELTAS]
-    except ParameterError:
-        return []
+    times = releases * (units if total.notion == "pure" else units**2)
+    return most_right(Budget(total.notion, total.amount * times), lists_delta(certificate) * releases)
+
+
+def lists_delta(certificate: Promised) -> Fraction:
+    """Return the part of every δ that lists of texts took; linked tables have none."""
+    return certificate.delta if isinstance(certificate, Certificate) else Fraction(0)
 
 
 def percent_up(share: float) -> str:
@@ -195,11 +167,11 @@ def protected(certificate: Promised) -> tuple[str, str]:
 def promise_section(certificate: Promised) -> Section:
     """Return the section about the promise: what is protected, what the budget means, and what is not covered."""
     _, question = protected(certificate)
-    found = chance(pairs_of(certificate))
+    right = most_right(certificate.total, lists_delta(certificate))
     sense = (
         f"A sense of scale: let somebody know everything about the table but one thing, {question}. Tossing a coin "
         f"they are right in 50 % of cases. With everything that this told, and any method, they are right in at "
-        f"most {percent_up(found.right)} of cases."
+        f"most {percent_up(right)} of cases."
     )
     what_for = (
         "The promise is about one unit's own part in the table. What is true of many people (that a treatment helps, "
@@ -211,10 +183,10 @@ def promise_section(certificate: Promised) -> Section:
     else:
         said = protection_lines(certificate.relation, certificate.privacy_unit)
     words = [Text(" ".join(said)), Text(sense)]
-    if found.right > _WEAK:
-        strength = "next to nothing" if found.right > _EMPTY else "little"
+    if right > _WEAK:
+        strength = "next to nothing" if right > _EMPTY else "little"
         caution = (
-            f"With this budget the promise by itself rules out {strength}: {percent_up(found.right)} is close to "
+            f"With this budget the promise by itself rules out {strength}: {percent_up(right)} is close to "
             "certainty. It holds in the worst case, and a release may protect better than it promises; but nothing is "
             "proved about that."
         )
@@ -227,9 +199,10 @@ def _for_experts(certificate: Promised) -> tuple[Part, ...]:
     """Return the promise in formulas and tables."""
     pairs = tuple(_pair_text(delta, epsilon, 5, " at ") for delta, epsilon in certificate.epsilons)
     field = unit_field(certificate.privacy_unit)
-    repeated = [percent_up(chance(pairs_of(certificate, releases=count)).right) for count in _SEVERAL]
-    grouped = [percent_up(chance(pairs_of(certificate, units=count)).right) for count in _SEVERAL]
-    accused = zip(_ALARMS, chance(pairs_of(certificate), _ALARMS).found, strict=True)
+    delta = lists_delta(certificate)
+    accused = [(alarm, most_found(certificate.total, alarm, delta)) for alarm in _ALARMS]
+    repeated = [percent_up(_several(certificate, releases=count)) for count in _SEVERAL]
+    grouped = ["-" if delta else percent_up(_several(certificate, units=count)) for count in _SEVERAL]
     what = "rows of one person" if field is None else f"values of {field}"
     return (
         Text(_formal(certificate), points=pairs),
@@ -249,7 +222,8 @@ def _for_experts(certificate: Promised) -> tuple[Part, ...]:
         Text(
             "The chances follow from ε and δ by Wasserman and Zhou (2010), Theorem 2.4, and Kairouz, Oh and "
             "Viswanath (2015), Theorem 2.1: a test with false alarms a finds at most min(e^ε a + δ, "
-            "1 - e^-ε (1 - a - δ)). For ρ the best of eight values of δ is taken. They are rounded up."
+            "1 - e^-ε (1 - a - δ)). For ρ they follow from its bounds of all orders (Bun and Steinke 2016). They are "
+            "rounded up."
         ),
     )
 

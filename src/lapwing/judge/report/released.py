@@ -16,9 +16,8 @@ from lapwing.judge.report.page import Fact, Facts, Part, Section, Table, Text
 from lapwing.judge.report.promise import (
     assumed_section,
     budget_text,
-    chance,
     declared_sections,
-    pairs_of,
+    lists_delta,
     percent_up,
     promise_section,
     protected,
@@ -29,6 +28,7 @@ from lapwing.judge.report.released_pairs import ReleasedPairs, counted_pairs, pa
 from lapwing.judge.tables.public_tables import NoisyVariation
 from lapwing.kernel.questions.questions import Answer
 from lapwing.model.accuracy import Accuracy
+from lapwing.model.certificate.attack import most_right
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.cost_lines import counted_lines
 from lapwing.model.certificate.promise import uncovered_warnings, unit_field
@@ -78,7 +78,7 @@ def _short(schema: Schema, model: ReleasedModel, certificate: Certificate, accur
     source = f"a noisy number{within}" if certificate.public_rows is None else "a public number"
     if any(table.hold == "exact" for table in certificate.public_tables):
         source = "the total of the public tables"
-    right = percent_up(chance(pairs_of(certificate)).right)
+    right = percent_up(most_right(certificate.total, lists_delta(certificate)))
     uncovered = uncovered_warnings(schema.columns)
     but = "; says nothing of lists and bounds that were taken from the table" if uncovered else ""
     facts = [

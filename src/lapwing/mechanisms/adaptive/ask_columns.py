@@ -42,6 +42,7 @@ from lapwing.mechanisms.shared.one_way import (
     told_counts,
 )
 from lapwing.model.certificate.certificate import Statement
+from lapwing.model.certificate.cost_lines import SHARE
 from lapwing.model.model import Indexed, ReleasedModel
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import Grouping, cut, identity
@@ -331,7 +332,7 @@ def _absent_states(schema: Schema, model: ReleasedModel) -> Iterator[Statement]:
     absent = sum(states[name] > count for name, count in present.items())
     text = "so many columns have a missing or special state that no row has: noise explained what was counted there"
     if absent:
-        yield Statement(kind="states without rows", text=text, value=float(absent))
+        yield Statement(kind="states without rows", text=text, value=float(absent), unit="columns")
 
 
 def _ordered_columns(
@@ -366,7 +367,7 @@ def _of_column(field: Field, table: OneWayTable, law: Indexed, weights: np.ndarr
             f"this share of the rows has values of {field.name!r} where its own counts show none; "
             "only tables with other columns put them there"
         )
-        yield Statement(kind=UNSEEN, text=text, value=unseen)
+        yield Statement(kind=UNSEEN, text=text, value=unseen, unit=SHARE)
     is_tiny = (widths[:regular] > 1) & (widths[:regular] < _TINY * field.domain.values)
     held = float(np.max(masses[:regular] * is_tiny, initial=0.0))
     if is_refined(field) and held > _LEAST_HELD:
@@ -374,4 +375,4 @@ def _of_column(field: Field, table: OneWayTable, law: Indexed, weights: np.ndarr
             f"this share of the rows has values of {field.name!r} in one tiny range that no count divides; "
             "in the private table they may be a single value"
         )
-        yield Statement(kind=UNDIVIDED, text=text, value=held)
+        yield Statement(kind=UNDIVIDED, text=text, value=held, unit=SHARE)

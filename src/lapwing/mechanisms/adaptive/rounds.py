@@ -53,7 +53,7 @@ from lapwing.mechanisms.adaptive.fit import SNAPSHOTS, Fit, gain, measured, move
 from lapwing.mechanisms.shared.one_way import told_rows
 from lapwing.mechanisms.shared.registration import Asked, Work
 from lapwing.model.certificate.certificate import Statement
-from lapwing.model.certificate.cost_lines import ChosenTable, Planned
+from lapwing.model.certificate.cost_lines import VARIATION, ChosenTable, Planned
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 
@@ -371,10 +371,12 @@ def _expected_noise(costs: Costs, terms: Terms) -> tuple[Statement, ...]:
         kind="expected error",
         text=f"total variation distance that the noise of {laws[0][0]} with {cells} cells makes on its own at "
         f"{rows} rows, before the fit takes most of it out; no bound is proved for the whole",
-        value=min(1.0, laws[0][1].mean_absolute * cells / (2 * rows)),
+        value=laws[0][1].mean_absolute * cells / (2 * rows),
+        unit=VARIATION,
     )
+    of_each = "standard deviation of each count of"
     each = [
-        Statement(kind="expected noise", text=f"standard deviation of each count of {what}, in records", value=law.sd)
+        Statement(kind="expected noise", text=f"{of_each} {what}, in records", value=law.sd, unit="rows")
         for what, law in laws
     ]
     return summary, *each

@@ -37,7 +37,7 @@ from lapwing.mechanisms.shared.one_way import asked_within, known_rows, paid_for
 from lapwing.mechanisms.shared.registration import INSIDE_CELLS, Registration, nothing_assumed, nothing_certified
 from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.model.certificate.certificate import Statement
-from lapwing.model.certificate.cost_lines import Planned
+from lapwing.model.certificate.cost_lines import SHARE, VARIATION, Planned
 from lapwing.model.model import ReleasedModel
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import short
@@ -153,24 +153,26 @@ class Grid:
         cells = cells_statement(noisy.question)
         if self.fit == "least_squares" or not is_known or model.rows == 0:
             return (cells,)
-        text = f"the noisy counts of the {len(noisy.counts)} kept cells sum to this part of the released number of rows"
+        kept = f"the {len(noisy.counts)} kept cells"
+        text = f"by their noisy counts {kept} hold about this part of the released number of rows"
         share = float(noisy.counts.sum()) / model.rows
-        return cells, Statement(kind=KEPT_SHARE, text=text, value=share)
+        return cells, Statement(kind=KEPT_SHARE, text=text, value=share, unit=SHARE)
 
     def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
         """Return what `run` would ask, and how many rows are expected in cells that are empty."""
         question = self.check(schema, budget, terms)
         noise = question.noise(terms.relation, terms.max_rows)
-        value = noise.mean_absolute
+        value, unit = noise.mean_absolute, "rows"
         text = "the noisy count of each cell is off by this many records in expectation"
         if question.threshold is not None:
             rows = told_rows(terms)
-            value = min(1.0, filtered_error(noise, question.threshold, question.tree.cells, rows) / rows)
+            value = filtered_error(noise, question.threshold, question.tree.cells, rows) / rows
+            unit = VARIATION
             text = (
                 "in expectation over the noise, at most this part of the released rows is in other cells than the "
                 "table's (total variation over the cells; 1 says nothing)"
             )
-        expected = Statement(kind="expected error", text=text, value=value)
+        expected = Statement(kind="expected error", text=text, value=value, unit=unit)
         return Planned(questions=(question,), accuracy=(expected, cells_statement(question)))
 
     def check(self, schema: Schema, budget: Budget, terms: Terms) -> SparseCounts:

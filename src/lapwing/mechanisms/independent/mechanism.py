@@ -25,7 +25,7 @@ from lapwing.mechanisms.shared.registration import (
     nothing_certified,
 )
 from lapwing.model.certificate.certificate import Statement
-from lapwing.model.certificate.cost_lines import Planned
+from lapwing.model.certificate.cost_lines import VARIATION, Planned
 from lapwing.model.model import ReleasedModel
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.scalars import told
@@ -140,18 +140,23 @@ def expected_variations(questions: Sequence[MarginalCounts], terms: Terms) -> tu
     deviations = [question.noise(terms.relation, terms.max_rows).sd for question in questions]
     groups = [math.prod(question.counted) for question in questions]
     bounds = [
-        min(1.0, (size * deviation / 2 + _total_deviation(groups, deviations, terms)) / max(1, rows))
+        (size * deviation / 2 + _total_deviation(groups, deviations, terms)) / max(1, rows)
         for size, deviation in zip(groups, deviations, strict=True)
     ]
     each = [
-        Statement(kind="expected total variation", text=f"column {question.columns[0]!r}, {size} groups", value=bound)
+        Statement(
+            kind="expected total variation",
+            text=f"column {question.columns[0]!r}, {size} groups",
+            value=bound,
+            unit=VARIATION,
+        )
         for question, size, bound in zip(questions, groups, bounds, strict=True)
     ]
     text = (
         "in expectation over the noise, the total variation distance between the released law of each single column "
         f"and the law of the rows without misfits, group by group, is at most this at {rows} rows"
     )
-    return Statement(kind="expected error", text=text, value=max(bounds)), *each
+    return Statement(kind="expected error", text=text, value=max(bounds), unit=VARIATION), *each
 
 
 def _total_deviation(groups: Sequence[int], deviations: Sequence[float], terms: Terms) -> float:

@@ -212,7 +212,10 @@ class KDTree:
         noise = counts.noise(terms.relation, terms.max_rows)
         return Planned(
             questions=(counts,) if decisions is None else (decisions, counts),
-            accuracy=(Statement(kind="expected error", text=text, value=noise.mean_absolute), cells_statement(counts)),
+            accuracy=(
+                Statement(kind="expected error", text=text, value=noise.mean_absolute, unit="rows"),
+                cells_statement(counts),
+            ),
         )
 
     def check(self, schema: Schema, budget: Budget, terms: Terms) -> tuple[SplitDecisions | None, SparseCounts]:

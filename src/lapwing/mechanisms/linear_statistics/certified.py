@@ -23,6 +23,7 @@ from lapwing.mechanisms.linear_statistics.workload import (
     workload_answers,
 )
 from lapwing.model.certificate.certificate import CERTIFIED, Certificate, Statement
+from lapwing.model.certificate.cost_lines import SHARE, STATISTIC
 from lapwing.model.model import ReleasedModel
 from lapwing.schema.schemas import Schema
 from lapwing.schema.values import labels
@@ -106,8 +107,9 @@ def certified_statements(workload: Workload, bounds: np.ndarray, confidence: flo
     lines = [
         Statement(
             kind=CERTIFIED,
-            text=f"no statistic of the workload is further from the table's, as a share of the rows, {said}",
+            text=f"no statistic of the workload is further from the table's, {workload.measure}, {said}",
             value=float(bounds.max()),
+            unit=workload.unit,
         )
     ]
     cells = bounds[: bounds.size - len(workload.statistics)]
@@ -115,10 +117,10 @@ def certified_statements(workload: Workload, bounds: np.ndarray, confidence: flo
     for columns, part in zip(workload.tables, np.split(cells, ends[:-1]) if ends.size else [], strict=True):
         if len(workload.tables) <= MOST_LINES:
             text = f"no cell of the table over {', '.join(columns)} is further from its share of the rows, {said}"
-            lines.append(Statement(kind="certified error of a table", text=text, value=float(part.max())))
+            lines.append(Statement(kind="certified error of a table", text=text, value=float(part.max()), unit=SHARE))
     for each, bound in zip(workload.statistics, bounds[cells.size :], strict=True):
         text = f"the mean of {each.text} is no further from the table's, {said}"
-        lines.append(Statement(kind="certified error of a statistic", text=text, value=float(bound)))
+        lines.append(Statement(kind="certified error of a statistic", text=text, value=float(bound), unit=STATISTIC))
     return tuple(lines)
 
 

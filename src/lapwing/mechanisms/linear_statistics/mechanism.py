@@ -51,7 +51,7 @@ from lapwing.mechanisms.shared.vectors.reduced_space import (
     planned_mu,
 )
 from lapwing.model.certificate.certificate import CERTIFIED, Statement
-from lapwing.model.certificate.cost_lines import Planned
+from lapwing.model.certificate.cost_lines import STATISTIC, Planned
 from lapwing.model.model import ReleasedModel, whole_rows
 from lapwing.model.sampling.conditions import FEW_ATOMS
 from lapwing.model.statistics.expressions import RowFunction, Stat, stat
@@ -67,8 +67,8 @@ Solver = Literal["max-entropy", "interior-point"]
 
 LEAST_NOISE: Final = 0.01  # less noise than this, in records, counts as so much
 EFFECTIVE_POINTS: Final = "effective points"
-CONDITION_NUMBER: Final = "condition number"  # kinds of the statements that tell whether the density collapsed
-_EVEN: Final = 2.0  # weights with a smaller condition number than this are nearly even
+SPREAD: Final = "spread of the weights"  # kinds of the statements that tell whether the density collapsed
+_EVEN: Final = 2.0  # weights with a smaller spread than this are nearly even
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,24 +203,29 @@ class LinearStatistics:
         return (
             *certified_statements(workload, bounds, float(self.confidence)),
             Statement(
-                kind="fit", text="largest distance of a statistic of the density from its noisy value", value=fit
+                kind="fit",
+                text="largest distance of a statistic of the density from its noisy value",
+                value=fit,
+                unit=STATISTIC,
             ),
             Statement(
                 kind="gap",
                 text="no density on the released points has a largest distance that is smaller by more than this, by "
                 "a dual solution",
                 value=max(0.0, fit - best),
+                unit=STATISTIC,
             ),
             Statement(
                 kind=EFFECTIVE_POINTS,
                 text=f"of {self.points} points so many of equal weight would be as spread (1 / sum of squared weights)",
                 value=alike,
+                unit="points",
             ),
             Statement(
-                kind=CONDITION_NUMBER,
-                text="estimate of the Renyi condition number of the table's law with respect to mu: points times the "
-                "sum of squared weights",
+                kind=SPREAD,
+                text="points times the sum of squared weights: 1 where all points weigh the same",
                 value=self.points / alike,
+                unit="times",
             ),
         )
 
@@ -243,20 +248,23 @@ class LinearStatistics:
         questions, workload = self.check(schema, budget, terms), self._workload(schema)
         first = workload_answers(questions, workload, terms.rows)[0]
         law = first.noise(terms.relation, terms.max_rows)
-        unit = _known(terms) * (first.scale if isinstance(first, Statistics) else 1)
+        one = _known(terms) * (first.scale if isinstance(first, Statistics) else 1)
         largest = sum_tail(law.kind, law.parameter, 1, self._failure / (workload.size + 1))
         return Planned(
             questions=questions,
             accuracy=(
                 Statement(
                     kind="expected error",
-                    text=f"mean size of the noise on each of {workload.size} statistics, as a share of the rows",
-                    value=law.mean_absolute / unit,
+                    text=f"the noise puts each of {workload.size} statistics off by at most this in expectation, "
+                    f"{workload.measure}",
+                    value=law.mean_absolute / one,
+                    unit=workload.unit,
                 ),
                 Statement(
                     kind="largest noise",
-                    text=f"with confidence {float(self.confidence):.4g} the noise on none of them is larger",
-                    value=largest / unit,
+                    text=f"with confidence {float(self.confidence):.4g} it puts none of them off by more",
+                    value=largest / one,
+                    unit=workload.unit,
                 ),
             ),
         )
@@ -356,7 +364,7 @@ def _warnings(schema: Schema, answers: Sequence[Answer], accuracy: Sequence[Stat
     found = {statement.kind: statement.value or 0.0 for statement in accuracy}
     alike, drowned = found[EFFECTIVE_POINTS], found[CERTIFIED]
     warned = []
-    if alike < FEW_ATOMS and found[CONDITION_NUMBER] >= _EVEN:
+    if alike < FEW_ATOMS and found[SPREAD] >= _EVEN:
         warned.append(
             f"the density has collapsed: {alike:.3g} points carry it, so that rows are copies of few and follow the "
             "noise; use more budget, fewer statistics, or a mu nearer to the table"

@@ -37,7 +37,7 @@ from lapwing.mechanisms.shared.vectors.model import (
 )
 from lapwing.mechanisms.shared.vectors.row_vectors import Numbers, checked_projection, projector, row_coordinates
 from lapwing.model.certificate.certificate import Statement
-from lapwing.model.certificate.cost_lines import Planned
+from lapwing.model.certificate.cost_lines import COORDINATE, Planned
 from lapwing.model.model import ReleasedModel, whole_rows
 from lapwing.schema.scalars import is_among, told
 from lapwing.schema.schemas import Schema
@@ -183,7 +183,7 @@ class Microaggregation:
         text = f"so many cells along {directions} directions hold the rows; each releases one product of simple laws"
         return (
             *pair_statements(answers, terms, model, rng),
-            Statement(kind="cells", text=text, value=float(last.cells)),
+            Statement(kind="cells", text=text, value=float(last.cells), unit="cells"),
         )
 
     def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
@@ -194,19 +194,18 @@ class Microaggregation:
         questions, cells = self._planned(schema, coordinates, left, terms, rows)
         sums = next(each for each in reversed(questions) if isinstance(each, CellSums))
         noise = sums.noise(terms.relation, terms.max_rows).mean_absolute / sums.scale
-        text = (
-            "the noise on each coordinate's mean in a cell of all rows, as a share of the rows; smaller cells have as "
-            "much more"
-        )
         damped = sums.damping is not None
+        text = "mean size of the noise on each coordinate's mean in "
+        text += "a cell" if damped else "a cell of all rows; smaller cells have as much more"
         return Planned(
             questions=(*details, *questions),
             accuracy=(
-                Statement(kind="expected error", text=text, value=noise if damped else noise / rows),
+                Statement(kind="expected error", text=text, value=noise if damped else noise / rows, unit=COORDINATE),
                 Statement(
                     kind="cells",
                     text=f"at most so many cells hold the rows; each row has {coordinates.size} coordinates",
                     value=cells,
+                    unit="cells",
                 ),
                 *planned_noise(questions, terms, rows),
             ),

@@ -32,7 +32,7 @@ from lapwing.maths.reduced_density import MOST_COLUMNS, is_well_conditioned, low
 from lapwing.mechanisms.shared.registration import Registration, no_warnings, nothing_assumed, nothing_certified
 from lapwing.mechanisms.shared.settings import check_choice, check_whole
 from lapwing.model.certificate.certificate import Statement
-from lapwing.model.certificate.cost_lines import Planned
+from lapwing.model.certificate.cost_lines import SHARE, VARIATION, Planned
 from lapwing.model.laws import point_laws
 from lapwing.model.model import Indexed, ReleasedModel
 from lapwing.schema.schemas import Schema
@@ -296,11 +296,13 @@ def _statements(question: PrivateDraw) -> tuple[Statement, ...]:
             text="with 95 % probability no cell of a marginal up to the degree is further than this, in shares, from "
             "the density that the rows are drawn from; that has the table's marginals where its bounds leave it alone",
             value=math.sqrt(math.log(2 * cells / _FAILURE) / (2 * question.draws)),
+            unit=SHARE,
         ),
         Statement(
             kind="rows drawn",
             text=f"every row is drawn by itself, for {as_text(question.row_price)} of {question.notion} budget",
             value=question.draws,
+            unit="rows",
         ),
     )
     if question.points is not None:
@@ -326,6 +328,7 @@ def _distance(question: PrivateDraw) -> Statement:
         text="largest difference in the probability of anything between the density and the table, where a row that "
         "does not fit the schema counts as spread over all values",
         value=question.least / (question.rows + question.least),
+        unit=VARIATION,
     )
 
 

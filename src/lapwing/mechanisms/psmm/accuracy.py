@@ -17,6 +17,7 @@ from lapwing.mechanisms.shared.trees.simulation import check_rows, drawn_noise, 
 from lapwing.mechanisms.shared.trees.stated import CountedTree, distance_text, largest_cell, stated_distance
 from lapwing.mechanisms.shared.trees.trees import Split
 from lapwing.model.certificate.certificate import Statement
+from lapwing.model.certificate.cost_lines import LENGTH
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.hierarchies import hierarchy
 from lapwing.schema.schemas import Schema
@@ -198,10 +199,10 @@ def released_statements(
     if measure is None:
         far = distance_text(cells.columns)
         nothing = f"the noisy counts sum to 0 or less: the model is uniform, and {far} may be this large"
-        return Statement(kind="distance", text=nothing, value=1.0), _largest(cells)
+        return Statement(kind="distance", text=nothing, value=1.0, unit=LENGTH), _largest(cells)
     bound = stated_distance(counted, measure / measure.sum(), placement, rng)
     text = f"with 95 % probability, {distance_text(cells.columns)} is at most this"
-    return Statement(kind="distance", text=text, value=bound), _largest(cells)
+    return Statement(kind="distance", text=text, value=bound, unit=LENGTH), _largest(cells)
 
 
 def counted_cells(
@@ -250,10 +251,10 @@ def planned_statements(
         f"in expectation over the noise, {distance_text(cells.columns)} is at most this at {rows:.0f} rows, simulated "
         f"{bounds.size} times; standard error {error:.1g}"
     )
-    theorem = f"the bound of Theorem 3.6 with the factor {factor:.0f}, without simulation (above 1 it says nothing)"
+    theorem = f"the bound of Theorem 3.6 with the factor {factor:.0f}, without simulation (1 says nothing)"
     return (
-        Statement(kind="expected error", text=text, value=float(bounds.mean())),
-        Statement(kind="published bound", text=theorem, value=proved),
+        Statement(kind="expected error", text=text, value=float(bounds.mean()), unit=LENGTH),
+        Statement(kind="published bound", text=theorem, value=proved, unit=LENGTH),
         _largest(cells),
     )
 

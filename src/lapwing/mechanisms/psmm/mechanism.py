@@ -4,6 +4,7 @@ ask -> fit -> model: noisy counts of equal cells, the nearest measure without ne
 """
 
 import heapq
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final, Literal
@@ -11,6 +12,7 @@ from typing import ClassVar, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
+from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import calibrated, row_sensitivity
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
@@ -25,7 +27,7 @@ from lapwing.mechanisms.psmm.accuracy import (
     suitable_cells,
 )
 from lapwing.mechanisms.psmm.box_cells import BoxCells, box_cells, cells_of, cover_deficits
-from lapwing.mechanisms.shared.one_way import known_rows, planned_rows, uniform_model
+from lapwing.mechanisms.shared.one_way import SEEN_DEVIATIONS, known_rows, planned_rows, uniform_model
 from lapwing.mechanisms.shared.registration import (
     INSIDE_CELLS,
     Registration,
@@ -199,8 +201,8 @@ class PSMM:
         Most cells, up to 2**20.
     surplus : {"rescale", "lp"}, default "rescale"
         What happens to the difference between the noisy counts' sum and a public number of rows. ``rescale``: negative
-        counts are covered from positive ones, then all are scaled. ``lp``: the published linear program, which also
-        covers from what is missing.
+        counts are covered from positive ones, then all are scaled. ``lp``: the published linear program for a public
+        number of rows, which also covers from what is missing; replace-one neighbours only.
     placement : {"uniform", "centre"}, default "uniform"
         Where in its cell a row lies.
 
@@ -266,7 +268,7 @@ class PSMM:
         cells = self._chosen_cells(schema, curator.terms, left, rows)
 
         (noisy,) = curator.ask(_question(cells, left))
-        measure = fitted_measure(cells.within(noisy.counts), cells, self._total(schema, curator.terms))
+        measure = fitted_measure(cells.within(noisy.counts), cells, self._total(curator.terms, noisy, cells))
         return measure_as_model(schema, cells, measure, curator.terms.rows, self.placement)
 
     def statements(
@@ -275,7 +277,7 @@ class PSMM:
         """Return what is proved about the accuracy of a release."""
         noisy = next(answer for answer in answers if isinstance(answer, NoisyCounts) and answer.question.columns)
         cells = cells_of(schema, noisy.question.groupings)
-        counts, total = cells.within(noisy.counts), self._total(schema, terms)
+        counts, total = cells.within(noisy.counts), self._total(terms, noisy, cells)
         is_uniform = (int(counts.sum()) if total is None else total) <= 0
         measure = None if is_uniform else model_as_measure(model, cells)
         public = exact_total(schema, terms)
@@ -284,18 +286,24 @@ class PSMM:
 
     def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:
         """Return what `run` would ask, and the expected distance between table and model."""
+        self.check(schema, budget, terms)
         rows = planned_rows(terms)
         cells = self._chosen_cells(schema, terms, budget, rows)
         question = _question(cells, budget)
         noise = question.noise(terms.relation, terms.max_rows)
-        is_sum_public = self._total(schema, terms) is not None
-        accuracy = planned_statements(cells, noise, rows, rng, is_sum_public=is_sum_public)
+        accuracy = planned_statements(cells, noise, rows, rng, is_sum_public=self.surplus == "lp")
         return Planned(questions=(question,), accuracy=accuracy)
 
     def check(self, schema: Schema, budget: Budget, terms: Terms) -> None:
         """Refuse, from public numbers alone, the tables that `run` would refuse."""
-        del budget, terms
+        del budget
         box_cells(schema, 1, self.max_cells)
+        if self.surplus == "lp" and terms.rows is None:
+            raise ParameterError(
+                "surplus='lp' is the linear program for a public number of rows, and add-remove neighbours have none, "
+                "nor have units whose rows are private; use neighbours='replace-one', or surplus='rescale'",
+                code="LW316",
+            )
 
     def _chosen_cells(self, schema: Schema, terms: Terms, budget: Budget, rows: float) -> BoxCells:
         """Return as many cells as were asked for, else as many as suit the noise."""
@@ -304,9 +312,16 @@ class PSMM:
         noise = calibrated(row_sensitivity(terms.relation, terms.max_rows), budget)
         return suitable_cells(schema, noise, rows, self.max_cells)
 
-    def _total(self, schema: Schema, terms: Terms) -> int | None:
-        """Return what the measure sums to; None for the sum of the noisy counts."""
-        return exact_total(schema, terms) if self.surplus == "lp" else None
+    def _total(self, terms: Terms, noisy: NoisyCounts, cells: BoxCells) -> int | None:
+        """Return what the measure sums to: None for the sum of the noisy counts, else the public number of rows.
+
+        Rows with a misfit are in no cell: where noise does not explain what was counted of them, they are taken off.
+        """
+        if self.surplus == "rescale" or terms.rows is None:
+            return None
+        outside = int(noisy.whole.sum() - cells.within(noisy.counts).sum())
+        sd = noisy.noise.sd * math.sqrt(noisy.whole.size - cells.cells)
+        return max(0, terms.rows - outside) if outside > SEEN_DEVIATIONS * sd else terms.rows
 
 
 def _question(cells: BoxCells, cost: Budget) -> MarginalCounts:

@@ -215,7 +215,7 @@ def cells_statement(counts: SparseCounts) -> Statement:
         text = f"so many cells has the grid, after {tree.depth} halvings"
     if counts.threshold is not None:
         text += f"; a cell is kept from the noisy count {counts.threshold} on"
-    return Statement(kind="cells", text=text, value=float(min(tree.cells, 10**200)))
+    return Statement(kind="cells", text=text, value=float(min(tree.cells, 10**200)), unit="cells")
 
 
 def noise_scale(noise: NoiseLaw) -> float:

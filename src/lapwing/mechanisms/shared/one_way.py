@@ -22,7 +22,7 @@ from lapwing.schema.schemas import Schema
 
 T = TypeVar("T")
 
-_SEEN_DEVIATIONS = 4.0
+SEEN_DEVIATIONS = 4.0
 COUNT_SHARE = Fraction(1, 50)
 """Part of the budget that buys a noisy number of rows where nobody gives a public one; it only steers what follows."""
 
@@ -124,7 +124,7 @@ def told_counts(answer: NoisyCounts) -> np.ndarray:
     Returns float64, shape ``question.shape``: added always, the noise on their count would make missing cells of none.
     """
     counts = answer.counts.astype(np.float64)
-    if answer.misfits is not None and answer.misfits > _SEEN_DEVIATIONS * answer.noise.sd:
+    if answer.misfits is not None and answer.misfits > SEEN_DEVIATIONS * answer.noise.sd:
         counts[-1] += answer.misfits
     return counts
 

@@ -40,6 +40,26 @@ ROWS_WITHIN = "number of rows"
 
 _MAX_VALUE = 1e300
 
+SHARE = "share of the rows"
+VARIATION = "total variation"
+LENGTH = "of a column's length"
+COORDINATE = "of a coordinate's unit"
+STATISTIC = "of a statistic's unit"
+
+UNITS = {
+    "rows": _MAX_VALUE,
+    SHARE: 1.0,
+    VARIATION: 1.0,
+    LENGTH: 1.0,
+    COORDINATE: _MAX_VALUE,
+    STATISTIC: _MAX_VALUE,
+    "cells": _MAX_VALUE,
+    "columns": _MAX_VALUE,
+    "points": _MAX_VALUE,
+    "times": _MAX_VALUE,
+}
+"""What figures are measured in, and the most that there is: a bound above it says no more than this."""
+
 CHOSEN = f"{MarginalCounts.kind} (chosen)"
 """Kind of a planned table whose columns a selection chooses."""
 
@@ -55,17 +75,27 @@ class Statement:
     text : str
         One plain sentence.
     value : float or None
-        Its number, finite.
+        Its number, finite; of a share at most 1, whatever the bound is.
+    unit : str
+        One of `UNITS`; empty without a number, and in files of before.
     """
 
     kind: str
     text: str
     value: float | None = None
+    unit: str = ""
 
     def __post_init__(self) -> None:
         is_number = isinstance(self.value, float | int) and not isinstance(self.value, bool)
         if self.value is not None and not (is_number and abs(self.value) <= _MAX_VALUE):
             raise _refused(f"the value of the statement {self.kind!r} must be a finite number; leave it out")
+        if self.value is not None:
+            object.__setattr__(self, "value", min(self.value, UNITS.get(self.unit, _MAX_VALUE)))
+
+    @property
+    def figure(self) -> str:
+        """The number with its unit."""
+        return "" if self.value is None else f"{self.value:.3g}" + f" ({self.unit})" * bool(self.unit)
 
     @property
     def is_headline(self) -> bool:
@@ -74,13 +104,14 @@ class Statement:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the statement as plain JSON values."""
-        return {"kind": self.kind, "text": self.text, "value": self.value}
+        return {"kind": self.kind, "text": self.text, "value": self.value, "unit": self.unit}
 
     @classmethod
     def from_dict(cls, values: object) -> Self:
         """Read back what `to_dict` wrote."""
         number = cast("float | None", read_key(values, "value", object))
-        return cls(kind=read_key(values, "kind", str), text=read_key(values, "text", str), value=number)
+        unit = read_key({"unit": "", **cast("dict[str, Any]", values)}, "unit", str)
+        return cls(kind=read_key(values, "kind", str), text=read_key(values, "text", str), value=number, unit=unit)
 
 
 PlannedQuestion = Question | ChosenTable

@@ -150,12 +150,12 @@ def _statement(name: str, found: LearnedBounds | LearnedCategories) -> Statement
     where = f"field {quote(name)}"
     if isinstance(found, LearnedCategories):
         text = f"{where}: a value of printable characters that so many rows have is listed with 95 % confidence"
-        return Statement(kind=CATEGORIES, text=text, value=found.noticed)
+        return Statement(kind=CATEGORIES, text=text, value=found.noticed, unit="rows")
     if found.is_found:
         text = f"{where}: with 95 % confidence at most so many rows lie below the minimum, and at most so many above "
-        return Statement(kind=BOUNDS, text=f"{text}the maximum", value=found.unseen)
+        return Statement(kind=BOUNDS, text=f"{text}the maximum", value=found.unseen, unit="rows")
     text = f"{where}: no bounds were found; with 95 % confidence at most so many rows have a value at all"
-    return Statement(kind=BOUNDS, text=text, value=found.unseen)
+    return Statement(kind=BOUNDS, text=text, value=found.unseen, unit="rows")
 
 
 UNLISTED: Final = "(other)"  # the category of all texts that are not listed

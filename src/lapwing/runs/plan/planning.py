@@ -88,7 +88,7 @@ def common_figure(plans: Sequence[tuple[Planned, Terms]]) -> tuple[Statement, ..
     if common and len({each.value for each in common[0]}) > 1:
         return common[0]
     text = "standard deviation of each count of the first table, in records"
-    return tuple(Statement(kind=NOISE, text=text, value=first_deviation(*each)) for each in plans)
+    return tuple(Statement(kind=NOISE, text=text, value=first_deviation(*each), unit="rows") for each in plans)
 
 
 # -- What to expect of a release before a row is read: noise on each column, and grades as its certificate would give.

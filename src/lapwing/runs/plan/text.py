@@ -83,7 +83,7 @@ def error_lines(statements: Sequence[Statement]) -> list[str]:
     """Return the accuracy statements, the first ones where there are many."""
     lines = [
         f"{statement.kind[:1].upper()}{statement.kind[1:]}: "
-        + (statement.text if statement.value is None else f"{statement.value:.3g} - {statement.text}")
+        + (statement.text if statement.value is None else f"{statement.figure} - {statement.text}")
         for statement in statements[:_SHOWN]
     ]
     return [f"{line}." for line in lines] + _more(len(statements) - _SHOWN)

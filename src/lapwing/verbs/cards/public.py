@@ -64,7 +64,7 @@ def plan_card(plan: Plan) -> str:
     first = plan.accuracy[0]
     lines = [line for line in plan.lines if line.question != MisfitRows.kind]
     deviations = [line.noise.sd for line in lines if line.noise is not None]
-    figure = "" if first.value is None else f": {first.value:.3g}"
+    figure = "" if first.value is None else f": {first.figure}"
     known = "public" if plan.has_public_rows else "expected"
     facts = [
         ("Privacy", asked_text(plan.total, plan.request.epsilon, plan.request.delta)),

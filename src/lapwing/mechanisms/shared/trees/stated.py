@@ -13,6 +13,7 @@ from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.mechanisms.shared.trees.simulation import Kind, drawn_noise, noise_variance
 from lapwing.mechanisms.shared.trees.trees import Split, level_shapes, linear_fit
 from lapwing.model.certificate.certificate import Statement
+from lapwing.model.certificate.cost_lines import LENGTH
 
 Floats = npt.NDArray[np.float64]
 
@@ -85,7 +86,7 @@ def distance_text(columns: Sequence[str]) -> str:
 def largest_cell(cells: int, diameter: float, more: str = "") -> Statement:
     """State the resolution."""
     text = f"the largest cell of the {cells} has this diameter, if each column has 1{more}"
-    return Statement(kind="largest cell", text=text, value=diameter)
+    return Statement(kind="largest cell", text=text, value=diameter, unit=LENGTH)
 
 
 def stated_distance(counted: CountedTree, shares: Floats, placement: Placement, rng: np.random.Generator) -> float:

@@ -44,7 +44,7 @@ from lapwing.mechanisms.shared.trees.simulation import drawn_noise
 from lapwing.mechanisms.shared.vectors.row_vectors import is_binary
 from lapwing.mechanisms.shared.vectors.vector_cells import Totals, covariance_of, totals_of
 from lapwing.model.bounds import rows_range
-from lapwing.model.certificate.cost_lines import ALL_PAIRS, PlannedQuestion, Statement
+from lapwing.model.certificate.cost_lines import ALL_PAIRS, COORDINATE, SHARE, PlannedQuestion, Statement
 from lapwing.model.model import ReleasedModel
 from lapwing.model.sampling.marginals import collapsed
 
@@ -294,11 +294,12 @@ def pair_statements(
         )
         if "line" in coordinates.kinds:
             text += "; what is neither of a column's two values counts as half of each"
-        return (Statement(kind=ALL_PAIRS, text=text, value=bound),)
+        return (Statement(kind=ALL_PAIRS, text=text, value=bound, unit=SHARE),)
     if bound >= MOST_PRODUCT:
         return ()
     text = "with 95 % probability the model's root-mean-square error over the means of all products of two columns' "
-    return (Statement(kind=ALL_PRODUCTS, text=text + "coordinates, from -1 to 1, is at most this", value=bound),)
+    text += "coordinates, from -1 to 1, is at most this"
+    return (Statement(kind=ALL_PRODUCTS, text=text, value=bound, unit=COORDINATE),)
 
 
 def _has_pairs(coordinates: Coordinates) -> bool:
@@ -312,11 +313,14 @@ def planned_noise(questions: Sequence[PlannedQuestion], terms: Terms, rows: floa
     if moment is None or not _has_pairs(moment.coordinates):
         return ()
     products, singles, cells = pair_weights(moment.coordinates)
-    totals = next(each for each in questions if isinstance(each, CellSums) and each.summed == "vectors")
+    totals = next((each for each in questions if isinstance(each, CellSums) and each.summed == "vectors"), None)
+    if totals is None:  # the published algorithm fits nothing to the second moment
+        return ()
     square = products.sum() / 2 * _variance(moment, terms) + singles.sum() * _variance(totals, terms)
+    unit = SHARE if has_cells(moment.coordinates) else COORDINATE
     over = "pairs' cells" if has_cells(moment.coordinates) else "means of all products of two columns' coordinates"
     text = f"the noise's part of the model's root-mean-square error over all {over}; the release bounds the whole"
-    return (Statement(kind="noise over all pairs", text=text, value=math.sqrt(square / cells) / rows),)
+    return (Statement(kind="noise over all pairs", text=text, value=math.sqrt(square / cells) / rows, unit=unit),)
 
 
 def _variance(question: SecondMoment | CellSums, terms: Terms) -> float:
