@@ -12,7 +12,7 @@ from lapwing.cli.asking import asked, positive, tell, wrong
 from lapwing.cli.console import aligned
 from lapwing.cli.tables import default_file, file_of, stem_of, words_of
 from lapwing.errors import LapwingError
-from lapwing.schema.scalars import visible
+from lapwing.schema.scalars import in_full, visible
 
 if TYPE_CHECKING:
     from lapwing.cli.tables import Table
@@ -71,12 +71,12 @@ def described_schema(files: Files) -> "Schema":
         tell(f"{place} is there from an earlier start, and is used.")
         return Schema.load_draft(place)
 
-    from lapwing.internal.suggestions import suggest  # noqa: PLC0415
-
-    drafted, book = _drafted(files)
-    seen = {each.name: each for each in suggest(files.table, drafted).value}
+    drafted, suggestions, book = _drafted(files)
+    seen = {each.name: each for each in suggestions}
     if drafted.dialect.to_dict():
-        tell(f"The file is written so: {_keys(drafted.dialect.to_dict())}")
+        tell(f"The file is written so, by a guess: {_keys(drafted.dialect.to_dict())}")
+    for question in drafted.questions:
+        tell(f"Before you go on: {visible(question)}")
     unit = _unit([field.name for field in drafted.fields])
     fields = []
     for place_of, field in enumerate(drafted.fields, start=1):
@@ -97,16 +97,16 @@ def described_schema(files: Files) -> "Schema":
     return schema
 
 
-def _drafted(files: Files) -> "tuple[Schema, _Book]":
-    """Return names and types of the columns, and what the code book in the file says of them, if it has one."""
+def _drafted(files: Files) -> "tuple[Schema, Sequence[Suggestion], _Book]":
+    """Return names and types of columns, what they look like, and the code book in the file, if it has one."""
+    from lapwing.internal.suggestions import look, suggest  # noqa: PLC0415
     from lapwing.schema.foreign.statistics import PROGRAMS  # noqa: PLC0415
-    from lapwing.verbs.schemas import draft  # noqa: PLC0415
 
     file = file_of(files.table)
     if file is None or file.suffix.lower() not in PROGRAMS:
         given = shlex.join(words_of(files.table))
         tell(f"\n$ lapwing schema draft {given}   (internal: names, types, how the file is written)")
-        return draft(files.table), _NO_BOOK
+        return *look(files.table).value, _NO_BOOK
 
     from lapwing.schema.foreign.reading import read_foreign  # noqa: PLC0415
 
@@ -115,11 +115,15 @@ def _drafted(files: Files) -> "tuple[Schema, _Book]":
     found = read_foreign(file)
     fields = {field.name: field for field in found.schema.columns if field.is_categorical and not field.blank}
     if not fields:
-        return found.schema, _NO_BOOK
+        return found.schema, suggest(files.table, found.schema).value, _NO_BOOK
     question = f"Is the code book in {file.name} public: made for the study, and not from these rows? It describes "
     if not typer.confirm(question + ", ".join(map(visible, fields)), default=True):
-        return draft(files.table), _NO_BOOK
-    return found.schema, _Book(fields, frozenset(lack.field for lack in found.lacks))
+        return *look(files.table).value, _NO_BOOK
+    return (
+        found.schema,
+        suggest(files.table, found.schema).value,
+        _Book(fields, frozenset(lack.field for lack in found.lacks)),
+    )
 
 
 def _written(field: "Field") -> str:
@@ -240,5 +244,5 @@ def _look(files: Files, drafted: "Schema", field: "Field", seen: "Suggestion | N
             tell(f"  {advice}")
     if field.type == "string":
         for text, count in frequent_texts(files.table, drafted, field.name, _TEXTS_SHOWN).value:
-            tell(f"  {count:>8}  {visible(text)}")
+            tell(f"  {count:>8}  {in_full(text)}")
         tell("  A list that is copied from here tells of the rows: take it from a code book where you can.")

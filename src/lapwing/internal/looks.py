@@ -5,12 +5,15 @@ Internal: whether a table is refused depends on its cells, exactly. Nothing of i
 
 import os
 from collections.abc import Sequence
+from functools import partial
 
 from lapwing.errors import DataError
+from lapwing.internal.layout import guess_encoding, questions_of_rows
 from lapwing.internal.schemas import FieldFit, check_table
-from lapwing.internal.written import guess_dialect
+from lapwing.internal.tallies import CHUNK_ROWS, counted
 from lapwing.rows.elsewhere import addresses
 from lapwing.rows.files import find_files, open_file
+from lapwing.rows.formats import BEYOND, CsvFile, ExcelFile
 from lapwing.rows.guard import private_boundary
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
@@ -45,9 +48,10 @@ def misfit(schema: Schema, fit: FieldFit) -> str:
     return "are no category of its list" if field.is_categorical else f"are no {field.type}"
 
 
-def remarks(fits: Sequence[FieldFit], schema: Schema, file_cure: str = "") -> list[str]:
-    """Return one line for each column with misfits that can be cured, or most of whose cells fit nothing."""
-    found = [file_cure] if file_cure and any(fit.misfit for fit in fits) else []
+def remarks(fits: Sequence[FieldFit], schema: Schema, data: object) -> list[str]:
+    """Return what a file leaves to ask, and a line for each column with misfits that can be cured, or too many."""
+    cure = file_cure(data, schema) if any(fit.misfit for fit in fits) else ""
+    found = [*filter(None, [cure]), *_questions(data, schema)]
     for fit in fits:
         there = fit.cells - fit.missing
         if fit.cure or 2 * fit.misfit > there:
@@ -61,9 +65,25 @@ def remarks(fits: Sequence[FieldFit], schema: Schema, file_cure: str = "") -> li
 
 def file_cure(data: object, schema: Schema) -> str:
     """Return what to write in the schema where a text file is not in the encoding that it is read in."""
-    if schema.dialect.encoding is not None or not isinstance(data, str | os.PathLike) or addresses([data]):
-        return ""
-    path = find_files(data)[0]
-    separator = getattr(open_file(path, schema.dialect), "separator", None)
-    encoding = None if separator is None else guess_dialect(path, separator).encoding
+    files = [] if schema.dialect.encoding is not None else _laid_out(data, schema)[:1]
+    encoding = next((guess_encoding(file.path) for file in files if isinstance(file, CsvFile)), None)
     return "" if encoding is None else f'the file is not UTF-8: write "encoding": "{encoding}" in the schema\'s dialect'
+
+
+def _questions(data: object, schema: Schema) -> tuple[str, ...]:
+    """Return what is asked of rows that are longer or shorter than the line of names."""
+    asked: list[str] = []
+    for file in _laid_out(data, schema):
+        tallies = counted(partial(file.chunks, rows=CHUNK_ROWS), [*file.names[-1:], BEYOND])
+        asked += questions_of_rows([file], tallies, ())
+    return tuple(dict.fromkeys(asked))
+
+
+def _laid_out(data: object, schema: Schema) -> "list[CsvFile | ExcelFile]":
+    """Return the files of a table, if they are text or workbooks."""
+    if not isinstance(data, str | os.PathLike) or addresses([data]):
+        return []
+    names = schema.dialect.names or schema.names
+    files = [open_file(path, schema.dialect, names) for path in find_files(data)]
+    known = [file for file in files if isinstance(file, CsvFile | ExcelFile)]
+    return known if known == files else []

@@ -5,7 +5,7 @@ Files but Parquet and Arrow have no types of columns, so each gets the narrowest
 
 import os
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +14,9 @@ import numpy as np
 import polars as pl
 
 from lapwing.errors import DataError, SchemaError
-from lapwing.internal.written import ColumnGuess, cure, guess_dialect, marker_cure
+from lapwing.internal.tallies import CHUNK_ROWS, Tally, counted
+from lapwing.internal.untyped import draft_of, drafted_files, guessed
+from lapwing.internal.written import ColumnGuess, cure, marker_cure
 from lapwing.judge.declared import Declared, compare_declared
 from lapwing.judge.metrics import REAL, Internal
 from lapwing.rows.cells import (
@@ -28,8 +30,7 @@ from lapwing.rows.cells import (
 )
 from lapwing.rows.codec import encoder
 from lapwing.rows.elsewhere import Query, addresses, empty_answer, query_rows, stored_rows
-from lapwing.rows.files import TableFile, TypedFile, find_files, is_typed, open_file
-from lapwing.rows.formats import CsvFile
+from lapwing.rows.files import TypedFile, find_files, is_typed, open_file
 from lapwing.rows.guard import guarded, private_boundary
 from lapwing.rows.linked import code_linked
 from lapwing.rows.readers import at_hand, open_table
@@ -39,37 +40,41 @@ from lapwing.rows.units import UnitNumbers
 from lapwing.schema.changes import open_keys
 from lapwing.schema.fields import Field, FieldType, PrivacyUnit
 from lapwing.schema.linked.database import LinkedSchema
-from lapwing.schema.reading import PLAIN_FILE, Dialect
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
 from lapwing.schema.values import any_value
 
-_CHUNK_ROWS = 2**18
 _TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Object)
 
 
 @private_boundary
 def draft_schema(data: object) -> Internal[Schema]:
     """Return a draft of a schema without domains: names and types of columns, and how a text file is written."""
+    return Internal(drafted_schema(data)[0])
+
+
+def drafted_schema(data: object) -> tuple[Schema, dict[str, Tally] | None]:
+    """Return a draft, and how often each cell occurs if the types were guessed from cells; None where they are told."""
     what = "data is not a table whose columns can be read"
     if isinstance(data, Query):
         rows = query_rows(data)
         if isinstance(rows, pl.DataFrame):  # SQLite's columns have no types either
-            return Internal(_guessed(rows.columns, [{each.name: Texts(each) for each in rows}]))
+            found = counted(lambda names: [{name: Texts(rows[name]) for name in names}], rows.columns)
+            return guessed(found), found
         types = guarded(what, lambda: _types_of_frame(empty_answer(data)))
     elif isinstance(data, str | os.PathLike | list | tuple):
         paths = data if isinstance(data, list | tuple) else [data]
         if remote := addresses(paths):
             query, what = stored_rows(remote)
-            return Internal(_typed(guarded(what, lambda: _types_of_frame(query))))
-        path = find_files(data)[0]
-        file = open_file(path)
+            return _typed(guarded(what, lambda: _types_of_frame(query))), None
+        files = find_files(data)
+        file = open_file(files[0])
         if not isinstance(file, TypedFile):
-            return Internal(_drafted_file(file))
+            return drafted_files(files)
         types = _types_of_frame(pl.DataFrame(schema=file.schema))
     else:
         types = guarded(what, lambda: _types_of_frame(at_hand(data)))
-    return Internal(_typed(types))
+    return _typed(types), None
 
 
 def has_types(data: str | os.PathLike[str] | Query) -> bool:
@@ -80,43 +85,7 @@ def has_types(data: str | os.PathLike[str] | Query) -> bool:
 
 
 def _typed(types: Sequence[tuple[str, FieldType]]) -> Schema:
-    return _draft(tuple(Field(name=name, type=kind, provenance="drafted") for name, kind in types))
-
-
-def _drafted_file(file: TableFile) -> Schema:
-    """Return the draft of a file whose columns have no types, with how it and its cells seem to be written."""
-    dialect = PLAIN_FILE
-    if isinstance(file, CsvFile):
-        dialect = guess_dialect(file.path, file.separator)
-        file = open_file(file.path, dialect)
-    return _guessed(file.names, file.chunks(file.names, _CHUNK_ROWS), dialect)
-
-
-def _guessed(names: Sequence[str], chunks: Iterable[Mapping[str, RawColumn]], dialect: Dialect = PLAIN_FILE) -> Schema:
-    """Return the draft of columns without types."""
-    guesses = {name: ColumnGuess() for name in names}
-    for chunk in chunks:
-        for name, cells in chunk.items():
-            guesses[name].add(cells)
-    has_comma = any(guess.has_comma for guess in guesses.values())
-    found = {name: guess.written(has_comma=has_comma) for name, guess in guesses.items()}
-    fields = tuple(
-        Field(
-            name=name,
-            type=each.type,
-            reading=each.reading,
-            missing_values=("", *each.markers),
-            provenance="drafted",
-        )
-        for name, each in found.items()
-    )
-    return _draft(fields, dialect)
-
-
-def _draft(fields: tuple[Field, ...], dialect: Dialect = PLAIN_FILE) -> Schema:
-    if not fields:
-        raise DataError("the table has no column; give a table with at least one", code="LW110")
-    return Schema(fields=fields, is_draft=True, dialect=dialect)
+    return draft_of(tuple(Field(name=name, type=kind, provenance="drafted") for name, kind in types))
 
 
 def _types_of_frame(frame: Any) -> list[tuple[str, FieldType]]:  # noqa: ANN401 - any frame that narwhals knows
@@ -208,7 +177,7 @@ def check_table(data: object, schema: Schema) -> Internal[tuple[FieldFit, ...]]:
     encoders = [[encoder(each) for each in _stages(field)] for field in fields]
     guesses = [ColumnGuess() for _ in fields]
     counts = np.zeros((len(names), len(_COUNTS)), dtype=np.int64)
-    for chunk in open_table(data, schema).chunks(names, _CHUNK_ROWS):
+    for chunk in open_table(data, schema).chunks(names, CHUNK_ROWS):
         for row, (field, stages) in enumerate(zip(fields, encoders, strict=True)):
             cells = chunk[field.name]
             codes = [encode(cells) for encode in stages]
@@ -339,7 +308,7 @@ def check_units(data: object, schema: Schema) -> Internal[UnitFit]:
             "the schema has no privacyUnit, so every row is a unit; name one to count its rows", code="LW217"
         )
     numbers = UnitNumbers(schema.field(unit.field))
-    for chunk in open_table(data, schema).chunks([unit.field], _CHUNK_ROWS):
+    for chunk in open_table(data, schema).chunks([unit.field], CHUNK_ROWS):
         numbers.add(chunk[unit.field])
     sizes = np.bincount(numbers.numbers())
     largest = int(sizes.max(initial=0))

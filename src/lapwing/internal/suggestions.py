@@ -5,9 +5,8 @@ markers of a fixed public list: that a column of numbers has "NA" among them is 
 """
 
 import datetime as dt
-import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Final
@@ -15,28 +14,18 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from lapwing.internal.written import USUAL_MARKERS
+from lapwing.internal.schemas import drafted_schema
+from lapwing.internal.tallies import CHUNK_ROWS, Tally, counted, values_of
+from lapwing.internal.written import are_numbers, has_leading_zeros, markers_among, other_type, rival
 from lapwing.judge.metrics import Internal
-from lapwing.rows.cells import (
-    DAY_MICROSECONDS,
-    RawColumn,
-    Texts,
-    missing_cells,
-    read_numbers,
-    read_times,
-)
+from lapwing.rows.cells import DAY_MICROSECONDS, Texts
 from lapwing.rows.guard import private_boundary
 from lapwing.rows.readers import open_table
-from lapwing.rows.spelling import spelled
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 
-MOST_ROWS: Final = 2**20
-"""Suggestions look at so many rows at most, the first ones."""
-
 _SEPARATORS: Final = {";": '";"', "\t": "the tab", "|": '"|"'}
 
-_CHUNK_ROWS: Final = 2**17
 _DATES: Final = ("date", "datetime")
 _NUMBERS: Final = ("integer", "number")
 _FEW: Final = 12
@@ -68,8 +57,15 @@ class Suggestion:
 
 
 @private_boundary
+def look(data: object) -> Internal[tuple[Schema, tuple[Suggestion, ...]]]:
+    """Draft a table's schema, and look at all its rows for what its owner has to fill in."""
+    drafted, tallies = drafted_schema(data)
+    return Internal((drafted, suggest(data, drafted).value if tallies is None else _suggestions(drafted, tallies)))
+
+
+@private_boundary
 def suggest(data: object, drafted: Schema, name: str | None = None) -> Internal[tuple[Suggestion, ...]]:
-    """Look at the first `MOST_ROWS` rows of a table for what the owner of its drafted schema has to fill in.
+    """Look at all rows of a table for what the owner of its drafted schema has to fill in.
 
     name: of the one column that is looked at; None for all.
 
@@ -77,64 +73,50 @@ def suggest(data: object, drafted: Schema, name: str | None = None) -> Internal[
     >>> suggest(pl.DataFrame({"flag": [True, None, False]}), schema).value[0].missing
     1
     """
-    kinds = {field.name: field.type for field in drafted.columns if name in (None, field.name)}
-    tallies: dict[str, pl.DataFrame] = {}
-    chunks = open_table(data, drafted).chunks(list(kinds), _CHUNK_ROWS)
-    for _, chunk in zip(range(0, MOST_ROWS, _CHUNK_ROWS), chunks, strict=False):
-        for each, cells in chunk.items():
-            here = _values(cells, drafted.field(each)).alias("value").value_counts(name="count")
-            both = pl.concat([tallies[each], here]) if each in tallies else here
-            tallies[each] = both.group_by("value").agg(pl.col("count").sum())
-    found = tuple(_suggestion(each, kind, tallies.get(each)) for each, kind in kinds.items())
-    if len(drafted.fields) == len(found) == 1:
-        # Where the one name looks like a whole line of names, the separator is asked for, and nothing else.
-        for named in (named for sign, named in _SEPARATORS.items() if sign in found[0].name):
-            found = (replace(found[0], advice=(f"is {named} the separator of the file? read the file with it",)),)
-    return Internal(found)
+    names = [field.name for field in drafted.columns if name in (None, field.name)]
+    return Internal(_suggestions(drafted, _counted(data, drafted, names)))
 
 
 @private_boundary
 def frequent_texts(data: object, drafted: Schema, name: str, most: int) -> Internal[tuple[tuple[str, int], ...]]:
-    """Return the most frequent texts of a column among the first rows, each with its count."""
-    chunk: Mapping[str, RawColumn] = next(iter(open_table(data, drafted).chunks([name], MOST_ROWS)), {})
-    cells = chunk.get(name)
-    if not isinstance(cells, Texts):
-        return Internal(())
-    found = cells.values.drop_nulls().value_counts(sort=True).head(most)
-    return Internal(tuple(found.iter_rows()))
+    """Return the most frequent texts of a column, each with its count in all rows."""
+    found = [
+        pl.DataFrame({"value": cells.values, "count": counts}).drop_nulls()
+        for cells, counts in _counted(data, drafted, [name])[name].parts
+        if isinstance(cells, Texts)
+    ]
+    both = [part.group_by("value").agg(pl.col("count").sum()) for part in [pl.concat(found)]] if found else []
+    top = [part.sort(["count", "value"], descending=[True, False]).head(most) for part in both]
+    return Internal(tuple(row for part in top for row in part.iter_rows()))
 
 
-def _values(cells: RawColumn, field: Field) -> pl.Series:
-    """Return cells as values of their type, moments in microseconds, null where they are empty or not of it."""
-    kind, cells = field.type, spelled(cells, field)
-    if isinstance(cells, Texts) and kind in _DATES:
-        moments, is_time = read_times(cells.values)
-        return pl.Series(moments).set(pl.Series(~is_time), None)
-    if isinstance(cells, Texts) and kind in _NUMBERS:
-        read = read_numbers(cells.values)
-        if kind == "integer":
-            return pl.Series(read.integers).set(pl.Series(~read.is_integer), None)
-        return pl.Series(np.where(read.is_integer, read.integers, read.reals)).fill_nan(None)
-    if isinstance(cells, Texts):
-        return cells.values.replace("", None)
-    is_missing = pl.Series(missing_cells(cells))
-    if kind == "integer":  # one beyond 64 bits is as good as missing here
-        return pl.Series(cells.values).set(is_missing, None).cast(pl.Int64, strict=False)
-    if kind in _NUMBERS:
-        values = pl.Series(cells.values.astype(np.float64))
-        return values.set(is_missing | ~values.is_finite(), None)
-    values = pl.Series(cells.values).set(is_missing, None)
-    return values if kind in _DATES else values.cast(pl.String)
+def _counted(data: object, drafted: Schema, names: Sequence[str]) -> dict[str, Tally]:
+    reader = open_table(data, drafted)
+    return counted(lambda columns: reader.chunks(columns, CHUNK_ROWS), names)
+
+
+def _suggestions(drafted: Schema, tallies: Mapping[str, Tally]) -> tuple[Suggestion, ...]:
+    found = tuple(_suggestion(field, tallies[field.name]) for field in drafted.columns if field.name in tallies)
+    if len(drafted.fields) == len(found) == 1:
+        # Where the one name looks like a whole line of names, the separator is asked for, and nothing else.
+        for named in (named for sign, named in _SEPARATORS.items() if sign in found[0].name):
+            found = (replace(found[0], advice=(f"is {named} the separator of the file? read the file with it",)),)
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class _Shape:
     """How often each value of a column occurs: values increasing, as many counts."""
 
-    kind: str
+    field: Field
     values: pl.Series
     counts: np.ndarray
     missing: int
+    texts: pl.Series  # as they stand in the table
+
+    @property
+    def kind(self) -> str:
+        return self.field.type
 
     @property
     def rows(self) -> int:
@@ -150,28 +132,32 @@ class _Shape:
         return markers_among(self.values) if self.kind == "string" else ()
 
 
-def _suggestion(name: str, kind: str, tally: pl.DataFrame | None) -> Suggestion:
+def _suggestion(field: Field, tally: Tally) -> Suggestion:
     """Return what there is to say of one column."""
-    if tally is None:
+    name, kind = field.name, field.type
+    if not tally.rows:
         return Suggestion(name=name, type=kind, cells=0, missing=0, distinct=0, within="", advice=("no row",))
-    present = tally.drop_nulls("value").sort("value")
-    missing = int(tally["count"].sum()) - int(present["count"].sum())
+    parts = [pl.DataFrame({"value": values_of(cells, field), "count": count}) for cells, count in tally.parts]
+    whole = pl.concat(parts).group_by("value").agg(pl.col("count").sum())
+    present = whole.drop_nulls("value").sort("value")
+    missing = tally.rows - int(present["count"].sum())
     shape = _Shape(
-        kind=kind, values=present["value"], counts=present["count"].to_numpy().astype(np.int64), missing=missing
+        field=field, values=present["value"], counts=present["count"].to_numpy(), missing=missing, texts=tally.texts
     )
     is_other = other_type(shape.values) if kind == "string" and len(shape.values) > 1 else ""
     if not len(shape.values):
         said = ["no cell can be read: leave the column out"]
     else:  # where texts are of another type, what would be said of texts is of no use
         said = [is_other] if is_other else [rule(shape) for rule in _RULES]
+    cut = "" if tally.is_whole else f"more different cells than memory holds: only the first {tally.rows} were counted"
     return Suggestion(
         name=name,
         type=kind,
-        cells=shape.rows + missing,
+        cells=tally.rows,
         missing=missing,
         distinct=len(shape.values),
         within=_within(shape) if len(shape.values) else "",
-        advice=tuple(text for text in said if text),
+        advice=tuple(text for text in [*said, cut] if text),
     )
 
 
@@ -286,6 +272,34 @@ def _is_full(shape: _Shape) -> str:
     return "no cell is empty: required, if none can be" if has_all else ""
 
 
+def _has_zeros(shape: _Shape) -> str:
+    """Say where numbers begin with zeros."""
+    if not has_leading_zeros(shape.texts):
+        return ""
+    if shape.kind in _NUMBERS:
+        return 'some begin with a zero, such as 00123, which a number loses: type "string" keeps it'
+    if shape.kind != "string" or not are_numbers(shape.values.filter(~shape.values.is_in(shape.markers))).all():
+        return ""
+    return 'digits that begin with a zero are read as text, as codes are: type "integer" if they are amounts'
+
+
+def _is_spaced(shape: _Shape) -> str:
+    """Say where texts have white space at their ends."""
+    if shape.kind != "string" or not (shape.values != shape.values.str.strip_chars()).any():
+        return ""
+    return "texts with white space at their ends, which make other texts: take it out of the table, or list it, too"
+
+
+def _has_twins(shape: _Shape) -> str:
+    """Say where texts differ by nothing that one can hear."""
+    if shape.kind != "string":
+        return ""
+    bare = shape.values.str.normalize("NFKC").str.strip_chars().str.replace_all(r"\s+", " ").str.to_lowercase()
+    if bare.n_unique() == len(bare):
+        return ""
+    return "texts that differ in case or white space alone are different texts: make them one in the table, or list all"
+
+
 _ONE_VALUE: Final = "has one value only: leave the column out"
 _RULES: Final[tuple[Callable[[_Shape], str], ...]] = (
     lambda shape: _ONE_VALUE if len(shape.values) == 1 and not shape.missing else "",
@@ -297,76 +311,9 @@ _RULES: Final[tuple[Callable[[_Shape], str], ...]] = (
     _decimals,
     _is_midnight,
     lambda shape: f"may stand for missing: {' '.join(shape.markers)}" if shape.markers else "",
+    _has_zeros,
+    _is_spaced,
+    _has_twins,
+    lambda shape: rival(shape.texts, shape.field),
     _is_full,
 )
-
-
-_ISO_LENGTH: Final = 10
-_MOST_OTHERS: Final = 5
-_OUTNUMBERED: Final = 10
-_DAY: Final = r"(?:0?[1-9]|[12][0-9]|3[01])"
-_TIME: Final = r"(?:[T ,]+[0-9]{1,2}:[0-9]{2}.*)?"
-_OTHER_DATES: Final = "|".join(
-    [
-        rf"^\s*{_DAY}[./-]{_DAY}[./-][0-9]{{4}}{_TIME}\s*$",
-        rf"^\s*{_DAY}/{_DAY}/[0-9]{{2}}{_TIME}\s*$",
-        rf"^\s*[0-9]{{4}}([./]){_DAY}[./]{_DAY}{_TIME}\s*$",
-    ]
-)
-
-
-def markers_among(texts: pl.Series) -> tuple[str, ...]:
-    """Return the usual markers for missing that are among texts, in the order of the public list.
-
-    >>> markers_among(pl.Series(["north", "?", "NA"]))
-    ('?', 'NA')
-    """
-    found = set(texts.filter(texts.is_in(USUAL_MARKERS)))
-    return tuple(marker for marker in USUAL_MARKERS if marker in found)
-
-
-def other_type(texts: pl.Series) -> str:
-    """Say where texts are numbers or dates, but for a few, and what to do then; else nothing.
-
-    >>> other_type(pl.Series(["3", "4", "NA"])).split(", and ")[0]
-    'numbers but for a few texts: type integer'
-    >>> other_type(pl.Series(["31.12.2011"]))
-    'look like dates: write them as 2011-12-31'
-    >>> other_type(pl.Series(["north", "NA"]))
-    ''
-    """
-    numbers = read_numbers(texts)
-    # A truth value in words can be read as a number, and is none.
-    is_word = texts.str.strip_chars().str.to_lowercase().is_in(["true", "false"]).to_numpy()
-    is_number = (numbers.is_integer | ~np.isnan(numbers.reals)) & ~is_word
-    if not is_number.all() and _is_nearly_all(texts, is_number):
-        kind = "integer" if numbers.is_integer[is_number].all() else "number"
-        return _but_for_a_few("numbers", kind, texts.filter(pl.Series(~is_number)))
-    _, is_time = read_times(texts)
-    if _is_nearly_all(texts, is_time):
-        is_day = (texts.str.strip_chars().str.len_chars() == _ISO_LENGTH).to_numpy()
-        kind = "date" if is_day[is_time].all() else "datetime"
-        return _but_for_a_few("dates", kind, texts.filter(pl.Series(~is_time)))
-    if _is_nearly_all(texts, texts.str.contains(_OTHER_DATES).to_numpy()):
-        return "look like dates: write them as 2011-12-31"
-    return ""
-
-
-def _is_nearly_all(texts: pl.Series, is_so: np.ndarray) -> bool:
-    """Tell whether something is so of all texts but markers for missing, or but for very few."""
-    others = texts.filter(pl.Series(~is_so))
-    so = int(np.count_nonzero(is_so))
-    is_few = len(others) <= _MOST_OTHERS and _OUTNUMBERED * len(others) <= so
-    return so > 0 and (is_few or bool(others.is_in(USUAL_MARKERS).all()))
-
-
-def _but_for_a_few(what: str, kind: str, others: pl.Series) -> str:
-    """Say of which type texts are, and which of the others are usual markers."""
-    if not len(others):
-        return f"all are {what}: type {kind}"
-    markers = markers_among(others)
-    # A list of a field's own replaces the default, which is the empty text.
-    such = f", such as {json.dumps(['', *markers])}" if markers else ' beside ""'
-    return (
-        f"{what} but for a few texts: type {kind}, and those texts into missingValues{such} (codes: list as categories)"
-    )

@@ -1,12 +1,10 @@
-"""Guess how a text file and its cells are written, from the cells themselves: internal, for drafts alone."""
+"""Guess how cells are written, and of which type they are, from the cells themselves: internal, for drafts alone."""
 
-import codecs
-import csv
 import itertools
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -22,22 +20,21 @@ from lapwing.rows.cells import (
     read_numbers,
     read_times,
 )
-from lapwing.rows.formats import open_bytes
-from lapwing.rows.guard import guarded
 from lapwing.rows.spelling import may_be_dates, speller
 from lapwing.schema.fields import Field, FieldType
-from lapwing.schema.reading import PLAIN, PLAIN_FILE, Dialect, Reading
+from lapwing.schema.reading import PLAIN, Reading
 from lapwing.schema.scalars import quote
 
 _DATE_LENGTH: Final = 10
-_BLOCK: Final = 2**20
-_LINES: Final = 200
+_DATES: Final = ("date", "datetime")
+_AT_ONCE: Final = 1000
+"""Texts that are tried in all ways; the others only in those that are left, up to the first that reads all."""
+
+_MOST_HELD: Final = 2**20
 _USUAL_UNITS: Final = (
     *("%", "€", "$", "£", "¥", "eur", "usd", "gbp", "chf", "us$", "kr", "zł"),
     *("kg", "g", "mg", "km", "m", "cm", "mm", "l", "ml", "h", "min", "s", "°c", "°f"),
 )
-_ALIKE: Final = 0.9  # of the first lines have as many cells as the line of names
-_SEPARATORS: Final = (",", ";", "\t", "|")
 
 _WORDS: Final = ("NA", "N/A", "NaN", "null", "None", "missing", "unknown", "n.a.")
 _SIGNS: Final = ("?", "-", ".", "*")
@@ -51,7 +48,18 @@ USUAL_MARKERS: Final = tuple(
 
 _GROUPED: Final = (",", " ", "'")
 _DAYS: Final = (
-    *("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y.%m.%d", "%d.%m.%y", "%d/%m/%y", "%m/%d/%y"),
+    *(
+        "%d.%m.%Y",
+        "%d/%m/%Y",
+        "%m/%d/%Y",
+        "%d-%m-%Y",
+        "%m-%d-%Y",
+        "%Y/%m/%d",
+        "%Y.%m.%d",
+        "%d.%m.%y",
+        "%d/%m/%y",
+        "%m/%d/%y",
+    ),
     *("%d %b %Y", "%d-%b-%Y", "%d %B %Y", "%B %d, %Y"),
 )
 _ALIKE_TYPES: Final = {"number": ("integer", "number"), "datetime": ("date", "datetime")}
@@ -91,10 +99,12 @@ class Written:
 
 
 class ColumnGuess:
-    """Narrow down what all cells of one column can be read as, chunk by chunk."""
+    """Narrow down what all cells of one column can be read as."""
 
     def __init__(self) -> None:
         self._possible = list(_WAYS)
+        self._held: list[pl.Series] = []
+        self._read: set[tuple[FieldType, Reading]] = set()
         self._markers: set[str] = set()
         self._is_filled = False
 
@@ -106,7 +116,12 @@ class ColumnGuess:
         texts = texts.filter(~is_marker)
         if len(texts):
             self._is_filled = True
-            self._possible = [way for way in self._possible if _reads(texts, *way)]
+            self._possible = [way for way in self._possible if _reads(texts.head(_AT_ONCE), *way)]
+            self._held.append(texts)
+            self._read.clear()
+        if len(self._held) > 1 and sum(map(len, self._held)) > _MOST_HELD:
+            self._possible = [way for way in self._possible if self._reads_all(way)]
+            self._held.clear()
 
     @property
     def markers(self) -> tuple[str, ...]:
@@ -126,10 +141,66 @@ class ColumnGuess:
         found = self._found(_WAYS_WITH_COMMA if has_comma else _WAYS)
         if found is None:
             return Written("string")
-        return Written(*found, self.markers)
+        # 00123 is a code, or a number that is written to a length: as text nothing of it is lost.
+        is_code = found[0] in ("integer", "number") and any(map(has_leading_zeros, self._held))
+        return Written("string", markers=self.markers) if is_code else Written(*found, self.markers)
 
     def _found(self, ways: Sequence[tuple[FieldType, Reading]]) -> tuple[FieldType, Reading] | None:
-        return next((way for way in ways if way in self._possible), None) if self._is_filled else None
+        """Return the first way that reads all; of each way that does not, the search is not repeated."""
+        while self._is_filled and (way := next((way for way in ways if way in self._possible), None)) is not None:
+            if way in self._read or self._reads_all(way):
+                self._read.add(way)
+                return way
+            self._possible.remove(way)
+        return None
+
+    def _reads_all(self, way: tuple[FieldType, Reading]) -> bool:
+        return all(_reads(texts, *way) for texts in self._held)
+
+
+def has_leading_zeros(texts: pl.Series) -> bool:
+    """Tell whether a text begins with a zero that a number would lose."""
+    return bool(texts.str.contains(r"^\s*[+-]?0[0-9]").any())
+
+
+def rival(texts: pl.Series, field: Field) -> str:
+    """Ask about the other way in which all texts of a field could be read as well, if there is one.
+
+    >>> field = Field(name="x", type="date", reading=Reading(date_format="%d/%m/%Y"))
+    >>> rival(pl.Series(["03/04/2021", "12/12/2021"]), field)
+    'may day and month be the other way round? the format %d/%m/%Y is a guess, %m/%d/%Y reads all cells, too'
+    >>> rival(pl.Series(["03/04/2021", "13/12/2021"]), field)
+    ''
+    """
+    reading = field.reading
+    present = texts.str.strip_chars().replace("", None).drop_nulls()
+    present = present.filter(~present.is_in(list(field.missing_values)))
+    if not len(present):
+        return ""
+    if field.type in _DATES and reading.date_format:
+        rule = "may day and month be the other way round?" if "%Y" in reading.date_format else "which part is the year?"
+        for other in _other_orders(reading.date_format):
+            if _reads(present, field.type, Reading(date_format=other)):
+                return f"{rule} the format {reading.date_format} is a guess, {other} reads all cells, too"
+    if field.type not in ("integer", "number") or not reading.bare_number:
+        return ""
+    sign, is_group = (reading.group_char, True) if reading.group_char else (reading.decimal_char, False)
+    thousands = rf"^[+-]?[1-9][0-9]{{0,2}}(?:{re.escape(sign)}[0-9]{{3}})?$"
+    has_sign = bool(present.str.contains(sign, literal=True).any())
+    if sign not in (".", ",") or not has_sign or not present.str.contains(thousands).all():
+        return ""
+    now, other = ("between thousands", "before a fraction") if is_group else ("before a fraction", "between thousands")
+    return f'may "{sign}" stand {other}? that it stands {now} is a guess: see decimalChar and groupChar'
+
+
+def _other_orders(date_format: str) -> list[str]:
+    """Return formats in which texts of a format may be dates, too: parts in another order."""
+    swapped = re.sub("%[dm]", lambda part: "%m" if part[0] == "%d" else "%d", date_format)
+    found = (
+        [swapped] if date_format.startswith(("%d", "%m")) and {"%d", "%m"} <= {*re.findall("%.", date_format)} else []
+    )
+    year_first = re.sub(r"^%([dm])(.)%([dm])\2%y", r"%y\2%m\2%d", date_format)
+    return found + [year_first] * (year_first != date_format)
 
 
 def cure(field: Field, guess: ColumnGuess) -> str:
@@ -185,42 +256,78 @@ def _has_one_unit(texts: pl.Series) -> bool:
     return len(units) == 1 and units[0] in _USUAL_UNITS
 
 
-def guess_dialect(path: Path, separator: str) -> Dialect:
-    """Return how a text file seems to be written; separator: that of its name, taken where it serves."""
-    what = f"file {quote(str(path))} cannot be read as text"
-    encoding, sample = guarded(what, lambda: _encoding(path))
-    if encoding is None:
-        return PLAIN_FILE
-    lines = sample.decode(encoding, "replace").splitlines()[:_LINES]
-    best = max(_SEPARATORS, key=lambda sign: (_width(lines, sign), sign == separator))
-    is_own = best == separator or not _width(lines, best)
-    return Dialect(
-        delimiter=None if is_own else best, encoding=None if encoding in ("utf-8-sig", "utf-16") else encoding
+# -- Texts that are of another type.
+
+_ISO_LENGTH: Final = 10
+_MOST_OTHERS: Final = 5
+_OUTNUMBERED: Final = 10
+_DAY: Final = r"(?:0?[1-9]|[12][0-9]|3[01])"
+_TIME: Final = r"(?:[T ,]+[0-9]{1,2}:[0-9]{2}.*)?"
+_OTHER_DATES: Final = "|".join(
+    [
+        rf"^\s*{_DAY}[./-]{_DAY}[./-][0-9]{{4}}{_TIME}\s*$",
+        rf"^\s*{_DAY}/{_DAY}/[0-9]{{2}}{_TIME}\s*$",
+        rf"^\s*[0-9]{{4}}([./]){_DAY}[./]{_DAY}{_TIME}\s*$",
+    ]
+)
+
+
+def markers_among(texts: pl.Series) -> tuple[str, ...]:
+    """Return the usual markers for missing that are among texts, in the order of the public list.
+
+    >>> markers_among(pl.Series(["north", "?", "NA"]))
+    ('?', 'NA')
+    """
+    found = set(texts.filter(texts.is_in(USUAL_MARKERS)))
+    return tuple(marker for marker in USUAL_MARKERS if marker in found)
+
+
+def other_type(texts: pl.Series) -> str:
+    """Say where texts are numbers or dates, but for a few, and what to do then; else nothing.
+
+    >>> other_type(pl.Series(["3", "4", "NA"])).split(", and ")[0]
+    'numbers but for a few texts: type integer'
+    >>> other_type(pl.Series(["31.12.2011"]))
+    'look like dates: write them as 2011-12-31'
+    >>> other_type(pl.Series(["north", "NA"]))
+    ''
+    """
+    is_number = are_numbers(texts)
+    if not is_number.all() and not has_leading_zeros(texts) and _is_nearly_all(texts, is_number):
+        kind = "integer" if read_numbers(texts).is_integer[is_number].all() else "number"
+        return _but_for_a_few("numbers", kind, texts.filter(pl.Series(~is_number)))
+    _, is_time = read_times(texts)
+    if _is_nearly_all(texts, is_time):
+        is_day = (texts.str.strip_chars().str.len_chars() == _ISO_LENGTH).to_numpy()
+        kind = "date" if is_day[is_time].all() else "datetime"
+        return _but_for_a_few("dates", kind, texts.filter(pl.Series(~is_time)))
+    if _is_nearly_all(texts, texts.str.contains(_OTHER_DATES).to_numpy()):
+        return "look like dates: write them as 2011-12-31"
+    return ""
+
+
+def are_numbers(texts: pl.Series) -> np.ndarray:
+    """Return where texts are numbers; a truth value in words can be read as one, and is none."""
+    numbers = read_numbers(texts)
+    is_word = texts.str.strip_chars().str.to_lowercase().is_in(["true", "false"]).to_numpy()
+    return np.asarray((numbers.is_integer | ~np.isnan(numbers.reals)) & ~is_word)
+
+
+def _is_nearly_all(texts: pl.Series, is_so: np.ndarray) -> bool:
+    """Tell whether something is so of all texts but markers for missing, or but for very few."""
+    others = texts.filter(pl.Series(~is_so))
+    so = int(np.count_nonzero(is_so))
+    is_few = len(others) <= _MOST_OTHERS and _OUTNUMBERED * len(others) <= so
+    return so > 0 and (is_few or bool(others.is_in(USUAL_MARKERS).all()))
+
+
+def _but_for_a_few(what: str, kind: str, others: pl.Series) -> str:
+    """Say of which type texts are, and which of the others are usual markers."""
+    if not len(others):
+        return f"all are {what}: type {kind}"
+    markers = markers_among(others)
+    # A list of a field's own replaces the default, which is the empty text.
+    such = f", such as {json.dumps(['', *markers])}" if markers else ' beside ""'
+    return (
+        f"{what} but for a few texts: type {kind}, and those texts into missingValues{such} (codes: list as categories)"
     )
-
-
-def _encoding(path: Path) -> tuple[str | None, bytes]:
-    """Return the encoding in which all of a file can be read, and its beginning."""
-    with open_bytes(path) as file:
-        first = block = file.read(_BLOCK)
-        if first[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            return "utf-16", first
-        decoder = codecs.getincrementaldecoder("utf-8")()
-        is_windows, is_text = True, True
-        while block:
-            is_windows &= not any(byte in block for byte in b"\x81\x8d\x8f\x90\x9d")
-            try:
-                decoder.decode(block)
-            except UnicodeDecodeError:
-                is_text = False
-            block = file.read(_BLOCK)
-    return "utf-8-sig" if is_text else "cp1252" if is_windows else "latin-1", first
-
-
-def _width(lines: Sequence[str], separator: str) -> int:
-    """Return the number of cells of the first line where nearly all others have as many and at least two, else 0."""
-    rows = [row for row in csv.reader(lines, delimiter=separator) if row]
-    if not rows or len(rows[0]) < 2:
-        return 0
-    alike = sum(len(row) == len(rows[0]) for row in rows)
-    return len(rows[0]) if alike >= _ALIKE * len(rows) else 0

@@ -39,7 +39,8 @@ from lapwing.schema.reading import PLAIN_FILE, Dialect
 from lapwing.schema.scalars import quote
 from lapwing.version import install_command
 
-"""Stands for standard input where the path of a CSV file is asked for."""
+BEYOND: Final = "\x00beyond"
+"""Names what stands in a row beyond the columns that have names, for looks at how a file is laid out."""
 
 _GZIP: Final = b"\x1f\x8b"
 _BLOCK: Final = 2**18  # characters read at a time
@@ -67,7 +68,7 @@ class CsvFile:
 
     def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
         """Yield the columns' cells, at most `rows` rows at a time."""
-        positions = [self.names.index(name) for name in columns]
+        positions = [len(self.names) if name == BEYOND else self.names.index(name) for name in columns]
         for found in in_order(partial(self._cells, positions), self._blocks()):
             for start in range(0, len(found[0]), rows):
                 cells = (Texts(column.slice(start, rows)) for column in found)
@@ -246,21 +247,29 @@ class ExcelFile:
 
     def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
         """Yield the columns' cells, at most `rows` rows at a time."""
-        positions = {name: self._columns.index(name) for name in columns}
+        positions = {name: self._columns.index(name) for name in columns if name != BEYOND}
         below = guarded(self._what, lambda: list(self._rows()))[int(self._dialect.header) :]
         for start in range(0, len(below), rows):
             part = below[start : start + rows]
-            yield {name: texts(row[at] if at < len(row) else None for row in part) for name, at in positions.items()}
+            found: dict[str, RawColumn] = {
+                name: texts(row[at] if at < len(row) else None for row in part) for name, at in positions.items()
+            }
+            yield found | ({BEYOND: texts(map(self._beyond, part))} if BEYOND in columns else {})
+
+    def _beyond(self, row: list[object]) -> object:
+        """Return the first cell of a row that stands under no name, if it has one."""
+        named = self._columns + [""] * (len(row) - len(self._columns))
+        return next((cell for cell, name in zip(row, named, strict=False) if not name and cell is not None), None)
 
     def _rows(self) -> Iterator[list[object]]:
         """Yield the rows of the sheet that hold something, each cell by its own type."""
         _check_calamine()
-        for row in itertools.islice(self._lines(), self._dialect.skip_rows, None):
+        for row in itertools.islice(self.lines(), self._dialect.skip_rows, None):
             cells = list(map(_excel_cell, row))
             if len(cells) == 1 or any(cell is not None for cell in cells):
                 yield cells
 
-    def _lines(self) -> Iterator[list[object]]:
+    def lines(self) -> Iterator[list[object]]:
         """Yield all rows of the sheet, from a process that reads them.
 
         Their library aborts on a file that says of itself that it is immense, or that unpacks to be: that ends the

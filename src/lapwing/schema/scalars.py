@@ -47,6 +47,15 @@ def quote(value: object) -> str:
     return _in_short(partial(json.dumps, value, ensure_ascii=False))
 
 
+def in_full(text: str) -> str:
+    """Return a text on one line; in quotes where it begins or ends with white space, which nobody would see.
+
+    >>> in_full("male"), in_full("male ")
+    ('male', '"male "')
+    """
+    return visible(text) if text == text.strip() != "" else f'"{visible(text)}"'
+
+
 def _in_short(write: Callable[[], str]) -> str:
     """Return what is written of a value, shortened, on one line."""
     try:

@@ -51,12 +51,10 @@ def draft(
     output = default_file(table, "schema.json") if output is None else output
     options.refuse_existing(output)
 
-    from lapwing.internal.suggestions import suggest  # noqa: PLC0415
+    from lapwing.internal.suggestions import look  # noqa: PLC0415
     from lapwing.judge.report.page import NOTICE  # noqa: PLC0415
-    from lapwing.verbs.schemas import draft as draft_of  # noqa: PLC0415
 
-    drafted = draft_of(table)
-    suggestions = suggest(table, drafted).value
+    drafted, suggestions = look(table).value
     drafted.save(output)
     note(
         f"internal: {output} was made by looking at the private table's column names and types "
@@ -74,7 +72,9 @@ def draft(
         'if a person may own several rows, protect them together: give the column that names the person "role": '
         '"identifier", and the schema "privacyUnit": {"field": that column, "maxRows": 5} or another number'
     )
-    print("\n".join(["", NOTICE, "", *_suggested(suggestions)]))
+    asked = ["", "Questions to you; answer each in the schema or the file, and take it out of the draft:"]
+    asked += [f"- {visible(each)}" for each in drafted.questions]
+    print("\n".join(["", NOTICE, "", *_suggested(suggestions), *(asked if drafted.questions else ())]))
 
 
 @schema_app.command(epilog=examples("schema check"))
@@ -118,13 +118,13 @@ def check(
     if table is None:
         return
 
-    from lapwing.internal.looks import file_cure, remarks  # noqa: PLC0415
+    from lapwing.internal.looks import remarks  # noqa: PLC0415
     from lapwing.internal.schemas import check_declared, check_table  # noqa: PLC0415
     from lapwing.judge.report.page import NOTICE  # noqa: PLC0415
 
     fits = check_table(table, checked).value
     speaker(context, quiet)("internal: the counts are exact and were made by looking at private rows")
-    print("\n".join(["", NOTICE, "", _fits(fits, checked), *remarks(fits, checked, file_cure(table, checked))]))
+    print("\n".join(["", NOTICE, "", _fits(fits, checked), *remarks(fits, checked, table)]))
     remember([table], checked)
     if is_open:
         return
@@ -164,7 +164,7 @@ def _check_linked(linked: "LinkedSchema", tables: "Mapping[str, Table]", say: "C
     for name, fit in found.items():
         own = linked.as_written(name)
         if fit.fields:
-            print("\n".join(["", f"{name}:", _fits(fit.fields, own), *remarks(fit.fields, own)]))
+            print("\n".join(["", f"{name}:", _fits(fit.fields, own), *remarks(fit.fields, own, tables[name])]))
         if fit.units is not None:
             parent = linked.table(name).parent
             print("\n".join(["", f"Rows of {name} for each row of {parent}:", *_units(fit.units)]))

@@ -11,10 +11,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from lapwing.internal.looks import file_cure, remarks
+from lapwing.internal.looks import remarks
 from lapwing.internal.schemas import FieldFit, UnitFit, check_declared, check_table, check_units
 from lapwing.judge.declared import Declared
-from lapwing.rows.elsewhere import Query
 from lapwing.runs.watching import Progress
 from lapwing.schema.scalars import visible
 from lapwing.schema.schemas import Schema
@@ -45,14 +44,14 @@ def _looked(job: Job, schema: Schema, work: Work) -> _Seen:
     of = _of(job, schema)
     work.tell(Progress(step="cells", share=0.0))
     fits = check_table(job.data, schema).value
-    cure = "" if isinstance(job.data, Query) else file_cure(job.data, schema)
+    said = remarks(fits, schema, job.data)
     declared, units = None, None
     if not any(field.blank for field in schema.columns):
         work.tell(Progress(step="rules", share=0.6))
         declared = check_declared(job.data, schema).value
         work.tell(Progress(step="people", share=0.8))
         units = None if schema.privacy_unit is None else check_units(job.data, schema).value
-    return _Seen(of, fits, tuple(map(visible, remarks(fits, schema, cure))), declared, units)
+    return _Seen(of, fits, tuple(map(visible, said)), declared, units)
 
 
 def _of(job: Job, schema: Schema) -> tuple[object, ...]:

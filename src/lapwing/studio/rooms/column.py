@@ -10,7 +10,7 @@ from starlette.routing import Route
 from lapwing.errors import LapwingError, SchemaError
 from lapwing.internal.suggestions import frequent_texts, suggest
 from lapwing.schema.fields import Field
-from lapwing.schema.scalars import visible
+from lapwing.schema.scalars import in_full
 from lapwing.schema.schemas import Schema
 from lapwing.studio.jobs import Job
 from lapwing.studio.pages import form_of, go, page
@@ -150,7 +150,7 @@ def looked(request: Request) -> Response:
         texts = frequent_texts(job.data, looked_at, field.name, _TEXTS_SHOWN).value if field.type == "string" else ()
     except LapwingError as error:
         return _page(request, typed, status=400, said=str(error))
-    shown = [(visible(text), count) for text, count in texts]
+    shown = [(in_full(text), count) for text, count in texts]
     return _page(request, typed, internal=True, seen=next(iter(seen), None), texts=shown)
 
 
