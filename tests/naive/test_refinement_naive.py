@@ -110,7 +110,31 @@ def naive_settled(system, counts, edges, total, trees, *, is_supported):
 
     first, last = (0, cells) if is_supported else naive_support(over, edges, np.flatnonzero(atoms).tolist())
     found = [naive_tree(left, edges, noise, share, (first, last), rest, 0) for share in naive_shares(trees)]
-    return atoms + np.concatenate([np.zeros(first), np.mean(found, axis=0), np.zeros(cells - last)])
+    others = np.concatenate([np.zeros(first), np.mean(found, axis=0), np.zeros(cells - last)])
+    is_sure = [estimates[cell] > ATOM_DEVIATIONS * noise(cell, cell + 1) for cell in range(cells)]
+    return atoms + naive_levels(others.tolist(), edges, is_sure)
+
+
+def naive_levels(masses, edges, is_sure):
+    """Share what runs of unsure single codes have; a single one has no more than the density of cells beside it."""
+    found, width = list(masses), [round(after - before) for before, after in itertools.pairwise(edges)]
+    is_alone = [one == 1 and not sure for one, sure in zip(width, is_sure, strict=True)]
+    if max(width) == 1:
+        return np.array(found)
+    first = 0
+    for alone, run in itertools.groupby(is_alone):
+        last = first + len(list(run))
+        beside = [each for each in (first - 1, last) if 0 <= each < len(masses) and width[each] > 1]
+        if alone and last - first > 1:
+            found[first:last] = [sum(masses[first:last]) / (last - first)] * (last - first)
+        elif alone and beside:
+            around, wide = sum(masses[each] for each in beside), sum(width[each] for each in beside)
+            more = max(0.0, masses[first] - around / wide)
+            found[first] -= more
+            for each in beside:
+                found[each] += more * (masses[each] / around if around else width[each] / wide)
+        first = last
+    return np.array(found)
 
 
 def naive_atoms(estimates, edges, noise):

@@ -18,6 +18,8 @@ from lapwing.maths.arrays import project_to_simplex
 from lapwing.mechanisms.adaptive.cells import (
     FOUND_ROWS,
     MOST_SEARCHED,
+    going_on,
+    least_found,
     merged_starts,
     outstanding,
     search_steps,
@@ -63,6 +65,7 @@ BRANCH_SHARE = Fraction(1, 10)
 
 _WORTH_DEVIATIONS = 6.0  # a part is worth counting if it holds so many standard deviations of the noise
 _MOST_PARTS = 128
+_HELD_SHARE = 0.01  # of the rows: a cell of so few values that each would get more is cut down to these
 _SEEN_DEVIATIONS = 2.5  # a cell with fewer is counted as one with others like it
 
 
@@ -195,7 +198,8 @@ def _searched(state: _Column, total: float) -> _Column:
     search, answer = state.search, _counted(state.answers[-1])
     assert search is not None
     starts, stops, cell = searched_parts(search.starts, search.stops, search.steps)
-    found = outstanding(answer.counts[np.searchsorted(answer.starts, starts)], cell, answer.sd)
+    least, most = least_found(starts.size, state.answers[-1].noise), going_on(stops - starts, search.steps - 1)
+    found = outstanding(answer.counts[np.searchsorted(answer.starts, starts)], cell, least, most)
     starts, stops = starts[found], stops[found]
     steps = search.steps - 1 if (stops - starts > 1).any() else 0
     search = _Search(starts, stops, search.cost, steps)
@@ -224,6 +228,7 @@ def _finer(state: _Column, total: float, cost: Budget) -> MarginalCounts:
     widths = np.diff(np.append(starts, np.int64(domain.values)))
     worth = max(_WORTH_DEVIATIONS * sd, 1.0)
     parts = wanted_parts(found.regular, widths, worth, _MOST_PARTS)
+    parts = np.where(found.regular > _HELD_SHARE * total * widths, widths, parts)
     whole = merged_starts(starts, found.regular >= _SEEN_DEVIATIONS * sd)
     cells = np.setdiff1d(finer_cells(domain, starts, parts), np.setdiff1d(starts, whole))
     if search is not None:

@@ -5,13 +5,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from lapwing.kernel.noise_law import NoiseLaw
+
 # -- In which cells a column is counted next, from the masses that noisy counts gave its cells.
 
 
 MOST_SEARCHED = 64  # most cells that are searched for single values at once
 SEARCH_CELLS = 2**14  # most parts that all of them are cut into, in one step
 FOUND_DEVIATIONS = 3.0
-"""A part goes on to the next step if it has so many standard deviations of the noise more than the cell's others."""
+"""A part goes on if it has at least so many standard deviations of the noise more than the cell's others."""
 
 FOUND_ROWS = 10.0  # nor does a part of fewer rows: at no budget is a value of few people looked for
 _UNSEEN_CELLS = 8  # counted as one where rows are seen nowhere
@@ -73,17 +75,39 @@ def searched_parts(starts: np.ndarray, stops: np.ndarray, steps: int) -> tuple[n
     return firsts, lasts, cell
 
 
-def outstanding(counts: np.ndarray, cell: np.ndarray, sd: float) -> np.ndarray:
-    """Return which parts have more than the others of their cell by more than noise and by more than a few rows.
+def outstanding(counts: np.ndarray, cell: np.ndarray, least: float, most: int = MOST_SEARCHED) -> np.ndarray:
+    """Return which parts have more than the others of their cell by more than `least`: the first `most` of them.
 
-    >>> outstanding(np.array([1.0, 90.0, -4.0, 30.0, 31.0]), np.array([0, 0, 0, 1, 1]), 5.0).tolist()
+    >>> outstanding(np.array([1.0, 90.0, -4.0, 30.0, 31.0]), np.array([0, 0, 0, 1, 1]), 15.0).tolist()
     [1]
     """
     parts, sums = np.bincount(cell), np.bincount(cell, counts)
     others = (sums[cell] - counts) / np.maximum(1, parts[cell] - 1)
     excess = counts - others
-    leaders = np.argsort(-excess, kind="stable")[:MOST_SEARCHED]
-    return np.sort(leaders[excess[leaders] > max(FOUND_DEVIATIONS * sd, FOUND_ROWS)])
+    leaders = np.argsort(-excess, kind="stable")[:most]
+    return np.sort(leaders[excess[leaders] > least])
+
+
+def least_found(parts: int, noise: NoiseLaw) -> float:
+    """Return what a part must have more than others: more than the largest of so many noises, and than a few rows.
+
+    >>> from fractions import Fraction
+    >>> [round(least_found(8000, NoiseLaw(kind, Fraction(100)))) for kind in ("gaussian", "laplace")]
+    [42, 899]
+    """
+    log = math.log(parts)
+    largest = log / math.sqrt(2) if noise.kind == "laplace" else math.sqrt(2 * log)
+    return max(max(FOUND_DEVIATIONS, largest) * noise.sd, FOUND_ROWS)
+
+
+def going_on(widths: np.ndarray, steps: int) -> int:
+    """Return how many parts of the widest's size can be cut down to single codes in the steps that are left.
+
+    >>> going_on(np.array([2**20, 5]), 2), going_on(np.array([2**20]), 3), going_on(np.array([1]), 0)
+    (16, 64, 64)
+    """
+    parts = math.ceil(float(widths.max()) ** (1 / max(1, steps)) - 1e-9)
+    return min(MOST_SEARCHED, max(1, SEARCH_CELLS // parts))
 
 
 _SEARCH_STEPS = 40

@@ -57,7 +57,8 @@ def settled_masses(stages: Sequence[Counted], codes: int, total: float) -> np.nd
     4. Inside it, rows are handed down binary trees: a half gets what the estimates say, unless noise explains all of
        it or the difference to an even spread. The mean over trees that divide at different places is smoother and
        nearer to the truth than one tree.
-    5. Once more without the cells that got nothing: those that are left are known the better.
+    5. A single code that is not sure to have more rows than noise stands out of nothing.
+    6. Once more without the cells that got nothing: those that are left are known the better.
 
     Time ``O(k ** 3)`` for k cells.
 
@@ -147,7 +148,8 @@ def _shared(
     """Return atoms and, by trees over the support, the rest; where is_supported that is everything."""
     covariance = np.linalg.inv(information)
     estimates, noise = covariance @ weighted, _interval_noise(covariance)
-    atoms = _atoms(estimates, np.diff(places), np.sqrt(np.diag(covariance)))
+    widths, sd = np.diff(places), np.sqrt(np.diag(covariance))
+    atoms = _atoms(estimates, widths, sd)
     atoms *= min(1.0, total / max(float(atoms.sum()), 1e-9))
     rest = total - float(atoms.sum())
     if atoms.any() and rest < EMPTY_DEVIATIONS * noise[0, -1]:
@@ -155,8 +157,9 @@ def _shared(
     sums = np.append(0.0, np.cumsum(estimates - atoms))
     first, last = (0, estimates.size) if is_supported else _support(sums, places, noise, np.flatnonzero(atoms))
     ends = slice(first, last + 1)
-    atoms[first:last] += _handed_down(sums[ends].tolist(), places[ends].tolist(), noise[ends, ends].tolist(), rest)
-    return atoms
+    others = np.zeros(atoms.size)
+    others[first:last] = _handed_down(sums[ends].tolist(), places[ends].tolist(), noise[ends, ends].tolist(), rest)
+    return atoms + _levelled(others, widths, estimates > ATOM_DEVIATIONS * sd)
 
 
 def _interval_noise(covariance: np.ndarray) -> np.ndarray:
@@ -172,6 +175,23 @@ def _atoms(estimates: np.ndarray, widths: np.ndarray, sd: np.ndarray) -> np.ndar
     around = np.maximum(np.append(density[1:], 0.0), np.append(0.0, density[:-1])) * widths
     excess = estimates - around
     return np.where(excess > np.maximum(ATOM_DEVIATIONS * sd, around), excess, 0.0)
+
+
+def _levelled(masses: np.ndarray, widths: np.ndarray, is_sure: np.ndarray) -> np.ndarray:
+    """Return masses where single codes among wide cells stand out only if they are sure to.
+
+    Noise makes one of them a value of many rows, as it makes of no code in a wide cell. Several in a row share what
+    they have; one on its own is as dense as the wide cells beside it, which get the rest.
+    """
+    found, places = masses.copy(), np.flatnonzero((widths == 1) & ~is_sure)
+    for run in np.split(places, np.flatnonzero(np.diff(places) > 1) + 1) if places.size and (widths > 1).any() else ():
+        beside = [each for each in (run[0] - 1, run[-1] + 1) if 0 <= each < masses.size and widths[each] > 1]
+        density = masses[beside].sum() / widths[beside].sum() if beside and run.size == 1 else math.inf
+        found[run] = min(masses[run].mean(), density)
+        if density < masses[run[0]]:
+            share = masses[beside] if density else widths[beside]
+            found[beside] += (masses[run[0]] - density) * share / share.sum()
+    return found
 
 
 def _support(sums: np.ndarray, places: np.ndarray, noise: np.ndarray, atoms: np.ndarray) -> tuple[int, int]:
