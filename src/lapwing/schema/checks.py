@@ -32,10 +32,14 @@ _PARTS: Final = 3
 _TYPE_HINTS: Final = {
     "int": "integer",
     **dict.fromkeys(("float", "double", "decimal", "numeric"), "number"),
-    **dict.fromkeys(("str", "text", "category", "categorical"), "string"),
-    **dict.fromkeys(("timestamp", "time"), "datetime"),
+    **dict.fromkeys(("str", "text", "category", "categorical", "any"), "string"),
+    "timestamp": "datetime",
+    "yearmonth": "date",
     "bool": "boolean",
 }
+
+UNHELD_TYPES: Final = ("array", "duration", "geojson", "geopoint", "list", "object", "time")
+"""Types of Table Schema whose cells no field holds."""
 
 
 def field_error(name: object, said: str, code: str) -> SchemaError:
@@ -66,6 +70,8 @@ def check_type(name: str, kind: object) -> None:
         return
     hint = _TYPE_HINTS.get(kind.lower()) if isinstance(kind, str) else None
     way_out = f"did you mean {quote(hint)}?" if hint else "choose one of " + ", ".join(TYPES)
+    if kind in UNHELD_TYPES:
+        way_out = "leave the column out, or write it as numbers or texts of a list"
     said = "has no type" if kind is None else f"type {quote(kind)} is not known"
     raise field_error(name, f"{said}; {way_out}", "LW207")
 
