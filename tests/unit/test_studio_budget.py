@@ -4,6 +4,7 @@ import pytest
 
 from helpers.studio_rooms import small_rooms
 from lapwing.kernel.budget.ledger import Ledger
+from lapwing.runs.learned.shares import USUAL_DELTA
 from lapwing.runs.policy import under
 
 
@@ -93,6 +94,8 @@ def test_an_account_with_a_delta(rooms, tmp_path):
 
 
 def test_a_new_account_is_of_the_kind_that_the_plan_needs(rooms):
+    assert f'value="{USUAL_DELTA}"' in rooms.get("budget").html
+    rooms.plan("1")
     assert 'value="pure" checked' in rooms.get("budget").html
 
     rooms.plan("1", delta="1e-12")

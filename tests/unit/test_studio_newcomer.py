@@ -7,9 +7,13 @@ import pytest
 
 from helpers.studio import in_process
 from lapwing.errors import SchemaError
+from lapwing.kernel.budget.budget import requested_budget
+from lapwing.kernel.budget.ledger import Ledger
+from lapwing.runs.learned.shares import USUAL_DELTA, selection_delta
 from lapwing.schema.fields import Field
 from lapwing.schema.files import field_from
 from lapwing.schema.schemas import Schema
+from lapwing.studio.jobs import read_job
 from lapwing.studio.rooms.fields import field_of, is_poor
 
 
@@ -82,8 +86,53 @@ def test_an_account_for_bought_lists_takes_a_delta(visitor, tmp_path):
     page = visitor.get("/job/t/budget").text
 
     assert 'value="zcdp" checked' in page
-    assert 'name="selection_delta" inputmode="decimal" autocomplete="off" value="1e-6"' in page
+    assert 'name="selection_delta" inputmode="decimal" autocomplete="off" value="5e-10"' in page
     assert "lapwing schema learn" not in page
+
+
+def box(page, name):
+    return re.search(rf'<input id="{name}" name="{name}"[^>]* value="([^"]*)"', page)[1]
+
+
+def bought_as_shown(visitor, tmp_path, unit, **more):
+    """Buy what the page of a purchase proposes, from an account whose limit is the plan's budget."""
+    (tmp_path / "t.csv").write_text("age,job\n" + "20,a\n60,b\n" * 200)
+    book = Ledger.create_or_open(tmp_path / "budget.db")
+    book.init("t", unit=unit, limit=1, relation="add-remove", privacy_unit="row", **more)
+    visitor.post("/job/t/budget", {"account": "budget.db/t"})
+    visitor.post("/job/t/schema/bought")
+    page = visitor.get("/job/t/buy").text
+    form = {name: box(page, name) for name in ("epsilon", "delta")}
+    visitor.post("/job/t/buy", {**form, "stamp": re.search(r'name="stamp" value="([^"]*)"', page)[1]})
+    visitor.wait("/job/t/buy/work", lambda answer: "data-done" in answer.text)
+    assert book.balance("t").spent > 0, visitor.get("/job/t/buy").text
+    return book
+
+
+def test_a_purchase_and_the_release_after_it_share_one_budget(visitor, tmp_path):
+    book = bought_as_shown(visitor, tmp_path, "zcdp", delta=USUAL_DELTA, selection_delta=selection_delta(USUAL_DELTA))
+    before = book.balance("t")
+    page = visitor.post(
+        "/job/t/plan/shown",
+        {"epsilon": box(visitor.get("/job/t/plan").text, "epsilon"), "delta": USUAL_DELTA, "expected_rows": "400"},
+    ).text
+    choices = read_job(tmp_path, "t").choices
+
+    assert choices.delta == USUAL_DELTA
+    assert 0.19 * before.limit < before.spent < 0.21 * before.limit
+    release = requested_budget(epsilon=choices.epsilon, delta=choices.delta).amount
+    assert 0.999 * before.limit < before.spent + release <= before.limit
+    assert "Together with what was bought before under the same terms" in page
+
+
+def test_an_account_of_plain_epsilon_pays_a_purchase_without_delta(visitor, tmp_path):
+    key = re.search(r'name="column" value="([^"]*)"', visitor.get("/job/t/column/2").text)[1]
+    job = {"type": "string", "categories": "a\nb", "provenance": "public"}
+    visitor.post("/job/t/column/2", {"column": key, **job, "then": "next"})
+
+    book = bought_as_shown(visitor, tmp_path, "pure")
+
+    assert float(book.balance("t").spent) == pytest.approx(0.2)
 
 
 def test_who_is_protected_stands_where_one_buys(visitor):

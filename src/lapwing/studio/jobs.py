@@ -14,6 +14,7 @@ from typing import Final
 
 from lapwing.errors import DataError
 from lapwing.rows.elsewhere import Query
+from lapwing.runs.learned.shares import USUAL_DELTA
 from lapwing.schema.schemas import Schema
 from lapwing.schema.whole import whole_file
 
@@ -29,7 +30,7 @@ class Choices:
     """What the owner chose for the release, as it was typed; empty where nothing was."""
 
     epsilon: str = "1"
-    delta: str = ""
+    delta: str = USUAL_DELTA
     expected_rows: str = ""
     mechanism: str = ""
     neighbours: str = "add-remove"

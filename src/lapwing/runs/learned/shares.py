@@ -46,7 +46,8 @@ def left_for_release(epsilon: str, delta: str | None, purchases: Sequence[Purcha
     if not purchases:
         return epsilon
     if delta is None:
-        left = exact_number("epsilon", epsilon) - sum((each.amount for each in purchases), Fraction(0))
+        paid = (each.amount for each in purchases if each.notion == "pure")
+        left = exact_number("epsilon", epsilon) - sum(paid, Fraction(0))
     else:
         spent = sum((each.amount if each.notion == "zcdp" else each.amount**2 / 2 for each in purchases), Fraction(0))
         left = _granted(epsilon, delta, lists=any(each.delta for each in purchases)) - spent

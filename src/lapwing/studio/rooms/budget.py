@@ -15,6 +15,7 @@ from lapwing.kernel.budget.ledger import Ledger
 from lapwing.model.certificate.promise import protection_lines
 from lapwing.release.paper.sheet import sheet_in
 from lapwing.runs.account_terms import change_limit, open_account
+from lapwing.runs.learned.shares import USUAL_DELTA, selection_delta
 from lapwing.runs.settings import Settings
 from lapwing.studio.asked import asked_for, ledger_of, left_after, policies_of, refusal_of, settings_of
 from lapwing.studio.jobs import Job, releases
@@ -25,7 +26,14 @@ from lapwing.studio.rooms.table import files_of
 _ROOM: Final = "budget"
 _ENDING: Final = ".db"
 _USUAL: Final = "budget.db"
-_TYPED: Final = {"dataset": "", "kind": "pure", "limit": "", "delta": "1e-9", "selection_delta": "", "file": _USUAL}
+_TYPED: Final = {
+    "dataset": "",
+    "kind": "pure",
+    "limit": "",
+    "delta": USUAL_DELTA,
+    "selection_delta": "",
+    "file": _USUAL,
+}
 _MOST_LETTERS: Final = 100
 
 
@@ -64,7 +72,8 @@ def _usual(job: Job) -> dict[str, str]:
     delta = job.choices.delta
     kind = {"kind": "zcdp", "delta": delta} if delta else {}
     if job.schema is not None and any(field.type == "string" for field in to_buy(job.schema)):
-        kind = {"kind": "zcdp", "delta": "2e-6", "selection_delta": "1e-6"}
+        delta = delta or USUAL_DELTA
+        kind = {"kind": "zcdp", "delta": delta, "selection_delta": selection_delta(delta)}
     return {**_TYPED, "dataset": job.name, **kind}
 
 

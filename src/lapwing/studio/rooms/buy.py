@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -11,15 +13,18 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from lapwing.errors import LapwingError
+from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.terms import Terms
 from lapwing.runs.learned.running import LearnedDomain, outlook
 from lapwing.runs.learned.settings import LearnSettings, read_learn_settings
+from lapwing.runs.learned.shares import USUAL_DELTA, bought_share, left_for_release
 from lapwing.runs.records import Book
 from lapwing.runs.watching import following
+from lapwing.schema.purchases import Purchase
 from lapwing.schema.scalars import visible
 from lapwing.schema.schemas import Schema
 from lapwing.studio.asked import ledger_of
-from lapwing.studio.jobs import Job, write_whole
+from lapwing.studio.jobs import Choices, Job, read_job, write_whole
 from lapwing.studio.pages import form_of, go, page, studio_of, texts
 from lapwing.studio.rooms.described import described, protects, still_open, to_buy
 from lapwing.studio.rooms.fields import name_of
@@ -27,15 +32,13 @@ from lapwing.studio.works import Work
 from lapwing.verbs.learn import learn_domain
 
 _KIND: Final = "buy"
-_EPSILON: Final = "0.1"
-_DELTA: Final = "1e-6"
 
 
 @dataclass(frozen=True, slots=True)
 class _Typed:
     """What the form of a purchase holds."""
 
-    epsilon: str = _EPSILON
+    epsilon: str
     delta: str = ""
 
 
@@ -73,7 +76,6 @@ def _page(
         room="schema",
         job=job,
         fields=[(schema.names.index(field.name) + 1, name_of(field), field.type) for field in fields],
-        has_texts=any(field.type == "string" for field in fields),
         left=still_open(schema),
         protects=protects(schema),
         typed=typed,
@@ -89,8 +91,7 @@ def _page(
 def shown(request: Request) -> Response:
     """Show what is to be bought."""
     job, schema = described(request)
-    has_texts = any(field.type == "string" for field in to_buy(schema))
-    typed = _Typed(delta=_DELTA if has_texts else "")
+    typed = _usual(job, schema)
     for _, asked in _begun(job):
         typed = _Typed(asked["epsilon"], asked["delta"]) if asked["schema"] == schema.fingerprint else typed
     try:
@@ -98,6 +99,20 @@ def shown(request: Request) -> Response:
     except LapwingError:
         noticed = ()  # the purchase is refused in the same words, once it is asked for
     return _page(request, job, schema, typed, noticed=noticed)
+
+
+def _usual(job: Job, schema: Schema) -> _Typed:
+    """Return a fifth of the plan's budget, of which the release then gets the rest."""
+    lists = any(field.type == "string" for field in to_buy(schema))
+    delta = job.choices.delta or (USUAL_DELTA if lists else None)
+    place = ledger_of(job)
+    try:
+        if place is not None and Ledger.open(place).balance(job.choices.dataset or None).unit == "pure":
+            delta = None
+        epsilon, own = bought_share(job.choices.epsilon, delta, lists=lists)
+    except LapwingError:  # what is typed in the room Plan is no budget, or the ledger is gone
+        epsilon, own = bought_share(Choices().epsilon, USUAL_DELTA, lists=lists)
+    return _Typed(epsilon, own or "")
 
 
 def _noticed(job: Job, schema: Schema, typed: _Typed) -> tuple[str, ...]:
@@ -188,8 +203,16 @@ def _done(job: Job, transcript: Path, settings: LearnSettings, work: Work) -> tu
     with following(work.tell):
         found = learn_domain(data, settings, book).value
     _merged(found, settings.original, job.schema).save(job.file("schema.json"))  # even if rules of it now contradict
+    _leave(job, found.schema.purchases[-1:])
     write_whole(_certificate(transcript), found.certificate.to_json())
     return tuple(map(visible, found.notes))
+
+
+def _leave(job: Job, bought: Sequence[Purchase]) -> None:
+    """Plan the release with what a purchase leaves of the budget that was planned, if it leaves any."""
+    now = read_job(job.place.parent.parent, job.name) or job
+    with suppress(LapwingError):
+        job.chosen(epsilon=left_for_release(now.choices.epsilon, now.choices.delta or None, bought))
 
 
 def _merged(found: LearnedDomain, asked: Schema, now: Schema | None) -> Schema:

@@ -16,7 +16,7 @@ from lapwing.errors import LapwingError
 from lapwing.mechanisms.registry import MECHANISMS, default_mechanism, why_default
 from lapwing.model.certificate.attack import FALSE_ALARMS, most_found, up
 from lapwing.model.certificate.cost_lines import counted_lines
-from lapwing.model.certificate.promise import unit_field
+from lapwing.model.certificate.promise import purchase_lines, together, unit_field
 from lapwing.runs.plan.effort import MACHINE
 from lapwing.runs.plan.planning import Foreseen, expected_terms, foreseen, planned
 from lapwing.runs.plan.text import cost_table, error_lines
@@ -122,6 +122,7 @@ def _found(job: Job, choices: Choices) -> dict[str, Any]:
         "plan": found,
         "notes": (*made.notes, *forbidden(spending_of(made.settings))),
         "asked": made.asked,
+        "together": _together(made.settings),
         "grades": expected.grades,
         "columns": expected.columns,
         "statements": error_lines(found.accuracy),
@@ -133,6 +134,14 @@ def _found(job: Job, choices: Choices) -> dict[str, Any]:
         **_attack(found),
         "costs": "\n".join(cost_table(found.lines)),
     }
+
+
+def _together(settings: Settings) -> str:
+    """Say what the release costs with what was bought before; empty where nothing was, under its terms."""
+    request, terms = settings.request, (settings.relation, settings.schema.unit_label)
+    bought = settings.schema.purchases
+    whole = together(request.budget, settings.selection_delta, request.delta, terms, bought)
+    return "" if whole is None else purchase_lines(bought, terms, whole)[-1]
 
 
 def _noise(expected: Foreseen, rows: int) -> dict[str, Any]:
