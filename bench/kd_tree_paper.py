@@ -1,6 +1,6 @@
 """The KD-tree paper's Tables 1 and 2, Figures 5, 6, 9 and 10 and Appendix H. One CSV file per part.
 
-    python bench/kd_tree_paper.py fraud|cells|figure6|figure9|figure10|tuning [--quick] [--releases 5] [-o bench/results]
+    python bench/kd_tree_paper.py fraud|cells|figure6|figure9|figure10|tuning [--quick] [--releases 5] [-o OUT]
 
 ``fraud``: Tables 1 and 2, Figure 5. The card-fraud table is not here: ours is **invented**, a Gaussian mixture of its
 shape from a seed (284,807 rows, an amount and 28 columns with the falling spreads of principal components, 0.17 % of
@@ -130,7 +130,7 @@ def fraud(*, is_quick: bool, releases: int) -> Iterator[Line]:
 
 
 def cells(*, is_quick: bool, releases: int) -> Iterator[Line]:
-    """Yield how many different rows, and how many frauds, come out of the paper's settings: why `fraud` is at chance."""
+    """Yield how many different rows, and frauds, come out of the paper's settings: why `fraud` is at chance."""
     x, y = card_frauds(ROWS // 10 if is_quick else ROWS)
     schema = number_schema(COLUMNS, LOW, HIGH).to_dict()
     schema["fields"].append({"name": "fraud", "type": "boolean", "constraints": {"required": True}})

@@ -24,6 +24,7 @@ class Block:
 
 _RUN = re.compile(r"^( *)<!-- run -->\n\1```(\w+)\n(.*?)^\1```$", flags=re.MULTILINE | re.DOTALL)
 _WITHIN_TABS = re.compile(r"(?:\s*\n|=== [^\n]*\n| {4}[^\n]*\n)*")
+_FIGURES = re.compile(r"^<!-- figures: \S+ -->$", flags=re.MULTILINE)
 _OUTPUT = re.compile(r"^( *)```text\n(.*?)^\1```$", flags=re.MULTILINE | re.DOTALL)
 
 
@@ -45,7 +46,7 @@ def marked_blocks(text: str) -> list[tuple[str, str]]:
 
 def prose(text: str) -> str:
     """Return a page without the outputs that it shows."""
-    return _OUTPUT.sub("", text)
+    return _FIGURES.sub("", _OUTPUT.sub("", text))
 
 
 def unshown(block: Block, printed: str) -> bool:
