@@ -159,7 +159,7 @@ def _shared(
     ends = slice(first, last + 1)
     others = np.zeros(atoms.size)
     others[first:last] = _handed_down(sums[ends].tolist(), places[ends].tolist(), noise[ends, ends].tolist(), rest)
-    return atoms + _levelled(others, widths, estimates > ATOM_DEVIATIONS * sd)
+    return np.asarray(atoms + _levelled(others, widths, estimates > ATOM_DEVIATIONS * sd))
 
 
 def _interval_noise(covariance: np.ndarray) -> np.ndarray:
