@@ -117,6 +117,10 @@ class CertificateWarning(LapwingWarning):
     """A warning that stands on the certificate of a release as well."""
 
 
+class SpendingWarning(LapwingWarning):
+    """Several releases of one table were paid for in this process, and no ledger adds them up."""
+
+
 def warn(warning: LapwingWarning) -> None:
     """Warn whoever called this package, at the line of that call; a filter that makes errors of warnings raises."""
     frame, level = sys._getframe(1), 2

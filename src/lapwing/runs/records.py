@@ -30,6 +30,7 @@ from lapwing.runs.misfits import ENDED
 from lapwing.runs.policy import check_spending, in_force
 from lapwing.runs.settings import Settings, spending_of
 from lapwing.runs.transcripts import is_answered, leave_folder, lost_debit, make_folder, unpaid_transcripts
+from lapwing.runs.unaccounted import Spent, remember
 from lapwing.schema.scalars import path_text, told, visible
 from lapwing.schema.schemas import Schema
 from lapwing.version import code_fingerprint
@@ -158,6 +159,7 @@ class AccountedSink:
         records, check = self._records, _policed(settings)
         if records.ledger is None:
             check()
+            remember(records.release_id, _spent(settings))
         else:
             Ledger.open(records.ledger).debit(
                 records.dataset,
@@ -199,6 +201,19 @@ class AccountedSink:
             return book.is_drawing(self._records.dataset, self._records.release_id)
         except LapwingError:
             return False
+
+
+def _spent(settings: PaidSettings) -> Spent:
+    """Return what is remembered of a run that no ledger knows."""
+    schema, request = settings.schema, settings.request
+    return Spent(
+        columns=frozenset(schema.names),
+        relation=settings.relation,
+        is_of_rows=schema.privacy_unit is None,
+        budget=request.budget,
+        delta=request.delta,
+        selected=settings.selection_delta,
+    )
 
 
 def open_sink(records: Records, settings: PaidSettings, terms: Terms) -> AccountedSink:

@@ -30,6 +30,7 @@ from lapwing.runs.generators import checked_seed, generator
 from lapwing.runs.misfits import Stopping, first_question, left_of, of_mechanism, way_out_of
 from lapwing.runs.records import Records
 from lapwing.runs.settings import Settings
+from lapwing.runs.unaccounted import tell
 from lapwing.runs.watching import ReleaseProgress
 from lapwing.schema.linked.database import LinkedSchema, with_files
 from lapwing.schema.named_files import refuse_private
@@ -109,7 +110,8 @@ def _as_recorded(answer: Answer) -> Answer:
 
 
 def warned(paid: Certificate | LinkedCertificate) -> None:
-    """Warn of what a certificate warns of, and of a weak verdict, in the same words."""
+    """Warn of what a certificate warns of, and of a weak verdict, in the same words; and of what no ledger adds up."""
+    tell()
     parts = (
         {f"{name}: ": part for name, part in paid.parts.items()} if isinstance(paid, LinkedCertificate) else {"": paid}
     )
