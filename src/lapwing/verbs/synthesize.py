@@ -76,7 +76,7 @@ def synthesize(
     epsilon : number above 0, optional
         Alone: pure ε-DP. With ``delta``: (ε, δ)-DP through zCDP. A float is read as it is written.
     delta : number in [0, 1), optional
-        Goes with ``epsilon``; there is no default.
+        Goes with ``epsilon``; there is no default. `lapwing start` and the studio begin with 1e-9.
     rho : number above 0, optional
         zCDP budget; exactly one of ``epsilon`` and ``rho`` is given.
     mechanism : mechanism settings or name, optional
