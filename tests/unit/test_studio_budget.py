@@ -4,8 +4,8 @@ import pytest
 
 from helpers.studio_rooms import small_rooms
 from lapwing.kernel.budget.ledger import Ledger
-from lapwing.runs.learned.shares import USUAL_DELTA
 from lapwing.runs.policy import under
+from lapwing.runs.shares import USUAL_DELTA
 
 
 @pytest.fixture

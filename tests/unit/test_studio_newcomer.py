@@ -9,7 +9,7 @@ from helpers.studio import in_process
 from lapwing.errors import SchemaError
 from lapwing.kernel.budget.budget import requested_budget
 from lapwing.kernel.budget.ledger import Ledger
-from lapwing.runs.learned.shares import USUAL_DELTA, selection_delta
+from lapwing.runs.shares import USUAL_DELTA, selection_delta
 from lapwing.schema.fields import Field
 from lapwing.schema.files import field_from
 from lapwing.schema.schemas import Schema

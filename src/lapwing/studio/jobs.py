@@ -14,7 +14,7 @@ from typing import Final
 
 from lapwing.errors import DataError
 from lapwing.rows.elsewhere import Query
-from lapwing.runs.learned.shares import USUAL_DELTA
+from lapwing.runs.shares import USUAL_DELTA
 from lapwing.schema.schemas import Schema
 from lapwing.schema.whole import whole_file
 

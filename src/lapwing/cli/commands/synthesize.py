@@ -230,7 +230,7 @@ def _say_what_delta_gains(say: Say, certificate: "Certificate", epsilon: str) ->
     from lapwing.kernel.noise_law import calibrated  # noqa: PLC0415
     from lapwing.kernel.questions.misfit_rows.question import MisfitRows  # noqa: PLC0415
     from lapwing.kernel.questions.sparse_counts.question import SparseCounts  # noqa: PLC0415
-    from lapwing.runs.learned.shares import USUAL_DELTA  # noqa: PLC0415
+    from lapwing.runs.shares import USUAL_DELTA  # noqa: PLC0415
 
     lines = [each for each in certificate.lines if each.question != MisfitRows.kind]
     line = next(each for each in lines if each.columns)

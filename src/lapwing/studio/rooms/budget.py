@@ -15,8 +15,8 @@ from lapwing.kernel.budget.ledger import Ledger
 from lapwing.model.certificate.promise import protection_lines
 from lapwing.release.paper.sheet import sheet_in
 from lapwing.runs.account_terms import change_limit, open_account
-from lapwing.runs.learned.shares import USUAL_DELTA, selection_delta
 from lapwing.runs.settings import Settings
+from lapwing.runs.shares import USUAL_DELTA, selection_delta
 from lapwing.studio.asked import asked_for, ledger_of, left_after, policies_of, refusal_of, settings_of
 from lapwing.studio.jobs import Job, releases
 from lapwing.studio.pages import form_of, go, job_of, page, studio_of, texts

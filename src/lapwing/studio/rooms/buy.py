@@ -17,8 +17,8 @@ from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.terms import Terms
 from lapwing.runs.learned.running import LearnedDomain, outlook
 from lapwing.runs.learned.settings import LearnSettings, read_learn_settings
-from lapwing.runs.learned.shares import USUAL_DELTA, bought_share, left_for_release
 from lapwing.runs.records import Book
+from lapwing.runs.shares import USUAL_DELTA, bought_share, left_for_release
 from lapwing.runs.watching import following
 from lapwing.schema.purchases import Purchase
 from lapwing.schema.scalars import visible
