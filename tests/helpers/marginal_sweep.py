@@ -13,20 +13,20 @@ from helpers.same_rows import FORMS, same_rows
 BIG = 2**53
 CONTAINERS = ("Polars", "pandas with nullable columns", *FORMS)
 MECHANISMS = {
-    "adaptive": (lw.Adaptive, 5),
-    "default": (lambda: None, 5),
-    "independent": (lw.Independent, 5),
-    "default of few columns": (lambda: None, 2),
-    "pmm": (lw.PMM, 2),
-    "psmm": (lw.PSMM, 2),
-    "grid": (lw.Grid, 2),
-    "kd-tree": (lw.KDTree, 2),
-    "microaggregation": (lw.Microaggregation, 2),
+    "adaptive": (lw.Adaptive, 1, 5),
+    "default": (lambda: None, 3, 5),
+    "independent": (lw.Independent, 1, 5),
+    "default of few columns": (lambda: None, 1, 2),
+    "pmm": (lw.PMM, 1, 2),
+    "psmm": (lw.PSMM, 1, 2),
+    "grid": (lw.Grid, 1, 2),
+    "kd-tree": (lw.KDTree, 1, 2),
+    "microaggregation": (lw.Microaggregation, 1, 2),
 }
-"""Those that keep every cell of a single column as the budget grows, with the most columns they are tried on."""
+"""Those that keep every cell of a single column as the budget grows, with how many columns they are tried on."""
 
-NO_SINGLE_VALUES = ("pmm", "psmm", "grid")
-"""These cut a wide column into intervals, and know of no value in one."""
+SINGLE_VALUES = ("adaptive", "default")
+"""The others cut a wide column into intervals, and know of no single value in one."""
 
 
 @dataclass(frozen=True)
@@ -159,10 +159,10 @@ def swept(seed, folder):
     rng = np.random.default_rng([55, seed])
     mechanism = tuple(MECHANISMS)[seed % len(MECHANISMS)]
     container = CONTAINERS[seed % len(CONTAINERS)]
-    make, most = MECHANISMS[mechanism]
+    make, fewest, most = MECHANISMS[mechanism]
     n = int(rng.integers(300, 3000))
-    known = [kind for kind in KINDS if kind is not _wide or mechanism not in NO_SINGLE_VALUES]
-    kinds = rng.choice(len(known), int(rng.integers(1, most + 1)))
+    known = [kind for kind in KINDS if kind is not _wide or mechanism in SINGLE_VALUES]
+    kinds = rng.choice(len(known), int(rng.integers(fewest, most + 1)))
     frame, fields, alone = {}, [], {}
     for at, kind in enumerate(kinds):
         made, name = known[kind](rng, n), f"v{at}"
@@ -199,7 +199,7 @@ def _counts(series, alone):
     """Count cells by what they mean: 2 and 2.0 are one value, and so are 0.1 and the single nearest to it."""
     cells = series.to_list()
     if series.dtype in (pl.Float32, pl.Float64):
-        cells = [None if cell is None else float(f"{cell:.6g}") for cell in cells]
+        cells = [None if cell is None else float(np.float32(cell)) if cell % 1 else cell for cell in cells]
     if alone:
         cells = [cell if cell is None or cell in alone else "another" for cell in cells]
     return Counter(_day(cell) if isinstance(cell, dt.datetime) else cell for cell in cells)
