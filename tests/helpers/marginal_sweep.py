@@ -20,7 +20,7 @@ MECHANISMS = {
     "pmm": (lw.PMM, 1, 2),
     "psmm": (lw.PSMM, 1, 2),
     "grid": (lw.Grid, 1, 2),
-    "kd-tree": (lw.KDTree, 1, 2),
+    "kd-tree": (lw.KDTree, 1, 1),  # with two, its rule leaves cells of few rows whole
     "microaggregation": (lw.Microaggregation, 1, 2),
 }
 """Those that keep every cell of a single column as the budget grows, with how many columns they are tried on."""
