@@ -45,7 +45,7 @@ def drawn(number):
     made["kind"] = np.array(["p", "q", "r"])[np.minimum(2, (3 * latent**2).astype(int))]
     fields = SCHEMAS[name]
     settings = {"mechanism": OWN.get(kind.name, kind()), "neighbours": relation}
-    epsilon = EPSILONS[taken % 3] * (10 if kind.name == "PrivateSampling" else 1)
+    epsilon = EPSILONS[taken % 3] * (100 if kind.name == "PrivateSampling" else 1)
     settings |= {"epsilon": epsilon} | ({"delta": "1e-6"} if taken % 4 == 3 else {})
     data = pl.DataFrame({field["name"]: made[field["name"]] for field in fields})
     return data, Schema.from_dict({"fields": fields}), settings

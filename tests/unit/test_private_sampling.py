@@ -316,7 +316,7 @@ def test_a_plan_says_how_many_rows_before_any_is_read():
         neighbours="replace-one",
     )
 
-    assert "Rows drawn: 4.82e+03 - every row is drawn by itself" in plan.text()
+    assert "Rows drawn: 4.82e+03 (rows) - every row is drawn by itself" in plan.text()
     assert "PrivateDraw  (rows of 10 columns)" in plan.text()
     assert "Cost: epsilon 1 for 1 misfit count and 1 private draw, replace-one neighbours." in plan.text()
 

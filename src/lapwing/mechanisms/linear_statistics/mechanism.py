@@ -200,33 +200,18 @@ class LinearStatistics:
         fit = float(np.abs(targets - shares).max())
         best = best_error(matrix, targets, max(asked[0].tables[0].sd, LEAST_NOISE) / least)
         alike = effective_points(weights)
+        near = "largest distance of a statistic of the density from its noisy value"
+        gap = (
+            "no density on the released points has a largest distance that is smaller by more than this (dual solution)"
+        )
+        points = f"of {self.points} points so many of equal weight would be as spread (1 / sum of squared weights)"
+        spread = "points times the sum of squared weights: 1 where all points weigh the same"
         return (
             *certified_statements(workload, bounds, float(self.confidence)),
-            Statement(
-                kind="fit",
-                text="largest distance of a statistic of the density from its noisy value",
-                value=fit,
-                unit=STATISTIC,
-            ),
-            Statement(
-                kind="gap",
-                text="no density on the released points has a largest distance that is smaller by more than this, by "
-                "a dual solution",
-                value=max(0.0, fit - best),
-                unit=STATISTIC,
-            ),
-            Statement(
-                kind=EFFECTIVE_POINTS,
-                text=f"of {self.points} points so many of equal weight would be as spread (1 / sum of squared weights)",
-                value=alike,
-                unit="points",
-            ),
-            Statement(
-                kind=SPREAD,
-                text="points times the sum of squared weights: 1 where all points weigh the same",
-                value=self.points / alike,
-                unit="times",
-            ),
+            Statement(kind="fit", text=near, value=fit, unit=STATISTIC),
+            Statement(kind="gap", text=gap, value=max(0.0, fit - best), unit=STATISTIC),
+            Statement(kind=EFFECTIVE_POINTS, text=points, value=alike, unit="points"),
+            Statement(kind=SPREAD, text=spread, value=self.points / alike, unit="times"),
         )
 
     def certified(
