@@ -16,7 +16,7 @@ import polars as pl
 
 from lapwing.internal.schemas import drafted_schema
 from lapwing.internal.tallies import CHUNK_ROWS, Tally, counted, values_of
-from lapwing.internal.written import are_numbers, has_leading_zeros, markers_among, other_type, rival
+from lapwing.internal.written import are_numbers, have_codes, markers_among, other_type, rival
 from lapwing.judge.metrics import Internal
 from lapwing.rows.cells import DAY_MICROSECONDS, Texts
 from lapwing.rows.guard import private_boundary
@@ -54,6 +54,7 @@ class Suggestion:
     distinct: int
     within: str
     advice: tuple[str, ...]
+    doubts: tuple[str, ...] = ()  # of the advice, what says that cells could be read otherwise
 
 
 @private_boundary
@@ -145,10 +146,11 @@ def _suggestion(field: Field, tally: Tally) -> Suggestion:
         field=field, values=present["value"], counts=present["count"].to_numpy(), missing=missing, texts=tally.texts
     )
     is_other = other_type(shape.values) if kind == "string" and len(shape.values) > 1 else ""
+    doubts = [doubt for rule in _DOUBTS if len(shape.values) and (doubt := rule(shape))]
     if not len(shape.values):
         said = ["no cell can be read: leave the column out"]
     else:  # where texts are of another type, what would be said of texts is of no use
-        said = [is_other] if is_other else [rule(shape) for rule in _RULES]
+        said = [*([is_other] if is_other else [rule(shape) for rule in _RULES]), *doubts]
     cut = "" if tally.is_whole else f"more different cells than memory holds: only the first {tally.rows} were counted"
     return Suggestion(
         name=name,
@@ -158,6 +160,7 @@ def _suggestion(field: Field, tally: Tally) -> Suggestion:
         distinct=len(shape.values),
         within=_within(shape) if len(shape.values) else "",
         advice=tuple(text for text in [*said, cut] if text),
+        doubts=tuple(doubts),
     )
 
 
@@ -272,15 +275,15 @@ def _is_full(shape: _Shape) -> str:
     return "no cell is empty: required, if none can be" if has_all else ""
 
 
-def _has_zeros(shape: _Shape) -> str:
-    """Say where numbers begin with zeros."""
-    if not has_leading_zeros(shape.texts):
+def _may_be_codes(shape: _Shape) -> str:
+    """Say where numbers may be codes."""
+    if not have_codes(shape.texts):
         return ""
     if shape.kind in _NUMBERS:
-        return 'some begin with a zero, such as 00123, which a number loses: type "string" keeps it'
+        return 'some are written as 00123 or 12E3, which a number loses: type "string" keeps them'
     if shape.kind != "string" or not are_numbers(shape.values.filter(~shape.values.is_in(shape.markers))).all():
         return ""
-    return 'digits that begin with a zero are read as text, as codes are: type "integer" if they are amounts'
+    return 'digits that begin with a zero, or as in 12E3, are read as text: type "integer" or "number" if not codes'
 
 
 def _is_spaced(shape: _Shape) -> str:
@@ -311,9 +314,11 @@ _RULES: Final[tuple[Callable[[_Shape], str], ...]] = (
     _decimals,
     _is_midnight,
     lambda shape: f"may stand for missing: {' '.join(shape.markers)}" if shape.markers else "",
-    _has_zeros,
+    _is_full,
+)
+_DOUBTS: Final[tuple[Callable[[_Shape], str], ...]] = (
+    _may_be_codes,
     _is_spaced,
     _has_twins,
     lambda shape: rival(shape.texts, shape.field),
-    _is_full,
 )
