@@ -30,6 +30,7 @@ _DATES: Final = ("date", "datetime")
 _NUMBERS: Final = ("integer", "number")
 _FEW: Final = 12
 _LIST: Final = 100
+_MOST_LISTED: Final = 2**17  # no list has more texts
 _UNIQUE: Final = 0.9
 _REPEATED: Final = 0.5
 """Share of the rows: more than a dozen values are a short list only if they stand in two rows each, on average."""
@@ -107,7 +108,7 @@ def _suggestions(drafted: Schema, tallies: Mapping[str, Tally]) -> tuple[Suggest
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class _Shape:
-    """How often each value of a column occurs: values increasing, as many counts."""
+    """How often each value of a column occurs: values, increasing unless they are texts, as many counts."""
 
     field: Field
     values: pl.Series
@@ -139,8 +140,11 @@ def _suggestion(field: Field, tally: Tally) -> Suggestion:
     if not tally.rows:
         return Suggestion(name=name, type=kind, cells=0, missing=0, distinct=0, within="", advice=("no row",))
     parts = [pl.DataFrame({"value": values_of(cells, field), "count": count}) for cells, count in tally.parts]
-    whole = pl.concat(parts).group_by("value").agg(pl.col("count").sum())
-    present = whole.drop_nulls("value").sort("value")
+    whole = pl.concat(parts)
+    if len(parts) > 1 or kind != "string":  # texts of one shape are different already
+        whole = whole.group_by("value").agg(pl.col("count").sum())
+    present = whole.drop_nulls("value")
+    present = present if kind == "string" else present.sort("value")
     missing = tally.rows - int(present["count"].sum())
     shape = _Shape(
         field=field, values=present["value"], counts=present["count"].to_numpy(), missing=missing, texts=tally.texts
@@ -295,7 +299,7 @@ def _is_spaced(shape: _Shape) -> str:
 
 def _has_twins(shape: _Shape) -> str:
     """Say where texts differ by nothing that one can hear."""
-    if shape.kind != "string":
+    if shape.kind != "string" or len(shape.values) > _MOST_LISTED:
         return ""
     bare = shape.values.str.normalize("NFKC").str.strip_chars().str.replace_all(r"\s+", " ").str.to_lowercase()
     if bare.n_unique() == len(bare):

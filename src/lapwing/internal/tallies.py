@@ -19,6 +19,7 @@ rows is left out, and its tally says so."""
 _DATES: Final = ("date", "datetime")
 _NUMBERS: Final = ("integer", "number")
 _FEW: Final = 2**18
+_SOME: Final = 1000
 _COUNT: Final = "\x00count"
 _Kind = tuple[type, tuple[tuple[str, pl.DataType], ...]]
 """A shape of cells, and the columns of the table that they are counted in."""
@@ -39,6 +40,12 @@ class Tally:
     def rows(self) -> int:
         """How many rows were counted."""
         return sum(int(counts.sum()) for _, counts in self.parts)
+
+    @property
+    def first(self) -> RawColumn:
+        """Some of the different cells; of a tally with rows."""
+        cells, _ = self.parts[0]
+        return _cells(type(cells), _frame(cells).head(_SOME))
 
     @property
     def texts(self) -> pl.Series:

@@ -3,7 +3,7 @@
 import itertools
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -297,16 +297,16 @@ def other_type(texts: pl.Series) -> str:
     >>> other_type(pl.Series(["north", "NA"]))
     ''
     """
-    is_number = are_numbers(texts)
-    if not is_number.all() and not have_codes(texts) and _is_nearly_all(texts, is_number):
+    is_number = _where_nearly_all(texts, are_numbers)
+    if is_number is not None and not is_number.all() and not have_codes(texts):
         kind = "integer" if read_numbers(texts).is_integer[is_number].all() else "number"
         return _but_for_a_few("numbers", kind, texts.filter(pl.Series(~is_number)))
-    _, is_time = read_times(texts)
-    if _is_nearly_all(texts, is_time):
+    is_time = _where_nearly_all(texts, lambda some: read_times(some)[1])
+    if is_time is not None:
         is_day = (texts.str.strip_chars().str.len_chars() == _ISO_LENGTH).to_numpy()
         kind = "date" if is_day[is_time].all() else "datetime"
         return _but_for_a_few("dates", kind, texts.filter(pl.Series(~is_time)))
-    if _is_nearly_all(texts, texts.str.contains(_OTHER_DATES).to_numpy()):
+    if _where_nearly_all(texts, lambda some: some.str.contains(_OTHER_DATES).to_numpy()) is not None:
         return "look like dates: write them as 2011-12-31"
     return ""
 
@@ -318,12 +318,16 @@ def are_numbers(texts: pl.Series) -> np.ndarray:
     return np.asarray((numbers.is_integer | ~np.isnan(numbers.reals)) & ~is_word)
 
 
-def _is_nearly_all(texts: pl.Series, is_so: np.ndarray) -> bool:
-    """Tell whether something is so of all texts but markers for missing, or but for very few."""
-    others = texts.filter(pl.Series(~is_so))
-    so = int(np.count_nonzero(is_so))
+def _where_nearly_all(texts: pl.Series, check: Callable[[pl.Series], np.ndarray]) -> np.ndarray | None:
+    """Return where something is so, if it is of all texts but markers for missing, or but for very few; else None."""
+    first = texts.head(_AT_ONCE)
+    for some in (first, texts) if len(texts) > len(first) else (texts,):  # most texts are ruled out by the first
+        is_so = check(some)
+        others, so = some.filter(pl.Series(~is_so)), int(np.count_nonzero(is_so))
+        if len(others) > _MOST_OTHERS and not others.is_in(USUAL_MARKERS).all():
+            return None
     is_few = len(others) <= _MOST_OTHERS and _OUTNUMBERED * len(others) <= so
-    return so > 0 and (is_few or bool(others.is_in(USUAL_MARKERS).all()))
+    return is_so if so > 0 and (is_few or bool(others.is_in(USUAL_MARKERS).all())) else None
 
 
 def _but_for_a_few(what: str, kind: str, others: pl.Series) -> str:
