@@ -102,6 +102,23 @@ def test_lists_of_texts_leave_half_of_delta_to_the_rest(place, monkeypatch):
     assert 0 < balance.selection_spent < balance.selection_delta
 
 
+def test_doubts_about_the_file_are_told_before_they_are_answered_by_enter(place, monkeypatch):
+    rows = [f"{number:05d},{number % 12 + 1:02d}/0{number % 9 + 1}/2021,{number}" for number in range(1, 61)]
+    (place / "clinic.csv").write_text("\n".join(["Report 2021", "zip,day,n", *rows, "Source: register"]))
+
+    said = start(monkeypatch, "y", table=["clinic.csv"])
+
+    assert "skipRows 1" in said.err
+    assert 'Before you go on: is the line of names the one below "skipRows" lines?' in said.err
+    assert "Before you go on: why do some rows end before the last column?" in said.err
+    (place / "clinic.csv").write_text("\n".join(["zip,day,n", *rows]))
+
+    said = start(monkeypatch, "y", table=["clinic.csv"])
+
+    assert "Before you go on: day: may day and month be the other way round?" in said.err
+    assert "digits that begin with a zero, or as in 12E3, are read as text" in said.err
+
+
 STUDY = {"id": "F8.0", "sex": "F8.0", "edu": "F8.0", "age": "F8.0"}
 
 

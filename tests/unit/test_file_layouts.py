@@ -1,18 +1,20 @@
 """What is wrong with a file's layout is asked before it is read otherwise: no column and no row is lost in silence."""
 
 import csv
+import datetime as dt
 import gzip
 import io
 import json
 
 import openpyxl
+import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from helpers.command import lapwing
 from lapwing.internal.schemas import draft_schema
-from lapwing.internal.suggestions import frequent_texts, look
+from lapwing.internal.suggestions import frequent_texts, look, suggest
 from lapwing.schema.scalars import in_full
 
 NAMES = ["id", "grp", "val"]
@@ -149,6 +151,14 @@ def test_part_files_are_all_drafted_from_and_one_of_another_dialect_is_named(tmp
     assert 'd.csv" seems to be written otherwise' in asked([tmp_path / "a.csv", tmp_path / "d.csv"])
 
 
+@pytest.mark.parametrize("text", ["a,b\n", "a,b", "\n\na,b\n\n", "a\n"])
+def test_a_file_of_names_alone_is_no_error(text, tmp_path):
+    drafted, seen = look(saved(tmp_path, text)).value
+
+    assert drafted.questions == ()
+    assert {each.advice for each in seen} == {("no row",)}
+
+
 # -- Cells that could be read in another way.
 
 
@@ -164,8 +174,13 @@ def test_part_files_are_all_drafted_from_and_one_of_another_dialect_is_named(tmp
             "integer",
             'may "," stand before a fraction',
         ),
-        ([f"{k:05d}" for k in range(40)], "string", "digits that begin with a zero are read as text"),
-        ([*(f"{k:05d}" for k in range(40)), "NA"], "string", "digits that begin with a zero are read as text"),
+        ([f"{k:05d}" for k in range(40)], "string", "digits that begin with a zero, or as in"),
+        (
+            [*(f"{k:05d}" for k in range(40)), "NA"],
+            "string",
+            "digits that begin with a zero, or as in 12E3, are read as text",
+        ),
+        ([f"{k}E{k % 9}" for k in range(40)], "string", "or as in 12E3, are read as text"),
         ([f"{k}" for k in range(40)], "integer", ""),
         ([f"0.{k:03d}" for k in range(1, 40)], "number", ""),
         (["male", "male "] * 20, "string", "white space at their ends"),
@@ -181,8 +196,17 @@ def test_how_cells_are_read_is_named_as_a_guess_where_they_could_be_read_otherwi
     told = " | ".join(seen.advice)
     assert drafted.field("x").type == kind
     assert says in told
-    guesses = ("too", "white space", "zero are", "guess")
+    guesses = ("too", "white space", "are read as text", "guess")
     assert says or not any(word in told for word in guesses)
+
+
+@pytest.mark.parametrize(("day", "is_asked"), [("%d/%m/%Y", True), ("%d-%m-%y", True), ("%Y-%m-%d", False)])
+def test_texts_of_typed_tables_that_are_dates_are_doubted_too(day, is_asked):
+    days = [dt.date(2021, k % 12 + 1, k % 11 + 1).strftime(day) for k in range(40)]
+
+    (seen,) = suggest(frame := pl.DataFrame({"x": days}), draft_schema(frame).value).value
+
+    assert any("is a guess" in each for each in seen.doubts) == is_asked
 
 
 def test_a_question_stands_in_the_draft_and_a_release_waits_for_its_answer(tmp_path):

@@ -1,6 +1,7 @@
 """What a newcomer stumbles over in the studio: bounds as the table writes them, and what is bought in vain."""
 
 import re
+from html import unescape
 
 import polars as pl
 import pytest
@@ -150,3 +151,23 @@ def test_a_folder_that_cannot_be_written_is_refused_in_a_sentence(tmp_path):
 
     assert answer.status == 400
     assert "start the studio in a folder of your own" in answer.text
+
+
+def test_what_a_file_leaves_to_ask_is_asked_and_a_look_counts_all_rows(tmp_path):
+    wards = ["A"] * 30_000 + ["B "] * 29_999 + ["C"]
+    lines = ["Report", "ward,n,dose", *(f"{ward},{row},{row}.5" for row, ward in enumerate(wards)), "Source"]
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    visitor = in_process(tmp_path)
+    visitor.post("/open", {"table": "t.csv"})
+    visitor.post("/job/t/schema/draft")
+    visitor.wait("/job/t/schema/work", lambda answer: "data-done" in answer.text)
+
+    page = unescape(visitor.get("/job/t/schema").text)
+    looked = unescape(visitor.post("/job/t/column/1/look", {"type": "string"}).text)
+
+    assert 'is the line of names the one below "skipRows" lines?' in page
+    assert "why do some rows end before the last column?" in page
+    assert "in all rows" in looked
+    assert re.findall(r'<td class="number">([0-9]+)</td>', looked)[0] == "60001"
+    assert '"B "' in looked
+    assert all(count in looked for count in (">30000<", ">29999<"))

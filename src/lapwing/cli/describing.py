@@ -81,6 +81,8 @@ def described_schema(files: Files) -> "Schema":
     fields = []
     for place_of, field in enumerate(drafted.fields, start=1):
         tell(f"\nColumn {place_of} of {len(drafted.fields)}: {field.name} ({_written(field)})")
+        for doubt in seen[field.name].doubts if field.name in seen else ():
+            tell(f"  {doubt}")
         found = {"name": field.name, "type": "string", "role": "identifier"} if unit and field.name == unit[0] else None
         found = found or _field(files, drafted, field, seen.get(field.name), book)
         if found is not None:

@@ -276,7 +276,10 @@ def _is_sum(tally: Tally, field: Field) -> bool:
     if field.type not in ("integer", "number") or tally.last is None:
         return False
     last = values_of(tally.last, field).cast(pl.Float64).to_list()
-    if not last or not last[0]:
+    if not last[0]:
+        return False
+    first = values_of(tally.first, field).cast(pl.Float64).abs()
+    if int((first >= abs(last[0])).sum()) > 1:  # it is not the largest: most columns need no other look
         return False
     found = [(values_of(cells, field).cast(pl.Float64), counts) for cells, counts in tally.parts]
     values = np.concatenate([each.fill_null(0).to_numpy() for each, _ in found])

@@ -16,7 +16,7 @@ import polars as pl
 
 from lapwing.internal.schemas import drafted_schema
 from lapwing.internal.tallies import CHUNK_ROWS, Tally, counted, values_of
-from lapwing.internal.written import are_numbers, has_leading_zeros, markers_among, other_type, rival
+from lapwing.internal.written import are_numbers, have_codes, markers_among, other_type, rival
 from lapwing.judge.metrics import Internal
 from lapwing.rows.cells import DAY_MICROSECONDS, Texts
 from lapwing.rows.guard import private_boundary
@@ -30,6 +30,7 @@ _DATES: Final = ("date", "datetime")
 _NUMBERS: Final = ("integer", "number")
 _FEW: Final = 12
 _LIST: Final = 100
+_MOST_LISTED: Final = 2**17  # no list has more texts
 _UNIQUE: Final = 0.9
 _REPEATED: Final = 0.5
 """Share of the rows: more than a dozen values are a short list only if they stand in two rows each, on average."""
@@ -54,6 +55,7 @@ class Suggestion:
     distinct: int
     within: str
     advice: tuple[str, ...]
+    doubts: tuple[str, ...] = ()  # of the advice, what says that cells could be read otherwise
 
 
 @private_boundary
@@ -106,7 +108,7 @@ def _suggestions(drafted: Schema, tallies: Mapping[str, Tally]) -> tuple[Suggest
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class _Shape:
-    """How often each value of a column occurs: values increasing, as many counts."""
+    """How often each value of a column occurs: values, increasing unless they are texts, as many counts."""
 
     field: Field
     values: pl.Series
@@ -138,17 +140,21 @@ def _suggestion(field: Field, tally: Tally) -> Suggestion:
     if not tally.rows:
         return Suggestion(name=name, type=kind, cells=0, missing=0, distinct=0, within="", advice=("no row",))
     parts = [pl.DataFrame({"value": values_of(cells, field), "count": count}) for cells, count in tally.parts]
-    whole = pl.concat(parts).group_by("value").agg(pl.col("count").sum())
-    present = whole.drop_nulls("value").sort("value")
+    whole = pl.concat(parts)
+    if len(parts) > 1 or kind != "string":  # texts of one shape are different already
+        whole = whole.group_by("value").agg(pl.col("count").sum())
+    present = whole.drop_nulls("value")
+    present = present if kind == "string" else present.sort("value")
     missing = tally.rows - int(present["count"].sum())
     shape = _Shape(
         field=field, values=present["value"], counts=present["count"].to_numpy(), missing=missing, texts=tally.texts
     )
     is_other = other_type(shape.values) if kind == "string" and len(shape.values) > 1 else ""
+    doubts = [doubt for rule in _DOUBTS if len(shape.values) and (doubt := rule(shape))]
     if not len(shape.values):
         said = ["no cell can be read: leave the column out"]
     else:  # where texts are of another type, what would be said of texts is of no use
-        said = [is_other] if is_other else [rule(shape) for rule in _RULES]
+        said = [*([is_other] if is_other else [rule(shape) for rule in _RULES]), *doubts]
     cut = "" if tally.is_whole else f"more different cells than memory holds: only the first {tally.rows} were counted"
     return Suggestion(
         name=name,
@@ -158,6 +164,7 @@ def _suggestion(field: Field, tally: Tally) -> Suggestion:
         distinct=len(shape.values),
         within=_within(shape) if len(shape.values) else "",
         advice=tuple(text for text in [*said, cut] if text),
+        doubts=tuple(doubts),
     )
 
 
@@ -272,15 +279,15 @@ def _is_full(shape: _Shape) -> str:
     return "no cell is empty: required, if none can be" if has_all else ""
 
 
-def _has_zeros(shape: _Shape) -> str:
-    """Say where numbers begin with zeros."""
-    if not has_leading_zeros(shape.texts):
+def _may_be_codes(shape: _Shape) -> str:
+    """Say where numbers may be codes."""
+    if not have_codes(shape.texts):
         return ""
     if shape.kind in _NUMBERS:
-        return 'some begin with a zero, such as 00123, which a number loses: type "string" keeps it'
+        return 'some are written as 00123 or 12E3, which a number loses: type "string" keeps them'
     if shape.kind != "string" or not are_numbers(shape.values.filter(~shape.values.is_in(shape.markers))).all():
         return ""
-    return 'digits that begin with a zero are read as text, as codes are: type "integer" if they are amounts'
+    return 'digits that begin with a zero, or as in 12E3, are read as text: type "integer" or "number" if not codes'
 
 
 def _is_spaced(shape: _Shape) -> str:
@@ -292,7 +299,7 @@ def _is_spaced(shape: _Shape) -> str:
 
 def _has_twins(shape: _Shape) -> str:
     """Say where texts differ by nothing that one can hear."""
-    if shape.kind != "string":
+    if shape.kind != "string" or len(shape.values) > _MOST_LISTED:
         return ""
     bare = shape.values.str.normalize("NFKC").str.strip_chars().str.replace_all(r"\s+", " ").str.to_lowercase()
     if bare.n_unique() == len(bare):
@@ -311,9 +318,11 @@ _RULES: Final[tuple[Callable[[_Shape], str], ...]] = (
     _decimals,
     _is_midnight,
     lambda shape: f"may stand for missing: {' '.join(shape.markers)}" if shape.markers else "",
-    _has_zeros,
+    _is_full,
+)
+_DOUBTS: Final[tuple[Callable[[_Shape], str], ...]] = (
+    _may_be_codes,
     _is_spaced,
     _has_twins,
     lambda shape: rival(shape.texts, shape.field),
-    _is_full,
 )

@@ -19,6 +19,7 @@ rows is left out, and its tally says so."""
 _DATES: Final = ("date", "datetime")
 _NUMBERS: Final = ("integer", "number")
 _FEW: Final = 2**18
+_SOME: Final = 1000
 _COUNT: Final = "\x00count"
 _Kind = tuple[type, tuple[tuple[str, pl.DataType], ...]]
 """A shape of cells, and the columns of the table that they are counted in."""
@@ -41,6 +42,12 @@ class Tally:
         return sum(int(counts.sum()) for _, counts in self.parts)
 
     @property
+    def first(self) -> RawColumn:
+        """Some of the different cells; of a tally with rows."""
+        cells, _ = self.parts[0]
+        return _cells(type(cells), _frame(cells).head(_SOME))
+
+    @property
     def texts(self) -> pl.Series:
         """The different cells that are texts."""
         found = [cells.values for cells, _ in self.parts if isinstance(cells, Texts)]
@@ -55,14 +62,14 @@ class _Counter:
     waiting: dict[_Kind, list[pl.DataFrame]] = field(default_factory=dict)
     rows_waiting: int = 0
     size: int = 0
-    last: RawColumn | None = None
+    last: tuple[type, pl.DataFrame] | None = None
     is_whole: bool = True
 
     def add(self, cells: RawColumn) -> None:
         found = _frame(cells)
         self.waiting.setdefault((type(cells), tuple(found.schema.items())), []).append(found)
         self.rows_waiting += found.height
-        self.last = _cells(type(cells), found.tail(1))
+        self.last = (type(cells), found) if found.height else self.last
         if self.rows_waiting > max(_FEW, sum(frame.height for frame in self.counts.values())):
             self.count()
 
@@ -79,7 +86,8 @@ class _Counter:
     def tally(self) -> Tally:
         self.count()
         parts = tuple((_cells(kind, frame), frame[_COUNT]) for (kind, _), frame in self.counts.items())
-        return Tally(parts=parts, last=self.last, is_whole=self.is_whole)
+        last = None if self.last is None else _cells(self.last[0], self.last[1].tail(1))
+        return Tally(parts=parts, last=last, is_whole=self.is_whole)
 
 
 def counted(

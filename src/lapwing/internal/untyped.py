@@ -32,9 +32,7 @@ def drafted_files(paths: Sequence[Path]) -> tuple[Schema, dict[str, Tally]]:
     beyond = [BEYOND] if all(isinstance(file, CsvFile | ExcelFile) for file in files) else []
     tallies = counted(read, [*names, *beyond])
     drafted = guessed({name: tallies[name] for name in names}, layout.dialect)
-    rivals = {field.name: rival(tallies[field.name].texts, field) for field in drafted.fields if field.reading != PLAIN}
-    of_columns = [f"{name}: {said}" for name, said in rivals.items() if said]
-    asked = (*layout.questions, *questions_of_rows(files, tallies, drafted.fields), *of_columns)
+    asked = (*layout.questions, *questions_of_rows(files, tallies, drafted.fields), *drafted.questions)
     return replace(drafted, questions=tuple(dict.fromkeys(asked))), tallies
 
 
@@ -56,7 +54,9 @@ def guessed(tallies: Mapping[str, Tally], dialect: Dialect = PLAIN_FILE) -> Sche
         )
         for name, each in found.items()
     )
-    return draft_of(fields, dialect)
+    rivals = {each.name: rival(tallies[each.name].texts, each) for each in fields if each.reading != PLAIN}
+    asked = tuple(f"{name}: {said}" for name, said in rivals.items() if said)
+    return replace(draft_of(fields, dialect), questions=asked)
 
 
 def draft_of(fields: tuple[Field, ...], dialect: Dialect = PLAIN_FILE) -> Schema:

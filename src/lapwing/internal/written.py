@@ -3,7 +3,7 @@
 import itertools
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -48,18 +48,8 @@ USUAL_MARKERS: Final = tuple(
 
 _GROUPED: Final = (",", " ", "'")
 _DAYS: Final = (
-    *(
-        "%d.%m.%Y",
-        "%d/%m/%Y",
-        "%m/%d/%Y",
-        "%d-%m-%Y",
-        "%m-%d-%Y",
-        "%Y/%m/%d",
-        "%Y.%m.%d",
-        "%d.%m.%y",
-        "%d/%m/%y",
-        "%m/%d/%y",
-    ),
+    *("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y.%m.%d"),
+    *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d-%m-%y", "%m-%d-%y"),
     *("%d %b %Y", "%d-%b-%Y", "%d %B %Y", "%B %d, %Y"),
 )
 _ALIKE_TYPES: Final = {"number": ("integer", "number"), "datetime": ("date", "datetime")}
@@ -141,8 +131,8 @@ class ColumnGuess:
         found = self._found(_WAYS_WITH_COMMA if has_comma else _WAYS)
         if found is None:
             return Written("string")
-        # 00123 is a code, or a number that is written to a length: as text nothing of it is lost.
-        is_code = found[0] in ("integer", "number") and any(map(has_leading_zeros, self._held))
+        # 00123 is a code, or a number that is written to a length: as text nothing of it is lost; so is 12E3.
+        is_code = found[0] in ("integer", "number") and any(map(have_codes, self._held))
         return Written("string", markers=self.markers) if is_code else Written(*found, self.markers)
 
     def _found(self, ways: Sequence[tuple[FieldType, Reading]]) -> tuple[FieldType, Reading] | None:
@@ -158,9 +148,9 @@ class ColumnGuess:
         return all(_reads(texts, *way) for texts in self._held)
 
 
-def has_leading_zeros(texts: pl.Series) -> bool:
-    """Tell whether a text begins with a zero that a number would lose."""
-    return bool(texts.str.contains(r"^\s*[+-]?0[0-9]").any())
+def have_codes(texts: pl.Series) -> bool:
+    """Tell whether a text could be a number, and would lose something: a zero that it begins with, or the E of 12E3."""
+    return bool(texts.str.contains(r"^\s*[+-]?0[0-9]|^\s*[0-9]+E[0-9]+\s*$").any())
 
 
 def rival(texts: pl.Series, field: Field) -> str:
@@ -177,12 +167,9 @@ def rival(texts: pl.Series, field: Field) -> str:
     present = present.filter(~present.is_in(list(field.missing_values)))
     if not len(present):
         return ""
-    if field.type in _DATES and reading.date_format:
-        rule = "may day and month be the other way round?" if "%Y" in reading.date_format else "which part is the year?"
-        for other in _other_orders(reading.date_format):
-            if _reads(present, field.type, Reading(date_format=other)):
-                return f"{rule} the format {reading.date_format} is a guess, {other} reads all cells, too"
-    if field.type not in ("integer", "number") or not reading.bare_number:
+    if field.type not in ("integer", "number"):
+        return _rival_of_dates(present, field)
+    if not reading.bare_number:
         return ""
     sign, is_group = (reading.group_char, True) if reading.group_char else (reading.decimal_char, False)
     thousands = rf"^[+-]?[1-9][0-9]{{0,2}}(?:{re.escape(sign)}[0-9]{{3}})?$"
@@ -191,6 +178,24 @@ def rival(texts: pl.Series, field: Field) -> str:
         return ""
     now, other = ("between thousands", "before a fraction") if is_group else ("before a fraction", "between thousands")
     return f'may "{sign}" stand {other}? that it stands {now} is a guess: see decimalChar and groupChar'
+
+
+def _rival_of_dates(texts: pl.Series, field: Field) -> str:
+    """Ask about parts of dates in another order; of texts that are said to be no dates, too."""
+    texts = texts.filter(~texts.str.contains(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}"))
+    kind: FieldType = "datetime" if field.type == "datetime" else "date"
+    given = field.reading.date_format
+    ways = _DAYS if field.type == "string" and len(texts) else (given,) if given is not None else ()
+    pairs = ((way, other) for way in ways if _reads(texts, kind, _by(way)) for other in _other_orders(way))
+    for way, other in pairs:
+        if _reads(texts, kind, _by(other)):
+            rule = "which part is the year?" if other.startswith("%y") else "may day and month be the other way round?"
+            return f"{rule} the format {way} is a guess, {other} reads all cells, too"
+    return ""
+
+
+def _by(date_format: str) -> Reading:
+    return Reading(date_format=date_format)
 
 
 def _other_orders(date_format: str) -> list[str]:
@@ -292,16 +297,16 @@ def other_type(texts: pl.Series) -> str:
     >>> other_type(pl.Series(["north", "NA"]))
     ''
     """
-    is_number = are_numbers(texts)
-    if not is_number.all() and not has_leading_zeros(texts) and _is_nearly_all(texts, is_number):
+    is_number = _where_nearly_all(texts, are_numbers)
+    if is_number is not None and not is_number.all() and not have_codes(texts):
         kind = "integer" if read_numbers(texts).is_integer[is_number].all() else "number"
         return _but_for_a_few("numbers", kind, texts.filter(pl.Series(~is_number)))
-    _, is_time = read_times(texts)
-    if _is_nearly_all(texts, is_time):
+    is_time = _where_nearly_all(texts, lambda some: read_times(some)[1])
+    if is_time is not None:
         is_day = (texts.str.strip_chars().str.len_chars() == _ISO_LENGTH).to_numpy()
         kind = "date" if is_day[is_time].all() else "datetime"
         return _but_for_a_few("dates", kind, texts.filter(pl.Series(~is_time)))
-    if _is_nearly_all(texts, texts.str.contains(_OTHER_DATES).to_numpy()):
+    if _where_nearly_all(texts, lambda some: some.str.contains(_OTHER_DATES).to_numpy()) is not None:
         return "look like dates: write them as 2011-12-31"
     return ""
 
@@ -313,12 +318,16 @@ def are_numbers(texts: pl.Series) -> np.ndarray:
     return np.asarray((numbers.is_integer | ~np.isnan(numbers.reals)) & ~is_word)
 
 
-def _is_nearly_all(texts: pl.Series, is_so: np.ndarray) -> bool:
-    """Tell whether something is so of all texts but markers for missing, or but for very few."""
-    others = texts.filter(pl.Series(~is_so))
-    so = int(np.count_nonzero(is_so))
+def _where_nearly_all(texts: pl.Series, check: Callable[[pl.Series], np.ndarray]) -> np.ndarray | None:
+    """Return where something is so, if it is of all texts but markers for missing, or but for very few; else None."""
+    first = texts.head(_AT_ONCE)
+    for some in (first, texts) if len(texts) > len(first) else (texts,):  # most texts are ruled out by the first
+        is_so = check(some)
+        others, so = some.filter(pl.Series(~is_so)), int(np.count_nonzero(is_so))
+        if len(others) > _MOST_OTHERS and not others.is_in(USUAL_MARKERS).all():
+            return None
     is_few = len(others) <= _MOST_OTHERS and _OUTNUMBERED * len(others) <= so
-    return so > 0 and (is_few or bool(others.is_in(USUAL_MARKERS).all()))
+    return is_so if so > 0 and (is_few or bool(others.is_in(USUAL_MARKERS).all())) else None
 
 
 def _but_for_a_few(what: str, kind: str, others: pl.Series) -> str:
