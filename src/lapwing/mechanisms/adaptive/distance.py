@@ -17,7 +17,6 @@ import numpy as np
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.questions import Answer
-from lapwing.kernel.questions.shared.cells import CellTree
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells
 from lapwing.mechanisms.adaptive.ordered_cells import Nodes
 from lapwing.mechanisms.shared.cell_model import TreeLevel
@@ -51,7 +50,7 @@ def distance_statements(
     law = (trees or tables)[-1].noise
     counted = _of_tree(schema, trees[-1], model) if trees else _of_table(schema, tables[-1], model)
     if trees and len(names) == 1 and _is_line(schema.columns[0].domain):
-        bound = _line_bound(counted, _starts(trees[-1].question.tree), law, rng)
+        bound = _line_bound(counted, *_places(trees[-1], schema.columns[0].domain), law, rng)
     else:
         bound = _bound(counted, law, rng)
     text = f"with 95 % probability, {distance_text(names)} is at most this"
@@ -75,14 +74,15 @@ def _bound(counted: Counted, law: NoiseLaw, rng: np.random.Generator) -> float:
     return min(1.0, max(0.0, found) / max(1.0, total - rows))
 
 
-def _line_bound(counted: Counted, starts: np.ndarray, law: NoiseLaw, rng: np.random.Generator) -> float:
-    """Return that bound on a line; starts: the first code of each leaf.
+def _line_bound(
+    counted: Counted, order: np.ndarray, reach: np.ndarray, law: NoiseLaw, rng: np.random.Generator
+) -> float:
+    """Return that bound on a line; reach: how far it is from each leaf to the next, of leaves in order of codes.
 
     At an end the rows and the model differ by ``(1 - F) c - F c'``, for the model's part F and the rows c and c' on
     both sides: so the noise in both sides' sums counts, at no end larger beside its sd than in the largest draw.
     """
     levels, sizes, counts, shares = counted
-    order = np.argsort(starts, kind="stable")
     wide, counts, shares = _of_leaves(levels, sizes)[order], counts[order], shares[order]
     total, size = float(counts.sum()), counts.size
     before, after = np.arange(size) ** 0.5, np.arange(size, 0, -1) ** 0.5
@@ -94,9 +94,10 @@ def _line_bound(counted: Counted, starts: np.ndarray, law: NoiseLaw, rng: np.ran
         most = max(most, *(float(each.max()) for each in ratios))
     below = np.cumsum(shares) - shares
     known = np.abs(np.cumsum(counts) - counts - total * below) + most * ((1 - below) * before + below * after)
-    within = counts + total * shares + most * size**0.5 * shares
+    within = counts + total * shares + most * float(size) ** 0.5 * shares
     unknown = max(-float(wide @ noise) for noise in noises)
-    return min(1.0, max(0.0, float(wide @ (known + within)) + unknown) / max(1.0, total - most * size**0.5))
+    found = float(reach @ known) + float(wide @ within) + unknown
+    return float(min(1.0, max(0.0, found) / max(1.0, total - most * float(size) ** 0.5)))
 
 
 def _of_leaves(levels: Sequence[TreeLevel], values: Sequence[np.ndarray]) -> np.ndarray:
@@ -109,10 +110,13 @@ def _is_line(domain: Domain) -> bool:
     return domain.ordered and not domain.specials and not domain.missing
 
 
-def _starts(tree: CellTree) -> np.ndarray:
-    """Return the first code of each leaf of one column, level by level."""
-    nodes = Nodes.of(tree)
-    return _of_leaves(nodes.levels, [nodes.runs(0, level)[0] for level in range(len(nodes.levels))])
+def _places(noisy: NoisyCells, domain: Domain) -> tuple[np.ndarray, np.ndarray]:
+    """Return the order of the leaves of one column by codes, and how far it is from each to the next."""
+    nodes = Nodes.of(noisy.question.tree)
+    ends = [np.stack(nodes.runs(0, level)).T for level in range(len(nodes.levels))]
+    runs = _of_leaves(nodes.levels, ends)
+    order = np.argsort(runs[:, 0], kind="stable")
+    return order, np.diff(runs[order], axis=1)[:, 0] / max(1, domain.values - (not domain.continuous))
 
 
 def _sums(levels: Sequence[TreeLevel], leaves: np.ndarray) -> Iterator[np.ndarray]:
