@@ -76,7 +76,7 @@ def test_nothing_is_missing_or_special_where_no_row_is(rng):
 
 
 def test_cells_that_fit_nothing_end_the_release():
-    frame = pl.DataFrame({"x": np.arange(ROWS) % 50 + 1000, "y": np.arange(ROWS) % 70})
+    frame = pl.DataFrame({"x": [f"{row % 50} mm" for row in range(ROWS)], "y": np.arange(ROWS) % 70})
     with pytest.raises(lw.LapwingError, match="fit nothing"):
         released(frame, number("x", 0, 99, "integer"), number("y", 0, 99, "integer"))
 
