@@ -32,7 +32,7 @@ def test_it_prints_the_plan_and_writes_nothing(schema):
         (["--rho", "0.1", "--neighbours", "replace-one"], {"rho": "0.1", "neighbours": "replace-one"}),
         (["--rho", "1", "--mechanism", "independent"], {"rho": 1, "mechanism": "Independent"}),
         (
-            ["--rho", "1", "--set", "depth=3", "--set", "variant=paper"],
+            ["--rho", "1", "--mechanism", "PMM", "--set", "depth=3", "--set", "variant=paper"],
             {"rho": 1, "mechanism": lw.PMM(depth=3, variant="paper")},
         ),
     ],

@@ -133,7 +133,10 @@ _OF_OTHERS: Final[Registration[Any]] = Registration(
 )
 """What is known of a mechanism that is not Lapwing's, nor derived from one."""
 
-MOST_TREE_COLUMNS = 2  # up to so many columns a tree of cells is the default: its error grows as ``n**(-1/d)``
+WHY_DEFAULT = (
+    "Adaptive is the default: it counts single values that many rows share and, of one or two columns of numbers, "
+    "cells where rows are; of others the tables that matter most"
+)
 _TRUTHS = MappingProxyType({"true": True, "false": False})
 
 
@@ -220,20 +223,9 @@ def _plain(value: object) -> object:
     return [_plain(each) for each in value] if isinstance(value, tuple | list) else value
 
 
-def default_mechanism(schema: Schema) -> Mechanism:
-    """Return the mechanism that fits a schema, by its number of columns alone: a tree of cells for one or two."""
-    return MECHANISMS["pmm" if len(schema.columns) <= MOST_TREE_COLUMNS else "adaptive"]()
-
-
-def why_default(schema: Schema) -> str:
-    """Say which mechanism `default_mechanism` returns and by which rule."""
-    columns = f"{len(schema.columns)} column{'' if len(schema.columns) == 1 else 's'}"
-    if len(schema.columns) <= MOST_TREE_COLUMNS:
-        return f"PMM is the default for {columns}: a tree of cells has the best proved accuracy for one or two"
-    return (
-        f"Adaptive is the default for {columns}: it measures the tables of two and three columns "
-        "that matter most, from three columns on"
-    )
+def default_mechanism() -> Mechanism:
+    """Return the mechanism that is used where none is named, whatever the schema."""
+    return MECHANISMS["adaptive"]()
 
 
 def check_mechanism(mechanism: Mechanism, schema: Schema, budget: Budget, terms: Terms) -> None:

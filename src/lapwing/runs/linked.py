@@ -13,7 +13,7 @@ from lapwing.kernel.budget.budget import Budget, BudgetRequest, Number, exact_nu
 from lapwing.kernel.questions.misfit_rows.question import NoisyRows
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.terms import Relation
-from lapwing.mechanisms.registry import MECHANISMS, default_mechanism, looks_at_misfits
+from lapwing.mechanisms.registry import default_mechanism, looks_at_misfits
 from lapwing.model.bounds import rows_range
 from lapwing.model.certificate.declared import FALSE_WARNING
 from lapwing.runs.generators import checked_seed, fresh_seed
@@ -197,9 +197,8 @@ def refuse_shares_of_one(shares: object) -> None:
 
 def _usual(linked: LinkedSchema, name: str) -> object:
     """Return the mechanism of a table by default; how a small column goes on from place to place matters more."""
-    lag, schema = linked.lag(name), linked.coded[name]
-    usual = default_mechanism(schema)
-    if lag is None or not isinstance(usual, MECHANISMS["adaptive"]):
+    lag, schema, usual = linked.lag(name), linked.coded[name], default_mechanism()
+    if lag is None:
         return usual
     small = {column: called for column, called in lag.previous.items() if schema.field(column).domain.size <= SMALL}
     by_place = [(column, called, lag.number) for column, called in small.items()]

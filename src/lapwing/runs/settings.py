@@ -184,7 +184,7 @@ def table_settings(
     is_seeded: bool,
 ) -> Settings:
     """Return the settings of one table; ``expected`` goes with what is said where it is no whole number."""
-    chosen = usable_mechanism(mechanism, schema)
+    chosen = usable_mechanism(mechanism)
     check_priors(schema, chosen)
     given: Any = expected[0]
     rows = public_total(schema) if given is None else int(given) if isinstance(given, np.integer) else given
@@ -242,10 +242,10 @@ def usable_schema(schema: object) -> Schema:
     return checked
 
 
-def usable_mechanism(mechanism: object, schema: Schema) -> Mechanism:
+def usable_mechanism(mechanism: object) -> Mechanism:
     """Return the mechanism given as such, by name, or by default; code of others only where the caller trusts it."""
     if mechanism is None:
-        return default_mechanism(schema)
+        return default_mechanism()
     if isinstance(mechanism, str):
         return make_mechanism(mechanism, {})
     if isinstance(mechanism, Trusted):

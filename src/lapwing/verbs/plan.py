@@ -8,7 +8,7 @@ from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Number, read_request
 from lapwing.kernel.questions.sparse_counts.question import SparseCounts
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.registry import settings_of, why_default
+from lapwing.mechanisms.registry import WHY_DEFAULT, settings_of
 from lapwing.model.certificate.certificate import CostLine
 from lapwing.model.certificate.cost_lines import Planned
 from lapwing.model.certificate.promise import fields_of_origin
@@ -111,7 +111,7 @@ def _plan_of(settings: Settings, *, is_default: bool, is_part: bool = False) -> 
     return Plan(
         mechanism=settings.mechanism.name,
         settings=settings_of(settings.mechanism),
-        reason=_reason(settings, is_default=is_default),
+        reason=_reason(is_default=is_default),
         request=settings.request,
         lines=tuple(line for question in found.questions for line in CostLine.planned(question, terms)),
         relation=terms.relation,
@@ -153,10 +153,9 @@ def _linked(schema: object, *, mechanism: object, **asked: Any) -> LinkedPlan:  
     )
 
 
-def _reason(settings: Settings, *, is_default: bool) -> str:
+def _reason(*, is_default: bool) -> str:
     """Say why this mechanism."""
-    rule = why_default(settings.schema)
-    return rule if is_default else f"It was asked for ({rule})"
+    return WHY_DEFAULT if is_default else f"It was asked for ({WHY_DEFAULT})"
 
 
 def _delta_gain(settings: Settings, terms: Terms, plan: Planned) -> DeltaGain | None:

@@ -103,7 +103,7 @@ def synthesize(
     if is_linked(schema):
         linked = _events_of(schema)
         asked |= {
-            "mechanism": _mechanism_if_asked(mechanism, settings, linked.coded[linked.names[-1]]),
+            "mechanism": _mechanism_if_asked(mechanism, settings),
             "public_tables": public_table or None,
         }
         hint = recommendation([table], linked, schema, check=check, misfits=misfits)
@@ -117,7 +117,7 @@ def synthesize(
 
     checked = usable_schema(schema)
     asked |= {
-        "mechanism": mechanism_with(mechanism, settings, checked),
+        "mechanism": mechanism_with(mechanism, settings),
         "public_tables": [each for path in public_table for each in read_public_tables(path, public_source)],
         "misfits": misfits,
     }
@@ -155,9 +155,9 @@ def _events_of(schema: Path) -> "LinkedSchema":
     )
 
 
-def _mechanism_if_asked(name: str | None, settings: Sequence[str], schema: "Schema") -> "Mechanism | None":
+def _mechanism_if_asked(name: str | None, settings: Sequence[str]) -> "Mechanism | None":
     """Return the mechanism, if one is asked for."""
-    return None if name is None and not settings else mechanism_with(name, settings, schema)
+    return None if name is None and not settings else mechanism_with(name, settings)
 
 
 def _release_events(
@@ -187,11 +187,11 @@ def _release_events(
     say_linked(release, events, say, details=details)
 
 
-def mechanism_with(name: str | None, settings: Sequence[str], schema: "Schema") -> "Mechanism":
+def mechanism_with(name: str | None, settings: Sequence[str]) -> "Mechanism":
     """Return the mechanism with its settings as the command line gives them."""
     from lapwing.mechanisms.registry import MECHANISMS, default_mechanism, make_mechanism  # noqa: PLC0415
 
-    chosen = default_mechanism(schema).name if name is None else name
+    chosen = default_mechanism().name if name is None else name
     kind = MECHANISMS.get(chosen.lower())
     if kind is None:
         _guess(f"there is no mechanism {chosen!r}", chosen, [each.name for each in MECHANISMS.values()], "LW305")
@@ -278,9 +278,8 @@ def plan(
         checked = LinkedSchema.load(schema)
         asked["expected_rows"] = expected_by_table(expected_rows, checked.names)
         asked["shares"] = by_table("share", share, checked.names) or None
-        modelled = checked.coded[checked.names[-1]]
     else:
-        checked = modelled = usable_schema(schema)
+        checked = usable_schema(schema)
         asked["expected_rows"] = options.one_number(expected_rows, context)
     tables = [each for path in public_table for each in read_public_tables(path, public_source)]
     planned = plan_of(
@@ -288,7 +287,7 @@ def plan(
         epsilon=epsilon,
         delta=delta,
         rho=rho,
-        mechanism=_mechanism_if_asked(mechanism, settings, modelled),
+        mechanism=_mechanism_if_asked(mechanism, settings),
         public_tables=tables or None,
         **asked,
     )

@@ -250,6 +250,7 @@ def _table(state: _Column, total: float) -> OneWayTable:
         sd=cell_deviation(found.stages),
         masses=masses,
         state_sd=found.reserved_sd,
+        stages=found.stages,
     )
 
 

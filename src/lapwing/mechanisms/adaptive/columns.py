@@ -33,7 +33,8 @@ class OneWayTable:
 
     counts: float64 (cells,), noisy counts; sd: the noise in a cell of regular values; masses: float64 (cells without
     misfits,), rows in each cell with the noise taken out already; by default `resolved_column` takes it out; state_sd:
-    the noise in the count of a missing or special state, where that is another one: every stage counts it anew.
+    the noise in the count of a missing or special state, where that is another one: every stage counts it anew; stages:
+    the partitions that were counted, where there were several.
     """
 
     grouping: Grouping
@@ -41,6 +42,7 @@ class OneWayTable:
     sd: float
     masses: np.ndarray | None = None
     state_sd: float | None = None
+    stages: Sequence[Counted] = ()
 
 
 def one_way_table(answers: Sequence[NoisyCounts]) -> OneWayTable:
@@ -108,7 +110,7 @@ def resolved_column(
     rows. A missing or special state that does not reach two standard deviations of its noise has no mass.
     """
     domain, floor = field.domain, min(_FLOOR_RECORDS, _FLOOR_SHARE * total / table.grouping.groups)
-    no_state = _no_states(table, domain)
+    no_state = no_states(table, domain)
     if table.masses is None:
         table = replace(table, masses=_masses(table, field, total, floor, no_state))
     table, masses = _cut_further(table, domain, refining)
@@ -159,7 +161,7 @@ def with_masses(column: ResolvedColumn, masses: np.ndarray) -> ResolvedColumn:
     return replace(column, axis=replace(column.axis, base=masses), base=base)
 
 
-def _no_states(table: OneWayTable, domain: Domain) -> np.ndarray:
+def no_states(table: OneWayTable, domain: Domain) -> np.ndarray:
     """Return which missing or special states noise explains."""
     states = slice(table.grouping.regular, table.grouping.groups - int(not domain.missing))
     told = (table.counts if table.masses is None else table.masses)[states]

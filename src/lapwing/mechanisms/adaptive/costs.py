@@ -112,7 +112,8 @@ def costs_of(schema: Schema, budget: Budget, shares: Shares) -> Costs:
     one_way = ONE_WAY_SHARE[budget.notion] if shares.one_way is None else shares.one_way
     selection = SELECTION_SHARE[budget.notion] if shares.selection is None else shares.selection
     share = Fraction(str(one_way)) if columns > 1 else Fraction(1)
-    rounds = shares.rounds or (WIDE_ROUNDS if columns > WIDE else ROUNDS[budget.notion])
+    usual = 1 if columns == 2 else ROUNDS[budget.notion]  # there is one pair, and nothing to choose
+    rounds = shares.rounds or (WIDE_ROUNDS if columns > WIDE else usual)
     tables = min(tables_of(columns), most_tables(columns, rounds))
     return Costs(
         columns=columns,

@@ -131,7 +131,7 @@ class PMM:
 
     __repr__ = short
     name: ClassVar[str] = "PMM"
-    summary: ClassVar[str] = "noisy tree of nested cells, for one or two columns (default there); best proved accuracy"
+    summary: ClassVar[str] = "noisy tree of nested cells, for one or two columns; best proved accuracy"
     relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")
     caveat: ClassVar[str] = ""
 

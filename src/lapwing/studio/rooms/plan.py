@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from lapwing.errors import LapwingError
-from lapwing.mechanisms.registry import MECHANISMS, default_mechanism, why_default
+from lapwing.mechanisms.registry import MECHANISMS, WHY_DEFAULT, default_mechanism
 from lapwing.model.certificate.attack import FALSE_ALARMS, most_found, up
 from lapwing.model.certificate.cost_lines import counted_lines
 from lapwing.model.certificate.promise import purchase_lines, together, unit_field
@@ -59,7 +59,6 @@ def shown(request: Request, *, choices: Choices | None = None, said: str = "", s
     """Show the form, and the plan of what is in it."""
     job = job_of(request)
     held = job.choices if choices is None else choices
-    schema = job.schema
     near = next((place for place, each in enumerate(_EPSILONS) if float(each) >= _number(held.epsilon)), None)
     return page(
         request,
@@ -73,8 +72,8 @@ def shown(request: Request, *, choices: Choices | None = None, said: str = "", s
         place=len(_EPSILONS) - 1 if near is None else near,
         deltas=tuple(dict.fromkeys((*_DELTAS, held.delta))),
         mechanisms=[(each.name, each.summary) for each in MECHANISMS.values()],
-        default=None if schema is None or not schema.columns else default_mechanism(schema).name,
-        why="" if schema is None or not schema.columns else why_default(schema),
+        default=default_mechanism().name,
+        why=WHY_DEFAULT,
         found=_found(job, held),
     )
 
