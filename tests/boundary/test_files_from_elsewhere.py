@@ -319,7 +319,6 @@ PUBLIC: dict[str, Callable[[Any, str], object]] = {
     "synthetic table": lambda data, file: lw.evaluate(data, file, SCHEMA, epsilon=1),
     "model": lambda data, file: lw.evaluate(data, ROWS, SCHEMA, model=file),
     "dictionary": lambda data, file: lw.Schema.learn(data, _DRAFT, epsilon=1, dictionaries={"ill": file}),
-    "series": lambda data, file: lw.Series(schema=SCHEMA, releases=2, epsilon=1).release(data, [file]),
     "estimator": lambda data, file: lw.Synthesizer(SCHEMA, epsilon=1, prior=file).fit(data),
 }
 GIVEN: dict[str, Callable[[], Any]] = {
