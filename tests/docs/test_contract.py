@@ -45,7 +45,7 @@ CONTRACT = {
     ),
     "resume": ("lapwing resume T ...", True),
     "certificate show": ("certificate show C.json [--details]", True),
-    "certificate export": ("certificate export C.json [--registry] [--pdf C.pdf [--font F.ttf]]", True),
+    "certificate export": ("certificate export C.json --pdf C.pdf [--font F.ttf]", True),
     "certificate sign": ("certificate sign C.json --key KEY", True),
     "certificate verify": ("certificate verify C.json FILES [--schema S.json] [--key K.pub [--signature C.sig]]", True),
     "answers": ("answers M.lapwing -o DIR", True),

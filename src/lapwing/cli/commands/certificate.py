@@ -1,4 +1,4 @@
-"""`lapwing certificate`: what stands on the certificate of a release, as lines, paper and entry; files, signatures."""
+"""`lapwing certificate`: what stands on the certificate of a release, as lines and on paper; files, signatures."""
 
 import hashlib
 from pathlib import Path
@@ -85,37 +85,23 @@ def sign(
 
 @certificate_app.command(epilog=examples("certificate export"))
 def export(
-    context: typer.Context,
     file: File,
-    registry: Annotated[
-        bool, flag("--registry", "Print an entry for the registry of DP deployments; says what is left to fill in.")
-    ] = False,
-    pdf: Annotated[
-        Path | None, option("--pdf", "C.pdf", "Write one page to print and sign (needs lapwing[paper]).")
-    ] = None,
+    pdf: Annotated[Path, option("--pdf", "C.pdf", "Where to write the page (needs lapwing[paper]).")],
     font: Annotated[Path | None, option("--font", "F.ttf", "The page's font, for names in other scripts.")] = None,
 ) -> None:
-    """Write a certificate as a page to sign, or as an entry for a registry."""
+    """Write a certificate as one page to print and sign."""
     from lapwing.model.certificate.issued import Beside  # noqa: PLC0415
     from lapwing.release.paper.page import signing_page  # noqa: PLC0415
-    from lapwing.release.paper.registry import registry_entry, registry_text, to_fill_in  # noqa: PLC0415
     from lapwing.release.paper.sheet import sheet_in, told  # noqa: PLC0415
     from lapwing.rows.out.outputs import whole_files  # noqa: PLC0415
 
-    if not registry and pdf is None:
-        raise misuse("say what to write: --pdf C.pdf, --registry or both", context, code="LW903")
     sheet, content = sheet_in(file)
-    if pdf is not None:
-        with whole_files([pdf], [file]) as (place,):
-            page, lacking = told(file, lambda: signing_page(sheet, Beside.of(file, content), font))
-            place.write_bytes(page)
-        note(f"page: {pdf}")
-        if lacking:
-            note(f"the font lacks {lacking}, written as U+ and a number; give one that has them by --font F.ttf")
-    if registry:
-        entry = told(file, lambda: registry_entry(sheet))
-        print(registry_text(entry), end="")
-        note(f"to be filled in: {', '.join(to_fill_in(entry))}")
+    with whole_files([pdf], [file]) as (place,):
+        page, lacking = told(file, lambda: signing_page(sheet, Beside.of(file, content), font))
+        place.write_bytes(page)
+    note(f"page: {pdf}")
+    if lacking:
+        note(f"the font lacks {lacking}, written as U+ and a number; give one that has them by --font F.ttf")
 
 
 def _signature(file: Path) -> Path:

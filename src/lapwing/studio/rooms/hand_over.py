@@ -17,7 +17,6 @@ from starlette.routing import BaseRoute, Route
 from lapwing.errors import DataError, LapwingError, ParameterError
 from lapwing.model.certificate.issued import Beside
 from lapwing.release.paper.page import signing_page
-from lapwing.release.paper.registry import registry_entry, registry_text, to_fill_in
 from lapwing.release.paper.sheet import Sheet, sheet_in, told
 from lapwing.release.paper.signature import sign
 from lapwing.rows.out.outputs import write_whole
@@ -71,7 +70,6 @@ def hand_over(
         about=typed or about_in(files.file("croissant")),
         keys=keys_in(studio_of(request).folder),
         can_print=_can_print(),
-        left=", ".join(to_fill_in(told(files.certificate, lambda: registry_entry(sheet)))),
     )
 
 
@@ -136,14 +134,6 @@ def _sent(place: IO[bytes]) -> Iterator[bytes]:
     with place:
         while piece := place.read(_PIECE):
             yield piece
-
-
-def registry(request: Request) -> Response:
-    """Return an entry for the registry of deployments."""
-    files = release_of(request, job_of(request))
-    sheet, _ = sheet_in(files.certificate)
-    entry = told(files.certificate, lambda: registry_entry(sheet))
-    return attached(registry_text(entry).encode(), "registry-entry.json", "application/json")
 
 
 def printed(request: Request) -> Response:
@@ -234,7 +224,6 @@ ROUTES: Final[tuple[BaseRoute, ...]] = (
     Route(f"{_AT}/check", check, methods=["POST"]),
     Route(f"{_AT}/file/{{role}}", download),
     Route(f"{_AT}/all.zip", zipped),
-    Route(f"{_AT}/registry.json", registry),
     Route(f"{_AT}/page.pdf", printed),
     Route(f"{_AT}/report", report, methods=["POST"]),
     Route(f"{_AT}/describe", described, methods=["POST"]),
