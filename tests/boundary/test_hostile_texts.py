@@ -76,7 +76,6 @@ LINES = {
     "link": ("p.parquet", "c.parquet", *LINK, *RELEASE, "--mechanism", "independent", "--into", "linked"),
     "resume": ("t.jsonl", "t.parquet", "-o", "resumed.csv"),
     "certificate show": ("--details", "o.csv.certificate.json"),
-    "certificate export": ("--pdf", "c.pdf", "o.csv.certificate.json"),
     "certificate sign": ("o.csv.certificate.json", "--key", "none"),
     "certificate verify": ("o.csv.certificate.json", "o.csv", "m.lapwing", "--schema", "s.json"),
     "sample": ("m.lapwing", "--rows", "5", "--where", f"{NAME}={EVIL}", "-o", "some.csv"),

@@ -163,13 +163,11 @@ def test_licence_and_author_are_written_into_the_description_and_nothing_else_ch
     assert json.loads((place / "croissant.json").read_text()) == after
 
 
-def test_a_page_to_sign_is_a_pdf(visitor):
-    pytest.importorskip("fpdf")
+def test_a_page_to_sign_is_given_to_be_saved(visitor, place):
+    answer = visitor.get(f"{AT}/page.html")
 
-    answer = visitor.get(f"{AT}/page.pdf")
-
-    assert answer.body.startswith(b"%PDF-")
-    assert answer.header("content-disposition") == 'attachment; filename="certificate.pdf"'
+    assert hashlib.sha256((place / PUBLIC["certificate"]).read_bytes()).hexdigest() in answer.text
+    assert answer.header("content-disposition") == 'attachment; filename="certificate.html"'
 
 
 @NEEDS_SSH

@@ -37,7 +37,6 @@ _EXAMPLES = {
     ),
     "resume": ("resume patients.jsonl patients.csv -o release.csv",),
     "certificate show": ("certificate show release.csv.certificate.json",),
-    "certificate export": ("certificate export --pdf release.pdf release.csv.certificate.json",),
     "certificate sign": ("certificate sign release.csv.certificate.json --key id_ed25519",),
     "certificate verify": (
         "certificate verify release.csv.certificate.json release.csv",

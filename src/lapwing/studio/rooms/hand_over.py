@@ -69,17 +69,7 @@ def hand_over(
         details=told(files.certificate, sheet.details),
         about=typed or about_in(files.file("croissant")),
         keys=keys_in(studio_of(request).folder),
-        can_print=_can_print(),
     )
-
-
-def _can_print() -> bool:
-    """Return whether pages to sign can be made here."""
-    try:
-        import fpdf  # noqa: F401, PLC0415 - of the extra `paper`
-    except ImportError:
-        return False
-    return True
 
 
 def faults_of(files: Files, sheet: Sheet) -> list[str]:
@@ -141,10 +131,10 @@ def printed(request: Request) -> Response:
     files = release_of(request, job_of(request))
     try:
         sheet, content = sheet_in(files.certificate)
-        made, _ = told(files.certificate, lambda: signing_page(sheet, Beside.of(files.certificate, content)))
+        made = told(files.certificate, lambda: signing_page(sheet, Beside.of(files.certificate, content)))
     except LapwingError as error:
         return hand_over(request, said=str(error))
-    return attached(made, "certificate.pdf", "application/pdf")
+    return attached(made.encode(), "certificate.html", _KINDS[".html"])
 
 
 def report(request: Request) -> Response:
@@ -224,7 +214,7 @@ ROUTES: Final[tuple[BaseRoute, ...]] = (
     Route(f"{_AT}/check", check, methods=["POST"]),
     Route(f"{_AT}/file/{{role}}", download),
     Route(f"{_AT}/all.zip", zipped),
-    Route(f"{_AT}/page.pdf", printed),
+    Route(f"{_AT}/page.html", printed),
     Route(f"{_AT}/report", report, methods=["POST"]),
     Route(f"{_AT}/describe", described, methods=["POST"]),
     Route(f"{_AT}/sign", signed, methods=["POST"]),
