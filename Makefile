@@ -43,7 +43,7 @@ oracle:  ## Compare with other libraries, each in an environment of its own.
 		$(bootstrap) oracle-$$name; .venv-oracle-$$name/bin/python -m pytest tests/oracle; done
 
 # Where another Python or another version of a library would show first; VERSIONS="tests" for all of them.
-VERSIONS ?= tests/unit tests/property tests/engines/test_duckdb_relations.py tests/engines/test_dask_frames.py
+VERSIONS ?= tests/unit tests/property tests/engines/test_duckdb_relations.py
 PYTHONS ?= 3.11 3.12 3.13 3.14
 
 lowest: PYTHON = python3.11
@@ -122,7 +122,7 @@ lock:  ## Lock the dependencies again (needs uv), and export the lock for pip.
 	$(export_lock) --group dev -o requirements/dev.txt
 	$(export_lock) --only-group build -o requirements/build.txt
 	$(export_lock) --only-group pip -o requirements/pip.txt
-	$(export_lock) $(addprefix --extra ,dask databases duckdb files lp paper report studio yaml) -o requirements/extras.txt
+	$(export_lock) $(addprefix --extra ,databases duckdb files lp report studio yaml) -o requirements/extras.txt
 	uv pip compile --quiet --resolution lowest-direct --python-version 3.11 --all-extras --group test \
 		--no-emit-package lapwing --generate-hashes --no-annotate --no-header pyproject.toml -o requirements/lowest.txt
 	@$(MAKE) sbom

@@ -32,11 +32,11 @@ from lapwing.errors import CapacityError, ParameterError
 from lapwing.judge.samples import mean_features, mmd_from_features, random_frequencies
 from lapwing.mechanisms.grid.mechanism import Grid
 from lapwing.mechanisms.kd_tree.mechanism import KDTree
-from lapwing.mechanisms.pmm.kernel_bounds import theorem_3, theorem_5_threshold
 from lapwing.mechanisms.pmm.mechanism import PMM
 from lapwing.mechanisms.psmm.mechanism import PSMM
 from lapwing.mechanisms.registry import Mechanism
 from lapwing.release.release import Release
+from lapwing.theorems.kernel_bounds import theorem_3, theorem_5_threshold
 from lapwing.verbs.synthesize import synthesize
 
 MECHANISMS: dict[str, Mechanism] = {

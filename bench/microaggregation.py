@@ -35,13 +35,13 @@ from lapwing.judge.moments import marginal_moments
 from lapwing.maths.covariance_bounds import centred_marginal_error, marginal_error
 from lapwing.maths.lattice_net import lattice_points, private_net
 from lapwing.mechanisms.independent.mechanism import Independent
-from lapwing.mechanisms.microaggregation.bounds import ReleaseNoise, noise_of_sums, theorem_5_5, theorem_5_9
 from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
 from lapwing.mechanisms.pmm.mechanism import PMM
 from lapwing.mechanisms.registry import Mechanism
 from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, Spans
 from lapwing.release.release import Release
 from lapwing.schema.schemas import Schema
+from lapwing.theorems.microaggregation_bounds import ReleaseNoise, noise_of_sums, theorem_5_5, theorem_5_9
 from lapwing.verbs.synthesize import synthesize
 
 WAYS = (1, 2, 3)

@@ -8,7 +8,7 @@
 ``evaluation``  a generated table beside another of the same law, with the report
 ``targets``   the largest of these: what issue 13 set limits for
 ``overhead``  counting beside each engine's own count of the same tables, in one process
-``stages``    what a cluster would do, on local Spark and Dask: passes, shuffles by person, rows out
+``stages``    what a cluster would do, on a local Spark: passes, shuffles by person, rows out
 ``plots``     ratios, growth exponents, pictures and all tables, from the runs that there are
 
 Tables are generated in the scratch folder where they are not there yet. Every run is a process of its own; its line is

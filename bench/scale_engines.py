@@ -26,7 +26,7 @@ CASES = ["one-way", "pairs", "joint"]
 """All columns at 32 groups; all pairs at 16; five columns at 16, a table of 275,000 cells."""
 
 FRAMES = ["polars-frame", "polars", "duckdb"]
-CLUSTERS = ["dask", "spark"]
+CLUSTERS = ["spark"]
 REPEATS = 2
 
 
@@ -196,31 +196,6 @@ def duckdb_engine(folder: Path) -> tuple[Any, Counting]:
     return relation, count
 
 
-def dask_engine(folder: Path) -> tuple[Any, Counting]:
-    """Return a frame of partitions, and its own count."""
-    import dask
-    import dask.dataframe as dd
-    import numpy as np
-
-    data = dd.read_parquet(str(folder / "*.parquet"), split_row_groups=4)
-
-    def cut(frame: Any, fields: dict[str, dict], most: int) -> Any:
-        found = frame.copy()
-        for name, field in fields.items():
-            if field["type"] == "number":
-                top = field["constraints"]["maximum"]
-                found[name] = np.minimum(np.floor(frame[name] / top * most), most - 1).astype("int32")
-            elif field["type"] == "integer":
-                found[name] = (frame[name] // 2 ** max(0, 7 - most.bit_length() + 1)).astype("int32")
-        return found
-
-    def count(tables: list[tuple[str, ...]], fields: dict[str, dict], most: int) -> int:
-        frame = data.map_partitions(cut, fields, most) if most else data
-        return sum(map(len, dask.compute(*[frame.groupby(list(table)).size() for table in tables])))
-
-    return data, count
-
-
 def spark_engine(folder: Path, logs: Path | None = None) -> tuple[Any, Counting]:
     """Return a frame over the files on a local cluster of two cores, and its own count."""
     session = spark_session(logs)
@@ -250,9 +225,7 @@ def engine_of(name: str, folder: Path, logs: Path | None = None) -> tuple[Any, C
     """Return a table on an engine, and the engine's own count."""
     if name.startswith("polars"):
         return polars_engine(folder, is_eager=name == "polars-frame")
-    if name == "spark":
-        return spark_engine(folder, logs)
-    return {"duckdb": duckdb_engine, "dask": dask_engine}[name](folder)
+    return spark_engine(folder, logs) if name == "spark" else duckdb_engine(folder)
 
 
 # ------------------------------------------------------------------------------------------------------ overhead

@@ -66,8 +66,6 @@ def written(release: Any, engine: str, rows: int, folder: str) -> None:
     """Draw rows and write them."""
     if engine == "spark":
         release.sample(rows, seed=1).write.parquet(f"{folder}/rows")
-    elif engine == "dask":
-        release.sample(rows, seed=1).to_parquet(f"{folder}/rows")
     else:
         release.write(f"{folder}/rows/", rows, seed=1)
 

@@ -40,7 +40,7 @@ __all__ = [
 
 
 class _Columns(Protocol):
-    """A frame of pandas, Polars, Dask or Spark, a relation of DuckDB, a table of PyArrow."""
+    """A frame of pandas, Polars or Spark, a relation of DuckDB, a table of PyArrow."""
 
     @property
     def columns(self) -> Any:  # noqa: ANN401
@@ -75,7 +75,7 @@ class _Checked(Protocol):
 
 PathLike = str | os.PathLike[str]
 IntoFrame = PathLike | Sequence[PathLike] | Query | _Columns | _Stream | _Dataset
-"""A table: the path of a file or folder, or several; a frame of pandas, Polars, PyArrow, DuckDB, Dask or Spark."""
+"""A table: the path of a file or folder, or several; a frame of pandas, Polars, PyArrow, DuckDB or Spark."""
 IntoSeries = _Series
 SchemaLike = Schema | Mapping[str, Any] | PathLike
 ForeignLike = PathLike | Mapping[str, Any] | type[Any] | _Checked

@@ -20,6 +20,7 @@ LAYERS = (
     ("verbs",),
     ("release",),
     ("runs",),
+    ("theorems",),
     ("mechanisms", "internal", "anonymous"),
     ("judge",),
     ("model",),
@@ -126,7 +127,7 @@ def test_databases_that_keep_ledgers_are_reached_through_the_ledger_alone(copy: 
     assert "lapwing.runs.planted -> lapwing.stores.postgres " in printed
 
 
-@pytest.mark.parametrize("source", ["mechanisms", "model", "maths", "engine", "judge"])
+@pytest.mark.parametrize("source", ["mechanisms", "theorems", "model", "maths", "engine", "judge"])
 def test_what_works_on_released_things_cannot_reach_rows_through_another_module(copy: Path, source: str) -> None:
     names = [f"rows.{name}" for name in OF_ROWS] + [f"kernel.{name}" for name in OF_THE_KERNEL]
     names += ["internal.schemas", "anonymous.table"]

@@ -138,22 +138,6 @@ ADDED = [
     "Schema.learn(data, schema, *, epsilon=None, delta=None, rho=None, fields=None, dictionaries=None, quantile=0, "
     "neighbours='add-remove', ledger=None, dataset=None, transcript=None, certificate=None, progress=None)",
     "Schema.names",
-    "Series(*, schema, releases, epsilon=None, delta=None, rho=None, first_share=0.5, mechanism=None, "
-    "neighbours='add-remove', ledger=None, dataset=None)",
-    "Series.dataset",
-    "Series.delta",
-    "Series.epsilon",
-    "Series.first_share",
-    "Series.ledger",
-    "Series.mechanism",
-    "Series.neighbours",
-    "Series.part(self, number)",
-    "Series.plan(self, *, expected_rows, number=0, prior=None)",
-    "Series.release(self, data, before=(), *, prior=None, expected_rows=None, transcript=None, seed=None, "
-    "progress=None)",
-    "Series.releases",
-    "Series.rho",
-    "Series.schema",
     "Synthesizer(schema, *, epsilon=None, delta=None, rho=None, mechanism=None, neighbours='add-remove', "
     "expected_rows=None, ledger=None, dataset=None, transcript=None, seed=None, public_tables=None, prior=None, "
     "memory=None, misfits=0.1, progress=None)",
@@ -161,7 +145,6 @@ ADDED = [
     "Synthesizer.fit_sample(self, X, n=None)",
     "Synthesizer.get_params(self, deep=True)",
     "Synthesizer.set_params(self, **params)",
-    "changes(before, after, columns=None, *, groups=10, confidence=0.95)",
     "evaluate(real, synthetic, schema, *, target=None, by=(), test=None, model=None, epsilon=None, delta=None, "
     "rho=None, neighbours='add-remove', expected_rows=None, ledger=None, dataset=None, transcript=None, seed=0, "
     "progress=None)",

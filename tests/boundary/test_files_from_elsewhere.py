@@ -210,9 +210,6 @@ def test_what_is_published_as_it_is_is_named_in_the_plan_before_the_release_and_
     assert line in str(resumed.certificate)
     assert line in lapwing("resume", "t.jsonl", *TABLES.values(), "--into", "again").err
 
-    del kept["published"]  # as an earlier version wrote it
-    assert LinkedCertificate.from_dict(kept).published == ()
-
 
 # -- Transcripts by strangers.
 
@@ -319,7 +316,6 @@ PUBLIC: dict[str, Callable[[Any, str], object]] = {
     "synthetic table": lambda data, file: lw.evaluate(data, file, SCHEMA, epsilon=1),
     "model": lambda data, file: lw.evaluate(data, ROWS, SCHEMA, model=file),
     "dictionary": lambda data, file: lw.Schema.learn(data, _DRAFT, epsilon=1, dictionaries={"ill": file}),
-    "series": lambda data, file: lw.Series(schema=SCHEMA, releases=2, epsilon=1).release(data, [file]),
     "estimator": lambda data, file: lw.Synthesizer(SCHEMA, epsilon=1, prior=file).fit(data),
 }
 GIVEN: dict[str, Callable[[], Any]] = {

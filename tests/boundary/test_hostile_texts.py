@@ -73,13 +73,9 @@ LINES = {
     "ledger verify": ("--ledger", "b.db", "--hash", EVIL),
     "plan": ("--schema", "s.json", "--expected-rows", "60", *RELEASE),
     "synthesize": (*TABLE, *RELEASE, "-o", "again.csv", "--transcript", "again.jsonl"),
-    "series plan": ("--schema", "s.json", "--releases", "3", "--expected-rows", "60", *RELEASE),
-    "series next": (*TABLE, "--releases", "3", "--epsilon", "6", "--before", "m.lapwing", "-o", "next.csv"),
-    "series changes": ("m.lapwing", "m.lapwing"),
     "link": ("p.parquet", "c.parquet", *LINK, *RELEASE, "--mechanism", "independent", "--into", "linked"),
     "resume": ("t.jsonl", "t.parquet", "-o", "resumed.csv"),
     "certificate show": ("--details", "o.csv.certificate.json"),
-    "certificate export": ("--registry", "o.csv.certificate.json"),
     "certificate sign": ("o.csv.certificate.json", "--key", "none"),
     "certificate verify": ("o.csv.certificate.json", "o.csv", "m.lapwing", "--schema", "s.json"),
     "sample": ("m.lapwing", "--rows", "5", "--where", f"{NAME}={EVIL}", "-o", "some.csv"),
@@ -128,7 +124,7 @@ def shown(*words):
 def test_every_command_has_a_line():
     pages = (ROOT / "docs" / "reference" / "command-line.md").read_text(encoding="utf-8")
     found = re.findall(r"^#+ `?lapwing ([a-z ]+)`?$", pages, re.MULTILINE)
-    assert {*found} - {"schema", "ledger", "series"} == set(LINES)
+    assert {*found} - {"schema", "ledger"} == set(LINES)
 
 
 @pytest.mark.parametrize("command", [name for name, line in LINES.items() if line])

@@ -174,7 +174,7 @@ def test_a_release_that_allows_any_misfits_asks_nothing_and_spends_all_on_its_me
     assert release.certificate.total.amount == 1
 
 
-def test_a_header_of_before_asks_nothing_and_a_new_one_says_its_share():
+def test_a_header_without_a_share_asks_nothing_and_one_that_has_it_says_so():
     asked = dict.fromkeys(("delta", "rho", "expected_rows", "seed"))
     settings = read_settings(schema(required=True), epsilon=1, mechanism="pmm", neighbours="add-remove", **asked)
     header = settings.to_dict()

@@ -156,7 +156,6 @@ _FOREIGN: dict[str, Any] = {
         "recordSet": [{"@id": "r", "field": [{"@id": "a", "name": "a", "dataType": "sc:Integer"}]}],
     },
     "sdv": {"METADATA_SPEC_VERSION": "SINGLE_TABLE_V1", "columns": {"a": {"sdtype": "numerical"}}},
-    "csvw": {"@context": "http://www.w3.org/ns/csvw", "url": "t.csv", "tableSchema": {"columns": [{"name": "a"}]}},
 }
 
 

@@ -54,7 +54,7 @@ SIZES = {
 EXACT = "tests/statistical/test_exact_laws.py"
 IDENTIFIERS = "tests/boundary/test_units_at_every_size.py"
 CELLS = "tests/unit/test_codec.py"
-DASK, SPARK = "tests/engines/test_dask_frames.py", "tests/engines/test_spark_frames.py"
+SPARK = "tests/engines/test_spark_frames.py"
 NUMBERS = {
     "kernel/noise/bernoulli.py": {
         EXACT: "EXPONENT_BITS EXPONENT_CLIP MULTIPLE_BITS PRODUCT_BITS SLACK STEP_BITS WORD_BITS",
@@ -80,7 +80,6 @@ NUMBERS = {
     "rows/cells.py": {CELLS: "-2 ** 63|12|2 ** 63|2.0 ** 53|2.0 ** 63|24|6|60|_MOST_BITS|_MOST_DIGITS"},
     "rows/codec.py": {CELLS: "2 ** 63|_INT64_SPAN|DAY_MICROSECONDS"},
     "rows/counting.py": {"tests/unit/test_count_keys.py": "3|_COMPACT_ROWS"},
-    "rows/engines/dask_frames.py": {DASK: "_CHUNK_ROWS _MERGED"},
     "rows/engines/distributed.py": {SPARK: "_LEAST_ROWS _MOST_ROWS _PART_CELLS"},
     "rows/engines/frames.py": {"tests/unit/test_values_as_written.py": "_FIRST_CLOCK _LAST_CLOCK"},
     "rows/engines/spark_frames.py": {SPARK: "_PART_BYTES"},

@@ -18,9 +18,6 @@ from lapwing.verbs import front
 CONTRACT = {
     "start": ("start DATA", True),
     "studio": ("studio PLACE", True),
-    "series plan": ("series plan --schema S.json --releases T --expected-rows N --epsilon E", True),
-    "series next": ("series next DATA --schema S.json --releases T --epsilon E", True),
-    "series changes": ("series changes BEFORE AFTER", True),
     "demo": ("demo", True),
     "mechanisms": ("mechanisms", True),
     "explain": ("explain CODE", True),
@@ -47,8 +44,7 @@ CONTRACT = {
         True,
     ),
     "resume": ("lapwing resume T ...", True),
-    "certificate show": ("certificate show C.json [--details]", True),
-    "certificate export": ("certificate export C.json [--registry] [--pdf C.pdf [--font F.ttf]]", True),
+    "certificate show": ("certificate show C.json [--details] [--page C.html]", True),
     "certificate sign": ("certificate sign C.json --key KEY", True),
     "certificate verify": ("certificate verify C.json FILES [--schema S.json] [--key K.pub [--signature C.sig]]", True),
     "answers": ("answers M.lapwing -o DIR", True),
@@ -90,10 +86,6 @@ MORE = {
     "plan": "--rho --neighbours --set --public-table --public-source --prior --memory --share",
     "synthesize": "--sql --db --check --misfits --croissant --details --quiet --public-table --public-source "
     "--prior --memory --prepared-by --approved-by",
-    "series plan": "--prior --delta --rho --first-share --mechanism --neighbours",
-    "series next": "--sql --db --before --prior --delta --rho --first-share --mechanism --neighbours --rows "
-    "--expected-rows --ledger --dataset --transcript --seed --model --certificate --details --quiet -o",
-    "series changes": "--column --groups --all",
     "link": "--sql --db --into --rho --share --mechanism --rows --expected-rows --transcript --seed --certificate "
     "--no-certificate --croissant --check --misfits --quiet --prepared-by --approved-by",
     "resume": "--sql --db -o --into --rows --model --certificate --no-certificate --croissant --seed --details --quiet "
@@ -139,12 +131,10 @@ NAMES = {
     "Release",
     "Schema",
     "SchemaError",
-    "Series",
     "Synthesizer",
     "Trusted",
     "anonymize",
     "between",
-    "changes",
     "covariance",
     "evaluate",
     "load",

@@ -35,6 +35,7 @@ RUN = [
     "foreign.md",
     "engines.md",
     "after-the-release.md",
+    "priors.md",
     "certificate.md",
     "accuracy.md",
     "evaluate.md",

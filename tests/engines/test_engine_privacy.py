@@ -12,7 +12,7 @@ from helpers.planted_values import BYTES, TEXT, traces_in, traces_in_files
 
 WORKER = Path(__file__).resolve().parents[1] / "helpers" / "engine_worker.py"
 FULL = pytest.mark.full
-QUICK = ("DuckDB relation", "Dask", "PyArrow dataset")
+QUICK = ("DuckDB relation", "PyArrow dataset")
 
 
 def ran(engine, folder):

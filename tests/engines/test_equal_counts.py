@@ -48,10 +48,10 @@ def people(kind):
 
 PEOPLE = people("string")
 SOME = ("PMM", "Adaptive", "evaluation")
-QUICK = ("Polars lazy", "DuckDB relation", "Dask", "Spark")
+QUICK = ("Polars lazy", "DuckDB relation", "Spark")
 SLOW = ("Spark Connect", "Spark Parquet")
-IN_UNIT = ("pandas", "Polars", "Polars lazy", "Parquet file", "Dask Parquet")
-"""Kinds of table whose nasty cells `unit/test_table_nasty_values` reads, and one more of Dask."""
+IN_UNIT = ("pandas", "Polars", "Polars lazy", "Parquet file")
+"""Kinds of table whose nasty cells `unit/test_table_nasty_values` reads."""
 EACH = [pytest.param(engine, marks=FULL if engine in SLOW else ()) for engine in ENGINES]
 SHORT = [pytest.param(engine, marks=() if engine in QUICK else FULL) for engine in ENGINES]
 
@@ -251,7 +251,7 @@ def everything(run, data):
     return type(source).__name__, answers(source, run.schema) | counts | released
 
 
-STREAMED = {"Polars": "_Streamed", "Polars lazy": "_Streamed", "Dask": "DaskSource", "Spark": "SparkSource"}
+STREAMED = {"Polars": "_Streamed", "Polars lazy": "_Streamed", "Spark": "SparkSource"}
 
 
 @pytest.mark.parametrize(("engine", "kind"), STREAMED.items())

@@ -1,4 +1,4 @@
-"""Rows of a release as Dask and Spark frames: drawn by the workers, lazy, and the same as everywhere else."""
+"""Rows of a release as Spark frames: drawn by the executors, lazy, and the same as everywhere else."""
 
 import datetime as dt
 import subprocess
@@ -14,8 +14,7 @@ from helpers.models import random_model
 from helpers.spark_sessions import SESSIONS, classic, quietly
 from lapwing.model.rows import row_chunks
 from lapwing.release import distributed_rows
-from lapwing.release.distributed_rows import dask_rows, spark_rows
-from lapwing.rows.out.writers import to_frame_kind
+from lapwing.release.distributed_rows import spark_rows
 from lapwing.schema.schemas import Schema
 
 SCHEMA = Schema.from_dict(
@@ -178,63 +177,6 @@ def test_without_a_session_rows_for_spark_are_refused_in_one_sentence(release):
 
     assert "ParameterError: rows as a Spark frame need an active Spark session" in done.stderr
     assert "NO_ACTIVE" not in done.stderr
-
-
-# ----------------------------------------------------------------------------------------------------------- Dask
-
-
-@pytest.mark.parametrize("scheduler", ["synchronous", "threads", "processes"])
-def test_workers_draw_the_rows_of_this_process_in_their_order(scheduler):
-    pytest.importorskip("dask")
-    found = chunks()
-
-    frame = dask_rows(found)
-    rows = frame.compute(scheduler=scheduler)
-
-    expected = to_frame_kind(drawn_here(found), "pandas")
-    pd.testing.assert_frame_equal(rows, expected, check_index_type=False)
-    assert rows.index.tolist() == list(range(1000))
-
-
-def test_a_dask_frame_knows_its_types_and_divisions_before_a_row_is_drawn():
-    pytest.importorskip("dask")
-    found = chunks()
-
-    frame = dask_rows(found)
-
-    assert [str(kind) for kind in frame.dtypes] == [
-        "string",
-        "Int64",
-        "Float64",
-        "string",
-        "boolean",
-        "datetime64[us]",
-        "datetime64[us]",
-    ]
-    assert frame.npartitions == found.count
-    assert frame.loc[500:509].compute().equals(frame.compute().loc[500:509])
-
-
-def test_a_release_for_dask_gives_lazy_frames(release):
-    pytest.importorskip("dask")
-    found = lw.load(release, kind="dask")
-
-    frame = found.sample(600_000, seed=4)
-
-    assert frame.npartitions == 3
-    assert pl.from_pandas(frame.compute()).equals(lw.load(release).sample(600_000, seed=4))
-    assert len(found.sample(0)) == 0
-    with pytest.warns(lw.LapwingWarning, match="fewer than 50 effective atoms|no atom of the model matches"):
-        each = found.sample(seed=1, where=[{"age": 3}, {"age": 4}])
-    assert each.compute()["age"].tolist() == [3, 4]
-
-
-def test_dask_workers_with_another_version_are_refused(monkeypatch):
-    pytest.importorskip("dask")
-    monkeypatch.setattr(distributed_rows, "installed", lambda: "another")
-
-    with pytest.raises(lw.DataError, match="a worker runs another version of Lapwing"):
-        dask_rows(chunks()).compute(scheduler="synchronous")
 
 
 # --------------------------------------------------------------------------------------------------------- DuckDB

@@ -3,10 +3,7 @@
 As in `helpers.canary_inputs`, each maker writes what it needs into a folder and returns what a caller would give.
 """
 
-import os
-
 import duckdb
-import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
@@ -77,38 +74,7 @@ def _with_damage(_, folder):
     path.write_bytes(content)
 
 
-# ------------------------------------------------------------------------------------------------------ Dask, datasets
-
-
-def parted(change=None):
-    """Return a maker of a Dask frame of three parts, to each of which a function is applied."""
-
-    def make(_):
-        import dask.dataframe as dd
-
-        frame = dd.from_pandas(arrow().to_pandas(types_mapper=pd.ArrowDtype), npartitions=3)
-        return frame if change is None else frame.map_partitions(change, meta=frame._meta)
-
-    return make
-
-
-def failing(kind):
-    """Return a function of a part that fails, telling a cell."""
-
-    def change(part):
-        raise kind(f"cannot convert {part['sex'].iloc[0]}")
-
-    return change
-
-
-def printing(part):
-    """Print a cell past Python, on file descriptor 2."""
-    os.write(2, f"thread panicked: left: {part['sex'].iloc[0]}".encode())
-    return part
-
-
-class Ended(BaseException):
-    """No ``Exception``."""
+# ------------------------------------------------------------------------------------------------------------ datasets
 
 
 def _dataset(folder):
@@ -147,13 +113,6 @@ ENGINE_FRAMES = {
     "DuckDB other columns": then(_of_table, lambda connection, _: connection.execute("ALTER TABLE people DROP sex")),
     "DuckDB without its file": then(_of_file, _without_file),
     "DuckDB damaged file": then(_of_file, _with_damage),
-    "Dask": parted(),
-    "Dask code that fails": parted(failing(ValueError)),
-    "Dask code that exits": parted(failing(SystemExit)),
-    "Dask code that ends": parted(failing(Ended)),
-    "Dask code that prints": parted(printing),
-    "Dask parts that are no frames": parted(lambda part: TEXT),
-    "Dask parts of other columns": parted(lambda part: part.rename(columns={"sex": TEXT})),
     "Arrow dataset": _dataset,
     "Arrow dataset in memory": lambda _: ds.dataset(arrow()),
     "Arrow dataset cut off": _cut_dataset,
@@ -162,4 +121,4 @@ ENGINE_FRAMES = {
 }
 """Makers by name."""
 
-ENGINES_WELL_FORMED = frozenset({"DuckDB", "Dask", "Arrow dataset", "Arrow dataset in memory"})
+ENGINES_WELL_FORMED = frozenset({"DuckDB", "Arrow dataset", "Arrow dataset in memory"})

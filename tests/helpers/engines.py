@@ -77,24 +77,8 @@ def _attached(table, folder):
     return connection().table(f'"{name}".main.people')
 
 
-# ---------------------------------------------------------------------------------------------------------------- Dask
-
-
 def _pandas(table):
     return table.to_pandas(types_mapper=pd.ArrowDtype)
-
-
-def _dask(table, _):
-    import dask.dataframe as dd
-
-    parts = [_pandas(part) for part in pieces(table)]
-    return dd.from_map(lambda number: parts[number], range(len(parts)), meta=parts[0].iloc[:0])
-
-
-def _dask_parquet(table, folder):
-    import dask.dataframe as dd
-
-    return dd.read_parquet(_written(table, folder), dtype_backend="pyarrow")
 
 
 # --------------------------------------------------------------------------------------------------------------- Spark
@@ -146,8 +130,6 @@ ENGINES = {
     "DuckDB query": _query,
     "DuckDB files": _glob,
     "DuckDB attached": _attached,
-    "Dask": _dask,
-    "Dask Parquet": _dask_parquet,
     "Spark": _spark,
     "Spark Connect": _connect,
     "Spark Parquet": _spark_parquet,

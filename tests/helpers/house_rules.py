@@ -21,7 +21,6 @@ COUNTED = (
     "rows/compiled.py",
     "rows/exact_tables.py",
     "rows/engines/distributed.py",
-    "rows/engines/dask_frames.py",
 )
 """Where counts and sums of rows are made: half of 64 bits would wrap, or round, on large tables alone."""
 OF_ROWS = ("rows/", "kernel/room/", "kernel/questions/", "internal/", "anonymous/")

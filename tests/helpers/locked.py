@@ -14,7 +14,7 @@ EXPORTS = {
     "dev": ("", ("dev",)),
     "build": (None, ("build",)),
     "pip": (None, ("pip",)),
-    "extras": ("", ("dask", "databases", "duckdb", "files", "lp", "paper", "report", "studio", "yaml")),
+    "extras": ("", ("databases", "duckdb", "files", "lp", "report", "studio", "yaml")),
 }
 
 

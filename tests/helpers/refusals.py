@@ -250,7 +250,6 @@ def commands(draw: st.DrawFn) -> tuple[Command, dict[str, str], dict[str, Any]]:
     known = [
         Command(("synthesize", "data.parquet", "--schema", "s.json"), tuple(options), (options["-o"],)),
         Command(("synthesize", "data.parquet", "--schema", "e.json"), (*release, *more), (options["-o"],), "home:3"),
-        Command(("series", "next", "data.parquet", "--schema", "s.json", "--releases", "2"), release, (options["-o"],)),
         Command(
             ("link", "homes.parquet", "people.parquet", "--schema", "l.json", "--into", into),
             (*release[1:], *more),

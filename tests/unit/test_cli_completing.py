@@ -38,7 +38,7 @@ def offered(line: str) -> list[str]:
 
 
 def test_a_tab_offers_commands_and_waits_for_no_large_package() -> None:
-    assert offered("lapwing s") == ["start", "studio", "synthesize", "sample", "schema", "series"]
+    assert offered("lapwing s") == ["start", "studio", "synthesize", "sample", "schema"]
 
 
 def test_a_tab_offers_names_of_mechanisms_to_a_command_that_takes_one() -> None:

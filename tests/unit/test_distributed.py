@@ -9,7 +9,6 @@ import pytest
 from lapwing.errors import DataError
 from lapwing.rows.counting import KeyedColumn, count_keys, count_tables, keys_of_parts
 from lapwing.rows.engines import distributed
-from lapwing.rows.engines.dask_frames import cells_of_parts
 from lapwing.rows.engines.distributed import (
     RowCoder,
     UnitRows,
@@ -84,7 +83,7 @@ def test_parts_of_sorted_units_keep_the_rows_of_the_whole_table(seed, height):
 
     whole = code_table(frame, SCHEMA)
     expected = as_multiset(joined_codes(whole.chunks(apart=True)))
-    assert as_multiset(joined(kept).codes) == expected == as_multiset(found.cut(3).codes)
+    assert as_multiset(joined(kept).codes) == expected
     assert sum(part.count for part in kept) == whole.units
     assert all(units.unique_counts().max() <= 3 for part in kept if len(units := part.units))
 
@@ -168,4 +167,3 @@ def test_counts_of_parts_may_be_as_large_as_64_bits_hold():
 
     assert tables_of_cells([(("flag", flag),)], parts)[0].tolist() == [0, 2**31 - 1 + 2**40, 0][: flag.groups]
     assert keys_of_parts(keys, 1)[1].tolist() == [2**31 - 1 + 2**40]
-    assert [each.tolist() for each in cells_of_parts(parts)] == [[1], [2**31 - 1 + 2**40]]

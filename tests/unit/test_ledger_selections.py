@@ -18,7 +18,6 @@ from lapwing.runs.account_terms import promised
 from lapwing.runs.records import AccountedSink, new_records
 from lapwing.schema.schemas import Schema
 
-OLD_FILE = Path(__file__).resolve().parents[1] / "helpers" / "ledger_format_1.sql"
 TERMS = {"relation": "add-remove", "privacy_unit": "row"}
 RELEASE = TERMS | {"description": {"mechanism": "learn"}}
 TINY = Fraction(1, 10**18)
@@ -36,20 +35,6 @@ def book(ledger: Ledger) -> Ledger:
     """Return a ledger with one data set, "adult", that may spend rho 1, and delta 10^-6 on selections."""
     ledger.init("adult", unit="zcdp", limit=1, selection_delta=1e-6, **TERMS)
     return ledger
-
-
-@pytest.fixture
-def old(tmp_path: Path) -> Ledger:
-    """Return a ledger file as it was made before selections were accounted for."""
-    path = tmp_path / "old.db"
-    with closing(sqlite3.connect(path)) as connection:
-        connection.executescript(OLD_FILE.read_text(encoding="utf-8"))
-    return Ledger.open(path)
-
-
-def file_format(ledger: Ledger) -> int:
-    with closing(sqlite3.connect(ledger.path)) as connection:
-        return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 def test_an_account_allows_no_selections_unless_it_was_opened_so(ledger: Ledger) -> None:
@@ -218,7 +203,6 @@ def test_a_bad_allowance_is_refused_and_nothing_is_opened(
         ledger.init("adult", unit="zcdp", limit=1, **setting, **TERMS)
 
     assert ledger.datasets() == ()
-    assert file_format(ledger) == 1
 
 
 def test_an_account_in_pure_epsilon_has_no_allowance_as_nothing_could_spend_it(ledger: Ledger) -> None:
@@ -248,12 +232,13 @@ def test_selections_of_several_data_sets_are_kept_apart(book: Ledger) -> None:
     assert book.verify() == 5
 
 
-def test_a_refused_account_with_an_allowance_leaves_the_file_as_it_was(old: Ledger) -> None:
+def test_a_refused_account_with_an_allowance_leaves_the_ledger_as_it_was(ledger: Ledger) -> None:
+    ledger.init("adult", unit="zcdp", limit=1, **TERMS)
     with pytest.raises(BudgetError, match="is in the ledger already"):
-        old.init("adult", unit="zcdp", limit=1, selection_delta=1e-9, **TERMS)
+        ledger.init("adult", unit="zcdp", limit=1, selection_delta=1e-9, **TERMS)
 
-    assert file_format(old) == 1
-    assert old.verify() == 5
+    assert ledger.balance("adult").selection_delta == 0
+    assert ledger.verify() == 1
 
 
 @pytest.mark.parametrize(
@@ -305,7 +290,7 @@ TAMPERING = {
         "UPDATE entries SET details = replace(details, '250000000000', '1') WHERE number = 2",
         "entry 2",
     ),
-    "a forgotten format": (None, "PRAGMA user_version = 1", "the list of its tables and triggers"),
+    "a forgotten table": (None, "DROP TABLE selections", "the list of its tables and triggers"),
 }
 
 
@@ -318,7 +303,7 @@ def test_tampering_with_selections_is_evident(book: Ledger, name: str) -> None:
         if trigger is not None:
             connection.execute(f"DROP TRIGGER {trigger}")
         connection.execute(statement)
-        for wanted in (*ledger_file.STATEMENTS, *ledger_file.SELECTION_STATEMENTS):
+        for wanted in ledger_file.STATEMENTS:
             if trigger is not None and f"TRIGGER {trigger} " in wanted:
                 connection.execute(wanted)
 
@@ -347,33 +332,3 @@ def test_what_settings_say_of_their_selections_is_debited(book: Ledger) -> None:
     AccountedSink(NoTranscript(), new_records(book.path, "adult", None, settings)).debit(settings)
 
     assert (book.balance().spent, book.balance().selection_spent) == (Fraction(1, 4), MICRO / 4)
-
-
-def test_an_old_file_is_read_and_debited_as_before_and_stays_of_its_format(old: Ledger) -> None:
-    before = old.history("adult")
-
-    old.debit("adult", "first", Budget.pure("0.5"), **TERMS, description={"mechanism": "Independent"})
-    old.debit("adult", "another", EPSILON, **RELEASE)
-    old.set_limit("taxi", 2)
-
-    assert before == old.history("adult")[: len(before)]
-    assert [entry.selection_delta for entry in before] == [0, 0, 0]
-    assert (old.balance("adult").spent, old.balance("adult").selection_delta) == (Fraction("0.6"), 0)
-    assert old.balance("taxi").limit == rho_for(Fraction(2), MICRO)
-    assert old.verify() == 7
-    assert file_format(old) == 1
-
-
-def test_a_new_account_in_an_old_file_may_allow_selections(old: Ledger) -> None:
-    before = {name: (old.history(name), old.balance(name)) for name in old.datasets()}
-
-    old.init("letter", unit="zcdp", limit=1, selection_delta=1e-9, **TERMS)
-    old.debit("letter", "release", EPSILON, **RELEASE, delta=Fraction(1, 10**10))
-
-    assert old.balance("letter").selection_left == Fraction(9, 10**10)
-    assert {name: (old.history(name), old.balance(name)) for name in before} == before
-    with pytest.raises(BudgetError, match="'adult' allows no selections"):
-        old.debit("adult", "another", EPSILON, **RELEASE, delta=TINY)
-    assert old.verify() == 7
-    # Versions that know no selections refuse it: they would raise an epsilon limit at the whole delta.
-    assert file_format(old) == 2

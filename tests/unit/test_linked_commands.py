@@ -173,7 +173,6 @@ def test_croissant_has_the_records_of_each_table_with_key_and_reference(place):
         ("plan --schema homes.json --epsilon 1 --expected-rows homes=1 --expected-rows pets=1", "'pets'"),
         ("plan --schema homes.json --epsilon 1 --expected-rows 300", "name the table, one of homes, people"),
         ("plan --schema stays.json --epsilon 1 --expected-rows who=9 --prior m.lapwing", 'schema without "order"'),
-        ("series plan --schema stays.json --releases 2 --epsilon 1 --expected-rows 9", "and this takes one table"),
     ],
 )
 def test_what_does_not_go_is_refused_in_one_line_and_leaves_no_file(place, arguments, says):

@@ -15,10 +15,6 @@ import json, sys
 import lapwing as lw
 import polars as pl
 import duckdb
-from pathlib import Path
-from lapwing.model.certificate.issued import Beside
-from lapwing.release.paper.page import signing_page
-from lapwing.release.paper.sheet import Sheet
 
 TABLE = pl.DataFrame({"flag": [True, False] * 20, "other": [True, True, False, False] * 10})
 SCHEMA = {"fields": [{"name": name, "type": "boolean"} for name in TABLE.columns]}
@@ -27,7 +23,6 @@ ASKED = {
     "altair": lambda: RELEASE.to_html("report.html"),
     "vl_convert": lambda: RELEASE.to_html("report.html"),
     "sklearn": lambda: lw.evaluate(TABLE, TABLE, SCHEMA, target="flag"),
-    "fpdf": lambda: signing_page(Sheet(RELEASE.certificate), Beside.of(Path("c.json"), b"")),
     "yaml": lambda: lw.Schema.from_foreign("metadata.yaml"),
     "pyarrow": lambda: lw.synthesize(duckdb.sql("SELECT true AS flag, true AS other"), SCHEMA, epsilon=1),
 }
@@ -47,7 +42,6 @@ EXTRAS = {
     "altair": "report",
     "vl_convert": "report",
     "sklearn": "report",
-    "fpdf": "paper",
     "yaml": "yaml",
     "pyarrow": "duckdb",
 }

@@ -5,7 +5,7 @@ import pytest
 
 from helpers.cases import spread
 from helpers.findings import schema_of
-from lapwing.judge.bars import MOST_BARS, date_edges
+from lapwing.judge.bars import MOST_BARS, choose_bars
 from lapwing.judge.overlays import GRID, LISTED, coordinate_pairs, overlay_columns
 
 AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 120, "required": True}}
@@ -133,25 +133,23 @@ def test_synthetic_values_beyond_the_real_ones_are_in_an_open_bar():
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "label"),
+    ("kind", "low", "high"),
     [
-        ("2020-01-01", "2020-01-20", "2020-01-01"),
-        ("2020-01-01", "2020-06-30", "2019-12-30"),  # a week, by its Monday
-        ("2020-01-01", "2022-06-30", "2020-01"),
-        ("2019-12-01", "2026-06-30", "2019 Q4"),
-        ("1990-01-01", "2020-06-30", "1990"),
-        ("1901-01-01", "2020-06-30", "1900-1904"),
-        ("0007-01-01", "9999-12-31", "0-499"),
+        ("date", "2020-01-01", "2021-12-31"),
+        ("date", "0001-01-01", "9999-12-31"),
+        ("datetime", "2020-01-15", "2020-02-01"),
     ],
 )
-def test_dates_lie_in_the_finest_calendar_unit_that_fits(low, high, label):
-    field = schema_of(measured("date", low, high)).columns[0]
+def test_bars_of_dates_are_equally_long_and_begin_as_they_are_called(kind, low, high):
+    field = schema_of(measured(kind, low, high)).columns[0]
 
-    edges = date_edges(field, 0, field.domain.values - 1, 38)
+    found = choose_bars(field, np.arange(0, field.domain.values, field.domain.values // 700))
 
-    assert edges[0] == (0, label)
-    assert len(edges) <= 39
-    assert [code for code, _ in edges] == sorted({code for code, _ in edges})
+    assert 30 < len(found.labels) == len(found.cuts) + 1 <= MOST_BARS
+    assert len(set(np.diff(found.cuts))) == 1
+    for label, start in zip(found.labels, found.starts, strict=True):
+        assert label.replace("T", " ").startswith(start)
+        assert len(start) == (10 if kind == "date" else 16)
 
 
 def test_categories_stand_by_real_share_with_the_rest_in_one_bar():

@@ -142,14 +142,6 @@ def test_every_certificate_of_such_a_schema_tells_what_it_cost(kind, tmp_path):
     assert written.to_dict()["together"]["delta"]["exact"] == "1/10000000"
 
 
-def test_certificates_of_before_are_read_as_ever():
-    written = lw.synthesize(TABLE, {"fields": [FLAG]}, epsilon=1, delta=1e-6).certificate
-    old = {key: value for key, value in written.to_dict().items() if key not in ("delta", "purchases", "together")}
-
-    assert Certificate.from_dict(old) == written
-    assert (written.delta, written.purchases, written.together) == (0, (), None)
-
-
 def test_a_certificate_with_damaged_purchases_is_refused_as_such():
     written = lw.synthesize(TABLE, bought(PURE), epsilon=1).certificate.to_dict()
 

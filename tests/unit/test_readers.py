@@ -82,8 +82,8 @@ def test_a_subclass_of_a_data_frame_is_a_data_frame():
 @pytest.mark.parametrize("data", [None, 3, {"sex": ["f"]}, [], [1, 2], [{"sex": "f"}], pd.Series([1]), pl.Series([1])])
 def test_what_is_no_table_is_refused(data):
     assert refusal(data) == (
-        f"data of type {type(data).__name__} is not a table; give a pandas, Polars, PyArrow, DuckDB, Dask or Spark "
-        "table, a lapwing.Query, or the path of a .parquet or .csv file"
+        f"data of type {type(data).__name__} is not a table; give a pandas, Polars, PyArrow, DuckDB or Spark table, "
+        ", a lapwing.Query, or the path of a .parquet or .csv file"
     )
 
 

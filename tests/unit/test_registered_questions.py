@@ -143,7 +143,6 @@ ENGINES = {
     "source.py": "NumPy",
     "linked.py": "NumPy",
     "duckdb_relations.py": "DuckDB",
-    "dask_frames.py": "Dask",
     "spark_source.py": "Spark",
 }
 

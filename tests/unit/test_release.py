@@ -205,7 +205,7 @@ def test_a_saved_release_gives_rows_in_the_kind_of_frame_that_is_asked_for(relea
 
 
 def test_an_unknown_kind_of_frame_is_refused(tmp_path):
-    with pytest.raises(lw.ParameterError, match=r"kind must be one of pandas, polars, .* dask, spark, got 'modin'"):
+    with pytest.raises(lw.ParameterError, match=r"kind must be one of pandas, polars, .* duckdb, spark, got 'modin'"):
         lw.load(tmp_path / "r.lapwing", kind="modin")
 
 
@@ -301,7 +301,7 @@ def test_the_root_package_names_what_it_exports():
         lw.nonesuch  # noqa: B018
 
 
-@pytest.mark.parametrize(("kind", "needed"), [("pandas", "pandas"), ("dask", "dask"), ("spark", "pyspark")])
+@pytest.mark.parametrize(("kind", "needed"), [("pandas", "pandas"), ("spark", "pyspark")])
 def test_rows_in_frames_of_a_library_that_is_missing_name_it_and_the_way_out(
     kind, needed, release, tmp_path, monkeypatch
 ):

@@ -41,7 +41,7 @@ def test_header_and_answers_are_read_back(tmp_path):
     assert [int(each.counts) for each in answers] == [5, 6]
 
 
-def test_a_torn_last_line_of_an_earlier_version_is_cut_off_and_the_rest_continues(tmp_path):
+def test_a_last_line_that_was_torn_is_cut_off_and_the_rest_continues(tmp_path):
     path = tmp_path / "t.jsonl"
     written(path, 5, 6)
     path.write_text(cut_after(path, 2)[:-7])

@@ -31,23 +31,12 @@ _EXAMPLES = {
         "synthesize patients.csv --schema patients.schema.json --epsilon 1 --ledger budget.db --dataset patients "
         "--transcript patients.jsonl --model patients.lapwing -o release.csv",
     ),
-    "series plan": ("series plan --schema patients.schema.json --expected-rows 1000 --releases 10 --epsilon 1",),
-    "series next": (
-        "series next patients.csv --schema patients.schema.json --releases 10 --epsilon 1 --model p1.lapwing -o p1.csv",
-        "series next patients.csv --schema patients.schema.json --releases 10 --epsilon 1 --before p1.lapwing "
-        "--model p2.lapwing -o p2.csv",
-    ),
-    "series changes": ("series changes p1.lapwing p2.lapwing",),
     "link": (
         "link homes.csv people.csv --schema homes.json --epsilon 1 --model homes.lapwing --into homes.duckdb",
         "link homes.csv people.csv --schema homes.json --epsilon 1 -o homes.synthetic.csv people.synthetic.csv",
     ),
     "resume": ("resume patients.jsonl patients.csv -o release.csv",),
     "certificate show": ("certificate show release.csv.certificate.json",),
-    "certificate export": (
-        "certificate export --registry release.csv.certificate.json",
-        "certificate export --pdf release.pdf release.csv.certificate.json",
-    ),
     "certificate sign": ("certificate sign release.csv.certificate.json --key id_ed25519",),
     "certificate verify": (
         "certificate verify release.csv.certificate.json release.csv",

@@ -28,7 +28,6 @@ from lapwing.cli.commands.saved import answers, query, sample
 from lapwing.cli.commands.schema import schema_app
 from lapwing.cli.commands.schema_convert import convert
 from lapwing.cli.commands.schema_learn import learn
-from lapwing.cli.commands.series import series_app
 from lapwing.cli.commands.start import start
 from lapwing.cli.commands.studio import studio
 from lapwing.cli.commands.synthesize import demo, plan, synthesize
@@ -82,7 +81,7 @@ _PANELS = {
     "Start": (start, studio, demo, mechanisms, explain),
     "Schemas": (schema_app,),
     "Budget": (ledger_app,),
-    "Release": (plan, synthesize, series_app, link, resume),
+    "Release": (plan, synthesize, link, resume),
     "Use a release": (sample, query, answers, report, certificate_app),
     "Internal, never publish": (evaluate,),
     "Beside releases": (anonymize, audit),

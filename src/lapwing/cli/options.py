@@ -241,7 +241,6 @@ ExpectedRowsOfEach = Annotated[
         "Your public guess of the number of rows, made without the data; linked: of each table, and of persons.",
     ),
 ]
-ExpectedRowsNeeded = Annotated[int, _EXPECTED_ROWS]
 Neighbours = Annotated[
     str,
     option("--neighbours --neighbors", "R", "Neighbour relation: add-remove or replace-one.", autocompletion=relations),

@@ -1,7 +1,7 @@
 """Into which bars a column of numbers or dates is cut so that a histogram of it can be read.
 
-Bars are as wide as round numbers or calendar units, in the range of nearly all real rows: where they lie tells about
-private rows.
+Bars of numbers are as wide as round numbers, those of dates equally long, in the range of nearly all real rows: where
+they lie tells about private rows.
 """
 
 import itertools
@@ -9,7 +9,6 @@ import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
 from fractions import Fraction
 from typing import Final, Literal
 
@@ -18,112 +17,8 @@ import numpy as np
 from lapwing.judge.metrics import Cells, Floats, Ints
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.domains import MAX_VALUES
-from lapwing.schema.groupings.grouping import identity
-from lapwing.schema.scalars import MICROSECONDS, date_text, datetime_text
-from lapwing.schema.values import exact_cells, labels
-
-# -- Calendar units in which a histogram of a date column can be read.
-
-
-_DAY: Final = MICROSECONDS["day"]
-_MONDAY: Final = 4  # days from 1970-01-01, a Thursday, to the first Monday
-
-
-@dataclass(frozen=True, slots=True)
-class _Unit:
-    """So many microseconds, weeks, or calendar months."""
-
-    kind: Literal["time", "week", "month"]
-    size: int
-
-
-_UNITS: Final = (
-    *(_Unit("time", MICROSECONDS["second"] * size) for size in (1, 10, 30)),
-    *(_Unit("time", MICROSECONDS["minute"] * size) for size in (1, 5, 15, 30)),
-    *(_Unit("time", MICROSECONDS["hour"] * size) for size in (1, 3, 6, 12)),
-    _Unit("time", _DAY),
-    _Unit("week", 7 * _DAY),
-    *(_Unit("month", size) for size in (1, 3)),
-    *(_Unit("month", 12 * size) for size in (1, 2, 5, 10, 20, 50, 100, 200, 500)),
-)
-
-
-def date_edges(field: Field, low: int, high: int, most: int) -> list[tuple[int, str]]:
-    """Return first code and label of calendar units, in the finest unit that cuts a range into at most so many.
-
-    From the unit of ``low`` to the one behind that of ``high``, as far as the field goes.
-    """
-    first, last = (_moment(field, code) for code in (low, high))
-    unit = next(unit for unit in _UNITS if _place(unit, last) - _place(unit, first) < most)
-    found: dict[int, str] = {}
-    for place in range(_place(unit, first), _place(unit, last) + 2):
-        start = _start(unit, place)
-        if start is None:
-            break
-        code = _code(field, start)
-        if code < field.domain.values:
-            # A code that is wider than the unit belongs to the unit that its moment lies in.
-            found[code] = _text(unit, place, start)
-    return sorted(found.items())
-
-
-def _moment(field: Field, code: int) -> int:
-    """Return when a code begins, in microseconds since 1970."""
-    found = field.range
-    if found.calendar is not None:
-        number = int(found.calendar.starts(np.array([code]))[0])
-    else:
-        assert found.step is not None, "codes of dates are steps, months or years"
-        number = int(found.lo) + code * int(found.step)
-    return number * _DAY if field.type == "date" else number
-
-
-def _code(field: Field, moment: int) -> int:
-    """Return the first code that begins at a moment or after it."""
-    found = field.range
-    number = -(-moment // _DAY) if field.type == "date" else moment
-    if number <= found.lo:
-        return 0
-    if found.calendar is None:
-        assert found.step is not None, "codes of dates are steps, months or years"
-        return int(-(-(number - int(found.lo)) // int(found.step)))
-    code = found.calendar.codes(np.array([number]))
-    return int(code[0]) + int(found.calendar.starts(code)[0] < number)
-
-
-def _place(unit: _Unit, moment: int) -> int:
-    """Return which unit since 1970 a moment lies in."""
-    if unit.kind == "time":
-        return moment // unit.size
-    if unit.kind == "week":
-        return (moment // _DAY - _MONDAY) // 7
-    day = date(1970, 1, 1) + timedelta(days=moment // _DAY)
-    return (day.year * 12 + day.month - 1) // unit.size
-
-
-def _start(unit: _Unit, place: int) -> int | None:
-    """Return when a unit begins, in microseconds since 1970; None beyond the calendar."""
-    if unit.kind == "time":
-        return place * unit.size
-    if unit.kind == "week":
-        return (7 * place + _MONDAY) * _DAY
-    year, month = divmod(place * unit.size, 12)
-    return (date(max(year, 1), month + 1, 1) - date(1970, 1, 1)).days * _DAY if year <= date.max.year else None
-
-
-def _text(unit: _Unit, place: int, start: int) -> str:
-    """Return a unit's label: 2020-03, 2020 Q1, 2020, 2020-2024, 2020-03-01, a week by its Monday, or a time."""
-    if unit.kind == "time" and unit.size < _DAY:
-        return datetime_text(start).replace("T", " ")
-    if unit.kind != "month":
-        return date_text(start // _DAY)
-    year, month = divmod(place * unit.size, 12)
-    if unit.size == 1:
-        return f"{year:04}-{month + 1:02}"
-    if unit.size == 3:
-        return f"{year} Q{month // 3 + 1}"
-    return str(year) if unit.size == 12 else f"{year}-{year + unit.size // 12 - 1}"
-
+from lapwing.schema.groupings.grouping import cut, identity
+from lapwing.schema.values import exact_cells, label, labels
 
 Scale = Literal["even", "log", "values"]
 
@@ -162,8 +57,8 @@ def choose_bars(field: Field, sample: Ints) -> Bars:
 
     A column with at most 40 values has a bar for each. Of others, the first and the last bar are open, and each holds
     at most about 0.5 % of the real rows. Numbers lie evenly, or by round numbers that grow with the distance from zero
-    where these spread the rows over at least half as many bars again (by the exponential of the entropy). Dates lie by
-    the finest calendar unit that fits.
+    where these spread the rows over at least half as many bars again (by the exponential of the entropy). Bars of dates
+    are equally long.
     """
     values = field.domain.values
     if values <= MOST_BARS:
@@ -172,7 +67,7 @@ def choose_bars(field: Field, sample: Ints) -> Bars:
     is_date = field.type in ("date", "datetime")
     codes = np.sort(sample) if len(sample) else np.array([0, values - 1])
     if is_date:
-        return _date_bars(field, *_nearly_all(codes))
+        return _date_bars(field, codes)
     frequent = _frequent(codes)
     rest = codes[~np.isin(codes, frequent)]
     if not len(rest):
@@ -344,16 +239,20 @@ def _value_text(field: Field, code: int) -> str:
     return number_text(exact.get(code, value_at(field, code)))
 
 
-def _date_bars(field: Field, low: int, high: int) -> Bars:
-    """Return bars by calendar units, an open one before them and one behind them."""
-    edges = date_edges(field, low, high, _CLOSED)
-    codes, texts = [code for code, _ in edges], [text for _, text in edges]
-    widths = np.diff([*codes, field.domain.values]).tolist()
-    names, starts = list(texts), list(texts)
-    if len(widths) > 1 and widths[-1] > _MUCH_WIDER * widths[-2]:
-        names[-1], starts[-1] = f"from {texts[-1]}", f"{texts[-1]}+"
-    if codes[0] > 0:
-        names.insert(0, f"before {texts[0]}")
-        starts.insert(0, f"< {texts[0]}")
-    cuts = np.array([code for code in codes if code > 0], dtype=np.int64)
-    return Bars(cuts=cuts, labels=tuple(names), starts=tuple(starts), scale="even", frequent=())
+def _date_bars(field: Field, codes: Ints) -> Bars:
+    """Return bars of equal length around nearly all sorted codes, and those from the field's bounds to them."""
+    edges = equal_cells(codes, _CLOSED)
+    cuts = edges[(edges > 0) & (edges < field.domain.values)]
+    grouping = cut(field.domain, cuts)
+    starts = tuple(start_text(field, code) for code in (0, *cuts.tolist()))
+    names = tuple(labels(grouping, field)[: grouping.regular])
+    return Bars(cuts=cuts, labels=names, starts=starts, scale="even", frequent=())
+
+
+def start_text(field: Field, code: int) -> str:
+    """Return where a run of numbers, days or moments begins, short: the day, or the minute."""
+    if field.type in ("integer", "number"):
+        return number_text(value_at(field, code))
+    edges = [edge for edge in (code, code + 1) if 0 < edge < field.domain.values]
+    text = label(cut(field.domain, edges), field, 1 if code else 0)
+    return text[: len("2020-12-31")] if field.type == "date" else text[: len("2020-12-31T00:00")].replace("T", " ")

@@ -46,7 +46,7 @@ class LinkedCertificate:
     Their costs are for the same people and add up; requested_epsilon, requested_delta, requested_rho: what the caller
     asked for, for all parts together; epsilons: for zCDP: what all parts together mean as (ε, δ). Empty for pure ε;
     written_rows: how many rows of each table were written with this certificate; issued: when and with which files, and
-    by whom; published: what is published as it is, a sentence for each public table; empty in a file of before.
+    by whom; published: what is published as it is, a sentence for each public table.
     """
 
     linked: LinkedSchema

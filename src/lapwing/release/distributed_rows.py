@@ -1,4 +1,4 @@
-"""Rows of a release as frames of Spark and Dask, drawn by the workers from the released model. Sees no private row."""
+"""Rows of a release as frames of Spark, drawn by the executors from the released model. Sees no private row."""
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
@@ -27,9 +27,6 @@ _SPARK_TYPES: Final = {
     "date": "date",
     "datetime": "timestamp_ntz",
 }
-
-
-# --------------------------------------------------------------------------------------------------------- Spark
 
 
 def spark_rows(chunks: RowChunks, session: "SparkSession") -> Any:  # noqa: ANN401 - a frame of either kind
@@ -81,50 +78,6 @@ def _arrow(frame: pl.DataFrame) -> "pa.Table":
     return table.cast(pa.schema(short))
 
 
-# ---------------------------------------------------------------------------------------------------------- Dask
-
-
-def dask_rows(chunks: RowChunks) -> Any:  # noqa: ANN401 - a Dask frame, which has no static type
-    """Return rows as a lazy Dask frame, which the workers draw.
-
-    chunks: a task of its own, which the others depend on; released numbers only. Returns one partition for each chunk,
-    with pandas' nullable types and the index 0, 1, ... over all of them.
-    """
-    from dask import dataframe  # noqa: PLC0415 - the user's own
-    from dask.delayed import delayed  # noqa: PLC0415
-
-    meta = to_frame_kind(chunks.no_rows(), "pandas")
-    if chunks.n == 0:
-        return _local(meta)
-    shared = delayed(chunks, traverse=False)
-    expected = installed()
-    parts = [delayed(_pandas_chunk)(shared, number, expected) for number in range(chunks.count)]
-    starts = [chunks.rows_before(number) for number in range(chunks.count)]
-    return dataframe.from_delayed(parts, meta=meta, divisions=(*starts, chunks.n - 1), verify_meta=False)
-
-
-def _local(frame: Any) -> Any:  # noqa: ANN401 - pandas to Dask
-    """Return rows that are here as a Dask frame of one partition."""
-    from dask import dataframe  # noqa: PLC0415 - the user's own
-
-    make: Any = dataframe.from_pandas
-    return make(frame, npartitions=1)
-
-
-def _pandas_chunk(chunks: RowChunks, number: int, expected: str) -> Any:  # noqa: ANN401 - a pandas frame
-    check_installed(expected)
-    import pandas as pd  # noqa: PLC0415 - the user's own
-
-    frame = to_frame_kind(chunks.frame(number), "pandas")
-    start = chunks.rows_before(number)
-    return frame.set_axis(pd.RangeIndex(start, start + len(frame)), axis=0)
-
-
-# --------------------------------------------------------------------------------------------------------- either
-
-
-def engine_rows(frame: pl.DataFrame, schema: Schema, kind: str) -> Any:  # noqa: ANN401 - a frame of either
-    """Return rows that were drawn here as a frame of Spark or Dask."""
-    if kind == "spark":
-        return active_session().createDataFrame(_arrow(frame), _spark_schema(schema))
-    return _local(to_frame_kind(frame, "pandas"))
+def rows_drawn_here(frame: pl.DataFrame, schema: Schema) -> Any:  # noqa: ANN401 - a Spark frame
+    """Return rows that were drawn here as a frame of the active session."""
+    return active_session().createDataFrame(_arrow(frame), _spark_schema(schema))

@@ -19,7 +19,7 @@ def load(path: str | Path, kind: Kind = "path") -> Release:
     ----------
     path : path
         The file.
-    kind : {"pandas", "polars", "pyarrow", "path", "duckdb", "dask", "spark"}, default "path"
+    kind : {"pandas", "polars", "pyarrow", "path", "duckdb", "spark"}, default "path"
         The frames that rows and tables come in, as for a table of this kind; Polars for ``path``. A file holds no types
         of a frame: pandas' are NumPy's, and `Release.sample` takes others as ``like``. Rows on Spark need an active
         session.

@@ -44,7 +44,7 @@ class Release:
         What was spent on what, and what was assumed.
     noisy : tuple of answers
         Every answer that the mechanism saw.
-    kind : {"pandas", "polars", "pyarrow", "path", "duckdb", "dask", "spark"}
+    kind : {"pandas", "polars", "pyarrow", "path", "duckdb", "spark"}
         The frame kind of the input; rows come back in it.
     seed : int or None
         The caller's seed, used by `sample` when it is given none.
@@ -105,7 +105,7 @@ class Release:
         Returns
         -------
         frame
-            pandas for a pandas table, PyArrow for PyArrow and DuckDB, Polars for Polars and paths; for Dask and Spark a
+            pandas for a pandas table, PyArrow for PyArrow and DuckDB, Polars for Polars and paths; for Spark a
             lazy frame that the workers draw. Types are as the input declares them, or wider where the schema needs it;
             categories are the schema's. Schema alone chooses what one cell can change: NumPy's types of pandas (int64,
             or as short as in ``like``, or float64 with NaN if a row may be missing; bool or object), types of moments,

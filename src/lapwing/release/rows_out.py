@@ -253,20 +253,18 @@ def rows_out(
 
 
 def rows_frame(rows: RowsOut, schema: Schema, layout: Layout) -> Any:  # noqa: ANN401 - a frame of any kind
-    """Return rows as the frame of `Release.sample`, drawn when Dask or Spark asks for them."""
+    """Return rows as the frame of `Release.sample`, drawn when Spark asks for them."""
     import polars as pl  # noqa: PLC0415 - it takes a quarter of a second to import
 
     from lapwing.rows.out.writers import library_of, to_layout  # noqa: PLC0415
 
     kind = layout.kind
-    if kind in {"dask", "spark"}:
+    if kind == "spark":
         with library_of(kind):
             from lapwing.release import distributed_rows as engines  # noqa: PLC0415 - on these engines only
 
             if rows.chunks is None:
-                return engines.engine_rows(pl.concat(rows.frames()), schema, kind)
-            if kind == "dask":
-                return engines.dask_rows(rows.chunks)
+                return engines.rows_drawn_here(pl.concat(rows.frames()), schema)
             return engines.spark_rows(rows.chunks, engines.active_session())
     return to_layout(pl.concat(rows.frames(workers())), layout, schema)
 

@@ -8,7 +8,7 @@ from lapwing.errors import ParameterError
 from lapwing.schema.fields import Field
 from lapwing.schema.scalars import told
 
-Kind = Literal["pandas", "polars", "pyarrow", "path", "duckdb", "dask", "spark"]
+Kind = Literal["pandas", "polars", "pyarrow", "path", "duckdb", "spark"]
 """What the user's table is; synthetic rows come back in the same kind."""
 
 
@@ -46,7 +46,7 @@ class Layout:
 
     Parameters
     ----------
-    kind : {"pandas", "polars", "pyarrow", "path", "duckdb", "dask", "spark"}
+    kind : {"pandas", "polars", "pyarrow", "path", "duckdb", "spark"}
         The frame's library.
     dtypes : mapping of str to str
         The types of the schema's columns, in the order of rows, as its library writes them: ``Int64``,

@@ -14,7 +14,6 @@ import polars as pl
 from lapwing.errors import DataError, ParameterError
 from lapwing.rows.cells import RawColumn
 from lapwing.rows.elsewhere import Query, addresses, query_rows, stored_rows
-from lapwing.rows.engines.dask_frames import DaskReader
 from lapwing.rows.engines.distributed import read_columns
 from lapwing.rows.engines.frames import (
     FrameReader,
@@ -160,7 +159,7 @@ _listed = partial(names_in_short, most=5)
 _Fields = Mapping[str, Field | None]
 """The fields of the columns that are read, where their types are to be looked at."""
 
-RowReader = FrameReader | LazyReader | FilesReader | RelationReader | DatasetReader | DaskReader | SparkReader
+RowReader = FrameReader | LazyReader | FilesReader | RelationReader | DatasetReader | SparkReader
 """A table that can be read, again and again, in one stable order: at least one and at most so many rows at a time.
 
 Its `kind` is what the user's table is; `known_rows`, where they can be had without reading it, are private.
@@ -234,7 +233,7 @@ def _open_frame(data: Any, wanted: list[str], fields: _Fields) -> RowReader:  # 
     return reader
 
 
-_KNOWN: Final = frozenset({"pandas", "polars", "pyarrow", "duckdb", "_duckdb", "dask", "pyspark", "narwhals"})
+_KNOWN: Final = frozenset({"pandas", "polars", "pyarrow", "duckdb", "_duckdb", "pyspark", "narwhals"})
 
 
 def at_hand(data: object) -> Any:  # noqa: ANN401 - the same, or a PyArrow table
@@ -266,14 +265,12 @@ def _opened(data: Any) -> tuple[RowReader, Sequence[Any], dict[Any, Held]]:  # n
     return reader, reader.names, reader.held
 
 
-def _engine_reader(data: Any) -> "RelationReader | DatasetReader | DaskReader | SparkReader":  # noqa: ANN401
+def _engine_reader(data: Any) -> "RelationReader | DatasetReader | SparkReader":  # noqa: ANN401
     """Return the reader of a table that its own library runs."""
     if _is_relation(data, "DuckDBPyRelation"):
         return RelationReader(data)
     if is_a(data, "pyarrow", {"Dataset"}):
         return DatasetReader(data)
-    if is_a(data, "dask", {"DataFrame"}):
-        return DaskReader(data)
     if not is_a(data, "pyspark", {"DataFrame"}):
         raise DataError(_no_table(data), code="LW108")
     if type(data).__module__.startswith("pyspark.pandas."):
@@ -295,8 +292,8 @@ def _no_table(data: object) -> str:
             "give a dataset, or the table that read_all() or to_table() returns"
         )
     return (
-        f"data of type {type(data).__name__} is not a table; give a pandas, Polars, PyArrow, DuckDB, Dask or Spark "
-        "table, a lapwing.Query, or the path of a .parquet or .csv file"
+        f"data of type {type(data).__name__} is not a table; give a pandas, Polars, PyArrow, DuckDB or Spark table, "
+        ", a lapwing.Query, or the path of a .parquet or .csv file"
     )
 
 

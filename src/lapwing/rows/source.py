@@ -18,7 +18,6 @@ from lapwing.rows.cache import PACKED, CodeCache, Storage
 from lapwing.rows.cells import RawColumn
 from lapwing.rows.codec import Encoder, encoder, open_texts, without_misfits
 from lapwing.rows.counting import CodedSource, Codes, KeyedColumn, Table, count_keys, count_tables, height
-from lapwing.rows.engines.dask_frames import DaskReader, DaskSource
 from lapwing.rows.engines.frames import LazyReader, on_column
 from lapwing.rows.engines.spark_frames import SparkReader
 from lapwing.rows.engines.spark_source import SparkSource
@@ -75,8 +74,6 @@ def code_table(
     reader = open_table(data, schema, is_paid=is_paid)
     if isinstance(reader, SparkReader):
         return SparkSource(reader, schema, chunk_rows)
-    if isinstance(reader, DaskReader):
-        return DaskSource(reader, schema, chunk_rows)
     rows = _Rows(reader, schema, chunk_rows)
     unit, storage = schema.privacy_unit, Storage(memory, scratch)
     if unit is None:

@@ -1,11 +1,10 @@
-"""How far long work is, and who is shown it: a bar on a terminal, a line in a notebook, lines in a log, a function.
+"""How far long work is, and who is shown it: a bar on a terminal or in a notebook, lines in a log, a function.
 
 How far a release is is public, because kinds and costs of the answers are. Also how the work ends before its time:
 Ctrl-C, or a function of the caller's that raises.
 """
 
 import contextlib
-import html
 import sys
 import threading
 import time
@@ -249,19 +248,21 @@ def _screen(progress: bool | None, of: str) -> "_Screen | None":
     """Return where a bar is shown; None where nobody watches, or nobody should."""
     if progress is False:
         return None
-    display = _notebook()
-    if display is not None:
-        return _Notebook(display, of)
-    if sys.stderr.isatty():
-        return _Terminal(of)
+    if sys.stderr.isatty() or _has_widgets():
+        return _Bar(of)
     return _Log(of) if progress else None
 
 
-def _notebook() -> Callable[..., Any] | None:
-    """Return what shows things in the notebook that this runs in, if it does."""
-    ipython, display = sys.modules.get("IPython"), sys.modules.get("IPython.display")
-    shell: Any = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
-    return display.display if display is not None and hasattr(shell, "kernel") else None
+def _has_widgets() -> bool:
+    """Return whether this runs in a notebook in which rich can draw: it needs ipywidgets."""
+    ipython = sys.modules.get("IPython")
+    if ipython is None or not hasattr(ipython.get_ipython(), "kernel"):
+        return False
+    try:
+        import ipywidgets  # noqa: F401, PLC0415 - the notebook's own
+    except ImportError:
+        return False
+    return True
 
 
 class _Late:
@@ -304,7 +305,7 @@ _ALMOST: Final = 0.999
 
 
 def terminal() -> "Console":
-    """Return stderr as a terminal that bars are drawn on, below what makes all other text visible."""
+    """Return what rich draws bars on: a notebook, or stderr as a terminal, below what makes all other text visible."""
     from rich.console import Console  # noqa: PLC0415
 
     return Console(file=getattr(sys.stderr, "bare", sys.stderr))
@@ -320,11 +321,11 @@ def progress_bar(share: str, **settings: Any) -> "Bar":  # noqa: ANN401 - those 
     return Progress(*columns, transient=True, **settings)
 
 
-_TAKEN = threading.Lock()  # of two releases at once, one has the terminal's last line
+_TAKEN = threading.Lock()  # of two releases at once, one has the last line
 
 
-class _Terminal:
-    """A bar on stderr, gone at the end. The remaining time is extrapolated from the share and the clock."""
+class _Bar:
+    """A bar, gone at the end. The remaining time is extrapolated from the share and the clock."""
 
     def __init__(self, of: str) -> None:
         self._of = of
@@ -348,35 +349,6 @@ class _Terminal:
             self._bar.stop()
             self._bar = None
             _TAKEN.release()
-
-
-class _Notebook:
-    """One line under the cell, gone at the end; rich would need ipywidgets."""
-
-    _LEAST = 0.1  # seconds between two
-
-    def __init__(self, display: Callable[..., Any], of: str) -> None:
-        self._display, self._of = display, of
-        self._last, self._began, self._handle = 0.0, 0.0, None
-
-    def open(self, began: float) -> None:
-        self._began = began
-        self._handle = self._display({"text/plain": ""}, raw=True, display_id=True)
-
-    def show(self, step: Progress) -> None:
-        now = time.monotonic()
-        if now - self._last >= self._LEAST:
-            self._last = now
-            said = f"{step.step}, {step.share:.0%} {self._of}, {now - self._began:.0f} s"
-            bar = f'<progress value="{step.share:.3f}"></progress> {html.escape(said)}'
-            self._put({"text/plain": said, "text/html": bar})
-
-    def close(self) -> None:
-        self._put({"text/plain": ""})
-
-    def _put(self, said: dict[str, str]) -> None:
-        handle: Any = self._handle
-        handle.update(said, raw=True)
 
 
 class _Log:

@@ -1,4 +1,4 @@
-"""How the text of files and cells is read: public, by the keys of Table Schema, Frictionless and CSVW."""
+"""How the text of files and cells is read: public, by the keys of Table Schema and Frictionless."""
 
 import codecs
 import re

@@ -117,13 +117,6 @@ class PostgresSession:
         # The lock is let go at the commit, and others go on while the second one waits for the disk.
         self.script(("COMMIT", *(_FLUSH if self._is_writer else ())) if is_kept else ("ROLLBACK",))
 
-    def has_selections(self) -> bool:
-        """Return that there is a table of selections."""
-        return True
-
-    def add_selections(self) -> None:
-        """Do nothing: the table was made with the others."""
-
     def clock(self) -> str:
         """Return the server's time, at which the transaction began."""
         return str(self.execute(_CLOCK)[0][0])

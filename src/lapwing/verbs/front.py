@@ -13,7 +13,6 @@ from lapwing.mechanisms.psmm.mechanism import PSMM
 from lapwing.mechanisms.registry import Trusted
 from lapwing.model.sampling.conditions import Between as between  # noqa: N813
 from lapwing.model.statistics.expressions import row_function, stat
-from lapwing.release.changes import changes
 from lapwing.release.covariance import covariance
 from lapwing.release.linked.release import LinkedRelease, load_linked
 from lapwing.release.loading import load
@@ -29,7 +28,6 @@ from lapwing.verbs.linked import synthesize_linked
 from lapwing.verbs.plan import plan
 from lapwing.verbs.plans import LinkedPlan, Plan
 from lapwing.verbs.schemas import Schema
-from lapwing.verbs.series import Series
 from lapwing.verbs.synthesize import resume, synthesize
 from lapwing.verbs.synthesizer import Synthesizer
 
@@ -52,12 +50,10 @@ __all__ = [
     "Query",
     "Release",
     "Schema",
-    "Series",
     "Synthesizer",
     "Trusted",
     "anonymize",
     "between",
-    "changes",
     "covariance",
     "evaluate",
     "load",

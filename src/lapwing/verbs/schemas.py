@@ -169,7 +169,7 @@ def from_frame_types(frame: IntoFrame) -> Schema:
 
     Parameters
     ----------
-    frame : pandas, Polars (eager or lazy), PyArrow, DuckDB, Dask or Spark frame
+    frame : pandas, Polars (eager or lazy), PyArrow, DuckDB or Spark frame
         Its types are taken to be public. Where a library guessed them from cells, as ``pandas.read_csv`` does, they
         are not, and `Schema.draft` says so.
 

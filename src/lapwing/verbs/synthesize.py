@@ -113,10 +113,10 @@ def synthesize(
     shares : mapping of str to number, optional
         Of linked tables: each table's part of the budget, which sum to 1. By default by their numbers of columns.
     progress : bool or callable, optional
-        By default a bar on a terminal or in a notebook once the work has lasted a second; True shows one in any case,
-        in a log as lines, False never. A callable is told of each step, a `Progress` with ``step`` and ``share``, both
-        public; one that raises ends the work, as Ctrl-C does: a line says whether anything was spent, and with a
-        transcript `resume` finishes it.
+        By default a bar on a terminal, or in a notebook that has ipywidgets, once the work has lasted a second; True
+        shows one in any case, in a log as lines, False never. A callable is told of each step, a `Progress` with
+        ``step`` and ``share``, both public; one that raises ends the work, as Ctrl-C does: a line says whether anything
+        was spent, and with a transcript `resume` finishes it.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""`lapwing certificate`: what stands on the certificate of a release, as lines, paper and entry; files, signatures."""
+"""`lapwing certificate`: what stands on the certificate of a release, as lines and on paper; files, signatures."""
 
 import hashlib
 from pathlib import Path
@@ -22,12 +22,26 @@ File = Annotated[Path, argument("C.json", "The certificate that was written besi
 
 
 @certificate_app.command(epilog=examples("certificate show"))
-def show(file: File, details: Annotated[bool, flag("--details", "Print all sentences.")] = False) -> None:
+def show(
+    file: File,
+    details: Annotated[bool, flag("--details", "Print all sentences.")] = False,
+    page: Annotated[
+        Path | None, option("--page", "C.html", "Write one page to print and sign instead, which a browser opens.")
+    ] = None,
+) -> None:
     """Print what a certificate says, in plain sentences."""
+    from lapwing.model.certificate.issued import Beside  # noqa: PLC0415
+    from lapwing.release.paper.page import signing_page  # noqa: PLC0415
     from lapwing.release.paper.sheet import sheet_in, told  # noqa: PLC0415
+    from lapwing.rows.out.outputs import whole_files  # noqa: PLC0415
 
-    found, _ = sheet_in(file)
-    print(told(file, found.details if details else found.short), end="")
+    found, content = sheet_in(file)
+    if page is None:
+        print(told(file, found.details if details else found.short), end="")
+        return
+    with whole_files([page], [file]) as (place,):
+        place.write_text(told(file, lambda: signing_page(found, Beside.of(file, content))), encoding="utf-8")
+    note(f"page: {page}")
 
 
 @certificate_app.command(epilog=examples("certificate verify"))
@@ -81,41 +95,6 @@ def sign(
     _, content = sheet_in(file)
     write_whole(_signature(file), signed(content, key))
     note(f"signature: {_signature(file)}")
-
-
-@certificate_app.command(epilog=examples("certificate export"))
-def export(
-    context: typer.Context,
-    file: File,
-    registry: Annotated[
-        bool, flag("--registry", "Print an entry for the registry of DP deployments; says what is left to fill in.")
-    ] = False,
-    pdf: Annotated[
-        Path | None, option("--pdf", "C.pdf", "Write one page to print and sign (needs lapwing[paper]).")
-    ] = None,
-    font: Annotated[Path | None, option("--font", "F.ttf", "The page's font, for names in other scripts.")] = None,
-) -> None:
-    """Write a certificate as a page to sign, or as an entry for a registry."""
-    from lapwing.model.certificate.issued import Beside  # noqa: PLC0415
-    from lapwing.release.paper.page import signing_page  # noqa: PLC0415
-    from lapwing.release.paper.registry import registry_entry, registry_text, to_fill_in  # noqa: PLC0415
-    from lapwing.release.paper.sheet import sheet_in, told  # noqa: PLC0415
-    from lapwing.rows.out.outputs import whole_files  # noqa: PLC0415
-
-    if not registry and pdf is None:
-        raise misuse("say what to write: --pdf C.pdf, --registry or both", context, code="LW903")
-    sheet, content = sheet_in(file)
-    if pdf is not None:
-        with whole_files([pdf], [file]) as (place,):
-            page, lacking = told(file, lambda: signing_page(sheet, Beside.of(file, content), font))
-            place.write_bytes(page)
-        note(f"page: {pdf}")
-        if lacking:
-            note(f"the font lacks {lacking}, written as U+ and a number; give one that has them by --font F.ttf")
-    if registry:
-        entry = told(file, lambda: registry_entry(sheet))
-        print(registry_text(entry), end="")
-        note(f"to be filled in: {', '.join(to_fill_in(entry))}")
 
 
 def _signature(file: Path) -> Path:

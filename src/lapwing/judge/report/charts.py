@@ -119,7 +119,7 @@ def plain_spec(chart: Any) -> Mapping[str, Any]:  # noqa: ANN401 - any chart of 
     return dict(spec)
 
 
-def drawn(chart: Any, height: int, *, title: str, meaning: str, figures: Table) -> Chart:  # noqa: ANN401
+def drawn(chart: Any, height: int | dict[str, Any], *, title: str, meaning: str, figures: Table) -> Chart:  # noqa: ANN401
     """Return a chart of altair as wide as there is room, with its words and the numbers behind it."""
     return Chart(title, meaning, plain_spec(chart.properties(width="container", height=height)), figures)
 
@@ -128,7 +128,6 @@ Intervals = Mapping[str, tuple[Figures, Figures]]  # per series: lower and upper
 
 _BAR: Final = 18  # height of a bar with its gap, in pixels
 _LEGEND: Final = 32  # letters that fit in one line
-_TICKS: Final = 12  # at most, below bars that stand
 _HEIGHT: Final = 170  # of a chart without bars that lie, in pixels
 _HAS_ENDS: Final = "isValid(datum.lower) && isValid(datum.upper)"
 
@@ -158,8 +157,7 @@ def bars(
         whiskers = base.transform_filter(_HAS_ENDS).mark_rule(color=colour("ink"), strokeWidth=1.5)
         layers.append(whiskers.encode(x=alt.X("lower:Q", title=unit), x2="upper:Q"))
     behind = _figures(title, labels, series, intervals or {}, is_share)
-    height = _lying(len(labels), len(series))
-    return drawn(alt.layer(*layers), height, title=title, meaning=meaning, figures=behind)
+    return drawn(alt.layer(*layers), _lying(len(series)), title=title, meaning=meaning, figures=behind)
 
 
 def histogram(
@@ -186,13 +184,7 @@ def histogram(
         "start:O",
         sort=None,
         title=None,
-        axis=alt.Axis(
-            values=ticks[:: -(-len(ticks) // _TICKS) or 1],
-            labelOverlap="greedy",
-            labelAngle=0,
-            labelSeparation=6,
-            labelBound=20,
-        ),
+        axis=alt.Axis(labelOverlap="greedy", labelAngle=0, labelSeparation=6, labelBound=20, tickSize=0),
     )
     height = alt.Y("value:Q", title=unit, axis=_axis(is_share), scale=alt.Scale(zero=True))
     base = alt.Chart(alt.Data(values=lines)).encode(x=place)
@@ -240,7 +232,7 @@ def interval_dots(
         shape=alt.Shape("series:N", title=None, scale=alt.Scale(domain=list(series), range=shapes[: len(series)])),
     )
     behind = _figures(title, labels, series, known, is_share)
-    return drawn(alt.layer(rule, dots), _lying(len(labels), 1), title=title, meaning=meaning, figures=behind)
+    return drawn(alt.layer(rule, dots), _lying(1), title=title, meaning=meaning, figures=behind)
 
 
 def budget_bar(parts: Sequence[tuple[str, float]], *, title: str, meaning: str, unit: str) -> Chart:
@@ -296,9 +288,9 @@ def _colours(series: Mapping[str, Figures]) -> Any:  # noqa: ANN401
     return alt.Color("series:N", title=None, scale=scale, legend=legend)
 
 
-def _lying(labels: int, series: int) -> int:
-    """Return the height of lying bars in pixels."""
-    return max(40, labels * max(_BAR, 4 + 11 * series))
+def _lying(series: int) -> dict[str, Any]:
+    """Return the height of each label's bars, which the library adds up."""
+    return {"step": max(_BAR, 4 + 11 * series), "for": "position"}
 
 
 def _figures(

@@ -9,7 +9,7 @@ from typing import Final, Literal
 import numpy as np
 
 from lapwing.errors import CapacityError
-from lapwing.judge.bars import FREQUENT, MOST_BARS, choose_bars, equal_cells, number_text, spread, value_at
+from lapwing.judge.bars import FREQUENT, MOST_BARS, choose_bars, equal_cells, spread, start_text, value_at
 from lapwing.judge.overlays import coordinate_pairs
 from lapwing.judge.report.charts import bars, histogram
 from lapwing.judge.report.heat_maps import map_heat
@@ -21,7 +21,7 @@ from lapwing.model.sampling.marginals import marginal
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import Grouping, cut, evenly, identity, lookup
 from lapwing.schema.schemas import Schema
-from lapwing.schema.values import label, labels
+from lapwing.schema.values import labels
 
 MOST_COLUMNS: Final = 100  # columns that are drawn
 _ROUNDING: Final = 1e-6
@@ -331,7 +331,7 @@ def _starts(field: Field, grouping: Grouping) -> list[str]:
     """Return where groups begin, short; categories are called as they are."""
     if field.is_categorical:
         return labels(grouping, field)
-    return [_start(field, int(code)) for code in grouping.pieces()[0][: grouping.regular]]
+    return [start_text(field, int(code)) for code in grouping.pieces()[0][: grouping.regular]]
 
 
 def model_codes(model: ReleasedModel, field: Field, measured: Grouping | None) -> np.ndarray:
@@ -358,15 +358,6 @@ def _without_seconds(texts: list[str]) -> list[str]:
     """Return labels with moments to the minute, unless some would be the same."""
     short = [_MOMENT.sub(r" \1", text) for text in texts]
     return short if len(set(short)) == len(set(texts)) else texts
-
-
-def _start(field: Field, code: int) -> str:
-    """Return where a run begins, short."""
-    domain = field.domain
-    if field.type in ("integer", "number"):
-        return number_text(value_at(field, code))
-    edges = [edge for edge in (code, code + 1) if 0 < edge < domain.values]
-    return label(cut(domain, edges), field, 1 if code else 0)[: len("2020-12-31")]
 
 
 def released_map(model: ReleasedModel, fields: Sequence[Field]) -> ReleasedMap | None:

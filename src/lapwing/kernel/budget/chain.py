@@ -22,7 +22,7 @@ FIRST_HASH = hashlib.sha256(b"lapwing ledger 1").hexdigest()
 """What stands for the hash before the first entry."""
 
 NONCE = "nonce"
-"""A random part of an entry's details; entries of earlier versions have none."""
+"""A random part of an entry's details."""
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
@@ -99,12 +99,9 @@ _ENDS = """SELECT *, (SELECT hash FROM entries AS b WHERE b.number = e.number - 
     (SELECT number FROM entries WHERE dataset = ? AND release_id = ?)
 ) ORDER BY number"""
 """What is added to the name keeps stores from an index that would read all entries of the data set."""
-_ACCOUNTS = """SELECT a.dataset, unit, delta, relation, privacy_unit, a.limit_units, a.spent_units, {},
-(SELECT max(rowid) FROM answers) FROM accounts AS a {} ORDER BY a.dataset"""
-_SELECTIONS = (
-    "coalesce(s.limit_units, 0), coalesce(s.spent_units, 0)",
-    "LEFT JOIN selections AS s ON s.dataset = a.dataset",
-)
+_ACCOUNTS = """SELECT a.dataset, unit, delta, relation, privacy_unit, a.limit_units, a.spent_units,
+coalesce(s.limit_units, 0), coalesce(s.spent_units, 0), (SELECT max(rowid) FROM answers)
+FROM accounts AS a LEFT JOIN selections AS s ON s.dataset = a.dataset ORDER BY a.dataset"""
 
 
 def canonical_json(value: object) -> str:
@@ -148,8 +145,7 @@ def account_rows(connection: Session) -> dict[str, tuple[list[Any], int]]:
 
     Beside each: how many answers were noted in the whole ledger.
     """
-    found = connection.execute(_ACCOUNTS.format(*(_SELECTIONS if connection.has_selections() else ("0, 0", ""))))
-    return {name: (row, noted or 0) for name, *row, noted in found}
+    return {name: (row, noted or 0) for name, *row, noted in connection.execute(_ACCOUNTS)}
 
 
 def ends(connection: Session, dataset: str, release_id: str | None) -> list[EntryRow]:
@@ -167,14 +163,12 @@ def check_end(connection: Session, dataset: str, release_id: str | None) -> list
     """Return an account (see `account_rows`) after a check in a time that does not grow with the file.
 
     The last entry of all and that of the data set follow from the ones before them, and the account is as the latter
-    sealed it. An earlier version sealed no accounts: then the whole file is checked.
+    sealed it.
     """
     account, noted = account_rows(connection)[dataset]
     found = ends(connection, dataset, release_id)
     own = [_read_details(row[0], row[6]) for row in found if row[3] == dataset]
-    if not own or "account" not in own[-1]:
-        verify(connection)
-    elif repr(own[-1]["account"]) != repr(account):
+    if not own or repr(own[-1].get("account")) != repr(account):
         raise tampered(f"the account of data set {dataset!r}")
     if _seal(found[-1][0], _read_details(found[-1][0], found[-1][6]))[0] > noted:
         raise tampered("the list of answers")
@@ -190,7 +184,7 @@ def verify(connection: Session) -> list[EntryRow]:
     replayed = _replay(entries)
     accounts = [(name, *row[:-2]) for name, (row, _) in account_rows(connection).items()]
     _compare("data set", accounts, {name: (name, *row[:-2]) for name, row in replayed.items()})
-    selections = connection.execute("SELECT * FROM selections") if connection.has_selections() else []
+    selections = connection.execute("SELECT * FROM selections")
     allowed = {name: (name, *row[-2:]) for name, row in replayed.items() if row[-2]}
     _compare("selections of data set", selections, allowed)
     noted = _noted_answers(connection, 0)
@@ -263,9 +257,9 @@ def _chained(before: str, noted: Iterable[NotedAnswer]) -> str:
     return hashlib.sha256(before.encode() + _answer_lines(noted)).hexdigest()
 
 
-def _seal(number: int, details: Mapping[str, object], key: str = "noted") -> tuple[int, str]:
+def _seal(number: int, details: Mapping[str, object]) -> tuple[int, str]:
     """Return how many answers an entry sealed, and their hash; 0 and nothing where it did not."""
-    match details.get(key, [0, ""]):
+    match details.get("noted", [0, ""]):
         case [int(count), str(sealed)]:
             return count, sealed
     raise tampered(f"the list of answers before entry {number}")
@@ -279,15 +273,10 @@ def _check_answers(noted: Sequence[NotedAnswer], entries: Iterable[EntryRow]) ->
             raise tampered("the list of answers")
         counts[dataset, release_id] += 1
     start, before = 0, ""
-    whole, done = hashlib.sha256(), 0
     for row in entries:
         details = _read_details(row[0], row[6])
         end, sealed = _seal(row[0], details)
         fits = "noted" not in details or (start <= end <= len(noted) and sealed == _chained(before, noted[start:end]))
-        if "answers" in details:  # as earlier versions sealed them, all anew in each entry
-            count, sealed_whole = _seal(row[0], details, "answers")
-            whole.update(_answer_lines(noted[done:count]))
-            fits, done = fits and 0 < count <= len(noted) and sealed_whole == whole.hexdigest(), count
         if not fits:
             raise tampered(f"the list of answers before entry {row[0]}")
         start, before = end, sealed
@@ -305,7 +294,7 @@ def _replay(entries: Iterable[EntryRow]) -> dict[str, list[Any]]:
             accounts[dataset] = [*map(details.get, _TERMS), units, 0, selected, 0]
         accounts[dataset] = _moved(accounts[dataset], kind, units, selected)
         *_, limit, spent, allowed, used = account = accounts[dataset]
-        if spent > limit or used > allowed or repr(details.get("account", account)) != repr(account):
+        if spent > limit or used > allowed or repr(details.get("account")) != repr(account):
             raise tampered(f"entry {number}")
     return accounts
 

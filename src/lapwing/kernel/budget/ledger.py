@@ -144,7 +144,6 @@ class Ledger:
                 (dataset, *terms.values(), units),
             )
             if allowance:
-                connection.add_selections()
                 connection.execute("INSERT INTO selections (dataset, limit_units) VALUES (?, ?)", (dataset, allowance))
             chain.append(connection, at=_time(connection), kind="init", dataset=dataset, units=units, details=details)
             return accounts.read_balance(connection, dataset)

@@ -22,9 +22,6 @@ BUSY_SECONDS = 30.0
 
 APPLICATION_ID = 0x4C574C47
 FORMAT = 1
-SELECTIONS_FORMAT = 2
-"""Of a file in which an account allows selections. Versions that know no selections refuse such a file: they would
-convert a new limit at the whole delta of the account. All other files stay as they always were."""
 STATEMENTS = (
     """CREATE TABLE accounts (
     dataset TEXT NOT NULL PRIMARY KEY,
@@ -83,8 +80,6 @@ BEGIN SELECT RAISE(ABORT, 'the terms of an account are never changed'); END""",
     """CREATE TRIGGER accounts_no_refund BEFORE UPDATE OF spent_units ON accounts
 WHEN NEW.spent_units < OLD.spent_units
 BEGIN SELECT RAISE(ABORT, 'budget is never refunded'); END""",
-)
-SELECTION_STATEMENTS = (
     """CREATE TABLE selections (
     dataset TEXT NOT NULL PRIMARY KEY REFERENCES accounts (dataset),
     limit_units INTEGER NOT NULL CHECK (typeof(limit_units) = 'integer' AND limit_units > 0),
@@ -111,7 +106,6 @@ BEGIN SELECT RAISE(ABORT, 'what selections may spend is never changed'); END""",
 WHEN NEW.spent_units < OLD.spent_units
 BEGIN SELECT RAISE(ABORT, 'budget is never refunded'); END""",
 )
-"""What a file of `SELECTIONS_FORMAT` holds beside `STATEMENTS`."""
 
 if sys.platform == "darwin":
     import fcntl
@@ -135,25 +129,13 @@ class FileSession:
         """Run a statement and return its rows."""
         return self.connection.execute(statement, values).fetchall()
 
-    def has_selections(self) -> bool:
-        """Return whether an account of this file allows selections; only then is there a table of them."""
-        return _format(self.connection) == SELECTIONS_FORMAT
-
-    def add_selections(self) -> None:
-        """Make the table of selections unless it is there; part of the caller's transaction, the new format too."""
-        if not self.has_selections():
-            for statement in SELECTION_STATEMENTS:
-                self.connection.execute(statement)
-            self.connection.execute(f"PRAGMA user_version = {SELECTIONS_FORMAT}")
-
     def clock(self) -> None:
         """Return that a file has no clock."""
 
     def misfit(self, *, whole: bool = False) -> str | None:
         """Compare the tables and triggers with ours; on the whole, let SQLite look at all pages too."""
         found = self.execute("SELECT type, name, tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL")
-        statements = (*STATEMENTS, *(SELECTION_STATEMENTS if self.has_selections() else ()))
-        if sorted(map(repr, found)) != sorted(map(repr, map(_as_listed, statements))):
+        if sorted(map(repr, found)) != sorted(map(repr, map(_as_listed, STATEMENTS))):
             return "the list of its tables and triggers"
         is_sound = not whole or self.execute("PRAGMA integrity_check") == [("ok",)]
         return None if is_sound else "one of its pages"
@@ -265,25 +247,19 @@ def _check_format(path: Path, connection: sqlite3.Connection) -> None:
         raise DataError(
             f"{path} is not a Lapwing ledger; name one, or make it with `lapwing ledger init`", code="LW403"
         )
-    found = _format(connection)
-    if found not in (FORMAT, SELECTIONS_FORMAT):
+    found = connection.execute("PRAGMA user_version").fetchone()[0]
+    if found != FORMAT:
         raise DataError(
-            f"the ledger {path} has format {found}, this version reads {FORMAT} and {SELECTIONS_FORMAT}; "
-            "use a matching version",
-            code="LW403",
+            f"the ledger {path} has format {found}, this version reads {FORMAT}; use a matching version", code="LW403"
         )
     # A view or trigger of a stranger could run without end, so that no table is asked anything before this.
     statements = {row[0] for row in connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
-    if not statements <= {*STATEMENTS, *SELECTION_STATEMENTS}:
+    if not statements <= set(STATEMENTS):
         raise BudgetError(
             f"the ledger {path} was changed by other means than Lapwing: its tables or triggers do not fit; put back "
             "its newest copy, and lower its limit by what was spent since",
             code="LW404",
         )
-
-
-def _format(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 def _use_write_ahead_log(path: Path, connection: sqlite3.Connection) -> None:

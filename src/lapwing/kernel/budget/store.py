@@ -24,12 +24,6 @@ class Session(Protocol):
     def execute(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
         """Run what all stores take alike, with a ``?`` for each value, and return its rows."""
 
-    def has_selections(self) -> bool:
-        """Return whether there is a table of selections."""
-
-    def add_selections(self) -> None:
-        """Make the table of selections, unless it is there."""
-
     def clock(self) -> str | None:
         """Return the time by the clock of the store, UTC in ISO format to the second; None where it has none."""
 

@@ -244,7 +244,7 @@ def _draw_left(text: bytes) -> bytes | None:
     """Return the last draw of which a transcript does not have all answers, if there is one: a refusal, or less.
 
     A line of answers is begun before their noise is drawn, and each line of several but the last ends with a space; a
-    line that is neither is one of an earlier version that was torn by a crash.
+    line that is neither was torn by a crash before noise was drawn.
     """
     whole, _, begun = text.rpartition(b"\n")
     last = whole[whole.rfind(b"\n") + 1 :]

@@ -84,7 +84,7 @@ class Grid:
     `MarginalCounts` for it with 2 %): ε-DP in all, or ρ-zCDP (a filter's ε enters as ε²/2), for add-remove and
     replace-one neighbours and any number of rows per unit.
 
-    Expected error: Theorems 3 and 5 of the paper, in `lapwing.mechanisms.pmm.kernel_bounds`. Time ``O(n d + n log n)``
+    Expected error: Theorems 3 and 5 of the paper, in `lapwing.theorems.kernel_bounds`. Time ``O(n d + n log n)``
     for n
     rows and d columns; the number of cells costs nothing.
 

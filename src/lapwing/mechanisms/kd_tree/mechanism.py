@@ -124,7 +124,7 @@ class KDTree:
     replace-one neighbours and any number of rows per unit. Decision counts stay hidden.
 
     Expected error: no theorem bounds that of a tree whose cells depend on the data;
-    `lapwing.mechanisms.pmm.kernel_bounds`
+    `lapwing.theorems.kernel_bounds`
     has those of the grid. Time ``O(n d + n log n)`` for n rows and d columns.
 
     References

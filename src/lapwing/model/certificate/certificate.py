@@ -84,7 +84,7 @@ class Certificate:
     lapwing : str
         Version that made the release.
     code : str or None, default None
-        The fingerprint of its code; None in a file of before.
+        The fingerprint of its code.
     mechanism : str
         Name of the mechanism; `EVALUATION` or `DOMAIN` where none ran.
     settings : mapping of str to plain JSON value
@@ -135,7 +135,7 @@ class Certificate:
     weight : str or None
         The column of survey weights.
     verdict : Verdict or None
-        How good the rows are, from released numbers; None where these do not tell, and in files of before.
+        How good the rows are, from released numbers; None where these do not tell.
     issued : Issued or None
         When and with which files it was written, and by whom.
 
@@ -341,8 +341,7 @@ class Certificate:
             raise ParameterError(f"the certificate is of another format than {FORMAT}; update lapwing", code="LW604")
         asked = read_key(values, "requested", dict)
         ledger = read_optional(values, "ledger", dict)
-        assumed = () if read_optional(values, "assumed", list) is None else read_list(values, "assumed", str)
-        older = {"code": None, "delta": None, "weight": None, **cast("Mapping[str, Any]", values)}  # files of before
+        assumed = read_list(values, "assumed", str)
         texts = {key: read_key(values, key, str) for key in ("lapwing", "mechanism", "privacy_unit", "relation")}
         counts = {key: read_key(values, key, int) for key in ("max_rows", "released_rows")}
         perhaps = {
@@ -357,12 +356,12 @@ class Certificate:
             requested_delta=_rational_or_none(asked, "delta"),
             requested_rho=_rational_or_none(asked, "rho"),
             epsilons=pairs_from(values),
-            delta=Fraction(0) if older["delta"] is None else read_rational(older["delta"]),
+            delta=read_rational(read_key(values, "delta", dict)),
             purchases=told_purchases(values),
             rules=kept_rules_from(values),
             public_tables=kept_tables_from(values),
-            code=read_optional(older, "code", str),
-            weight=read_optional(older, "weight", str),
+            code=read_optional(values, "code", str),
+            weight=read_optional(values, "weight", str),
             verdict=read_verdict(values),
             issued=read_issued(values),
             ledger=None if ledger is None else LedgerEntry(**{key: read_key(ledger, key, str) for key in _ENTRY}),

@@ -244,7 +244,7 @@ class CostLine:
         """Read back what `to_dict` wrote; a ParameterError where it is something else."""
         noise = read_optional(values, "noise", dict)
         bounds = read_key(values, "sensitivity", dict)
-        # Files of versions without selections of categories have no such key.
+        # A line that cannot fail has no such key.
         failure = read_optional({"delta": None, **cast("dict[str, Any]", values)}, "delta", dict)
         return cls(
             question=read_key(values, "question", str),

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Self
 
 from lapwing.errors import DataError, ParameterError
 from lapwing.kernel.plain import read_key, read_list, read_optional
@@ -51,7 +51,7 @@ class Issued:
     at: in UTC, such as ``2026-11-26T10:15:00Z``; table: what the data set is called in the ledger or the schema, if it
     is; schema: the fingerprint of the schema, SHA-256 in hexadecimal digits; files: name, rows, size in bytes and
     SHA-256 of each file beside the certificate; prepared_by, approved_by: as the caller wrote them; may be empty;
-    python: the version of Python that wrote it, empty in a file of before.
+    python: the version of Python that wrote it.
     """
 
     at: str
@@ -120,10 +120,9 @@ class Issued:
     @classmethod
     def from_dict(cls, values: object) -> Self:
         """Read back what `to_dict` wrote; a ParameterError where it is something else."""
-        keys = ("at", "table", "schema", "prepared_by", "approved_by")
+        keys = ("at", "table", "schema", "prepared_by", "approved_by", "python")
         texts = {key: read_key(values, key, str) for key in keys}
-        told: dict[str, Any] = {"python": "", **cast("Mapping[str, Any]", values)}  # files of before say less
-        files = [_file_from({"rows": None, **each}) for each in read_list(values, "files", dict)]
+        files = [_file_from(each) for each in read_list(values, "files", dict)]
         try:
             is_known = dt.datetime.strptime(texts["at"], _TIME).strftime(_TIME) == texts["at"]
         except ValueError:
@@ -132,7 +131,7 @@ class Issued:
         are_named = all(each.target.name and (each.rows or 0) >= 0 for each in files)
         if not is_known or not are_named or not all(map(_HASH.fullmatch, hashes)):
             raise ParameterError("a certificate is issued at a time in UTC, with SHA-256 of each file", code="LW621")
-        return cls(files=tuple(files), python=read_key(told, "python", str), **texts)
+        return cls(files=tuple(files), **texts)
 
 
 def _file_from(values: Mapping[str, Any]) -> Beside:
@@ -150,6 +149,6 @@ def inside(target: Path, place: Path | None = None) -> list[tuple[str, Path]]:
 
 
 def read_issued(values: object) -> Issued | None:
-    """Return what stands on a certificate, or None on one that was not written with files, or before."""
-    found = read_optional(values, "issued", dict) if isinstance(values, dict) and "issued" in values else None
+    """Return what stands on a certificate, or None on one that was not written with files."""
+    found = read_optional(values, "issued", dict)
     return None if found is None else Issued.from_dict(found)

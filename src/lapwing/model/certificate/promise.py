@@ -1,7 +1,7 @@
 """What the bounds and lists of a schema cost when they were bought, and what that is together with a release."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final, Literal, cast
@@ -296,10 +296,9 @@ def other_terms_warnings(
 
 
 def told_purchases(values: object) -> tuple[Purchase, ...]:
-    """Read back the purchases of a certificate; a file of before has none."""
-    found = values.get("purchases") if isinstance(values, Mapping) else None
+    """Read back the purchases of a certificate."""
     try:
-        return purchases_from(found)
+        return purchases_from(read_key(values, "purchases", list))
     except SchemaError as error:
         said, code = str(error), error.code
     raise ParameterError(said, code=code)

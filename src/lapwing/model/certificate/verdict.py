@@ -125,7 +125,7 @@ def verdict_lines(verdict: Verdict | None) -> list[str]:
 
 def read_verdict(values: object) -> Verdict | None:
     """Return what stands on a certificate, or None on one that has none."""
-    found = read_optional(values, "verdict", dict) if isinstance(values, dict) and "verdict" in values else None
+    found = read_optional(values, "verdict", dict)
     return None if found is None else Verdict.from_dict(found)
 
 

@@ -1,1 +1,1 @@
-"""A certificate for people and authorities: a short form, one page to sign, a registry's entry, a signature."""
+"""A certificate for people and authorities: a short form, one page to sign, a signature."""

@@ -1,57 +1,74 @@
-"""One A4 page that says what was promised and with which files, to print and to sign."""
+"""One A4 sheet that says what was promised and with which files: a page of HTML to print and to sign."""
 
-import contextlib
-import datetime as dt
-from collections.abc import Callable, Container, Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from html import escape
+from math import ceil
+from string import Template
+from typing import Final
 
-from lapwing.errors import LapwingError, ParameterError
 from lapwing.model.certificate.attack import most_found, up
 from lapwing.model.certificate.issued import Beside
 from lapwing.release.paper.sheet import Sheet
 from lapwing.schema.scalars import visible
-from lapwing.version import install_command
 
-if TYPE_CHECKING:
-    from fpdf import FPDF
-
-_TRIES: Final = ((10, 400), (9, 400), (8, 400), (7, 300), (6, 200), (6, 60))
-"""Sizes in points, and most signs of one text: the first with which all fits on the page is taken."""
+_TRIES: Final = ((10, 400), (9, 400), (8, 400), (7, 300), (6, 200), (6, 90))
+"""Sizes in points, and most signs of one text: the first with which all fits on the sheet is taken. No hash is cut."""
 
 _FILES: Final = 8
 _WARNINGS: Final = 4
+_VERDICTS: Final = 6
 _FALSE_ALARMS: Final = (0.001, 0.05, 0.25, 0.5)
-_GREY, _BLACK = 110, 0
-_MARGIN, _LABEL, _WIDTH, _MM_PER_POINT = 18.0, 32.0, 174.0, 0.3528
+_SHEET: Final = 730  # points of height inside the margins, less a little
+_LINE: Final = 1.3  # of the size, as in the page's style, and so are the next ones
+_LABEL, _WIDTH = 91, 493  # points
+_AROUND: Final = 16  # lines for the title and for signatures
+_NARROW: Final = frozenset("abcdefghijklnopqrstuvxyz0123456789 .,:;-_/()'")
 
-_FONTS: Final = (
-    "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf",
-    "/usr/share/fonts/dejavu-sans-fonts/DejaVuSans.ttf",
-    "/usr/share/fonts/TTF/DejaVuSans.ttf",
-    "/System/Library/Fonts/Supplemental/Arial Unicode.ttf",
-    "C:/Windows/Fonts/arial.ttf",
-)
-"""Fonts of the system for what is not Latin-1; Lapwing brings none."""
+_PAGE: Final = Template("""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>Certificate of differential privacy</title>
+<style>
+@page { size: A4; margin: 18mm }
+body { margin: 0 auto; width: 174mm; height: 260mm; display: flex; flex-direction: column; color: #000;
+  background: #fff; font: ${size}pt/1.3 Helvetica, Arial, "DejaVu Sans", sans-serif; overflow-wrap: anywhere;
+  font-variant-ligatures: none }
+h1 { font-size: 1.6em; margin: 0 0 .5em }
+dl { flex: 1; min-height: 0; overflow: hidden; margin: 0; display: grid; grid-template-columns: 32mm 1fr;
+  gap: .35em 0; align-content: start }
+dt { color: #666 }
+dd { margin: 0 }
+section { display: grid; grid-template-columns: 1fr 2fr; gap: 0 6mm; padding-top: 1.5em }
+p { grid-column: 1 / -1; margin: 0 0 3em }
+span { border-top: 1px solid }
+</style>
+</head>
+<body>
+<h1>Certificate of differential privacy</h1>
+<dl>
+$facts</dl>
+$signers</body>
+</html>
+""")
 
 _Fact = tuple[str, str]
 
 
-def signing_page(sheet: Sheet, certificate: Beside, font: Path | None = None) -> tuple[bytes, str]:
-    """Return the page as PDF, and the signs that no font had: they are written as their numbers.
-
-    certificate: the file itself, whose hash stands on the page; font: a TrueType font to use instead of Helvetica.
-    """
+def signing_page(sheet: Sheet, certificate: Beside) -> str:
+    """Return the page, which asks for nothing from elsewhere; certificate: the file itself, whose hash stands on it."""
     facts = [(what, visible(said).replace("\n", " ")) for what, said in _facts(sheet, certificate)]
-    text = "".join(said for _, said in facts)
-    if font is None and not _is_latin(text):
-        font = next((each for each in map(Path, _FONTS) if each.is_file()), None)
-    for size, most in _TRIES:
-        pdf, has = _new(sheet, font)
-        _write(pdf, [(what, _shown(_cut(said, most), has)) for what, said in facts], size)
-        if pdf.page == 1:
-            break
-    return bytes(pdf.output()), "".join(sorted({sign for sign in text if not has(sign)}))
+    size, most = next((each for each in _TRIES if _height(facts, *each) <= _SHEET), _TRIES[-1])
+    shown = [(what, escape(_cut(said, most))) for what, said in facts]
+    return _PAGE.substitute(
+        size=size,
+        facts="".join(f"<dt>{what}</dt><dd>{said}</dd>\n" for what, said in shown[:-2]),
+        signers="".join(
+            f"<section><p>{what}: {who}</p><span>Place and date</span><span>Signature</span></section>\n"
+            for what, who in shown[-2:]
+        ),
+    )
 
 
 def _facts(sheet: Sheet, certificate: Beside) -> Iterator[_Fact]:
@@ -68,95 +85,41 @@ def _facts(sheet: Sheet, certificate: Beside) -> Iterator[_Fact]:
     yield "Cost", _upper(sheet.cost)
     if sheet.together is not None:
         yield "With earlier ones", sheet.together
-    for place, said in enumerate(sheet.verdicts):
-        yield "" if place else "Verdict", said.replace("Verdict: ", "")
+    yield from _some("Verdict", [each.replace("Verdict: ", "") for each in sheet.verdicts], _VERDICTS)
     yield "Attack", _upper(sheet.attack.removeprefix("Attack: "))
     odds = (f"{up(most_found(sheet.total, each, sheet.delta))} at {each:.1%}" for each in _FALSE_ALARMS)
     yield "Also", f"{', '.join(odds)} false alarms."
-    yield from (("Warning", _upper(said)) for said in sheet.warnings[:_WARNINGS])
-    if len(sheet.warnings) > _WARNINGS:
-        yield "Warnings", f"{len(sheet.warnings) - _WARNINGS} more in the certificate."
+    yield from _some("Warning", [_upper(each) for each in sheet.warnings], _WARNINGS)
     yield "Ledger", sheet.recorded
     files = () if issued is None else issued.files
-    for each in files[:_FILES]:
-        rows = "" if each.rows is None else f"{each.rows} rows, "
-        yield "File", f"{each.target.as_posix()}, {rows}{each.size} bytes"
-        yield "", f"SHA-256 {each.sha256}"
-    if len(files) > _FILES:
-        yield "Files", f"{len(files) - _FILES} more in the certificate."
-    yield "Certificate", certificate.target.name
-    yield "", f"SHA-256 {certificate.sha256}"
+    rows = ["" if each.rows is None else f"{each.rows} rows, " for each in files]
+    told = [f"{_hash(each)}, {count}{each.size} bytes" for each, count in zip(files, rows, strict=True)]
+    yield from _some("File", told, _FILES)
+    yield "Certificate", _hash(certificate)
     yield "To check", f"lapwing certificate verify {certificate.target.name} FILES"
     yield "Prepared by", "" if issued is None else issued.prepared_by
     yield "Approved by", "" if issued is None else issued.approved_by
 
 
-def _new(sheet: Sheet, font: Path | None) -> tuple["FPDF", Callable[[str], bool]]:
-    """Return an empty page, and what tells whether its font has a sign."""
-    pdf = _blank()
-    pdf.set_margin(_MARGIN)
-    pdf.set_title("Certificate of differential privacy")
-    pdf.set_lang("en")
-    if sheet.issued is not None:  # the same certificate makes the same file
-        pdf.set_creation_date(dt.datetime.fromisoformat(sheet.issued.at))
-    pdf.add_page()
-    if font is None:
-        pdf.set_font("helvetica")
-        return pdf, _is_latin
-    signs = _embed(pdf, font)
-    return pdf, lambda sign: ord(sign) in signs
+def _some(what: str, told: list[str], most: int) -> Iterator[_Fact]:
+    """Yield the first of several facts of one kind, and how many more there are."""
+    yield from ((what, each) for each in told[:most])
+    if len(told) > most:
+        yield f"{what}s", f"{len(told) - most} more in the certificate."
 
 
-def _blank() -> "FPDF":
-    """Return a document in the making."""
-    try:
-        from fpdf import FPDF  # noqa: PLC0415 - an extra
-    except ImportError:
-        said = f"pages to sign are made by fpdf2, which is not installed; run {install_command('paper')}"
-        raise LapwingError(said, code="LW701") from None
-    return FPDF(format="A4")
+def _hash(file: Beside) -> str:
+    """Return the hash of a file and its name: the name alone may be cut off."""
+    return f"SHA-256 {file.sha256} of {file.target.as_posix()}"
 
 
-def _embed(pdf: "FPDF", font: Path) -> Container[int]:
-    """Take a font into a page, and return the numbers of its signs."""
-    from fontTools.ttLib import TTLibError  # noqa: PLC0415
-
-    with contextlib.suppress(OSError, ValueError, TTLibError):
-        pdf.add_font("own", fname=font)
-    found = pdf.fonts.get("own")
-    if found is None:
-        raise ParameterError(f"{font} is no font that can be read; give a TrueType file (.ttf, .otf)", code="LW302")
-    pdf.set_font("own")
-    signs: Container[int] = found.cmap
-    return signs
-
-
-def _write(pdf: "FPDF", facts: list[_Fact], size: int) -> None:
-    """Write the page; where it is too long, a second one begins."""
-    step = size * _MM_PER_POINT * 1.3
-    pdf.set_font_size(size + 6)
-    pdf.multi_cell(0, 2 * step, "Certificate of differential privacy", align="L", new_x="LMARGIN")
-    pdf.ln(step / 2)
-    pdf.set_font_size(size)
-    for what, said in facts[:-2]:
-        pdf.set_text_color(_GREY)
-        pdf.cell(_LABEL, step, what)
-        pdf.set_text_color(_BLACK)
-        pdf.multi_cell(_WIDTH - _LABEL, step, said, align="L", new_x="LMARGIN")
-        pdf.ln(step / 4)
-    for what, who in facts[-2:]:
-        pdf.ln(step * 1.5)
-        pdf.multi_cell(0, step, f"{what}: {who}", align="L", new_x="LMARGIN")
-        pdf.ln(step * 2.5)
-        for label, width in (("Place and date", 60.0), ("Signature", _WIDTH - 60.0)):
-            pdf.cell(width - 6.0, step, label, border="T")
-            pdf.cell(6.0, step, "")
-        pdf.ln(step)
-
-
-def _is_latin(text: str) -> bool:
-    """Return whether Helvetica, which every reader of PDF has, shows a text."""
-    return all(ord(sign) < 256 for sign in text)
+def _height(facts: list[_Fact], size: int, most: int) -> float:
+    """Return at most how many points of height facts take: of each sign its width is known to a tenth."""
+    texts = [(_cut(said, most), _WIDTH - _LABEL) for _, said in facts[:-2]]
+    texts += [(f"Prepared by: {_cut(who, most)}", _WIDTH) for _, who in facts[-2:]]
+    ems = ((sum(0.65 if sign in _NARROW else 1.05 for sign in said) * size, width) for said, width in texts)
+    lines = sum(ceil(1.25 * long / width) + 0.3 for long, width in ems)  # words that do not fit leave gaps
+    return (lines + _AROUND) * _LINE * size
 
 
 def _upper(text: str) -> str:
@@ -167,8 +130,3 @@ def _upper(text: str) -> str:
 def _cut(text: str, most: int) -> str:
     """Return a text, or its beginning."""
     return text if len(text) <= most else f"{text[: most - 3]}..."
-
-
-def _shown(text: str, has: Callable[[str], bool]) -> str:
-    """Return a text in which signs that the font lacks stand as numbers."""
-    return "".join(sign if has(sign) else f"U+{ord(sign):04X}" for sign in text)

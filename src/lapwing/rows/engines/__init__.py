@@ -1,1 +1,1 @@
-"""Frames and engines: pandas, Polars, PyArrow, DuckDB, Dask, Spark."""
+"""Frames and engines: pandas, Polars, PyArrow, DuckDB, Spark."""

@@ -16,7 +16,7 @@ from lapwing.rows.codec import encoder
 from lapwing.rows.counting import Codes, Table, count_tables, height
 from lapwing.rows.engines.frames import on_column
 from lapwing.rows.guard import guarded
-from lapwing.rows.units import UnitNumbers, kept_rows, mixed, of_smallest, places, row_hashes
+from lapwing.rows.units import UnitNumbers, mixed, of_smallest, places, row_hashes
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
 
@@ -59,12 +59,12 @@ def fault_of(text: str) -> DataError:
     return DataError(sentence, code=code)
 
 
-def refuse_texts_by_unit(schema: Schema, engine: str) -> None:
+def refuse_texts_by_unit(schema: Schema) -> None:
     """Refuse to learn lists of texts of a table whose rows are cut on workers."""
     opened = [field.name for field in schema.columns if field.open and field.type == "string"]
     if schema.privacy_unit is not None and opened:
         raise DataError(
-            f"column {quote(opened[0])}: texts of a table with a privacy unit cannot be learned on {engine}; "
+            f"column {quote(opened[0])}: texts of a table with a privacy unit cannot be learned on Spark; "
             "write the table to Parquet and give the path, or list the categories in the schema",
             code="LW704",
         )
@@ -120,12 +120,6 @@ class UnitRows:
             return self
         codes = {name: each[rows] for name, each in self.codes.items()}
         return UnitRows(self.units.filter(pl.Series(rows)), self.hashes[rows], codes)
-
-    def cut(self, max_rows: int) -> "UnitRows":
-        """Return at most `max_rows` rows of each unit, of which all rows are here: those of `code_table`."""
-        if not len(self.units):
-            return self
-        return self.taken(kept_rows(self.numbers, self.hashes, max_rows, lambda: (self.codes,), tuple(self.codes)))
 
     @property
     def numbers(self) -> np.ndarray:

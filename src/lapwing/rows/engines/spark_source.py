@@ -49,7 +49,7 @@ class SparkSource:
     unmet = 0  # it is a table by itself
 
     def __init__(self, reader: SparkReader, schema: Schema, chunk_rows: int | None = None) -> None:
-        refuse_texts_by_unit(schema, "Spark")
+        refuse_texts_by_unit(schema)
         reader.jobs.probe()
         self._reader = reader
         self._schema = schema

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def to_frame_kind(frame: pl.DataFrame, kind: "Kind") -> Any:  # noqa: ANN401 - a frame of the user's own library
     """Return a frame as the library of the user's own table knows it.
 
-    ``path`` gives Polars, ``duckdb`` PyArrow, ``dask`` and ``spark`` pandas (large tables are drawn by their workers
+    ``path`` gives Polars, ``duckdb`` PyArrow, ``spark`` pandas (large tables are drawn by its executors
     instead). Pandas gets the nullable types Int64, Float64, boolean and string, and datetime64[us] for dates and
     moments; without need of PyArrow.
 
@@ -41,7 +41,7 @@ def to_frame_kind(frame: pl.DataFrame, kind: "Kind") -> Any:  # noqa: ANN401 - a
     Int64Dtype()
     """
     with library_of(kind):
-        if kind in {"pandas", "dask", "spark"}:
+        if kind in {"pandas", "spark"}:
             import pandas as pd  # noqa: PLC0415 - the user's own
 
             return pd.DataFrame({column.name: _pandas_column(column) for column in frame.get_columns()})

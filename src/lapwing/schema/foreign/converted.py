@@ -187,13 +187,6 @@ def dialect_of(about: Mapping[str, Any], others: Mapping[str, Any]) -> Dialect |
         return None
 
 
-def is_written_whole(value: object) -> bool:
-    """Return whether a number is written without a decimal point: 100 and "100" are, 100.0 is not."""
-    if isinstance(value, str):
-        return _WHOLE.fullmatch(value.strip()) is not None
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
 def missing_texts(categories: Iterable[object] | None, texts: Iterable[str] = ("",)) -> tuple[str, ...]:
     """Return the texts that are read as missing: those given, less the ones that are categories."""
     taken = {category_key(value) for value in categories or () if isinstance(value, str | int | float)}

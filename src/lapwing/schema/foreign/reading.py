@@ -14,10 +14,8 @@ from lapwing.schema.files import check_object, parse_json, read_content
 from lapwing.schema.foreign.classes import is_class, is_pandera, read_class, read_pandera
 from lapwing.schema.foreign.converted import Converted, converted, number_of, refusal
 from lapwing.schema.foreign.croissant import is_croissant, read_croissant
-from lapwing.schema.foreign.csvw import is_csvw, read_csvw
 from lapwing.schema.foreign.frictionless import is_frictionless, read_frictionless, read_frictionless_tables
 from lapwing.schema.foreign.linked import ConvertedTables
-from lapwing.schema.foreign.nist import is_nist, read_nist
 from lapwing.schema.foreign.sdv import is_sdv, read_sdv, read_sdv_tables
 from lapwing.schema.foreign.smartnoise import is_smartnoise, read_smartnoise, smartnoise_misfit
 from lapwing.schema.foreign.statistics import PROGRAMS, read_statistics
@@ -162,11 +160,9 @@ _TABLES: Final = frozenset({".csv", ".tsv", ".parquet", ".pq", ".arrow", ".feath
 # The loosest recogniser stands last: a domain of mbi is any object of whole numbers.
 _FORMATS: Final = (
     _Format("Croissant", is_croissant, read_croissant),
-    _Format("CSVW metadata", is_csvw, read_csvw),
     _Format("Frictionless metadata", is_frictionless, read_frictionless, read_tables=read_frictionless_tables),
     _Format("SDV metadata", is_sdv, read_sdv, read_tables=read_sdv_tables),
     _Format("SmartNoise SQL metadata", is_smartnoise, read_smartnoise, smartnoise_misfit),
-    _Format("NIST data dictionary", is_nist, no_tables(read_nist)),
     _Format("mbi domain", is_mbi, no_tables(read_mbi), mbi_misfit),
 )
 

@@ -17,7 +17,6 @@ from starlette.routing import BaseRoute, Route
 from lapwing.errors import DataError, LapwingError, ParameterError
 from lapwing.model.certificate.issued import Beside
 from lapwing.release.paper.page import signing_page
-from lapwing.release.paper.registry import registry_entry, registry_text, to_fill_in
 from lapwing.release.paper.sheet import Sheet, sheet_in, told
 from lapwing.release.paper.signature import sign
 from lapwing.rows.out.outputs import write_whole
@@ -70,18 +69,7 @@ def hand_over(
         details=told(files.certificate, sheet.details),
         about=typed or about_in(files.file("croissant")),
         keys=keys_in(studio_of(request).folder),
-        can_print=_can_print(),
-        left=", ".join(to_fill_in(told(files.certificate, lambda: registry_entry(sheet)))),
     )
-
-
-def _can_print() -> bool:
-    """Return whether pages to sign can be made here."""
-    try:
-        import fpdf  # noqa: F401, PLC0415 - of the extra `paper`
-    except ImportError:
-        return False
-    return True
 
 
 def faults_of(files: Files, sheet: Sheet) -> list[str]:
@@ -138,23 +126,15 @@ def _sent(place: IO[bytes]) -> Iterator[bytes]:
             yield piece
 
 
-def registry(request: Request) -> Response:
-    """Return an entry for the registry of deployments."""
-    files = release_of(request, job_of(request))
-    sheet, _ = sheet_in(files.certificate)
-    entry = told(files.certificate, lambda: registry_entry(sheet))
-    return attached(registry_text(entry).encode(), "registry-entry.json", "application/json")
-
-
 def printed(request: Request) -> Response:
     """Return one page to print and sign."""
     files = release_of(request, job_of(request))
     try:
         sheet, content = sheet_in(files.certificate)
-        made, _ = told(files.certificate, lambda: signing_page(sheet, Beside.of(files.certificate, content)))
+        made = told(files.certificate, lambda: signing_page(sheet, Beside.of(files.certificate, content)))
     except LapwingError as error:
         return hand_over(request, said=str(error))
-    return attached(made, "certificate.pdf", "application/pdf")
+    return attached(made.encode(), "certificate.html", _KINDS[".html"])
 
 
 def report(request: Request) -> Response:
@@ -234,8 +214,7 @@ ROUTES: Final[tuple[BaseRoute, ...]] = (
     Route(f"{_AT}/check", check, methods=["POST"]),
     Route(f"{_AT}/file/{{role}}", download),
     Route(f"{_AT}/all.zip", zipped),
-    Route(f"{_AT}/registry.json", registry),
-    Route(f"{_AT}/page.pdf", printed),
+    Route(f"{_AT}/page.html", printed),
     Route(f"{_AT}/report", report, methods=["POST"]),
     Route(f"{_AT}/describe", described, methods=["POST"]),
     Route(f"{_AT}/sign", signed, methods=["POST"]),

@@ -10,8 +10,8 @@ import pytest
 from helpers.pmm_runs import run
 from lapwing.errors import ParameterError
 from lapwing.mechanisms.pmm.mechanism import PMM
-from lapwing.mechanisms.pmm.own_metric import nested_cells
 from lapwing.schema.schemas import Schema
+from lapwing.theorems.own_metric import nested_cells
 
 CODES = ["".join(each) for each in itertools.product("ABC", "12", "xyz")]
 HEIGHTS = (1.0, 0.4, 0.1)

@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from lapwing.errors import ParameterError
 from lapwing.maths.noise_tails import sum_tail
-from lapwing.mechanisms.linear_statistics.bounds import (
+from lapwing.theorems.linear_bounds import (
     Family,
     corollary_2_4,
     draws_needed,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lapwing.errors import ParameterError
-from lapwing.maths.lipschitz_averages import (
+from lapwing.theorems.lipschitz_averages import (
     kernel_error,
     lipschitz_error,
     network_error,

@@ -8,7 +8,7 @@ import pytest
 
 from lapwing.errors import ParameterError
 from lapwing.judge.samples import kernel_densities
-from lapwing.mechanisms.pmm.kernel_bounds import theorem_3, theorem_5, theorem_5_threshold
+from lapwing.theorems.kernel_bounds import theorem_3, theorem_5, theorem_5_threshold
 
 SIDE = 4
 WIDTH = 1 / SIDE

@@ -7,7 +7,7 @@ is Laplace, continuous or discrete, on the count of every cell, with a scale of 
 weights are divided by their own sum. Weights are the noisy counts themselves, and lie in the centres of the cells; for
 weights that are spread over the cells give twice the width.
 
-The paper's Theorem 6 (Gaussian rows) is false as printed: tests/paper/test_theorem_6.py computes a case. It drops
+The paper's Theorem 6 (Gaussian rows) is false as printed: tests/theorems/test_theorem_6.py computes a case. It drops
 Theorem 5's condition that there be at most ``1 / delta`` cells, so that empty cells alone can fill the release; its
 proof bounds counts "with high probability" without saying which, and "for large n"; and the condition of its Lemma 28
 is not among its own. `theorem_6` is a corrected and sharper one.
@@ -31,8 +31,8 @@ def theorem_3(
     Kreačić et al., "Differentially Private Synthetic Data Using KD-Trees", Theorem 3, threshold 0. What we changed: any
     bandwidth and noise scale, and ``delta <= 1/2`` in place of ``cells <= 1 / delta`` (Lemma 17): the proof needs only
     that the sizes of all noise sum to at most ``2 * cells * scale * log(1 / delta)``. For their sum at once, whole or
-    not, Chernoff's bound gives that from 12 cells on; fewer are computed in tests/paper/test_kernel_bounds.py. Negative
-    counts that become 0 come nearer to the true ones.
+    not, Chernoff's bound gives that from 12 cells on; fewer are computed in tests/theorems/test_kernel_bounds.py.
+    Negative counts that become 0 come nearer to the true ones.
 
     At epsilon 1 for replace-one neighbours, 100,000 rows on 16 x 16 cells of the unit square:
 

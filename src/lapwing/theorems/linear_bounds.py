@@ -18,7 +18,7 @@ whose noise must be no wider than that of a sum.
 Sampling (Lemma 3.2). Hoeffding: n values in an interval of length w deviate by delta with probability at most
 ``2 exp(-2 n delta^2 / w^2)``. Length 2: ``n >= 2 delta^-2 log(2 |F| / gamma)`` makes that gamma / |F|; the paper's
 ``delta^-2 log(|F| / gamma)`` is too small. Length 1: its number gives ``2 (gamma / |F|)^2``, below gamma / |F| from
-``gamma <= |F| / 2`` on. tests/paper/test_linear_bounds_paper.py has both with exact binomials.
+``gamma <= |F| / 2`` on. tests/theorems/test_linear_bounds_paper.py has both with exact binomials.
 """
 
 import math

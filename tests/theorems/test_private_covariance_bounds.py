@@ -21,7 +21,7 @@ from lapwing.maths.covariance_bounds import (
     with_drawn_rows,
 )
 from lapwing.maths.lattice_net import NetChoice, lattice_points, lattice_ranks, nearest_lattice_points, private_net
-from lapwing.mechanisms.microaggregation.bounds import (
+from lapwing.theorems.microaggregation_bounds import (
     ReleaseNoise,
     noise_of_sums,
     paper_noise,

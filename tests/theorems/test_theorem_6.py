@@ -7,7 +7,7 @@ import pytest
 
 from lapwing.errors import ParameterError
 from lapwing.judge.samples import kernel_densities
-from lapwing.mechanisms.pmm.kernel_bounds import theorem_5, theorem_5_threshold, theorem_6
+from lapwing.theorems.kernel_bounds import theorem_5, theorem_5_threshold, theorem_6
 
 ROOT_E = math.sqrt(math.e)
 
