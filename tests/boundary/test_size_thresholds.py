@@ -88,7 +88,10 @@ NUMBERS = {
     "rows/guard.py": {"tests/boundary/test_guard_leaks_nothing.py": "3"},
     "rows/out/decode.py": {"tests/property/test_decode_resolutions.py": "_MOST_DECIMALS"},
     "rows/out/staging.py": {"tests/unit/test_files.py": "8"},
-    "rows/out/writers.py": {"tests/unit/test_files.py": "_EXACT _MOST_CATEGORIES _MOST_MICROSECONDS"},
+    "rows/out/writers.py": {
+        "tests/unit/test_files.py": "_EXACT _MOST_CATEGORIES _MOST_MICROSECONDS",
+        "tests/unit/test_layout_widths.py": "_EXACT_SHORT",
+    },
     "rows/source.py": {"tests/boundary/test_units_at_every_size.py": "_CHUNK_CELLS"},
     "rows/spelling.py": {CELLS: "_FIRST_OF_1900S _NOON"},
     "rows/threads.py": {"tests/boundary/test_determinism.py": "_MOST_WORKERS"},

@@ -91,6 +91,8 @@ def test_where_a_row_may_be_missing_numpy_has_floats_whether_one_is_or_not(width
         ({"constraints": {"minimum": 0, "maximum": 100}, "resolution": 0.1}, True),
         ({"constraints": {"minimum": 0, "maximum": 10_000_000}, "resolution": 0.1}, False),
         ({"constraints": {"minimum": 16_000_000, "maximum": 16_000_010}, "resolution": 0.25}, False),
+        ({"constraints": {"minimum": 0, "maximum": 2**23}, "resolution": 0.5}, True),
+        ({"constraints": {"minimum": 0, "maximum": 2**23 + 2}, "resolution": 0.5}, False),
         ({"categories": [0.1, 0.2]}, True),
         ({"categories": [0.1, 0.10000000001]}, False),
         ({"constraints": {"minimum": 0, "maximum": 1}, "special": [99_999_999]}, False),

@@ -320,14 +320,21 @@ def are_numbers(texts: pl.Series) -> np.ndarray:
 
 def _where_nearly_all(texts: pl.Series, check: Callable[[pl.Series], np.ndarray]) -> np.ndarray | None:
     """Return where something is so, if it is of all texts but markers for missing, or but for very few; else None."""
-    first = texts.head(_AT_ONCE)
-    for some in (first, texts) if len(texts) > len(first) else (texts,):  # most texts are ruled out by the first
-        is_so = check(some)
-        others, so = some.filter(pl.Series(~is_so)), int(np.count_nonzero(is_so))
-        if len(others) > _MOST_OTHERS and not others.is_in(USUAL_MARKERS).all():
-            return None
+    is_so, others = _told_apart(texts.head(_AT_ONCE), check)
+    if others is not None and len(texts) > _AT_ONCE:  # most texts are ruled out by the first
+        is_so, others = _told_apart(texts, check)
+    if others is None:
+        return None
+    so = int(np.count_nonzero(is_so))
     is_few = len(others) <= _MOST_OTHERS and _OUTNUMBERED * len(others) <= so
     return is_so if so > 0 and (is_few or bool(others.is_in(USUAL_MARKERS).all())) else None
+
+
+def _told_apart(texts: pl.Series, check: Callable[[pl.Series], np.ndarray]) -> tuple[np.ndarray, pl.Series | None]:
+    """Return where texts are so, and the others; None of these where they are many and not all markers."""
+    is_so = check(texts)
+    others = texts.filter(pl.Series(~is_so))
+    return is_so, None if len(others) > _MOST_OTHERS and not others.is_in(USUAL_MARKERS).all() else others
 
 
 def _but_for_a_few(what: str, kind: str, others: pl.Series) -> str:
