@@ -30,9 +30,9 @@ def data_files() -> list[Path]:
 
 
 def read_at_the_root(folder: Path, root: Path = ROOT) -> set[str]:
-    """Return the names in a root folder that Python files below a folder put together."""
+    """Return the names in a root folder that Python files below a folder put together; an archive is no repository."""
     named = {name for path in python_files(folder) for name in PATHS.findall(path.read_text(encoding="utf-8"))}
-    return {name for name in named if (root / name).exists()}
+    return {name for name in named - {".git"} if (root / name).exists()}
 
 
 def test_every_data_file_of_the_package_is_named_by_the_code_that_opens_it() -> None:
