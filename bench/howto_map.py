@@ -1,4 +1,4 @@
-"""The map of docs/gallery/map.ipynb: its picture, and how far three mechanisms are from its invented points.
+"""The map of docs/gallery/map.ipynb: its picture, and how far four mechanisms are from its invented points.
 
     python bench/howto_map.py [-o docs/img]
 
@@ -59,7 +59,7 @@ def main() -> None:
     output = parser.parse_args().output
     calls, schema = page_table()
     panels, lines = [panel(calls)], []
-    for mechanism in (lw.PMM(), lw.PSMM(), lw.KDTree()):
+    for mechanism in (lw.Adaptive(), lw.PMM(), lw.PSMM(), lw.KDTree()):
         for run in range(RUNS):
             release = lw.synthesize(calls, schema, epsilon=1, expected_rows=20_000, mechanism=mechanism, seed=run)
             bound = next((each.value for each in release.certificate.accuracy if each.kind == "distance"), None)

@@ -18,6 +18,8 @@ from lapwing.judge.tables.variation import choose_tables, compared_cells, count_
 from lapwing.kernel.questions.cell_sums.question import NoisySums
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.questions import Answer
+from lapwing.kernel.questions.shared.cells import CellTree
+from lapwing.kernel.questions.sparse_counts.question import NoisyCells
 from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
 from lapwing.model.intervals import runs_grouping
@@ -41,6 +43,7 @@ _MOST_EFFECT: Final = 3.0  # of a logarithm
 _LEAST_KEPT: Final = 0.1
 _RARE: Final = 1e-9
 _PAIR: Final = 2  # columns
+_MOST_CELLS: Final = 2**20  # of a tree's level that is looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +110,7 @@ def led_pairs(answers: Sequence[Answer], model: ReleasedModel) -> frozenset[froz
 
 def _counted_pairs(answers: Sequence[Answer]) -> frozenset[frozenset[str]]:
     """Return the pairs of columns that noisy counts show together."""
-    shown = [answer.question.columns for answer in answers if isinstance(answer, NoisyCounts | NoisyTree)]
+    shown = [answer.question.columns for answer in answers if isinstance(answer, NoisyCounts | NoisyTree | NoisyCells)]
     return frozenset(frozenset(pair) for columns in shown for pair in itertools.combinations(columns, _PAIR))
 
 
@@ -323,6 +326,24 @@ def _shown(answer: Answer, drawn: Drawn) -> Iterator[Shown]:
     if isinstance(answer, NoisyTree):
         levels = ((table.level, table.noise.sd) for table in answer.tables if table.level is not None)
         yield from shown_by_tree(answer.question, levels, drawn.total)
+    if isinstance(answer, NoisyCells) and not answer.question.is_filtered:
+        yield _shown_by_cells(answer)
+
+
+def _shown_by_cells(answer: NoisyCells) -> Shown:
+    """Return the level of a tree that the leaves of half of the rows reach, as if all of it had been counted."""
+    tree, (levels, _) = answer.question.tree, answer.leaves
+    order = np.argsort(levels, kind="stable")
+    rows = np.cumsum(np.maximum(answer.counts[order], 0))
+    level = int(levels[order[np.searchsorted(rows, rows[-1] / 2)]])
+    depths = next(each for at in range(level, -1, -1) if _runs(tree, each := tree.depths(at)) <= _MOST_CELLS)
+    groupings = tuple(runs_grouping(*each) for each in zip(tree.hierarchies, depths, strict=True))
+    return Shown(columns=tree.columns, groupings=groupings, sd=answer.noise.sd)
+
+
+def _runs(tree: CellTree, depths: Sequence[int]) -> int:
+    """Return how many cells there are where the columns are seen so deep."""
+    return math.prod(each.groups(depth) for each, depth in zip(tree.hierarchies, depths, strict=True))
 
 
 def shown_by_tree(tree: TreeCounts, levels: Iterable[tuple[int, float]], rows: float) -> Iterator[Shown]:

@@ -11,6 +11,7 @@ import numpy as np
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
 from lapwing.kernel.questions.questions import Answer
+from lapwing.kernel.questions.sparse_counts.question import SparseCounts
 from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.kernel.room.curator import Curator, ReplayCurator
 from lapwing.kernel.terms import Terms
@@ -298,7 +299,8 @@ def relation_warnings(schema: Schema, answers: Sequence[Answer], accuracy: Seque
     del accuracy
     joint = [answer.question for answer in answers if len(answer.question.columns) > 1]
     tables = [question for question in joint if isinstance(question, MarginalCounts)]
-    if len(schema.columns) == 1 or not all(grouping.regular == 1 for table in tables for grouping in table.groupings):
+    is_shown = any(grouping.regular > 1 for table in tables for grouping in table.groupings)
+    if len(schema.columns) == 1 or is_shown or any(isinstance(question, SparseCounts) for question in joint):
         return ()
     if any(isinstance(question, TableDistances) for question in joint):
         return (
