@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from lapwing.runs import unaccounted
+
 ROOT = Path(__file__).resolve().parents[1]
 SHARED_DATA = ROOT.parent / "shared" / "data"
 EXAMPLES = ROOT / "src" / "lapwing" / "examples"
@@ -40,6 +42,13 @@ def no_words_of_a_session_of_spark(request: pytest.FixtureRequest) -> Iterator[N
         logger.setLevel(logging.INFO)
     yield
     logger.setLevel(level)
+
+
+@pytest.fixture(autouse=True)
+def no_spending_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each test be told of its own releases alone, as if it were a process by itself."""
+    monkeypatch.setattr(unaccounted, "_SPENT", {})
+    monkeypatch.setattr(unaccounted, "_UNTOLD", {})
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -119,7 +119,7 @@ def describe_and_release(walk):
     walk.post(f"{JOB}/check", {})
     walk.get(f"{JOB}/check/work")
     walk.visitor.wait(f"{JOB}/check", lambda answer: "data-watch" not in answer.text)
-    walk.post(f"{JOB}/plan", {"epsilon": "1", "expected_rows": "40", "neighbours": "add-remove"})
+    walk.post(f"{JOB}/plan", {"epsilon": "1", "delta": "", "expected_rows": "40", "neighbours": "add-remove"})
     walk.post(f"{JOB}/budget/open", {"dataset": "people", "kind": "pure", "limit": "5", "file": "budget.db"})
     walk.post(f"{JOB}/budget/limit", {"limit": "6"})
     walk.post(f"{JOB}/budget", {"account": "budget.db/people"})

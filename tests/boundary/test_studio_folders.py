@@ -210,7 +210,7 @@ def test_no_name_that_is_a_script_stands_in_a_page_as_one(tmp_path):
     walk.get("/")
     at = walk.post("/open", {"table": f"{IMAGE}.parquet"}).at.removesuffix("/schema")
     walk.post(f"{at}/schema/file", {"file": "schema.json", "table": ""})
-    walk.post(f"{at}/plan", {"epsilon": "1", "expected_rows": "40", "neighbours": "add-remove"})
+    walk.post(f"{at}/plan", {"epsilon": "1", "delta": "", "expected_rows": "40", "neighbours": "add-remove"})
     walk.post(f"{at}/budget/open", {"dataset": SCRIPT, "kind": "pure", "limit": "5", "file": "budget.db"})
     walk.post(f"{at}/release", {"number": "release-1", "rows": "", "prepared_by": SCRIPT, "approved_by": IMAGE})
     walk.visitor.wait(f"{at}/release", lambda answer: "data-watch" not in answer.text)

@@ -45,7 +45,7 @@ def prepared(tmp_path_factory):
     visitor = in_process(folder)
     visitor.post("/open", {"table": "adult.parquet"})
     send(visitor, "/job/adult/schema", "/schema/file", {"file": "adult.schema.json"})
-    read_job(folder, "adult").chosen(epsilon="1", expected_rows="500", ledger="ledger.db", dataset="adult")
+    read_job(folder, "adult").chosen(epsilon="1", delta="", expected_rows="500", ledger="ledger.db", dataset="adult")
     return folder
 
 

@@ -64,7 +64,7 @@ class Scene:
         """Return the command line of a whole release with budget 1."""
         places = ["--ledger", str(self.ledger), "--transcript", str(self.folder / transcript)]
         data, schema = str(self.folder / "data.csv"), str(self.folder / "schema.json")
-        return ["synthesize", data, "--schema", schema, "--epsilon", "1", *self.outputs, *places]
+        return ["synthesize", data, "--schema", schema, "--mechanism", "pmm", "--epsilon", "1", *self.outputs, *places]
 
     def resume(self) -> list[str]:
         """Return the command line that finishes it."""

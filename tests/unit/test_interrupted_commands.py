@@ -115,10 +115,15 @@ def test_a_resumed_release_that_is_interrupted_can_be_resumed_again(folder, monk
     assert (folder / "t.jsonl").exists()
 
 
-def test_without_a_record_nothing_is_spent_until_the_files_are_written(folder, monkeypatch):
-    with monkeypatch.context() as patched:
-        interrupted_after_an_answer(patched)
-        assert synthesized().error == NOTHING
+@pytest.mark.usefixtures("folder")
+def test_without_a_record_nothing_is_spent_by_an_answer(monkeypatch):
+    interrupted_after_an_answer(monkeypatch)
+
+    assert synthesized().error == NOTHING
+
+
+@pytest.mark.usefixtures("folder")
+def test_without_a_record_all_is_spent_once_the_files_are_written(monkeypatch):
     monkeypatch.setattr(files, "write_release_rows", interrupt)
 
     assert "running again spends again" in synthesized().error

@@ -207,7 +207,8 @@ def test_published_fits_take_no_prior(make, said):
 def test_a_tree_with_a_prior_is_resumed_with_the_same_prior_alone(tmp_path):
     rows, prior = places(500, 1), tmp_path / "prior.parquet"
     places(500, 2).write_parquet(prior)
-    whole = lw.synthesize(rows, PLACES, epsilon=1, prior=prior, transcript=tmp_path / "t.jsonl", seed=1)
+    tree = lw.PMM(prior=prior)
+    whole = lw.synthesize(rows, PLACES, epsilon=1, mechanism=tree, transcript=tmp_path / "t.jsonl", seed=1)
     lines = (tmp_path / "t.jsonl").read_bytes().splitlines(keepends=True)
     (tmp_path / "other.jsonl").write_bytes(b"".join(lines[: len(lines) // 2]))
 

@@ -72,10 +72,10 @@ def test_a_release_is_made_as_one_set_of_files(rooms):
     assert (sheet.whole.written_rows, sheet.issued.prepared_by, sheet.is_recorded) == (50, "Ann", True)
     assert spent(rooms) == 1
     page = rooms.get("release").text
-    assert "50 synthetic rows of people by PMM" in page
+    assert "50 synthetic rows of people by Adaptive" in page
     assert "Make another release" in page
     assert page.count("the promise does not cover what these say") == 2  # of the last one, and of the next
-    assert "release-1, Ann, PMM" in rooms.get("budget").text
+    assert "release-1, Ann, Adaptive" in rooms.get("budget").text
 
 
 def test_an_old_page_begins_nothing(rooms):

@@ -324,13 +324,22 @@ def test_what_is_left_names_both_currencies(book):
     assert book.balance("adult").describe_left() == "rho 1 left, and delta 1e-06 for selections"
 
 
+SEALED = {"relation": "add-remove", "unit": "zcdp", "privacy_unit": "row"}
+
+
+def entry(number, kind, units=0, **details):
+    """Return an entry; account: the one that it seals, without its terms."""
+    if "account" in details:
+        details["account"] = [*(SEALED.get(name) for name in ledger_chain._TERMS), *details["account"]]
+    return number, "", kind, "adult", None, units, json.dumps({**details, **SEALED}), ""
+
+
 @pytest.mark.parametrize(("paid", "is_whole"), [(4, True), (5, True), (6, False)])
 def test_entries_that_spend_more_on_selections_than_was_allowed_do_not_fit(paid, is_whole):
-    def entry(number, kind, units):
-        terms = {"unit": "zcdp", "relation": "add-remove", "privacy_unit": "row"}
-        return number, "", kind, "adult", None, 0, json.dumps({"selection_units": units, **terms}), ""
-
-    entries = [entry(1, "init", 5), entry(2, "debit", paid)]
+    entries = [
+        entry(1, "init", selection_units=5, account=[0, 0, 5, 0]),
+        entry(2, "debit", selection_units=paid, account=[0, 0, 5, paid]),
+    ]
 
     if is_whole:
         assert ledger_chain._replay(entries)["adult"][-2:] == [5, paid]
@@ -340,18 +349,16 @@ def test_entries_that_spend_more_on_selections_than_was_allowed_do_not_fit(paid,
 
 
 def test_an_account_that_is_opened_twice_does_not_fit():
-    text = json.dumps({"relation": "add-remove", "unit": "pure", "privacy_unit": "row"})
-    entries = [(number, "", "init", "adult", None, 5, text, "") for number in (1, 2)]
+    entries = [entry(number, "init", 5, account=[5, 0, 0, 0]) for number in (1, 2)]
 
+    assert ledger_chain._replay(entries[:1])["adult"][-4:] == [5, 0, 0, 0]
     with pytest.raises(BudgetError, match="entry 2 does not fit"):
         ledger_chain._replay(entries)
 
 
 def test_a_seal_of_answers_that_is_no_seal_does_not_fit():
-    entries = [(1, "", "init", "adult", None, 5, json.dumps({"answers": "all"}), "")]
-
     with pytest.raises(BudgetError, match="the list of answers before entry 1 does not fit"):
-        ledger_chain._check_answers([], entries)
+        ledger_chain._check_answers([], [entry(1, "init", 5, noted="all")])
 
 
 def test_units_of_selections_are_none_where_none_are_named_and_never_below_zero():

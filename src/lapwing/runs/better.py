@@ -14,6 +14,8 @@ from lapwing.errors import LapwingError, ParameterError
 from lapwing.judge.verdict.expected import graded
 from lapwing.judge.verdict.terms import Released
 from lapwing.kernel.budget.budget import read_request
+from lapwing.kernel.questions.questions import Answer
+from lapwing.kernel.questions.sparse_counts.question import SparseCounts
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import is_known
 from lapwing.model.certificate.verdict import WAYS, WORDS, Grade
@@ -39,7 +41,9 @@ _CAREFUL: Final = _View(rows=0.75, error=1.2, unseen=0.0)
 _HOPEFUL: Final = _View(rows=1.33, error=0.7, unseen=1.0)
 
 
-def better_budget(settings: Settings, terms: Terms, released: Released, grades: Sequence[Grade]) -> str:
+def better_budget(
+    settings: Settings, terms: Terms, answers: Sequence[Answer], released: Released, grades: Sequence[Grade]
+) -> str:
     """Say at which budget the most important grade that is not good would be better; nothing of unknown mechanisms."""
     below = {grade.ways: grade for grade in grades if grade.word != WORDS[0]}
     ways = next((each for each in _IMPORTANT if each in below), None)
@@ -47,6 +51,8 @@ def better_budget(settings: Settings, terms: Terms, released: Released, grades: 
         return ""
     what, grade = WAYS[ways], below[ways]
     asked = [each for times in _STEPS if (each := _more(settings, Fraction(times))) is not None]
+    if ways > 1 and any(isinstance(each.question, SparseCounts) for each in answers):
+        return f"Whether more budget would make {what} better cannot be foretold"  # nobody knows how cells would be cut
 
     def found(step: Settings, view: _View = _CAREFUL) -> tuple[Grade, bool]:
         return _there(step, terms, released, ways, view) or (grade, False)

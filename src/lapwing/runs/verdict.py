@@ -50,7 +50,7 @@ def verdict_of(settings: Settings, terms: Terms, answers: Sequence[Answer], mode
         grades=grades,
         learnt=learnt,
         pairs=pairs,
-        better=better_budget(settings, rows, released, grades),
+        better=better_budget(settings, rows, answers, released, grades),
         not_for=_not_for(settings, answers, grades, learnt),
     )
 

@@ -65,8 +65,9 @@ def placed(ways: int, error: float, fresh: float, independent: float) -> Word:
         return WORDS[-1]
     if independent <= APART * fresh:
         return _word(error, [each * fresh for each in times])
-    word = _word((error - fresh) / (independent - fresh), (GOOD_PLACE, FAIR_PLACE, WEAK_PLACE))
-    return WORDS[0] if error <= GOOD_TIMES * fresh else word
+    good, fair, weak = (fresh + place * (independent - fresh) for place in (GOOD_PLACE, FAIR_PLACE, WEAK_PLACE))
+    good = max(good, GOOD_TIMES * fresh)
+    return _word(error, [good, fair if good < fair else (good + weak) / 2, weak])  # no step is left out
 
 
 def _word(value: float, limits: Sequence[float]) -> Word:

@@ -23,6 +23,7 @@ from lapwing.mechanisms.shared.cell_model import TreeLevel
 from lapwing.mechanisms.shared.trees.simulation import drawn_noise
 from lapwing.mechanisms.shared.trees.stated import distance_text, largest_cell
 from lapwing.model.certificate.certificate import Statement
+from lapwing.model.certificate.cost_lines import LENGTH
 from lapwing.model.model import Indexed, ReleasedModel
 from lapwing.model.sampling.marginals import marginal
 from lapwing.schema.groupings.domains import Domain
@@ -45,7 +46,7 @@ def distance_statements(
     whole = [each for each in answers if set(each.question.columns) == set(names)]
     trees = [each for each in whole if isinstance(each, NoisyCells)]
     tables = [each for each in whole if isinstance(each, NoisyCounts)]
-    if not trees and not tables:
+    if not model.rows or not (trees or tables):
         return ()
     law = (trees or tables)[-1].noise
     counted = _of_tree(schema, trees[-1], model) if trees else _of_table(schema, tables[-1], model)
@@ -55,7 +56,9 @@ def distance_statements(
         bound = _bound(counted, law, rng)
     text = f"with 95 % probability, {distance_text(names)} is at most this"
     leaves = _of_leaves(*counted[:2])
-    return Statement(kind="distance", text=text, value=bound), largest_cell(leaves.size, float(leaves.max()))
+    return Statement(kind="distance", text=text, value=bound, unit=LENGTH), largest_cell(
+        leaves.size, float(leaves.max())
+    )
 
 
 def _bound(counted: Counted, law: NoiseLaw, rng: np.random.Generator) -> float:

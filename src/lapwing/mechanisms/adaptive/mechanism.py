@@ -250,7 +250,8 @@ class Adaptive:
         questions = mapped_questions(schema, paid_for_rows(terms, budget)[1], self.one_way_share)
         value = questions[-1].noise(terms.relation, terms.max_rows).mean_absolute
         text = "noise moves the count of each cell that is counted last by this many records in expectation"
-        return Planned(questions=tuple(questions), accuracy=(Statement(kind="expected error", text=text, value=value),))
+        expected = Statement(kind="expected error", text=text, value=value, unit="rows")
+        return Planned(questions=tuple(questions), accuracy=(expected,))
 
     def _is_mapped(self, schema: Schema) -> bool:
         """Return whether cells of all columns together are counted: no setting asks for tables or particles."""

@@ -13,6 +13,7 @@ from lapwing.judge.tables.variation import choose_tables, compared_cells
 from lapwing.judge.verdict.expected import graded
 from lapwing.judge.verdict.terms import Released
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
+from lapwing.kernel.questions.sparse_counts.question import SparseCounts
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.certificate.cost_lines import ChosenTable, CostLine, Planned, PlannedQuestion
@@ -117,7 +118,8 @@ class Foreseen:
     """Say what to expect of a release.
 
     columns: those that are counted by themselves; pair_sd: noise on a cell of two columns, None where no two are
-    counted together; grades: of single columns and pairs, none where a column is not counted by itself.
+    counted together; grades: of single columns and pairs, none where a column is not counted by itself or all columns
+    are counted in cells that answers cut.
     """
 
     columns: tuple[ColumnNoise, ...]
@@ -139,8 +141,11 @@ def foreseen(settings: Settings, terms: Terms, questions: Sequence[PlannedQuesti
         default=None,
     )
     is_whole = len(columns) == len(_names(settings))
+    is_of_cells = any(isinstance(question, SparseCounts) for question in questions)  # nobody knows how they are cut
     return Foreseen(
-        columns=columns, pair_sd=pair_sd, grades=_grades(settings, terms, questions, rows) if is_whole else ()
+        columns=columns,
+        pair_sd=pair_sd,
+        grades=_grades(settings, terms, questions, rows) if is_whole and not is_of_cells else (),
     )
 
 
