@@ -7,7 +7,7 @@ from scipy.spatial.distance import cdist
 from scipy.stats import wasserstein_distance
 
 from lapwing.kernel.questions.tree_counts.question import NoisyTree
-from lapwing.mechanisms.pmm.accuracy import noise_tree
+from lapwing.mechanisms.shared.trees.accuracy import noise_tree
 from lapwing.mechanisms.shared.trees.simulation import NoiseTree
 from lapwing.mechanisms.shared.trees.trees import Split
 from lapwing.model.sampling.marginals import marginal

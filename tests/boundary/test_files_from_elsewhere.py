@@ -16,6 +16,7 @@ from helpers.command import lapwing
 from helpers.planted_values import watched
 from lapwing.errors import DataError, LapwingError, LapwingWarning, ParameterError, SchemaError
 from lapwing.model.linked_files import LinkedCertificate
+from lapwing.runs import public_rows
 from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.named_files import holding_private, opened, refuse_private
 
@@ -247,6 +248,24 @@ _LISTS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("name", ["prior", "mu"])
+def test_nothing_of_a_named_file_is_coded_before_its_bytes_are_those_recorded(name, heads, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ROWS.write_csv("table.csv")
+    pl.DataFrame({"age": [30, 60, 60], "ill": ["yes", "no", "no"]}).write_csv("private.csv")
+    read = []
+    for each in ("with_priors", "with_public_points"):
+        own = getattr(public_rows, each)
+        monkeypatch.setattr(
+            public_rows, each, lambda *given, own=own, **more: (read.append(own), own(*given, **more))[1]
+        )
+
+    evil = _evil(heads[name], name, "private.csv")
+    assert isinstance(watched(lambda: lw.resume(evil, "table.csv")).error, DataError)
+
+    assert read == []
+
+
+@pytest.mark.parametrize("name", ["prior", "mu"])
 def test_a_strangers_transcript_tells_nothing_of_a_file_that_it_names(name, heads, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     ROWS.write_csv("table.csv")
@@ -341,6 +360,16 @@ def test_a_link_of_the_private_table_is_nowhere_public(call, given, tmp_path, mo
         call(data, "link.csv")
 
     assert raised.value.code == "LW351"
+
+
+@pytest.mark.parametrize("call", PUBLIC.values(), ids=PUBLIC)
+def test_a_table_in_memory_is_nowhere_public(call):
+    frame = ROWS.clone()
+
+    with pytest.raises(LapwingError) as raised:
+        call(frame, frame)
+
+    assert raised.value.code in ("LW351", "LW304", "LW361")  # or no frame is taken there
 
 
 def test_a_file_that_is_begun_follows_no_link_of_another_user(tmp_path):

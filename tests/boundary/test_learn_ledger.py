@@ -59,6 +59,13 @@ def spent(ledger):
 NOTHING = (0, 0)
 
 
+def test_a_learned_schema_keeps_the_delta_of_its_selections_as_the_ledger_does(ledger):
+    (purchase,) = learned(ledger).purchases
+
+    assert purchase.amount == spent(ledger)[0]
+    assert purchase.delta == spent(ledger)[1] > 0
+
+
 def test_the_ledger_has_one_line_with_budget_and_delta_and_certificate_and_schema_name_it(ledger, tmp_path):
     found = learned(ledger, certificate=tmp_path / "c.json")
 

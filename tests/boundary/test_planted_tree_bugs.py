@@ -14,7 +14,7 @@ from lapwing.kernel.noise_law import calibrated
 from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
 from lapwing.kernel.room.room import Room
 from lapwing.mechanisms.pmm.mechanism import PMM
-from lapwing.mechanisms.pmm.plans import TreePlan
+from lapwing.mechanisms.shared.trees.plans import TreePlan
 from mechanism_checks import settings_for
 
 

@@ -120,7 +120,7 @@ def test_it_is_about_as_near_as_the_best_of_the_others(rng, columns):
         return float(np.mean(found))
 
     best = min(mean_distance(mechanism) for mechanism in (lw.PMM(), lw.KDTree()))
-    assert mean_distance(None) < (4 - columns) * best + 1e-4  # means of four releases are far apart by noise alone
+    assert mean_distance(None) < 1.5 * best + 1e-4  # means of four releases are far apart by noise alone
 
 
 def test_a_setting_of_tables_or_particles_asks_for_them():
@@ -130,7 +130,7 @@ def test_a_setting_of_tables_or_particles_asks_for_them():
         {each.question.kind for each in released(frame, field, mechanism=mechanism).noisy}
         for mechanism in (lw.Adaptive(), lw.Adaptive(particles=1000))
     ]
-    assert kinds == [{"MarginalCounts", "SparseCounts"}, {"MarginalCounts"}]
+    assert kinds == [{"MarginalCounts", "TreeCounts"}, {"MarginalCounts"}]
 
 
 def test_a_plan_names_what_is_asked():

@@ -16,17 +16,7 @@ from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.kernel.room.curator import Curator, ReplayCurator
 from lapwing.kernel.terms import Terms
 from lapwing.maths.arrays import project_to_simplex
-from lapwing.mechanisms.adaptive.cells import (
-    FOUND_ROWS,
-    MOST_SEARCHED,
-    going_on,
-    least_found,
-    merged_starts,
-    outstanding,
-    search_steps,
-    searched_parts,
-    wanted_parts,
-)
+from lapwing.mechanisms.adaptive.cells import merged_starts, wanted_parts
 from lapwing.mechanisms.adaptive.columns import OneWayTable, one_way_table
 from lapwing.mechanisms.adaptive.ordered_law import (
     Counted,
@@ -35,6 +25,7 @@ from lapwing.mechanisms.adaptive.ordered_law import (
     finest_starts,
     settled_masses,
 )
+from lapwing.mechanisms.adaptive.search import Search, begun
 from lapwing.mechanisms.shared.one_way import (
     branch_groupings,
     finer_cells,
@@ -60,7 +51,6 @@ STAGE_SHARE, WIDE_STAGE_SHARE = Fraction(1, STAGES), Fraction(1, 4)
 SEARCH_SHARE = Fraction(1, 4)
 """Part of a wide column's budget to search heavy cells for single values, before it is counted for the last time."""
 
-SOUGHT_DEVIATIONS = 4.0  # A cell is searched if it has so many standard deviations of a step's noise
 BRANCH_SHARE = Fraction(1, 10)
 """Part of a column's budget for each level of branches of its hierarchy; the categories get the rest."""
 
@@ -117,16 +107,6 @@ def ask_columns(curator: Curator, schema: Schema, costs: Sequence[Budget]) -> tu
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Search:
-    """Cells that may hold single values of many rows, what each step costs, and the steps that are left."""
-
-    starts: np.ndarray
-    stops: np.ndarray
-    cost: Budget
-    steps: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class _Column:
     """What was asked of a column: what is asked next, all answers, and those that searched for single values."""
 
@@ -134,7 +114,7 @@ class _Column:
     cost: Budget
     asked: tuple[MarginalCounts, ...]
     answers: tuple[NoisyCounts, ...] = ()
-    search: _Search | None = None
+    search: Search | None = None
     searched: int = 0
 
     @property
@@ -179,40 +159,19 @@ def _next(state: _Column, total: float, terms: Terms) -> _Column:
 def _searching(state: _Column, total: float, terms: Terms) -> _Column:
     """Begin to search the heaviest cells, where some may hold a value of many rows."""
     masses, starts = _settled(state, total).regular, finest_starts(state.stages)
-    widths = np.diff(np.append(starts, np.int64(state.field.domain.values)))
-    leaders = np.argsort(-masses * (widths > 1), kind="stable")[:MOST_SEARCHED]
-    for _ in range(2):  # fewer cells need fewer steps, whose noise is less
-        steps = search_steps(widths[leaders])
-        cost = state.cost * (SEARCH_SHARE / steps)
-        sd = _question(state.field, first_cells(state.field), cost).noise(terms.relation, terms.max_rows).sd
-        least = max(SOUGHT_DEVIATIONS * sd, FOUND_ROWS)
-        leaders = leaders[(masses[leaders] >= least) & (widths[leaders] > 1)]
-        if not leaders.size:
-            return _last(state, total)
-    leaders = np.sort(leaders)
-    search = _Search(starts[leaders], starts[leaders] + widths[leaders], cost, steps)
-    return replace(state, search=search, asked=(_search_question(state.field, search),))
+    stops = np.append(starts[1:], np.int64(state.field.domain.values))
+    search = begun(state.field, (starts, stops), masses, state.cost * SEARCH_SHARE, terms)
+    return (
+        _last(state, total) if search is None else replace(state, search=search, asked=(search.question(state.field),))
+    )
 
 
 def _searched(state: _Column, total: float) -> _Column:
     """Go on with the parts that stand out, or count for the last time."""
-    search, answer = state.search, _counted(state.answers[-1])
-    assert search is not None
-    starts, stops, cell = searched_parts(search.starts, search.stops, search.steps)
-    least, most = least_found(starts.size, state.answers[-1].noise), going_on(stops - starts, search.steps - 1)
-    found = outstanding(answer.counts[np.searchsorted(answer.starts, starts)], cell, least, most)
-    starts, stops = starts[found], stops[found]
-    steps = search.steps - 1 if (stops - starts > 1).any() else 0
-    search = _Search(starts, stops, search.cost, steps)
+    assert state.search is not None
+    search = state.search.narrowed(state.answers[-1])
     state = replace(state, search=search, searched=state.searched + 1)
-    return replace(state, asked=(_search_question(state.field, search),)) if steps else _last(state, total)
-
-
-def _search_question(field: Field, search: _Search) -> MarginalCounts:
-    """Return the question for the parts of the cells that are searched."""
-    starts, stops, _ = searched_parts(search.starts, search.stops, search.steps)
-    cuts = np.union1d(starts, stops)
-    return _question(field, cut(field.domain, cuts[(cuts > 0) & (cuts < field.domain.values)]), search.cost)
+    return replace(state, asked=(search.question(state.field),)) if search.steps else _last(state, total)
 
 
 def _last(state: _Column, total: float) -> _Column:

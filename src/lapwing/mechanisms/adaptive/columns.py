@@ -18,7 +18,7 @@ from lapwing.schema.groupings.grouping import Grouping, cut, lookup
 
 _FLOOR_RECORDS = 0.03
 _FLOOR_SHARE = 0.01
-_PRESENT = 2.0  # standard deviations of noise: a missing or special state is believed in from there on
+PRESENT = 2.0  # standard deviations of noise: a missing or special state is believed in from there on
 _TINY = 1e-9
 _MOST_RUNS = 2
 _MOST_GROWTH = 1.5
@@ -165,7 +165,7 @@ def no_states(table: OneWayTable, domain: Domain) -> np.ndarray:
     """Return which missing or special states noise explains."""
     states = slice(table.grouping.regular, table.grouping.groups - int(not domain.missing))
     told = (table.counts if table.masses is None else table.masses)[states]
-    return np.asarray(told < _PRESENT * (table.sd if table.state_sd is None else table.state_sd))
+    return np.asarray(told < PRESENT * (table.sd if table.state_sd is None else table.state_sd))
 
 
 def _masses(table: OneWayTable, field: Field, total: float, floor: float, is_absent: np.ndarray) -> np.ndarray:

@@ -5,8 +5,6 @@ noisy count (a leaf's, or the sum of its leaves'), ``w`` its part of the model, 
 moves along the tree, on which two leaves are as far apart as the cell that holds both is wide; within one, no farther
 than it is wide. So ``N W1`` is at most ``sum diameter / 2 |y - Y w| + sum (diameter / 2 |e| - ...)``, in which only the
 noise is unknown: of 39 draws of it the largest is passed with probability 1/40, and so is that of the noise in ``Y``.
-On a line ``W1`` is the area between two distribution functions: at the ends of leaves they differ by sums, and inside a
-leaf by no more than its mass in both beside that.
 """
 
 from collections.abc import Iterator, Sequence
@@ -50,10 +48,7 @@ def distance_statements(
         return ()
     law = (trees or tables)[-1].noise
     counted = _of_tree(schema, trees[-1], model) if trees else _of_table(schema, tables[-1], model)
-    if trees and len(names) == 1 and _is_line(schema.columns[0].domain):
-        bound = _line_bound(counted, *_places(trees[-1], schema.columns[0].domain), law, rng)
-    else:
-        bound = _bound(counted, law, rng)
+    bound = _bound(counted, law, rng)
     text = f"with 95 % probability, {distance_text(names)} is at most this"
     leaves = _of_leaves(*counted[:2])
     return Statement(kind="distance", text=text, value=bound, unit=LENGTH), largest_cell(
@@ -77,49 +72,9 @@ def _bound(counted: Counted, law: NoiseLaw, rng: np.random.Generator) -> float:
     return min(1.0, max(0.0, found) / max(1.0, total - rows))
 
 
-def _line_bound(
-    counted: Counted, order: np.ndarray, reach: np.ndarray, law: NoiseLaw, rng: np.random.Generator
-) -> float:
-    """Return that bound on a line; reach: how far it is from each leaf to the next, of leaves in order of codes.
-
-    At an end the rows and the model differ by ``(1 - F) c - F c'``, for the model's part F and the rows c and c' on
-    both sides: so the noise in both sides' sums counts, at no end larger beside its sd than in the largest draw.
-    """
-    levels, sizes, counts, shares = counted
-    wide, counts, shares = _of_leaves(levels, sizes)[order], counts[order], shares[order]
-    total, size = float(counts.sum()), counts.size
-    before, after = np.arange(size) ** 0.5, np.arange(size, 0, -1) ** 0.5
-    noises = [drawn_noise(law.kind, float(law.parameter), counts.shape, rng) for _ in range(DRAWS)]
-    most = 0.0
-    for noise in noises:
-        sums = np.append(0.0, np.cumsum(noise))
-        ratios = np.abs(sums[1:]) / after[::-1], np.abs(sums[-1] - sums[:-1]) / after
-        most = max(most, *(float(each.max()) for each in ratios))
-    below = np.cumsum(shares) - shares
-    known = np.abs(np.cumsum(counts) - counts - total * below) + most * ((1 - below) * before + below * after)
-    within = counts + total * shares + most * float(size) ** 0.5 * shares
-    unknown = max(-float(wide @ noise) for noise in noises)
-    found = float(reach @ known) + float(wide @ within) + unknown
-    return float(min(1.0, max(0.0, found) / max(1.0, total - most * float(size) ** 0.5)))
-
-
 def _of_leaves(levels: Sequence[TreeLevel], values: Sequence[np.ndarray]) -> np.ndarray:
     """Return the values of the leaves, level by level."""
     return np.concatenate([value[level.is_leaf] for level, value in zip(levels, values, strict=True)])
-
-
-def _is_line(domain: Domain) -> bool:
-    """Return whether a column's codes are all places on a line."""
-    return domain.ordered and not domain.specials and not domain.missing
-
-
-def _places(noisy: NoisyCells, domain: Domain) -> tuple[np.ndarray, np.ndarray]:
-    """Return the order of the leaves of one column by codes, and how far it is from each to the next."""
-    nodes = Nodes.of(noisy.question.tree)
-    ends = [np.stack(nodes.runs(0, level)).T for level in range(len(nodes.levels))]
-    runs = _of_leaves(nodes.levels, ends)
-    order = np.argsort(runs[:, 0], kind="stable")
-    return order, np.diff(runs[order], axis=1)[:, 0] / max(1, domain.values - (not domain.continuous))
 
 
 def _sums(levels: Sequence[TreeLevel], leaves: np.ndarray) -> Iterator[np.ndarray]:

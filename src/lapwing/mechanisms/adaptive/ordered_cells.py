@@ -1,7 +1,7 @@
-"""One or two ordered columns: a tree of cells that is cut further, step by step, where released counts show rows.
+"""Two ordered columns: a tree of cells that is cut further, step by step, where released counts show rows.
 
 ask -> fit -> model: one-way tables say which values stand alone and where rows are at all; then the leaves of a tree
-are counted, of two columns three times, each time cut further. Everything but the counts is post-processing.
+are counted three times, each time cut further. Everything but the counts is post-processing.
 """
 
 from collections.abc import Sequence
@@ -25,14 +25,14 @@ from lapwing.model.model import Indexed, ReleasedModel, narrow, whole_rows
 from lapwing.schema.groupings.hierarchies import Hierarchy, diameters
 from lapwing.schema.schemas import Schema
 
-ONE_WAY: Final = {1: Fraction(1, 2), 2: Fraction(3, 20)}
-"""Part of the budget for the one-way tables, by the number of columns: of one column they count in the fit, too."""
+ONE_WAY: Final = Fraction(3, 20)
+"""Part of the budget for the one-way tables."""
 
 MOST_MAPPED: Final = 2  # columns
-STEPS: Final = {1: (Fraction(1),), 2: (Fraction(3, 20), Fraction(1, 4), Fraction(3, 5))}
+STEPS: Final = (Fraction(3, 20), Fraction(1, 4), Fraction(3, 5))
 """Parts of the rest for the leaves of each tree."""
 
-LEAST_PARTS: Final = {1: (2**17,), 2: (32, 512, 2**17)}
+LEAST_PARTS: Final = (32, 512, 2**17)
 """No cell with a smaller part of the rows than one of so many is cut: sums of few noisy counts are near the truth."""
 
 WORTH: Final = 8.0  # a cell is cut if it holds so many standard deviations of the noise that its parts will have
@@ -71,7 +71,7 @@ def mapped_questions(schema: Schema, budget: Budget, share: float | None) -> lis
 
 def _divided(schema: Schema, budget: Budget, share: float | None) -> tuple[tuple[Budget, ...], Budget]:
     """Return the costs of the one-way tables, and the budget of the trees."""
-    part = ONE_WAY[len(schema.columns)] if share is None else Fraction(str(share))
+    part = ONE_WAY if share is None else Fraction(str(share))
     of_columns, of_tree = budget.split([part, 1 - part])
     return tuple(of_columns.split([Fraction(1)] * len(schema.columns))), of_tree
 
@@ -88,7 +88,7 @@ def _leaf_questions(tree: CellTree, budget: Budget) -> list[SparseCounts]:
     """Return the questions for the leaves of each tree."""
     return [
         SparseCounts(tree=tree, threshold=None, epsilon=epsilon_of(budget * part), notion=budget.notion)
-        for part in STEPS[len(tree.columns)]
+        for part in STEPS
     ]
 
 
@@ -198,7 +198,7 @@ def _asked_tree(
     tree, terms = whole_tree(sides), curator.terms
     nodes, masses = Nodes.of(tree), [np.array([total])]
     told: list[tuple[Nodes, Told]] = []
-    for question, parts in zip(_leaf_questions(tree, budget), LEAST_PARTS[len(sides)], strict=True):
+    for question, parts in zip(_leaf_questions(tree, budget), LEAST_PARTS, strict=True):
         sd = question.noise(terms.relation, terms.max_rows).sd
         worth = max(1.0, WORTH * sd, float(masses[0][0]) / parts)
         nodes = Nodes.of(_grown(tree, sides, nodes, masses, worth))
@@ -224,8 +224,6 @@ def _settled(
             here = (at >= 0) & there.is_leaf[at]
             precisions[level][here] += 1 / max(sd, _LEAST_SD) ** 2
             weighted[level][here] += own[at[here]] / max(sd, _LEAST_SD) ** 2
-    if len(sides) == 1:
-        _add_stages(nodes, sides[0], precisions, weighted)
     estimates, variances = _from_leaves(nodes, precisions, weighted)
     masses = [np.array([max(0.0, float(estimates[0][0])) if rows is None else float(rows)])]
     for level in range(1, len(nodes.levels)):
@@ -239,24 +237,6 @@ def _settled(
         found[first] = left
         masses.append(found)
     return masses
-
-
-def _add_stages(nodes: Nodes, side: Side, precisions: Sequence[np.ndarray], weighted: Sequence[np.ndarray]) -> None:
-    """Add what the counts of a one-way table say of the runs that are cells of it."""
-    table, values = side.table, side.field.domain.values
-    told = [(stage.starts, np.append(stage.starts[1:], values), stage.counts, stage.sd) for stage in table.stages]
-    codes = side.ends[:-1][side.ends[:-1] >= values]
-    if codes.size and table.masses is not None and table.state_sd is not None:
-        told.append((codes, codes + 1, table.masses[-codes.size :], table.state_sd))
-    for starts, stops, counts, sd in told:
-        is_left = np.ones(starts.size, dtype=bool)  # a run that goes on whole is told of once
-        for level in range(len(nodes.levels)):
-            first, last = nodes.runs(0, level)
-            at = np.maximum(np.searchsorted(starts, first, "right") - 1, 0)
-            here = (starts[at] == first) & (stops[at] == last) & is_left[at]
-            is_left[at[here]] = False
-            precisions[level][here] += 1 / max(sd, _LEAST_SD) ** 2
-            weighted[level][here] += counts[at[here]] / max(sd, _LEAST_SD) ** 2
 
 
 def _from_leaves(

@@ -19,14 +19,6 @@ from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Relation, Terms
-from lapwing.mechanisms.pmm.accuracy import (
-    counted_tree,
-    noise_tree,
-    paper_statement,
-    planned_statements,
-    released_statements,
-)
-from lapwing.mechanisms.pmm.plans import TreePlan, default_plan, paper_plan, tree_shapes
 from lapwing.mechanisms.shared.one_way import (
     bought_rows,
     fitted_law,
@@ -43,6 +35,13 @@ from lapwing.mechanisms.shared.registration import (
     nothing_certified,
 )
 from lapwing.mechanisms.shared.settings import check_choice, check_whole
+from lapwing.mechanisms.shared.trees.accuracy import (
+    counted_tree,
+    noise_tree,
+    paper_statement,
+    planned_statements,
+    released_statements,
+)
 from lapwing.mechanisms.shared.trees.model import (
     Consistency,
     Placement,
@@ -53,6 +52,7 @@ from lapwing.mechanisms.shared.trees.model import (
     has_exact_root,
     known_root,
 )
+from lapwing.mechanisms.shared.trees.plans import TreePlan, default_plan, paper_plan, tree_shapes
 from lapwing.mechanisms.shared.trees.shapes import TreeShape
 from lapwing.mechanisms.shared.trees.simulation import NoiseTree
 from lapwing.model.certificate.certificate import Statement
