@@ -27,7 +27,7 @@ SIDE = 48
 """Cells along each side of the window in which 99.8 % of the rows are, the same length for both columns."""
 
 MOST_ROWS = 50_000
-MECHANISMS = ("PMM", "PSMM", "KDTree", "Adaptive", "default")
+MECHANISMS = ("PMM", "PSMM", "KDTree", "default")
 
 
 def _shared(name: str, *columns: str) -> tuple[pl.DataFrame, list[dict]]:

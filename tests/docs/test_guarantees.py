@@ -69,8 +69,11 @@ def asked_by(name: str) -> set[str]:
     kind = MECHANISMS[name.lower()]
     found = {type(answer.question).__name__ for each in variants(kind.small) for answer in answers_of(each)}
     schema = TWO_VALUED if name == "PrivateSampling" else MIXED
-    for mechanism in MORE_SETTINGS.get(name, []):
-        settings = settings_for(mechanism, schema, "add-remove", pure=True, times=1000)
+    more = [(each, schema) for each in MORE_SETTINGS.get(name, [])]
+    if name == "Adaptive":
+        more += [(Adaptive(), {"fields": MIXED["fields"][3:stop]}) for stop in (4, 5)]
+    for mechanism, of_columns in more:
+        settings = settings_for(mechanism, of_columns, "add-remove", pure=True, times=1000)
         for guess in (50, None):
             found |= {
                 type(answer.question).__name__
