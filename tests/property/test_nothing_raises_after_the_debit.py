@@ -21,6 +21,8 @@ from lapwing.errors import LapwingError
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.room.opening import public_terms
 from lapwing.kernel.room.transcript import NoTranscript
+from lapwing.mechanisms.adaptive.mechanism import Adaptive
+from lapwing.mechanisms.adaptive.ordered_cells import is_mapped
 from lapwing.mechanisms.registry import REGISTRATIONS
 from lapwing.rows.source import code_table
 from lapwing.runs.misfits import ENDED
@@ -59,6 +61,28 @@ def cases(name, seed, *, usual=False):
         settings = odd_settings(rng, known, schema, usual=usual)
         if settings is not None:
             yield rng, settings
+
+
+def few_columns(seed):
+    """Yield random settings of the default mechanism for one or two ordered columns, whose cells it counts together."""
+    rng = np.random.default_rng([seed, 2])
+    while True:
+        schema = odd_schema(rng, REGISTRATIONS["adaptive"])
+        settings = odd_settings(rng, REGISTRATIONS["adaptive"], schema)
+        if settings is not None and is_mapped(settings.schema):
+            yield rng, replace(settings, mechanism=Adaptive())
+
+
+def check_few_columns(monkeypatch, folder, seed, number):
+    """Run it on odd tables and on answers that nobody counted; return how many releases there were."""
+    found = 0
+    for place, (rng, settings) in zip(range(number), few_columns(seed), strict=False):
+        table = odd_table(rng, settings.schema)
+        with monkeypatch.context() as patch:
+            if place % 2:
+                patch.setattr(rooms, "ANSWERS", Invented(rng))
+            found += _used(replace(settings, most_misfits=Fraction(1)), table, folder)
+    return found
 
 
 def check_invented(monkeypatch, folder, name, seed, number):
@@ -100,6 +124,10 @@ def test_whatever_the_answers_are_a_release_comes_out(monkeypatch, tmp_path, nam
 @pytest.mark.parametrize("name", REGISTRATIONS)
 def test_whatever_the_table_is_a_release_comes_out(tmp_path, name):
     assert check_tables(tmp_path, name, 2, FEW // 4) >= 1
+
+
+def test_of_few_columns_a_release_comes_out(monkeypatch, tmp_path):
+    assert check_few_columns(monkeypatch, tmp_path, 3, FEW) >= FEW // 2
 
 
 @pytest.mark.full

@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 from lapwing.model.laws import Laws
 from lapwing.model.model import ReleasedModel, Spans
 from lapwing.model.rows import row_ends, sample_codes
-from lapwing.model.sampling.draws import Histogram, evened
+from lapwing.model.sampling.draws import Histogram, draw_indexed, evened
 from lapwing.schema.schemas import Schema
 
 WEIGHTS = arrays(
@@ -78,3 +78,13 @@ def test_evened_codes_give_each_piece_of_each_law_its_share_and_change_no_row_in
         assert _is_floor_or_ceil(after, rows.sum() * shares[list(own)])
         changed += np.maximum(before - after, 0).sum()
     assert (found != codes).sum() == changed
+
+
+def test_rows_of_the_first_few_of_many_laws_are_drawn_from_theirs():
+    count = 2**16 + 5
+    starts = np.arange(0, 2 * count, 2)
+    laws = Laws(np.arange(count + 1), starts, starts + 2, np.ones(count))
+
+    for kind in (np.uint8, np.uint16, np.uint32, np.int64):
+        index = np.array([3, 0, 3, 200], dtype=kind)
+        assert (draw_indexed(Histogram.of(laws), index, np.random.default_rng(1)) // 2).tolist() == index.tolist()

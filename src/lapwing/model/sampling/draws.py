@@ -263,6 +263,7 @@ def _random_order(labels: np.ndarray, count: int, rng: np.random.Generator) -> n
     if count <= _RADIX_GROUPS:
         narrow = shuffled.astype(np.uint8 if count <= _BYTE_GROUPS else np.uint16)
         return order[np.argsort(narrow, kind="stable")]
+    shuffled = shuffled.astype(np.int64)  # the first few of many labels may be bytes
     low = np.argsort((shuffled & (_RADIX_GROUPS - 1)).astype(np.uint16), kind="stable")
     high = np.argsort((shuffled[low] >> 16).astype(np.uint16), kind="stable")
     return order[low[high]]
