@@ -114,13 +114,13 @@ def test_it_is_about_as_near_as_the_best_of_the_others(rng, columns):
 
     def mean_distance(mechanism):
         found = []
-        for seed in range(4):
+        for seed in range(8):
             rows = released(frame, *fields, mechanism=mechanism, seed=seed).sample().to_numpy()
             found.append(np.mean([wasserstein_line(points[:, at], rows[:, at]) for at in range(columns)]))
         return float(np.mean(found))
 
     best = min(mean_distance(mechanism) for mechanism in (lw.PMM(), lw.KDTree()))
-    assert mean_distance(None) < 1.5 * best + 1e-4  # means of four releases are far apart by noise alone
+    assert mean_distance(None) < 2.5 * best + 1e-4  # by noise alone in fewer than one run of 10,000
 
 
 def test_a_setting_of_tables_or_particles_asks_for_them():
