@@ -52,11 +52,8 @@ MOST_ATOMS = 400_000
 ATOM_CELLS = 8_000_000  # most atoms times columns, so that wide tables stay quick
 TYPICAL_CELLS = 256  # cells of a typical table
 MOST_COARSE_CELLS = 16
-DROWNING = {"zcdp": (0.05, 0.5), "pure": (0.01, 0.1)}
-"""Part of the rows that the noise of a coarse table moves: where one-way tables begin to get more, and get all.
-
-Under pure ε a share of the budget costs a one-way table more: its noise grows with 1 / share, not with the root.
-"""
+DROWNING = 0.02, 0.5
+"""Part of the rows that the noise of a coarse table moves: where one-way tables begin to get more, and get all."""
 
 PRESENCE_SHARE = Fraction(1, 4)  # most of the budget for tables of what is missing together, where others would drown
 PRESENCE_SELECTION = Fraction(2, 5)
@@ -241,15 +238,15 @@ def one_way_share(share: float | None, total: float, costs: Costs, terms: Terms,
     """Return the part of the budget for one-way tables, now that the number of rows is known: more where pairs drown.
 
     share: the part that is spent already, as for `costs_of`. Returns at least ``share``: just that while the noise of a
-    coarse table moves at most 5 % of the rows (pure ε: 1 %); 1 from 50 % on (10 %), where tables of two columns would
-    be mostly noise; in between in proportion to the logarithm, rounded to hundredths, and 1 where the noise that the
-    rest of the budget buys moves more than that.
+    coarse table moves at most 2 % of the rows; 1 from 50 % on, where tables of two columns would be mostly noise; in
+    between in proportion to the logarithm, rounded to hundredths, and 1 where the noise that the rest of the budget
+    buys moves more than that.
     """
     if not costs.table.amount:
         return 1.0
     share = ONE_WAY_SHARE[costs.table.notion] if share is None else share
     moved = table_law(costs.table, terms).mean_absolute * cells / (2 * max(1.0, total))
-    first, last = DROWNING[costs.table.notion]
+    first, last = DROWNING
     drowned = math.log(max(moved, first) / first) / math.log(last / first)
     found = max(share, min(1.0, round(share + (1 - share) * drowned, 2)))
     rest = (1 - found) / (1 - share)
