@@ -43,7 +43,6 @@ from lapwing.mechanisms.adaptive.costs import (
     TYPICAL_CELLS,
     Costs,
     are_clear,
-    most_tables,
     next_tables,
     reserved_groups,
     share_at_once,
@@ -102,7 +101,7 @@ def rounds(asking: Asking, fit: Fit, left: Budget, rng: np.random.Generator) -> 
         left = Budget(left.notion, left.amount - sum((each.spent for each in chosen), Fraction(0)))
         answers = asking.curator.ask(*(measurement(asking.columns, each.table, each.cost) for each in chosen))
         new = [measured(fit, each.table, answer) for each, answer in zip(chosen, answers, strict=True)]
-        tables = next_tables(tables, gain(fit, new), most_tables(len(asking.columns), costs.rounds))
+        tables = next_tables(tables, gain(fit, new), costs)
         fit = with_measured(fit, new)
     return moved(fit, rng, pulls=heated(rest=1)) if costs.rounds == 1 and fit.measured else fit
 
@@ -272,14 +271,14 @@ _CANDIDATE_BYTES: Final = 150
 _CELL_BYTES: Final = 8
 
 
-def planned_release(schema: Schema, costs: Costs, terms: Terms, resolutions: tuple[int, ...]) -> Planned:
+def planned_release(schema: Schema, costs: Costs, terms: Terms) -> Planned:
     """Return the questions of a release, and the noise of its tables."""
     columns = len(schema.columns)
     rows = float(told_rows(terms))
     questions: list[MarginalCounts | SelectWorst | ChosenTable] = [*stage_questions(schema, costs.one_way_costs)]
     table, rounds = costs.table, costs.rounds
     if table.amount:
-        at_once = _pair_cost(schema, costs, rows, terms, resolutions)
+        at_once = _pair_cost(schema, costs, rows, terms)
         if at_once is not None:
             questions += [ChosenTable(at_once, costs.most_cells)] * math.comb(columns, 2)
             table = table * (share_at_once(rounds) * Fraction(rounds, max(1, rounds - 1)))
@@ -293,7 +292,7 @@ def planned_release(schema: Schema, costs: Costs, terms: Terms, resolutions: tup
             penalties=None,
             epsilon=selection_epsilon(table * costs.selection),
             notion=table.notion,
-            candidate_count=len(resolutions) * math.comb(columns, 2) + triples,
+            candidate_count=len(costs.levels) * math.comb(columns, 2) + triples,
         )
         questions += (
             [select] * costs.tables + [ChosenTable(table - select.cost, costs.most_cells)] * costs.tables
@@ -302,12 +301,12 @@ def planned_release(schema: Schema, costs: Costs, terms: Terms, resolutions: tup
     return Planned(questions=tuple(questions), accuracy=_expected_noise(costs, terms), notes=notes)
 
 
-def planned_work(asked: Asked, costs: Costs, resolutions: tuple[int, ...], particles: int) -> Work:
+def planned_work(asked: Asked, costs: Costs, particles: int) -> Work:
     """Return what choosing tables, counting them and moving the particles takes; particles: between rounds."""
     columns, questions = len(asked.schema.columns), asked.questions
     tables = sum(isinstance(question, ChosenTable) for question in questions)
     choices = sum(isinstance(question, SelectWorst) for question in questions)
-    pairs, triples = _candidate_cells(asked.schema, resolutions)
+    pairs, triples = _candidate_cells(asked.schema, costs.levels)
     cells, last = pairs + triples, costs.particles(asked.rows, particles)
     looked = cells if columns <= MOST_TRIPLE_COLUMNS else min(cells, HAND_CELLS)
     sweeps = particles * costs.rounds * _SWEEPS / 2 + last * _LAST_SWEEPS
@@ -347,9 +346,9 @@ def _pair_cells(one: tuple[int, ...], two: tuple[int, ...], *, is_mixed: bool) -
     return sum(cells for cells in starmap(mul, listed) if cells <= MOST_CELLS)
 
 
-def _pair_cost(schema: Schema, costs: Costs, rows: float, terms: Terms, resolutions: tuple[int, ...]) -> Budget | None:
+def _pair_cost(schema: Schema, costs: Costs, rows: float, terms: Terms) -> Budget | None:
     """Return what each pair costs where all are asked at once, from the schema alone; None where they are chosen."""
-    sizes = [min(resolutions[-1], column.domain.values) + reserved_groups(column) for column in schema.columns]
+    sizes = [min(costs.levels[-1], column.domain.values) + reserved_groups(column) for column in schema.columns]
     sides = np.array(list(combinations(sizes, 2)), dtype=np.float64).reshape(-1, 2)
     whole = costs.table.amount * costs.rounds * costs.tables
     cost = Budget(costs.table.notion, rounded_down(whole * share_at_once(costs.rounds) / len(sides)))
