@@ -64,6 +64,11 @@ MOST_COARSE_CELLS = 16
 DROWNING = 0.02, 0.5
 """Part of the rows that the noise of a coarse table moves: where one-way tables begin to get more, and get all."""
 
+FOURS, FOURS_SHARE = 2, Fraction(1, 12)
+"""Tables of four columns, in two groups each, at the end, and their part of what tables of more columns get."""
+
+MOST_FOUR_COLUMNS = 24  # all sets of four compete: some ten thousand
+
 PRESENCE_SHARE = Fraction(1, 4)  # most of the budget for tables of what is missing together, where others would drown
 PRESENCE_SELECTION = Fraction(2, 5)
 
@@ -79,7 +84,7 @@ class Costs:
     """Divide a budget.
 
     table: for choosing and measuring one table of the first round; rounds, tables: rounds, and tables that the first of
-    them chooses; levels: most groups of a column at each level.
+    them chooses; levels: most groups of a column at each level; fours: for tables of four columns, after all rounds.
     """
 
     columns: int
@@ -91,6 +96,7 @@ class Costs:
     tables: int
     selection: Fraction
     levels: tuple[int, ...]
+    fours: Budget
 
     @property
     def one_way_costs(self) -> tuple[Budget, ...]:
@@ -113,12 +119,13 @@ class Shares:
     levels: tuple[int, ...] | None
 
 
-def costs_of(schema: Schema, budget: Budget, shares: Shares) -> Costs:
-    """Divide the budget of a release."""
+def costs_of(schema: Schema, budget: Budget, shares: Shares, fours: Fraction = Fraction(0)) -> Costs:
+    """Divide the budget of a release; fours: part for them of what tables of more columns get."""
     columns = len(schema.columns)
     one_way = ONE_WAY_SHARE[budget.notion] if shares.one_way is None else shares.one_way
     selection = SELECTION_SHARE[budget.notion] if shares.selection is None else shares.selection
     share = Fraction(str(one_way)) if columns > 1 else Fraction(1)
+    rest = budget * (1 - share)
     rounds = shares.rounds or (WIDE_ROUNDS if columns > WIDE else ROUNDS[budget.notion])
     tables = min(tables_of(columns), most_tables(columns, rounds))
     return Costs(
@@ -126,11 +133,12 @@ def costs_of(schema: Schema, budget: Budget, shares: Shares) -> Costs:
         one_way=budget * share,
         one_way_shares=one_way_shares(schema),
         most_cells=MOST_CELLS,
-        table=budget * ((1 - share) / (rounds * max(1, tables))),
+        table=rest * (1 - fours) / (rounds * max(1, tables)),
         rounds=rounds,
         tables=tables,
         selection=Fraction(str(selection)),
         levels=shares.levels or usual_levels(columns),
+        fours=rest * fours,
     )
 
 
@@ -199,7 +207,9 @@ def divided(schema: Schema, budget: Budget, rows: float, terms: Terms, shares: S
     """
     first = costs_of(schema, budget, shares)
     share = one_way_share(shares.one_way, rows, first, terms, coarse_cells(schema, first.levels))
-    final = costs_of(schema, budget, replace(shares, one_way=share))
+    is_least = budget * Fraction(str(share)) == first.one_way  # where pairs begin to drown, fours find too little
+    has_fours = is_least and 4 <= first.columns <= MOST_FOUR_COLUMNS and first.rounds > 1
+    final = costs_of(schema, budget, replace(shares, one_way=share), FOURS_SHARE if has_fours else Fraction(0))
     if shares.levels is None and are_finest(final, rows, terms):
         return replace(final, levels=(FINEST, *final.levels))
     return (share == 1 and _presence(final, schema, budget, rows, terms=terms, shares=shares)) or final

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations, combinations_with_replacement, groupby, product, starmap
 from operator import mul
@@ -21,6 +21,7 @@ from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.adaptive.ask_columns import stage_questions
 from lapwing.mechanisms.adaptive.candidates import (
     MOST_CELLS,
+    MOST_FOUR_CELLS,
     MOST_GROWN,
     MOST_TRIPLE_COLUMNS,
     Candidates,
@@ -28,6 +29,7 @@ from lapwing.mechanisms.adaptive.candidates import (
     cells_of,
     competing_triples,
     expected_noise,
+    four_tables,
     measurement,
     noise_left,
     pair_tables,
@@ -39,6 +41,7 @@ from lapwing.mechanisms.adaptive.candidates import (
 from lapwing.mechanisms.adaptive.columns import MOST_VALUES, ResolvedColumn
 from lapwing.mechanisms.adaptive.costs import (
     FINE_NOISE,
+    FOURS,
     MOST_PAIRS_AT_ONCE,
     TYPICAL_CELLS,
     Costs,
@@ -48,7 +51,7 @@ from lapwing.mechanisms.adaptive.costs import (
     share_at_once,
     table_law,
 )
-from lapwing.mechanisms.adaptive.fit import SNAPSHOTS, Fit, gain, measured, moved, with_measured
+from lapwing.mechanisms.adaptive.fit import SNAPSHOTS, Fit, Measured, gain, measured, moved, with_measured
 from lapwing.mechanisms.shared.one_way import told_rows
 from lapwing.mechanisms.shared.registration import Asked, Work
 from lapwing.model.certificate.certificate import Statement
@@ -88,6 +91,9 @@ def rounds(asking: Asking, fit: Fit, left: Budget, rng: np.random.Generator) -> 
     """Choose tables, measure them and fit, until the budget is spent."""
     costs, tables = asking.costs, asking.costs.tables
     pairs = pair_tables(asking.columns, costs.most_cells, is_mixed=costs.most_cells == MOST_CELLS)
+    fours = four_tables(asking.columns) if costs.fours.amount else pairs[:0]
+    last = costs.fours if len(fours) else costs.fours * 0
+    left = left - last
     for number in range(costs.rounds if left.amount and len(pairs) else 0):
         if number:
             fit = moved(fit, rng, pulls=heated(2, 1, start=0.2) if number > 1 else heated(rest=1))
@@ -99,11 +105,20 @@ def rounds(asking: Asking, fit: Fit, left: Budget, rng: np.random.Generator) -> 
                 asking, fit, _dealt(fit, competing, rng), left, tables=tables, rounds=costs.rounds - number
             )
         left = Budget(left.notion, left.amount - sum((each.spent for each in chosen), Fraction(0)))
-        answers = asking.curator.ask(*(measurement(asking.columns, each.table, each.cost) for each in chosen))
-        new = [measured(fit, each.table, answer) for each, answer in zip(chosen, answers, strict=True)]
+        new = _counted(asking, fit, chosen)
         tables = next_tables(tables, gain(fit, new), costs)
         fit = with_measured(fit, new)
+    if last.amount:
+        fit = moved(fit, rng, pulls=heated(2, 1, start=0.2))
+        chosen = _chosen(asking, fit, _dealt(fit, fours, rng), last, tables=FOURS, rounds=1)
+        fit = with_measured(fit, _counted(asking, fit, chosen))
     return moved(fit, rng, pulls=heated(rest=1)) if costs.rounds == 1 and fit.measured else fit
+
+
+def _counted(asking: Asking, fit: Fit, chosen: Sequence[_Chosen]) -> list[Measured]:
+    """Ask for tables that were chosen."""
+    answers = asking.curator.ask(*(measurement(asking.columns, each.table, each.cost) for each in chosen))
+    return [measured(fit, each.table, answer) for each, answer in zip(chosen, answers, strict=True)]
 
 
 def _with_triples(asking: Asking, fit: Fit, pairs: np.ndarray) -> np.ndarray:
@@ -297,6 +312,11 @@ def planned_release(schema: Schema, costs: Costs, terms: Terms) -> Planned:
         questions += (
             [select] * costs.tables + [ChosenTable(table - select.cost, costs.most_cells)] * costs.tables
         ) * rounds
+        if costs.fours.amount:
+            table = costs.fours / FOURS
+            epsilon = selection_epsilon(table * costs.selection)
+            select = replace(select, epsilon=epsilon, candidate_count=math.comb(columns, 4))
+            questions += [select] * FOURS + [ChosenTable(table - select.cost, MOST_FOUR_CELLS)] * FOURS
     notes = () if any(isinstance(each, ChosenTable) for each in questions) or columns == 1 else (UNRELATED,)
     return Planned(questions=tuple(questions), accuracy=_expected_noise(costs, terms), notes=notes)
 
@@ -307,7 +327,8 @@ def planned_work(asked: Asked, costs: Costs, particles: int) -> Work:
     tables = sum(isinstance(question, ChosenTable) for question in questions)
     choices = sum(isinstance(question, SelectWorst) for question in questions)
     pairs, triples = _candidate_cells(asked.schema, costs.levels)
-    cells, last = pairs + triples, costs.particles(asked.rows, particles)
+    fours = math.comb(columns, 4) * 2**4 * bool(costs.fours.amount)
+    cells, last = pairs + triples + fours, costs.particles(asked.rows, particles)
     looked = cells if columns <= MOST_TRIPLE_COLUMNS else min(cells, HAND_CELLS)
     sweeps = particles * costs.rounds * _SWEEPS / 2 + last * _LAST_SWEEPS
     return Work(
