@@ -87,4 +87,6 @@ def _not_for(settings: Settings, answers: Sequence[Answer], grades: Sequence[Gra
     widest = max((len(answer.question.columns) for answer in answers if answer.tables), default=0)
     if widest < _MANY <= len(settings.schema.columns):
         found.append("relations of four columns or more: none was looked for")
+    elif widest == _MANY < len(settings.schema.columns):
+        found.append("relations of four columns but the strongest, or of more: none was looked for")
     return tuple(found)

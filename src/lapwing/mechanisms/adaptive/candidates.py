@@ -22,6 +22,7 @@ MOST_CELLS = 4096  # most cells of a candidate table
 MOST_TRIPLE_COLUMNS = 30  # up to so many columns all triples compete; beyond, those that grow from measured pairs
 MOST_GROWN = 1000  # most triples that grow from measured pairs
 MOST_FINE_TRIPLES = 1000  # up to so many triples compete one level finer, too
+MOST_FOUR_CELLS = 256  # most cells of a table of four columns
 _MEAN_ABSOLUTE = 0.8  # of noise, in standard deviations: 0.798 Gaussian, 0.71 Laplace
 _RANK = 1.2
 
@@ -139,7 +140,7 @@ def pair_tables(
     Mixed ones tell one column finely and the other coarsely, too; beyond 30 columns, where choosing is the cost, only
     at a level that is finer than the common ones.
     """
-    shapes = [(column.common, len(column.groupings)) for column in columns]
+    shapes = [(column.common, len(column.groupings) - int(column.has_halves)) for column in columns]
     kinds = list(dict.fromkeys(shapes))
     kind_of = np.array([kinds.index(shape) for shape in shapes])
     is_any = is_mixed and len(columns) <= MOST_TRIPLE_COLUMNS
@@ -152,6 +153,8 @@ def pair_tables(
     places = np.arange(lengths[kind].sum()) + np.repeat(firsts, lengths[kind])
     flat = np.array(list(chain.from_iterable(levels)), dtype=np.int64)
     found = np.stack((np.repeat(pairs, lengths[kind], axis=0), flat[places]), axis=2)
+    halves = np.array([column.coarsest + 1 if column.has_halves else found.size for column in columns])
+    found[:, :, 1] += found[:, :, 1] >= halves[found[:, :, 0]]  # these are for tables of four columns
     return found[cells_of(columns, found) <= most_cells]
 
 
@@ -176,7 +179,7 @@ def triple_tables(
     columns: Sequence[ResolvedColumn], sets: Iterable[tuple[int, ...]], most_cells: int = MOST_CELLS
 ) -> np.ndarray:
     """Return triples of columns at the coarsest level that tells regular values apart; a few also one finer."""
-    coarsest = [len(column.groupings) - 1 - int(column.has_presence) for column in columns]
+    coarsest = [column.coarsest for column in columns]
     listed = list(sets)
     finer = [[max(0, level - 1) for level in coarsest]] if len(listed) <= MOST_FINE_TRIPLES else []
     tables = dict.fromkeys(
@@ -184,6 +187,14 @@ def triple_tables(
     )
     found = packed(list(tables))
     return found[cells_of(columns, found) <= most_cells]
+
+
+def four_tables(columns: Sequence[ResolvedColumn]) -> np.ndarray:
+    """Return all sets of four columns, each in two groups of regular values."""
+    level = [column.coarsest + int(column.has_halves) for column in columns]
+    sets = combinations(range(len(columns)), 4)
+    found = packed([tuple([(column, level[column]) for column in each]) for each in sets])
+    return found[cells_of(columns, found) <= MOST_FOUR_CELLS]
 
 
 def competing_triples(columns: int, pairs: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:

@@ -106,7 +106,7 @@ def going_on(widths: np.ndarray, steps: int) -> int:
     >>> going_on(np.array([2**20, 5]), 2), going_on(np.array([2**20]), 3), going_on(np.array([1]), 0)
     (16, 64, 64)
     """
-    parts = math.ceil(math.pow(widths.max(), 1 / max(1, steps)) - 1e-9)
+    parts = math.ceil(math.pow(int(widths.max()), 1 / max(1, steps)) - 1e-9)
     return min(MOST_SEARCHED, max(1, SEARCH_CELLS // parts))
 
 

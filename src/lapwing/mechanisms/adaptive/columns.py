@@ -64,7 +64,8 @@ class ResolvedColumn:
     column, from its one-way table; within: the law of the column inside each finest group; sd: standard deviation of
     the one-way table's noise, for a finest group of average size; common: the first level that has no more groups than
     others have; a finer one tells categories apart; has_presence: whether the last level of ``groupings`` has one group
-    for all regular values, beside those of missing and special values; classes: public maps which the groups refine, of
+    for all regular values, beside those of missing and special values; has_halves: whether the level before has two
+    groups of regular values, for tables of four columns alone; classes: public maps which the groups refine, of
     rules and public tables: further levels of the axis. No table of them is asked for.
     """
 
@@ -76,6 +77,7 @@ class ResolvedColumn:
     sd: float
     common: int = 0
     has_presence: bool = False
+    has_halves: bool = False
     classes: tuple[Grouping, ...] = ()
 
     def grouping(self, level: int) -> Grouping:
@@ -87,19 +89,32 @@ class ResolvedColumn:
         return len(self.groupings) + self.classes.index(grouping)
 
     @property
+    def coarsest(self) -> int:
+        """The last level that tells regular values apart, for tables of two and three columns."""
+        return len(self.groupings) - 1 - int(self.has_presence) - int(self.has_halves)
+
+    @property
     def has_misfit(self) -> bool:
         """Whether the groupings have one group more than the axis, for misfits."""
         return self.groupings[0].groups > self.axis.base.size
 
 
 def resolved_column(
-    table: OneWayTable, field: Field, total: float, sizes: Sequence[int], refining: Sequence[Grouping] = ()
+    table: OneWayTable,
+    field: Field,
+    total: float,
+    sizes: Sequence[int],
+    refining: Sequence[Grouping] = (),
+    *,
+    is_halved: bool = False,
 ) -> ResolvedColumn:
     """Group the values of a column, fine to coarse, by its noisy one-way table.
 
     sizes: most groups of regular values at each level, decreasing; refining: public maps of rules and public tables.
-    Groups are cut further, so that each lies in one group of each map, and the maps are levels of the axis. Returns a
-    function of the answer and the schema. Groups of ordered columns are runs of about equal mass, those of categories
+    Groups are cut further, so that each lies in one group of each map, and the maps are levels of the axis; is_halved:
+    whether there is a level of two groups, for tables of four columns. Returns a function of the answer and the schema.
+
+    Groups of ordered columns are runs of about equal mass, those of categories
     with a declared hierarchy runs at the ends of its branches, those of others the values that stand out of the noise
     and one for the rest. Such categories have a finest level of up to 512 groups beside those of ``sizes``, where these
     are several. Missing and special values stay on their own; where there are any, the last level tells them from all
@@ -122,6 +137,7 @@ def resolved_column(
     if refining:
         levels = _refined(domain, counted, levels, refining)
     common = int(len(levels) > 1 and int(levels[0].max()) >= sizes[0] and not (domain.ordered or domain.cuts))
+    levels, has_halves = _halved(levels, masses[:regular], domain) if is_halved else (levels, False)
     has_presence = masses.size > regular and int(levels[-1].max()) > 0
     if has_presence:
         levels = (*levels, np.zeros(regular, dtype=np.intp))
@@ -149,6 +165,7 @@ def resolved_column(
         sd=table.sd * max(1.0, masses.size / mass.size) ** 0.5,
         common=common,
         has_presence=has_presence,
+        has_halves=has_halves,
     )
 
 
@@ -192,6 +209,13 @@ def _levels(table: OneWayTable, field: Field, values: np.ndarray, sizes: Sequenc
         return nested(values, np.arange(values.size), sizes[1:], is_ordered=False)
     most = (MOST_VALUES, *sizes) if len(sizes) > 1 else sizes
     return nested(values, leading_values(table.counts[: values.size], table.sd, most[0]), most[1:], is_ordered=False)
+
+
+def _halved(levels: tuple[np.ndarray, ...], masses: np.ndarray, domain: Domain) -> tuple[tuple[np.ndarray, ...], bool]:
+    """Return levels with one more, of two groups, and whether there is one: where the last has more."""
+    mass = np.bincount(levels[-1], masses)
+    *_, halves = nested(mass, np.arange(mass.size), (2,), is_ordered=domain.ordered or bool(domain.cuts))
+    return ((*levels, halves[levels[-1]]), True) if mass.size > 2 else (levels, False)
 
 
 def _cut_further(table: OneWayTable, domain: Domain, refining: Sequence[Grouping]) -> tuple[OneWayTable, np.ndarray]:

@@ -10,7 +10,7 @@ import numpy as np
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw, calibrated, row_sensitivity
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.adaptive.candidates import MOST_CELLS, MOST_TRIPLE_COLUMNS, rounded_down
+from lapwing.mechanisms.adaptive.candidates import MOST_CELLS, MOST_TRIPLE_COLUMNS, noise_left, rounded_down
 from lapwing.mechanisms.shared.one_way import is_refined
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
@@ -38,13 +38,22 @@ MOST_PAIRS_AT_ONCE = 2_500
 
 _MOST_CLEAR = 0.95  # of all pairs
 
-BALANCE = 5.0
-"""Signal of a typical table over the noise that is left of it, both as roots of squares: what a round should find."""
+BALANCE, WIDE_BALANCE = 5.0, 2.5
+"""Signal of a typical table over the noise that is left of it, both as roots of squares: what a round should find.
 
-MOST_TABLES = 150  # most tables of a round, or one per column
+The second where columns are many: their pairs are many, too, and worth little each.
+"""
+
+MANY_COLUMNS = 80  # beyond, they are
+MOST_TABLES, MOST_WIDE_TABLES = 150, 400  # most tables of a round, or one per column; the second of many columns
 _LEAST_CHOSEN = 3
 _MOST_IN_ALL = 2_000
 _MOST_CHANGE = 3.0
+
+RESOLUTIONS = (32, 16, 8, 4)  # most groups of a column at each level
+ONE_RESOLUTION = (6,)  # of wide tables: pairs at several levels would be tens of millions of cells
+FINEST, MOST_FINEST_COLUMNS, FINEST_NOISE = 64, 6, 0.2
+"""So few columns have a level of so many groups, too, where the noise of such a pair moves no larger part of rows."""
 
 PARTICLES = 20_000  # between rounds; fewer where more than 100 columns would take long, at least a quarter
 MOST_ATOMS = 400_000
@@ -52,11 +61,13 @@ MOST_ATOMS = 400_000
 ATOM_CELLS = 8_000_000  # most atoms times columns, so that wide tables stay quick
 TYPICAL_CELLS = 256  # cells of a typical table
 MOST_COARSE_CELLS = 16
-DROWNING = {"zcdp": (0.05, 0.5), "pure": (0.01, 0.1)}
-"""Part of the rows that the noise of a coarse table moves: where one-way tables begin to get more, and get all.
+DROWNING = 0.02, 0.5
+"""Part of the rows that the noise of a coarse table moves: where one-way tables begin to get more, and get all."""
 
-Under pure ε a share of the budget costs a one-way table more: its noise grows with 1 / share, not with the root.
-"""
+FOURS, FOURS_SHARE = 2, Fraction(1, 12)
+"""Tables of four columns, in two groups each, at the end, and their part of what tables of more columns get."""
+
+MOST_FOUR_COLUMNS = 24  # all sets of four compete: some ten thousand
 
 PRESENCE_SHARE = Fraction(1, 4)  # most of the budget for tables of what is missing together, where others would drown
 PRESENCE_SELECTION = Fraction(2, 5)
@@ -73,7 +84,7 @@ class Costs:
     """Divide a budget.
 
     table: for choosing and measuring one table of the first round; rounds, tables: rounds, and tables that the first of
-    them chooses.
+    them chooses; levels: most groups of a column at each level; fours: for tables of four columns, after all rounds.
     """
 
     columns: int
@@ -84,6 +95,8 @@ class Costs:
     rounds: int
     tables: int
     selection: Fraction
+    levels: tuple[int, ...]
+    fours: Budget
 
     @property
     def one_way_costs(self) -> tuple[Budget, ...]:
@@ -103,15 +116,16 @@ class Shares:
     one_way: float | None
     selection: float | None
     rounds: int | None
-    levels: tuple[int, ...]
+    levels: tuple[int, ...] | None
 
 
-def costs_of(schema: Schema, budget: Budget, shares: Shares) -> Costs:
-    """Divide the budget of a release."""
+def costs_of(schema: Schema, budget: Budget, shares: Shares, fours: Fraction = Fraction(0)) -> Costs:
+    """Divide the budget of a release; fours: part for them of what tables of more columns get."""
     columns = len(schema.columns)
     one_way = ONE_WAY_SHARE[budget.notion] if shares.one_way is None else shares.one_way
     selection = SELECTION_SHARE[budget.notion] if shares.selection is None else shares.selection
     share = Fraction(str(one_way)) if columns > 1 else Fraction(1)
+    rest = budget * (1 - share)
     usual = 1 if columns == 2 else ROUNDS[budget.notion]  # there is one pair, and nothing to choose
     rounds = shares.rounds or (WIDE_ROUNDS if columns > WIDE else usual)
     tables = min(tables_of(columns), most_tables(columns, rounds))
@@ -120,11 +134,19 @@ def costs_of(schema: Schema, budget: Budget, shares: Shares) -> Costs:
         one_way=budget * share,
         one_way_shares=one_way_shares(schema),
         most_cells=MOST_CELLS,
-        table=budget * ((1 - share) / (rounds * max(1, tables))),
+        table=rest * (1 - fours) / (rounds * max(1, tables)),
         rounds=rounds,
         tables=tables,
         selection=Fraction(str(selection)),
+        levels=shares.levels or usual_levels(columns),
+        fours=rest * fours,
     )
+
+
+def usual_levels(columns: int) -> tuple[int, ...]:
+    """Return the resolutions: fewer for wide tables, so that they stay quick."""
+    usual = RESOLUTIONS if columns <= MOST_TRIPLE_COLUMNS else RESOLUTIONS[1:]
+    return usual if columns <= WIDE else ONE_RESOLUTION
 
 
 def one_way_shares(schema: Schema) -> tuple[Fraction, ...]:
@@ -163,20 +185,19 @@ def most_tables(columns: int, rounds: int) -> int:
     >>> most_tables(15, 5), most_tables(500, 3), most_tables(15, 1000)
     (150, 500, 3)
     """
-    return max(_LEAST_CHOSEN, min(max(MOST_TABLES, columns), _MOST_IN_ALL // rounds))
+    most = MOST_TABLES if columns <= MANY_COLUMNS else MOST_WIDE_TABLES
+    return max(_LEAST_CHOSEN, min(max(most, columns), _MOST_IN_ALL // rounds))
 
 
-def next_tables(tables: int, gain: float, most: int) -> int:
+def next_tables(tables: int, gain: float, costs: Costs) -> int:
     """Return how many tables the next round chooses: more, each with more noise, where the last ones changed much.
 
     Where k tables share a budget, noise grows like the root of k, so that their error together is least where the last
     one brings a fixed multiple of its noise; signals are taken to fall off like 1 / k.
-
-    >>> next_tables(14, 5.0, 150), next_tables(14, 80.0, 150), next_tables(14, 1.0, 150)
-    (14, 42, 5)
     """
-    change = min(_MOST_CHANGE, max(1 / _MOST_CHANGE, math.pow(gain / BALANCE, 2 / 3)))
-    return min(max(_LEAST_CHOSEN, round(tables * change)), most)
+    balance = BALANCE if costs.columns <= MANY_COLUMNS else WIDE_BALANCE
+    change = min(_MOST_CHANGE, max(1 / _MOST_CHANGE, math.pow(gain / balance, 2 / 3)))
+    return min(max(_LEAST_CHOSEN, round(tables * change)), most_tables(costs.columns, costs.rounds))
 
 
 def divided(schema: Schema, budget: Budget, rows: float, terms: Terms, shares: Shares) -> Costs:
@@ -186,8 +207,12 @@ def divided(schema: Schema, budget: Budget, rows: float, terms: Terms, shares: S
     round of the smallest tables, which tell what is missing together, unless these would drown too.
     """
     first = costs_of(schema, budget, shares)
-    share = one_way_share(shares.one_way, rows, first, terms, coarse_cells(schema, shares.levels))
-    final = costs_of(schema, budget, replace(shares, one_way=share))
+    share = one_way_share(shares.one_way, rows, first, terms, coarse_cells(schema, first.levels))
+    is_least = budget * Fraction(str(share)) == first.one_way  # where pairs begin to drown, fours find too little
+    has_fours = is_least and 4 <= first.columns <= MOST_FOUR_COLUMNS and first.rounds > 1
+    final = costs_of(schema, budget, replace(shares, one_way=share), FOURS_SHARE if has_fours else Fraction(0))
+    if shares.levels is None and are_finest(final, rows, terms):
+        return replace(final, levels=(FINEST, *final.levels))
     return (share == 1 and _presence(final, schema, budget, rows, terms=terms, shares=shares)) or final
 
 
@@ -242,15 +267,15 @@ def one_way_share(share: float | None, total: float, costs: Costs, terms: Terms,
     """Return the part of the budget for one-way tables, now that the number of rows is known: more where pairs drown.
 
     share: the part that is spent already, as for `costs_of`. Returns at least ``share``: just that while the noise of a
-    coarse table moves at most 5 % of the rows (pure ε: 1 %); 1 from 50 % on (10 %), where tables of two columns would
-    be mostly noise; in between in proportion to the logarithm, rounded to hundredths, and 1 where the noise that the
-    rest of the budget buys moves more than that.
+    coarse table moves at most 2 % of the rows; 1 from 50 % on, where tables of two columns would be mostly noise; in
+    between in proportion to the logarithm, rounded to hundredths, and 1 where the noise that the rest of the budget
+    buys moves more than that.
     """
     if not costs.table.amount:
         return 1.0
     share = ONE_WAY_SHARE[costs.table.notion] if share is None else share
     moved = table_law(costs.table, terms).mean_absolute * cells / (2 * max(1.0, total))
-    first, last = DROWNING[costs.table.notion]
+    first, last = DROWNING
     drowned = math.log(max(moved, first) / first) / math.log(last / first)
     found = max(share, min(1.0, round(share + (1 - share) * drowned, 2)))
     rest = (1 - found) / (1 - share)
@@ -262,6 +287,16 @@ def one_way_share(share: float | None, total: float, costs: Costs, terms: Terms,
 def table_law(cost: Budget, terms: Terms) -> NoiseLaw:
     """Return the noise on each count of a table that costs this."""
     return calibrated(row_sensitivity(terms.relation, terms.max_rows), cost)
+
+
+def are_finest(costs: Costs, rows: float, terms: Terms) -> bool:
+    """Return whether pairs are asked for in the most groups, too: few columns, and noise that is small beside rows."""
+    noise = noise_left(np.array([FINEST**2]), np.array([FINEST])).item()
+    return (
+        costs.table.amount > 0
+        and costs.columns <= MOST_FINEST_COLUMNS
+        and (noise * table_law(costs.table, terms).sd <= 2 * rows * FINEST_NOISE)
+    )
 
 
 def share_at_once(rounds: int) -> Fraction:

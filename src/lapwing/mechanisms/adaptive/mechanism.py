@@ -18,7 +18,6 @@ from lapwing.kernel.questions.tree_counts.question import NoisyTree
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.mechanisms.adaptive.ask_columns import ask_columns, one_way_tables, relation_warnings, warnings_of
-from lapwing.mechanisms.adaptive.candidates import MOST_TRIPLE_COLUMNS
 from lapwing.mechanisms.adaptive.columns import resolved_column
 from lapwing.mechanisms.adaptive.costs import Costs, Shares, divided, particles_of
 from lapwing.mechanisms.adaptive.declared import class_groupings, hard_zeros, public_factors
@@ -47,10 +46,7 @@ from lapwing.schema.scalars import nearest, told
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import short
 
-RESOLUTIONS = (32, 16, 8, 4)  # most groups of a column at each level
 _LEAVE = "; leave it out"
-_MANY = 200  # columns, beyond which pairs at several levels would be tens of millions of cells
-_ONE_RESOLUTION = (6,)
 _MOST_LEVELS = 6
 _COARSEST = 16  # so that pairs of columns with up to 47 special values are small enough to compete
 
@@ -71,9 +67,10 @@ class Adaptive:
         or 0.15 under pure ε, and 0.4 for tables of what is missing together (see ``one_way_share``).
     resolutions : tuple of int or None, default None
         Most groups of a column at each level, 2 to 64, decreasing to at most 16, at most 6 levels: by default
-        (32, 16, 8, 4), (16, 8, 4) for more than 30 columns, (6,) for more than 200. Missing and special values are
-        groups of their own beside them; categories without a hierarchy have a finer level of up to 512 groups where
-        there are several. Pairs compete at every level and at mixed ones, triples at the last, few of them one finer.
+        (32, 16, 8, 4), (16, 8, 4) for more than 30 columns, (6,) for more than 200, and 64 groups, too, for at most 6
+        columns of many rows. Missing and special values are groups of their own beside them; categories without a
+        hierarchy have a finer level of up to 512 groups where there are several. Pairs compete at every level and at
+        mixed ones, triples at the last, few of them one finer.
     particles : int or None, default None
         Particles between rounds, 16 to 400,000: by default 20,000, fewer for more than 100 columns, at least 5,000. At
         the end there is one for each record, if that is more, three times.
@@ -81,6 +78,8 @@ class Adaptive:
         How often tables are chosen and the model is fitted, 1 to 1000: 5, or 4 under pure ε; 3 for more than 200
         columns. The first round asks for all pairs where their noise is small; otherwise it chooses about as many
         tables as there are columns. Later ones choose more where the last tables changed the model by more than noise.
+        At the end a twelfth of their budget buys two tables of four columns, in two groups each, for 4 to 24 columns
+        and noise that leaves one-way tables at their least share.
     workload : tuple of str or of tuples of str, default ()
         Columns, or tables given by their columns, that matter more: for two tables of three only those that contain
         such a column, or lie within such a table, compete; where all pairs are asked for at once these get four times
@@ -131,7 +130,7 @@ class Adaptive:
     __repr__ = short
     name: ClassVar[str] = "Adaptive"
     summary: ClassVar[str] = (
-        "single values, cells where rows are, and tables of two and three columns that matter most (default)"
+        "single values, cells where rows are, and tables of two to four columns that matter most (default)"
     )
     relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")
     caveat: ClassVar[str] = ""
@@ -190,7 +189,9 @@ class Adaptive:
             tables = towards(tables, [field.name for field in schema.columns], priors, records)
         refining = class_groupings(schema)
         columns = tuple(
-            resolved_column(table, field, records, self.levels_of(schema), refining.get(field.name, ()))
+            resolved_column(
+                table, field, records, costs.levels, refining.get(field.name, ()), is_halved=costs.fours.amount > 0
+            )
             for table, field in zip(tables, schema.columns, strict=True)
         )
         particles = self.particles or particles_of(len(columns))
@@ -244,7 +245,7 @@ class Adaptive:
         if self._is_mapped(schema):
             return self._planned_map(schema, budget, terms, rows, rng)
         weighing, rest = paid_apart(budget, len(priors))
-        found = planned_release(schema, self.costs_of(schema, rest, rows, terms), terms, self.levels_of(schema))
+        found = planned_release(schema, self.costs_of(schema, rest, rows, terms), terms)
         if not priors or len(schema.columns) == 1:
             return found
         notes = tuple(PRIOR_ALONE if each == UNRELATED else each for each in found.notes)
@@ -272,19 +273,10 @@ class Adaptive:
         asked += [self.one_way_share] * (len(schema.columns) == 1)
         return is_mapped(schema) and all(setting is None for setting in asked)
 
-    def levels_of(self, schema: Schema) -> tuple[int, ...]:
-        """Return the resolutions: fewer for wide tables, so that they stay quick."""
-        columns = len(schema.columns)
-        usual = RESOLUTIONS if columns <= MOST_TRIPLE_COLUMNS else RESOLUTIONS[1:]
-        return self.resolutions or (usual if columns <= _MANY else _ONE_RESOLUTION)
-
     def costs_of(self, schema: Schema, budget: Budget, rows: float, terms: Terms) -> Costs:
         """Divide the budget, now that a number of rows is known."""
         shares = Shares(
-            one_way=self.one_way_share,
-            selection=self.selection_share,
-            rounds=self.rounds,
-            levels=self.levels_of(schema),
+            one_way=self.one_way_share, selection=self.selection_share, rounds=self.rounds, levels=self.resolutions
         )
         return divided(schema, budget, rows, terms, shares)
 
@@ -315,7 +307,7 @@ def _work(mechanism: Adaptive, asked: Asked) -> Work:
     """Return what choosing tables, counting them and moving the particles takes."""
     costs = mechanism.costs_of(asked.schema, asked.budget, float(asked.rows), asked.terms)
     particles = mechanism.particles or particles_of(len(asked.schema.columns))
-    return planned_work(asked, costs, mechanism.levels_of(asked.schema), particles)
+    return planned_work(asked, costs, particles)
 
 
 def _next_step(schema: Schema, one_way: int, rounds: int) -> str:

@@ -89,14 +89,14 @@ def tail_places(masses: np.ndarray, places: np.ndarray) -> np.ndarray:
 
     masses: float64 (k,), what is known of the cells; places: float64 (k + 1,), their ends, increasing. Returns float64
     (k + 1,), distances from the mean of the masses, as they are up to four standard deviations; farther out they grow
-    like the integral of one over the squared distance, so that most rows of a tail are near its beginning.
+    like the integral of one over its fourth power, so that most rows of a tail are near its beginning.
 
     >>> tail_places(np.array([1.0, 1.0, 0.0]), np.array([-1.0, 0.0, 1.0, 1000.0])).round(1).tolist()
-    [-1.0, 0.0, 1.0, 8.0]
+    [-1.0, 0.0, 1.0, 5.3]
     """
     mean, near = _near(masses, places)
     away = places - mean
-    far = np.sign(away) * (2 * near - near**2 / np.maximum(np.abs(away), near))
+    far = np.sign(away) * near * (4 - (near / np.maximum(np.abs(away), near)) ** 3) / 3
     return np.asarray(np.where(np.abs(away) > near, far, away))
 
 
@@ -157,7 +157,7 @@ def _shared(
     sums = np.append(0.0, np.cumsum(estimates - atoms))
     first, last = (0, estimates.size) if is_supported else _support(sums, places, noise, np.flatnonzero(atoms))
     ends = slice(first, last + 1)
-    others = np.zeros(atoms.size)
+    others = np.zeros_like(atoms)
     others[first:last] = _handed_down(sums[ends].tolist(), places[ends].tolist(), noise[ends, ends].tolist(), rest)
     return np.asarray(atoms + _levelled(others, widths, estimates > ATOM_DEVIATIONS * sd))
 

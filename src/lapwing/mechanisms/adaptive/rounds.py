@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations, combinations_with_replacement, groupby, product, starmap
 from operator import mul
@@ -21,6 +21,7 @@ from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.adaptive.ask_columns import stage_questions
 from lapwing.mechanisms.adaptive.candidates import (
     MOST_CELLS,
+    MOST_FOUR_CELLS,
     MOST_GROWN,
     MOST_TRIPLE_COLUMNS,
     Candidates,
@@ -28,6 +29,7 @@ from lapwing.mechanisms.adaptive.candidates import (
     cells_of,
     competing_triples,
     expected_noise,
+    four_tables,
     measurement,
     noise_left,
     pair_tables,
@@ -39,17 +41,17 @@ from lapwing.mechanisms.adaptive.candidates import (
 from lapwing.mechanisms.adaptive.columns import MOST_VALUES, ResolvedColumn
 from lapwing.mechanisms.adaptive.costs import (
     FINE_NOISE,
+    FOURS,
     MOST_PAIRS_AT_ONCE,
     TYPICAL_CELLS,
     Costs,
     are_clear,
-    most_tables,
     next_tables,
     reserved_groups,
     share_at_once,
     table_law,
 )
-from lapwing.mechanisms.adaptive.fit import SNAPSHOTS, Fit, gain, measured, moved, with_measured
+from lapwing.mechanisms.adaptive.fit import SNAPSHOTS, Fit, Measured, gain, measured, moved, with_measured
 from lapwing.mechanisms.shared.one_way import told_rows
 from lapwing.mechanisms.shared.registration import Asked, Work
 from lapwing.model.certificate.certificate import Statement
@@ -89,6 +91,9 @@ def rounds(asking: Asking, fit: Fit, left: Budget, rng: np.random.Generator) -> 
     """Choose tables, measure them and fit, until the budget is spent."""
     costs, tables = asking.costs, asking.costs.tables
     pairs = pair_tables(asking.columns, costs.most_cells, is_mixed=costs.most_cells == MOST_CELLS)
+    fours = four_tables(asking.columns) if costs.fours.amount else pairs[:0]
+    last = costs.fours if len(fours) else costs.fours * 0
+    left = left - last
     for number in range(costs.rounds if left.amount and len(pairs) else 0):
         if number:
             fit = moved(fit, rng, pulls=heated(2, 1, start=0.2) if number > 1 else heated(rest=1))
@@ -100,11 +105,20 @@ def rounds(asking: Asking, fit: Fit, left: Budget, rng: np.random.Generator) -> 
                 asking, fit, _dealt(fit, competing, rng), left, tables=tables, rounds=costs.rounds - number
             )
         left = Budget(left.notion, left.amount - sum((each.spent for each in chosen), Fraction(0)))
-        answers = asking.curator.ask(*(measurement(asking.columns, each.table, each.cost) for each in chosen))
-        new = [measured(fit, each.table, answer) for each, answer in zip(chosen, answers, strict=True)]
-        tables = next_tables(tables, gain(fit, new), most_tables(len(asking.columns), costs.rounds))
+        new = _counted(asking, fit, chosen)
+        tables = next_tables(tables, gain(fit, new), costs)
         fit = with_measured(fit, new)
+    if last.amount:
+        fit = moved(fit, rng, pulls=heated(2, 1, start=0.2))
+        chosen = _chosen(asking, fit, _dealt(fit, fours, rng), last, tables=FOURS, rounds=1)
+        fit = with_measured(fit, _counted(asking, fit, chosen))
     return moved(fit, rng, pulls=heated(rest=1)) if costs.rounds == 1 and fit.measured else fit
+
+
+def _counted(asking: Asking, fit: Fit, chosen: Sequence[_Chosen]) -> list[Measured]:
+    """Ask for tables that were chosen."""
+    answers = asking.curator.ask(*(measurement(asking.columns, each.table, each.cost) for each in chosen))
+    return [measured(fit, each.table, answer) for each, answer in zip(chosen, answers, strict=True)]
 
 
 def _with_triples(asking: Asking, fit: Fit, pairs: np.ndarray) -> np.ndarray:
@@ -272,14 +286,14 @@ _CANDIDATE_BYTES: Final = 150
 _CELL_BYTES: Final = 8
 
 
-def planned_release(schema: Schema, costs: Costs, terms: Terms, resolutions: tuple[int, ...]) -> Planned:
+def planned_release(schema: Schema, costs: Costs, terms: Terms) -> Planned:
     """Return the questions of a release, and the noise of its tables."""
     columns = len(schema.columns)
     rows = float(told_rows(terms))
     questions: list[MarginalCounts | SelectWorst | ChosenTable] = [*stage_questions(schema, costs.one_way_costs)]
     table, rounds = costs.table, costs.rounds
     if table.amount:
-        at_once = _pair_cost(schema, costs, rows, terms, resolutions)
+        at_once = _pair_cost(schema, costs, rows, terms)
         if at_once is not None:
             questions += [ChosenTable(at_once, costs.most_cells)] * math.comb(columns, 2)
             table = table * (share_at_once(rounds) * Fraction(rounds, max(1, rounds - 1)))
@@ -293,22 +307,28 @@ def planned_release(schema: Schema, costs: Costs, terms: Terms, resolutions: tup
             penalties=None,
             epsilon=selection_epsilon(table * costs.selection),
             notion=table.notion,
-            candidate_count=len(resolutions) * math.comb(columns, 2) + triples,
+            candidate_count=len(costs.levels) * math.comb(columns, 2) + triples,
         )
         questions += (
             [select] * costs.tables + [ChosenTable(table - select.cost, costs.most_cells)] * costs.tables
         ) * rounds
+        if costs.fours.amount:
+            table = costs.fours / FOURS
+            epsilon = selection_epsilon(table * costs.selection)
+            select = replace(select, epsilon=epsilon, candidate_count=math.comb(columns, 4))
+            questions += [select] * FOURS + [ChosenTable(table - select.cost, MOST_FOUR_CELLS)] * FOURS
     notes = () if any(isinstance(each, ChosenTable) for each in questions) or columns == 1 else (UNRELATED,)
     return Planned(questions=tuple(questions), accuracy=_expected_noise(costs, terms), notes=notes)
 
 
-def planned_work(asked: Asked, costs: Costs, resolutions: tuple[int, ...], particles: int) -> Work:
+def planned_work(asked: Asked, costs: Costs, particles: int) -> Work:
     """Return what choosing tables, counting them and moving the particles takes; particles: between rounds."""
     columns, questions = len(asked.schema.columns), asked.questions
     tables = sum(isinstance(question, ChosenTable) for question in questions)
     choices = sum(isinstance(question, SelectWorst) for question in questions)
-    pairs, triples = _candidate_cells(asked.schema, resolutions)
-    cells, last = pairs + triples, costs.particles(asked.rows, particles)
+    pairs, triples = _candidate_cells(asked.schema, costs.levels)
+    fours = math.comb(columns, 4) * 2**4 * bool(costs.fours.amount)
+    cells, last = pairs + triples + fours, costs.particles(asked.rows, particles)
     looked = cells if columns <= MOST_TRIPLE_COLUMNS else min(cells, HAND_CELLS)
     sweeps = particles * costs.rounds * _SWEEPS / 2 + last * _LAST_SWEEPS
     return Work(
@@ -347,9 +367,9 @@ def _pair_cells(one: tuple[int, ...], two: tuple[int, ...], *, is_mixed: bool) -
     return sum(cells for cells in starmap(mul, listed) if cells <= MOST_CELLS)
 
 
-def _pair_cost(schema: Schema, costs: Costs, rows: float, terms: Terms, resolutions: tuple[int, ...]) -> Budget | None:
+def _pair_cost(schema: Schema, costs: Costs, rows: float, terms: Terms) -> Budget | None:
     """Return what each pair costs where all are asked at once, from the schema alone; None where they are chosen."""
-    sizes = [min(resolutions[-1], column.domain.values) + reserved_groups(column) for column in schema.columns]
+    sizes = [min(costs.levels[-1], column.domain.values) + reserved_groups(column) for column in schema.columns]
     sides = np.array(list(combinations(sizes, 2)), dtype=np.float64).reshape(-1, 2)
     whole = costs.table.amount * costs.rounds * costs.tables
     cost = Budget(costs.table.notion, rounded_down(whole * share_at_once(costs.rounds) / len(sides)))

@@ -73,7 +73,7 @@ def _what(line: CostLine) -> str:
     if line.question == MisfitRows.kind:
         return "(rows that do not fit the schema)"
     if line.question == CHOSEN:
-        return "(a table of two or three columns)"
+        return "(a table of two to four columns)"
     more = len(line.columns) - _COLUMNS
     named = ", ".join(line.columns[:_COLUMNS]) + (f" and {more} more" if more > 0 else "")
     return named or "(number of rows)"
