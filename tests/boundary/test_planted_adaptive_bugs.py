@@ -309,16 +309,17 @@ def test_honest_releases_are_not_flagged_on_the_same_pairs(times, rows, pairs):
 
 GAPS = {
     "fields": [
-        {"name": name, "type": "integer", "constraints": {"minimum": 0, "maximum": 9}} for name in ("one", "two")
+        {"name": name, "type": "integer", "constraints": {"minimum": 0, "maximum": 9}}
+        for name in ("one", "two", "three")
     ]
 }
 
 
 def gap_flags():
     """Return the flags of two tables, in one of which a value is missing, where only tables of gaps are affordable."""
-    whole = pl.DataFrame({"one": ["1"] * 30, "two": ["2"] * 30}, schema_overrides={"one": pl.String, "two": pl.String})
-    with_gap = pl.concat([whole, pl.DataFrame({"one": [None], "two": ["2"]}, schema_overrides={"one": pl.String})])
-    settings = settings_for(Adaptive.small(), GAPS, "add-remove", pure=True, times=2)
+    whole = pl.DataFrame({name: ["1"] * 30 for name in ("one", "two", "three")})
+    with_gap = pl.concat([whole, whole[:1].with_columns(one=pl.lit(None, dtype=pl.String))])
+    settings = settings_for(Adaptive(particles=64), GAPS, "add-remove", pure=True, times=8)
     return [audit_pair(*pair, settings) for pair in ((whole, with_gap), (with_gap, whole))]
 
 

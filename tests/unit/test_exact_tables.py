@@ -288,9 +288,9 @@ def test_adaptive_passes_over_the_rows_a_few_times_whatever_the_rounds():
     passes = []
     for rounds in (2, 12):
         source = CountingSource(SOURCE)
-        curator = room(source=source, bits=SeededBits(5), budget=Budget.zcdp(100))
+        curator = room(source=source, bits=SeededBits(5), budget=Budget.zcdp(1000))
         answers = Adaptive(particles=64, rounds=rounds, resolutions=(3, 2))
-        answers.run(curator, SCHEMA, Budget.zcdp(100), np.random.default_rng(5))
+        answers.run(curator, SCHEMA, Budget.zcdp(1000), np.random.default_rng(5))
         passes.append(len(source.passes))
 
     # Tables of three columns compete from the third round on.
