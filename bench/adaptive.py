@@ -1,7 +1,7 @@
 """Adaptive: accuracy beside independent columns and the bootstrap floor, many tables, scaling, ablations.
 
     python bench/adaptive.py accuracy|tables|scaling|ablations [--runs 3] [--only TABLE ...] [--epsilon 1 ...]
-        [--variants NAME ...] [--sizes 1000000x100 ...] [--quick] [-o bench/results]
+        [--variants NAME ...] [--sizes 1000000x100 ...] [--methods adaptive ...] [--delta 0] [--quick] [-o bench/results]
     python bench/adaptive.py summary            # CSV files of means, and pictures, from the runs that there are
 
 Every run is a process of its own with one thread. Its line is added to ``adaptive_PART_runs.csv`` at once; a run whose
@@ -58,8 +58,8 @@ VARIANTS: dict[str, Job] = {
 
 LIMIT_CPU_S = 1800
 KEYS = ["part", "table", "method", "variant", "epsilon", "delta", "run", "commit"]
-FOUND = ["status", "rows", "columns", "rows_out", "tv1", "tv2", "tv3", "auc", "fit_cpu_s", "rows_cpu_s", "cpu_s"]
-FOUND += ["wall_s", "peak_mb", "start_mb", "answers", "atoms"]
+FOUND = ["status", "rows", "columns", "rows_out", "tv1", "tv2", "tv3", "auc", "sd_off", "numbers", "fit_cpu_s", "rows_cpu_s"]
+FOUND += ["cpu_s", "wall_s", "peak_mb", "start_mb", "answers", "atoms"]
 COLUMNS = [*KEYS, *FOUND, "machine"]
 SHOWN = [*KEYS[1:-1], "status", "tv1", "tv2", "tv3", "auc", "cpu_s", "peak_mb"]
 
@@ -76,9 +76,9 @@ def accuracy(options: argparse.Namespace) -> Iterator[Job]:
 def tables(options: argparse.Namespace) -> Iterator[Job]:
     """Yield the runs on the development tables, one of each at ε = 1 first."""
     budgets, names = options.epsilon or [1, 0.1, 10], options.only or TABLES
-    for run, epsilon, table, method in product(range(options.runs), budgets, names, METHODS):
+    for run, epsilon, table, method in product(range(options.runs), budgets, names, options.methods):
         if method != "bootstrap" or epsilon == 1:
-            yield job(table, method, run, epsilon=epsilon, delta=1e-9)
+            yield job(table, method, run, epsilon=epsilon, delta=options.delta or None)
 
 
 def ablations(options: argparse.Namespace) -> Iterator[Job]:
@@ -210,6 +210,8 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--only", nargs="*", help="tables")
     parser.add_argument("--epsilon", nargs="*", type=float)
+    parser.add_argument("--delta", type=float, default=1e-9, help="of the part `tables`; 0: pure")
+    parser.add_argument("--methods", nargs="*", choices=METHODS, default=METHODS, help="of the part `tables`")
     parser.add_argument("--variants", nargs="*", choices=list(VARIANTS))
     parser.add_argument("--sizes", nargs="*", help="such as 1000000x100")
     parser.add_argument("--quick", action="store_true")

@@ -33,6 +33,9 @@ SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 HELD_BACK = ("adult-pgm",)
 """Tables that are fitted on four fifths of their rows and tested on the rest."""
 
+MOST_TRAINED = 30_000  # rows that a model of the label is trained on, and tested on where no rows are held back
+SPREAD = 1.5
+
 Job = dict[str, Any]
 Codes = dict[str, np.ndarray]
 
@@ -47,6 +50,8 @@ def main() -> None:
     measured, frame = fitted(job, folder, schema) if job["method"] != "bootstrap" else ({}, None)
     real, held = parts(job, folder, schema)
     other = bootstrap_rows(real, np.random.default_rng(job["run"])) if frame is None else coded(frame, schema)
+    if frame is not None:
+        measured |= spreads(pl.read_parquet(folder / "data.parquet"), frame)
     sys.stdout.write(json.dumps(measured | scored(job, schema, real, held, other)) + "\n")
 
 
@@ -121,10 +126,27 @@ def scored(job: Job, schema: Schema, real: Codes, held: Codes, other: Codes) -> 
         chosen = np.sort(np.random.default_rng(0).choice(len(tables[1]), most, replace=False))
         tables[1] = tuple(tables[1][place] for place in chosen)
     found: dict[str, Any] = {f"tv{each.ways}": each.mean for each in compare_tables(real, other, schema, tables)}
-    if len(held[first]):
-        target = json.loads((SHARED / job["table"] / "facts.json").read_text())["target"]
-        found["auc"] = trained_auc(other, held, schema, target, np.random.default_rng(0))
+    target = None if job.get("folder") else json.loads((SHARED / job["table"] / "facts.json").read_text()).get("target")
+    if target and job["method"] != "bootstrap":
+        tested = held if len(held[first]) else sampled(real)
+        found["auc"] = trained_auc(sampled(other), tested, schema, target, np.random.default_rng(0))
     return found | {"status": "done", "rows": len(real[first]), "columns": len(real)}
+
+
+def sampled(codes: Codes) -> Codes:
+    """Return at most `MOST_TRAINED` rows."""
+    rows = len(next(iter(codes.values())))
+    kept = np.sort(np.random.default_rng(0).permutation(rows)[:MOST_TRAINED])
+    return {name: each[kept] for name, each in codes.items()}
+
+
+def spreads(real: pl.DataFrame, other: pl.DataFrame) -> dict[str, int]:
+    """Return how many columns of numbers there are, and how many of them have a standard deviation that is far off."""
+    names = [name for name, kind in other.schema.items() if kind.is_numeric() and real.schema[name].is_numeric()]
+    both = [(real[name].drop_nans().std() or 0.0, other[name].std() or 0.0) for name in names]
+    both = [pair for pair in both if pair[0]]
+    is_off = [not 1 / SPREAD <= found / true <= SPREAD for true, found in both]
+    return {"numbers": len(both), "sd_off": sum(is_off)}
 
 
 if __name__ == "__main__":

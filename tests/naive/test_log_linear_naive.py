@@ -7,7 +7,7 @@ from scipy.stats import chi2
 from helpers.log_linear import chi_square, drawn, exact_law, model_at, random_part, scaled
 from helpers.models import small_schema
 from lapwing.model.sampling.conditions import conditioned
-from lapwing.model.sampling.log_linear import grouped
+from lapwing.model.sampling.grouped import grouped
 
 SCHEMA = small_schema()
 ROWS = 2**13

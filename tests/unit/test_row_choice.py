@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from lapwing.model.sampling.row_choice import PairTables, descended
+from lapwing.model.sampling.descent import PairTables, descended
 
 
 def _tables(seed: int, candidates: int = 600, chosen: int = 250) -> tuple[PairTables, np.ndarray, np.ndarray]:

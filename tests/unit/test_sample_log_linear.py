@@ -14,7 +14,7 @@ from lapwing.model.rows import sample_codes
 from lapwing.model.sampling import log_linear, row_choice
 from lapwing.model.sampling.conditions import Between, conditioned
 from lapwing.model.sampling.draws import row_ends
-from lapwing.model.sampling.log_linear import GroupedColumn
+from lapwing.model.sampling.grouped import GroupedColumn
 from lapwing.model.sampling.marginals import marginal
 from lapwing.release.release import Release
 from lapwing.schema.groupings.grouping import identity

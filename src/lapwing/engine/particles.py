@@ -133,10 +133,12 @@ def swept(
     return sweeper.finest(axes, groups, rng, fixed)
 
 
-def explained(axes: Sequence[Axis], groups: np.ndarray, factors: Sequence[Factor]) -> tuple[Factor, ...]:
-    """Return factors whose theta explains where particles are: for fresh draws, which no residual corrects.
+def explained(
+    axes: Sequence[Axis], groups: np.ndarray, factors: Sequence[Factor], is_free: Sequence[bool]
+) -> list[np.ndarray]:
+    """Return the theta of each factor that explains where particles are: for fresh draws, which no residual corrects.
 
-    Returns in the same order; those without a target as they were.
+    is_free: of each factor; theta of the others stays as it is. Returns float64 (k,) each, in the same order.
 
     Theta of a few particles jumps with each move of one. This one goes up the pseudo-likelihood of the particles, the
     product of the densities of each column given the others (Besag 1975, *The Statistician* 24, 179-195): one diagonal
@@ -162,16 +164,10 @@ def explained(axes: Sequence[Axis], groups: np.ndarray, factors: Sequence[Factor
             speed * step + rate * gradient / curvature
             for speed, step, rate, gradient, curvature in zip(speeds, steps, rates, gradients, curvatures, strict=True)
         ]
-        thetas = [
-            theta if factor.target is None else theta + step
-            for theta, factor, step in zip(thetas, factors, steps, strict=True)
-        ]
+        thetas = [theta + step if free else theta for theta, free, step in zip(thetas, is_free, steps, strict=True)]
         if turn >= len(parts) // 2:
             means = [mean + theta / (len(parts) - len(parts) // 2) for mean, theta in zip(means, thetas, strict=True)]
-    return tuple(
-        factor if factor.target is None else replace(factor, theta=mean)
-        for factor, mean in zip(factors, means, strict=True)
-    )
+    return [mean if free else theta for theta, free, mean in zip(thetas, is_free, means, strict=True)]
 
 
 class _Sweeper:

@@ -218,7 +218,7 @@ def _log_linear_to_tree(part: LogLinear) -> dict[str, object]:
     ]
     base = [{"name": name, "laws": _laws_to_tree(laws)} for name, laws in part.base.items()]
     _check_tables(part.thetas, len(base))
-    return {"tables": tables, "base": base}
+    return {"tables": tables, "base": base, "free": list(part.free)}
 
 
 def _answer_to_tree(answer: Answer) -> dict[str, object]:
@@ -245,7 +245,7 @@ def _model_from_tree(tree: object) -> ReleasedModel:
         weights=read_key(tree, "weights", np.ndarray),
         rows=read_key(tree, "rows", int),
         laws=laws,
-        log_linear=None if part is None else _log_linear_from_tree(part),
+        log_linear=None if part is None else _log_linear_from_tree(part, laws),
     )
 
 
@@ -267,19 +267,22 @@ def _laws_from_tree(tree: object) -> Laws:
     return Laws(*(read_key(laws, name, np.ndarray) for name in ("offsets", "starts", "stops", "probabilities")))
 
 
-def _log_linear_from_tree(tree: object) -> LogLinear:
-    """Read back a log-linear part."""
+def _log_linear_from_tree(tree: object, laws: Mapping[str, ColumnLaw]) -> LogLinear:
+    """Read back a log-linear part; laws: of the model's atoms, which its free tables are to explain."""
     tables = read_list(tree, "tables", dict)
     _check_listed([read_key(table, "groupings", list) for table in tables])
     thetas = tuple(read_key(table, "theta", np.ndarray) for table in tables)
     base = read_list(tree, "base", dict)
     _check_tables(thetas, len(base))
     groupings = [cast("list[object]", _lowered(read_key(table, "groupings", list))) for table in tables]
+    free = tuple(read_list(tree, "free", int)) if isinstance(tree, dict) and "free" in tree else ()
     return LogLinear(
         tables=tuple(read_list(table, "columns", str) for table in tables),
         groupings=tuple(tuple(Grouping.from_dict(cast("Any", each)) for each in listed) for listed in groupings),
         thetas=thetas,
         base={read_key(entry, "name", str): _laws_from_tree(entry) for entry in base},
+        free=free,
+        atoms={name: law for name, law in laws.items() if isinstance(law, Indexed)} if free else {},
     )
 
 

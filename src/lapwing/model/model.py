@@ -6,7 +6,7 @@ marginals, conditions) are functions in the package `sampling`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -99,18 +99,22 @@ class Bernoulli:
 ColumnLaw = Indexed | Spans | Bernoulli
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False, kw_only=True)
 class LogLinear:
     """Hold a log-linear model beside the atoms: density = product of base laws times ``exp(sum of theta)``.
 
     thetas: tuple of float64, one per table, shaped by the groups of its groupings; finite; base: the base law of each
-    column of the model: tables of one law.
+    column of the model: tables of one law; free: numbers of the tables whose theta is as few atoms had it, and is still
+    to be fitted to all of them: `lapwing.model.sampling.grouped.settled`; atoms: the laws of these atoms in each column
+    of ``base``, where a table is free.
     """
 
     tables: tuple[tuple[str, ...], ...]
     groupings: tuple[tuple[Grouping, ...], ...]
     thetas: tuple[np.ndarray, ...]
     base: Mapping[str, Laws]
+    free: tuple[int, ...] = ()
+    atoms: Mapping[str, Indexed] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not len(self.tables) == len(self.groupings) == len(self.thetas):
@@ -129,6 +133,13 @@ class LogLinear:
             raise _refused("theta of a log-linear part must be finite; clip it")
         if any(laws.count != 1 for laws in self.base.values()):
             raise _refused("each base law of a log-linear part must be a table of one law")
+        if not all(0 <= place < len(thetas) for place in self.free):
+            raise _refused(f"a free table of a log-linear part is a number below {len(thetas)}")
+        wanted = self.base if self.free else {}
+        kinds = {name: self.atoms.get(name) for name in wanted}
+        if not all(isinstance(law, Indexed) for law in kinds.values()) or len(self.atoms) != len(kinds):
+            raise _refused("a log-linear part with free tables needs an indexed law of the atoms for each base law")
+        object.__setattr__(self, "atoms", Frozen(self.atoms))
         object.__setattr__(self, "thetas", thetas)
         object.__setattr__(self, "base", Frozen(self.base))
 
@@ -207,8 +218,8 @@ class ReleasedModel:
         names = tuple(field.name for field in schema.columns)
         if tuple(self.laws) != names:
             raise _refused(f"a model of columns {tuple(self.laws)} does not fit a schema of columns {names}")
-        for field in schema.columns:
-            _check_codes(f"column {field.name!r}", field.domain, _stop_of(self.laws[field.name]))
+        for column in schema.columns:
+            _check_codes(f"column {column.name!r}", column.domain, _stop_of(self.laws[column.name]))
         if self.log_linear is not None:
             _check_log_linear(self.log_linear, schema)
 

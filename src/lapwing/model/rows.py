@@ -29,8 +29,9 @@ from lapwing.errors import ParameterError
 from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, ReleasedModel, Spans
 from lapwing.model.sampling.conditions import FEW_ATOMS, effective_atoms
 from lapwing.model.sampling.draws import AtomRows, Histogram, draw_column, row_ends, uniform_codes
+from lapwing.model.sampling.grouped import grouped
 from lapwing.model.sampling.keeping import kept_components
-from lapwing.model.sampling.log_linear import SweptRows, grouped, warmed
+from lapwing.model.sampling.log_linear import SweptRows, warmed
 from lapwing.model.sampling.public_strata import public_ends, public_strata
 from lapwing.model.sampling.row_choice import chosen_rows
 from lapwing.schema.public_tables.cells import coded_tables, public_columns

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lapwing.engine.hard_zeros import HardZeros, alive_cells
-from lapwing.engine.particles import explained, fitted, heated, independent, ridge_of
+from lapwing.engine.particles import fitted, heated, independent, ridge_of
 from lapwing.engine.tables import Axis, Cells, Factor, coarsened, counted, packed, table_shape
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.mechanisms.adaptive.columns import ResolvedColumn, with_masses
@@ -137,7 +137,7 @@ def finished(fit: Fit, rng: np.random.Generator, *, size: int) -> Fit:
     )
     # One after the other, so that rows which are drawn at even distances are those of one sweep.
     groups = np.stack([each.groups for each in fits], axis=2).reshape(len(fits[0].axes), -1)
-    return replace(fits[-1], groups=groups, factors=explained(fits[-1].axes, groups, factors))
+    return replace(fits[-1], groups=groups, factors=factors)
 
 
 def fit_as_model(fit: Fit, rows: int) -> ReleasedModel:
@@ -152,6 +152,8 @@ def fit_as_model(fit: Fit, rows: int) -> ReleasedModel:
         ),
         thetas=tuple(_with_misfits(columns, factor) for factor in fit.factors),
         base={column.name: with_masses(column, mass).base for column, mass in zip(columns, masses, strict=True)},
+        free=tuple(place for place, factor in enumerate(fit.factors) if factor.target is not None),
+        atoms=laws,
     )
     return ReleasedModel(weights=np.ones(groups.shape[1]), rows=rows, laws=laws, log_linear=part)
 

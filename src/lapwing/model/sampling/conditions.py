@@ -5,7 +5,7 @@ what matches.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -15,6 +15,7 @@ from lapwing.model.laws import Laws
 from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, LogLinear, ReleasedModel, Spans, narrow
 from lapwing.model.sampling.draws import covered, distinct_pairs, inside, ranks
 from lapwing.model.sampling.fixed import KnownTuples, is_point, points, taken, with_points
+from lapwing.model.sampling.grouped import settled
 from lapwing.model.sampling.keeping import Component, kept_components, rule_components
 from lapwing.schema.conditions import Between, where_runs
 from lapwing.schema.rules.rules import Rule
@@ -200,12 +201,13 @@ def _cut_laws(pieces: _Pieces, runs: np.ndarray, used: np.ndarray) -> Laws:
 
 def _conditioned_part(part: LogLinear, wanted: Mapping[str, np.ndarray]) -> LogLinear:
     """Return a log-linear part whose base laws are cut, which conditions the whole of it."""
+    part = settled(part)
     base = dict(part.base)
     for name, runs in wanted.items():
         if not _cut_pieces(_pieces(base[name]), runs)[3].any():
             raise _refused(f"the model expects no row where {name!r} is what where asks for; ask for a wider condition")
         base[name] = _cut_laws(_pieces(base[name]), runs, np.zeros(1, dtype=np.intp))
-    return LogLinear(tables=part.tables, groupings=part.groupings, thetas=part.thetas, base=base)
+    return replace(part, base=base)
 
 
 def _starts(

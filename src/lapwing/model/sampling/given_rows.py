@@ -12,8 +12,8 @@ from lapwing.model.sampling.atom_matches import AtomChoice, chosen_atoms
 from lapwing.model.sampling.conditions import FEW_ATOMS
 from lapwing.model.sampling.draws import AtomRows, Histogram, draw_column, draw_indexed
 from lapwing.model.sampling.fixed import FixedMap, points
+from lapwing.model.sampling.grouped import GroupedPart, grouped
 from lapwing.model.sampling.keeping import Component, RowRule, kept_components, taken_back
-from lapwing.model.sampling.log_linear import GroupedPart, grouped
 from lapwing.model.sampling.repair import Pool, repaired
 from lapwing.schema.rules.codes import OrderPair
 from lapwing.schema.rules.search import completed
