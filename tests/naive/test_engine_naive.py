@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 from lapwing.engine import particles
-from lapwing.engine.particles import explained, fitted, heated, independent, swept
+from lapwing.engine.particles import fitted, heated, independent, swept
 from lapwing.engine.tables import DEAD, Axis, Factor, cells_of, table_shape
 
 
@@ -261,6 +261,12 @@ def naive_unexpected(axes, groups, factors, thetas):
             found[at][cells_of(axes, groups[:, i : i + 1], factors[at].table)] += 1
             np.subtract.at(found[at], cells_of(axes, tried, factors[at].table), law / law.sum())
     return found
+
+
+def explained(axes, groups, factors):
+    """Return factors with the theta that explains where particles are; those without a target as they were."""
+    found = particles.explained(axes, groups, factors, [each.target is not None for each in factors])
+    return [replace(factor, theta=theta) for factor, theta in zip(factors, found, strict=True)]
 
 
 def naive_explained(axes, groups, factors, steps, many):

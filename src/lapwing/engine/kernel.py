@@ -7,6 +7,8 @@ from numba import njit
 
 LANES = 8  # groups are looked at so many at a time; the views of a table and the log masses are padded to a multiple
 _F = np.float32
+_U = np.uint64  # numbers without a sign need no look whether they count from the end
+_1, _2, _3, _4, _5, _6, _7 = (_U(each) for each in range(1, 8))
 
 
 class Layout(NamedTuple):
@@ -17,11 +19,11 @@ class Layout(NamedTuple):
     logarithm of the mass of each group of the first slot; what is beyond the groups is not looked at; groups: int64
     (slots,), number of groups at each slot; entries: int64 (slots + 1,), the entries of each slot: one for each axis of
     a table that has this slot; tables, places: int64 (entries,), the table of an entry, and which of its axes; begins:
-    int64 (entries,), where the view of an entry begins; others, reaches: int64 (entries, a - 1), the slots of the other
-    axes of an entry's table, and their strides in its view; 0 beyond; axes: int64 (c, a), the slot of each axis of each
-    table, -1 beyond its axes; views: int64 (c, a), where the view of a table begins in which an axis comes last, so
-    that its groups follow one another; strides: int64 (c, a, a), distance of neighbours along an axis (the last index)
-    in the view of an axis.
+    int64 (entries,), where the view of an entry begins; sides: int64 (entries,), how many other axes its table has;
+    others, reaches: int64 (entries, a - 1), their slots, and their strides in its view; axes: int64 (c, a), the slot of
+    each axis of each table, -1 beyond its axes; views: int64 (c, a), where the view of a table begins in which an axis
+    comes last, so that its groups follow one another; strides: int64 (c, a, a), distance of neighbours along an axis
+    (the last index) in the view of an axis.
     """
 
     slots: np.ndarray
@@ -32,6 +34,7 @@ class Layout(NamedTuple):
     tables: np.ndarray
     places: np.ndarray
     begins: np.ndarray
+    sides: np.ndarray
     others: np.ndarray
     reaches: np.ndarray
     axes: np.ndarray
@@ -58,6 +61,7 @@ def sweep(
     width = layout.log_base.shape[1]
     logits = np.zeros(width, np.float32)
     sums = np.zeros(width, np.float32)
+    nothing = np.zeros(width, np.float32)
     bases = np.zeros(layout.tables.size, np.int64)
     moved = 0
     for at in range(order.size):
@@ -69,7 +73,7 @@ def sweep(
             own = particles[i]
             for e in range(low, high):
                 base = layout.begins[e]
-                for x in range(layout.others.shape[1]):
+                for x in range(layout.sides[e]):
                     base += layout.reaches[e, x] * np.int64(own[layout.others[e, x]])
                 bases[e] = base
             old = np.int64(own[first])
@@ -80,8 +84,7 @@ def sweep(
                 start, stop = layout.entries[slot], layout.entries[slot + 1]
                 if start == stop:
                     continue
-                sums[:] = _F(0.0)
-                _add_rows(theta, bases, start, stop, sums, sums, layout.groups[slot])
+                _add_rows(theta, bases, start, stop, nothing, sums, layout.groups[slot])
                 for e in range(start, stop):
                     sums[own[slot]] += slopes[layout.tables[e]]
                 for v in range(size):
@@ -230,8 +233,10 @@ def unexpected(
     particles: uint16 (m, slots); theta: float32, in all views; found: float32, in all views; the view of an axis sees
     that axis drawn. Changed in place.
     """
-    logits = np.zeros(layout.log_base.shape[1], np.float32)
-    sums = np.zeros(layout.log_base.shape[1], np.float32)
+    width = layout.log_base.shape[1]
+    logits = np.zeros(width, np.float32)
+    sums = np.zeros(width, np.float32)
+    nothing = np.zeros(width, np.float32)
     bases = np.zeros(layout.tables.size, np.int64)
     for column in range(layout.slots.size - 1):
         first, last = layout.slots[column], layout.slots[column + 1]
@@ -242,14 +247,14 @@ def unexpected(
             own = particles[i]
             for e in range(layout.entries[first], layout.entries[last]):
                 base = layout.begins[e]
-                for x in range(layout.others.shape[1]):
+                for x in range(layout.sides[e]):
                     base += layout.reaches[e, x] * np.int64(own[layout.others[e, x]])
                 bases[e] = base
             low, high = layout.entries[first], layout.entries[first + 1]
             _add_rows(theta, bases, low, high, layout.log_base[column], logits, int(size))
             for slot in range(first + 1, last):
-                sums[:] = _F(0.0)
-                _add_rows(theta, bases, layout.entries[slot], layout.entries[slot + 1], sums, sums, layout.groups[slot])
+                low, high = layout.entries[slot], layout.entries[slot + 1]
+                _add_rows(theta, bases, low, high, nothing, sums, layout.groups[slot])
                 for v in range(size):
                     logits[v] += sums[layout.coarse[slot, v]]
             _scaled(logits, int(size))
@@ -279,21 +284,22 @@ def _add_rows(
     theta: np.ndarray, bases: np.ndarray, low: int, high: int, start: np.ndarray, sums: np.ndarray, size: int
 ) -> None:
     """Set ``sums`` to ``start`` plus the rows of theta that begin at some bases."""
-    for k in range(0, size, LANES):
-        s0, s1, s2, s3 = start[k], start[k + 1], start[k + 2], start[k + 3]
-        s4, s5, s6, s7 = start[k + 4], start[k + 5], start[k + 6], start[k + 7]
+    for at in range(0, size, LANES):
+        k = _U(at)
+        s0, s1, s2, s3 = start[k], start[k + _1], start[k + _2], start[k + _3]
+        s4, s5, s6, s7 = start[k + _4], start[k + _5], start[k + _6], start[k + _7]
         for e in range(low, high):
-            b = bases[e] + k
+            b = _U(bases[e]) + k
             s0 += theta[b]
-            s1 += theta[b + 1]
-            s2 += theta[b + 2]
-            s3 += theta[b + 3]
-            s4 += theta[b + 4]
-            s5 += theta[b + 5]
-            s6 += theta[b + 6]
-            s7 += theta[b + 7]
-        sums[k], sums[k + 1], sums[k + 2], sums[k + 3] = s0, s1, s2, s3
-        sums[k + 4], sums[k + 5], sums[k + 6], sums[k + 7] = s4, s5, s6, s7
+            s1 += theta[b + _1]
+            s2 += theta[b + _2]
+            s3 += theta[b + _3]
+            s4 += theta[b + _4]
+            s5 += theta[b + _5]
+            s6 += theta[b + _6]
+            s7 += theta[b + _7]
+        sums[k], sums[k + _1], sums[k + _2], sums[k + _3] = s0, s1, s2, s3
+        sums[k + _4], sums[k + _5], sums[k + _6], sums[k + _7] = s4, s5, s6, s7
 
 
 @njit(cache=True, error_model="numpy")

@@ -93,8 +93,8 @@ def fitted(
 
     def thetas() -> list[np.ndarray]:
         return [
-            each.theta if each.target is None else gain * (each.target - sweeper.counts(axes, each.table, step))
-            for each, gain in zip(factors, gains, strict=True)
+            each.theta if each.target is None else gain * (each.target - counts)
+            for each, gain, counts in zip(factors, gains, sweeper.counts(step), strict=True)
         ]
 
     if pulls:
@@ -153,7 +153,8 @@ def explained(
     rates = [1 / tables for tables in most]
     speeds = [max(0.0, 1 - MANY_TABLES / tables) for tables in most]
     curvatures = [
-        len(factor.table) * sweeper.counts(axes, factor.table, 1 / ASCENT) + _LEAST_CURVATURE for factor in factors
+        len(factor.table) * counts + _LEAST_CURVATURE
+        for factor, counts in zip(factors, sweeper.counts(1 / ASCENT), strict=True)
     ]
     thetas = [factor.theta for factor in factors]
     means, steps = ([np.zeros_like(theta) for theta in thetas] for _ in range(2))
@@ -239,13 +240,18 @@ class _Sweeper:
         sizes = [theta.size for theta in thetas]
         return np.split(np.bincount(self._cells, found, sum(sizes) + 1)[:-1], np.cumsum(sizes)[:-1])
 
-    def counts(self, axes: Sequence[Axis], table: Cells, step: float) -> np.ndarray:
-        """Return the records in each cell of one of the tables."""
-        cells = np.zeros(len(self.particles), dtype=np.intp)
-        for (column, level), size in zip(table, table_shape(axes, table), strict=True):
-            cells *= size
-            cells += self.particles[:, self._slot[column, level]]
-        return np.bincount(cells, minlength=int(np.prod(table_shape(axes, table)))) * step
+    def counts(self, step: float) -> list[np.ndarray]:
+        """Return the records in each cell of each table: float64, flat, in C order."""
+        from lapwing.engine.kernel import count_cells  # noqa: PLC0415 - numba takes long to import
+
+        sizes = np.ones_like(self.layout.axes)
+        for at, shape in enumerate(self._shapes):
+            sizes[at, : len(shape)] = shape
+        ends = np.cumsum(sizes.prod(axis=1))
+        apart, merges = np.full(len(sizes), -1), np.zeros((1, 1), dtype=np.int64)
+        groups = np.ascontiguousarray(self.particles.T)
+        found = count_cells(groups, self.layout.axes, sizes, np.append(0, ends), apart, sizes, merges)
+        return np.split(found * step, ends[:-1])
 
     def finest(
         self, axes: Sequence[Axis], groups: np.ndarray, rng: np.random.Generator, fixed: Sequence[int] = ()
@@ -312,6 +318,7 @@ def _layout(
         tables=np.ascontiguousarray(table_of),
         places=np.ascontiguousarray(place_of),
         begins=views[table_of, place_of],
+        sides=np.count_nonzero(reaches, axis=1),
         others=others,
         reaches=reaches,
         axes=of_axis,
