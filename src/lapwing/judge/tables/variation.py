@@ -31,11 +31,19 @@ _DENSE: Final = 4  # cells for each row up to which counting is faster than sort
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Parts:
-    """Hold the cells of one column in which the rows of several tables lie, numbered among those that occur."""
+    """Hold the cells of one column in which the rows of several tables lie, numbered among those that occur.
+
+    used: int64 (cells that occur,), the group of each.
+    """
 
     tables: tuple[npt.NDArray[np.unsignedinteger], ...]
-    size: int
+    used: Ints
     groups: int
+
+    @property
+    def size(self) -> int:
+        """How many cells occur."""
+        return self.used.size
 
 
 def side_by_side(grouping: Grouping, tables: Sequence[Cells]) -> Parts:
@@ -44,10 +52,9 @@ def side_by_side(grouping: Grouping, tables: Sequence[Cells]) -> Parts:
     is_used = np.zeros(grouping.groups, dtype=np.bool_)
     for each in groups:
         is_used[each] = True
-    number = np.cumsum(is_used) - 1
-    size = int(number[-1]) + 1
-    short = number.astype(np.min_scalar_type(size))
-    return Parts(tables=tuple(short[each] for each in groups), size=size, groups=grouping.groups)
+    used = np.flatnonzero(is_used)
+    short = (np.cumsum(is_used) - 1).astype(np.min_scalar_type(used.size))
+    return Parts(tables=tuple(short[each] for each in groups), used=used, groups=grouping.groups)
 
 
 def count_distances(parts: Sequence[Parts], rows: Sequence[int]) -> Floats:
@@ -57,18 +64,18 @@ def count_distances(parts: Sequence[Parts], rows: Sequence[int]) -> Floats:
     """
     cells = math.prod(part.size for part in parts)
     if cells <= _DENSE * sum(rows):
-        own, *others = (np.bincount(_keys(parts, place), minlength=cells) for place in range(len(rows)))
+        own, *others = (np.bincount(keys_of(parts, place), minlength=cells) for place in range(len(rows)))
         shared = [
             int(np.minimum(own * size, each * rows[0]).sum()) for each, size in zip(others, rows[1:], strict=True)
         ]
     else:
-        found, *rest = (np.unique(_keys(parts, place), return_counts=True) for place in range(len(rows)))
+        found, *rest = (np.unique(keys_of(parts, place), return_counts=True) for place in range(len(rows)))
         shared = [_shared(found, each, rows[0], size) for each, size in zip(rest, rows[1:], strict=True)]
     wholes = [rows[0] * size for size in rows[1:]]
     return np.array([(whole - common) / whole for common, whole in zip(shared, wholes, strict=True)])
 
 
-def _keys(parts: Sequence[Parts], place: int) -> Ints:
+def keys_of(parts: Sequence[Parts], place: int) -> Ints:
     """Return the cell of each row of one table, one number for all columns."""
     if math.prod(part.groups for part in parts) > _MOST_CELLS:
         raise CapacityError(

@@ -14,7 +14,14 @@ from typing import Final
 import numpy as np
 
 from lapwing.judge.metrics import Codes
-from lapwing.judge.tables.variation import choose_tables, compared_cells, count_distances, side_by_side
+from lapwing.judge.tables.variation import (
+    Parts,
+    choose_tables,
+    compared_cells,
+    count_distances,
+    keys_of,
+    side_by_side,
+)
 from lapwing.kernel.questions.cell_sums.question import NoisySums
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.questions import Answer
@@ -186,6 +193,8 @@ class Drawn:
         one, other = (population_codes(model, schema, self.size, rng) for _ in range(2))
         shuffled = {name: column[rng.permutation(self.size)] for name, column in other.items()}
         self.rows: tuple[Codes, ...] = (one, other, shuffled)
+        self._parts: dict[tuple[str, Grouping], Parts] = {}
+        self._distances: dict[tuple[Parts, ...], tuple[float, float]] = {}
 
     @property
     def as_whole(self) -> float:
@@ -194,19 +203,25 @@ class Drawn:
 
     def distances(self, columns: Sequence[str], groupings: Sequence[Grouping]) -> tuple[float, float]:
         """Return how far the first rows are from the second, and from the shuffled ones."""
-        parts = [
-            side_by_side(each, [codes[name] for codes in self.rows])
-            for name, each in zip(columns, groupings, strict=True)
-        ]
-        again, shuffled = count_distances(parts, [self.size] * len(self.rows))
-        return float(again), float(shuffled)
+        parts = tuple([self._part(name, each) for name, each in zip(columns, groupings, strict=True)])
+        if parts not in self._distances:
+            again, shuffled = count_distances(parts, [self.size] * len(self.rows))
+            self._distances[parts] = float(again), float(shuffled)
+        return self._distances[parts]
 
     def counts(self, columns: Sequence[str], groupings: Sequence[Grouping]) -> np.ndarray:
         """Return the model's contingency table, in rows of the release."""
-        keys, cells = np.zeros(self.size, dtype=np.int64), 1
-        for name, each in zip(columns, groupings, strict=True):
-            keys, cells = keys * each.groups + each.apply(self.rows[0][name]), cells * each.groups
-        return np.bincount(keys, minlength=cells) * (self.total / self.size)
+        parts = [self._part(name, each) for name, each in zip(columns, groupings, strict=True)]
+        seen = np.bincount(keys_of(parts, 0), minlength=math.prod(part.size for part in parts))
+        counts = np.zeros([each.groups for each in groupings])
+        counts[np.ix_(*(part.used for part in parts))] = seen.reshape([part.size for part in parts])
+        return counts.reshape(-1) * (self.total / self.size)
+
+    def _part(self, name: str, grouping: Grouping) -> Parts:
+        """Return the cells of a column in all rows, looked up once."""
+        if (name, grouping) not in self._parts:
+            self._parts[name, grouping] = side_by_side(grouping, [codes[name] for codes in self.rows])
+        return self._parts[name, grouping]
 
     def noise(self, counts: np.ndarray, sd: float, kept: float) -> float:
         """Return the total variation that noise makes, which moves no cell by more than it holds.
