@@ -13,29 +13,23 @@ from typing import Final
 
 import numpy as np
 
-from lapwing.judge.metrics import Codes
 from lapwing.judge.tables.variation import (
-    Parts,
     choose_tables,
     compared_cells,
-    count_distances,
-    keys_of,
-    side_by_side,
 )
+from lapwing.judge.verdict.drawn import SIZE, Drawn
 from lapwing.kernel.questions.cell_sums.question import NoisySums
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.questions import Answer
+from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.shared.cells import CellTree
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells
 from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
 from lapwing.model.intervals import runs_grouping
 from lapwing.model.model import LogLinear, ReleasedModel
-from lapwing.model.rows import population_codes
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.schemas import Schema
-
-MOST_ROWS: Final = 50_000  # rows that are drawn from the model, twice; the real ones are taken to be as many, at most
 
 MOST_PAIRS: Final = 300
 MOST_TRIPLES: Final = 60  # tables of two columns, and of three, whose terms are averaged: a sample where there are more
@@ -43,7 +37,6 @@ MOST_TRIPLES: Final = 60  # tables of two columns, and of three, whose terms are
 TYPICAL: Final = 0.09
 """Distance of a table of two columns from independent ones, where nothing is known: about the mean of public tables."""
 
-_SIZE: Final = math.sqrt(2 / math.pi)  # mean size of Gaussian noise of deviation 1
 _COARSE: Final = 4  # groups of a column in a table whose dependence noise might hide
 _WEAKEST: Final = 0.2  # of all effects
 _MOST_EFFECT: Final = 3.0  # of a logarithm
@@ -109,8 +102,8 @@ def learnt_pairs(answers: Sequence[Answer]) -> int:
 
 
 def led_pairs(answers: Sequence[Answer], model: ReleasedModel) -> frozenset[frozenset[str]]:
-    """Return the pairs that noisy counts do not show together, and a prior does that was found to be near."""
-    asked = any(isinstance(answer.question, TableDistances) for answer in answers)
+    """Return the pairs that noisy counts do not show together, and a look does, or a prior found to be near."""
+    asked = any(isinstance(answer.question, TableDistances | SecondMoment) for answer in answers)
     tables = [] if model.log_linear is None or not asked else model.log_linear.tables
     return frozenset(frozenset(table) for table in tables if len(table) == _PAIR) - _counted_pairs(answers)
 
@@ -122,8 +115,8 @@ def _counted_pairs(answers: Sequence[Answer]) -> frozenset[frozenset[str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
-    """How far the tables of one prior are from the real ones, and in how many groups of each column.
+class Told:
+    """How far the tables of one prior, or of a look, are from the real ones, and in how many groups of each column.
 
     off: a mean total variation, at least what noise makes of it.
     """
@@ -136,15 +129,25 @@ class _Told:
         return self.off * math.sqrt(max(1.0, cells / self.groups[name])) if name in self.groups else 1.0
 
 
-def _told(answers: Sequence[Answer], rows: float) -> list[_Told]:
-    return [
-        _Told(
+def _told(answers: Sequence[Answer], rows: float) -> list[Told]:
+    seen = [
+        told_by_look(answer.question, answer.noise.sd, rows)
+        for answer in answers
+        if isinstance(answer, NoisySums) and isinstance(answer.question, SecondMoment)
+    ]
+    return seen + [
+        Told(
             max(float(answer.values[0]), answer.noise.sd) / (2 * answer.question.scale * rows),
             {name: each.groups for name, each in zip(answer.question.columns, answer.question.groupings, strict=True)},
         )
         for answer in answers
         if isinstance(answer, NoisySums) and isinstance(answer.question, TableDistances)
     ]
+
+
+def told_by_look(question: SecondMoment, sd: float, rows: float) -> Told:
+    """Return how far noise moves the tables of two columns that a look at all pairs tells; of single ones nothing."""
+    return Told(SIZE * sd / (2 * question.scale * rows), {})
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -184,55 +187,6 @@ class _Pair:
     unmeasured: float = 0.0
 
 
-class Drawn:
-    """Rows drawn twice from a model, and the second time with every column shuffled by itself as well."""
-
-    def __init__(self, schema: Schema, model: ReleasedModel, rng: np.random.Generator) -> None:
-        self.total = float(max(1, model.rows))
-        self.size = max(1, min(model.rows, MOST_ROWS))
-        one, other = (population_codes(model, schema, self.size, rng) for _ in range(2))
-        shuffled = {name: column[rng.permutation(self.size)] for name, column in other.items()}
-        self.rows: tuple[Codes, ...] = (one, other, shuffled)
-        self._parts: dict[tuple[str, Grouping], Parts] = {}
-        self._distances: dict[tuple[Parts, ...], tuple[float, float]] = {}
-
-    @property
-    def as_whole(self) -> float:
-        """How much nearer to the model rows would be if as many were drawn as it stands for."""
-        return math.sqrt(self.size / max(self.total, self.size))
-
-    def distances(self, columns: Sequence[str], groupings: Sequence[Grouping]) -> tuple[float, float]:
-        """Return how far the first rows are from the second, and from the shuffled ones."""
-        parts = tuple([self._part(name, each) for name, each in zip(columns, groupings, strict=True)])
-        if parts not in self._distances:
-            again, shuffled = count_distances(parts, [self.size] * len(self.rows))
-            self._distances[parts] = float(again), float(shuffled)
-        return self._distances[parts]
-
-    def counts(self, columns: Sequence[str], groupings: Sequence[Grouping]) -> np.ndarray:
-        """Return the model's contingency table, in rows of the release."""
-        parts = [self._part(name, each) for name, each in zip(columns, groupings, strict=True)]
-        seen = np.bincount(keys_of(parts, 0), minlength=math.prod(part.size for part in parts))
-        counts = np.zeros([each.groups for each in groupings])
-        counts[np.ix_(*(part.used for part in parts))] = seen.reshape([part.size for part in parts])
-        return counts.reshape(-1) * (self.total / self.size)
-
-    def _part(self, name: str, grouping: Grouping) -> Parts:
-        """Return the cells of a column in all rows, looked up once."""
-        if (name, grouping) not in self._parts:
-            self._parts[name, grouping] = side_by_side(grouping, [codes[name] for codes in self.rows])
-        return self._parts[name, grouping]
-
-    def noise(self, counts: np.ndarray, sd: float, kept: float) -> float:
-        """Return the total variation that noise makes, which moves no cell by more than it holds.
-
-        kept: share of its variance that a fit has left. It has taken signal with the rest: the error is between that of
-        what is kept and that of all noise, and taken to be their geometric mean.
-        """
-        both = [float(np.minimum(_SIZE * each, 2 * counts).sum()) for each in (sd, sd * math.sqrt(kept))]
-        return math.sqrt(both[0] * both[1]) / 2 / self.total
-
-
 class Released:
     """What a release shows of its columns and pairs, each looked at once.
 
@@ -247,7 +201,7 @@ class Released:
         shown: Sequence[Shown],
         weakest: float = 0.0,
         led: frozenset[frozenset[str]] = frozenset(),
-        told: Sequence[_Told] = (),
+        told: Sequence[Told] = (),
     ) -> None:
         self.drawn, self.cells, self.shown = drawn, cells, shown
         self.weakest, self.led, self.told = weakest, led, told
@@ -324,7 +278,7 @@ class Released:
         do not tell which one.
         """
         sides = [min(self.cells[name].groups, _COARSE) for name in (one, other)]
-        hidden = _SIZE / 2 * self.pair_sd * math.sqrt(math.prod(each * (each - 1) for each in sides)) / self.drawn.total
+        hidden = SIZE / 2 * self.pair_sd * math.sqrt(math.prod(each * (each - 1) for each in sides)) / self.drawn.total
         most = max(self.weakest, hidden)
         usual = TYPICAL if math.isinf(most) else TYPICAL * most / (TYPICAL + most)
         off = max(each.off for each in self.told) if frozenset((one, other)) in self.led else 1.0

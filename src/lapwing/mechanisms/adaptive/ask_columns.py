@@ -11,6 +11,7 @@ import numpy as np
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
 from lapwing.kernel.questions.questions import Answer
+from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.sparse_counts.question import SparseCounts
 from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.kernel.room.curator import Curator, ReplayCurator
@@ -265,6 +266,12 @@ def relation_warnings(schema: Schema, answers: Sequence[Answer], accuracy: Seque
         return (
             "tables of two columns would be mostly noise, and none was measured in this release: how columns depend on "
             "each other is what a prior says, if it was found near, and else not kept",
+        )
+    looks = [question for question in joint if isinstance(question, SecondMoment)]
+    if looks:
+        return (
+            "tables of two columns would be mostly noise, and none was measured: how columns depend on each other is "
+            f"known from one look at all pairs of {len(looks[0].columns)} columns, in two groups each",
         )
     if not joint:
         return (

@@ -11,6 +11,7 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw, calibrated, row_sensitivity
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.adaptive.candidates import MOST_CELLS, MOST_TRIPLE_COLUMNS, noise_left, rounded_down
+from lapwing.mechanisms.adaptive.look import planned_look
 from lapwing.mechanisms.shared.one_way import is_refined
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
@@ -79,12 +80,21 @@ PRESENCE_GROUPS = (3, 2)
 """Most groups of a column in such a table: all regular values, those missing (or misfits), and a special value."""
 
 
+LOOK_SHARE, MOSTLY_HALVES = 0.45, 0.75
+"""Share of one-way tables from which a look at all pairs takes the place of tables, and part of the columns that need
+then have two values."""
+
+LOOK_NOISE = 0.03  # part of the rows that noise of single columns may move beside a look
+LEAST_LOOK, LEAST_LOOK_ONE_WAY = Fraction(3, 5), 20  # least part of a look, and least hundredths of single columns
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Costs:
     """Divide a budget.
 
     table: for choosing and measuring one table of the first round; rounds, tables: rounds, and tables that the first of
-    them chooses; levels: most groups of a column at each level; fours: for tables of four columns, after all rounds.
+    them chooses; levels: most groups of a column at each level; fours: for tables of four columns, after
+    all rounds; look: for a look at all pairs, in place of rounds.
     """
 
     columns: int
@@ -97,6 +107,7 @@ class Costs:
     selection: Fraction
     levels: tuple[int, ...]
     fours: Budget
+    look: Budget
 
     @property
     def one_way_costs(self) -> tuple[Budget, ...]:
@@ -140,6 +151,7 @@ def costs_of(schema: Schema, budget: Budget, shares: Shares, fours: Fraction = F
         selection=Fraction(str(selection)),
         levels=shares.levels or usual_levels(columns),
         fours=rest * fours,
+        look=budget * 0,
     )
 
 
@@ -213,7 +225,9 @@ def divided(schema: Schema, budget: Budget, rows: float, terms: Terms, shares: S
     final = costs_of(schema, budget, replace(shares, one_way=share), FOURS_SHARE if has_fours else Fraction(0))
     if shares.levels is None and are_finest(final, rows, terms):
         return replace(final, levels=(FINEST, *final.levels))
-    return (share == 1 and _presence(final, schema, budget, rows, terms=terms, shares=shares)) or final
+    if share == 1 and (presence := _presence(final, schema, budget, rows, terms=terms, shares=shares)):
+        return presence
+    return (share >= LOOK_SHARE and _looking(final, schema, budget, rows, terms)) or final
 
 
 def coarse_cells(schema: Schema, resolutions: Sequence[int]) -> int:
@@ -230,6 +244,28 @@ def coarse_cells(schema: Schema, resolutions: Sequence[int]) -> int:
 def reserved_groups(column: Field) -> int:
     """Return the groups beside those of regular values."""
     return column.domain.specials + int(column.domain.missing)
+
+
+def _looking(usual: Costs, schema: Schema, budget: Budget, rows: float, terms: Terms) -> Costs | None:
+    """Return costs with a look at all pairs in halves; None where it would tell too little.
+
+    Single columns get what they need for their own noise to move few rows, the look all the rest, as long as that is
+    most of it.
+    """
+    values = [column.domain.values for column in schema.columns]
+    if np.mean(np.array(values) == 2) < MOSTLY_HALVES:
+        return None
+    laws = [table_law(cost, terms).mean_absolute for cost in budget.split(usual.one_way_shares)]
+    cells = [min(MOST_COARSE_CELLS, column.domain.values + reserved_groups(column)) for column in schema.columns]
+    moved = float(np.mean(np.array(laws) * cells)) / (2 * rows)
+    part = (moved / LOOK_NOISE) ** (1 if budget.notion == "pure" else 2)
+    share = Fraction(max(LEAST_LOOK_ONE_WAY, math.ceil(100 * part)), 100)
+    if share > 1 - LEAST_LOOK:
+        return None
+    look = budget * (1 - share)
+    if not planned_look(schema, look, rows, terms):
+        return None
+    return replace(usual, one_way=budget * share, look=look, table=budget * 0)
 
 
 def _presence(

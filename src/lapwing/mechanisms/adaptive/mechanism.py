@@ -24,17 +24,11 @@ from lapwing.mechanisms.adaptive.declared import class_groupings, hard_zeros, pu
 from lapwing.mechanisms.adaptive.distance import distance_statements
 from lapwing.mechanisms.adaptive.fit import finished, fit_as_model, started
 from lapwing.mechanisms.adaptive.line import line_model, line_statements, planned_line
+from lapwing.mechanisms.adaptive.look import looked
 from lapwing.mechanisms.adaptive.ordered_cells import MOST_MAPPED, is_mapped, mapped_model, mapped_questions
+from lapwing.mechanisms.adaptive.planned import PRIOR_ALONE, UNRELATED, planned_release, planned_work
 from lapwing.mechanisms.adaptive.prior import NO_GUIDE, paid_apart, planned_weighing, towards, weighed
-from lapwing.mechanisms.adaptive.rounds import (
-    PRIOR_ALONE,
-    UNRELATED,
-    Asking,
-    Wanted,
-    planned_release,
-    planned_work,
-    rounds,
-)
+from lapwing.mechanisms.adaptive.rounds import Asking, Wanted, rounds
 from lapwing.mechanisms.shared.one_way import known_rows, paid_for_rows
 from lapwing.mechanisms.shared.priors import priors_assumed, priors_of, small_and_with_prior
 from lapwing.mechanisms.shared.registration import Asked, Registration, Work, nothing_certified
@@ -190,10 +184,20 @@ class Adaptive:
         refining = class_groupings(schema)
         columns = tuple(
             resolved_column(
-                table, field, records, costs.levels, refining.get(field.name, ()), is_halved=costs.fours.amount > 0
+                table,
+                field,
+                records,
+                costs.levels,
+                refining.get(field.name, ()),
+                is_halved=bool(costs.fours.amount + costs.look.amount),
             )
             for table, field in zip(tables, schema.columns, strict=True)
         )
+        guide = NO_GUIDE
+        if priors:
+            guide = weighed(curator, columns, priors, records, weighing)
+        elif costs.look.amount:
+            guide = looked(curator, columns, costs.look, records)
         particles = self.particles or particles_of(len(columns))
         fit = started(
             columns,
@@ -202,9 +206,9 @@ class Adaptive:
             size=particles,
             zeros=hard_zeros(schema, columns),
             public=public_factors(columns, schema, records),
-            prior=weighed(curator, columns, priors, records, weighing) if priors else NO_GUIDE,
+            prior=guide,
         )
-        fit = rounds(Asking(curator, columns, costs, wanted), fit, left - costs.one_way, rng)
+        fit = rounds(Asking(curator, columns, costs, wanted), fit, left - costs.one_way - costs.look, rng)
         fit = finished(fit, rng, size=costs.particles(total, particles))
         return fit_as_model(fit, round(total))
 

@@ -1,28 +1,19 @@
 """Rounds: choose tables that the model fits worst, measure them, fit again."""
 
-import math
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations, combinations_with_replacement, groupby, product, starmap
-from operator import mul
-from typing import Final
+from itertools import combinations, groupby
 
 import numpy as np
 
 from lapwing.engine.particles import heated
 from lapwing.engine.tables import Cells, packed, sets_of, unpacked
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.questions.select_worst.question import SelectWorst
 from lapwing.kernel.room.curator import Curator
-from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.adaptive.ask_columns import stage_questions
 from lapwing.mechanisms.adaptive.candidates import (
     MOST_CELLS,
-    MOST_FOUR_CELLS,
-    MOST_GROWN,
     MOST_TRIPLE_COLUMNS,
     Candidates,
     candidates_of,
@@ -31,33 +22,23 @@ from lapwing.mechanisms.adaptive.candidates import (
     expected_noise,
     four_tables,
     measurement,
-    noise_left,
     pair_tables,
     preferred_tables,
     rounded_down,
-    selection_epsilon,
     triple_tables,
 )
-from lapwing.mechanisms.adaptive.columns import MOST_VALUES, ResolvedColumn
+from lapwing.mechanisms.adaptive.columns import ResolvedColumn
 from lapwing.mechanisms.adaptive.costs import (
     FINE_NOISE,
     FOURS,
     MOST_PAIRS_AT_ONCE,
-    TYPICAL_CELLS,
     Costs,
     are_clear,
     next_tables,
-    reserved_groups,
     share_at_once,
     table_law,
 )
-from lapwing.mechanisms.adaptive.fit import SNAPSHOTS, Fit, Measured, gain, measured, moved, with_measured
-from lapwing.mechanisms.shared.one_way import told_rows
-from lapwing.mechanisms.shared.registration import Asked, Work
-from lapwing.model.certificate.certificate import Statement
-from lapwing.model.certificate.cost_lines import VARIATION, ChosenTable, Planned
-from lapwing.schema.fields import Field
-from lapwing.schema.schemas import Schema
+from lapwing.mechanisms.adaptive.fit import Fit, Measured, gain, measured, moved, with_measured
 
 Wanted = tuple[frozenset[int], tuple[frozenset[int], ...]]  # columns, and tables, that matter more, by position
 PAIRS_FIRST = 2  # rounds in which only tables of two columns compete: what three do at once is seen against them
@@ -263,140 +244,3 @@ def _columns(table: Cells) -> tuple[int, ...]:
 def _by_columns(tables: np.ndarray) -> list[list[Cells]]:
     """Return tables over the same columns together, in their order."""
     return [list(each) for _, each in groupby(unpacked(tables), _columns)]
-
-
-# -- What an adaptive release is going to ask, from schema, settings and budget alone.
-
-
-UNRELATED: Final = (
-    "Tables of two columns would be mostly noise: none is measured, and no relation between columns is kept."
-)
-PRIOR_ALONE: Final = (
-    "Tables of two columns would be mostly noise: none is measured, and relations between columns are those of a "
-    "prior, if it is found near."
-)
-
-# Measured as `lapwing.runs.plan.effort` says.
-_SWEEP_SECONDS: Final = 5e-8
-_PAIR_SECONDS: Final = 5e-9
-_CHOICE_SECONDS: Final = 3e-8
-_SWEEPS, _LAST_SWEEPS = 4, 10  # of a round; at the end, what explains the particles among them
-_ATOM_BYTES: Final = 60
-_CANDIDATE_BYTES: Final = 150
-_CELL_BYTES: Final = 8
-
-
-def planned_release(schema: Schema, costs: Costs, terms: Terms) -> Planned:
-    """Return the questions of a release, and the noise of its tables."""
-    columns = len(schema.columns)
-    rows = float(told_rows(terms))
-    questions: list[MarginalCounts | SelectWorst | ChosenTable] = [*stage_questions(schema, costs.one_way_costs)]
-    table, rounds = costs.table, costs.rounds
-    if table.amount:
-        at_once = _pair_cost(schema, costs, rows, terms)
-        if at_once is not None:
-            questions += [ChosenTable(at_once, costs.most_cells)] * math.comb(columns, 2)
-            table = table * (share_at_once(rounds) * Fraction(rounds, max(1, rounds - 1)))
-            rounds -= 1
-        triples = math.comb(columns, 3) if columns <= MOST_TRIPLE_COLUMNS else 0
-        select = SelectWorst(
-            columns=tuple(column.name for column in schema.columns),
-            levels=(),
-            candidates=None,
-            estimates=None,
-            penalties=None,
-            epsilon=selection_epsilon(table * costs.selection),
-            notion=table.notion,
-            candidate_count=len(costs.levels) * math.comb(columns, 2) + triples,
-        )
-        questions += (
-            [select] * costs.tables + [ChosenTable(table - select.cost, costs.most_cells)] * costs.tables
-        ) * rounds
-        if costs.fours.amount:
-            table = costs.fours / FOURS
-            epsilon = selection_epsilon(table * costs.selection)
-            select = replace(select, epsilon=epsilon, candidate_count=math.comb(columns, 4))
-            questions += [select] * FOURS + [ChosenTable(table - select.cost, MOST_FOUR_CELLS)] * FOURS
-    notes = () if any(isinstance(each, ChosenTable) for each in questions) or columns == 1 else (UNRELATED,)
-    return Planned(questions=tuple(questions), accuracy=_expected_noise(costs, terms), notes=notes)
-
-
-def planned_work(asked: Asked, costs: Costs, particles: int) -> Work:
-    """Return what choosing tables, counting them and moving the particles takes; particles: between rounds."""
-    columns, questions = len(asked.schema.columns), asked.questions
-    tables = sum(isinstance(question, ChosenTable) for question in questions)
-    choices = sum(isinstance(question, SelectWorst) for question in questions)
-    pairs, triples = _candidate_cells(asked.schema, costs.levels)
-    fours = math.comb(columns, 4) * 2**4 * bool(costs.fours.amount)
-    cells, last = pairs + triples + fours, costs.particles(asked.rows, particles)
-    looked = cells if columns <= MOST_TRIPLE_COLUMNS else min(cells, HAND_CELLS)
-    sweeps = particles * costs.rounds * _SWEEPS / 2 + last * _LAST_SWEEPS
-    return Work(
-        seconds=_SWEEP_SECONDS * sweeps * tables
-        + _PAIR_SECONDS * asked.rows * math.comb(columns, 2) * bool(tables)
-        + _CHOICE_SECONDS * looked * choices,
-        model_bytes=_ATOM_BYTES * SNAPSHOTS * last * columns + _CANDIDATE_BYTES * cells,
-        table_bytes=_CELL_BYTES * cells,
-    )
-
-
-def _candidate_cells(schema: Schema, resolutions: tuple[int, ...]) -> tuple[int, int]:
-    """Return about how many cells the pairs, and the triples, have that compete."""
-    columns = schema.columns
-    is_mixed = len(columns) <= MOST_TRIPLE_COLUMNS
-    kinds = Counter(_groups_of(column, resolutions) for column in columns)
-    pairs = sum(
-        (count * (count - 1) // 2 if one is two else count * number) * _pair_cells(one, two, is_mixed=is_mixed)
-        for (one, count), (two, number) in combinations_with_replacement(kinds.items(), 2)
-    )
-    number = math.comb(len(columns), 3) if is_mixed else MOST_GROWN
-    return pairs, number * max(groups[-1] for groups in kinds) ** 3
-
-
-def _groups_of(column: Field, resolutions: Sequence[int]) -> tuple[int, ...]:
-    """Return about how many groups a column has at each level."""
-    domain = column.domain
-    is_finer = len(resolutions) > 1 and not (domain.ordered or domain.cuts) and domain.values > resolutions[0]
-    levels = (MOST_VALUES, *resolutions) if is_finer else tuple(resolutions)
-    return tuple(min(size + domain.reserved, domain.size) for size in levels)
-
-
-def _pair_cells(one: tuple[int, ...], two: tuple[int, ...], *, is_mixed: bool) -> int:
-    """Return the cells of all tables of two columns that are small enough."""
-    listed = product(one, two) if is_mixed else zip(reversed(one), reversed(two), strict=False)
-    return sum(cells for cells in starmap(mul, listed) if cells <= MOST_CELLS)
-
-
-def _pair_cost(schema: Schema, costs: Costs, rows: float, terms: Terms) -> Budget | None:
-    """Return what each pair costs where all are asked at once, from the schema alone; None where they are chosen."""
-    sizes = [min(costs.levels[-1], column.domain.values) + reserved_groups(column) for column in schema.columns]
-    sides = np.array(list(combinations(sizes, 2)), dtype=np.float64).reshape(-1, 2)
-    whole = costs.table.amount * costs.rounds * costs.tables
-    cost = Budget(costs.table.notion, rounded_down(whole * share_at_once(costs.rounds) / len(sides)))
-    is_small = sides.prod(axis=1).max() <= costs.most_cells
-    noise = noise_left(sides.prod(axis=1), sides.max(axis=1))
-    return cost if is_small and are_clear(noise, rows, table_law(cost, terms).sd) else None
-
-
-def _expected_noise(costs: Costs, terms: Terms) -> tuple[Statement, ...]:
-    """Say how large the noise on a table is beside the rows."""
-    rows = told_rows(terms)
-    chosen = [("a chosen table", costs.table)] if costs.table.amount else []
-    steps = [(what, cost * (1 - costs.selection)) for what, cost in chosen]
-    widest = max(costs.one_way_shares)
-    steps.append(("the widest one-way table", costs.one_way * (widest / sum(costs.one_way_shares))))
-    laws = [(what, table_law(cost, terms)) for what, cost in steps]
-    cells = min(TYPICAL_CELLS, costs.most_cells)
-    summary = Statement(
-        kind="expected error",
-        text=f"total variation distance that the noise of {laws[0][0]} with {cells} cells makes on its own at "
-        f"{rows} rows, before the fit takes most of it out; no bound is proved for the whole",
-        value=laws[0][1].mean_absolute * cells / (2 * rows),
-        unit=VARIATION,
-    )
-    of_each = "standard deviation of each count of"
-    each = [
-        Statement(kind="expected noise", text=f"{of_each} {what}, in records", value=law.sd, unit="rows")
-        for what, law in laws
-    ]
-    return summary, *each

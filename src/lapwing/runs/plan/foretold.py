@@ -7,8 +7,10 @@ from typing import Final
 
 import numpy as np
 
-from lapwing.judge.verdict.terms import MOST_PAIRS, TYPICAL, Drawn, Released, Shown, shown_by_tree
+from lapwing.judge.verdict.drawn import SIZE, Drawn
+from lapwing.judge.verdict.terms import MOST_PAIRS, TYPICAL, Released, Shown, shown_by_tree, told_by_look
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
+from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.tree_counts.question import TreeCounts
 from lapwing.kernel.terms import Terms
 from lapwing.model.certificate.cost_lines import ChosenTable, CostLine, PlannedQuestion
@@ -25,7 +27,6 @@ _LEVELS: Final = (
 _FINE: Final = 0.04  # of the rows that noise moves in such a table: it is as fine as that allows
 _KEPT: Final = 0.3  # of the variance of its noise
 _SPREAD: Final = (math.sqrt(5) - 1) / 2
-_SIZE: Final = math.sqrt(2 / math.pi)  # mean size of Gaussian noise of deviation 1
 _DEPENDENT: Final = 1.5 * TYPICAL  # as most grades of releases come out as they were planned
 _STEEP: Final = 16.0  # logarithm of the first group's rows over the last one's, of a column of many groups
 
@@ -39,6 +40,7 @@ def foretold(
 ) -> Released:
     """Return what answers to the questions of a plan would show of tables, if the real rows were such rows."""
     shown: list[Shown] = []
+    led, told = set(rows.led), list(rows.told)
     chosen: list[tuple[float, int]] = []
     for question in questions:
         noises = [(line.level, line.noise.sd) for line in CostLine.planned(question, terms) if line.noise is not None]
@@ -46,6 +48,9 @@ def foretold(
             chosen += [(sd, question.cells) for _, sd in noises]
         elif isinstance(question, MarginalCounts):
             shown += [Shown(columns=question.columns, groupings=question.groupings, sd=sd) for _, sd in noises]
+        elif isinstance(question, SecondMoment):
+            led |= {frozenset(pair) for pair in itertools.combinations(question.columns, 2)}
+            told += [told_by_look(question, sd, rows.drawn.total) for _, sd in noises]
         elif isinstance(question, TreeCounts):
             levels = ((level, sd) for level, sd in noises if level is not None)
             shown += shown_by_tree(question, levels, rows.drawn.total)
@@ -58,7 +63,7 @@ def foretold(
         for (*_, pair), each in zip(order, sorted(chosen), strict=False)
         if pair in wanted or len(order) <= MOST_PAIRS
     ]
-    return Released(drawn=rows.drawn, cells=rows.cells, shown=shown, led=rows.led, told=rows.told)
+    return Released(drawn=rows.drawn, cells=rows.cells, shown=shown, led=frozenset(led), told=told)
 
 
 def _table(schema: Schema, pair: tuple[str, str], chosen: tuple[float, int], drawn: Drawn) -> Shown:
@@ -91,5 +96,5 @@ class Usual(Drawn):
     def distances(self, columns: Sequence[str], groupings: Sequence[Grouping]) -> tuple[float, float]:
         """Return how far as many rows are from others, and from those with every column shuffled by itself."""
         counts = self.counts(columns, groupings)
-        again = float(np.minimum(_SIZE * np.sqrt(2 * counts), 2 * counts).sum()) / 2 / self.total
+        again = float(np.minimum(SIZE * np.sqrt(2 * counts), 2 * counts).sum()) / 2 / self.total
         return again, math.hypot(again, _DEPENDENT * (len(columns) > 1))

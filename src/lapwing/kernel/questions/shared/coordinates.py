@@ -32,13 +32,14 @@ MOST_GROUPS: Final = 2**13
 class Coordinates:
     """A public map from rows to integer vectors: each column gives a block of coordinates of L1 norm at most ``unit``.
 
-    kinds: ``line``: the regular groups lie on one coordinate, evenly by their middle codes; ``list``: each regular
-    group has a coordinate, which is ``unit`` in its rows and 0 in others; listed: of each column: so many of its first
-    reserved codes have a coordinate of their own, after the regular ones. A row with another reserved code (a misfit)
-    has zeros in the block; coding: a line goes from ``-unit`` to ``unit``, or from 0 to ``unit``; convex_set: where the
-    vectors lie: in the product of the blocks; in the Euclidean ball of radius ``unit`` (centred lines only; longer
-    vectors are shortened); or in the simplex of non-negative vectors of sum ``unit`` (unit lines only; every vector is
-    divided by its sum, zero is the middle). Shortening and dividing round towards zero.
+    kinds: ``line``: the regular groups lie on one coordinate, evenly by their middle codes, two of them at its ends;
+    ``list``: each regular group has a coordinate, which is ``unit`` in its rows and 0 in others; listed: of each
+    column: so many of its first reserved codes have a coordinate of their own, after the regular ones. A row with
+    another reserved code (a misfit) has zeros in the block; coding: a line goes from ``-unit`` to ``unit``, or from 0
+    to ``unit``; convex_set: where the vectors lie: in the product of the blocks; in the Euclidean ball of radius
+    ``unit`` (centred lines only; longer vectors are shortened); or in the simplex of non-negative vectors of sum
+    ``unit`` (unit lines only; every vector is divided by its sum, zero is the middle). Shortening and dividing round
+    towards zero.
     """
 
     columns: tuple[str, ...]
@@ -146,6 +147,8 @@ class Coordinates:
         """Return where the regular groups of a column lie on its line, in exact arithmetic."""
         if grouping.values == 1:
             return [0]
+        if grouping.regular == 2:
+            return [-self.unit if self.coding == "centred" else 0, self.unit]
         starts, stops, group = grouping.pieces()
         of_values = group < grouping.regular
         twice = dict(zip(group[of_values].tolist(), (starts + stops - 1)[of_values].tolist(), strict=True))

@@ -174,11 +174,11 @@ def microaggregated_means(
         return Means(np.ones(1), project(pooled.mean[None]), pooled.rows)
 
     (moment,) = curator.ask(moment_question(coordinates, costs[0]))
-    projection = _chosen_cells(
+    projection = chosen_cells(
         coordinates, moment, totals, most_cells(coordinates, costs, totals.rows, terms, settings), settings
     )
     counts, sums = curator.ask(*cell_questions(coordinates, projection, costs))
-    return _solved(moment, counts, sums, totals, settings=settings, project=project)
+    return solved(moment, counts, sums, totals, settings=settings, project=project)
 
 
 def asks_totals_alone(coordinates: Coordinates, budget: Budget, terms: Terms, settings: CellSettings) -> bool:
@@ -194,7 +194,7 @@ def _with_details(totals: Totals, coordinates: Coordinates, details: Sequence[No
     return totals.pooled(totals_of_details(coordinates, details)) if details else totals
 
 
-def _chosen_cells(
+def chosen_cells(
     coordinates: Coordinates, moment: NoisySums, totals: Totals, most: float, settings: CellSettings
 ) -> Projection | None:
     """Return the cells along the leading directions of a noisy second moment."""
@@ -205,7 +205,7 @@ def _chosen_cells(
     return cut_directions(coordinates, covariance, totals.mean, bins)
 
 
-def _solved(
+def solved(
     moment: NoisySums, counts: NoisySums, sums: NoisySums, totals: Totals, *, settings: CellSettings, project: Projector
 ) -> Means:
     """Return weights and means from all answers: ratios, then calibrated to totals and second moment."""
