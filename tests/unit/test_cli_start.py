@@ -21,7 +21,20 @@ from lapwing.schema.catalogue import catalogue
 from lapwing.schema.schemas import Schema
 
 HEADER = "Nr;Geschlecht;Alter;Größe;Kosten;Aufnahme;Ort;geheilt;Notiz"
-ANSWERS = ["y", "id", "w, m", "", "", "0..100000", "2010-01-01..2025-12-31", "buy", "ja, nein, k.A.", "drop", "y"]
+ANSWERS = [
+    "y",
+    "id",
+    "w, m",
+    "",
+    "",
+    "0..100000",
+    "2010-01-01..2025-12-31",
+    "buy",
+    "ja, nein, k.A.",
+    "drop",
+    "geheilt",
+    "y",
+]
 PAID = ["50", "1e-9", "100", "y"]  # far above noise
 
 
@@ -66,6 +79,7 @@ def test_a_stranger_s_file_becomes_a_release_by_answers_alone(place, monkeypatch
         **{"Alter": "public", "Kosten": "public"},
         **{"Größe": "dp", "Ort": "dp"},
     }
+    assert schema.target == "geheilt"
     assert schema.dialect.to_dict() == {"delimiter": ";", "encoding": "cp1252"}
     assert json.loads((place / "patients.synthetic.csv.certificate.json").read_text())["ledger"] is not None
     assert "spent         epsilon 0 " not in lapwing("ledger", "show", "--ledger", "patients.budget.db").out
@@ -82,7 +96,17 @@ def test_a_stranger_s_file_becomes_a_release_by_answers_alone(place, monkeypatch
 @pytest.mark.parametrize("delta", ["0", "1e-9"])
 def test_purchase_and_release_spend_what_was_granted_together(place, monkeypatch, delta):
     """Where ρ adds up, shares of ε would leave 30 % of it unspent."""
-    lists = ["buy", "0..2.5", "0..100000", "2010-01-01..2025-12-31", "Köln, Straßburg", "ja, nein, k.A.", "drop", "y"]
+    lists = [
+        "buy",
+        "0..2.5",
+        "0..100000",
+        "2010-01-01..2025-12-31",
+        "Köln, Straßburg",
+        "ja, nein, k.A.",
+        "drop",
+        "",
+        "y",
+    ]
     said = start(monkeypatch, *ANSWERS[:3], *lists, "1", delta, "1", "n")
 
     assert said.status == 0, said.err
@@ -140,7 +164,7 @@ def test_a_code_book_is_taken_by_name_and_its_columns_are_not_asked_for(place, m
     )
 
     said = start(
-        monkeypatch, "y", "y", "id", "codes", "18..99", "y", *PAID[:2], "300", "y", "100", "y", table=["study.sav"]
+        monkeypatch, "y", "y", "id", "codes", "18..99", "", "y", *PAID[:2], "300", "y", "100", "y", table=["study.sav"]
     )
 
     assert said.status == 0, said.err
@@ -160,7 +184,7 @@ def test_a_code_book_is_taken_by_name_and_its_columns_are_not_asked_for(place, m
 def test_a_code_book_that_is_not_public_is_not_taken(place, monkeypatch):
     pyreadstat.write_sav(study(), place / "study.sav", variable_value_labels={"sex": {1: "male", 2: "female"}})
 
-    start(monkeypatch, "n", "y", "id", "1, 2", "1, 2, 3, 9", "18..99", table=["study.sav"])
+    start(monkeypatch, "n", "y", "id", "1, 2", "1, 2, 3, 9", "18..99", "", table=["study.sav"])
 
     described = Schema.load("study.schema.json")
     assert [each.description for each in described.fields] == [""] * 4
@@ -188,7 +212,7 @@ def in_postgres(_):
 
 @pytest.mark.parametrize("kept", [in_workbook, in_postgres])
 def test_workbooks_and_databases_are_started_with_too(place, monkeypatch, kept):
-    answers = ["y", "id", "1, 2", "1, 2, 3", "18..99", "y", *PAID[:2], "300", "y", "100", "y"]
+    answers = ["y", "id", "1, 2", "1, 2, 3", "18..99", "", "y", *PAID[:2], "300", "y", "100", "y"]
     with kept(place) as (table, name):
         said = start(monkeypatch, *answers, table=table)
 
@@ -255,7 +279,7 @@ def test_every_entry_of_the_catalogue_is_a_field_and_names_its_source():
 
 def test_a_table_that_mostly_does_not_fit_is_not_released_by_pressing_enter(place, monkeypatch):
     with in_workbook(place) as (table, _):
-        said = start(monkeypatch, "y", "id", "1, 2", "4, 5", "18..99", "", table=table)
+        said = start(monkeypatch, "y", "id", "1, 2", "4, 5", "18..99", "", "", table=table)
 
     assert said.status == 0
     assert 'more than 10% of the cells of column "edu"' in said.err

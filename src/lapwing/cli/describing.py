@@ -12,7 +12,7 @@ from lapwing.cli.asking import asked, positive, tell, wrong
 from lapwing.cli.console import aligned
 from lapwing.cli.tables import default_file, file_of, stem_of, words_of
 from lapwing.errors import LapwingError
-from lapwing.schema.scalars import in_full, visible
+from lapwing.schema.scalars import in_full, nearest, visible
 
 if TYPE_CHECKING:
     from lapwing.cli.tables import Table
@@ -87,6 +87,7 @@ def described_schema(files: Files) -> "Schema":
         found = found or _field(files, drafted, field, seen.get(field.name), book)
         if found is not None:
             fields.append(found)
+    _mark_target(fields)
     described: dict[str, Any] = {"name": files.name, "fields": fields}
     if drafted.dialect.to_dict():
         described["dialect"] = drafted.dialect.to_dict()
@@ -146,6 +147,20 @@ def _unit(names: Sequence[str]) -> tuple[str, int] | None:
     )
     most = asked("How many rows of one person are used at most?", str(_MOST_ROWS), positive)
     return column, most
+
+
+def _mark_target(fields: list[dict[str, Any]]) -> None:
+    """Ask for the column that models will predict, and give it that role."""
+    names = [each["name"] for each in fields if "role" not in each]
+
+    def read(text: str) -> str:
+        near = nearest(text, names)
+        return text if text in ("none", *names) else wrong(f"did you mean {near[0]}?" if near else "write a column")
+
+    chosen = asked("\nIs one column what models will predict, such as an outcome? (its name, or none)", "none", read)
+    for each in fields:
+        if each["name"] == chosen != "none":
+            each["role"] = "target"
 
 
 def _field(

@@ -190,7 +190,7 @@ def _model_to_tree(model: ReleasedModel) -> dict[str, object]:
         "rows": model.rows,
         "weights": model.weights,
         "columns": columns,
-        "log_linear": None if part is None else _log_linear_to_tree(part),
+        "log_linear": None if part is None else _log_linear_to_tree(part, model.laws),
     }
 
 
@@ -210,15 +210,17 @@ def _laws_to_tree(laws: Laws) -> dict[str, object]:
     return {"offsets": laws.offsets, "starts": laws.starts, "stops": laws.stops, "probabilities": laws.probabilities}
 
 
-def _log_linear_to_tree(part: LogLinear) -> dict[str, object]:
-    """Return a log-linear part as JSON values and arrays."""
+def _log_linear_to_tree(part: LogLinear, laws: Mapping[str, ColumnLaw]) -> dict[str, object]:
+    """Return a log-linear part as JSON values and arrays; laws: of the model, which the part's atoms mostly have."""
     tables = [
         {"columns": list(columns), "groupings": [_lifted(grouping.to_dict()) for grouping in groupings], "theta": theta}
         for columns, groupings, theta in zip(part.tables, part.groupings, part.thetas, strict=True)
     ]
     base = [{"name": name, "laws": _laws_to_tree(laws)} for name, laws in part.base.items()]
     _check_tables(part.thetas, len(base))
-    return {"tables": tables, "base": base, "free": list(part.free)}
+    # Where rules hold, the model has other laws in some columns than theta is to explain.
+    own = [{"name": name, **_law_to_tree(law)} for name, law in part.atoms.items() if laws[name] is not law]
+    return {"tables": tables, "base": base, "free": list(part.free), "atoms": own}
 
 
 def _answer_to_tree(answer: Answer) -> dict[str, object]:
@@ -275,14 +277,16 @@ def _log_linear_from_tree(tree: object, laws: Mapping[str, ColumnLaw]) -> LogLin
     base = read_list(tree, "base", dict)
     _check_tables(thetas, len(base))
     groupings = [cast("list[object]", _lowered(read_key(table, "groupings", list))) for table in tables]
-    free = tuple(read_list(tree, "free", int)) if isinstance(tree, dict) and "free" in tree else ()
+    is_free = isinstance(tree, dict) and "free" in tree  # files of earlier versions hold theta that was fitted
+    free = tuple(read_list(tree, "free", int)) if is_free else ()
+    own = {read_key(each, "name", str): _law_from_tree(each) for each in read_list(tree, "atoms", dict)} if free else {}
     return LogLinear(
         tables=tuple(read_list(table, "columns", str) for table in tables),
         groupings=tuple(tuple(Grouping.from_dict(cast("Any", each)) for each in listed) for listed in groupings),
         thetas=thetas,
         base={read_key(entry, "name", str): _laws_from_tree(entry) for entry in base},
         free=free,
-        atoms={name: law for name, law in laws.items() if isinstance(law, Indexed)} if free else {},
+        atoms={name: law for name, law in {**laws, **own}.items() if isinstance(law, Indexed)} if free else {},
     )
 
 

@@ -61,6 +61,8 @@ class Field:
         be bought); ``drafted``, by a program that looked at the table, until its owner has edited the field.
     identifier : bool, default False
         Whether the column only names rows or people: it is not modelled, synthetic rows get fresh numbers.
+    target : bool, default False
+        Whether the column is what models will predict: its relations matter more. At most one of a schema.
     special : tuple of int, float or str
         Values of a numeric or date field with a meaning of their own, such as -1; they may lie outside the bounds.
     resolution : str, int, float or None
@@ -112,6 +114,7 @@ class Field:
     unlisted: str | None = None
     reading: Reading = PLAIN
     open: bool = False
+    target: bool = False
     # Derived once, as a hierarchy may cut 10**6 codes; None where there is none or a draft leaves it blank.
     _domain: Domain | None = dataclasses.field(init=False, repr=False, compare=False, default=None)
 
@@ -124,7 +127,7 @@ class Field:
         check_one_of(name, "scale", self.scale, SCALES)
         check_reading(name, kind, self.reading)
         flags = {"categoriesOrdered": self.ordered, "required": self.required, "role": self.identifier}
-        for key, flag in {**flags, "open": self.open}.items():
+        for key, flag in {**flags, "open": self.open, "target": self.target}.items():
             check_flag(name, key, flag)
         if not isinstance(self.description, str) or not is_encodable(self.description):
             raise field_error(
@@ -249,6 +252,7 @@ def _check_together(field: Field) -> None:
     outside = f"unlisted {quote(target)} is not one of the categories; add it to them"
     for is_broken, said, code in (
         (field.identifier and kind not in ("integer", "string"), identifiers, "LW212"),
+        (field.identifier and field.target, "an identifier is not modelled and cannot be the target", "LW212"),
         (field.special and (listed is not None or field.identifier), numbers, "LW212"),
         (field.ordered and listed is None, "categoriesOrdered needs categories; list them or remove it", "LW212"),
         (field.resolution is not None and listed, "resolution does not apply to categories; remove it", "LW211"),

@@ -146,6 +146,8 @@ _SETTINGS: Final = {
 }
 """Keys of a field that hold one of its settings as it is, and the setting."""
 
+ROLES: Final = ("identifier", "target")
+
 _FIELD_KEYS: Final = frozenset(
     ("name", "type", "constraints", "categories", "role", "missingValues", "domain", *_SETTINGS, *READING_KEYS)
 )
@@ -243,8 +245,9 @@ def field_from(value: object, table_missing_values: object = None) -> Field:
     constraints = inclusive(name, source, constraints)
     categories = _categories(name, source, constraints)
     role, missing_values = source.get("role"), source.get("missingValues")
-    if role not in (None, "identifier"):
-        raise field_error(name, f'role {quote(role)} is not known; write "identifier" or remove it', "LW207")
+    if role not in (None, *ROLES):
+        known = " or ".join(f'"{each}"' for each in ROLES)
+        raise field_error(name, f"role {quote(role)} is not known; write {known}, or remove it", "LW207")
     missing_values = table_missing_values if missing_values is None else missing_values
     if missing_values is None and categories is not None and "" in categories:
         missing_values = ()  # by default the empty text is missing, unless it is a category
@@ -252,7 +255,7 @@ def field_from(value: object, table_missing_values: object = None) -> Field:
         **{setting: constraints.get(setting) for setting in ("minimum", "maximum", "required")},
         **{setting: source.get(key) for key, setting in _SETTINGS.items()},
         "categories": categories,
-        "identifier": role and True,
+        **({} if role is None else {role: True}),
         "missing_values": missing_values,
         "reading": reading_from(name, source),
     }
@@ -273,7 +276,7 @@ def field_to_dict(field: Field, table_missing_values: tuple[str, ...]) -> dict[s
     found: dict[str, Any] = {
         "name": field.name,
         "type": field.type,
-        "role": "identifier" if field.identifier else None,
+        "role": next((role for role in ROLES if getattr(field, role)), None),
         "categories": categories,
         "categoriesOrdered": field.ordered or None,
         "constraints": constraints or None,

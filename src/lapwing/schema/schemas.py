@@ -2,7 +2,7 @@
 
 import dataclasses
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
@@ -116,14 +116,8 @@ class Schema:
         object.__setattr__(self, "fields", tuple(self.fields))
         object.__setattr__(self, "purchases", tuple(self.purchases))
         object.__setattr__(self, "public_tables", public_tables_from(self.public_tables))
-        if len(self.fields) > _MAX_FIELDS:
-            raise SchemaError(f"the schema has more than {_MAX_FIELDS} fields; remove columns", code="LW209")
-        for name in repeated([field.name for field in self.fields]):
-            raise field_error(name, "the name stands twice; rename one of the columns", "LW208")
+        _check_fields(self.fields)
         object.__setattr__(self, "_by_name", {field.name: field for field in self.fields})
-        if all(field.identifier for field in self.fields):
-            said = "the schema has no field to model; list at least one that is not an identifier"
-            raise SchemaError(said, code="LW209")
         if self.privacy_unit is not None:
             _find(self._by_name, self.privacy_unit.field, "privacyUnit")
         if self.weight is not None:
@@ -177,6 +171,11 @@ class Schema:
     def columns(self) -> tuple[Field, ...]:
         """The modelled fields: all but identifiers, in order."""
         return tuple(field for field in self.fields if not field.identifier)
+
+    @property
+    def target(self) -> str | None:
+        """The column that models will predict, if one has that role."""
+        return next((field.name for field in self.fields if field.target), None)
 
     @property
     def max_rows(self) -> int:
@@ -372,6 +371,19 @@ class Schema:
             Where the file cannot be written.
         """
         write_whole(Path(path_text("path", path)), file_text(self.to_dict()))
+
+
+def _check_fields(fields: Sequence[Field]) -> None:
+    """Refuse too many fields, names that stand twice, a second target, and a schema without a column to model."""
+    if len(fields) > _MAX_FIELDS:
+        raise SchemaError(f"the schema has more than {_MAX_FIELDS} fields; remove columns", code="LW209")
+    for name in repeated([field.name for field in fields]):
+        raise field_error(name, "the name stands twice; rename one of the columns", "LW208")
+    for name in [field.name for field in fields if field.target][1:]:
+        raise field_error(name, "this is a second target; keep the role of one column", "LW212")
+    if all(field.identifier for field in fields):
+        said = "the schema has no field to model; list at least one that is not an identifier"
+        raise SchemaError(said, code="LW209")
 
 
 def _check_types(schema: Schema) -> None:

@@ -227,7 +227,10 @@ class Adaptive:
         """Refuse names that the schema lacks; return the columns and tables that matter more, by position."""
         del budget, terms
         places = {column.name: place for place, column in enumerate(schema.columns)}
-        entries = (*self.workload, *(name for name in (self.target, schema.weight) if name is not None))
+        entries = (
+            *self.workload,
+            *(name for name in (self.target or schema.target, schema.weight) if name is not None),
+        )
         named = [name for entry in entries for name in ([entry] if isinstance(entry, str) else entry)]
         unknown = [name for name in named if name not in places]
         if unknown:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from lapwing.schema.catalogue import catalogue, entries_for
 from lapwing.schema.checks import PROVENANCES, RANGED_TYPES, TYPES, field_error
 from lapwing.schema.fields import Field
-from lapwing.schema.files import field_from, field_to_dict
+from lapwing.schema.files import ROLES, field_from, field_to_dict
 from lapwing.schema.scalars import category_key, visible
 from lapwing.schema.short import values_in_words
 
@@ -76,7 +76,7 @@ def texts_of(field: Field) -> dict[str, str]:
     """Return what the boxes of a field's form hold before anything is typed."""
     reading = field.reading.to_dict()
     found = {
-        "role": "identifier" if field.identifier else "value",
+        "role": "identifier" if field.identifier else "target" if field.target else "value",
         "type": field.type,
         "minimum": _text(field.minimum),
         "maximum": _text(field.maximum),
@@ -106,7 +106,7 @@ def field_of(form: Mapping[str, str], old: Field) -> Field:
     keys: dict[str, Any] = {
         "name": old.name,
         "type": kind if not is_name or kind == "integer" else "string",
-        "role": "identifier" if is_name else None,
+        "role": role if (role := form.get("role")) in ROLES else None,
         "description": form.get("description", "").strip() or None,
         "missingValues": _missing(form, old),
         "constraints": {"required": True} if form.get("missing") == "never" else {},
