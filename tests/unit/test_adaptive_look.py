@@ -113,3 +113,15 @@ def test_fewer_columns_are_looked_at_where_the_noise_of_all_pairs_is_too_large()
     counts = [len(planned_look(schema, Budget.pure(each), ROWS, terms)[0].columns) for each in ("0.3", "1", "100")]
 
     assert LEAST_COLUMNS <= counts[0] < counts[1] < counts[2] == 60
+
+
+def test_many_columns_of_few_rows_get_no_tables_that_single_columns_would_pay_for_dearly() -> None:
+    terms = Terms(relation="add-remove", expected_rows=8000)
+    shares = [
+        float(found.one_way.amount / budget.amount)
+        for columns, budget in ((110, Budget.pure(1)), (110, Budget.pure(20)), (40, Budget.pure(1)))
+        for found in [Adaptive().costs_of(schema_of(*[NUMBER] * columns), budget, 8000.0, terms)]
+    ]
+
+    assert shares[0] == 1
+    assert max(shares[1:]) < 1

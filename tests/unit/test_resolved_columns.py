@@ -300,3 +300,29 @@ def test_zero_has_no_cell_where_it_is_out_of_bounds() -> None:
 
     starts, stops, _ = grouping.pieces()
     assert starts[stops - starts == 1].tolist() == [0, 499, 500, 501, 502, 503]
+
+
+@pytest.mark.parametrize(("values", "sd"), [(11, 10.0), (11, 60.0), (16, 25.0), (6, 60.0)])
+def test_a_few_rare_values_do_not_come_back_many_times_as_wide_as_they_were(values, sd) -> None:
+    field = Field(name="x", type="integer", minimum=0, maximum=values - 1, required=True)
+    counts = np.zeros(values)
+    counts[:3] = 19_960, 38, 2
+    true = np.sqrt(np.cov(np.arange(values), fweights=counts.astype(int)))
+    found = []
+    for seed in range(20):
+        noisy = np.append(counts + np.rint(np.random.default_rng(seed).normal(0, sd, values)), 0)
+        table = OneWayTable(grouping=identity(field.domain), counts=noisy, sd=sd)
+        masses = resolved_column(table, field, 20_000.0, SIZES).axis.base
+        found.append(np.sqrt(np.cov(np.arange(values), aweights=masses, ddof=0)))
+
+    assert np.mean(found) < 1.5 * true
+
+
+def test_values_that_most_rows_share_alike_are_only_projected() -> None:
+    field = Field(name="x", type="integer", minimum=0, maximum=15, required=True)
+    noisy = np.append(1250.0 + np.rint(np.random.default_rng(1).normal(0, 80, 16)), 0)
+    table = OneWayTable(grouping=identity(field.domain), counts=noisy, sd=80.0)
+
+    masses = resolved_column(table, field, 20_000.0, SIZES).axis.base
+
+    np.testing.assert_allclose(masses, noisy[:16] + (20_000 - noisy[:16].sum()) / 16)

@@ -19,6 +19,7 @@ from lapwing.schema.groupings.grouping import Grouping, cut, lookup
 _FLOOR_RECORDS = 0.03
 _FLOOR_SHARE = 0.01
 PRESENT = 2.0  # standard deviations of noise: a missing or special state is believed in from there on
+_MOSTLY = 0.5  # of a few ordered values: where noise explains so many, they are settled as those of wide columns are
 _TINY = 1e-9
 _MOST_RUNS = 2
 _MOST_GROWTH = 1.5
@@ -191,11 +192,12 @@ def _masses(table: OneWayTable, field: Field, total: float, floor: float, is_abs
     is_kept = np.append(np.ones(regular, dtype=bool), ~is_absent)
     masses = np.zeros(is_kept.size)
     masses[is_kept] = project_to_simplex(table.counts[: is_kept.size][is_kept], total)
-    if not is_staged(field):  # of a few values even a rare one counts: nothing is taken to be empty
-        return np.where(is_kept, np.maximum(masses, floor), 0.0)
     counted = Counted(starts[:regular], table.counts[:regular], table.sd)
-    masses[:regular] = settled_masses([counted], field.domain.values, float(masses[:regular].sum()))
-    return masses
+    is_noise = field.domain.ordered and np.mean(counted.counts < PRESENT * table.sd) >= _MOSTLY
+    if is_staged(field) or is_noise:
+        masses[:regular] = settled_masses([counted], field.domain.values, float(masses[:regular].sum()))
+    # Of a few values even a rare one counts: nothing is taken to be empty.
+    return masses if is_staged(field) else np.where(is_kept, np.maximum(masses, floor), 0.0)
 
 
 def _levels(table: OneWayTable, field: Field, values: np.ndarray, sizes: Sequence[int]) -> tuple[np.ndarray, ...]:

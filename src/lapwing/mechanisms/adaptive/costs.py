@@ -84,6 +84,7 @@ LOOK_SHARE, MOSTLY_HALVES = 0.45, 0.75
 """Share of one-way tables from which a look at all pairs takes the place of tables, and part of the columns that need
 then have two values."""
 
+TYPICAL_EFFECT = 0.09  # distance of a pair of columns from independent ones, in public tables
 LOOK_NOISE = 0.03  # part of the rows that noise of single columns may move beside a look
 LEAST_LOOK, LEAST_LOOK_ONE_WAY = Fraction(3, 5), 20  # least part of a look, and least hundredths of single columns
 
@@ -220,6 +221,8 @@ def divided(schema: Schema, budget: Budget, rows: float, terms: Terms, shares: S
     """
     first = costs_of(schema, budget, shares)
     share = one_way_share(shares.one_way, rows, first, terms, coarse_cells(schema, first.levels))
+    if shares.one_way is None and first.columns > MANY_COLUMNS:
+        share = share if _is_worth_tables(first, share, single_noise(schema, budget, rows, terms)) else 1.0
     is_least = budget * Fraction(str(share)) == first.one_way  # where pairs begin to drown, fours find too little
     has_fours = is_least and 4 <= first.columns <= MOST_FOUR_COLUMNS and first.rounds > 1
     final = costs_of(schema, budget, replace(shares, one_way=share), FOURS_SHARE if has_fours else Fraction(0))
@@ -246,6 +249,24 @@ def reserved_groups(column: Field) -> int:
     return column.domain.specials + int(column.domain.missing)
 
 
+def single_noise(schema: Schema, budget: Budget, rows: float, terms: Terms) -> float:
+    """Return the part of the rows that noise moves of a typical column, where single columns get the whole budget."""
+    laws = [table_law(cost, terms).mean_absolute for cost in budget.split(one_way_shares(schema))]
+    cells = [min(MOST_COARSE_CELLS, column.domain.values + reserved_groups(column)) for column in schema.columns]
+    return float(np.mean(np.array(laws) * cells)) / (2 * rows)
+
+
+def _is_worth_tables(costs: Costs, share: float, noise: float) -> bool:
+    """Return whether tables of many columns may bring more than single columns lose by them.
+
+    Tables of few of the pairs tell of few; what a pair loses to independence is taken to be as in public tables. noise:
+    as `single_noise` gives it.
+    """
+    told = costs.rounds * costs.tables / math.comb(costs.columns, 2)
+    lost = noise * (share ** (-1 if costs.table.notion == "pure" else -0.5) - 1)
+    return TYPICAL_EFFECT * told >= lost
+
+
 def _looking(usual: Costs, schema: Schema, budget: Budget, rows: float, terms: Terms) -> Costs | None:
     """Return costs with a look at all pairs in halves; None where it would tell too little.
 
@@ -255,10 +276,7 @@ def _looking(usual: Costs, schema: Schema, budget: Budget, rows: float, terms: T
     values = [column.domain.values for column in schema.columns]
     if np.mean(np.array(values) == 2) < MOSTLY_HALVES:
         return None
-    laws = [table_law(cost, terms).mean_absolute for cost in budget.split(usual.one_way_shares)]
-    cells = [min(MOST_COARSE_CELLS, column.domain.values + reserved_groups(column)) for column in schema.columns]
-    moved = float(np.mean(np.array(laws) * cells)) / (2 * rows)
-    part = (moved / LOOK_NOISE) ** (1 if budget.notion == "pure" else 2)
+    part = (single_noise(schema, budget, rows, terms) / LOOK_NOISE) ** (1 if budget.notion == "pure" else 2)
     share = Fraction(max(LEAST_LOOK_ONE_WAY, math.ceil(100 * part)), 100)
     if share > 1 - LEAST_LOOK:
         return None

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-_MOST_LOOKS = 3e8
-"""Most looks at cells of one descent: 2 to 5 s, more where tables do not fit into the cache."""
+_MOST_LOOKS = 1.5e8
+"""Most looks at cells of one descent: about a second, more where tables do not fit into the cache."""
 
-_LOOKS_PER_ROW = 50
+_LOOKS_PER_ROW = 25
 """Rows and candidates looked at for each row to choose; beyond that little is gained."""
 
 _BATCH = 512
@@ -57,8 +57,8 @@ def descended(
     many chosen as before; the sum over all cells of ``|count - target|`` is no larger than before.
 
     Post-processing of released numbers. In each step at most 512 chosen and 512 other free candidates are looked at.
-    The best of them, 20 % at first and 1 % at the end, are paired off and change places where a pair gains. At most 50
-    looks for each chosen row, and 3e8 looks at cells in all, 2 to 5 s. Memory: 20 bytes a cell, 25 kB a table, 2 d
+    The best of them, 20 % at first and 1 % at the end, are paired off and change places where a pair gains. At most 25
+    looks for each chosen row, and 1.5e8 looks at cells in all, 1 s. Memory: 20 bytes a cell, 25 kB a table, 2 d
     bytes a candidate.
     """
     inside, outside = np.flatnonzero(chosen & free), np.flatnonzero(~chosen & free)
