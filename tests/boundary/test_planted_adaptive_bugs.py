@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from helpers.audits import flags_of
-from helpers.peeking import rows_behind
+from helpers.peeking import peeking, rows_behind
 from helpers.selections import exact_cells, scores_of
 from helpers.swapped import swapped
 from lapwing.audit.held import PlaybackBits, RecordingBits
@@ -28,19 +28,6 @@ TIMES = 1000
 """Times a budget of one: with less, noise drowns the generated tables, and no pair is measured."""
 
 PAIRS = 64
-
-
-def peeking(patch):
-    """Let a mechanism keep hold of its curator; return a function that gives the private rows."""
-    held = []
-    honest = adaptive.known_rows
-
-    def known(curator, budget):
-        held.append(curator)
-        return honest(curator, budget)
-
-    patch.setattr(adaptive, "known_rows", known)
-    return lambda: rows_behind(held[-1])
 
 
 def scores(asking, question):

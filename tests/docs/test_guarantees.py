@@ -5,6 +5,7 @@ import math
 import re
 from fractions import Fraction
 
+import polars as pl
 import pytest
 
 from helpers.distance_runs import bought_settings
@@ -72,6 +73,10 @@ def asked_by(name: str) -> set[str]:
     more = [(each, schema) for each in MORE_SETTINGS.get(name, [])]
     if name == "Adaptive":
         more += [(Adaptive(), {"fields": MIXED["fields"][3:stop]}) for stop in (4, 5)]
+        flags = {"fields": [{"name": f"f{each}", "type": "boolean"} for each in range(6)]}
+        rows = pl.DataFrame({f"f{each}": ["true", "false"] * 20 for each in range(6)})
+        looking = settings_for(Adaptive(particles=16), flags, "add-remove", pure=True, times=20)
+        found |= {type(answer.question).__name__ for answer in run(looking, rows)[0].noisy}
     for mechanism, of_columns in more:
         settings = settings_for(mechanism, of_columns, "add-remove", pure=True, times=1000)
         for guess in (50, None):

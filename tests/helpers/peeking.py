@@ -1,6 +1,7 @@
 """What a mechanism could do that reaches behind the desk, for planted bugs that must be flagged."""
 
 from lapwing.kernel.room import opening, room
+from lapwing.mechanisms.adaptive import mechanism as adaptive
 from lapwing.mechanisms.linear_statistics.paid import NotingCurator
 from lapwing.runs.misfits import Stopping
 
@@ -14,3 +15,16 @@ def rows_behind(curator):
     while isinstance(behind, Stopping):
         behind = opening._ROOMS[behind._curator].__self__
     return behind._rows.source if isinstance(behind, room.Room) else behind._source
+
+
+def peeking(patch):
+    """Let a mechanism keep hold of its curator; return a function that gives the private rows."""
+    held = []
+    honest = adaptive.known_rows
+
+    def known(curator, budget):
+        held.append(curator)
+        return honest(curator, budget)
+
+    patch.setattr(adaptive, "known_rows", known)
+    return lambda: rows_behind(held[-1])
