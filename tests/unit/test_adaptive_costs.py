@@ -89,7 +89,7 @@ def test_the_noise_decides_with_the_rows_not_the_rows_alone(budget, relation, ma
     for rows in (3, 30, 300, 3000, 30_000):
         plain, other = costs(GAPS, budget, rows), costs(GAPS, budget, rows * times, terms)
         assert regime(plain) == regime(other)
-        assert float(plain.one_way.amount) == pytest.approx(float(other.one_way.amount), rel=0.02)
+        assert float(plain.one_way.amount) == pytest.approx(float(other.one_way.amount), rel=0.03)
 
 
 @EVERY_BUDGET

@@ -80,6 +80,7 @@ PRESENCE_GROUPS = (3, 2)
 """Most groups of a column in such a table: all regular values, those missing (or misfits), and a special value."""
 
 
+BALANCED_NOISE = 0.25  # of single columns beside that of tables: they get no larger share than makes it so
 LOOK_SHARE, MOSTLY_HALVES = 0.45, 0.75
 """Share of one-way tables from which a look at all pairs takes the place of tables, and part of the columns that need
 then have two values."""
@@ -220,17 +221,34 @@ def divided(schema: Schema, budget: Budget, rows: float, terms: Terms, shares: S
     round of the smallest tables, which tell what is missing together, unless these would drown too.
     """
     first = costs_of(schema, budget, shares)
-    share = one_way_share(shares.one_way, rows, first, terms, coarse_cells(schema, first.levels))
+    cells = coarse_cells(schema, first.levels)
+    share = one_way_share(shares.one_way, rows, first, terms, cells)
     if shares.one_way is None and first.columns > MANY_COLUMNS:
         share = share if _is_worth_tables(first, share, single_noise(schema, budget, rows, terms)) else 1.0
+    if share == 1 and (presence := _presence(first, schema, budget, rows, terms=terms, shares=shares)):
+        return presence
+    if share >= LOOK_SHARE and (looking := _looking(first, schema, budget, rows, terms)):
+        return looking
     is_least = budget * Fraction(str(share)) == first.one_way  # where pairs begin to drown, fours find too little
+    if shares.one_way is None and share < 1:
+        share = min(share, _balanced_share(first, single_noise(schema, budget, rows, terms), cells, rows, terms))
     has_fours = is_least and 4 <= first.columns <= MOST_FOUR_COLUMNS and first.rounds > 1
     final = costs_of(schema, budget, replace(shares, one_way=share), FOURS_SHARE if has_fours else Fraction(0))
     if shares.levels is None and are_finest(final, rows, terms):
         return replace(final, levels=(FINEST, *final.levels))
-    if share == 1 and (presence := _presence(final, schema, budget, rows, terms=terms, shares=shares)):
-        return presence
-    return (share >= LOOK_SHARE and _looking(final, schema, budget, rows, terms)) or final
+    return final
+
+
+def _balanced_share(costs: Costs, noise: float, cells: int, rows: float, terms: Terms) -> float:
+    """Return the share at which noise moves a typical column by a fixed part of what it moves of a table.
+
+    costs: at the least share, which is never undercut; noise: as `single_noise` gives it. Columns of a few values need
+    no more. Of a share s, noise is as ``s ** -power``.
+    """
+    least, power = ONE_WAY_SHARE[costs.table.notion], 1 if costs.table.notion == "pure" else 0.5
+    moved = table_law(costs.table, terms).mean_absolute * cells / (2 * max(1.0, rows))
+    odds = math.pow(noise / (BALANCED_NOISE * moved), 1 / power) / (1 - least)
+    return max(least, round(odds / (1 + odds), 2))
 
 
 def coarse_cells(schema: Schema, resolutions: Sequence[int]) -> int:
