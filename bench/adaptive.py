@@ -1,7 +1,8 @@
 """Adaptive: accuracy beside independent columns and the bootstrap floor, many tables, scaling, ablations.
 
     python bench/adaptive.py accuracy|tables|scaling|ablations [--runs 3] [--only TABLE ...] [--epsilon 1 ...]
-        [--variants NAME ...] [--sizes 1000000x100 ...] [--methods adaptive ...] [--delta 0] [--quick] [-o bench/results]
+        [--variants NAME ...] [--sizes 1000000x100 ...] [--methods adaptive ...] [--delta 0] [--quick]
+        [-o bench/results]
     python bench/adaptive.py summary            # CSV files of means, and pictures, from the runs that there are
 
 Every run is a process of its own with one thread. Its line is added to ``adaptive_PART_runs.csv`` at once; a run whose
@@ -58,7 +59,20 @@ VARIANTS: dict[str, Job] = {
 
 LIMIT_CPU_S = 1800
 KEYS = ["part", "table", "method", "variant", "epsilon", "delta", "run", "commit"]
-FOUND = ["status", "rows", "columns", "rows_out", "tv1", "tv2", "tv3", "auc", "sd_off", "numbers", "fit_cpu_s", "rows_cpu_s"]
+FOUND = [
+    "status",
+    "rows",
+    "columns",
+    "rows_out",
+    "tv1",
+    "tv2",
+    "tv3",
+    "auc",
+    "sd_off",
+    "numbers",
+    "fit_cpu_s",
+    "rows_cpu_s",
+]
 FOUND += ["cpu_s", "wall_s", "peak_mb", "start_mb", "answers", "atoms"]
 COLUMNS = [*KEYS, *FOUND, "machine"]
 SHOWN = [*KEYS[1:-1], "status", "tv1", "tv2", "tv3", "auc", "cpu_s", "peak_mb"]

@@ -15,7 +15,7 @@ from helpers.log_linear_twins import (
     state_counts,
     states_of,
 )
-from lapwing.engine.particles import heated
+from lapwing.engine.particles import explained, heated
 from lapwing.mechanisms.adaptive.columns import ResolvedColumn
 from lapwing.mechanisms.adaptive.fit import Measured, finished, moved, started, with_measured
 from lapwing.model.laws import point_laws
@@ -91,7 +91,9 @@ def test_fitted_theta_gives_the_density_of_the_exact_fit(seed: int) -> None:
 
     fit = particle_fit(axes, factors, seed)
 
-    assert np.abs(exact_density(fit.axes, fit.factors) - exact).sum() / 2 < 0.05
+    thetas = explained(fit.axes, fit.groups, fit.factors, [True] * len(fit.factors))
+    factors = [replace(factor, theta=theta) for factor, theta in zip(fit.factors, thetas, strict=True)]
+    assert np.abs(exact_density(fit.axes, factors) - exact).sum() / 2 < 0.05
 
 
 @pytest.mark.parametrize("seed", SEEDS)

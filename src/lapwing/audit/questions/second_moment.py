@@ -35,8 +35,10 @@ def _block(coordinates: Coordinates, place: int, group: int) -> list[int]:
         starts, stops, groups = grouping.pieces()
         at = np.flatnonzero(groups == group)[-1]
         twice, last = int(starts[at] + stops[at] - 1), 2 * (grouping.values - 1)
-        if last:
-            low = -unit if coordinates.coding == "centred" else 0
+        low = -unit if coordinates.coding == "centred" else 0
+        if last and grouping.regular == 2:
+            block[0] = unit if group else low
+        elif last:
             block[0] = low + (unit - low) * twice // last
     elif group < grouping.regular + coordinates.listed[place]:
         block[group - grouping.regular + 1 if is_line else group] = unit
