@@ -84,11 +84,11 @@ def test_where_the_points_cost_most_pairs_come_far_nearer_to_the_table(monkeypat
         pairs = [(f"t{i}", f"t{j}") for i in range(8) for j in range(i) if (i + j) % 3 == 0]
         return np.mean([np.abs(release.query(list(pair))["count"] - true_counts(rows, pair)).mean() for pair in pairs])
 
-    with_all = [error() for _ in range(4)]
+    with_all = [error() for _ in range(8)]
     monkeypatch.setattr(linear, "paid_statistics", lambda *asked: None)
-    without = [error() for _ in range(4)]
+    without = [error() for _ in range(8)]
 
-    assert np.mean(with_all) < 0.7 * np.mean(without)
+    assert np.mean(with_all) < 0.85 * np.mean(without)  # of 30 runs each: 16.8 (sd 3.6) and 33.8 (7.0)
 
 
 def true_counts(rows, pair):
