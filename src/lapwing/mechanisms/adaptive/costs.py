@@ -270,7 +270,7 @@ def reserved_groups(column: Field) -> int:
 def single_noise(schema: Schema, budget: Budget, rows: float, terms: Terms) -> float:
     """Return the part of the rows that noise moves of a typical column, where single columns get the whole budget."""
     laws = [table_law(cost, terms).mean_absolute for cost in budget.split(one_way_shares(schema))]
-    cells = [min(MOST_COARSE_CELLS, column.domain.values + reserved_groups(column)) for column in schema.columns]
+    cells = [min(REFINED_CELLS, column.domain.values + reserved_groups(column)) for column in schema.columns]
     return float(np.mean(np.array(laws) * cells)) / (2 * rows)
 
 
