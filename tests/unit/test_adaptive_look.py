@@ -125,3 +125,18 @@ def test_many_columns_of_few_rows_get_no_tables_that_single_columns_would_pay_fo
 
     assert shares[0] == 1
     assert max(shares[1:]) < 1
+
+
+@pytest.mark.parametrize("rows", [0, 1, 3, ROWS])
+@pytest.mark.parametrize(("flags", "others", "epsilon"), [(LEAST_COLUMNS, 0, "0.3"), (11, 1, "0.6")])
+def test_a_look_that_was_paid_for_ends_well_whatever_rows_there_are(rows, flags, others, epsilon) -> None:
+    data = alike()[:rows].select([f"x{place}" for place in range(flags)])
+    schema = schema_of(*[FLAG] * flags, *[NUMBER] * others)
+    data = data.with_columns(pl.lit(7).alias(f"x{flags}")) if others else data
+    budget = Budget.pure(epsilon)
+
+    model, answers = run(Adaptive(particles=64), data, schema, budget=budget, bits=SeededBits(1), expected_rows=ROWS)
+
+    assert any(isinstance(answer.question, SecondMoment) for answer in answers)
+    assert sum((answer.question.cost.amount for answer in answers), Fraction(0)) == budget.amount
+    assert set(model.laws) == set(schema.names)

@@ -11,7 +11,7 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw, calibrated, row_sensitivity
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.adaptive.candidates import MOST_CELLS, MOST_TRIPLE_COLUMNS, noise_left, rounded_down
-from lapwing.mechanisms.adaptive.look import planned_look
+from lapwing.mechanisms.adaptive.look import LEAST_COLUMNS, planned_look
 from lapwing.mechanisms.shared.one_way import is_refined
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
@@ -291,8 +291,8 @@ def _looking(usual: Costs, schema: Schema, budget: Budget, rows: float, terms: T
     Single columns get what they need for their own noise to move few rows, the look all the rest, as long as that is
     most of it.
     """
-    values = [column.domain.values for column in schema.columns]
-    if np.mean(np.array(values) == 2) < MOSTLY_HALVES:
+    halves = sum(column.domain.values == 2 for column in schema.columns)
+    if halves < max(LEAST_COLUMNS, MOSTLY_HALVES * len(schema.columns)):
         return None
     part = (single_noise(schema, budget, rows, terms) / LOOK_NOISE) ** (1 if budget.notion == "pure" else 2)
     share = Fraction(max(LEAST_LOOK_ONE_WAY, math.ceil(100 * part)), 100)

@@ -50,7 +50,8 @@ def looked(curator: Curator, columns: Sequence[ResolvedColumn], cost: Budget, re
     known = {place: _shares(columns[place], level) for place, level in halves.items()}
     order = sorted(known, key=lambda place: abs(known[place][0] - known[place][1]))
     wide = _coordinates([(columns[place].name, columns[place].groupings[halves[place]]) for place in order])
-    chosen = order[: columns_of(wide, cost, records, curator.terms)]
+    # Counts that are lower than was expected leave a look at the fewest columns: it is paid for.
+    chosen = order[: max(LEAST_COLUMNS, columns_of(wide, cost, records, curator.terms))]
     coordinates = _first(wide, len(chosen))
     sums = np.array([known[place][1] - known[place][0] for place in chosen]) * records
     deviations = np.array([math.sqrt(2) * columns[place].sd for place in chosen])
