@@ -119,7 +119,7 @@ def test_many_columns_of_few_rows_get_no_tables_that_single_columns_would_pay_fo
     terms = Terms(relation="add-remove", expected_rows=8000)
     shares = [
         float(found.one_way.amount / budget.amount)
-        for columns, budget in ((110, Budget.pure(1)), (110, Budget.pure(20)), (40, Budget.pure(1)))
+        for columns, budget in ((110, Budget.pure(1)), (110, Budget.pure(100)), (40, Budget.pure(1)))
         for found in [Adaptive().costs_of(schema_of(*[NUMBER] * columns), budget, 8000.0, terms)]
     ]
 

@@ -223,12 +223,12 @@ def divided(schema: Schema, budget: Budget, rows: float, terms: Terms, shares: S
     first = costs_of(schema, budget, shares)
     cells = coarse_cells(schema, first.levels)
     share = one_way_share(shares.one_way, rows, first, terms, cells)
-    if shares.one_way is None and first.columns > MANY_COLUMNS:
-        share = share if _is_worth_tables(first, share, single_noise(schema, budget, rows, terms)) else 1.0
     if share == 1 and (presence := _presence(first, schema, budget, rows, terms=terms, shares=shares)):
         return presence
     if share >= LOOK_SHARE and (looking := _looking(first, schema, budget, rows, terms)):
         return looking
+    if shares.one_way is None and budget.notion == "pure" and first.columns > MANY_COLUMNS:
+        share = share if _is_worth_tables(first, share, single_noise(schema, budget, rows, terms)) else 1.0
     is_least = budget * Fraction(str(share)) == first.one_way  # where pairs begin to drown, fours find too little
     if shares.one_way is None and share < 1:
         share = min(share, _balanced_share(first, single_noise(schema, budget, rows, terms), cells, rows, terms))
@@ -275,14 +275,13 @@ def single_noise(schema: Schema, budget: Budget, rows: float, terms: Terms) -> f
 
 
 def _is_worth_tables(costs: Costs, share: float, noise: float) -> bool:
-    """Return whether tables of many columns may bring more than single columns lose by them.
+    """Return whether tables of many columns may bring more than single columns lose by them, under pure ε.
 
     Tables of few of the pairs tell of few; what a pair loses to independence is taken to be as in public tables. noise:
     as `single_noise` gives it.
     """
     told = costs.rounds * costs.tables / math.comb(costs.columns, 2)
-    lost = noise * (share ** (-1 if costs.table.notion == "pure" else -0.5) - 1)
-    return TYPICAL_EFFECT * told >= lost
+    return TYPICAL_EFFECT * told >= noise * (1 / share - 1)
 
 
 def _looking(usual: Costs, schema: Schema, budget: Budget, rows: float, terms: Terms) -> Costs | None:
