@@ -81,9 +81,9 @@ PRESENCE_GROUPS = (3, 2)
 
 
 BALANCED_NOISE = 0.25  # of single columns beside that of tables: they get no larger share than makes it so
-LOOK_SHARE, MOSTLY_HALVES = 0.45, 0.75
-"""Share of one-way tables from which a look at all pairs takes the place of tables, and part of the columns that need
-then have two values."""
+DROWNED_SHARE, MOSTLY_HALVES = 0.45, 0.75
+"""Share of one-way tables from which tables are given up where there is better to do: a look at all pairs, where so many
+columns have two values."""
 
 TYPICAL_EFFECT = 0.09  # distance of a pair of columns from independent ones, in public tables
 LOOK_NOISE = 0.03  # part of the rows that noise of single columns may move beside a look
@@ -225,9 +225,10 @@ def divided(schema: Schema, budget: Budget, rows: float, terms: Terms, shares: S
     share = one_way_share(shares.one_way, rows, first, terms, cells)
     if share == 1 and (presence := _presence(first, schema, budget, rows, terms=terms, shares=shares)):
         return presence
-    if share >= LOOK_SHARE and (looking := _looking(first, schema, budget, rows, terms)):
+    if share >= DROWNED_SHARE and (looking := _looking(first, schema, budget, rows, terms)):
         return looking
-    if shares.one_way is None and budget.notion == "pure" and first.columns > MANY_COLUMNS:
+    is_doubtful = budget.notion == "pure" and first.columns > MANY_COLUMNS and share >= DROWNED_SHARE
+    if shares.one_way is None and is_doubtful:
         share = share if _is_worth_tables(first, share, single_noise(schema, budget, rows, terms)) else 1.0
     is_least = budget * Fraction(str(share)) == first.one_way  # where pairs begin to drown, fours find too little
     if shares.one_way is None and share < 1:
