@@ -82,8 +82,8 @@ PRESENCE_GROUPS = (3, 2)
 
 BALANCED_NOISE = 0.25  # of single columns beside that of tables: they get no larger share than makes it so
 DROWNED_SHARE, MOSTLY_HALVES = 0.45, 0.75
-"""Share of one-way tables from which tables are given up where there is better to do: a look at all pairs, where so many
-columns have two values."""
+"""Share of one-way tables from which others are given up where there is better to do: a look at all pairs, where so
+many columns have two values."""
 
 TYPICAL_EFFECT = 0.09  # distance of a pair of columns from independent ones, in public tables
 LOOK_NOISE = 0.03  # part of the rows that noise of single columns may move beside a look
