@@ -66,6 +66,7 @@ ADDED = [
     "Adaptive(*, one_way_share=None, selection_share=None, resolutions=None, particles=None, rounds=None, workload=(), "
     "target=None, prior=None)",
     "Adaptive.prior",
+    "Schema.target",
     "KDTree(*, split_rule='privtree', coarse=None, fine=None, tau='auto', fit='least_squares', threshold=None, "
     "split_share=None, placement=None, prior=None)",
     "KDTree.prior",

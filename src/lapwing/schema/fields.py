@@ -23,6 +23,7 @@ from lapwing.schema.checks import (
     check_special,
     check_type,
     field_error,
+    repeated,
 )
 from lapwing.schema.groupings.category_trees import CategoryTree, Prefixes, branches, check_tree, depth_first, tree_cuts
 from lapwing.schema.groupings.domains import MAGNITUDE_VALUES, MAX_VALUES, Domain, Range, octave_cuts, range_of
@@ -34,6 +35,8 @@ FieldType = Literal["integer", "number", "string", "boolean", "date", "datetime"
 Provenance = Literal["public", "assumed", "dp", "drafted"]
 Scale = Literal["linear", "log"]
 Scalar = str | int | float | bool
+
+_MAX_FIELDS: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -316,6 +319,19 @@ class PrivacyUnit:
             said = f"privacyUnit: maxRows must be a whole number of at least 1, got {quote(self.max_rows)}"
             raise SchemaError(said, code="LW217")
         object.__setattr__(self, "max_rows", max_rows)
+
+
+def check_fields(fields: Sequence[Field]) -> None:
+    """Refuse too many fields, names that stand twice, a second target, and a schema without a column to model."""
+    if len(fields) > _MAX_FIELDS:
+        raise SchemaError(f"the schema has more than {_MAX_FIELDS} fields; remove columns", code="LW209")
+    for name in repeated([field.name for field in fields]):
+        raise field_error(name, "the name stands twice; rename one of the columns", "LW208")
+    for name in [field.name for field in fields if field.target][1:]:
+        raise field_error(name, "this is a second target; keep the role of one column", "LW212")
+    if all(field.identifier for field in fields):
+        said = "the schema has no field to model; list at least one that is not an identifier"
+        raise SchemaError(said, code="LW209")
 
 
 def check_weight(weight: object, fields: Sequence[Field]) -> None:

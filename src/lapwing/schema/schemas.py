@@ -2,15 +2,15 @@
 
 import dataclasses
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
 from lapwing.errors import SchemaError
 from lapwing.schema.changes import changed, open_keys, selected
-from lapwing.schema.checks import check_questions, field_error, repeated
-from lapwing.schema.fields import Field, PrivacyUnit, check_weight
+from lapwing.schema.checks import check_questions, field_error
+from lapwing.schema.fields import Field, PrivacyUnit, check_fields, check_weight
 from lapwing.schema.files import (
     field_to_dict,
     fields_from,
@@ -34,7 +34,6 @@ from lapwing.schema.rules.search import checked_rules, named_columns
 from lapwing.schema.scalars import asked_about, path_text, quote, visible
 from lapwing.schema.short import schema_in_short
 
-_MAX_FIELDS: Final = 100_000
 _PLAIN_MISSING: Final = ("",)
 _LISTED: Final = 20
 
@@ -116,7 +115,7 @@ class Schema:
         object.__setattr__(self, "fields", tuple(self.fields))
         object.__setattr__(self, "purchases", tuple(self.purchases))
         object.__setattr__(self, "public_tables", public_tables_from(self.public_tables))
-        _check_fields(self.fields)
+        check_fields(self.fields)
         object.__setattr__(self, "_by_name", {field.name: field for field in self.fields})
         if self.privacy_unit is not None:
             _find(self._by_name, self.privacy_unit.field, "privacyUnit")
@@ -371,19 +370,6 @@ class Schema:
             Where the file cannot be written.
         """
         write_whole(Path(path_text("path", path)), file_text(self.to_dict()))
-
-
-def _check_fields(fields: Sequence[Field]) -> None:
-    """Refuse too many fields, names that stand twice, a second target, and a schema without a column to model."""
-    if len(fields) > _MAX_FIELDS:
-        raise SchemaError(f"the schema has more than {_MAX_FIELDS} fields; remove columns", code="LW209")
-    for name in repeated([field.name for field in fields]):
-        raise field_error(name, "the name stands twice; rename one of the columns", "LW208")
-    for name in [field.name for field in fields if field.target][1:]:
-        raise field_error(name, "this is a second target; keep the role of one column", "LW212")
-    if all(field.identifier for field in fields):
-        said = "the schema has no field to model; list at least one that is not an identifier"
-        raise SchemaError(said, code="LW209")
 
 
 def _check_types(schema: Schema) -> None:

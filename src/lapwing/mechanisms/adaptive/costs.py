@@ -231,7 +231,7 @@ def divided(schema: Schema, budget: Budget, rows: float, terms: Terms, shares: S
     if shares.one_way is None and is_doubtful:
         share = share if _is_worth_tables(first, share, single_noise(schema, budget, rows, terms)) else 1.0
     is_least = budget * Fraction(str(share)) == first.one_way  # where pairs begin to drown, fours find too little
-    if shares.one_way is None and share < 1:
+    if shares.one_way is None and not is_least and share < 1:
         share = min(share, _balanced_share(first, single_noise(schema, budget, rows, terms), cells, rows, terms))
     has_fours = is_least and 4 <= first.columns <= MOST_FOUR_COLUMNS and first.rounds > 1
     final = costs_of(schema, budget, replace(shares, one_way=share), FOURS_SHARE if has_fours else Fraction(0))
