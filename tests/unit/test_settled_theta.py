@@ -110,3 +110,11 @@ def test_a_part_whose_free_tables_or_atoms_do_not_fit_is_refused(changes) -> Non
 
     with pytest.raises(LapwingError, match="free table"):
         replace(part, **changes)
+
+
+def test_atoms_of_different_numbers_are_refused() -> None:
+    part = released().log_linear
+    law = part.atoms["c"]
+
+    with pytest.raises(LapwingError, match="equally many atoms"):
+        replace(part, atoms={**part.atoms, "c": replace(law, index=law.index[1:])})

@@ -155,7 +155,11 @@ def _mark_target(fields: list[dict[str, Any]]) -> None:
 
     def read(text: str) -> str:
         near = nearest(text, names)
-        return text if text in ("none", *names) else wrong(f"did you mean {near[0]}?" if near else "write a column")
+        return (
+            text
+            if text in ("none", *names)
+            else wrong(f"did you mean {visible(near[0])}?" if near else "write the name of a column, or none")
+        )
 
     chosen = asked("\nIs one column what models will predict, such as an outcome? (its name, or none)", "none", read)
     for each in fields:

@@ -139,6 +139,8 @@ class LogLinear:
         kinds = {name: self.atoms.get(name) for name in wanted}
         if not all(isinstance(law, Indexed) for law in kinds.values()) or len(self.atoms) != len(kinds):
             raise _refused("a log-linear part with free tables needs an indexed law of the atoms for each base law")
+        if len({law.atoms for law in self.atoms.values()}) > 1:
+            raise _refused("the laws of the atoms of a log-linear part must be of equally many atoms")
         object.__setattr__(self, "atoms", Frozen(self.atoms))
         object.__setattr__(self, "thetas", thetas)
         object.__setattr__(self, "base", Frozen(self.base))

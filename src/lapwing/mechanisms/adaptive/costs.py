@@ -124,12 +124,17 @@ class Costs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shares:
-    """What the settings of `Adaptive` say about the budget; parameters as there, ``levels`` for its resolutions."""
+    """What the settings of `Adaptive` say about the budget; parameters as there, ``levels`` for its resolutions.
+
+    may_look: whether a look may take the place of rounds: not where one of them is set, tables are named, or a prior is
+    given, which says more.
+    """
 
     one_way: float | None
     selection: float | None
     rounds: int | None
     levels: tuple[int, ...] | None
+    may_look: bool = False
 
 
 def costs_of(schema: Schema, budget: Budget, shares: Shares, fours: Fraction = Fraction(0)) -> Costs:
@@ -225,7 +230,7 @@ def divided(schema: Schema, budget: Budget, rows: float, terms: Terms, shares: S
     share = one_way_share(shares.one_way, rows, first, terms, cells)
     if share == 1 and (presence := _presence(first, schema, budget, rows, terms=terms, shares=shares)):
         return presence
-    if share >= DROWNED_SHARE and (looking := _looking(first, schema, budget, rows, terms)):
+    if shares.may_look and share >= DROWNED_SHARE and (looking := _looking(first, schema, budget, rows, terms)):
         return looking
     is_doubtful = budget.notion == "pure" and first.columns > MANY_COLUMNS and share >= DROWNED_SHARE
     if shares.one_way is None and is_doubtful:

@@ -6,6 +6,7 @@ tables of two columns pull the model as those of a prior do.
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import combinations
 
@@ -35,6 +36,7 @@ from lapwing.mechanisms.shared.vectors.vector_cells import Totals, covariance_of
 from lapwing.schema.groupings.grouping import Grouping, evenly
 from lapwing.schema.schemas import Schema
 
+MOST_COLUMNS = 200  # of which all pairs are multiplied, row by row
 LEAST_COLUMNS = 4  # with fewer there is no direction to speak of
 LIKELY = 0.2  # part of the largest eigenvalue there can be that columns of a table often have
 MOST_LOOKED = 1_200  # tables of halves, the strongest: each is felt in every sweep
@@ -49,7 +51,8 @@ def looked(curator: Curator, columns: Sequence[ResolvedColumn], cost: Budget, re
     halves = _halves(columns)
     known = {place: _shares(columns[place], level) for place, level in halves.items()}
     order = sorted(known, key=lambda place: abs(known[place][0] - known[place][1]))
-    wide = _coordinates([(columns[place].name, columns[place].groupings[halves[place]]) for place in order])
+    seen = order[:MOST_COLUMNS]
+    wide = _coordinates([(columns[place].name, columns[place].groupings[halves[place]]) for place in seen])
     # Counts that are lower than was expected leave a look at the fewest columns: it is paid for.
     chosen = order[: max(LEAST_COLUMNS, columns_of(wide, cost, records, curator.terms))]
     coordinates = _first(wide, len(chosen))
@@ -70,7 +73,7 @@ def looked(curator: Curator, columns: Sequence[ResolvedColumn], cost: Budget, re
 def planned_look(schema: Schema, cost: Budget, rows: float, terms: Terms) -> tuple[SecondMoment | CellSums, ...]:
     """Return what a look would ask, as far as the schema tells: halves and cells depend on noisy answers."""
     names = [(column.name, evenly(column.domain, 2)) for column in schema.columns if column.domain.values > 1]
-    wide = _coordinates(names)
+    wide = _coordinates(names[:MOST_COLUMNS])
     count = columns_of(wide, cost, rows, terms)
     if count < LEAST_COLUMNS:
         return ()
@@ -81,12 +84,15 @@ def planned_look(schema: Schema, cost: Budget, rows: float, terms: Terms) -> tup
 def columns_of(wide: Coordinates, cost: Budget, rows: float, terms: Terms) -> int:
     """Return how many of the columns are looked at: as many as may stand out of the noise that their pairs cost."""
     moment = cost.split(CELL_SHARES)[0]
-    for count in range(len(wide.columns), LEAST_COLUMNS - 1, -1):
+
+    def drowns(count: int) -> bool:
         question = moment_question(_first(wide, count), moment)
         sd = question.noise(terms.relation, terms.max_rows).sd / rows
-        if noise_edge(count, sd) <= LIKELY * (count - 1):
-            return count
-    return 0
+        return noise_edge(count, sd) > LIKELY * (count - 1)
+
+    counts = range(LEAST_COLUMNS, len(wide.columns) + 1)
+    found = bisect_left(counts, True, key=drowns)  # more columns drown where fewer do
+    return counts[found - 1] if found else 0
 
 
 def _halves(columns: Sequence[ResolvedColumn]) -> dict[int, int]:

@@ -283,7 +283,11 @@ class Adaptive:
     def costs_of(self, schema: Schema, budget: Budget, rows: float, terms: Terms) -> Costs:
         """Divide the budget, now that a number of rows is known."""
         shares = Shares(
-            one_way=self.one_way_share, selection=self.selection_share, rounds=self.rounds, levels=self.resolutions
+            one_way=self.one_way_share,
+            selection=self.selection_share,
+            rounds=self.rounds,
+            levels=self.resolutions,
+            may_look=self.one_way_share is None and self.rounds is None and not self.workload and self.prior is None,
         )
         return divided(schema, budget, rows, terms, shares)
 

@@ -109,8 +109,8 @@ def planned_work(asked: Asked, costs: Costs, particles: int) -> Work:
     """Return what choosing tables, counting them and moving the particles takes; particles: between rounds."""
     columns, questions = len(asked.schema.columns), asked.questions
     looks = [question for question in questions if isinstance(question, SecondMoment)]
-    looked = sum(min(MOST_LOOKED, math.comb(len(question.columns), 2)) for question in looks)
-    tables = looked + sum(isinstance(question, ChosenTable) for question in questions)
+    halves = sum(min(MOST_LOOKED, math.comb(len(question.columns), 2)) for question in looks)
+    tables = halves + sum(isinstance(question, ChosenTable) for question in questions)
     choices = sum(isinstance(question, SelectWorst) for question in questions)
     pairs, triples = _candidate_cells(asked.schema, costs.levels)
     fours = math.comb(columns, 4) * 2**4 * bool(costs.fours.amount)
