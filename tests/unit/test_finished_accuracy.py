@@ -1,5 +1,6 @@
 """What is stated of a release's accuracy holds for what is released, after rules and public tables."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -232,6 +233,18 @@ def test_a_hundred_totals_tell_the_number_better_than_the_first():
     alone = 1.96 * first.noise.sd * first.counts.size**0.5
     assert release.certificate.rows_within < 0.4 * alone + 3
     assert abs(release.certificate.released_rows - ROWS) <= 2 * release.certificate.rows_within
+
+
+def test_a_first_total_that_is_far_off_does_not_stand_against_many_that_agree():
+    fields = [{**SCHEMA["fields"][1], "name": f"y{place}"} for place in range(30)]
+    table = pl.DataFrame({each["name"]: TABLE["y"] for each in fields})
+    first, *others = lw.synthesize(table, {"fields": fields}, rho=0.02, mechanism="Independent").noisy
+    far = replace(first, counts=first.whole + round(20 * first.noise.sd))
+
+    lower, upper, _ = rows_range((far, *others), Fraction(1, 20))
+
+    assert upper < int(far.whole.sum()) - 2 * far.noise.sd
+    assert abs((lower + upper) / 2 - ROWS) < 10 * far.noise.sd
 
 
 def test_the_text_says_it_beside_the_number_and_a_file_keeps_it():

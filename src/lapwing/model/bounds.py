@@ -293,8 +293,8 @@ def _range_of(numbers: Sequence[NoisyNumber], failure: Fraction, *, is_alone: bo
         return first.value - reach, first.value + reach
     mean, pooled = pooled_number(numbers, each)
     lower, upper = max(first.value - reach, mean - pooled), min(first.value + reach, mean + pooled)
-    # Ranges that do not meet are a failure of one of them.
-    return (lower, upper) if lower <= upper else (first.value - reach, first.value + reach)
+    # Ranges that do not meet are a failure of one of them, which is paid for: the mean is the better guess.
+    return (lower, upper) if lower <= upper else (mean - pooled, mean + pooled)
 
 
 def most_rows(noisy: Sequence[Answer], public_rows: int | None, failure: Fraction) -> float:
