@@ -32,7 +32,7 @@ from pathlib import Path
 
 import pytest
 
-from lapwing.audit import replay, run
+from lapwing.extras.audit import replay, run
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = Path(__file__).parent / "results"

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import norm
 
-from lapwing.audit.worst_case import certified_loss
+from lapwing.extras.audit.worst_case import certified_loss
 from lapwing.kernel.budget.budget import read_request
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.kd_tree.mechanism import KDTree

@@ -13,10 +13,10 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 
-from lapwing.audit.mechanism_pairs import settings_for
-from lapwing.audit.pairs import neighbour_pair
-from lapwing.audit.replay import UNRECORDED, audit_pair
 from lapwing.errors import ParameterError
+from lapwing.extras.audit.mechanism_pairs import settings_for
+from lapwing.extras.audit.pairs import neighbour_pair
+from lapwing.extras.audit.replay import UNRECORDED, audit_pair
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.room.curator import ReplayCurator
 from lapwing.kernel.room.opening import public_terms

@@ -18,8 +18,8 @@ def test_the_tree_catches_all_exceptions_in_five_files_only() -> None:
         "rows/guard.py": 2,
         "cli/main.py": 1,
         "runs/watching.py": 1,
-        "studio/guard.py": 1,
-        "studio/works.py": 1,
+        "extras/studio/guard.py": 1,
+        "extras/studio/works.py": 1,
     }
 
 
@@ -177,11 +177,11 @@ def test_a_planted_reader_that_writes_is_named(tmp_path: Path, name: str, code: 
 def test_only_the_front_door_may_make_a_generator(tmp_path: Path) -> None:
     code = "import numpy as np\nrng = np.random.default_rng(np.random.SeedSequence(1))\n"
     planted(tmp_path, "runs/generators.py", code)
-    planted(tmp_path, "audit/planted.py", code)
+    planted(tmp_path, "extras/audit/planted.py", code)
 
     found = house_rules.banned_names(tmp_path)
 
-    assert [line.split(":")[0] for line in found] == ["audit/planted.py", "audit/planted.py"]
+    assert [line.split(":")[0] for line in found] == ["extras/audit/planted.py", "extras/audit/planted.py"]
 
 
 def test_a_generator_may_be_named_as_a_type(tmp_path: Path) -> None:

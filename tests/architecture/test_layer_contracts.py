@@ -14,9 +14,8 @@ from helpers.source_tree import PACKAGE, ROOT, copied_package, planted
 LINT = "from importlinter.cli import lint_imports_command as lint; lint()"
 # From the top of ARCHITECTURE's list to its end.
 LAYERS = (
+    ("extras",),
     ("cli",),
-    ("studio",),
-    ("audit",),
     ("verbs",),
     ("release",),
     ("runs",),

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from helpers.peeking import peeking
-from lapwing.audit.replay import audit_pair
+from lapwing.extras.audit.replay import audit_pair
 from lapwing.mechanisms.adaptive import look
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from mechanism_checks import settings_for

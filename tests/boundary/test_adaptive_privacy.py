@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 import lapwing as lw
 from helpers.canary import NUMBER, TEXT, leaks
 from helpers.kept import Kept
-from lapwing.audit.pairs import neighbour_pair
-from lapwing.audit.replay import audit_pair
 from lapwing.errors import LapwingError
+from lapwing.extras.audit.pairs import neighbour_pair
+from lapwing.extras.audit.replay import audit_pair
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.questions.registered import answer_from_dict

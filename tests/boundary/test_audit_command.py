@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 from helpers.command import lapwing
-from lapwing.audit import replay as replaying
-from lapwing.audit.mechanism_pairs import targets
-from lapwing.audit.run import audit
+from lapwing.extras.audit import replay as replaying
+from lapwing.extras.audit.mechanism_pairs import targets
+from lapwing.extras.audit.run import audit
 from lapwing.kernel.noise.gaussian import discrete_gaussian
 from lapwing.kernel.noise.laplace import discrete_laplace
 from lapwing.kernel.questions import answering
@@ -73,8 +73,8 @@ def none_in_the_first_cell(scale, size, bits):
 def adding_or_removing(monkeypatch):
     """Audit under one relation, and leave questions to other tests."""
     kept = {name: replace(target, relations=("add-remove",)) for name, target in targets().items()}
-    monkeypatch.setattr("lapwing.audit.run.targets", lambda: kept)
-    monkeypatch.setattr("lapwing.audit.run.question_cases", tuple)
+    monkeypatch.setattr("lapwing.extras.audit.run.targets", lambda: kept)
+    monkeypatch.setattr("lapwing.extras.audit.run.question_cases", tuple)
 
 
 def test_a_bug_planted_in_the_room_fails_the_audit_on_both_sides(monkeypatch, place):

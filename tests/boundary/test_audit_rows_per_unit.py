@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import lapwing.rows.source as sources
-from lapwing.audit.linked_pairs import SCHEMA, linked_pair, with_most_rows
-from lapwing.audit.mechanism_pairs import SEVERAL_ROWS, targets
-from lapwing.audit.pairs import neighbour_pair, text_pair
-from lapwing.audit.run import audit
+from lapwing.extras.audit.linked_pairs import SCHEMA, linked_pair, with_most_rows
+from lapwing.extras.audit.mechanism_pairs import SEVERAL_ROWS, targets
+from lapwing.extras.audit.pairs import neighbour_pair, text_pair
+from lapwing.extras.audit.run import audit
 from lapwing.kernel.noise_law import row_sensitivity
 
 
@@ -56,8 +56,8 @@ The last but one shows in CI that a fault of two rows is told from one of three;
 def audit_of_several_rows(monkeypatch, rows):
     """Leave lines of one row per unit, and questions, to other tests: these faults are elsewhere."""
     kept = {name: replace(target, rows_per_unit=(rows,)) for name, target in targets().items()}
-    monkeypatch.setattr("lapwing.audit.run.targets", lambda: kept)
-    monkeypatch.setattr("lapwing.audit.run.question_cases", tuple)
+    monkeypatch.setattr("lapwing.extras.audit.run.targets", lambda: kept)
+    monkeypatch.setattr("lapwing.extras.audit.run.question_cases", tuple)
 
 
 @pytest.mark.parametrize("mechanism", ["Independent", pytest.param("PMM", marks=pytest.mark.full)])

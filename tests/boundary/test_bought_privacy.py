@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from helpers.distance_runs import bought_settings, flags_of_evaluations
-from lapwing.audit.pairs import neighbour_pair
-from lapwing.audit.replay import UNRECORDED, audit_pair
+from lapwing.extras.audit.pairs import neighbour_pair
+from lapwing.extras.audit.replay import UNRECORDED, audit_pair
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.room.opening import public_terms
 from lapwing.kernel.room.transcript import NoTranscript

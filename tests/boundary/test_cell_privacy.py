@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from helpers.audits import under_one_relation_each
-from lapwing.audit.pairs import neighbour_pair
-from lapwing.audit.replay import audit_pair
+from lapwing.extras.audit.pairs import neighbour_pair
+from lapwing.extras.audit.replay import audit_pair
 from lapwing.mechanisms.grid.mechanism import Grid
 from lapwing.mechanisms.kd_tree.mechanism import KDTree
 from mechanism_checks import settings_for

@@ -26,7 +26,7 @@ from helpers.linked_runs import SCHEMA as LINKED
 from helpers.linked_runs import coded_rows, linked_pair
 from helpers.private_draws import cube_schema
 from helpers.same_rows import FORMS, real_columns, same_rows
-from lapwing.audit.pairs import neighbour_pair
+from lapwing.extras.audit.pairs import neighbour_pair
 from lapwing.kernel.questions.registered import REGISTERED
 from lapwing.kernel.questions.second_moment.answer import blocks
 

@@ -12,8 +12,8 @@ import pytest
 import lapwing as lw
 from helpers.asked_questions import asked, terms_of
 from helpers.bits import CountingBits, SeededBits
-from lapwing.audit.pairs import cube_schema, frame_of, neighbour_pair
 from lapwing.errors import CapacityError, DataError
+from lapwing.extras.audit.pairs import cube_schema, frame_of, neighbour_pair
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.noise.bits import SystemBits

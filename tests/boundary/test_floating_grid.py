@@ -17,8 +17,8 @@ from polars import selectors
 
 from helpers.asked_questions import asked, released, runs
 from helpers.kept import Kept
-from lapwing.audit.mechanism_pairs import settings_for
-from lapwing.audit.pairs import neighbour_pair
+from lapwing.extras.audit.mechanism_pairs import settings_for
+from lapwing.extras.audit.pairs import neighbour_pair
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.mechanisms.independent.mechanism import Independent
 from lapwing.release.release import Release

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from helpers.learn_runs import draft_of, flags_of_learning, learn_settings
-from lapwing.audit.pairs import neighbour_pair
-from lapwing.audit.replay import audit_pair
+from lapwing.extras.audit.pairs import neighbour_pair
+from lapwing.extras.audit.replay import audit_pair
 from lapwing.runs.learned import running as learn_running
 from lapwing.runs.learned.running import run_learning
 

@@ -6,8 +6,8 @@ import pytest
 import lapwing as lw
 from helpers.audits import under_one_relation_each
 from helpers.linear_runs import FORMS, SIGN, AskingSums
-from lapwing.audit.pairs import neighbour_pair
-from lapwing.audit.replay import audit_pair
+from lapwing.extras.audit.pairs import neighbour_pair
+from lapwing.extras.audit.replay import audit_pair
 from mechanism_checks import run, settings_for
 
 SOME = ("truths", "both")

@@ -22,7 +22,7 @@ from helpers.linked_runs import (
     linked_settings,
     with_rows_of_one,
 )
-from lapwing.audit.linked_pairs import with_most_rows
+from lapwing.extras.audit.linked_pairs import with_most_rows
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.independent.mechanism import Independent
 from lapwing.mechanisms.pmm.mechanism import PMM

@@ -11,8 +11,8 @@ from helpers.audits import flags_of
 from helpers.peeking import peeking, rows_behind
 from helpers.selections import exact_cells, scores_of
 from helpers.swapped import swapped
-from lapwing.audit.held import PlaybackBits, RecordingBits
-from lapwing.audit.replay import audit_pair
+from lapwing.extras.audit.held import PlaybackBits, RecordingBits
+from lapwing.extras.audit.replay import audit_pair
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.select_worst.question import SelectWorst
 from lapwing.kernel.room import room as rooms

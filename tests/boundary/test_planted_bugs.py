@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-import lapwing.audit.replay
+import lapwing.extras.audit.replay
 import lapwing.kernel.questions.answering as drawing
 import lapwing.kernel.questions.marginal_counts.answer as answering
 from helpers.audits import flags_of
@@ -130,14 +130,14 @@ def the_private_number_of_rows_in_the_terms(patch):
     def change(source, schema, relation, expected_rows):
         return Terms(relation=relation, max_rows=schema.max_rows, expected_rows=source.rows + 1)
 
-    patch.setattr(lapwing.audit.replay, "public_terms", change)
+    patch.setattr(lapwing.extras.audit.replay, "public_terms", change)
 
 
 def _with_source(patch, change):
     def read(data, schema, **reading):
         return Changed(code_table(data, schema, **reading), change)
 
-    patch.setattr(lapwing.audit.replay, "code_table", read)
+    patch.setattr(lapwing.extras.audit.replay, "code_table", read)
 
 
 def bounds_taken_from_the_data(patch):
@@ -160,7 +160,7 @@ def units_own_as_many_rows_as_they_like(patch):
 
         return code_table(data, replace(schema, privacy_unit=None), **reading)
 
-    patch.setattr(lapwing.audit.replay, "code_table", untruncated)
+    patch.setattr(lapwing.extras.audit.replay, "code_table", untruncated)
 
 
 NOISE = "is not the exact count plus its noise"

@@ -15,8 +15,8 @@ from helpers import stranger_bugs_of_answers as answers
 from helpers.audits import flags_of
 from helpers.bits import SeededBits
 from helpers.linear_runs import AskingSums
-from lapwing.audit.run import question_cases
-from lapwing.audit.worst_case import CRAMPED_TABLES, UNLIKELY_WORDS, USUAL, certified_loss
+from lapwing.extras.audit.run import question_cases
+from lapwing.extras.audit.worst_case import CRAMPED_TABLES, UNLIKELY_WORDS, USUAL, certified_loss
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.independent.mechanism import Independent

@@ -9,9 +9,9 @@ import pytest
 
 import lapwing.kernel.questions.marginal_counts.answer as answering
 import lapwing.rows.source as sources
-from lapwing.audit.pairs import neighbour_pair
-from lapwing.audit.replay import audit_pair
 from lapwing.errors import BudgetError, DataError, ParameterError
+from lapwing.extras.audit.pairs import neighbour_pair
+from lapwing.extras.audit.replay import audit_pair
 from lapwing.kernel.noise_law import Sensitivity
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
 from lapwing.kernel.room.room import Room
@@ -81,7 +81,7 @@ def each_chunk_is_cut_by_itself(patch):
 def the_terms_forget_the_rows_per_unit(patch):
     """Keep three rows per unit and add noise for one."""
     patch.setattr(
-        "lapwing.audit.replay.public_terms",
+        "lapwing.extras.audit.replay.public_terms",
         lambda source, schema, relation, expected: Terms(relation=relation, expected_rows=expected),
     )
 

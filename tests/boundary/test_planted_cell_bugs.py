@@ -11,8 +11,8 @@ import lapwing.kernel.questions.sparse_counts.answer as counting
 import lapwing.kernel.questions.split_decisions.answer as splitting
 from helpers.audits import flags_of, in_turn
 from helpers.peeking import rows_behind
-from lapwing.audit.pairs import neighbour_pair
-from lapwing.audit.replay import audit_pair
+from lapwing.extras.audit.pairs import neighbour_pair
+from lapwing.extras.audit.replay import audit_pair
 from lapwing.kernel.noise.enclosures import LaplaceTail
 from lapwing.kernel.noise_law import NoiseLaw, Sensitivity, row_sensitivity
 from lapwing.kernel.questions.shared.cell_rows import CellRows

@@ -10,9 +10,9 @@ import lapwing.kernel.questions.misfit_rows.answer as room
 from helpers.bits import SeededBits
 from helpers.misfit_tables import SCHEMA, table
 from helpers.swapped import swapped
-from lapwing.audit.mechanism_pairs import settings_for
-from lapwing.audit.pairs import neighbour_pair
-from lapwing.audit.replay import audit_pair
+from lapwing.extras.audit.mechanism_pairs import settings_for
+from lapwing.extras.audit.pairs import neighbour_pair
+from lapwing.extras.audit.replay import audit_pair
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.answering import PrivateRows
 from lapwing.kernel.questions.misfit_rows.question import MisfitRows, NoisyRows

@@ -9,9 +9,9 @@ import pytest
 
 import lapwing as lw
 from helpers.peeking import rows_behind
-from lapwing.audit.pairs import neighbour_pair
-from lapwing.audit.replay import audit_pair
 from lapwing.errors import BudgetError
+from lapwing.extras.audit.pairs import neighbour_pair
+from lapwing.extras.audit.replay import audit_pair
 from lapwing.mechanisms.adaptive import mechanism as adaptive
 from lapwing.mechanisms.kd_tree import mechanism as kd_tree
 from lapwing.mechanisms.pmm import mechanism as pmm

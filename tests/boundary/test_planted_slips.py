@@ -12,8 +12,8 @@ from helpers.grown_texts import text_flags
 from helpers.grown_units import identifier_flags, lone_unit_flags, many_units_flags
 from helpers.mended_runs import mended_flags
 from helpers.source_tree import ROOT
-from lapwing.audit.linked_pairs import SCHEMA, examine_linked, linked_pair, linked_settings, with_most_rows
-from lapwing.audit.report import PLANTED, SEEN_FROM
+from lapwing.extras.audit.linked_pairs import SCHEMA, examine_linked, linked_pair, linked_settings, with_most_rows
+from lapwing.extras.audit.report import PLANTED, SEEN_FROM
 from lapwing.mechanisms.pmm.mechanism import PMM
 
 PURE, RHO = COSTS.values()

@@ -8,8 +8,8 @@ import pytest
 import lapwing.kernel.questions.tree_counts.answer as answering
 from helpers.audits import flags_of, in_turn
 from helpers.peeking import rows_behind
-from lapwing.audit.pairs import neighbour_pair
-from lapwing.audit.replay import audit_pair
+from lapwing.extras.audit.pairs import neighbour_pair
+from lapwing.extras.audit.replay import audit_pair
 from lapwing.kernel.noise_law import calibrated
 from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
 from lapwing.kernel.room.room import Room

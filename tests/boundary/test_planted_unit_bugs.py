@@ -9,10 +9,10 @@ import pytest
 
 import lapwing.rows.source as sources
 from helpers.changed_source import Changed
-from lapwing.audit import replay
-from lapwing.audit.pairs import neighbour_pair
-from lapwing.audit.replay import audit_pair
-from lapwing.audit.worst_case import CRAMPED_TABLES, USUAL
+from lapwing.extras.audit import replay
+from lapwing.extras.audit.pairs import neighbour_pair
+from lapwing.extras.audit.replay import audit_pair
+from lapwing.extras.audit.worst_case import CRAMPED_TABLES, USUAL
 from lapwing.kernel.noise_law import Sensitivity, row_sensitivity
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.independent.mechanism import Independent

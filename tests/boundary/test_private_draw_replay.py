@@ -11,7 +11,7 @@ import lapwing.kernel.questions.private_draw.answer as drawing
 import lapwing.kernel.questions.private_draw.question as asking
 from helpers.bits import SeededBits
 from helpers.private_draws import two_valued_pair
-from lapwing.audit.replay import audit_pair
+from lapwing.extras.audit.replay import audit_pair
 from lapwing.kernel.budget.conversions import log_between
 from lapwing.kernel.noise.weighted import weighted_draws
 from lapwing.kernel.questions.private_draw.question import DrawnRows, PrivateDraw

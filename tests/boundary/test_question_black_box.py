@@ -24,8 +24,8 @@ import lapwing.kernel.questions.sparse_counts.answer as counting_cells
 import lapwing.kernel.questions.split_decisions.answer as splitting
 import lapwing.kernel.questions.table_distances.answer as measuring
 import lapwing.kernel.questions.tree_counts.answer as counting_trees
-from lapwing.audit.run import question_cases
-from lapwing.audit.worst_case import certified_loss, certified_rho
+from lapwing.extras.audit.run import question_cases
+from lapwing.extras.audit.worst_case import certified_loss, certified_rho
 from lapwing.kernel.noise_law import NoiseLaw, row_sensitivity
 from lapwing.kernel.questions.category_selection.question import CategorySelection
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts

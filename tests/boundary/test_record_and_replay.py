@@ -8,9 +8,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from lapwing.audit.pairs import neighbour_pair
-from lapwing.audit.replay import audit_pair
-from lapwing.audit.worst_case import mode_of
+from lapwing.extras.audit.pairs import neighbour_pair
+from lapwing.extras.audit.replay import audit_pair
+from lapwing.extras.audit.worst_case import mode_of
 from lapwing.mechanisms.independent.mechanism import Independent
 from lapwing.mechanisms.private_sampling.mechanism import PrivateSampling
 from lapwing.mechanisms.registry import MECHANISMS

@@ -14,7 +14,7 @@ from helpers.asked_questions import asked, shown, words_drawn
 from helpers.bits import SeededBits
 from helpers.kept import Kept
 from helpers.private_draws import cube_schema
-from lapwing.audit.pairs import neighbour_pair
+from lapwing.extras.audit.pairs import neighbour_pair
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.questions.marginal_counts import answer as marginal_counts
 from lapwing.rows.source import code_table

@@ -10,8 +10,8 @@ import pytest
 
 import lapwing as lw
 from helpers.peeking import rows_behind
-from lapwing.audit.replay import audit_pair, examine_pair
 from lapwing.errors import DataError, ParameterError
+from lapwing.extras.audit.replay import audit_pair, examine_pair
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.room.transcript import continue_transcript
 from lapwing.mechanisms.adaptive.mechanism import Adaptive

@@ -16,10 +16,10 @@ from helpers.canary_inputs import FILES
 from helpers.planted_values import BYTES, SCHEMA, TEXT, table, traces_in, traces_in_files
 from helpers.studio import running
 from helpers.studio_walk import ODD, Visit, Walk
+from lapwing.extras.studio.app import rooms
+from lapwing.extras.studio.rooms import table as first_room
+from lapwing.extras.studio.rooms.table import slug_of
 from lapwing.judge.report.page import NOTICE
-from lapwing.studio.app import rooms
-from lapwing.studio.rooms import table as first_room
-from lapwing.studio.rooms.table import slug_of
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="a studio is ended by a signal here")
 ROUTES = (*first_room.ROUTES, *rooms().routes)
@@ -31,7 +31,7 @@ BROKEN = ("CSV ragged", "CSV of bytes", "gzip cut off", "Parquet cut off", "Parq
 """Files that nobody can read to their ends: readers quote cells in what they say."""
 LEAKY = """
 import polars as pl
-import lapwing.studio.pages as pages
+import lapwing.extras.studio.pages as pages
 page = pages.page
 def leaky(request, template, **values):
     said = ""

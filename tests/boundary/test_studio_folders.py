@@ -12,7 +12,7 @@ import pytest
 
 from helpers.studio import in_process, is_strict, running, tree
 from helpers.studio_walk import Walk
-from lapwing.studio.rooms import table
+from lapwing.extras.studio.rooms import table
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes of files and links are those of POSIX")
 

@@ -10,8 +10,8 @@ from http.client import HTTPConnection
 import pytest
 
 from helpers.studio import Answer, is_strict, running, tree
-from lapwing.studio import peers
-from lapwing.studio.guard import MOST_FORM
+from lapwing.extras.studio import peers
+from lapwing.extras.studio.guard import MOST_FORM
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes of files and links are those of POSIX")
 LONG = "x" * (MOST_FORM + 1)
@@ -244,7 +244,7 @@ PLANTED = {
     "scripts in pages": "guard._HEADERS['content-security-policy'] += \"; script-src-elem 'unsafe-inline'\"",
 }
 LOOSE = """
-from lapwing.studio import guard
+from lapwing.extras.studio import guard
 class Any(tuple):
     __contains__ = lambda *_: True
     __iter__ = lambda _: iter(["evil.example", "127.0.0.1:1"])

@@ -13,13 +13,13 @@ import lapwing as lw
 from conftest import EXAMPLES
 from helpers.studio import in_process, running
 from helpers.studio_forms import form_to, send, submit
+from lapwing.extras.studio.jobs import read_job
 from lapwing.kernel.budget.ledger import Ledger
-from lapwing.studio.jobs import read_job
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
 SLOWLY = """
 import time
-from lapwing.studio import works
+from lapwing.extras.studio import works
 tell = works.Work.tell
 works.Work.tell = lambda work, step: (time.sleep(0.2), tell(work, step))
 from lapwing.cli.main import run

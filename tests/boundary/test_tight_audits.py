@@ -13,7 +13,7 @@ import pytest
 import lapwing.kernel.questions.answering as counting
 from helpers.peeking import rows_behind
 from helpers.tight_audits import Attacked, certified_mu
-from lapwing.audit.worst_case import MISTAKE
+from lapwing.extras.audit.worst_case import MISTAKE
 from lapwing.kernel.budget.budget import Budget
 from lapwing.mechanisms.adaptive import mechanism as adaptive
 from lapwing.mechanisms.adaptive.mechanism import Adaptive

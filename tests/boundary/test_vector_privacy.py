@@ -7,8 +7,8 @@ import pytest
 
 from helpers.audits import under_one_relation_each
 from helpers.vector_runs import FORMS, AskingVectors
-from lapwing.audit.pairs import neighbour_pair
-from lapwing.audit.replay import audit_pair
+from lapwing.extras.audit.pairs import neighbour_pair
+from lapwing.extras.audit.replay import audit_pair
 from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
 from mechanism_checks import run, settings_for
 

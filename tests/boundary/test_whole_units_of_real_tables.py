@@ -11,7 +11,7 @@ import pytest
 
 import lapwing.rows.source
 from helpers.whole_units import as_files, owned_schema, real_table, unit_pair
-from lapwing.audit.replay import audit_pair
+from lapwing.extras.audit.replay import audit_pair
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.independent.mechanism import Independent
 from lapwing.mechanisms.pmm.mechanism import PMM

@@ -13,7 +13,7 @@ from helpers.kept import Kept
 from helpers.linked_homes import released
 from helpers.source_tree import ROOT
 from helpers.vectors import coordinates_of, moment_asked, sums_asked
-from lapwing.audit.replay import UNRECORDED
+from lapwing.extras.audit.replay import UNRECORDED
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.noise_law import Sensitivity
 from lapwing.kernel.questions.private_draw.question import row_price

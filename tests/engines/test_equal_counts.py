@@ -20,7 +20,7 @@ from helpers.source_answers import answers, code_answers, text_answers
 from helpers.spark_cluster import SCHEMA as MIXED
 from helpers.spark_cluster import pairs
 from helpers.spark_cluster import people as mixed_people
-from lapwing.audit.mechanism_pairs import settings_for
+from lapwing.extras.audit.mechanism_pairs import settings_for
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.rows import cache as caches
 from lapwing.rows.source import code_table

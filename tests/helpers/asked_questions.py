@@ -13,10 +13,10 @@ import numpy as np
 from helpers.bits import SeededBits
 from helpers.kept import Kept
 from helpers.linear_runs import AskingSums
-from lapwing.audit.held import RecordingBits
-from lapwing.audit.mechanism_pairs import TINY, bought_settings, draft_of, learn_settings, settings_for
-from lapwing.audit.replay import UNRECORDED
 from lapwing.errors import CapacityError, ParameterError
+from lapwing.extras.audit.held import RecordingBits
+from lapwing.extras.audit.mechanism_pairs import TINY, bought_settings, draft_of, learn_settings, settings_for
+from lapwing.extras.audit.replay import UNRECORDED
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.answering import PrivateRows
 from lapwing.kernel.questions.category_selection.answer import exact_texts, listable_counts

@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lapwing.audit.pairs import neighbour_pair
-from lapwing.audit.replay import audit_pair
-from lapwing.audit.worst_case import USUAL
+from lapwing.extras.audit.pairs import neighbour_pair
+from lapwing.extras.audit.replay import audit_pair
+from lapwing.extras.audit.worst_case import USUAL
 from mechanism_checks import settings_for
 
 

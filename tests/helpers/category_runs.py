@@ -8,9 +8,9 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 
-from lapwing.audit.pairs import FREQUENT, text_pair
-from lapwing.audit.pairs import open_schema as open_schema
-from lapwing.audit.replay import audit_pair
+from lapwing.extras.audit.pairs import FREQUENT, text_pair
+from lapwing.extras.audit.pairs import open_schema as open_schema
+from lapwing.extras.audit.replay import audit_pair
 from lapwing.kernel.budget.budget import Budget, BudgetRequest, read_request
 from lapwing.kernel.questions.category_selection.question import CategorySelection
 from lapwing.kernel.questions.questions import Answer

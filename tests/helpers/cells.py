@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 
-from lapwing.audit.checks.cells import cell_flags, recounted_cells
-from lapwing.audit.held import RecordingBits
+from lapwing.extras.audit.checks.cells import cell_flags, recounted_cells
+from lapwing.extras.audit.held import RecordingBits
 from lapwing.kernel.questions.shared.cell_rows import CellRows
 from lapwing.kernel.questions.shared.cells import CellTree
 from lapwing.kernel.questions.sparse_counts.answer import _counted

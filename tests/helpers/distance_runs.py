@@ -4,10 +4,10 @@ import itertools
 
 import numpy as np
 
-from lapwing.audit.mechanism_pairs import bought_settings
-from lapwing.audit.mechanism_pairs import synthetic_codes as synthetic_codes
-from lapwing.audit.pairs import neighbour_pair
-from lapwing.audit.replay import audit_pair
+from lapwing.extras.audit.mechanism_pairs import bought_settings
+from lapwing.extras.audit.mechanism_pairs import synthetic_codes as synthetic_codes
+from lapwing.extras.audit.pairs import neighbour_pair
+from lapwing.extras.audit.replay import audit_pair
 
 
 def flags_of_evaluations(

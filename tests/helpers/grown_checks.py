@@ -6,8 +6,8 @@ import numpy as np
 
 from helpers.grown_questions import KINDS, grown_pair
 from helpers.residuals import residual_flags
-from lapwing.audit.held import RecordingBits
-from lapwing.audit.rechecks import loss_between, loss_flags_between, noise_flags
+from lapwing.extras.audit.held import RecordingBits
+from lapwing.extras.audit.rechecks import loss_between, loss_flags_between, noise_flags
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.room.room import Room

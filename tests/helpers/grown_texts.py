@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from helpers.grown_checks import asked
-from lapwing.audit.rechecks import noise_flags
+from lapwing.extras.audit.rechecks import noise_flags
 from lapwing.kernel.questions.category_selection.question import CategorySelection
 from lapwing.kernel.terms import Terms
 from lapwing.rows.source import code_table

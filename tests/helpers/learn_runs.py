@@ -4,11 +4,11 @@ import itertools
 
 import numpy as np
 
-from lapwing.audit.mechanism_pairs import TINY as TINY
-from lapwing.audit.mechanism_pairs import draft_of as draft_of
-from lapwing.audit.mechanism_pairs import learn_settings as learn_settings
-from lapwing.audit.mechanism_pairs import learning_pair
-from lapwing.audit.replay import audit_pair
+from lapwing.extras.audit.mechanism_pairs import TINY as TINY
+from lapwing.extras.audit.mechanism_pairs import draft_of as draft_of
+from lapwing.extras.audit.mechanism_pairs import learn_settings as learn_settings
+from lapwing.extras.audit.mechanism_pairs import learning_pair
+from lapwing.extras.audit.replay import audit_pair
 from lapwing.runs.learned.running import run_learning
 
 

@@ -5,10 +5,10 @@ import types
 from dataclasses import replace
 
 import lapwing.rows.linked
-from lapwing.audit.linked_pairs import SCHEMA as SCHEMA
-from lapwing.audit.linked_pairs import examine_linked
-from lapwing.audit.linked_pairs import linked_pair as linked_pair
-from lapwing.audit.linked_pairs import linked_settings as linked_settings
+from lapwing.extras.audit.linked_pairs import SCHEMA as SCHEMA
+from lapwing.extras.audit.linked_pairs import examine_linked
+from lapwing.extras.audit.linked_pairs import linked_pair as linked_pair
+from lapwing.extras.audit.linked_pairs import linked_settings as linked_settings
 from lapwing.rows.linked import code_linked
 
 

@@ -7,11 +7,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from lapwing.audit.pairs import MISFIT
-from lapwing.audit.pairs import cube_schema as cube_schema
-from lapwing.audit.pairs import frame_of as frame_of
-from lapwing.audit.pairs import kinds_of_rows as kinds_of_rows
-from lapwing.audit.pairs import two_valued_pair as two_valued_pair
+from lapwing.extras.audit.pairs import MISFIT
+from lapwing.extras.audit.pairs import cube_schema as cube_schema
+from lapwing.extras.audit.pairs import frame_of as frame_of
+from lapwing.extras.audit.pairs import kinds_of_rows as kinds_of_rows
+from lapwing.extras.audit.pairs import two_valued_pair as two_valued_pair
 from lapwing.kernel.questions.private_draw.question import PrivateDraw
 
 

@@ -7,7 +7,8 @@ the same noisy numbers: it must then call the same primitives with the same para
 goes in differs by a distance, which with the noise that is really drawn makes a privacy loss distribution; Google's
 dp-accounting composes them.
 
-Nothing here asks Lapwing what a question costs, or how far its answer moves: `lapwing.audit` does that by another way.
+Nothing here asks Lapwing what a question costs, or how far its answer moves: `lapwing.extras.audit` does that by
+another way.
 """
 
 from dataclasses import dataclass, field

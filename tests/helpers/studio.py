@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from lapwing.studio.app import make_app
-from lapwing.studio.guard import REPORT_CONTENT
-from lapwing.studio.pages import Studio
+from lapwing.extras.studio.app import make_app
+from lapwing.extras.studio.guard import REPORT_CONTENT
+from lapwing.extras.studio.pages import Studio
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 PATIENCE_S = 60

@@ -7,9 +7,9 @@ from typing import Any
 import polars as pl
 
 import lapwing as lw
+from lapwing.extras.studio.jobs import Job, new_job, next_release
 from lapwing.release.files import read_targets, write_files
 from lapwing.rows.out.outputs import whole_files
-from lapwing.studio.jobs import Job, new_job, next_release
 
 PEOPLE: dict[str, Any] = {
     "name": "people",

@@ -14,7 +14,7 @@ import polars as pl
 
 import lapwing
 from helpers.studio import Answer, Visitor, in_process
-from lapwing.studio.jobs import Job, new_job, read_job
+from lapwing.extras.studio.jobs import Job, new_job, read_job
 
 EXAMPLES = Path(lapwing.__file__).parent / "examples"
 PATIENCE_S = 60

@@ -13,9 +13,9 @@ from scipy.special import betaincinv, logsumexp
 from scipy.stats import norm
 
 from helpers.kept import Kept
-from lapwing.audit.checks import cells
-from lapwing.audit.held import HeldRows
-from lapwing.audit.rechecks import loss_between, recounted
+from lapwing.extras.audit.checks import cells
+from lapwing.extras.audit.held import HeldRows
+from lapwing.extras.audit.rechecks import loss_between, recounted
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.questions.select_worst.question import Selected
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells

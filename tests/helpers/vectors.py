@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from lapwing.audit.questions import cell_sums, second_moment
+from lapwing.extras.audit.questions import cell_sums, second_moment
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.cell_sums.answer import exact_sums
 from lapwing.kernel.questions.cell_sums.question import CellSums

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import polars as pl
 
-from lapwing.audit.pairs import NeighbourPair
+from lapwing.extras.audit.pairs import NeighbourPair
 from lapwing.schema.schemas import Schema
 
 OTHERS = 25

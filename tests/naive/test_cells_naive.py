@@ -1,8 +1,8 @@
 """Counting in trees of cells against walking every row down the tree, on random trees over odd columns.
 
-The audit's recount (`lapwing.audit.checks.cells`) is the plain version: rows one by one, children looked up among the
-cuts,
-empty cells numbered by counting up; fed with the recorded words, it must give the room's answers bit for bit.
+The audit's recount (`lapwing.extras.audit.checks.cells`) is the plain version: rows one by one, children looked up
+among the cuts, empty cells numbered by counting up; fed with the recorded words, it must give the room's answers bit
+for bit.
 """
 
 from collections import Counter
@@ -14,7 +14,7 @@ import pytest
 
 from helpers.bits import SeededBits
 from helpers.cells import coded, counts_asked, random_tree, splits_asked, tree_over, whole_numbers, wrong_with
-from lapwing.audit.checks.cells import _walk
+from lapwing.extras.audit.checks.cells import _walk
 from lapwing.kernel.questions.shared.cell_rows import CellRows, complement, path_bits
 from lapwing.kernel.terms import Terms
 from lapwing.rows import source as sources

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from helpers.bits import ZeroNoiseBits
-from lapwing.audit.pairs import neighbour_pair
+from lapwing.extras.audit.pairs import neighbour_pair
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.room.transcript import NoTranscript

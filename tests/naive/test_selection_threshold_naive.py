@@ -12,8 +12,8 @@ from scipy import stats
 
 from helpers.bits import ZeroNoiseBits
 from helpers.category_runs import failure, open_schema, tails, text_pair
-from lapwing.audit.questions.category_selection import is_least_threshold
 from lapwing.errors import ParameterError
+from lapwing.extras.audit.questions.category_selection import is_least_threshold
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.answering import PrivateRows

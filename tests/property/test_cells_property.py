@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from helpers.bits import SeededBits
 from helpers.cells import coded, counts_asked, random_tree, splits_asked, whole_numbers, wrong_with
-from lapwing.audit.checks.cells import cell_loss, loss_flags, recounted_cells
+from lapwing.extras.audit.checks.cells import cell_loss, loss_flags, recounted_cells
 from lapwing.kernel.questions.registered import answer_from_dict
 from lapwing.kernel.terms import Terms
 

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from lapwing.audit.worst_case import grouping_of, people_schema
+from lapwing.extras.audit.worst_case import grouping_of, people_schema
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.cell_sums.answer import exact_sums
 from lapwing.kernel.questions.cell_sums.question import CellSums

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from helpers.learn_runs import learn_settings
-from lapwing.audit.replay import UNRECORDED
+from lapwing.extras.audit.replay import UNRECORDED
 from lapwing.kernel.questions.category_selection.question import SelectedTexts
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
 from lapwing.kernel.room.transcript import NoTranscript

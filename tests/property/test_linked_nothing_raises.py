@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import lapwing as lw
-from lapwing.audit.linked_pairs import SCHEMA, linked_pair
+from lapwing.extras.audit.linked_pairs import SCHEMA, linked_pair
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.independent.mechanism import Independent
 from lapwing.mechanisms.pmm.mechanism import PMM

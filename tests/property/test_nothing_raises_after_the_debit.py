@@ -16,8 +16,8 @@ from helpers.invented_answers import Invented
 from helpers.odd_schemas import described, odd_schema, odd_settings
 from helpers.odd_tables import odd_table
 from helpers.used_releases import use
-from lapwing.audit.replay import UNRECORDED
 from lapwing.errors import LapwingError
+from lapwing.extras.audit.replay import UNRECORDED
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.room.opening import public_terms
 from lapwing.kernel.room.transcript import NoTranscript

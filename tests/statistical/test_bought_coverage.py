@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 import lapwing as lw
 from helpers.source_tree import PACKAGE
-from lapwing.audit.replay import UNRECORDED
+from lapwing.extras.audit.replay import UNRECORDED
 from lapwing.judge.tables.public_tables import public_tables
 from lapwing.judge.tables.variation import choose_tables, compare_tables
 from lapwing.kernel.budget.budget import read_request

@@ -9,8 +9,8 @@ import pytest
 from helpers.audits import flags_of
 from helpers.bits import SeededBits
 from helpers.cells import ADD_REMOVE, coded, counts_asked, splits_asked, tree_over, whole_numbers
-from lapwing.audit.checks.cells import cell_flags, cell_loss, loss_flags, recounted_cells
-from lapwing.audit.held import RecordingBits
+from lapwing.extras.audit.checks.cells import cell_flags, cell_loss, loss_flags, recounted_cells
+from lapwing.extras.audit.held import RecordingBits
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.answering import PrivateRows
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts

@@ -10,8 +10,8 @@ import pytest
 
 import lapwing as lw
 from helpers.distance_runs import bought_settings
-from lapwing.audit.replay import UNRECORDED
 from lapwing.errors import LapwingError, ParameterError
+from lapwing.extras.audit.replay import UNRECORDED
 from lapwing.judge.tables.variation import compare_tables
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.room.opening import public_terms

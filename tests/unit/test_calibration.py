@@ -7,7 +7,7 @@ import pytest
 
 from helpers.asked_questions import asked, terms_of
 from helpers.bits import SeededBits
-from lapwing.audit.pairs import neighbour_pair
+from lapwing.extras.audit.pairs import neighbour_pair
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.room.transcript import NoTranscript

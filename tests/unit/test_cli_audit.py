@@ -8,9 +8,9 @@ from fractions import Fraction
 import pytest
 
 from helpers.command import lapwing
-from lapwing.audit.report import AuditedQuestion, AuditedRelease, AuditReport
-from lapwing.audit.run import _seen_from_outside, question_cases
 from lapwing.cli.main import execute
+from lapwing.extras.audit.report import AuditedQuestion, AuditedRelease, AuditReport
+from lapwing.extras.audit.run import _seen_from_outside, question_cases
 from lapwing.kernel.budget.budget import Budget
 
 
@@ -122,7 +122,7 @@ def test_progress_is_shown_on_a_terminal_alone_and_is_no_part_of_what_is_audited
     assert "MarginalCounts, add-remove" in shown
     assert "elapsed" not in out
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr("lapwing.audit.run.question_cases", tuple)  # releases are progress enough
+    monkeypatch.setattr("lapwing.extras.audit.run.question_cases", tuple)  # releases are progress enough
     assert on_a_terminal("--quiet")[2] == ""
     path = tmp_path / "found.json"
     assert lapwing("audit", "Independent", "--runs", 300, "--json", path).err == f"lapwing: findings: {path}\n"

@@ -7,8 +7,8 @@ from typing import get_args
 
 import pytest
 
-from lapwing.audit.run import targets
 from lapwing.cli import options as completing
+from lapwing.extras.audit.run import targets
 from lapwing.kernel.terms import Relation
 from lapwing.mechanisms.registry import MECHANISMS
 

@@ -10,8 +10,8 @@ import pytest
 
 from helpers.bits import CountingBits, SeededBits
 from helpers.kept import Kept
-from lapwing.audit.rechecks import RECHECKS
 from lapwing.errors import BudgetError, ParameterError
+from lapwing.extras.audit.rechecks import RECHECKS
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.registered import KINDS, answer_from_dict, question_from_dict, same_question
 from lapwing.kernel.room.container import MALFORMED

@@ -146,7 +146,7 @@ REGISTRATION = Registration(
 PROGRAM = """
 import polars as pl
 import lapwing as lw
-from lapwing.audit.mechanism_pairs import targets
+from lapwing.extras.audit.mechanism_pairs import targets
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.release.shown import release_sections
 from lapwing.runs.watching import watched
@@ -227,7 +227,7 @@ def importers(package):
 
 
 def test_no_file_knows_a_mechanism_but_the_public_names_and_the_audits_that_choose_some():
-    assert importers(PACKAGE) == {"verbs/front.py", "audit/linked_pairs.py", "audit/mechanism_pairs.py"}
+    assert importers(PACKAGE) == {"verbs/front.py", "extras/audit/linked_pairs.py", "extras/audit/mechanism_pairs.py"}
 
 
 def test_a_file_that_asks_for_a_kind_of_mechanism_is_named(tmp_path):

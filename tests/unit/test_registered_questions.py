@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from helpers.source_tree import PACKAGE, syntax
-from lapwing.audit.rechecks import RECHECKS
-from lapwing.audit.run import question_cases
+from lapwing.extras.audit.rechecks import RECHECKS
+from lapwing.extras.audit.run import question_cases
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw, NoisyTable
 from lapwing.kernel.questions.cell_sums.question import NoisySums
@@ -96,7 +96,7 @@ def test_the_closed_set_is_spelt_out_in_the_registration_and_where_it_is_answere
         if sum(f'"{kind}"' in (text := path.read_text(encoding="utf-8")) or f" {kind},\n" in text for kind in KINDS) > 8
     }
 
-    assert listing == {"kernel/questions/registered.py", "kernel/room/room.py", "audit/rechecks.py"}
+    assert listing == {"kernel/questions/registered.py", "kernel/room/room.py", "extras/audit/rechecks.py"}
 
 
 def test_an_answer_says_what_was_asked():

@@ -11,8 +11,8 @@ import pytest
 
 from helpers.bits import CountingBits, SeededBits
 from helpers.cells import ADD_REMOVE, answered, coded, needed, point, split_set, splits_asked, tree_over, whole_numbers
-from lapwing.audit.checks.cells import loss_flags, recounted_cells
 from lapwing.errors import CapacityError, ParameterError
+from lapwing.extras.audit.checks.cells import loss_flags, recounted_cells
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.noise_law import NoiseLaw, Sensitivity

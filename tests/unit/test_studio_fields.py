@@ -2,9 +2,9 @@
 
 import pytest
 
+from lapwing.extras.studio.rooms.fields import field_of, texts_of
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
-from lapwing.studio.rooms.fields import field_of, texts_of
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,9 @@
 import pytest
 
 from lapwing.errors import ParameterError
+from lapwing.extras.studio.rooms.filters import Typed, filters, has_more, where_of
 from lapwing.schema.conditions import Between
 from lapwing.schema.schemas import Schema
-from lapwing.studio.rooms.filters import Typed, filters, has_more, where_of
 
 DAYS = {"minimum": "2020-01-01", "maximum": "2020-12-31"}
 SCHEMA = Schema.from_dict(

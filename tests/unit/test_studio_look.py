@@ -10,7 +10,7 @@ import pytest
 import lapwing as lw
 from helpers.studio import in_process
 from helpers.studio_releases import CANARY, add_release, job_with_table
-from lapwing.studio.jobs import new_job
+from lapwing.extras.studio.jobs import new_job
 
 AT = "/job/people/look/1"
 FEW = "/job/few/look/1"

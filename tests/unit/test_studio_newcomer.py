@@ -8,14 +8,14 @@ import pytest
 
 from helpers.studio import in_process
 from lapwing.errors import SchemaError
+from lapwing.extras.studio.jobs import read_job
+from lapwing.extras.studio.rooms.fields import field_of, is_poor
 from lapwing.kernel.budget.budget import requested_budget
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.runs.shares import USUAL_DELTA, selection_delta
 from lapwing.schema.fields import Field
 from lapwing.schema.files import field_from
 from lapwing.schema.schemas import Schema
-from lapwing.studio.jobs import read_job
-from lapwing.studio.rooms.fields import field_of, is_poor
 
 
 def typed(kind: str, **form: str) -> Field:

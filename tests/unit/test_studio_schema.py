@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 
 from helpers.studio import Visitor, in_process
+from lapwing.extras.studio.jobs import read_job
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.schema.schemas import Schema
-from lapwing.studio.jobs import read_job
 
 SECRET = "Zwetschgenknödel"
 ODD = "<script>alert(1)</script>"

@@ -13,11 +13,11 @@ import pytest
 from helpers.studio import in_process
 from helpers.studio_rooms import SMALL, small_rooms
 from lapwing.errors import LapwingError
+from lapwing.extras.studio.jobs import new_job, next_release
+from lapwing.extras.studio.unfinished import TRANSCRIPT
+from lapwing.extras.studio.works import EndedError, Works
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.runs.watching import Progress
-from lapwing.studio.jobs import new_job, next_release
-from lapwing.studio.unfinished import TRANSCRIPT
-from lapwing.studio.works import EndedError, Works
 from lapwing.verbs.synthesize import synthesize
 
 OTHER = {"fields": SMALL["fields"][:1]}

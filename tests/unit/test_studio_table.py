@@ -6,8 +6,8 @@ import pytest
 
 from helpers.studio import in_process
 from helpers.studio_forms import form_to, submit
-from lapwing.studio.jobs import read_job
-from lapwing.studio.rooms.table import slug_of
+from lapwing.extras.studio.jobs import read_job
+from lapwing.extras.studio.rooms.table import slug_of
 
 
 @pytest.fixture

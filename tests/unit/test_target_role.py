@@ -7,11 +7,11 @@ import pytest
 from helpers.bits import SeededBits
 from helpers.pmm_runs import run
 from lapwing.errors import SchemaError
+from lapwing.extras.studio.rooms.fields import field_of, texts_of
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.schema.schemas import Schema
-from lapwing.studio.rooms.fields import field_of, texts_of
 
 FLAG = {"type": "boolean", "constraints": {"required": True}}
 BUDGET, TERMS = Budget.zcdp("0.05"), Terms(relation="add-remove", expected_rows=3000)

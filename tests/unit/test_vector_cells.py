@@ -21,8 +21,8 @@ from helpers.vectors import (
     random_rows,
     sums_asked,
 )
-from lapwing.audit.pairs import neighbour_pair
-from lapwing.audit.questions.cell_sums import resummed
+from lapwing.extras.audit.pairs import neighbour_pair
+from lapwing.extras.audit.questions.cell_sums import resummed
 from lapwing.kernel.questions.answering import PrivateRows
 from lapwing.kernel.questions.cell_sums.answer import answer_cell_sums
 from lapwing.kernel.questions.second_moment.question import SecondMoment

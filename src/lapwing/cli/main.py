@@ -17,7 +17,6 @@ import typer
 from typer.core import TyperGroup
 
 from lapwing.cli.commands.anonymize import anonymize
-from lapwing.cli.commands.audit import audit
 from lapwing.cli.commands.certificate import certificate_app
 from lapwing.cli.commands.evaluate import evaluate, report
 from lapwing.cli.commands.explain import explain, mechanisms
@@ -29,7 +28,6 @@ from lapwing.cli.commands.schema import schema_app
 from lapwing.cli.commands.schema_convert import convert
 from lapwing.cli.commands.schema_learn import learn
 from lapwing.cli.commands.start import start
-from lapwing.cli.commands.studio import studio
 from lapwing.cli.commands.synthesize import demo, plan, synthesize
 from lapwing.cli.console import (
     ASKED,
@@ -47,6 +45,7 @@ from lapwing.cli.examples import examples
 from lapwing.cli.options import option
 from lapwing.errors import CertificateWarning, LapwingError, LapwingWarning
 from lapwing.kernel.room.begun import followed_runs
+from lapwing.on_demand import extra
 from lapwing.version import VERSION, code_fingerprint
 
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -78,13 +77,13 @@ app = typer.Typer(
     invoke_without_command=True,
 )
 _PANELS = {
-    "Start": (start, studio, demo, mechanisms, explain),
+    "Start": (start, extra("studio command"), demo, mechanisms, explain),
     "Schemas": (schema_app,),
     "Budget": (ledger_app,),
     "Release": (plan, synthesize, link, resume),
     "Use a release": (sample, query, answers, report, certificate_app),
     "Internal, never publish": (evaluate,),
-    "Beside releases": (anonymize, audit),
+    "Beside releases": (anonymize, extra("audit command")),
 }
 schema_app.command(epilog=examples("schema convert"))(convert)
 schema_app.command(

@@ -1,0 +1,225 @@
+"""The room where a release is looked at: how good it is, its report, tables and rows; and beside the real rows."""
+
+from pathlib import Path
+from typing import Any, Final
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from lapwing.extras.studio.jobs import Job, releases
+from lapwing.extras.studio.pages import go, job_of, page, studio_of, texts
+from lapwing.extras.studio.rooms.asking import routes, shown_report
+from lapwing.extras.studio.rooms.handed import Files, files_in
+from lapwing.extras.studio.rooms.opened import Subject, opened
+from lapwing.extras.studio.works import Work
+from lapwing.internal.evaluation import Evaluation
+from lapwing.judge.glance import Glance, glance
+from lapwing.judge.metrics import SYNTHETIC
+from lapwing.judge.report.page import check_installed, crossed, percent
+from lapwing.judge.standing import glance_table
+from lapwing.model.certificate.certificate import Certificate
+from lapwing.model.certificate.verdict import WORDS, Verdict
+from lapwing.verbs.evaluate import evaluate
+
+_AT: Final = "/job/{job}/look/{number:int}"
+_WORST: Final = 8
+_UNCERTAIN: Final = 5
+"""Measured tables that are listed, the most uncertain first."""
+
+
+def release_of(request: Request, job: Job) -> Files:
+    """Return the files of the release that an address names, or of the last one that is whole."""
+    number = request.path_params.get("number")
+    found = [files_in(each) for each in releases(job)]
+    chosen = [each for each in found if number in (None, each.number)]
+    if not chosen:
+        raise HTTPException(404)
+    return chosen[0]
+
+
+def subject_of(request: Request) -> Subject:
+    """Return what the pages of a job's release look at."""
+    job = job_of(request)
+    files = release_of(request, job)
+    numbers = [files_in(each).number for each in releases(job)]
+    return Subject(
+        at=f"/job/{job.name}/look/{files.number}",
+        title=job.title,
+        opened=opened(files.model, Path(job.title).stem),
+        job=job,
+        number=files.number,
+        others=[(each, f"/job/{job.name}/look/{each}") for each in numbers],
+        report=dict(files.public()).get("report"),
+    )
+
+
+def look(request: Request) -> Response:
+    """Show a release of a job: the last one, or the one that is named."""
+    job = job_of(request)
+    if "number" not in request.path_params and not releases(job):
+        return page(request, "look_none.html", room="look", job=job)
+    subject = subject_of(request)
+    return page(request, "look.html", room="look", job=job, subject=subject, **seen(subject))
+
+
+def seen(subject: Subject) -> dict[str, Any]:
+    """Return what is shown of a release first: its verdict and some figures, all of it released."""
+    made = subject.release
+    accuracy = subject.opened.accuracy
+    proved = [each.text for each in accuracy.statements if each.key in ("number_of_rows", "every_measured_count")]
+    return {
+        "verdict": made.certificate.verdict,
+        **_graded(made.certificate.verdict),
+        "rows": made.model.rows,
+        "columns": len(made.schema.columns),
+        "price": _price(made.certificate),
+        "proved": proved,
+        "uncertain": [
+            (crossed(each.columns), f"{each.cells:,}", f"{each.largest_error:,.0f}")
+            for each in sorted(accuracy.marginals, key=lambda each: -each.largest_error)[:_UNCERTAIN]
+        ],
+        "warnings": made.certificate.warnings,
+    }
+
+
+def _graded(verdict: Verdict | None) -> dict[str, Any]:
+    """Return the grades, each with what it rests on, and what they mean for use."""
+    told, grades = texts()["look"], [] if verdict is None else verdict.grades
+    lines = []
+    for each in grades:
+        is_known = each.ways == 1 or each.word != WORDS[-1] or (verdict is not None and verdict.learnt)
+        text = told["error"].format(error=percent(each.error), fresh=percent(each.fresh))
+        lines.append((told["ways"][str(each.ways)], each.word, text if is_known else told["uncounted"]))
+    means = [told[key][each.word] for key, each in zip(("means", "means_pairs"), grades, strict=False)]
+    return {"grades": lines, "means": " ".join(means)}
+
+
+def _price(certificate: Certificate) -> str:
+    """Return what the release cost, in ε and δ."""
+    from lapwing.release.paper.sheet import Sheet  # noqa: PLC0415 - with the fractions of every pair
+
+    return Sheet(certificate).price
+
+
+# -- Behind the internal door: beside the real rows.
+
+
+def _kind(number: int) -> str:
+    return f"compare-{number}"
+
+
+def _work(request: Request) -> tuple[Subject, Work | None]:
+    """Return the comparison of a release; not that of an earlier one of its number, whose files were taken away."""
+    subject, works = subject_of(request), studio_of(request).works
+    assert subject.job is not None
+    work = works.get(subject.job.name, _kind(subject.number))
+    if work is not None and work.found and work.found[2] != subject.release.certificate.to_json():
+        works.forget(subject.job.name, _kind(subject.number))
+        work = None
+    return subject, work
+
+
+def compare(request: Request) -> Response:
+    """Open the door: compare the synthetic rows with the real ones."""
+    job = job_of(request)
+    files = release_of(request, job)
+    subject = subject_of(request)
+
+    def do(work: Work) -> tuple[Evaluation, str, str]:
+        found = evaluate(job.data, files.rows, subject.release.schema, model=subject.release, progress=work.tell)
+        return found, found.html() if _can_report() else "", subject.release.certificate.to_json()
+
+    studio_of(request).works.begin(job.name, _kind(files.number), do)
+    return go(f"{subject.at}/compare")
+
+
+def compared(request: Request) -> Response:
+    """Show the comparison, or how far it is; go back where the door is closed."""
+    subject, work = _work(request)
+    if work is None:
+        return go(f"{subject.at}#door")
+    found = _found(work)
+    return page(
+        request,
+        "look_compared.html",
+        room="look",
+        job=subject.job,
+        internal=True,
+        said=work.said if work.is_done else "",
+        subject=subject,
+        work=work,
+        **(_figures(found[0]) if found else {"seen": None}),
+        has_report=bool(found and found[1]),
+    )
+
+
+def comparing(request: Request) -> Response:
+    """Return how far the comparison is, for the page that watches."""
+    _, work = _work(request)
+    if work is None:
+        raise HTTPException(404)
+    return page(request, "look_work.html", work=work)
+
+
+def compared_report(request: Request) -> Response:
+    """Return the internal report, from memory."""
+    _, work = _work(request)
+    found = None if work is None else _found(work)
+    if not found or not found[1]:
+        raise HTTPException(404)
+    return shown_report(found[1])
+
+
+def forget(request: Request) -> Response:
+    """Close the door: end the comparison, or forget what it found."""
+    subject = subject_of(request)
+    assert subject.job is not None
+    studio_of(request).works.forget(subject.job.name, _kind(subject.number))
+    return go(f"{subject.at}#door")
+
+
+def _found(work: Work) -> tuple[Evaluation, str, str] | None:
+    """Return the comparison, its report, and the certificate of its release; None where there is none."""
+    found: tuple[Evaluation, str, str] | None = work.found
+    return found if work.is_done else None
+
+
+def _figures(found: Evaluation) -> dict[str, Any]:
+    """Return what is shown of a comparison: internal."""
+    glanced: Glance = glance(found.findings)
+    heads, *lines = glance_table(glanced.standings)
+    tables = found.findings.tables[SYNTHETIC]
+    return {
+        "seen": glanced,
+        "heads": heads,
+        "lines": lines,
+        "worst": [
+            (each.ways, [(crossed(columns), percent(distance)) for columns, distance in each.worst(_WORST)])
+            for each in tables[:2]
+        ],
+    }
+
+
+def _can_report() -> bool:
+    """Return whether reports can be drawn here."""
+    from lapwing.errors import LapwingError  # noqa: PLC0415
+
+    try:
+        check_installed()
+    except LapwingError:
+        return False
+    return True
+
+
+ROUTES: Final[tuple[BaseRoute, ...]] = (
+    Route("/job/{job}/look", look),
+    Route(_AT, look),
+    *routes(_AT, subject_of),
+    Route(f"{_AT}/compare", compared),
+    Route(f"{_AT}/compare", compare, methods=["POST"]),
+    Route(f"{_AT}/compare/work", comparing),
+    Route(f"{_AT}/compare/report", compared_report),
+    Route(f"{_AT}/compare/forget", forget, methods=["POST"]),
+)
