@@ -18,13 +18,14 @@ import polars as pl
 from splits import train_test
 
 import lapwing as lw
-from lapwing.judge.metrics import bootstrap_rows
-from lapwing.judge.prediction.downstream import trained_auc
-from lapwing.judge.tables.variation import choose_tables, compare_tables
+from lapwing.extras.evaluate.metrics.metric import bootstrap_rows
+from lapwing.extras.evaluate.metrics.prediction.downstream import trained_auc
+from lapwing.extras.evaluate.metrics.tables.variation import compare_tables
 from lapwing.mechanisms.adaptive import costs, rounds
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.independent.mechanism import Independent
 from lapwing.model import rows as sampling
+from lapwing.model.compared import choose_tables
 from lapwing.release.release import Release
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema

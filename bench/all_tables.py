@@ -157,7 +157,7 @@ def figures(folder: Path, out: Path) -> Line:
 
 def column_figures(found: object) -> Line:
     """Return mean errors of single columns, those of the bootstrap, and the worst column."""
-    from lapwing.judge.columns import error_sizes
+    from lapwing.extras.evaluate.metrics.columns import error_sizes
 
     sizes, floors = (
         (errors_and_median(each, error_sizes)) for each in (found.columns[kind] for kind in ("synthetic", "bootstrap"))

@@ -11,8 +11,8 @@ and the privacy unit stay); the budget is (ε, 1e-9).
 ``error``: release under the public schema, and under one learned with a share of the budget, at the same total. Half
 of δ goes to the selections, and what (ε, δ/2) allows in zCDP is divided: the share learns, the rest makes rows. Both
 releases are read under the public schema and compared with the real rows: ``tv1`` and ``tv2`` are the mean total
-variations of all one-way and all two-way tables (`lapwing.judge.tables.variation`); what the public schema does not
-know,
+variations of all one-way and all two-way tables (`lapwing.extras.evaluate.metrics.tables.variation`); what the public
+schema does not know,
 such as the category of unlisted texts, counts as one more value, and a column that stayed blank as missing everywhere.
 ``misfits`` is the part of all synthetic cells that the public schema does not know, ``blank`` the columns left out.
 
@@ -36,8 +36,9 @@ import numpy as np
 import polars as pl
 
 import lapwing as lw
-from lapwing.judge.tables.variation import choose_tables, compare_tables
+from lapwing.extras.evaluate.metrics.tables.variation import compare_tables
 from lapwing.kernel.budget.conversions import rho_for
+from lapwing.model.compared import choose_tables
 from lapwing.rows.source import code_table
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema

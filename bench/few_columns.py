@@ -20,7 +20,7 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_matrix, hstack
 
 import lapwing as lw
-from lapwing.judge.samples import wasserstein_line
+from lapwing.extras.evaluate.metrics.samples import wasserstein_line
 
 EPSILONS = (0.1, 1.0, 10.0)
 SIDE = 48

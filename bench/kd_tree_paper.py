@@ -47,7 +47,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from lapwing.judge.samples import mean_features, random_frequencies
+from lapwing.extras.evaluate.metrics.samples import mean_features, random_frequencies
 from lapwing.mechanisms.grid import mechanism as grid
 from lapwing.mechanisms.grid.mechanism import Grid
 from lapwing.mechanisms.independent.mechanism import Independent

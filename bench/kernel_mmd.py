@@ -29,7 +29,7 @@ from pmm import Line, write_lines
 from png import write_png
 
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.judge.samples import mean_features, mmd_from_features, random_frequencies
+from lapwing.extras.evaluate.metrics.samples import mean_features, mmd_from_features, random_frequencies
 from lapwing.mechanisms.grid.mechanism import Grid
 from lapwing.mechanisms.kd_tree.mechanism import KDTree
 from lapwing.mechanisms.pmm.mechanism import PMM

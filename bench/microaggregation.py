@@ -31,7 +31,7 @@ from lapwing.anonymous.microaggregation import practical_partition
 from lapwing.anonymous.settings import Partition, Settings
 from lapwing.anonymous.table import Grouped, draw_codes
 from lapwing.anonymous.vectors import read_rows
-from lapwing.judge.moments import marginal_moments
+from lapwing.extras.evaluate.metrics.moments import marginal_moments
 from lapwing.maths.covariance_bounds import centred_marginal_error, marginal_error
 from lapwing.maths.lattice_net import lattice_points, private_net
 from lapwing.mechanisms.independent.mechanism import Independent

@@ -28,8 +28,8 @@ import polars as pl
 from panel_tables import TABLES, PanelTable
 
 import lapwing as lw
-from lapwing.internal.panels import compare_panel_tables
-from lapwing.judge.metrics import BOOTSTRAP, INDEPENDENT, SYNTHETIC
+from lapwing.extras.evaluate.internal.panels import compare_panel_tables
+from lapwing.extras.evaluate.metrics.metric import BOOTSTRAP, INDEPENDENT, SYNTHETIC
 from lapwing.schema.schemas import Schema
 
 RESULTS = Path(__file__).resolve().parent / "results" / "panels.csv"

@@ -23,10 +23,11 @@ import priors_trees
 from adaptive_worker import coded
 
 import lapwing as lw
-from lapwing.judge.tables.variation import choose_tables, compare_tables
+from lapwing.extras.evaluate.metrics.tables.variation import compare_tables
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.room.curator import ReplayCurator
 from lapwing.kernel.terms import Terms
+from lapwing.model.compared import choose_tables
 from lapwing.runs.public_rows import with_priors
 from lapwing.schema.schemas import Schema
 

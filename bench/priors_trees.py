@@ -8,7 +8,7 @@ import polars as pl
 from adaptive_worker import coded
 from pmm_distances import king_flow
 
-from lapwing.judge.samples import mean_features, mmd_from_features, random_frequencies
+from lapwing.extras.evaluate.metrics.samples import mean_features, mmd_from_features, random_frequencies
 from lapwing.model.model import ReleasedModel
 from lapwing.model.rows import row_chunks
 from lapwing.model.sampling.marginals import marginal

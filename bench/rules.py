@@ -34,10 +34,11 @@ import numpy as np
 import polars as pl
 
 import lapwing as lw
-from lapwing.judge.declared import compare_declared
-from lapwing.judge.metrics import bootstrap_rows
-from lapwing.judge.tables.variation import choose_tables, compare_tables, compared_cells
+from lapwing.extras.evaluate.metrics.declared import compare_declared
+from lapwing.extras.evaluate.metrics.metric import bootstrap_rows
+from lapwing.extras.evaluate.metrics.tables.variation import compare_tables
 from lapwing.model.certificate.declared import MOVED
+from lapwing.model.compared import choose_tables, compared_cells
 from lapwing.release.release import Release
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema

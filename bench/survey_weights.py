@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 
 import lapwing as lw
-from lapwing.judge.declared import compare_weighted, weighted_figures
-from lapwing.judge.metrics import bootstrap_rows, independent_columns
-from lapwing.judge.tables.variation import choose_tables, compare_with_each
+from lapwing.extras.evaluate.metrics.declared import compare_weighted, weighted_figures
+from lapwing.extras.evaluate.metrics.metric import bootstrap_rows, independent_columns
+from lapwing.extras.evaluate.metrics.tables.variation import compare_with_each
+from lapwing.model.compared import choose_tables
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
 

@@ -20,12 +20,19 @@ import numpy as np
 from scipy.stats import spearmanr
 
 import lapwing as lw
-from lapwing.judge.metrics import BOOTSTRAP, INDEPENDENT, SYNTHETIC, bootstrap_rows, independent_columns
-from lapwing.judge.tables.variation import choose_tables, compare_with_each
-from lapwing.judge.verdict.expected import graded, placed
-from lapwing.judge.verdict.terms import learnt_pairs, terms_of
+from lapwing.extras.evaluate.metrics.metric import (
+    BOOTSTRAP,
+    INDEPENDENT,
+    SYNTHETIC,
+    bootstrap_rows,
+    independent_columns,
+)
+from lapwing.extras.evaluate.metrics.tables.variation import compare_with_each
+from lapwing.model.compared import choose_tables
 from lapwing.rows.source import all_codes, coded_table
 from lapwing.runs.generators import generator
+from lapwing.runs.verdict.expected import graded, placed
+from lapwing.runs.verdict.terms import learnt_pairs, terms_of
 from lapwing.schema.schemas import Schema
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"

@@ -4,8 +4,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lapwing.judge.metrics import Codes, height
-from lapwing.judge.prediction.downstream import FLOOR, class_scores, classifiers, features, mean_area, trained_auc
+from lapwing.extras.evaluate.metrics.metric import height
+from lapwing.extras.evaluate.metrics.prediction.downstream import (
+    FLOOR,
+    class_scores,
+    classifiers,
+    features,
+    mean_area,
+    trained_auc,
+)
+from lapwing.maths.arrays import Codes
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 
@@ -69,8 +77,8 @@ def learned(train: Codes, held: Codes, synthetic: Codes, schema: Schema, target:
     Notes
     -----
     Each of three seeds draws four fifths of the rows, at most 16,384, without replacement. Trees:
-    scikit-learn's histogram gradient boosting as in `lapwing.judge.prediction.downstream`; linear: its logistic
-    regression on standardised numbers and indicators of categories, as there.
+    scikit-learn's histogram gradient boosting as in `lapwing.extras.evaluate.metrics.prediction.downstream`; linear:
+    its logistic regression on standardised numbers and indicators of categories, as there.
     """
     cut, domain = class_cut(train, schema.field(target)), schema.field(target).domain
     classes = Schema.from_dict({"fields": [_as_flag(schema, name, target) for name in schema.names]})

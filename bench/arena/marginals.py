@@ -4,9 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from lapwing.judge.metrics import Codes
-from lapwing.judge.tables.variation import Parts, Variation, choose_tables, count_distances, side_by_side
-from lapwing.judge.tables.workload import k_marginal_score
+from lapwing.extras.evaluate.metrics.tables.variation import Variation
+from lapwing.extras.evaluate.metrics.tables.workload import k_marginal_score
+from lapwing.maths.arrays import Codes
+from lapwing.model.compared import Parts, choose_tables, count_distances, side_by_side
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import Grouping, cut, evenly, identity, lookup
 from lapwing.schema.schemas import Schema

@@ -11,11 +11,12 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 from arena.learning import learned, target_of
 from arena.marginals import variations
 
-from lapwing.judge.associations import correlations
-from lapwing.judge.columns import compare_columns
-from lapwing.judge.declared import compare_declared
-from lapwing.judge.disclosure.nearest_rows import closest_rows
-from lapwing.judge.metrics import Codes, height, some_rows
+from lapwing.extras.evaluate.metrics.associations import correlations
+from lapwing.extras.evaluate.metrics.columns import compare_columns
+from lapwing.extras.evaluate.metrics.declared import compare_declared
+from lapwing.extras.evaluate.metrics.disclosure.nearest_rows import closest_rows
+from lapwing.extras.evaluate.metrics.metric import height, some_rows
+from lapwing.maths.arrays import Codes
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
 

@@ -16,9 +16,11 @@ from lapwing.errors import (
     ParameterError,
     SchemaError,
 )
+from lapwing.on_demand import PATHS, extra
 from lapwing.version import VERSION
 
 if TYPE_CHECKING:  # what `__getattr__` finds, for checkers of types and for editors
+    from lapwing.extras.evaluate.verb import evaluate
     from lapwing.verbs.front import (
         PMM,
         PSMM,
@@ -43,7 +45,6 @@ if TYPE_CHECKING:  # what `__getattr__` finds, for checkers of types and for edi
         anonymize,
         between,
         covariance,
-        evaluate,
         load,
         load_linked,
         plan,
@@ -104,6 +105,8 @@ if not TYPE_CHECKING:  # a checker would take every name that is misspelt for on
         """Load the front door when it is first used, so that ``import lapwing`` takes no time."""
         if name not in __all__:
             raise AttributeError(f"module 'lapwing' has no attribute {name!r}")
+        if name in PATHS:
+            return extra(name)
         from lapwing.verbs import front  # noqa: PLC0415
 
         return getattr(front, name)

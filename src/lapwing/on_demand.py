@@ -9,11 +9,20 @@ from typing import Any, Final
 
 PATHS: Final = {
     "audit command": "lapwing.extras.audit.commands.audit:audit",
+    "check command": "lapwing.extras.evaluate.commands.schema:check",
+    "draft command": "lapwing.extras.evaluate.commands.schema:draft",
+    "evaluate": "lapwing.extras.evaluate.verb:evaluate",
+    "evaluate command": "lapwing.extras.evaluate.commands.evaluate:evaluate",
+    "looks": "lapwing.extras.evaluate.internal.looks",
+    "schemas": "lapwing.extras.evaluate.internal.schemas",
+    "start command": "lapwing.extras.evaluate.commands.start:start",
     "studio command": "lapwing.extras.studio.commands.studio:studio",
 }
+"""What the core calls it: the module of an extra, or what stands in it."""
 
 
 def extra(name: str) -> Any:  # noqa: ANN401 - the core knows no type of an extra
     """Return what stands in the table by this name."""
     module, _, attribute = PATHS[name].partition(":")
-    return getattr(import_module(module), attribute)
+    found = import_module(module)
+    return getattr(found, attribute) if attribute else found

@@ -20,8 +20,8 @@ LAYERS = (
     ("release",),
     ("runs",),
     ("theorems",),
-    ("mechanisms", "internal", "anonymous"),
-    ("judge",),
+    ("mechanisms", "anonymous"),
+    ("present",),
     ("model",),
     ("kernel", "engine"),
     ("rows", "stores"),
@@ -106,7 +106,7 @@ def test_a_cycle_inside_a_package_is_refused(copy: Path) -> None:
 
 
 def test_the_room_and_the_secret_bits_open_to_few(copy: Path) -> None:
-    plants = [(importer, inner) for importer in ("cli", "mechanisms", "model", "internal") for inner in OF_THE_KERNEL]
+    plants = [(importer, inner) for importer in ("cli", "mechanisms", "model", "present") for inner in OF_THE_KERNEL]
     for number, (importer, inner) in enumerate(plants):
         planted(copy, f"{importer}/planted{number}.py", f"import lapwing.kernel.{inner}\n")
 
@@ -126,10 +126,12 @@ def test_databases_that_keep_ledgers_are_reached_through_the_ledger_alone(copy: 
     assert "lapwing.runs.planted -> lapwing.stores.postgres " in printed
 
 
-@pytest.mark.parametrize("source", ["mechanisms", "theorems", "model", "maths", "engine", "judge"])
+@pytest.mark.parametrize(
+    "source", ["mechanisms", "theorems", "model", "maths", "engine", "present", "extras/evaluate/report"]
+)
 def test_what_works_on_released_things_cannot_reach_rows_through_another_module(copy: Path, source: str) -> None:
     names = [f"rows.{name}" for name in OF_ROWS] + [f"kernel.{name}" for name in OF_THE_KERNEL]
-    names += ["internal.schemas", "anonymous.table"]
+    names += ["extras.evaluate.internal.schemas", "anonymous.table"]
     for number, name in enumerate(names):
         planted(copy, f"rows/out/planted_link{number}.py", f"import lapwing.{name}\n")
         planted(copy, f"{source}/planted{number}.py", f"import lapwing.rows.out.planted_link{number}\n")
@@ -142,14 +144,16 @@ def test_what_works_on_released_things_cannot_reach_rows_through_another_module(
 
 
 def test_synthesize_cannot_reach_the_internal_comparisons(copy: Path) -> None:
-    planted(copy, "runs/planted.py", "import lapwing.internal.schemas\nimport lapwing.anonymous.table\n")
+    planted(
+        copy, "runs/planted.py", "import lapwing.extras.evaluate.internal.schemas\nimport lapwing.anonymous.table\n"
+    )
     with (copy / "verbs" / "synthesize.py").open("a") as synthesize:
         synthesize.write("\nimport lapwing.runs.planted\n")
 
     status, printed = run_lint_imports(copy.parents[1], "synthesize")
 
     assert status == 1
-    assert "lapwing.runs.planted -> lapwing.internal.schemas " in printed
+    assert "lapwing.runs.planted -> lapwing.extras.evaluate.internal.schemas " in printed
     assert "lapwing.runs.planted -> lapwing.anonymous.table " in printed
 
 

@@ -6,11 +6,11 @@ import pytest
 from helpers.distance_runs import bought_settings, flags_of_evaluations
 from lapwing.extras.audit.pairs import neighbour_pair
 from lapwing.extras.audit.replay import UNRECORDED, audit_pair
+from lapwing.extras.evaluate.bought import run_evaluation
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.room.opening import public_terms
 from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.rows.source import code_table
-from lapwing.runs.bought import run_evaluation
 
 
 @pytest.mark.parametrize("max_rows", [1, 3])

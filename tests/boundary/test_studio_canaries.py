@@ -19,7 +19,7 @@ from helpers.studio_walk import ODD, Visit, Walk
 from lapwing.extras.studio.app import rooms
 from lapwing.extras.studio.rooms import table as first_room
 from lapwing.extras.studio.rooms.table import slug_of
-from lapwing.judge.report.page import NOTICE
+from lapwing.present.page import NOTICE
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="a studio is ended by a signal here")
 ROUTES = (*first_room.ROUTES, *rooms().routes)

@@ -14,6 +14,7 @@ from helpers.linked_homes import released
 from helpers.source_tree import ROOT
 from helpers.vectors import coordinates_of, moment_asked, sums_asked
 from lapwing.extras.audit.replay import UNRECORDED
+from lapwing.extras.evaluate.bought import run_evaluation
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.noise_law import Sensitivity
 from lapwing.kernel.questions.private_draw.question import row_price
@@ -28,7 +29,6 @@ from lapwing.mechanisms.pmm.mechanism import PMM
 from lapwing.mechanisms.psmm.mechanism import PSMM
 from lapwing.mechanisms.registry import MECHANISMS, registration_of
 from lapwing.rows.source import code_table
-from lapwing.runs.bought import run_evaluation
 from lapwing.schema.schemas import Schema
 from mechanism_checks import MIXED, TWO_VALUED, run, settings_for, table, variants
 

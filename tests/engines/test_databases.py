@@ -13,7 +13,7 @@ from helpers.command import lapwing
 from helpers.containers import arrow_type, in_zone
 from helpers.naive_codes import naive_code
 from helpers.nasty_cells import CELLS, FIELDS
-from lapwing.internal.schemas import draft_schema
+from lapwing.extras.evaluate.internal.schemas import draft_schema
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
 

@@ -9,7 +9,7 @@ from moto.server import ThreadedMotoServer
 import lapwing as lw
 from helpers.command import lapwing
 from helpers.nasty_cells import CELLS
-from lapwing.internal.schemas import draft_schema
+from lapwing.extras.evaluate.internal.schemas import draft_schema
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
 

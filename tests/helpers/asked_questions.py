@@ -17,6 +17,7 @@ from lapwing.errors import CapacityError, ParameterError
 from lapwing.extras.audit.held import RecordingBits
 from lapwing.extras.audit.mechanism_pairs import TINY, bought_settings, draft_of, learn_settings, settings_for
 from lapwing.extras.audit.replay import UNRECORDED
+from lapwing.extras.evaluate.bought import run_evaluation
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.answering import PrivateRows
 from lapwing.kernel.questions.category_selection.answer import exact_texts, listable_counts
@@ -49,7 +50,6 @@ from lapwing.mechanisms.registry import MECHANISMS
 from lapwing.release.release import Release
 from lapwing.rows.exact_tables import ExactTables
 from lapwing.rows.source import code_table
-from lapwing.runs.bought import run_evaluation
 from lapwing.runs.learned.running import run_learning
 from lapwing.verbs.running import run_release
 

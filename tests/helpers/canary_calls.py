@@ -15,8 +15,8 @@ from helpers.command import lapwing
 from helpers.planted_values import SCHEMA, schema_with, table
 from helpers.transcripts import cut_after
 from lapwing.errors import LapwingError
-from lapwing.internal.schemas import check_declared, check_linked, check_table, check_units
-from lapwing.internal.suggestions import suggest
+from lapwing.extras.evaluate.internal.schemas import check_declared, check_linked, check_table, check_units
+from lapwing.extras.evaluate.internal.suggestions import suggest
 
 FIELDS = SCHEMA["fields"]
 UNITS = {**SCHEMA, "privacyUnit": {"field": "person", "maxRows": 2}, "rules": [{"never": {"sex": "f", "smokes": True}}]}

@@ -4,12 +4,19 @@ import itertools
 
 import numpy as np
 
-from lapwing.judge.associations import compare_associations
-from lapwing.judge.columns import compare_columns, missing_given, missing_together, pairs_given, pairs_together
-from lapwing.judge.findings import Findings
-from lapwing.judge.metrics import Compared, Estimate, Metric, bootstrap_rows, independent_columns
-from lapwing.judge.overlays import overlay_columns
-from lapwing.judge.tables.variation import choose_tables, compare_tables
+from lapwing.extras.evaluate.metrics.associations import compare_associations
+from lapwing.extras.evaluate.metrics.columns import (
+    compare_columns,
+    missing_given,
+    missing_together,
+    pairs_given,
+    pairs_together,
+)
+from lapwing.extras.evaluate.metrics.findings import Findings
+from lapwing.extras.evaluate.metrics.metric import Compared, Estimate, Metric, bootstrap_rows, independent_columns
+from lapwing.extras.evaluate.metrics.overlays import overlay_columns
+from lapwing.extras.evaluate.metrics.tables.variation import compare_tables
+from lapwing.model.compared import choose_tables
 from lapwing.schema.schemas import Schema
 
 

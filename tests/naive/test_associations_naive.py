@@ -7,8 +7,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lapwing.judge.associations import compare_correlations, correlations, dependence_cells, information_correlations
-from lapwing.judge.metrics import jackknife_estimate
+from lapwing.extras.evaluate.metrics.associations import (
+    compare_correlations,
+    correlations,
+    dependence_cells,
+    information_correlations,
+)
+from lapwing.extras.evaluate.metrics.metric import jackknife_estimate
 from lapwing.schema.schemas import Schema
 
 FIELDS = [

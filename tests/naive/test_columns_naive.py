@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from lapwing.judge.columns import (
+from lapwing.extras.evaluate.metrics.columns import (
     PERCENTS,
     compare_columns,
     missing_given,

@@ -5,8 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from lapwing.judge.disclosure.disclosure import best_constant, guess_secret, is_close
-from lapwing.judge.disclosure.nearest_rows import (
+from lapwing.extras.evaluate.metrics.disclosure.disclosure import best_constant, guess_secret, is_close
+from lapwing.extras.evaluate.metrics.disclosure.nearest_rows import (
     Closest,
     closer_to_real,
     closest_rows,
@@ -15,7 +15,7 @@ from lapwing.judge.disclosure.nearest_rows import (
     measure_distances,
     row_keys,
 )
-from lapwing.judge.disclosure.singling_out import count_matches, joint_conditions, single_conditions
+from lapwing.extras.evaluate.metrics.disclosure.singling_out import count_matches, joint_conditions, single_conditions
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.schemas import Schema
 

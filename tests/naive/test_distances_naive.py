@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from lapwing.judge import distances
-from lapwing.judge.distances import compare_bounded_lipschitz, compare_densities, compare_wasserstein
+from lapwing.extras.evaluate.metrics import distances
+from lapwing.extras.evaluate.metrics.distances import compare_bounded_lipschitz, compare_densities, compare_wasserstein
 from lapwing.schema.schemas import Schema
 
 FIELDS = [

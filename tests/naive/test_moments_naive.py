@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from helpers.cases import spread
-from lapwing.judge import moments
-from lapwing.judge.moments import compare_moments, marginal_moments
+from lapwing.extras.evaluate.metrics import moments
+from lapwing.extras.evaluate.metrics.moments import compare_moments, marginal_moments
 from lapwing.schema.schemas import Schema
 
 FIELDS = [

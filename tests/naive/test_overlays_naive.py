@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from helpers.findings import schema_of
-from lapwing.judge.overlays import overlay_columns
+from lapwing.extras.evaluate.metrics.overlays import overlay_columns
 
 # Sums of at most a thousand shares.
 ROUNDED = 1e-12

@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from lapwing.judge.panels import compare_panels, panel_of
-from lapwing.judge.samples import wasserstein_line
+from lapwing.extras.evaluate.metrics.panels import compare_panels, panel_of
+from lapwing.extras.evaluate.metrics.samples import wasserstein_line
 from lapwing.schema.schemas import Schema
 
 FIELDS = [
@@ -22,7 +22,7 @@ COLUMNS = ("state", "level")
 
 
 def cell(name, code, parts):
-    """Return the cell of a code, as `lapwing.judge.panels` says."""
+    """Return the cell of a code, as `lapwing.extras.evaluate.metrics.panels` says."""
     domain = SCHEMA.field(name).domain
     if code >= domain.values or not domain.ordered:
         return "alone", int(code)

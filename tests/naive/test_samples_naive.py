@@ -7,8 +7,8 @@ import pytest
 from scipy.optimize import linprog
 
 from helpers.cases import spread
-from lapwing.judge import samples
-from lapwing.judge.samples import kernel_densities, mmd, wasserstein_assignment, wasserstein_line
+from lapwing.extras.evaluate.metrics import samples
+from lapwing.extras.evaluate.metrics.samples import kernel_densities, mmd, wasserstein_assignment, wasserstein_line
 
 NORMS = {"linf": np.inf, "l2": 2}
 # The solver's own tolerance is 1e-7; coordinates are below 10.

@@ -5,8 +5,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from lapwing.judge.prediction import subgroups
-from lapwing.judge.prediction.subgroups import compare_subgroups
+from lapwing.extras.evaluate.metrics.prediction import subgroups
+from lapwing.extras.evaluate.metrics.prediction.subgroups import compare_subgroups
 from lapwing.schema.schemas import Schema
 
 FIELDS = [

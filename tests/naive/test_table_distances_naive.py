@@ -10,7 +10,7 @@ import pytest
 
 from helpers.distance_runs import synthetic_codes
 from lapwing.extras.audit.questions.table_distances import remeasured
-from lapwing.judge.tables.public_tables import _reach, noisy_variations, public_tables
+from lapwing.extras.evaluate.metrics.tables.public_tables import _reach, noisy_variations, public_tables
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.cell_sums.question import NoisySums

@@ -7,8 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from lapwing.judge.tables.variation import choose_tables, compare_tables
-from lapwing.judge.tables.workload import compare_k_marginals, compare_workloads
+from lapwing.extras.evaluate.metrics.tables.variation import compare_tables
+from lapwing.extras.evaluate.metrics.tables.workload import compare_k_marginals, compare_workloads
+from lapwing.model.compared import choose_tables
 from lapwing.schema.schemas import Schema
 
 FIELDS = [

@@ -19,15 +19,15 @@ evaluators = pytest.importorskip("anonymeter.evaluators", reason="needs requirem
 import pandas as pd  # noqa: E402
 import polars as pl  # noqa: E402
 
-from lapwing.judge.disclosure import singling_out  # noqa: E402
-from lapwing.judge.disclosure.disclosure import guess_secret  # noqa: E402
-from lapwing.judge.disclosure.singling_out import (  # noqa: E402
+from lapwing.extras.evaluate.metrics.disclosure import singling_out  # noqa: E402
+from lapwing.extras.evaluate.metrics.disclosure.disclosure import guess_secret  # noqa: E402
+from lapwing.extras.evaluate.metrics.disclosure.singling_out import (  # noqa: E402
     count_matches,
     joint_conditions,
     single_conditions,
     single_out,
 )
-from lapwing.judge.metrics import excess, wilson  # noqa: E402
+from lapwing.extras.evaluate.metrics.metric import excess, wilson  # noqa: E402
 from lapwing.schema.schemas import Schema  # noqa: E402
 
 pytestmark = [

@@ -11,10 +11,10 @@ The properties in /tmp/sdmetrics.xml are the figures.
 import numpy as np
 import pytest
 
-from lapwing.judge.associations import compare_correlations
-from lapwing.judge.columns import compare_columns
-from lapwing.judge.prediction.detection import propensity_scores
-from lapwing.judge.tables.variation import compare_tables
+from lapwing.extras.evaluate.metrics.associations import compare_correlations
+from lapwing.extras.evaluate.metrics.columns import compare_columns
+from lapwing.extras.evaluate.metrics.prediction.detection import propensity_scores
+from lapwing.extras.evaluate.metrics.tables.variation import compare_tables
 from lapwing.schema.schemas import Schema
 
 column_pairs = pytest.importorskip("sdmetrics.column_pairs", reason="needs requirements/oracle-sdmetrics.txt")

@@ -11,7 +11,7 @@ The properties in /tmp/pot.xml are the figures.
 import numpy as np
 import pytest
 
-from lapwing.judge.distances import DIRECTIONS, compare_bounded_lipschitz, compare_wasserstein
+from lapwing.extras.evaluate.metrics.distances import DIRECTIONS, compare_bounded_lipschitz, compare_wasserstein
 from lapwing.schema.schemas import Schema
 
 ot = pytest.importorskip("ot", reason="needs requirements/oracle-pot.txt")

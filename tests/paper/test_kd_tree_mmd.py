@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from helpers.pmm_runs import frame_of, run, unit_columns
-from lapwing.judge.samples import mean_features, mmd_from_features, random_frequencies
+from lapwing.extras.evaluate.metrics.samples import mean_features, mmd_from_features, random_frequencies
 from lapwing.kernel.budget.budget import Budget
 from lapwing.mechanisms.grid.mechanism import Grid
 from lapwing.mechanisms.kd_tree.mechanism import KDTree

@@ -11,7 +11,7 @@ import lapwing as lw
 from helpers.bits import SeededBits
 from helpers.flag_tables import flags, frame_of_flags, latent_rows, mixture
 from helpers.pmm_runs import run
-from lapwing.judge.moments import marginal_moments
+from lapwing.extras.evaluate.metrics.moments import marginal_moments
 from lapwing.kernel.budget.budget import Budget
 from lapwing.maths.covariance_bounds import (
     centred_marginal_error,

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lapwing as lw
-from lapwing.internal.schemas import check_table
+from lapwing.extras.evaluate.internal.schemas import check_table
 
 NUMBERS = st.one_of(st.integers(-3, 12), st.just(None))
 REALS = st.one_of(st.floats(-1, 2, allow_nan=False), st.sampled_from([float("nan"), float("inf"), -9.0]), st.none())

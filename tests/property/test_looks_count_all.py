@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lapwing.internal.schemas import draft_schema
-from lapwing.internal.suggestions import frequent_texts, look, suggest
-from lapwing.internal.tallies import counted
+from lapwing.extras.evaluate.internal.schemas import draft_schema
+from lapwing.extras.evaluate.internal.suggestions import frequent_texts, look, suggest
+from lapwing.extras.evaluate.internal.tallies import counted
 from lapwing.rows.cells import Texts
 from lapwing.rows.readers import open_table
 

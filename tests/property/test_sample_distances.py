@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lapwing.judge.samples import kernel_densities, mmd, wasserstein_assignment, wasserstein_line, wasserstein_sliced
+from lapwing.extras.evaluate.metrics.samples import (
+    kernel_densities,
+    mmd,
+    wasserstein_assignment,
+    wasserstein_line,
+    wasserstein_sliced,
+)
 
 seeds = st.integers(0, 2**32 - 1)
 numbers = st.floats(-1e6, 1e6)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.naive_codes import naive_code
-from lapwing.internal.schemas import check_table
+from lapwing.extras.evaluate.internal.schemas import check_table
 from lapwing.rows.cells import texts
 from lapwing.rows.codec import encode
 from lapwing.rows.source import code_table

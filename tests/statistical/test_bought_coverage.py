@@ -11,16 +11,17 @@ from scipy.stats import binom
 import lapwing as lw
 from helpers.source_tree import PACKAGE
 from lapwing.extras.audit.replay import UNRECORDED
-from lapwing.judge.tables.public_tables import public_tables
-from lapwing.judge.tables.variation import choose_tables, compare_tables
+from lapwing.extras.evaluate.bought import CONFIDENCE, BoughtSettings, run_evaluation
+from lapwing.extras.evaluate.metrics.tables.public_tables import public_tables
+from lapwing.extras.evaluate.metrics.tables.variation import compare_tables
 from lapwing.kernel.budget.budget import read_request
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.room.opening import public_terms
 from lapwing.kernel.room.transcript import NoTranscript
+from lapwing.model.compared import choose_tables
 from lapwing.rows.source import code_table
 from lapwing.runs import bought as bought_running
-from lapwing.runs.bought import CONFIDENCE, BoughtSettings, run_evaluation
 from lapwing.runs.generators import generator
 from lapwing.schema.schemas import Schema
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from lapwing.judge.disclosure.disclosure import compare_disclosure
-from lapwing.judge.disclosure.nearest_rows import closer_to_real, measure_distances
+from lapwing.extras.evaluate.metrics.disclosure.disclosure import compare_disclosure
+from lapwing.extras.evaluate.metrics.disclosure.nearest_rows import closer_to_real, measure_distances
 from lapwing.schema.schemas import Schema
 
 FIELDS = [

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lapwing.errors import ParameterError
-from lapwing.judge.samples import kernel_densities
+from lapwing.extras.evaluate.metrics.samples import kernel_densities
 from lapwing.theorems.kernel_bounds import theorem_3, theorem_5, theorem_5_threshold
 
 SIDE = 4

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lapwing.errors import ParameterError
-from lapwing.judge.samples import kernel_densities
+from lapwing.extras.evaluate.metrics.samples import kernel_densities
 from lapwing.theorems.kernel_bounds import theorem_5, theorem_5_threshold, theorem_6
 
 ROOT_E = math.sqrt(math.e)

@@ -9,13 +9,13 @@ import pytest
 
 from helpers.bits import SeededBits
 from helpers.pmm_runs import run
-from lapwing.judge.verdict.terms import led_pairs
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.adaptive.look import LEAST_COLUMNS, MOST_COLUMNS, planned_look
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
+from lapwing.runs.verdict.terms import led_pairs
 from lapwing.schema.schemas import Schema
 
 FLAG = {"type": "boolean", "constraints": {"required": True}}

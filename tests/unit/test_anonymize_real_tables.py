@@ -5,7 +5,7 @@ import pytest
 
 import lapwing as lw
 from helpers.anonymous_groups import rare_rows
-from lapwing.internal.schemas import check_table
+from lapwing.extras.evaluate.internal.schemas import check_table
 
 
 @pytest.mark.parametrize(

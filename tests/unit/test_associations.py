@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from lapwing.judge import associations
-from lapwing.judge.associations import compare_associations, compare_correlations, strength
+from lapwing.extras.evaluate.metrics import associations
+from lapwing.extras.evaluate.metrics.associations import compare_associations, compare_correlations
+from lapwing.maths.associations import strength
 from lapwing.schema.schemas import Schema
 
 AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}, "special": [-1, -2]}

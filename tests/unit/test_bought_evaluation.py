@@ -12,12 +12,12 @@ import lapwing as lw
 from helpers.distance_runs import bought_settings
 from lapwing.errors import LapwingError, ParameterError
 from lapwing.extras.audit.replay import UNRECORDED
-from lapwing.judge.tables.variation import compare_tables
+from lapwing.extras.evaluate.bought import BoughtEvaluation, run_evaluation
+from lapwing.extras.evaluate.metrics.tables.variation import compare_tables
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.room.opening import public_terms
 from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.rows.source import code_table
-from lapwing.runs.bought import BoughtEvaluation, run_evaluation
 from lapwing.schema.schemas import Schema
 
 SCHEMA = {

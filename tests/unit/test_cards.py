@@ -8,8 +8,8 @@ import pytest
 
 import lapwing as lw
 from helpers.shown_objects import ASKED, HOSTILE, PLANTED, people, wide_release, with_cards, without_cards
-from lapwing.judge.report.page import NOTICE
 from lapwing.mechanisms.registry import REGISTRATIONS
+from lapwing.present.page import NOTICE
 from lapwing.verbs.cards import card
 from lapwing.verbs.cards.attached import CARDS
 

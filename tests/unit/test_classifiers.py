@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from lapwing.judge.prediction.downstream import (
+from lapwing.extras.evaluate.metrics.prediction.downstream import (
     FEWEST_ROWS,
     Classifier,
     class_scores,

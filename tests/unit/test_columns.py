@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from lapwing.errors import ParameterError
-from lapwing.judge import columns
-from lapwing.judge.columns import (
+from lapwing.extras.evaluate.metrics import columns
+from lapwing.extras.evaluate.metrics.columns import (
     PERCENTS,
     compare_columns,
     error_sizes,

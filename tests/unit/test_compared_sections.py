@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from helpers.findings import compared, findings, schema_of, texts
-from lapwing.judge.disclosure.disclosure import Disclosure, Risk
-from lapwing.judge.disclosure.nearest_rows import ClosestDistances
-from lapwing.judge.metrics import Estimate
-from lapwing.judge.prediction.downstream import ClassifierScore, Downstream
-from lapwing.judge.prediction.subgroups import SubgroupAccuracy
-from lapwing.judge.report import columns as compared_columns
-from lapwing.judge.report.compared import compared_sections
-from lapwing.judge.report.page import Chart, Table
+from lapwing.extras.evaluate.metrics.disclosure.disclosure import Disclosure, Risk
+from lapwing.extras.evaluate.metrics.disclosure.nearest_rows import ClosestDistances
+from lapwing.extras.evaluate.metrics.metric import Estimate
+from lapwing.extras.evaluate.metrics.prediction.downstream import ClassifierScore, Downstream
+from lapwing.extras.evaluate.metrics.prediction.subgroups import SubgroupAccuracy
+from lapwing.extras.evaluate.report import columns as compared_columns
+from lapwing.extras.evaluate.report.compared import compared_sections
+from lapwing.present.page import Chart, Table
 
 KEYS = [
     "at-a-glance",

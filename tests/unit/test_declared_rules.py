@@ -10,10 +10,10 @@ import lapwing as lw
 from helpers.command import lapwing
 from helpers.natural_rules import TABLES, fields_of, schema_of
 from helpers.plain_rules import broken_rows
-from lapwing.internal.schemas import check_declared
-from lapwing.judge.declared import compare_declared
-from lapwing.judge.report.compared import compared_sections
-from lapwing.judge.report.page import Table
+from lapwing.extras.evaluate.internal.schemas import check_declared
+from lapwing.extras.evaluate.metrics.declared import compare_declared
+from lapwing.extras.evaluate.report.compared import compared_sections
+from lapwing.present.page import Table
 from lapwing.schema.schemas import Schema
 
 AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99, "required": True}}

@@ -3,8 +3,13 @@
 import numpy as np
 import pytest
 
-from lapwing.judge.prediction import detection
-from lapwing.judge.prediction.detection import area_error, compare_detection, compare_propensity, propensity_scores
+from lapwing.extras.evaluate.metrics.prediction import detection
+from lapwing.extras.evaluate.metrics.prediction.detection import (
+    area_error,
+    compare_detection,
+    compare_propensity,
+    propensity_scores,
+)
 from lapwing.schema.schemas import Schema
 
 AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}, "special": [-1]}

@@ -8,7 +8,7 @@ import pytest
 
 import lapwing as lw
 from lapwing.errors import SchemaError
-from lapwing.internal.schemas import draft_schema
+from lapwing.extras.evaluate.internal.schemas import draft_schema
 from lapwing.rows.cells import UNREADABLE, Texts, decimals
 from lapwing.rows.codec import encode
 from lapwing.rows.source import all_codes, code_table

@@ -8,9 +8,9 @@ import pytest
 from scipy.stats import binomtest
 
 from lapwing.errors import LapwingError, ParameterError
-from lapwing.judge.disclosure import disclosure
-from lapwing.judge.disclosure.disclosure import NO_HOLDOUT, NO_PROOF, compare_disclosure
-from lapwing.judge.metrics import excess, wilson
+from lapwing.extras.evaluate.metrics.disclosure import disclosure
+from lapwing.extras.evaluate.metrics.disclosure.disclosure import NO_HOLDOUT, NO_PROOF, compare_disclosure
+from lapwing.extras.evaluate.metrics.metric import excess, wilson
 from lapwing.schema.schemas import Schema
 
 FIELDS = [

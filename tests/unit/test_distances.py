@@ -5,9 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from lapwing.judge import distances
-from lapwing.judge.distances import compare_bounded_lipschitz, compare_densities, compare_kernels, compare_wasserstein
-from lapwing.judge.samples import mmd
+from lapwing.extras.evaluate.metrics import distances
+from lapwing.extras.evaluate.metrics.distances import (
+    compare_bounded_lipschitz,
+    compare_densities,
+    compare_kernels,
+    compare_wasserstein,
+)
+from lapwing.extras.evaluate.metrics.samples import mmd
 from lapwing.schema.schemas import Schema
 
 AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 4}, "special": [-1]}

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from lapwing.errors import ParameterError
-from lapwing.judge.prediction import downstream
-from lapwing.judge.prediction.downstream import trained_auc
+from lapwing.extras.evaluate.metrics.prediction import downstream
+from lapwing.extras.evaluate.metrics.prediction.downstream import trained_auc
 from lapwing.schema.schemas import Schema
 
 FIELDS = [

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from helpers.command import lapwing
-from lapwing.internal.schemas import draft_schema
-from lapwing.internal.suggestions import frequent_texts, look, suggest
+from lapwing.extras.evaluate.internal.schemas import draft_schema
+from lapwing.extras.evaluate.internal.suggestions import frequent_texts, look, suggest
 from lapwing.schema.scalars import in_full
 
 NAMES = ["id", "grp", "val"]

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from helpers.findings import compared, findings, schema_of
-from lapwing.judge.findings import PREDICTION
-from lapwing.judge.glance import glance, graded
-from lapwing.judge.metrics import bootstrap_rows, independent_columns
-from lapwing.judge.prediction.downstream import Downstream
-from lapwing.judge.standing import WORDS, glance_table, standing
-from lapwing.judge.tables.variation import Variation
+from lapwing.extras.evaluate.metrics.findings import PREDICTION
+from lapwing.extras.evaluate.metrics.glance import glance, graded
+from lapwing.extras.evaluate.metrics.metric import bootstrap_rows, independent_columns
+from lapwing.extras.evaluate.metrics.prediction.downstream import Downstream
+from lapwing.extras.evaluate.metrics.standing import WORDS, glance_table, standing
+from lapwing.extras.evaluate.metrics.tables.variation import Variation
 
 NAMES, KEY = ("synthetic", "bootstrap", "independent"), "total_variation_2"
 FLAGS = schema_of(*({"name": name, "type": "boolean"} for name in "abc"))

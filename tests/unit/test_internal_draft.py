@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from lapwing.errors import DataError, SchemaError
-from lapwing.internal.schemas import draft_schema
+from lapwing.extras.evaluate.internal.schemas import draft_schema
 
 TABLE = pl.DataFrame(
     {

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from lapwing.errors import DataError
-from lapwing.internal.schemas import FieldFit, check_table, draft_schema
+from lapwing.extras.evaluate.internal.schemas import FieldFit, check_table, draft_schema
 from lapwing.schema.schemas import Schema
 
 FIELDS = {

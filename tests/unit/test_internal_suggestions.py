@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 from helpers.command import lapwing
-from lapwing.internal.schemas import draft_schema
-from lapwing.internal.suggestions import suggest
+from lapwing.extras.evaluate.internal.schemas import draft_schema
+from lapwing.extras.evaluate.internal.suggestions import suggest
 
 ROWS = 400
 EVERY = np.arange(ROWS)

@@ -4,8 +4,8 @@ import polars as pl
 import pytest
 
 from lapwing.errors import DataError, SchemaError
-from lapwing.internal.schemas import check_units
-from lapwing.judge.metrics import Internal
+from lapwing.extras.evaluate.internal.schemas import check_units
+from lapwing.present.marked import Internal
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
 

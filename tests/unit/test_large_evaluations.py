@@ -8,8 +8,8 @@ import pytest
 
 import lapwing as lw
 from helpers import evaluations
-from lapwing.internal import evaluation, sampled
-from lapwing.judge.tables import variation
+from lapwing.extras.evaluate.internal import evaluation, sampled
+from lapwing.extras.evaluate.metrics.tables import variation
 
 LOOKED_AT, ROWS = 400, 1500
 EXACT = {"k_marginal_2", "k_marginal_3", "workload_error"}

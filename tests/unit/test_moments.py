@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from lapwing.judge import moments
-from lapwing.judge.moments import MOST_CATEGORIES, coded_rows, compare_moments, coordinates
+from lapwing.extras.evaluate.metrics import moments
+from lapwing.extras.evaluate.metrics.moments import MOST_CATEGORIES, coded_rows, compare_moments, coordinates
 from lapwing.schema.schemas import Schema
 
 FLAG = {"name": "c", "type": "boolean", "constraints": {"required": True}}

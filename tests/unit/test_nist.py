@@ -7,8 +7,9 @@ import itertools
 import numpy as np
 import pytest
 
-from lapwing.judge.tables.variation import Variation, choose_tables, compare_tables
-from lapwing.judge.tables.workload import K_MARGINAL, compare_k_marginals, k_marginal_score
+from lapwing.extras.evaluate.metrics.tables.variation import Variation, compare_tables
+from lapwing.extras.evaluate.metrics.tables.workload import K_MARGINAL, compare_k_marginals, k_marginal_score
+from lapwing.model.compared import choose_tables
 from lapwing.schema.schemas import Schema
 
 # Scores of one random subsample each, as two SDNist reports (v2.2, 19 May 2023) on deidentified versions of ma2019

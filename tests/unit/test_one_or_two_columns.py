@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import lapwing as lw
-from lapwing.judge.samples import wasserstein_line
+from lapwing.extras.evaluate.metrics.samples import wasserstein_line
 
 pytestmark = pytest.mark.filterwarnings("ignore::lapwing.errors.CertificateWarning")
 

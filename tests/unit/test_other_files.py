@@ -14,7 +14,7 @@ import pytest
 from pyarrow import feather
 
 from lapwing.errors import DataError, LapwingError, SchemaError
-from lapwing.internal.schemas import check_table, draft_schema
+from lapwing.extras.evaluate.internal.schemas import check_table, draft_schema
 from lapwing.rows.source import all_codes, code_table
 from lapwing.schema.schemas import Schema
 

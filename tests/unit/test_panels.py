@@ -4,12 +4,13 @@ import pytest
 
 from helpers.findings import findings
 from lapwing.errors import DataError, ParameterError
-from lapwing.internal.panels import compare_panel_tables
-from lapwing.judge.glance import glance
-from lapwing.judge.metrics import BOOTSTRAP, INDEPENDENT, SYNTHETIC, Internal
-from lapwing.judge.panels import METRICS, bootstrap_units, compare_panels, dealt_rows, panel_of
-from lapwing.judge.report.compared import compared_sections
-from lapwing.judge.report.page import Page, render
+from lapwing.extras.evaluate.internal.panels import compare_panel_tables
+from lapwing.extras.evaluate.metrics.glance import glance
+from lapwing.extras.evaluate.metrics.metric import BOOTSTRAP, INDEPENDENT, SYNTHETIC
+from lapwing.extras.evaluate.metrics.panels import METRICS, bootstrap_units, compare_panels, dealt_rows, panel_of
+from lapwing.extras.evaluate.report.compared import compared_sections
+from lapwing.present.marked import Internal
+from lapwing.present.page import Page, render
 from lapwing.schema.schemas import Schema
 
 SCHEMA = Schema.from_dict(

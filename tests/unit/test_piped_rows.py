@@ -11,7 +11,7 @@ import pytest
 
 import lapwing as lw
 from helpers.command import lapwing
-from lapwing.internal.schemas import draft_schema
+from lapwing.extras.evaluate.internal.schemas import draft_schema
 from lapwing.schema.schemas import Schema
 
 FRAME = pl.DataFrame(

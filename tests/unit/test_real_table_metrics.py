@@ -3,9 +3,9 @@
 import numpy as np
 import polars as pl
 
-from lapwing.judge.distances import compare_bounded_lipschitz, compare_densities, compare_wasserstein
-from lapwing.judge.metrics import bootstrap_rows, independent_columns
-from lapwing.judge.moments import compare_moments
+from lapwing.extras.evaluate.metrics.distances import compare_bounded_lipschitz, compare_densities, compare_wasserstein
+from lapwing.extras.evaluate.metrics.metric import bootstrap_rows, independent_columns
+from lapwing.extras.evaluate.metrics.moments import compare_moments
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.judge.samples import (
+from lapwing.extras.evaluate.metrics.samples import (
     MAX_ASSIGNED,
     kernel_densities,
     mean_features,

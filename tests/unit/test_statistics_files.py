@@ -12,7 +12,7 @@ import lapwing as lw
 from helpers.naive_codes import naive_code
 from helpers.nasty_cells import CELLS, FIELDS
 from lapwing.errors import SchemaError
-from lapwing.internal.schemas import check_table
+from lapwing.extras.evaluate.internal.schemas import check_table
 from lapwing.rows.source import all_codes, code_table
 from lapwing.schema.foreign.reading import read_foreign
 from lapwing.schema.foreign.statistics import time_scale

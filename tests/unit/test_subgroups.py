@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from lapwing.errors import ParameterError
-from lapwing.judge.prediction import subgroups
-from lapwing.judge.prediction.subgroups import FEWEST_ROWS, compare_subgroups
+from lapwing.extras.evaluate.metrics.prediction import subgroups
+from lapwing.extras.evaluate.metrics.prediction.subgroups import FEWEST_ROWS, compare_subgroups
 from lapwing.schema.schemas import Schema
 
 AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}, "special": [-1]}

@@ -9,8 +9,8 @@ import pytest
 
 import lapwing as lw
 from lapwing.errors import ParameterError, SchemaError
-from lapwing.judge.declared import compare_weighted, weighted_figures, weighted_record
-from lapwing.judge.report.tables import weighted_lines, weighted_section
+from lapwing.extras.evaluate.metrics.declared import compare_weighted, weighted_figures, weighted_record
+from lapwing.extras.evaluate.report.tables import weighted_lines, weighted_section
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from lapwing.errors import CapacityError, LapwingError, ParameterError
-from lapwing.judge.tables import public_tables as public_side
-from lapwing.judge.tables.public_tables import public_tables
+from lapwing.extras.evaluate.metrics.tables import public_tables as public_side
+from lapwing.extras.evaluate.metrics.tables.public_tables import public_tables
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.questions.table_distances.question import MOST_TABLES, TableDistances

@@ -11,7 +11,7 @@ import lapwing as lw
 from helpers.command import lapwing
 from lapwing.cli.commands.saved import read_conditions
 from lapwing.errors import ParameterError, SchemaError
-from lapwing.internal.schemas import FieldFit, check_table
+from lapwing.extras.evaluate.internal.schemas import FieldFit, check_table
 from lapwing.rows.cells import UNREADABLE, Numbers, Texts, Times, texts
 from lapwing.rows.codec import encode
 from lapwing.rows.source import code_table

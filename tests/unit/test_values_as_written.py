@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 import pytest
 
 import lapwing as lw
-from lapwing.internal.schemas import draft_schema
-from lapwing.internal.suggestions import suggest
+from lapwing.extras.evaluate.internal.schemas import draft_schema
+from lapwing.extras.evaluate.internal.suggestions import suggest
 from lapwing.rows.source import coded_table
 
 DAYS = [dt.date(2020, 1, 1), dt.date(2020, 3, 29), dt.date(2020, 7, 1), None, dt.date(2020, 12, 31)]

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.judge.metrics import bootstrap_rows, independent_columns
-from lapwing.judge.tables.variation import Variation, choose_tables, compare_tables, compared_cells
+from lapwing.extras.evaluate.metrics.metric import bootstrap_rows, independent_columns
+from lapwing.extras.evaluate.metrics.tables.variation import Variation, compare_tables
+from lapwing.model.compared import choose_tables, compared_cells
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.schemas import Schema
 

@@ -14,17 +14,18 @@ from helpers.command import lapwing
 from helpers.small_people import synthesize as release_people
 from helpers.small_people import write_people
 from lapwing.errors import ParameterError
-from lapwing.judge.tables import variation
-from lapwing.judge.tables.variation import choose_tables, compare_tables
-from lapwing.judge.verdict.expected import expected_error, graded, placed
-from lapwing.judge.verdict.terms import Terms, learnt_pairs, led_pairs, terms_of
+from lapwing.extras.evaluate.metrics.tables import variation
+from lapwing.extras.evaluate.metrics.tables.variation import compare_tables
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.verdict import WORDS, Grade, Verdict
+from lapwing.model.compared import choose_tables
 from lapwing.rows.source import all_codes, coded_table
 from lapwing.runs.generators import generator
-from lapwing.runs.verdict import NO_ROW, _in_order
+from lapwing.runs.judged import NO_ROW, _in_order
+from lapwing.runs.verdict.expected import expected_error, graded, placed
+from lapwing.runs.verdict.terms import Terms, learnt_pairs, led_pairs, terms_of
 
 NAMES = "abcde"
 LEVELS = 4

@@ -5,8 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from lapwing.judge.tables.variation import Variation, choose_tables, compare_tables
-from lapwing.judge.tables.workload import compare_workloads, workload_error
+from lapwing.extras.evaluate.metrics.tables.variation import Variation, compare_tables
+from lapwing.extras.evaluate.metrics.tables.workload import compare_workloads, workload_error
+from lapwing.model.compared import choose_tables
 from lapwing.schema.schemas import Schema
 
 FLAGS = Schema.from_dict({"fields": [{"name": name, "type": "boolean"} for name in "abcd"]})

@@ -43,7 +43,7 @@ def note(text: str) -> None:
 
 def aligned(lines: Sequence[Sequence[str]], *, right: Iterable[int] = ()) -> str:
     """Return lines of cells as aligned text."""
-    from lapwing.judge.report.page import aligned as text_of  # noqa: PLC0415 - it needs NumPy
+    from lapwing.present.page import aligned as text_of  # noqa: PLC0415 - it needs NumPy
 
     return text_of(lines, right=list(right))
 

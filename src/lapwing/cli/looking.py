@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from lapwing.cli.console import Say
 from lapwing.cli.tables import words_of
 from lapwing.errors import ParameterError
+from lapwing.on_demand import extra
 from lapwing.schema.scalars import quote
 
 if TYPE_CHECKING:
@@ -45,10 +46,8 @@ def recommendation(
 
     parts = [schema.as_written(name) for name in schema.given] if isinstance(schema, LinkedSchema) else [schema]
     if check:
-        from lapwing.internal.looks import refuse_misfits  # noqa: PLC0415
-
         for path, part in zip(data, parts, strict=True):
-            refuse_misfits(path, part, most)
+            extra("looks").refuse_misfits(path, part, most)
         remember(data, schema)
         return ""
     if is_remembered(data, schema):

@@ -18,16 +18,14 @@ from typer.core import TyperGroup
 
 from lapwing.cli.commands.anonymize import anonymize
 from lapwing.cli.commands.certificate import certificate_app
-from lapwing.cli.commands.evaluate import evaluate, report
 from lapwing.cli.commands.explain import explain, mechanisms
 from lapwing.cli.commands.ledger import ledger_app
 from lapwing.cli.commands.linked import link
+from lapwing.cli.commands.report import report
 from lapwing.cli.commands.resume import resume
 from lapwing.cli.commands.saved import answers, query, sample
-from lapwing.cli.commands.schema import schema_app
 from lapwing.cli.commands.schema_convert import convert
 from lapwing.cli.commands.schema_learn import learn
-from lapwing.cli.commands.start import start
 from lapwing.cli.commands.synthesize import demo, plan, synthesize
 from lapwing.cli.console import (
     ASKED,
@@ -76,16 +74,18 @@ app = typer.Typer(
     context_settings={"max_content_width": 120},
     invoke_without_command=True,
 )
+schema_app = typer.Typer(name="schema", help="Draft and check the description of a table.", rich_markup_mode=None)
 _PANELS = {
-    "Start": (start, extra("studio command"), demo, mechanisms, explain),
+    "Start": (extra("start command"), extra("studio command"), demo, mechanisms, explain),
     "Schemas": (schema_app,),
     "Budget": (ledger_app,),
     "Release": (plan, synthesize, link, resume),
     "Use a release": (sample, query, answers, report, certificate_app),
-    "Internal, never publish": (evaluate,),
+    "Internal, never publish": (extra("evaluate command"),),
     "Beside releases": (anonymize, extra("audit command")),
 }
-schema_app.command(epilog=examples("schema convert"))(convert)
+for command in (extra("draft command"), extra("check command"), convert):
+    schema_app.command(epilog=examples(f"schema {command.__name__}"))(command)
 schema_app.command(
     epilog=examples("schema learn"),
     context_settings={"allow_extra_args": True},  # names after --fields

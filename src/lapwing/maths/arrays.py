@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from lapwing.errors import ParameterError
 
@@ -123,3 +124,15 @@ class Frozen(Mapping[K, V]):
 
     def __repr__(self) -> str:
         return repr(self._held)
+
+
+Floats = npt.NDArray[np.float64]
+
+
+Ints = npt.NDArray[np.int64]
+
+
+Cells = npt.NDArray[np.integer]
+
+
+Codes = Mapping[str, Cells]  # a coded table: the codes of each column

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from lapwing.judge.report.plots import released_plot
+from lapwing.present.plots import released_plot
 from lapwing.release.release import Release
 
 __all__ = ["Release", "plot"]

@@ -7,11 +7,6 @@ import numpy as np
 import polars as pl
 
 from lapwing.errors import ParameterError
-from lapwing.judge.metrics import Releasable
-from lapwing.judge.report.page import Page, Section, render
-from lapwing.judge.report.released import released_sections
-from lapwing.judge.report.released_columns import MOST_COLUMNS, released_columns, released_maps
-from lapwing.judge.report.released_pairs import released_pairs
 from lapwing.kernel.noise_law import NoiseLaw, NoisyTable
 from lapwing.kernel.questions.category_selection.question import SelectedTexts
 from lapwing.kernel.questions.cell_sums.question import CellSums, NoisySums
@@ -25,6 +20,11 @@ from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.kernel.questions.tree_counts.question import NoisyTree
 from lapwing.mechanisms.registry import REGISTRATIONS, registration_named
 from lapwing.model.accuracy import Accuracy
+from lapwing.present.marked import Releasable
+from lapwing.present.page import Page, Section, render
+from lapwing.present.released import released_sections
+from lapwing.present.released_columns import MOST_COLUMNS, released_columns, released_maps
+from lapwing.present.released_pairs import released_pairs
 from lapwing.release.queries import Parts, free_name
 from lapwing.schema.schemas import Schema
 from lapwing.schema.values import labels, run_labels

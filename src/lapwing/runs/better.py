@@ -11,8 +11,6 @@ from fractions import Fraction
 from typing import Final
 
 from lapwing.errors import LapwingError, ParameterError
-from lapwing.judge.verdict.expected import graded
-from lapwing.judge.verdict.terms import Released
 from lapwing.kernel.budget.budget import read_request
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.sparse_counts.question import SparseCounts
@@ -23,6 +21,8 @@ from lapwing.runs.misfits import of_mechanism
 from lapwing.runs.plan.foretold import foretold
 from lapwing.runs.plan.planning import planned
 from lapwing.runs.settings import Settings
+from lapwing.runs.verdict.expected import graded
+from lapwing.runs.verdict.terms import Released
 
 _STEPS: Final = (Fraction(3, 2), 2, 3, 5, 10, 20, 50, 100)
 _IMPORTANT: Final = (2, 1, 3)

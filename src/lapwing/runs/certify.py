@@ -35,10 +35,10 @@ from lapwing.model.certificate.promise import (
 from lapwing.model.model import ReleasedModel
 from lapwing.runs.finishing import Finished
 from lapwing.runs.generators import generator
+from lapwing.runs.judged import verdict_of
 from lapwing.runs.misfits import misfit_warnings, of_mechanism
 from lapwing.runs.records import PaidSettings, Records
 from lapwing.runs.settings import Settings
-from lapwing.runs.verdict import verdict_of
 from lapwing.version import VERSION, code_fingerprint
 
 _BROKEN_SHARE = 0.03

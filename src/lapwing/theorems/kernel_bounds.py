@@ -1,7 +1,7 @@
 """How far the kernel density of a noisy grid is from that of the rows, by theorem.
 
 Both are normalised to mass 1, and the kernel is exp(-|x - y|^2 / (2 bandwidth^2)): what
-`lapwing.judge.samples.kernel_densities` computes with ``gamma = 1 / (2 * bandwidth**2)``. The noise
+`lapwing.extras.evaluate.metrics.samples.kernel_densities` computes with ``gamma = 1 / (2 * bandwidth**2)``. The noise
 is Laplace, continuous or discrete, on the count of every cell, with a scale of ``1 / epsilon`` for add-remove and
 ``2 / epsilon`` (the paper's) for replace-one neighbours; the proofs use the relation nowhere else, because the released
 weights are divided by their own sum. Weights are the noisy counts themselves, and lie in the centres of the cells; for

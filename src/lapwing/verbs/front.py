@@ -23,7 +23,6 @@ from lapwing.schema.linked.database import LinkedSchema
 from lapwing.verbs import learn as _learn  # noqa: F401 - attaches Schema.learn
 from lapwing.verbs.anonymize import anonymize
 from lapwing.verbs.cards import attached as _attached  # noqa: F401 - attaches what notebooks show
-from lapwing.verbs.evaluate import evaluate
 from lapwing.verbs.linked import synthesize_linked
 from lapwing.verbs.plan import plan
 from lapwing.verbs.plans import LinkedPlan, Plan
@@ -55,7 +54,6 @@ __all__ = [
     "anonymize",
     "between",
     "covariance",
-    "evaluate",
     "load",
     "load_linked",
     "plan",

@@ -6,9 +6,9 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from lapwing.errors import LapwingWarning, ParameterError, warn
-from lapwing.judge.metrics import Releasable
 from lapwing.kernel.budget.budget import Number
 from lapwing.kernel.room.begun import repeated
+from lapwing.present.marked import Releasable
 from lapwing.rows.guard import private_boundary
 from lapwing.rows.out.outputs import whole_files
 from lapwing.runs.learned.running import LearnedDomain, run_learning

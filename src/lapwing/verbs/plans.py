@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any, Final
 
-from lapwing.judge.report.plots import planned_plot
 from lapwing.kernel.budget.budget import Budget, BudgetRequest
 from lapwing.kernel.plain import rational_text
 from lapwing.kernel.terms import Relation
@@ -13,6 +12,7 @@ from lapwing.maths.arrays import Frozen
 from lapwing.model.certificate.certificate import CostLine, Statement
 from lapwing.model.certificate.cost_lines import CHOSEN, asked_text, budget_to_dict, counted_lines
 from lapwing.model.certificate.promise import origin_lines
+from lapwing.present.plots import planned_plot
 from lapwing.runs.plan.effort import MACHINE, Effort, MaxRowsEffect
 from lapwing.runs.plan.text import (
     aligned,

@@ -7,7 +7,7 @@ from typing import Final
 import polars as pl
 
 from lapwing.errors import DataError, LapwingWarning, warn
-from lapwing.internal.schemas import check_table, draft_of_types, draft_schema
+from lapwing.on_demand import extra
 from lapwing.rows.elsewhere import Query
 from lapwing.rows.guard import private_boundary
 from lapwing.schema.foreign.reading import read_foreign
@@ -50,7 +50,8 @@ def draft(data: IntoFrame) -> Schema:
     >>> draft(pl.DataFrame({"age": [31], "sex": ["f"]})).to_dict()["fields"][0]["constraints"]
     {'minimum': None, 'maximum': None}
     """
-    return draft_schema(data).value
+    found: Schema = extra("schemas").draft_schema(data).value
+    return found
 
 
 Schema.draft = staticmethod(draft)
@@ -88,7 +89,7 @@ def check(self: Schema, data: IntoFrame) -> pl.DataFrame:
     >>> schema.check(pl.DataFrame({"sex": ["f", "F", None]}))["misfit"].to_list()
     [1]
     """
-    found = pl.DataFrame([asdict(fit) for fit in check_table(data, self).value])
+    found = pl.DataFrame([asdict(fit) for fit in extra("schemas").check_table(data, self).value])
     return found.rename({"name": "column", "clamped": "out_of_bounds"})
 
 
@@ -194,7 +195,8 @@ def from_frame_types(frame: IntoFrame) -> Schema:
     """
     if isinstance(frame, str | os.PathLike | list | tuple | Query):
         raise DataError("from_frame_types takes a frame; for files and queries there is Schema.draft", code="LW108")
-    return draft_of_types(frame)
+    found: Schema = extra("schemas").draft_of_types(frame)
+    return found
 
 
 Schema.from_frame_types = staticmethod(from_frame_types)

@@ -152,7 +152,7 @@ def _dictionaries(texts: Sequence[str]) -> dict[str, Path]:
 
 def _summary(found: "LearnedDomain", table: "Table", output: Path, account: Sequence[str]) -> list[str]:
     """Return what was learned and what it cost, what was not found, and what comes next."""
-    from lapwing.runs.bought import NOTICE  # noqa: PLC0415
+    from lapwing.present.marked import NOTICE  # noqa: PLC0415
 
     fields = [found.schema.field(name) for name in found.names]
     lines = [(field.name, field.type, _learned(field), field.provenance) for field in fields]

@@ -338,7 +338,7 @@ def demo(
 
 def _report(release: "Release", place: Path, model: str, say: Say, show: Say) -> None:
     """Write a report where the extra for it is installed, and say how to install it where it is not."""
-    from lapwing.judge.report.page import check_installed  # noqa: PLC0415
+    from lapwing.present.page import check_installed  # noqa: PLC0415
 
     try:
         check_installed()

@@ -16,7 +16,8 @@ from lapwing.extras.audit.linked_pairs import SCHEMA as LINKED
 from lapwing.extras.audit.pairs import NeighbourPair, neighbour_pair, text_pair, two_valued_pair
 from lapwing.extras.audit.replay import Examined, examine_pair, together
 from lapwing.extras.audit.worst_case import Mode
-from lapwing.judge.tables.public_tables import public_tables
+from lapwing.extras.evaluate.bought import BoughtSettings
+from lapwing.extras.evaluate.metrics.tables.public_tables import public_tables
 from lapwing.kernel.budget.budget import Budget, read_request
 from lapwing.kernel.terms import Relation
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
@@ -24,7 +25,6 @@ from lapwing.mechanisms.independent.mechanism import Independent
 from lapwing.mechanisms.pmm.mechanism import PMM
 from lapwing.mechanisms.registry import REGISTRATIONS, looks_at_misfits
 from lapwing.mechanisms.shared.registration import Mechanism, Registration
-from lapwing.runs.bought import BoughtSettings
 from lapwing.runs.generators import generator
 from lapwing.runs.learned.settings import LearnSettings, read_learn_settings
 from lapwing.runs.misfits import left_of, mended

@@ -30,6 +30,7 @@ from lapwing.errors import LapwingError
 from lapwing.extras.audit.held import HeldRows, PlaybackBits, RecordingBits, UnlikelyBits
 from lapwing.extras.audit.rechecks import loss_between, loss_flags_between, noise_flags, recounted
 from lapwing.extras.audit.worst_case import USUAL, Mode
+from lapwing.extras.evaluate.bought import BoughtEvaluation, BoughtSettings, run_evaluation
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.opening import public_terms
@@ -38,7 +39,6 @@ from lapwing.model.certificate.certificate import Certificate
 from lapwing.release.release import Release
 from lapwing.rows.counting import CodedSource
 from lapwing.rows.source import code_table
-from lapwing.runs.bought import BoughtEvaluation, BoughtSettings, run_evaluation
 from lapwing.runs.learned.running import run_learning
 from lapwing.runs.learned.settings import LearnSettings
 from lapwing.runs.records import Records

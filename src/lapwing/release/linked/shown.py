@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Final
 
-from lapwing.judge.metrics import Releasable
-from lapwing.judge.report.page import Page, Section, Table, Text, of_table, render
-from lapwing.judge.report.promise import promise_section
 from lapwing.model.certificate.promise import amount_text
 from lapwing.model.certificate.verdict import verdict_lines
 from lapwing.model.linked_files import LinkedCertificate
+from lapwing.present.marked import Releasable
+from lapwing.present.page import Page, Section, Table, Text, of_table, render
+from lapwing.present.promise import promise_section
 from lapwing.release.release import Release
 from lapwing.release.shown import release_sections
 

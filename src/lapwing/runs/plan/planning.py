@@ -9,19 +9,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from lapwing.judge.tables.variation import choose_tables, compared_cells
-from lapwing.judge.verdict.expected import graded
-from lapwing.judge.verdict.terms import Released
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.questions.sparse_counts.question import SparseCounts
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.certificate.cost_lines import ChosenTable, CostLine, Planned, PlannedQuestion
 from lapwing.model.certificate.verdict import Grade
+from lapwing.model.compared import choose_tables, compared_cells
 from lapwing.runs.generators import generator
 from lapwing.runs.misfits import first_question, of_mechanism
 from lapwing.runs.plan.foretold import Usual, foretold
 from lapwing.runs.settings import Settings
+from lapwing.runs.verdict.expected import graded
+from lapwing.runs.verdict.terms import Released
 from lapwing.schema.public_tables.cells import public_total
 from lapwing.schema.schemas import Schema
 

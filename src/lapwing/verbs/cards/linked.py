@@ -1,10 +1,10 @@
 """The cards of linked tables: their schema, plan, release and certificate; public and released numbers only."""
 
-from lapwing.judge.report.page import Section, Table, counted
-from lapwing.judge.report.promise import fields_table
 from lapwing.model.certificate.cost_lines import asked_text
 from lapwing.model.certificate.verdict import WORDS
 from lapwing.model.linked_files import LinkedCertificate
+from lapwing.present.page import Section, Table, counted
+from lapwing.present.promise import fields_table
 from lapwing.release.linked.release import LinkedRelease
 from lapwing.schema.linked.database import LinkedSchema
 from lapwing.verbs.cards.card import Card, in_full, sentences

@@ -4,9 +4,6 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
-from lapwing.judge.report.cost import cost_summary
-from lapwing.judge.report.page import Section, Table, counted, crossed
-from lapwing.judge.report.promise import assumed_section, fields_table
 from lapwing.kernel.questions.misfit_rows.question import MisfitRows
 from lapwing.kernel.terms import Relation
 from lapwing.mechanisms.registry import registration_named, settings_of
@@ -15,8 +12,10 @@ from lapwing.model.certificate.certificate import DOMAIN, EVALUATION, Certificat
 from lapwing.model.certificate.cost_lines import asked_text, counted_lines
 from lapwing.model.certificate.promise import origin_lines, protection_lines
 from lapwing.model.certificate.verdict import Verdict, Word
+from lapwing.present.cost import cost_summary
+from lapwing.present.page import Section, Table, counted, crossed
+from lapwing.present.promise import assumed_section, fields_table
 from lapwing.release.release import Release
-from lapwing.runs.bought import BoughtEvaluation
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import shortened
 from lapwing.verbs.cards.card import Card, first_lines, in_full, sentences
@@ -94,7 +93,7 @@ def release_card(release: Release, kind: str = "Release") -> str:
     """Show a release."""
     schema, paid = release.schema, release.certificate
     columns = ", ".join(field.name for field in schema.columns)
-    facts = _paid_facts(paid)
+    facts = paid_facts(paid)
     facts.insert(3, ("Columns", f"{len(schema.columns):,}: {columns}"))
     card = Card(
         kind=kind,
@@ -120,7 +119,7 @@ def certificate_card(paid: Certificate) -> str:
     card = Card(
         kind=kinds.get(paid.mechanism, "Certificate"),
         **(_verdict(paid.verdict) if is_release else {}),
-        facts=told(_paid_facts(paid)),
+        facts=told(paid_facts(paid)),
         warnings=paid.warnings,
         folded=(*_not_for(paid.verdict), _costs(paid), in_full("All that it says", paid.text())),
     )
@@ -191,34 +190,6 @@ def count_accuracy_card(found: CountAccuracy) -> str:
     return Card(kind="CountAccuracy", verdict=verdict, said=found.text, facts=told(facts)).html()
 
 
-def bought_card(found: BoughtEvaluation) -> str:
-    """Show a comparison that was bought with budget."""
-    lines = tuple(
-        (
-            f"tables of {counted(each.ways, 'column')}",
-            f"{each.tables:,} of {each.possible:,}",
-            f"{each.mean:.4f}",
-            f"{each.lower:.4f} to {each.upper:.4f}",
-            f"{each.floor:.4f}",
-        )
-        for each in found.variations
-    )
-    table = Table(
-        caption="Mean total variation, 0 (same shares) to 1; floor: rows drawn from the synthetic shares",
-        heading=("tables", "compared", "mean", f"{found.confidence:.0%} interval", "floor"),
-        lines=lines,
-        numbers=(1, 2, 3, 4),
-    )
-    card = Card(
-        kind="BoughtEvaluation",
-        verdict="Bought with budget: it may be published",
-        facts=told(_paid_facts(found.certificate)),
-        shown=table,
-        folded=(in_full("All that it says", found.summary()),),
-    )
-    return card.html()
-
-
 def synthesizer_card(found: Synthesizer) -> str:
     """Show settings, and the release that was made with them."""
     if hasattr(found, "release_"):
@@ -230,7 +201,7 @@ def synthesizer_card(found: Synthesizer) -> str:
 # -- What several cards say.
 
 
-def _paid_facts(paid: Certificate) -> Facts:
+def paid_facts(paid: Certificate) -> Facts:
     """Return what every certificate says: the budget as it was asked for, what is protected, rows, and records."""
     is_release = paid.mechanism not in (DOMAIN, EVALUATION)
     rows = "" if paid.mechanism == DOMAIN else f"{paid.released_rows:,}, {paid.source_of_rows()}"

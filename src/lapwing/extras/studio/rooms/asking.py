@@ -15,7 +15,7 @@ from lapwing.extras.studio.guard import REPORT_CONTENT
 from lapwing.extras.studio.pages import page, texts
 from lapwing.extras.studio.rooms.filters import Typed, chosen, filters, has_more, where_of
 from lapwing.extras.studio.rooms.opened import Subject
-from lapwing.judge.report.page import crossed
+from lapwing.present.page import crossed
 from lapwing.release.asked import filtered_table
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from lapwing.extras.evaluate.internal.looks import remarks
+from lapwing.extras.evaluate.internal.schemas import FieldFit, UnitFit, check_declared, check_table, check_units
+from lapwing.extras.evaluate.metrics.declared import Declared
 from lapwing.extras.studio.jobs import Job
 from lapwing.extras.studio.pages import go, job_of, page, studio_of
 from lapwing.extras.studio.rooms.described import still_open
 from lapwing.extras.studio.works import Work
-from lapwing.internal.looks import remarks
-from lapwing.internal.schemas import FieldFit, UnitFit, check_declared, check_table, check_units
-from lapwing.judge.declared import Declared
 from lapwing.runs.watching import Progress
 from lapwing.schema.scalars import visible
 from lapwing.schema.schemas import Schema

@@ -8,6 +8,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from lapwing.errors import LapwingError, SchemaError
+from lapwing.extras.evaluate.internal.suggestions import frequent_texts, suggest
 from lapwing.extras.studio.jobs import Job
 from lapwing.extras.studio.pages import form_of, go, page
 from lapwing.extras.studio.rooms.described import described, keep, still_open, with_field, without_field
@@ -26,7 +27,6 @@ from lapwing.extras.studio.rooms.fields import (
     others_for,
     texts_of,
 )
-from lapwing.internal.suggestions import frequent_texts, suggest
 from lapwing.schema.fields import Field
 from lapwing.schema.scalars import in_full
 from lapwing.schema.schemas import Schema

@@ -8,20 +8,20 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from lapwing.extras.evaluate.internal.evaluation import Evaluation
+from lapwing.extras.evaluate.metrics.glance import Glance, glance
+from lapwing.extras.evaluate.metrics.metric import SYNTHETIC
+from lapwing.extras.evaluate.metrics.standing import glance_table
+from lapwing.extras.evaluate.verb import evaluate
 from lapwing.extras.studio.jobs import Job, releases
 from lapwing.extras.studio.pages import go, job_of, page, studio_of, texts
 from lapwing.extras.studio.rooms.asking import routes, shown_report
 from lapwing.extras.studio.rooms.handed import Files, files_in
 from lapwing.extras.studio.rooms.opened import Subject, opened
 from lapwing.extras.studio.works import Work
-from lapwing.internal.evaluation import Evaluation
-from lapwing.judge.glance import Glance, glance
-from lapwing.judge.metrics import SYNTHETIC
-from lapwing.judge.report.page import check_installed, crossed, percent
-from lapwing.judge.standing import glance_table
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.verdict import WORDS, Verdict
-from lapwing.verbs.evaluate import evaluate
+from lapwing.present.page import check_installed, crossed, percent
 
 _AT: Final = "/job/{job}/look/{number:int}"
 _WORST: Final = 8

@@ -26,8 +26,8 @@ from lapwing.extras.studio.jobs import Job, next_release, releases
 from lapwing.extras.studio.pages import form_of, go, job_of, page, studio_of, texts
 from lapwing.extras.studio.unfinished import TRANSCRIPT, Unfinished, alone, cleared, unfinished
 from lapwing.extras.studio.works import EndedError, Work
-from lapwing.judge.report.page import check_installed
 from lapwing.model.certificate.promise import protection_lines, uncovered_warnings
+from lapwing.present.page import check_installed
 from lapwing.release.files import Targets, read_targets, write_files
 from lapwing.release.paper.sheet import sheet_in
 from lapwing.release.release import Release

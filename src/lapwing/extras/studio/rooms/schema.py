@@ -11,6 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from lapwing.errors import DataError, LapwingError, ParameterError, SchemaError
+from lapwing.extras.evaluate.internal.schemas import has_types
 from lapwing.extras.studio.jobs import Job
 from lapwing.extras.studio.pages import form_of, go, job_of, page, studio_of
 from lapwing.extras.studio.rooms.described import (
@@ -29,7 +30,6 @@ from lapwing.extras.studio.rooms.described import (
 )
 from lapwing.extras.studio.rooms.fields import key_of, name_of
 from lapwing.extras.studio.rooms.table import files_of
-from lapwing.internal.schemas import has_types
 from lapwing.rows.elsewhere import Query
 from lapwing.schema.fields import Field
 from lapwing.schema.files import parse_json

@@ -1,0 +1,49 @@
+"""`lapwing report`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lapwing.cli import options
+from lapwing.cli.commands.saved import loaded
+from lapwing.cli.console import speaker
+from lapwing.cli.options import option
+from lapwing.cli.tables import stem_of
+from lapwing.rows.out.outputs import whole_files
+
+if TYPE_CHECKING:
+    from lapwing.release.linked.release import LinkedRelease
+    from lapwing.release.release import Release
+
+
+def report(
+    context: typer.Context,
+    model: options.Model,
+    output: Annotated[
+        Path | None,
+        option(
+            "-o --output",
+            "report.html",
+            "The report: one HTML file, replaced if it is there. Default: M.report.html here.",
+        ),
+    ] = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Write a publishable report about a saved model (needs lapwing[report])."""
+    output = Path(f"{stem_of(model)}.report.html") if output is None else output
+    options.check_html(output)
+    with whole_files([output], [model]) as (place,):
+        place.write_text(_report(loaded(model), stem_of(model)), encoding="utf-8", newline="\n")
+    speaker(context, quiet)(f"report: {output}")
+
+
+def _report(found: "Release | LinkedRelease", name: str) -> str:
+    """Return the report of one table, or of several; name: of the data set, where the release has none."""
+    from lapwing.release.linked.release import LinkedRelease  # noqa: PLC0415
+    from lapwing.release.linked.shown import linked_html  # noqa: PLC0415
+    from lapwing.release.shown import release_html  # noqa: PLC0415
+
+    if isinstance(found, LinkedRelease):
+        return linked_html(found.parts, found.certificate, name=name)
+    return release_html(found, found.accuracy(), name=name)

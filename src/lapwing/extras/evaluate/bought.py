@@ -1,0 +1,356 @@
+"""A bought evaluation: its settings, its run, its certificate and what may be published of it."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final, cast
+
+import numpy as np
+
+from lapwing.errors import DataError
+from lapwing.extras.evaluate.metrics.tables.public_tables import (
+    NoisyVariation,
+    PublicTables,
+    noisy_variations,
+    public_tables,
+)
+from lapwing.extras.evaluate.report.bought import BOUGHT_LEAD, bought_sections
+from lapwing.kernel.budget.budget import Budget, BudgetRequest
+from lapwing.kernel.noise.bits import BitSource
+from lapwing.kernel.noise_law import MAX_SD
+from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
+from lapwing.kernel.questions.questions import Answer
+from lapwing.kernel.questions.table_distances.question import LARGEST_TOTAL, MOST_BITS, TableDistances
+from lapwing.kernel.room.curator import Curator
+from lapwing.kernel.room.opening import open_room
+from lapwing.kernel.room.transcript import AnswerSink
+from lapwing.kernel.terms import Relation, Terms
+from lapwing.maths.noise_tails import sum_tail
+from lapwing.model.bounds import rows_statements
+from lapwing.model.certificate.certificate import EVALUATION, Certificate, Statement
+from lapwing.model.certificate.cost_lines import VARIATION, asked_text
+from lapwing.model.certificate.promise import (
+    fields_of_origin,
+    other_terms_warnings,
+    uncovered_warnings,
+    untold_warnings,
+)
+from lapwing.present.marked import NOTICE, Releasable
+from lapwing.present.page import Page, aligned, render
+from lapwing.rows.counting import CodedSource
+from lapwing.rows.out.outputs import write_whole
+from lapwing.rows.source import coded_table
+from lapwing.runs.certify import Paid, promise_warnings
+from lapwing.runs.generators import chosen_seed, generator
+from lapwing.runs.records import Records
+from lapwing.runs.settings import check_expected, request_to_dict
+from lapwing.schema.named_files import refuse_private
+from lapwing.schema.scalars import MOST_ROWS
+from lapwing.schema.schemas import Schema
+from lapwing.version import VERSION
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoughtSettings:
+    """Everything public that fixes a bought evaluation, apart from where it is recorded.
+
+    schema: not a draft, with at least one modelled column; request: what was asked for, and the budget it grants.
+    """
+
+    schema: Schema
+    request: BudgetRequest
+    relation: Relation
+    expected_rows: int | None
+    seed: int
+    compared: tuple[PublicTables, ...]
+
+    name = EVALUATION  # what the budget is spent on
+    selection_delta = Fraction(0)  # the tables compared are public
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings as plain JSON values, for the transcript."""
+        return {
+            EVALUATION: [each.digest for each in self.compared],
+            "schema": self.schema.to_dict(),
+            "request": request_to_dict(self.request),
+            "relation": self.relation,
+            "expected_rows": self.expected_rows,
+            "seed": self.seed,
+        }
+
+
+def read_bought_settings(
+    synthetic: object,
+    schema: Schema,
+    request: BudgetRequest,
+    *,
+    neighbours: str,
+    expected_rows: int | None,
+    seed: int | None,
+) -> BoughtSettings:
+    """Check what is public, and count the synthetic table, which is public too: its counts are released as they are."""
+    refuse_private(synthetic, "the synthetic table")
+    check_expected("expected_rows must be a whole number", expected_rows)
+    named = cast("Relation", neighbours)
+    relation = Terms(relation=named, max_rows=schema.max_rows, expected_rows=expected_rows).relation
+    used = chosen_seed(seed)
+    with coded_table(synthetic, replace(schema.as_written_out, privacy_unit=None)) as source:
+        parts = list(source.chunks())
+    if not parts:
+        raise DataError("the synthetic table has no row; there is nothing to compare", code="LW110")
+    codes = {name: np.concatenate([part[name] for part in parts]) for name in source.columns}
+    compared = public_tables(codes, schema, rng=generator(used, "evaluate"))
+    return BoughtSettings(
+        schema=schema, request=request, relation=relation, expected_rows=expected_rows, seed=used, compared=compared
+    )
+
+
+CONFIDENCE: Final = Fraction(95, 100)  # with which all intervals of an evaluation hold at once
+
+_WIDE: Final = 0.2
+_WORDS: Final = (
+    "mean: mean total variation between the real and the synthetic table, 0 (same shares) to 1 (no cell in common)",
+    "floor: what it is on average where the real rows are drawn from the synthetic shares",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoughtEvaluation:
+    """Hold how far a synthetic table is from the real one, as bought with budget: it may be published.
+
+    Parameters
+    ----------
+    variations : tuple of NoisyVariation
+        Mean total variation of the tables of one, two and three columns, with intervals.
+    certificate : Certificate
+        What was spent on what, under which promise.
+    noisy : tuple of answers
+        The noisy answers that everything here is computed from.
+    rows_error : int or None
+        How far ``certificate.released_rows``, which the table was compared as, is from its true number of rows at
+        most, with the same confidence by itself; None where that is a guess.
+    synthetic_rows : int
+        Rows of the synthetic table.
+    confidence : float
+        With which all intervals hold at once.
+    """
+
+    variations: tuple[NoisyVariation, ...]
+    certificate: Certificate
+    noisy: tuple[Answer, ...]
+    rows_error: int | None
+    synthetic_rows: int
+    confidence: float
+
+    def __repr__(self) -> str:
+        figures = ", ".join(f"{each.ways}-way {each.mean:.4f}" for each in self.variations)
+        paid = self.certificate
+        return f"BoughtEvaluation({figures}; {asked_text(paid.total, paid.requested_epsilon, paid.requested_delta)})"
+
+    def summary(self) -> str:
+        """Return the figures and what they cost as text of a few lines."""
+        heading = ("tables", "compared", "mean", f"{self.confidence:.0%} interval", "floor")
+        lines = [(f"{each.ways}-way", *each.texts) for each in self.variations]
+        table = aligned([heading, *lines], right=[1, 2, 3, 4])
+        return "\n".join([NOTICE, "", table, "", *_WORDS, "", self.certificate.text().rstrip("\n")])
+
+    def html(self) -> str:
+        """Return the report that `to_html` writes."""
+        sections = bought_sections(self.variations, self.certificate, self.confidence)
+        ledger = self.certificate.ledger
+        title = "Released rows, checked with budget" + (f": {ledger.dataset}" if ledger else "")
+        return render(Releasable(Page(title=title, sections=sections, lead=BOUGHT_LEAD)))
+
+    def to_html(self, path: str | Path) -> None:
+        """Write a report that may be published: one HTML file that needs no network.
+
+        Parameters
+        ----------
+        path : path
+            Of the file; it appears whole.
+
+        Raises
+        ------
+        DataError
+            If the file cannot be written.
+        LapwingError
+            If the extra ``report`` is not installed.
+        """
+        write_whole(path, self.html())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain JSON values."""
+        return {
+            "notice": NOTICE,
+            "lapwing": VERSION,
+            "confidence": self.confidence,
+            "rows": {
+                "compared_as": self.certificate.released_rows,
+                "error": self.rows_error,
+                "synthetic": self.synthetic_rows,
+            },
+            "total_variation": [each.to_dict() for each in self.variations],
+            "certificate": self.certificate.to_dict(),
+        }
+
+
+def run_evaluation(
+    source: CodedSource,
+    settings: BoughtSettings,
+    terms: Terms,
+    records: Records,
+    *,
+    debit: Callable[[], None],
+    sink: AnswerSink,
+    secret_bits: Callable[[], BitSource],
+    recorded: Sequence[Answer] = (),
+) -> BoughtEvaluation:
+    """Check, debit, ask, certify; arguments as for `lapwing.verbs.running.run_release`."""
+    budget = settings.request.budget
+    costs = _check(settings, terms)
+    room = open_room(
+        source, settings.schema, terms, budget, debit=debit, secret_bits=secret_bits, sink=sink, recorded=recorded
+    )
+    counted, rows, rows_error = _number_of_rows(room, terms, costs)
+    questions = [
+        _question(tables, rows, cost, terms)
+        for tables, cost in zip(settings.compared, costs[len(counted) :], strict=True)
+    ]
+    answers = room.ask(*questions)
+    variations = noisy_variations(
+        settings.compared,
+        # A recorded answer is to the question without its cells.
+        [replace(answer, question=question) for answer, question in zip(answers, questions, strict=True)],
+        rows=rows,
+        rows_noise=counted[0].tables[0].noise if counted else None,
+        rows_error=None if counted else rows_error,
+        failure=1 - CONFIDENCE,
+    )
+    noisy = (*counted, *answers)
+    return BoughtEvaluation(
+        variations=variations,
+        certificate=_certificate(settings, terms, records, noisy, rows=rows, variations=variations),
+        noisy=noisy,
+        rows_error=rows_error,
+        synthetic_rows=settings.compared[0].rows,
+        confidence=float(CONFIDENCE),
+    )
+
+
+def _check(settings: BoughtSettings, terms: Terms) -> tuple[Budget, ...]:
+    """Return what each question costs, equal shares; refuse from public numbers alone what cannot be asked."""
+    if terms.rows == 0:
+        raise DataError(
+            "the real table has no row, which replace-one neighbours show; there is nothing to compare", code="LW110"
+        )
+    is_counted = terms.rows is None and terms.expected_rows is None
+    costs = settings.request.budget.split([1] * (len(settings.compared) + is_counted))
+    if is_counted:
+        _rows_question(costs[0]).noise(terms.relation, terms.max_rows)
+    for tables in settings.compared:
+        _scale_bits(tables, 1, costs[-1], terms)
+    return costs
+
+
+def _rows_question(cost: Budget) -> MarginalCounts:
+    return MarginalCounts(columns=(), groupings=(), cost=cost)
+
+
+def _number_of_rows(room: Curator, terms: Terms, costs: Sequence[Budget]) -> tuple[tuple[Answer, ...], int, int | None]:
+    """Return what was answered, the number of rows to compare with, and how far the true one is from it at most."""
+    if terms.rows is not None:
+        return (), min(terms.rows, MOST_ROWS), max(0, terms.rows - MOST_ROWS)
+    if terms.expected_rows is not None:
+        return (), terms.expected_rows, None
+    (counted,) = room.ask(_rows_question(costs[0]))
+    noisy = int(counted.counts)
+    rows = min(max(noisy, 1), MOST_ROWS)
+    reach = sum_tail(counted.noise.kind, counted.noise.parameter, 1, 1 - CONFIDENCE)
+    return (counted,), rows, reach + abs(rows - noisy)
+
+
+def _question(tables: PublicTables, rows: int, cost: Budget, terms: Terms) -> TableDistances:
+    """Return the question for the distances of some tables from what is expected of so many rows."""
+    bits = _scale_bits(tables, rows, cost, terms)
+    return replace(_unscaled(tables, cost), bits=bits, cells=tables.cells, expected=tables.expected(rows, bits))
+
+
+def _unscaled(tables: PublicTables, cost: Budget) -> TableDistances:
+    """Return the question without its cells, at a scale of 1."""
+    return TableDistances(
+        columns=tables.columns,
+        groupings=tables.groupings,
+        tables=tables.tables,
+        cells=None,
+        expected=None,
+        bits=0,
+        cost=cost,
+    )
+
+
+def _scale_bits(tables: PublicTables, rows: int, cost: Budget, terms: Terms) -> int:
+    """Return the finest scale at which the expected counts and the noise stay inside their bounds."""
+    deviation = _unscaled(tables, cost).noise(terms.relation, terms.max_rows).sd
+    noise_bits = math.floor(math.log2(MAX_SD) - math.log2(max(deviation, 1.0))) - 1
+    return max(0, min(MOST_BITS, noise_bits, LARGEST_TOTAL.bit_length() - 2 - rows.bit_length()))
+
+
+def _certificate(
+    settings: BoughtSettings,
+    terms: Terms,
+    records: Records,
+    answers: Sequence[Answer],
+    *,
+    rows: int,
+    variations: Sequence[NoisyVariation],
+) -> Certificate:
+    """Return what was spent on what, and what is proved about it."""
+    schema = settings.schema
+    paid = Paid.of(answers, terms, settings.request)
+    bought = fields_of_origin(schema, "dp")
+    modelled = [field.name for field in schema.columns]
+    return paid.certificate(
+        settings,
+        terms,
+        records,
+        mechanism=settings.name,
+        public={"compared": [each.digest for each in settings.compared], "confidence": float(CONFIDENCE)},
+        assumed_fields=fields_of_origin(schema, "assumed"),
+        dp_fields=bought,
+        expected_rows=terms.expected_rows,
+        released_rows=rows,
+        seed=settings.seed,
+        accuracy=(*map(_statement, variations), *rows_statements(answers, terms, rows)),
+        assumed=("the synthetic table was public before: it is no secret of the real rows",),
+        warnings=(
+            *uncovered_warnings(schema.columns),
+            *promise_warnings(paid.total, paid.epsilons),
+            *untold_warnings(bought, schema.purchases),
+            *other_terms_warnings(modelled, schema.purchases, terms.relation, schema.unit_label),
+            *_width_warnings(variations),
+        ),
+        purchases=schema.purchases,
+    )
+
+
+def _statement(each: NoisyVariation) -> Statement:
+    """State one figure."""
+    return Statement(
+        kind=f"mean total variation of {each.ways}-way tables",
+        text=f"over {each.tables} of {each.possible} tables, between {each.lower:.4f} and {each.upper:.4f}; all such "
+        f"intervals hold at once with {float(CONFIDENCE):.0%} confidence",
+        value=each.mean,
+        unit=VARIATION,
+    )
+
+
+def _width_warnings(variations: Sequence[NoisyVariation]) -> tuple[str, ...]:
+    """Say where the noise leaves little to read."""
+    return tuple(
+        f"the {each.ways}-way figure lies from {each.lower:.2f} to {each.upper:.2f}: the noise is large for the "
+        "number of rows, or that number is a bad guess; use more budget, or leave expected_rows out"
+        for each in variations
+        if each.upper - each.lower > _WIDE
+    )

@@ -1,0 +1,181 @@
+"""`lapwing evaluate`."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from lapwing.cli import options
+from lapwing.cli.console import is_quiet, repeating, speaker
+from lapwing.cli.linking import linked_schema
+from lapwing.cli.options import argument, option
+from lapwing.cli.outputs import produce
+from lapwing.cli.tables import Database, Sql, file_of, given_table, optional_table, stem_of
+
+if TYPE_CHECKING:
+    from lapwing.extras.evaluate.bought import BoughtEvaluation
+    from lapwing.extras.evaluate.internal.evaluation import Evaluation
+    from lapwing.schema.linked.database import LinkedSchema
+    from lapwing.schema.schemas import Schema
+
+
+_UNRECORDED = (
+    "No --ledger: this evaluation is recorded nowhere, and nothing adds up what is spent; see `lapwing ledger init`."
+)
+
+
+def evaluate(
+    context: typer.Context,
+    real: Annotated[
+        str,
+        argument(
+            "REAL", "The private table: a file, folder or address; leave it out with --sql. Linked ones: a folder."
+        ),
+    ],
+    synthetic: Annotated[str | None, argument("SYNTHETIC", "The synthetic table, likewise.", is_optional=True)],
+    schema: options.SchemaFile,
+    sql: Sql = None,
+    db: Database = None,
+    model: Annotated[
+        Path | None,
+        option("--model", "M.lapwing", "The release that SYNTHETIC was drawn from, to report about it too."),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        option("-o --output", "report.html", "A report: one HTML file, replaced if there (needs lapwing[report])."),
+    ] = None,
+    metrics: Annotated[Path | None, option("--json", "metrics.json", "Also write all figures here (internal).")] = None,
+    target: Annotated[
+        str | None,
+        option(
+            "--target",
+            "COLUMN",
+            "Also train on synthetic rows to predict this column, and test on real ones (needs lapwing[report]).",
+        ),
+    ] = None,
+    by: Annotated[
+        list[str] | None,
+        option("--by", "COLUMN", "Also judge each group of rows by this column; repeat, or write commas, to cross."),
+    ] = None,
+    test: Annotated[
+        Path | None,
+        option(
+            "--test",
+            "FILE",
+            "Real rows that SYNTHETIC was not made from, to test predictions and to compare attacks with.",
+        ),
+    ] = None,
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = None,
+    rho: options.Rho = None,
+    expected_rows: options.ExpectedRows = None,
+    neighbours: options.Neighbours = "add-remove",
+    ledger: options.LedgerFile = None,
+    dataset: options.Dataset = None,
+    transcript: options.TranscriptFile = None,
+    seed: Annotated[int, option("--seed", "K", "Seed of the 3-way tables and of the rows compared with.")] = 0,
+    quiet: options.Quiet = False,
+) -> None:
+    """Compare synthetic tables with the real ones (internal; with a budget, releasable)."""
+    from lapwing.extras.evaluate.verb import evaluate as evaluation_of  # noqa: PLC0415
+    from lapwing.present.page import check_installed  # noqa: PLC0415
+    from lapwing.schema.schemas import Schema  # noqa: PLC0415
+
+    if report is not None:
+        options.check_html(report)
+        check_installed()
+    if synthetic is None and sql is None:
+        raise options.misuse("missing argument 'SYNTHETIC'", context, code="LW903")
+    own = real if synthetic is not None else None
+    table, made, checked = _tables(own, real if synthetic is None else synthetic, schema, (sql, db), context)
+    schemas = [checked] if isinstance(checked, Schema) else checked.coded.values()
+    groups = options.listed(by or (), [name for each in schemas for name in each.names])
+    forms = [(path, form) for path, form in ((metrics, _json), (report, _html)) if path is not None]
+    inputs = [
+        path
+        for path in (*_files(table), *_files(made), schema, model, test, options.file_of_ledger(ledger), transcript)
+        if path is not None
+    ]
+    bought: dict[str, Any] = {
+        "epsilon": epsilon,
+        "delta": delta,
+        "rho": rho,
+        "expected_rows": expected_rows,
+        "neighbours": neighbours,
+        "ledger": ledger,
+        "dataset": dataset,
+        "transcript": transcript,
+    }
+    is_bought = epsilon is not None or rho is not None
+    file = next(iter(_files(table)), None)
+    if isinstance(checked, Schema) and not is_bought and not checked.name and file is not None:
+        checked = replace(checked, name=stem_of(file))  # for the heading of the report
+
+    def compared() -> "Evaluation | BoughtEvaluation":
+        return cast(
+            "BoughtEvaluation",
+            evaluation_of(table, made, checked, target=target, by=groups, test=test, model=model, seed=seed, **bought),
+        )
+
+    def write(found: "Evaluation | BoughtEvaluation", place: Mapping[Path, Path]) -> None:
+        print(found.summary())  # first: what was bought is not lost with a file that cannot be written
+        for path, form in forms:
+            place[path].write_text(form(found), encoding="utf-8", newline="\n")
+
+    _ = produce(
+        compared,
+        write,
+        [path for path, _ in forms],
+        inputs,
+        finish=repeating,
+        quiet=is_quiet(context, quiet),
+        steps=None if is_bought else {"first": "reading", "of": "of the steps done"},
+    )
+    for path, form in forms:
+        speaker(context, quiet)(f"{_KINDS[form]}: {path}")
+    if ledger is None and is_bought:
+        speaker(context, quiet)(_UNRECORDED)
+
+
+def _tables(
+    real: str | None,
+    synthetic: str,
+    schema: Path,
+    query: tuple[str | None, str | None],
+    context: typer.Context,
+) -> tuple[Any, Any, "Schema | LinkedSchema"]:
+    """Return both tables and their schema; linked tables by name, from a folder or database of them all."""
+    from lapwing.rows.elsewhere import tables_from  # noqa: PLC0415
+    from lapwing.runs.settings import usable_schema  # noqa: PLC0415
+    from lapwing.schema.linked.database import is_linked  # noqa: PLC0415
+
+    sql, db = query
+    linked = None
+    if is_linked(schema):
+        linked = linked_schema(schema, [real] if real else [], [sql] if sql else [], db, context)
+    if linked is not None and not linked.is_events:
+        if real is None:
+            raise options.misuse("linked tables are of a folder or database; leave --sql out", context, code="LW903")
+        columns = {name: linked.as_written(name).names for name in linked.given}
+        return tables_from(real, columns), tables_from(synthetic, columns), linked
+    table, made = given_table(real, sql, db, context), optional_table(synthetic, None, None, context)
+    return table, made, usable_schema(schema) if linked is None else linked
+
+
+def _files(table: Any) -> list[Path | None]:  # noqa: ANN401 - a table, or several by name
+    """Return the files that tables are read from."""
+    return [file_of(each) for each in (table.values() if isinstance(table, dict) else [table])]
+
+
+def _json(found: "Evaluation | BoughtEvaluation") -> str:
+    return json.dumps(found.to_dict(), indent=2) + "\n"
+
+
+def _html(found: "Evaluation | BoughtEvaluation") -> str:
+    return found.html()
+
+
+_KINDS = {_json: "figures", _html: "report"}

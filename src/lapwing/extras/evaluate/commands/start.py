@@ -1,0 +1,230 @@
+"""`lapwing start`: from a file to an evaluated release by questions, each step by a command that is shown first."""
+
+import shlex
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lapwing.cli.asking import asked, number, positive, tell
+from lapwing.cli.looking import remember
+from lapwing.cli.options import misuse, option
+from lapwing.cli.tables import Data, Database, Sql, given_table, given_words, words_of
+from lapwing.errors import DataError, LapwingError, ParameterError
+from lapwing.extras.evaluate.commands.describing import Files, described_schema
+from lapwing.version import install_command
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lapwing.cli.tables import Table
+    from lapwing.schema.purchases import Purchase
+    from lapwing.schema.schemas import Schema
+
+_MOST_MISFITS = 0.1
+
+
+def start(
+    context: typer.Context,
+    data: Data,
+    output: Annotated[Path, option("-o --output", "DIR", "Folder for the files that are made.")] = Path(),
+    sql: Sql = None,
+    db: Database = None,
+) -> None:
+    """Go from a table to a release by questions, without editing anything."""
+    if data == "-":
+        raise misuse("the answers are read from standard input; save the rows in a file", context, code="LW316")
+    app = context.find_root().command
+    table = given_table(data, sql, db, context)
+    files = Files(table, output, lambda command: app.main(command, "lapwing", standalone_mode=False))
+    if not output.is_dir():
+        raise ParameterError(
+            f"the folder {output} does not exist; make it first, or give another with -o", code="LW115"
+        )
+    tell(
+        "Each question has its answer in brackets where Enter will do. Ctrl-C ends; the same command goes on later. "
+        "What is marked internal looks at the rows, costs nothing, and is for your eyes only."
+    )
+    schema = described_schema(files)
+    _step(files, "Check: which cells do not fit? (internal)", "schema", "check", files["schema.json"], table)
+    if not typer.confirm("Does this look right? Misfits count as missing", default=_fits(schema, table)):
+        tell(f"Correct {files['schema.json']}, or remove it, and start again.")
+        raise typer.Exit
+    budget = _budget(schema, files)
+    _open_ledger(schema, files, budget)
+    used = _learned(schema, files, budget)
+    _released(used, files, budget)
+
+
+def _fits(schema: "Schema", table: "Table | Path") -> bool:
+    """Say what may cure many misfits, if there are any; internal, as the look before it."""
+    from lapwing.extras.evaluate.internal.looks import refuse_misfits  # noqa: PLC0415
+
+    try:
+        refuse_misfits(table, schema, _MOST_MISFITS)
+    except DataError as error:
+        tell(str(error))
+        return False
+    return True
+
+
+# -- Budget, ledger, purchase, release.
+
+
+@dataclass(frozen=True, slots=True)
+class _Budget:
+    epsilon: str
+    delta: str | None
+    lists: bool  # whether lists of texts are bought
+
+    def spent_by_release(self, bought: "Sequence[Purchase]" = ()) -> list[str]:
+        """Return the options that spend what purchases leave of it."""
+        from lapwing.runs.shares import left_for_release  # noqa: PLC0415
+
+        return _options(left_for_release(self.epsilon, self.delta, bought), self.delta)
+
+    def spent_by_purchase(self) -> list[str]:
+        """Return the options that spend a part of it on bounds and lists."""
+        from lapwing.runs.shares import bought_share  # noqa: PLC0415
+
+        return _options(*bought_share(self.epsilon, self.delta, lists=self.lists))
+
+
+def _options(epsilon: str, delta: str | None) -> list[str]:
+    return ["--epsilon", epsilon, *([] if delta is None else ["--delta", delta])]
+
+
+def _budget(schema: "Schema", files: Files) -> _Budget:
+    """Ask for the budget, show what it buys before any row is read, and open a ledger."""
+    from lapwing.runs.learned.domains import needs_selection  # noqa: PLC0415
+    from lapwing.runs.shares import USUAL_DELTA  # noqa: PLC0415
+
+    tell(
+        "\nThe budget: ε bounds what anybody can learn about one person, whatever else they know. 0.1 is strict, 1 "
+        "usual, above 10 weak. A δ makes it more accurate at the price of a tiny chance."
+    )
+    epsilon = asked("ε", "1", number)
+    needs_delta = any(field.blank and needs_selection(field, {}) for field in schema.columns)
+    question = "δ (needed, as lists of texts are bought)" if needs_delta else "δ (0: none)"
+    delta = asked(question, USUAL_DELTA, number)
+    budget = _Budget(f"{epsilon:.12g}", None if delta == 0 else f"{delta:g}", needs_delta)
+    if not any(field.blank for field in schema.columns):
+        rows = asked("About how many rows are there? A public guess; nothing is read", "1000", positive)
+        planned = [
+            "plan",
+            "--schema",
+            files["schema.json"],
+            "--expected-rows",
+            rows,
+            *budget.spent_by_release(schema.purchases),
+        ]
+        _step(files, "Plan: what this budget buys (no row is read)", *planned)
+        if not typer.confirm("Go on with this budget?", default=True):
+            return _budget(schema, files)
+    return budget
+
+
+def _open_ledger(schema: "Schema", files: Files, budget: _Budget) -> None:
+    """Open a ledger of the table, unless there is one."""
+    from lapwing.runs.shares import selection_delta  # noqa: PLC0415
+
+    ledger = files["budget.db"]
+    if ledger.exists():
+        return
+    limit = asked("How much ε may ever be spent on this table, by all releases together?", "10", str)
+    notion = ["--unit", "pure"] if budget.delta is None else ["--unit", "zcdp", "--delta", budget.delta]
+    unit = ["--neighbours", "add-remove", "--privacy-unit", schema.unit_label]
+    chosen = ["--selection-delta", selection_delta(budget.delta)] if budget.delta is not None and budget.lists else []
+    _step(
+        files,
+        "Ledger: it adds up what is spent",
+        "ledger",
+        "init",
+        files.name,
+        *notion,
+        "--limit",
+        limit,
+        *unit,
+        *chosen,
+        "--ledger",
+        ledger,
+    )
+
+
+def _learned(schema: "Schema", files: Files, budget: _Budget) -> Path:
+    """Buy what the schema leaves open; return the schema to release under."""
+    if not any(field.blank for field in schema.columns):
+        return files["schema.json"]
+    place = files["learned.json"]
+    if place.exists():
+        tell(f"{place} is there from an earlier start, and is used.")
+        return place
+    named = ["--ledger", files["budget.db"], "--dataset", files.name]
+    _step(
+        files,
+        "Buy bounds and lists with a fifth of the budget",
+        *("schema", "learn", files.table, "--schema", files["schema.json"], *budget.spent_by_purchase(), *named),
+        *("-o", place),
+    )
+    _settled(files, place)
+    return place
+
+
+def _settled(files: Files, place: Path) -> None:
+    """Leave out what was not found, so that a release can be made; the owner is told."""
+    from lapwing.schema.schemas import Schema  # noqa: PLC0415
+
+    found = Schema.load_draft(place)
+    blank = [field.name for field in found.columns if field.blank]
+    if blank:
+        tell(f"Left out, as nothing was found: {', '.join(blank)}")
+    kept = replace(found, fields=tuple(each for each in found.fields if each.name not in blank), is_draft=False)
+    kept.save(place)
+    remember([files.table], kept)  # the look at the draft was one at these columns
+
+
+def _released(schema: Path, files: Files, budget: _Budget) -> None:
+    """Make the release, its report, and its comparison with the real table."""
+    from lapwing.schema.schemas import Schema  # noqa: PLC0415
+
+    rows, model = files["synthetic.csv"], files["lapwing"]
+    is_again = rows.exists()
+    if is_again and not typer.confirm(f"{rows} is there. Make another release, for more budget?", default=False):
+        return
+    options = budget.spent_by_release(() if is_again else Schema.load(schema).purchases)
+    named = ["--ledger", files["budget.db"], "--dataset", files.name]
+    _step(
+        files,
+        "Release: synthetic rows, model and certificate",
+        *("synthesize", files.table, "--schema", schema, *options, *named),
+        *("--misfits", "1"),  # they were looked at, and found right
+        *("-o", rows, "--model", model),
+    )
+    try:
+        import altair  # noqa: F401, PLC0415 - the extra `report`
+        import sklearn  # noqa: F401, PLC0415
+    except ImportError:
+        tell(f"No report: run {install_command('report')}, then lapwing report {model}")
+        return
+    _step(files, "Report: for anybody", "report", model, "-o", files["report.html"])
+    if typer.confirm("Compare with the real rows? (internal)", default=True):
+        compared = ["evaluate", files.table, rows, "--schema", schema, "--model", model]
+        _step(files, "Evaluation (internal)", *compared, "-o", files["evaluation.html"])
+
+
+# -- Doing.
+
+
+def _step(files: Files, title: str, *arguments: object) -> None:
+    """Show a command and run it; if it is refused, so is the start, with the same line."""
+
+    def command(table: list[str]) -> list[str]:
+        return [word for each in arguments for word in (table if each is files.table else [str(each)])]
+
+    tell(f"\n{title}\n$ lapwing {shlex.join(command(words_of(files.table)))}")
+    try:
+        files.run(command(given_words(files.table)))
+    except LapwingError:
+        tell("Mended, `lapwing start` goes on from the files that are there.")
+        raise

@@ -1,0 +1,397 @@
+"""The comparison of a synthetic table with the real one, and the forms in which what it found is shown."""
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from lapwing.errors import DataError
+from lapwing.extras.evaluate.internal.sampled import table_rows
+from lapwing.extras.evaluate.metrics.associations import compare_associations, compare_correlations
+from lapwing.extras.evaluate.metrics.columns import (
+    compare_columns,
+    missing_given,
+    missing_together,
+    pairs_given,
+    pairs_together,
+)
+from lapwing.extras.evaluate.metrics.declared import (
+    compare_declared,
+    compare_weighted,
+    declared_notes,
+    weighted_figures,
+)
+from lapwing.extras.evaluate.metrics.disclosure.disclosure import Disclosure, compare_disclosure
+from lapwing.extras.evaluate.metrics.disclosure.nearest_rows import exact_copies
+from lapwing.extras.evaluate.metrics.distances import (
+    compare_bounded_lipschitz,
+    compare_densities,
+    compare_kernels,
+    compare_wasserstein,
+)
+from lapwing.extras.evaluate.metrics.findings import Findings, findings_record
+from lapwing.extras.evaluate.metrics.metric import (
+    BOOTSTRAP,
+    INDEPENDENT,
+    REAL,
+    SYNTHETIC,
+    Compared,
+    bootstrap_rows,
+    height,
+    independent_columns,
+)
+from lapwing.extras.evaluate.metrics.moments import compare_moments
+from lapwing.extras.evaluate.metrics.overlays import overlay_columns
+from lapwing.extras.evaluate.metrics.prediction.detection import compare_detection, compare_propensity
+from lapwing.extras.evaluate.metrics.prediction.downstream import Downstream, check_target, compare_downstream
+from lapwing.extras.evaluate.metrics.prediction.subgroups import check_subgroups, compare_subgroups
+from lapwing.extras.evaluate.metrics.tables.variation import (
+    TableRows,
+    Variation,
+    compare_counted,
+    compare_with_each,
+    uncounted_tables,
+)
+from lapwing.extras.evaluate.metrics.tables.workload import compare_k_marginals, compare_workloads
+from lapwing.extras.evaluate.report.compared import compared_sections
+from lapwing.extras.evaluate.report.plots import compared_plot
+from lapwing.extras.evaluate.report.summary import summary_text
+from lapwing.maths.arrays import Codes
+from lapwing.model.compared import choose_tables, compared_cells
+from lapwing.present.marked import Internal
+from lapwing.present.page import NOTICE, Page, Section, render
+from lapwing.rows.guard import guarded, private_boundary
+from lapwing.rows.out.outputs import write_whole
+from lapwing.rows.source import coded_table
+from lapwing.schema.scalars import quote
+from lapwing.schema.schemas import Schema
+from lapwing.version import install_command
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Evaluation:
+    """Hold how far a synthetic table is from the real one. Internal: computed from private rows without noise.
+
+    Parameters
+    ----------
+    findings : Findings
+        All figures.
+    schema : Schema
+        Of both tables.
+    released : tuple of Section
+        What the report says about the release itself, where its model was given; else empty.
+    """
+
+    findings: Findings
+    schema: Schema
+    released: tuple[Section, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Evaluation({NOTICE})"
+
+    def summary(self) -> str:
+        """Return the figures on one screen, under the notice that they are internal."""
+        return f"{NOTICE}\n\n{summary_text(self.findings)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all figures as plain JSON values, under the notice that they are internal."""
+        return {"notice": NOTICE} | findings_record(self.findings)
+
+    def plot(self) -> Any:  # noqa: ANN401 - of altair
+        """Draw how far the synthetic table is from the real one: all figures, every column, every pair. Internal.
+
+        Returns
+        -------
+        chart of altair
+            To show, change and save; made from private rows.
+
+        Raises
+        ------
+        LapwingError
+            If ``lapwing[report]`` is not installed.
+        """
+        return compared_plot(self.findings)
+
+    def html(self) -> str:
+        """Return the report that `to_html` writes."""
+        sections = (*compared_sections(self.findings, self.schema), *self.released)
+        name = self.schema.name
+        title = "Synthetic beside real rows" + (f": {name}" if name else "")
+        return render(Internal(Page(title=title, sections=sections)))
+
+    def to_html(self, path: str | Path) -> None:
+        """Write one HTML file that needs no network, with the watermark on screen and on paper.
+
+        Parameters
+        ----------
+        path : path
+            Of the file; it appears whole.
+
+        Raises
+        ------
+        ParameterError
+            If the path is none.
+        DataError
+            If the file cannot be written.
+        LapwingError
+            If the extra ``report`` is not installed.
+        """
+        write_whole(path, self.html())
+
+
+Watch = Callable[[str, float], None]
+"""Is told of each step before it begins, and of the part of the steps that are done."""
+
+_CODES: Final = 2**30  # bytes of codes of a table that are kept; a larger one is read again for each pass
+_HELD_BACK: Final = 5  # one real row in so many tests where no other rows do
+
+_METRICS: Final = {
+    "comparing all ordered columns at once": compare_kernels,
+    "solving transport problems": compare_wasserstein,
+    "comparing means of smooth functions": compare_bounded_lipschitz,
+    "comparing densities": compare_densities,
+    "telling synthetic from real rows": compare_propensity,
+    "comparing correlations": compare_correlations,
+    "comparing moments": compare_moments,
+}
+_LEARNED: Final = {"telling them apart by trees": compare_detection}
+_ALL_STEPS: Final = len(_METRICS) + len(_LEARNED) + 6
+
+
+@private_boundary
+def compare_with_real(
+    real: object,
+    synthetic: object,
+    schema: Schema,
+    *,
+    target: str | None,
+    by: Sequence[str],
+    test: object,
+    seed: int,
+    rng: np.random.Generator,
+    watch: Watch,
+) -> Internal[Findings]:
+    """Compare a synthetic table with the real one: every modelled column, and all rows, whatever the privacy unit.
+
+    `test` are real rows that the synthetic table was not made from, to test prediction on and to hold disclosure
+    against. Without them a fifth of the real rows tests, and the ceiling is trained on the others. Every step has a
+    random stream of its own. Of tables with more than 262,144 rows so many are looked at, see `table_rows`; contingency
+    tables and exact copies are those of all rows. Memory: the codes of the tables where these are at most a gibibyte
+    each (larger ones are read again), some 50 bytes a row while copies are looked for, and 1 GB.
+    """
+    schema = replace(schema, privacy_unit=None)
+    if target is not None:
+        check_target(schema, target)
+    if by:
+        check_subgroups(schema, by)
+    asked = Comparison(schema=schema, target=target, by=by, seed=seed, rng=rng, watch=watch)
+    with ExitStack() as opened:
+        watch("reading the real table", 0.0)
+        rows = _opened("the real table", real, schema, seed, opened)
+        watch("reading the synthetic table", 0.0)
+        others = _opened("the synthetic table", synthetic, schema.as_written_out, seed, opened)
+        apart = None if test is None else _opened("the table of test rows", test, schema, seed, opened)
+        return compare_tables(rows, others, apart, asked)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """What is compared, and how: see `compare_with_real`."""
+
+    schema: Schema
+    target: str | None
+    by: Sequence[str]
+    seed: int
+    rng: np.random.Generator
+    watch: Watch
+
+
+def compare_tables(
+    real: TableRows, synthetic: TableRows, test: TableRows | None, asked: Comparison
+) -> Internal[Findings]:
+    """Compare coded tables; test: real rows that the synthetic ones were not made from."""
+    schema, target, by = asked.schema, asked.target, asked.by
+    rows, others, apart = real.codes, synthetic.codes, None if test is None else test.codes
+    sampled = max((height(each.codes) for each in (real, synthetic) if height(each.codes) < each.rows), default=None)
+    step = _steps(asked.rng, asked.watch)
+    drawn = step("predicting the target")
+    train, tests = rows, apart
+    if tests is None:
+        order = drawn.permutation(height(rows))
+        held = -(-len(order) // _HELD_BACK)  # a table of one row only tests
+        train, tests = ({name: column[part] for name, column in rows.items()} for part in (order[held:], order[:held]))
+    downstream, notes = _downstream(others, train, tests, schema, target=target, rng=drawn)
+    drawn = step("drawing reference rows")
+    against: dict[str, Codes] = {
+        SYNTHETIC: others,
+        BOOTSTRAP: bootstrap_rows(rows, drawn),
+        INDEPENDENT: independent_columns(rows, drawn),
+    }
+    drawn = step("counting tables of columns")
+    tables = choose_tables(schema, rng=drawn)
+    if sampled is None:
+        found = compare_with_each(rows, against, schema, tables)
+    else:
+        found = compare_counted(real, synthetic, against, schema, tables, rng=drawn)
+    together, given = _gaps(rows, against, schema, step("counting missing cells"))
+    workload, weighted = compare_workloads(found), compare_weighted(rows, against, schema, rows=real.rows)
+    declared = compare_declared({REAL: rows} | {name: against[name] for name in (SYNTHETIC, INDEPENDENT)}, schema)
+    disclosure, more = _disclosure(real, synthetic, apart, schema, step("trying to disclose rows"))
+    looked_at = (*(() if weighted is None else weighted_figures(weighted)), *_metrics(rows, against, schema, step))
+    return Internal(
+        Findings(
+            tables=found,
+            columns={name: compare_columns(rows, against[name], schema) for name in (SYNTHETIC, BOOTSTRAP)},
+            together=together,
+            given=given,
+            metrics=(
+                *compare_k_marginals(found),
+                *(() if workload is None else (workload,)),
+                *(replace(each, rows=each.rows or sampled) for each in looked_at),
+            ),
+            associations=compare_associations(rows, against, schema, rng=step("measuring dependence")),
+            downstream=downstream,
+            subgroups=compare_subgroups(rows, against, schema, by, rng=step("judging groups of rows")) if by else (),
+            disclosure=disclosure,
+            overlays=overlay_columns(rows, others, schema),
+            notes=(
+                *(() if sampled is None else (_sampled(sampled), *uncounted_tables(schema, tables))),
+                *declared_notes(declared),
+                *_same_rows(real, test),
+                *notes,
+                *more,
+                *_empty_columns(real, synthetic, schema),
+            ),
+            rows=real.rows,
+            synthetic_rows=synthetic.rows,
+            sampled=sampled,
+            seed=asked.seed,
+            weighted=weighted,
+            declared=declared,
+        )
+    )
+
+
+def _steps(rng: np.random.Generator, watch: Watch) -> Callable[[str], np.random.Generator]:
+    """Return what announces a step and hands out its random stream."""
+    counter = itertools.count()
+
+    def step(what: str) -> np.random.Generator:
+        watch(what, min(next(counter) / _ALL_STEPS, 1.0))
+        return rng.spawn(1)[0]
+
+    return step
+
+
+def _can_learn() -> bool:
+    """Return whether scikit-learn is installed: it comes with the extra ``report``."""
+    try:
+        import sklearn  # noqa: F401, PLC0415
+    except ImportError:
+        return False
+    return True
+
+
+def _metrics(
+    rows: Codes, against: Mapping[str, Codes], schema: Schema, step: Callable[[str], np.random.Generator]
+) -> Iterator[Compared]:
+    """Return the figures of all columns at once that these columns have."""
+    for what, compare in (_METRICS | (_LEARNED if _can_learn() else {})).items():
+        found = compare(rows, against, schema, rng=step(what))
+        if isinstance(found, Compared):
+            yield found
+        elif found is not None:
+            yield from found
+
+
+def _downstream(
+    others: Codes, train: Codes, tests: Codes, schema: Schema, *, target: str | None, rng: np.random.Generator
+) -> tuple[Downstream | None, list[str]]:
+    """Return how well a target is predicted, or why it is not."""
+    if target is None:
+        return None, []
+    classes = tests[target][tests[target] < schema.field(target).domain.last]
+    if not classes.size or (classes == classes[0]).all():
+        return None, [f"the target {quote(target)} has fewer than two values in the test rows: nothing to predict"]
+    found = guarded(
+        f"the target {quote(target)} cannot be predicted",
+        lambda: compare_downstream(others, train, tests, schema, target, rng=rng),
+    )
+    return found, []
+
+
+def _disclosure(
+    real: TableRows, synthetic: TableRows, apart: Codes | None, schema: Schema, rng: np.random.Generator
+) -> tuple[Disclosure | None, list[str]]:
+    """Return the sanity checks of disclosure, or why there are none."""
+    if not _can_learn():
+        return None, [f"disclosure and detection_auc need scikit-learn; run {install_command('report')}"]
+    copies = exact_copies(synthetic.keys, real.keys)
+    return compare_disclosure(real.codes, synthetic.codes, schema, copies=copies, holdout_codes=apart, rng=rng), []
+
+
+def _gaps(
+    rows: Codes, against: Mapping[str, Codes], schema: Schema, rng: np.random.Generator
+) -> tuple[dict[str, Variation] | None, dict[str, Variation] | None]:
+    """Return how far tables are from the real one in what is missing together, and given other columns."""
+    pairs, other_pairs = pairs_together(schema, rng=rng), pairs_given(schema, rng=rng)
+    together, given = None, None
+    if pairs:
+        together = {name: missing_together(rows, each, schema, pairs) for name, each in against.items()}
+    if other_pairs:
+        given = {name: missing_given(rows, each, schema, other_pairs) for name, each in against.items()}
+    return together, given
+
+
+def _sampled(rows: int) -> str:
+    """Return the sentence that says which figures are those of all rows."""
+    return (
+        "The tables are large: tables of columns and exact copies are those of all rows, all other figures those of at "
+        f"most {rows:,} rows of each table, drawn by a public hash of their places"
+    )
+
+
+def _opened(what: str, data: object, schema: Schema, seed: int, opened: ExitStack) -> TableRows:
+    """Return a table of at least one row, which can be counted as long as it is open."""
+    try:
+        source = opened.enter_context(coded_table(data, schema, memory=_CODES))
+        rows = source.rows
+        found = table_rows(rows, source.chunks(), source.count, schema, seed)
+    except DataError as error:
+        said, code = str(error), error.code
+    else:
+        if not rows:
+            raise DataError(f"{what} has no row; there is nothing to compare", code="LW110")
+        return found
+    raise DataError(f"{what} cannot be compared: {said}", code=code)
+
+
+def _same_rows(real: TableRows, test: TableRows | None) -> list[str]:
+    """Return a sentence where the test rows are the real ones."""
+    if test is None or not np.array_equal(test.keys, real.keys):
+        return []
+    return [
+        "the test rows are the real rows: no prediction is tested on new rows, and no attack is held against others"
+    ]
+
+
+def _empty_columns(real: TableRows, synthetic: TableRows, schema: Schema) -> list[str]:
+    """Return a sentence for each column of which one table alone has no value that fits the schema."""
+    notes = []
+    last = {column.name: column.domain.last for column in schema.columns}
+    seen = [{name for name, code in last.items() if (each.codes[name] != code).any()} for each in (real, synthetic)]
+    unseen = [column for column in schema.columns if column.name not in seen[0] & seen[1]]
+    if not unseen:
+        return []
+    single = [((column.name, compared_cells(column.domain)),) for column in unseen]
+    counts = zip(real.count(single), synthetic.count(single), strict=True)
+    for column, (own, other) in zip(unseen, counts, strict=True):
+        is_empty = own[-1] == real.rows, other[-1] == synthetic.rows
+        if is_empty[0] != is_empty[1]:
+            which = "real" if is_empty[0] else "synthetic"
+            notes.append(f"no cell of the {which} column {quote(column.name)} has a value that fits the schema")
+    return notes

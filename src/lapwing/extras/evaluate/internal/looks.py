@@ -1,0 +1,89 @@
+"""Check private cells before a release (`--check`): refuse a table that does not parse, and say what may cure it.
+
+Internal: whether a table is refused depends on its cells, exactly. Nothing of it leaves the owner's machine.
+"""
+
+import os
+from collections.abc import Sequence
+from functools import partial
+
+from lapwing.errors import DataError
+from lapwing.extras.evaluate.internal.layout import guess_encoding, questions_of_rows
+from lapwing.extras.evaluate.internal.schemas import FieldFit, check_table
+from lapwing.extras.evaluate.internal.tallies import CHUNK_ROWS, counted
+from lapwing.rows.elsewhere import addresses
+from lapwing.rows.files import find_files, open_file
+from lapwing.rows.formats import BEYOND, CsvFile, ExcelFile
+from lapwing.rows.guard import private_boundary
+from lapwing.schema.scalars import quote
+from lapwing.schema.schemas import Schema
+
+
+@private_boundary
+def refuse_misfits(data: object, schema: Schema, most: float) -> None:
+    """Refuse a table of which a column has more than a share of cells that do not fit, before anything is spent.
+
+    most: from 0 to 1, of the cells that are not missing.
+
+    Raises
+    ------
+    DataError
+        Names the column, the share that is allowed and what may cure it, and no cell.
+    """
+    bad = [fit for fit in check_table(data, schema).value if fit.share > most]
+    if bad:
+        worst = max(bad, key=lambda fit: fit.share)
+        more = f" (and {len(bad) - 1} more columns)" if len(bad) > 1 else ""
+        way_out = worst.cure or file_cure(data, schema) or "correct its field or the table"
+        raise DataError(
+            f"internal: more than {most:.0%} of the cells of column {quote(worst.name)}{more} {misfit(schema, worst)}; "
+            f"{way_out}; nothing was spent",
+            code="LW117",
+        )
+
+
+def misfit(schema: Schema, fit: FieldFit) -> str:
+    """Say what the misfits of a column are not."""
+    field = schema.field(fit.name)
+    return "are no category of its list" if field.is_categorical else f"are no {field.type}"
+
+
+def remarks(fits: Sequence[FieldFit], schema: Schema, data: object) -> list[str]:
+    """Return what a file leaves to ask, and a line for each column with misfits that can be cured, or too many."""
+    cure = file_cure(data, schema) if any(fit.misfit for fit in fits) else ""
+    found = [*filter(None, [cure]), *_questions(data, schema)]
+    for fit in fits:
+        there = fit.cells - fit.missing
+        if fit.cure or 2 * fit.misfit > there:
+            hint = "spelling or case?" if schema.field(fit.name).is_categorical else "format?"
+            found.append(f"{fit.name}: {fit.misfit} of {there} cells {misfit(schema, fit)}; {fit.cure or hint}")
+        if 2 * fit.unlisted > there:
+            unlisted = quote(schema.field(fit.name).unlisted)
+            found.append(f"{fit.name}: {fit.unlisted} of {there} cells are not listed and go to {unlisted}")
+    return found
+
+
+def file_cure(data: object, schema: Schema) -> str:
+    """Return what to write in the schema where a text file is not in the encoding that it is read in."""
+    files = [] if schema.dialect.encoding is not None else _laid_out(data, schema)[:1]
+    encoding = next((guess_encoding(file.path) for file in files if isinstance(file, CsvFile)), None)
+    return "" if encoding is None else f'the file is not UTF-8: write "encoding": "{encoding}" in the schema\'s dialect'
+
+
+def _questions(data: object, schema: Schema) -> tuple[str, ...]:
+    """Return what is asked of rows that are longer or shorter than the line of names."""
+    asked: list[str] = []
+    for file in _laid_out(data, schema):
+        tallies = counted(partial(file.chunks, rows=CHUNK_ROWS), [*file.names[-1:], BEYOND])
+        asked += questions_of_rows([file], tallies, ())
+    return tuple(dict.fromkeys(asked))
+
+
+def _laid_out(data: object, schema: Schema) -> "list[CsvFile | ExcelFile]":
+    """Return the files of a table, if they are text or workbooks."""
+    if not isinstance(data, str | os.PathLike) or addresses([data]):
+        return []
+    names = schema.dialect.names or schema.names
+    files = [open_file(path, schema.dialect, names) for path in find_files(data)]
+    known = [file for file in files if isinstance(file, CsvFile | ExcelFile)]
+    return known if known == files else []

@@ -1,0 +1,306 @@
+"""What a release promises about privacy, what that stands on, and what its owner declared, without mathematics."""
+
+import math
+from collections import Counter
+from fractions import Fraction
+from typing import Final
+
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.plain import at_least
+from lapwing.model.certificate.attack import most_found, most_right
+from lapwing.model.certificate.certificate import Certificate
+from lapwing.model.certificate.promise import protection_lines, unit_field
+from lapwing.model.linked_files import LinkedCertificate
+from lapwing.present.page import Part, Section, Table, Text, clipped, counted, crossed, percent
+from lapwing.schema.fields import Field
+from lapwing.schema.schemas import Schema
+
+# -- What a privacy budget means, in chances: the most that somebody who guesses can be right.
+
+
+Promised = Certificate | LinkedCertificate  # what promises something: a release, or those of linked tables together
+
+
+def _several(certificate: Promised, *, releases: int = 1, units: int = 1) -> float:
+    """Return the most that a guess is right after so many releases like this one, about so many units together.
+
+    k releases cost k times ε or ρ and δ; k units (such as the rows of one person where each is protected by itself) k
+    times ε, or k squared times ρ (Bun and Steinke 2016, Proposition 1.9).
+    """
+    total = certificate.total
+    times = releases * (units if total.notion == "pure" else units**2)
+    return most_right(Budget(total.notion, total.amount * times), lists_delta(certificate) * releases)
+
+
+def lists_delta(certificate: Promised) -> Fraction:
+    """Return the part of every δ that lists of texts took; linked tables have none."""
+    return certificate.delta if isinstance(certificate, Certificate) else Fraction(0)
+
+
+def percent_up(share: float) -> str:
+    """Return a probability in percent, rounded up, so that what is shown holds."""
+    tenths = min(1000, math.ceil(1000 * share - 1e-9))
+    return "100 %" if tenths == 1000 else f"{tenths / 10:.1f} %"
+
+
+# -- What a releasable report says of what its owner declared: rules, public tables, and the survey weight.
+
+
+_LISTED: Final = 100
+_TOLD: Final = 120  # letters of a rule or a source that are shown
+
+
+def declared_sections(schema: Schema, certificate: Certificate) -> tuple[Section, ...]:
+    """Return the section about rules, public tables and the survey weight, where a release has any of them."""
+    parts: list[Part] = []
+    if certificate.rules:
+        parts += _rules(certificate)
+    if certificate.public_tables:
+        parts += _public_tables(certificate)
+    if schema.weight is not None:
+        words = (
+            f"The survey weight is {clipped(schema.weight)}: it says how many a row stands for. Figures of this report "
+            "count rows; weighted totals come from `lapwing query --weighted`."
+        )
+        parts.append(Text(words))
+    if not parts:
+        return ()
+    return (Section("declared", "What the owner of the table declared", tuple(parts)),)
+
+
+def assumed_rules(certificate: Certificate) -> tuple[str, ...]:
+    """Say which rules are no public knowledge: a sentence, or none."""
+    texts = [clipped(rule.text, _TOLD) for rule in certificate.rules if rule.provenance == "assumed"]
+    if not texts:
+        return ()
+    more = f"; and {len(texts) - _LISTED} more" if len(texts) > _LISTED else ""
+    kind = "A rule is" if len(texts) == 1 else f"{len(texts)} rules are"
+    return (f"{kind} assumed, by the owner's decision, not public knowledge: {'; '.join(texts[:_LISTED])}{more}.",)
+
+
+def _rules(certificate: Certificate) -> list[Part]:
+    """Return a sentence and a table: what every row keeps."""
+    rules = certificate.rules
+    words = (
+        f"Every row keeps {counted(len(rules), 'rule')}. Public rules are knowledge beside the table; assumed ones "
+        "are its owner's decision. What broke a rule before is a share of the mechanism's model, not of private rows."
+    )
+    more = f": {_LISTED} of {len(rules)}" if len(rules) > _LISTED else ""
+    lines = tuple(
+        (clipped(rule.text, _TOLD), rule.provenance, rule.kept, percent(rule.broke, 2)) for rule in rules[:_LISTED]
+    )
+    heading = ("rule", "known how", "kept", "share of the model that broke it before")
+    return [Text(words), Table(f"Rules{more}", heading, lines, numbers=(3,))]
+
+
+def _public_tables(certificate: Certificate) -> list[Part]:
+    """Return a sentence and a table: which counts are somebody's publication."""
+    words = (
+        "These counts are public by the owner's declaration. Rows hold the exact ones as they are; what is a prior "
+        "only steered the model. They cost no budget, and the promise does not hide them."
+    )
+    lines = tuple(
+        (
+            crossed(table.columns),
+            f"{table.cells:,}",
+            f"{table.total:,}",
+            "exactly" if table.hold == "exact" else "as a prior",
+            percent(table.before, 2),
+            clipped(table.source, _TOLD),
+        )
+        for table in certificate.public_tables
+    )
+    heading = ("columns", "cells", "rows counted", "held", "share of the model that was off before", "source")
+    return [Text(words), Table("Public tables", heading, lines, numbers=(1, 2, 4))]
+
+
+_ALARMS: Final = (0.001, 0.01, 0.05, 0.1)
+_SEVERAL: Final = (1, 2, 5, 10, 20)
+_WEAK: Final = 0.9
+_EMPTY: Final = 0.99
+_ORIGINS: Final = {
+    "public": "public: known without the table",
+    "assumed": "assumed: taken from the table by its owner's decision",
+    "dp": "bought: learned from the table with budget",
+}
+_RAISED: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def budget_text(certificate: Promised) -> str:
+    """Return the budget in signs, such as ``ε = 1, δ = 10⁻⁹``."""
+    total = certificate.total
+    if total.notion == "pure":
+        return f"ε = {at_least(total.epsilon, 4)}"
+    pairs = dict(certificate.epsilons)
+    if certificate.requested_delta in pairs:
+        assert certificate.requested_delta is not None
+        return _pair_text(certificate.requested_delta, pairs[certificate.requested_delta], 4, ", ")
+    return f"ρ = {at_least(total.rho, 4)}"
+
+
+def small_text(value: float) -> str:
+    """Return a small number as people write it.
+
+    >>> small_text(1e-9), small_text(2.5e-7), small_text(0.01)
+    ('10⁻⁹', '2.5·10⁻⁷', '0.01')
+    """
+    if not 0 < value < 0.001:
+        return f"{value:.3g}"
+    digits, _, power = f"{value:.2e}".partition("e")
+    raised = str(int(power)).translate(_RAISED)
+    factor = digits.rstrip("0").rstrip(".")
+    return f"10{raised}" if factor == "1" else f"{factor}·10{raised}"
+
+
+def protected(certificate: Promised) -> tuple[str, str]:
+    """Return what is protected, in a few words, and the question that a guess is about."""
+    field = unit_field(certificate.privacy_unit)
+    if certificate.relation == "replace-one":
+        whose = "one row says" if field is None else f"the rows of one {field} say"
+        return f"what {whose}", f"which of two possible contents {'a row' if field is None else f'one {field}'} has"
+    if field is not None:
+        what = f"whether the rows of a certain {field} are in the table, and what they say"
+        return what, f"whether a certain {field} is in the table"
+    return "whether a certain row is in the table, and what it says", "whether a certain row is in the table"
+
+
+def promise_section(certificate: Promised) -> Section:
+    """Return the section about the promise: what is protected, what the budget means, and what is not covered."""
+    _, question = protected(certificate)
+    right = most_right(certificate.total, lists_delta(certificate))
+    sense = (
+        f"A sense of scale: let somebody know everything about the table but one thing, {question}. Tossing a coin "
+        f"they are right in 50 % of cases. With everything that this told, and any method, they are right in at "
+        f"most {percent_up(right)} of cases."
+    )
+    what_for = (
+        "The promise is about one unit's own part in the table. What is true of many people (that a treatment helps, "
+        "that a district is poor) can be learned from the release whether or not one of them took part, and may say "
+        "something about each of them."
+    )
+    if isinstance(certificate, LinkedCertificate):
+        said = [f"Protected: {certificate.protected}"]
+    else:
+        said = protection_lines(certificate.relation, certificate.privacy_unit)
+    words = [Text(" ".join(said)), Text(sense)]
+    if right > _WEAK:
+        strength = "next to nothing" if right > _EMPTY else "little"
+        caution = (
+            f"With this budget the promise by itself rules out {strength}: {percent_up(right)} is close to "
+            "certainty. It holds in the worst case, and a release may protect better than it promises; but nothing is "
+            "proved about that."
+        )
+        words.append(Text(caution, is_warning=True))
+    words.append(Text(what_for))
+    return Section("promise", "What is promised about privacy", tuple(words), folded=_for_experts(certificate))
+
+
+def _for_experts(certificate: Promised) -> tuple[Part, ...]:
+    """Return the promise in formulas and tables."""
+    pairs = tuple(_pair_text(delta, epsilon, 5, " at ") for delta, epsilon in certificate.epsilons)
+    field = unit_field(certificate.privacy_unit)
+    delta = lists_delta(certificate)
+    accused = [(alarm, most_found(certificate.total, alarm, delta)) for alarm in _ALARMS]
+    repeated = [percent_up(_several(certificate, releases=count)) for count in _SEVERAL]
+    grouped = ["-" if delta else percent_up(_several(certificate, units=count)) for count in _SEVERAL]
+    what = "rows of one person" if field is None else f"values of {field}"
+    return (
+        Text(_formal(certificate), points=pairs),
+        Table(
+            "Accusing by any test: of units that are not in the table, and of those that are, so many are accused at "
+            "most",
+            ("falsely", "rightly"),
+            tuple((f"{100 * alarm:g} %", percent_up(found)) for alarm, found in accused),
+            numbers=(0, 1),
+        ),
+        Table(
+            "Guessing rightly between two cases, at most",
+            ("how many", "releases like this one of the same table", f"{what} protected together"),
+            tuple(zip(map(str, _SEVERAL), repeated, grouped, strict=True)),
+            numbers=(0, 1, 2),
+        ),
+        Text(
+            "The chances follow from ε and δ by Wasserman and Zhou (2010), Theorem 2.4, and Kairouz, Oh and "
+            "Viswanath (2015), Theorem 2.1: a test with false alarms a finds at most min(e^ε a + δ, "
+            "1 - e^-ε (1 - a - δ)). For ρ they follow from its bounds of all orders (Bun and Steinke 2016). They are "
+            "rounded up."
+        ),
+    )
+
+
+def _formal(certificate: Promised) -> str:
+    """Return the promise as an expert writes it."""
+    if certificate.total.notion == "pure":
+        return f"Pure ε-differential privacy with {budget_text(certificate)}, {certificate.relation} neighbours."
+    return (
+        f"Zero-concentrated differential privacy with ρ = {at_least(certificate.total.rho, 6)}, "
+        f"{certificate.relation} neighbours. It implies, among others:"
+    )
+
+
+def _pair_text(delta: Fraction, epsilon: Fraction, digits: int, between: str) -> str:
+    """Return a pair in signs, rounded up."""
+    return f"ε = {at_least(epsilon, digits)}{between}δ = {small_text(float(at_least(delta, 3)))}"
+
+
+def assumed_section(schema: Schema, certificate: Certificate) -> Section:
+    """Return the section about what the promise takes as given: bounds, categories, and all else taken on trust."""
+    numbers = Counter[str](field.provenance for field in schema.columns)
+    points = [
+        f"Bounds and categories of {numbers[origin]} of {len(schema.columns)} columns are {words}."
+        for origin, words in _ORIGINS.items()
+        if numbers[origin]
+    ]
+    points += certificate.bought_before()
+    points += [f"{claim[:1].upper()}{claim[1:]}." for claim in certificate.assumed]
+    points += assumed_rules(certificate)
+    if certificate.expected_rows is not None:
+        points.append(f"About {certificate.expected_rows:,} rows were expected: a guess that its owner made public.")
+    if certificate.public_rows is not None:
+        points.append(f"The number of rows, {certificate.public_rows:,}, is public under this promise.")
+    if certificate.ledger is None:
+        points.append("The release is recorded in no ledger: what other releases of the same table cost is not known.")
+    else:
+        points.append(
+            f"The release is recorded in a ledger, under {certificate.ledger.dataset}, as "
+            f"{certificate.ledger.release_id}; the ledger adds up all releases of that table."
+        )
+    words = (
+        "The promise holds if the schema, with its bounds and lists of categories, tells nothing about the table that "
+        "is not public. Whoever made the release vouches for that."
+    )
+    parts = (Text(words, points=tuple(points)),)
+    return Section("assumed", "What was assumed", parts, folded=(fields_table(schema),))
+
+
+def fields_table(schema: Schema) -> Table:
+    """Return what the schema says about each column."""
+    lines = tuple(
+        (
+            field.name,
+            field.type,
+            values_text(field),
+            "no" if field.required else "yes",
+            ", ".join(map(str, field.special[:8])) + (", ..." if len(field.special) > 8 else "") or "-",
+            _ORIGINS.get(field.provenance, field.provenance).partition(":")[0],
+        )
+        for field in schema.columns
+    )
+    heading = ("column", "type", "values", "may be missing", "special values", "known how")
+    return Table("The schema: all of it is taken as public", heading, lines)
+
+
+def values_text(field: Field) -> str:
+    """Return the values that a schema allows in a column."""
+    if field.type == "boolean" and field.categories is None:
+        return "false, true"
+    if field.categories is not None:
+        listed = ", ".join(map(str, field.categories[:6]))
+        more = ", ..." if len(field.categories) > 6 else ""
+        prefixes = "; texts that are not listed count as their listed prefix" if field.folds else ""
+        rest = "" if field.unlisted is None else f"; all other texts count as {field.unlisted}"
+        return f"{len(field.categories):,} categories: {listed}{more}{prefixes}{rest}"
+    if field.minimum is None and field.maximum is None:
+        return "not yet said"
+    step = "" if field.resolution is None else f", by {field.resolution}"
+    return f"{field.minimum} to {field.maximum}{step}"

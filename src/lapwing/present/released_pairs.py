@@ -1,0 +1,144 @@
+"""How the columns of a released model depend on each other: all pairs at once, and the strongest by themselves.
+
+Released numbers only: whatever is computed from a released model may be published.
+"""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from lapwing.errors import CapacityError
+from lapwing.kernel.questions.misfit_rows.question import MisfitRows
+from lapwing.maths.associations import strength
+from lapwing.model.certificate.certificate import Certificate
+from lapwing.model.model import ReleasedModel
+from lapwing.model.sampling.marginals import marginal
+from lapwing.present.heat_maps import heat_map
+from lapwing.present.page import Chart, Section, Text, clipped, crossed
+from lapwing.present.released_columns import LEAST, model_codes, most_frequent
+from lapwing.schema.fields import Field
+from lapwing.schema.groupings.grouping import Grouping, cut
+from lapwing.schema.schemas import Schema
+from lapwing.schema.values import labels
+
+_MOST: Final = 40  # columns whose pairs are looked at: 780 pairs, some seconds
+_FEW: Final = 8  # groups of a column beside another one
+_DRAWN: Final = 3  # pairs with a picture of their own
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ReleasedPairs:
+    """Hold how strongly columns depend on each other, shape (d, d), nan where not known, and the strongest tables."""
+
+    columns: tuple[str, ...]
+    strengths: np.ndarray
+    tables: tuple["PairTable", ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PairTable:
+    """Hold the expected rows of two columns, shape (groups of the first, groups of the second)."""
+
+    columns: tuple[str, str]
+    labels: tuple[list[str], list[str]]
+    rows: np.ndarray
+
+
+def released_pairs(model: ReleasedModel, schema: Schema) -> ReleasedPairs | None:
+    """Return how the first 40 columns of a released model depend on each other; None where there is no pair of rows."""
+    fields = schema.columns[:_MOST]
+    if len(fields) < 2 or model.rows < 2:
+        return None
+    groupings = [_few_groups(model, field) for field in fields]
+    strengths, tables = np.eye(len(fields)), {}
+    for i, j in itertools.combinations(range(len(fields)), 2):
+        try:
+            table = marginal(model, [fields[i].name, fields[j].name], [groupings[i], groupings[j]])
+        except CapacityError:
+            strengths[i, j] = strengths[j, i] = np.nan
+            continue
+        tables[i, j] = np.where(table < LEAST, 0.0, table)
+        strengths[i, j] = strengths[j, i] = strength(tables[i, j][None])[0] if tables[i, j].any() else np.nan
+    strongest = sorted((pair for pair in tables if strengths[pair] > 0), key=lambda pair: -strengths[pair])[:_DRAWN]
+    texts = [labels(grouping, field) for grouping, field in zip(groupings, fields, strict=True)]
+    return ReleasedPairs(
+        columns=tuple(field.name for field in fields),
+        strengths=strengths,
+        tables=tuple(
+            PairTable(columns=(fields[i].name, fields[j].name), labels=(texts[i], texts[j]), rows=tables[i, j])
+            for i, j in strongest
+        ),
+    )
+
+
+def _few_groups(model: ReleasedModel, field: Field) -> Grouping:
+    """Return a column in few groups with about as many rows each, and what many rows have by itself."""
+    if field.is_categorical and not field.domain.ordered:
+        return most_frequent(model, field, _FEW)[0]
+    codes = np.sort(model_codes(model, field, None))
+    if not codes.size:  # the model expects no row with a value
+        return cut(field.domain, codes)
+    values, counts = np.unique(codes, return_counts=True)
+    alone = values[counts >= len(codes) / _FEW]
+    edges = np.unique(np.concatenate((codes[np.arange(1, _FEW) * len(codes) // _FEW], alone, alone + 1)))
+    return cut(field.domain, edges[(edges > 0) & (edges < field.domain.values)])
+
+
+def counted_pairs(certificate: Certificate, columns: Sequence[str]) -> set[tuple[str, str]]:
+    """Return the pairs of columns that were counted together, each in the order of the alphabet."""
+    pairs = set[tuple[str, str]]()
+    for line in certificate.lines:
+        if line.noise is not None and line.question != MisfitRows.kind:
+            pairs.update(itertools.combinations(sorted(set(line.columns) & set(columns)), 2))
+    return pairs
+
+
+def pairs_section(found: ReleasedPairs, certificate: Certificate, total: int) -> Section:
+    """Return the section of the public report about pairs of columns."""
+    counted = counted_pairs(certificate, found.columns)
+    words = (
+        "How strongly one column tells about another in the released model, from 0 (nothing) to 1 (all). What is no "
+        "more than chance makes in so many rows is 0."
+    )
+    if len(found.columns) < total:
+        words += f" The first {len(found.columns)} of {total} columns are drawn."
+    names = [clipped(name) for name in found.columns]
+    upper = found.strengths[np.triu_indices(len(names), 1)]
+    known = upper[np.isfinite(upper)]
+    meaning = f"The mean is {known.mean():.2f}" if known.size else "No pair has two values each"
+    if found.tables:
+        meaning += f"; the strongest is {crossed(found.tables[0].columns)}"
+    meaning += f". {len(counted):,} of {len(upper):,} pairs were counted together."
+    chart = heat_map(found.strengths, names, names, title="All pairs of columns", meaning=meaning, unit="strength")
+    drawn = (_drawn(each, tuple(sorted(each.columns)) in counted) for each in found.tables)
+    return Section("dependence", "How columns depend on each other", (Text(words), chart, *drawn))
+
+
+def pair_chart(model: ReleasedModel, certificate: Certificate, fields: Sequence[Field]) -> Chart:
+    """Return the picture of a pair of columns that somebody asked for."""
+    names = (fields[0].name, fields[1].name)
+    groupings = [_few_groups(model, field) for field in fields]
+    texts = [labels(grouping, field) for grouping, field in zip(groupings, fields, strict=True)]
+    table = PairTable(columns=names, labels=(texts[0], texts[1]), rows=marginal(model, names, groupings))
+    return _drawn(table, tuple(sorted(names)) in counted_pairs(certificate, names))
+
+
+def _drawn(table: PairTable, is_counted: bool) -> Chart:
+    """Return the picture of one pair: each line shows where the rows with that value lie."""
+    down, across = (table.rows.sum(axis=axis) > 0 for axis in (1, 0))
+    rows = table.rows[down][:, across]
+    shares = rows / rows.sum(axis=1, keepdims=True)
+    first, second = (clipped(name, 24) for name in table.columns)
+    counted = "The two were counted together." if is_counted else "The two were never counted together: a guess."
+    return heat_map(
+        shares,
+        [text for text, is_there in zip(table.labels[0], down, strict=True) if is_there],
+        [text for text, is_there in zip(table.labels[1], across, strict=True) if is_there],
+        title=crossed(table.columns),
+        meaning=f"A line for each value of {first}: how its rows are spread over {second}. {counted}",
+        unit="share of the line",
+        domain=(0.0, float(shares.max())),
+    )

@@ -1,0 +1,92 @@
+"""The verdict on a release: how good it is, what more budget would do, and what it should not be used for."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from lapwing.errors import CapacityError
+from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
+from lapwing.kernel.questions.questions import Answer
+from lapwing.kernel.terms import Terms
+from lapwing.model.bounds import rows_within
+from lapwing.model.certificate.verdict import WORDS, Grade, Verdict
+from lapwing.model.model import ReleasedModel
+from lapwing.runs.better import better_budget
+from lapwing.runs.generators import generator
+from lapwing.runs.settings import Settings
+from lapwing.runs.verdict.expected import graded
+from lapwing.runs.verdict.terms import learnt_pairs, led_pairs, released_of
+
+NO_ROW = "anything: noise alone could make as many rows, and the table may have none"
+_PAIRS = 2
+_ROWS_FAILURE = Fraction(1, 20)
+_MANY = 4  # columns, of which Lapwing's default counts no table
+_LEAST_SEEN = 3.0  # standard deviations of its noise that a count should have
+
+
+def verdict_of(settings: Settings, terms: Terms, answers: Sequence[Answer], model: ReleasedModel) -> Verdict | None:
+    """Return the verdict on a release; None where its noisy counts do not tell what to expect.
+
+    model: as it is released. A function of released numbers and public settings; the same each time. The release is
+    paid for here: what is too large to be judged has no verdict, and ends nothing.
+    """
+    try:
+        released = released_of(settings.schema, answers, model, generator(settings.seed, "verdict"))
+        parts = [] if released is None else [released.terms(each) for each in released.tables]
+    except CapacityError:
+        return None
+    if released is None:
+        return None
+    learnt, pairs = learnt_pairs(answers), math.comb(len(settings.schema.columns), 2)
+    within = rows_within(answers, model.rows, _ROWS_FAILURE)
+    if within is not None and within[0] >= model.rows:
+        nothing = tuple(replace(graded(each), word=WORDS[-1]) for each in parts)
+        return Verdict(grades=nothing, learnt=learnt, pairs=pairs, not_for=(NO_ROW,))
+    rows = terms if terms.rows is not None else replace(terms, expected_rows=max(1, model.rows))
+    is_learnt = learnt > 0 or bool(led_pairs(answers, model))
+    grades = _in_order([graded(each, is_learnt=is_learnt) for each in parts])
+    return Verdict(
+        grades=grades,
+        learnt=learnt,
+        pairs=pairs,
+        better=better_budget(settings, rows, answers, released, grades),
+        not_for=_not_for(settings, answers, grades, learnt),
+    )
+
+
+def _in_order(grades: Sequence[Grade]) -> tuple[Grade, ...]:
+    """Return grades of which none of more columns is better than that of pairs, which its tables hold."""
+    pairs = next((WORDS.index(each.word) for each in grades if each.ways == _PAIRS), 0)
+    return tuple(
+        replace(each, word=WORDS[max(pairs, WORDS.index(each.word))]) if each.ways > _PAIRS else each for each in grades
+    )
+
+
+def _not_for(settings: Settings, answers: Sequence[Answer], grades: Sequence[Grade], learnt: int) -> tuple[str, ...]:
+    """Return what these rows should not be used for."""
+    word = {grade.ways: grade.word for grade in grades}
+    found = []
+    noise = [
+        answer.noise.sd for answer in answers if isinstance(answer, NoisyCounts) and len(answer.question.columns) == 1
+    ]
+    if noise and word[1] != "none":
+        least = math.ceil(_LEAST_SEEN * max(noise))
+        found.append(f"shares of values with fewer than about {least:,} rows, which are mostly noise")
+    if word[1] in ("weak", "none"):
+        found.append("shares of single values")
+    pairs = math.comb(len(settings.schema.columns), 2)
+    if word.get(2) == "none":
+        found.append("how columns depend on each other")
+    elif word.get(2) == "weak":
+        found.append("anything but strong relations of two columns")
+    if word.get(2) in ("good", "fair") and learnt < pairs:
+        found.append(f"weak relations of the {pairs - learnt:,} pairs that were not counted together")
+    if word.get(3) in ("weak", "none") and word.get(2) != "none":
+        found.append("relations of two columns inside a group of a third")
+    widest = max((len(answer.question.columns) for answer in answers if answer.tables), default=0)
+    if widest < _MANY <= len(settings.schema.columns):
+        found.append("relations of four columns or more: none was looked for")
+    elif widest == _MANY < len(settings.schema.columns):
+        found.append("relations of four columns but the strongest, or of more: none was looked for")
+    return tuple(found)
