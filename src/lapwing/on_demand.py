@@ -9,11 +9,14 @@ from typing import Any, Final
 
 PATHS: Final = {
     "audit command": "lapwing.extras.audit.commands.audit:audit",
+    "certificate command": "lapwing.extras.office.commands.certificate:certificate_app",
     "check command": "lapwing.extras.evaluate.commands.schema:check",
     "draft command": "lapwing.extras.evaluate.commands.schema:draft",
     "evaluate": "lapwing.extras.evaluate.verb:evaluate",
     "evaluate command": "lapwing.extras.evaluate.commands.evaluate:evaluate",
+    "ledgers in Postgres": "lapwing.extras.office.stores.postgres",
     "looks": "lapwing.extras.evaluate.internal.looks",
+    "policy": "lapwing.extras.office.policy",
     "schemas": "lapwing.extras.evaluate.internal.schemas",
     "start command": "lapwing.extras.evaluate.commands.start:start",
     "studio command": "lapwing.extras.studio.commands.studio:studio",

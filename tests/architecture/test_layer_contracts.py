@@ -24,7 +24,7 @@ LAYERS = (
     ("present",),
     ("model",),
     ("kernel", "engine"),
-    ("rows", "stores"),
+    ("rows",),
     ("schema",),
     ("maths",),
 )
@@ -118,12 +118,12 @@ def test_the_room_and_the_secret_bits_open_to_few(copy: Path) -> None:
 
 
 def test_databases_that_keep_ledgers_are_reached_through_the_ledger_alone(copy: Path) -> None:
-    planted(copy, "runs/planted.py", "import lapwing.stores.postgres\n")
+    planted(copy, "runs/planted.py", "import lapwing.extras.office.stores.postgres\n")
 
     status, printed = run_lint_imports(copy.parents[1], "stores")
 
     assert status == 1
-    assert "lapwing.runs.planted -> lapwing.stores.postgres " in printed
+    assert "lapwing.runs.planted -> lapwing.extras.office.stores.postgres " in printed
 
 
 @pytest.mark.parametrize(

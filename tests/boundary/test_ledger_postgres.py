@@ -16,13 +16,13 @@ from helpers import databases
 from helpers.command import lapwing
 from helpers.postgres_ledgers import DATA, DELTA, SCHEMA, TERMS, changed, paid_ledger, pay
 from lapwing.errors import BudgetError, LapwingError
+from lapwing.extras.office.stores import postgres as store
 from lapwing.kernel.budget import ledger as ledger_module
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.budget.store import transact
 from lapwing.kernel.room.holds import transcripts_of
 from lapwing.runs.records import unpaid_transcripts
-from lapwing.stores import postgres as store
 
 WORKER = Path(__file__).resolve().parents[1] / "helpers" / "ledger_worker.py"
 

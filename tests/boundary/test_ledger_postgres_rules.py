@@ -11,10 +11,10 @@ import lapwing as lw
 from helpers import databases
 from helpers.postgres_ledgers import DATA, SCHEMA, changed, paid_ledger, pay
 from lapwing.errors import BudgetError, DataError, ParameterError
+from lapwing.extras.office.stores import postgres as store
+from lapwing.extras.office.stores import postgres_tables
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.budget.store import transact
-from lapwing.stores import postgres as store
-from lapwing.stores import postgres_tables
 
 
 @pytest.fixture
@@ -278,7 +278,7 @@ def test_without_the_driver_the_command_that_adds_it_is_said(monkeypatch):
 def test_a_ledger_in_a_file_loads_no_driver(tmp_path):
     code = (
         "import sys; from lapwing.kernel.budget.ledger import Ledger; Ledger.create_or_open(sys.argv[1]).datasets();"
-        "print([name for name in sys.modules if 'adbc' in name or 'pyarrow' in name or 'lapwing.stores' in name])"
+        "print([name for name in sys.modules if any(each in name for each in ('adbc', 'pyarrow', 'office.stores'))])"
     )
     command = [sys.executable, "-c", code, tmp_path / "budget.db"]
 

@@ -8,10 +8,10 @@ import pytest
 from helpers import databases
 from helpers.postgres_ledgers import TERMS, paid_ledger, pay
 from lapwing.errors import LapwingError
+from lapwing.extras.office.stores import postgres as store
+from lapwing.extras.office.stores.postgres import transact
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.ledger import Ledger
-from lapwing.stores import postgres as store
-from lapwing.stores.postgres import transact
 
 NAMES = ("back\\slash", "quote's", "\\'; DROP TABLE entries; --", "ends in \\", "\\x41", "$1 ? %s")
 """Names that mean something else where a backslash does."""

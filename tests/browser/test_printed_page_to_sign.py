@@ -9,9 +9,9 @@ import pytest
 
 import lapwing as lw
 from helpers.pdf_text import pages_text
+from lapwing.extras.office.paper.page import signing_page
+from lapwing.extras.office.paper.sheet import Sheet
 from lapwing.model.certificate.issued import Beside, Issued
-from lapwing.release.paper.page import signing_page
-from lapwing.release.paper.sheet import Sheet
 
 LONG = {
     "letters": "W" * 9_000,

@@ -16,7 +16,7 @@ import pytest
 from adbc_driver_postgresql import dbapi
 
 import lapwing as lw
-from lapwing.stores import postgres as postgres_store
+from lapwing.extras.office.stores import postgres as postgres_store
 
 PASSWORD = "PassWord4711"
 _NUMBERS = count(1)

@@ -21,9 +21,9 @@ from itertools import count
 from pathlib import Path
 
 from lapwing.errors import BudgetError
+from lapwing.extras.office.stores.postgres import PostgresSession
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.ledger import Ledger
-from lapwing.stores.postgres import PostgresSession
 
 TERMS = {"relation": "add-remove", "privacy_unit": "row"}
 UNIT = Budget("pure", Fraction(1, 10**9))

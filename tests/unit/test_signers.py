@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from lapwing.errors import DataError
-from lapwing.release.paper import signature
-from lapwing.release.paper.signature import sign, signer_of
+from lapwing.extras.office.paper import signature
+from lapwing.extras.office.paper.signature import sign, signer_of
 
 pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs OpenSSH")
 

@@ -3,8 +3,8 @@ from fractions import Fraction
 import pytest
 
 from helpers.studio_rooms import small_rooms
+from lapwing.extras.office.policy import under
 from lapwing.kernel.budget.ledger import Ledger
-from lapwing.runs.policy import under
 from lapwing.runs.shares import USUAL_DELTA
 
 

@@ -15,10 +15,10 @@ import lapwing as lw
 from helpers.studio import in_process
 from helpers.studio_releases import add_release, job_with_table
 from lapwing.errors import DataError
+from lapwing.extras.office.paper.sheet import sheet_in
+from lapwing.extras.office.paper.signature import signer_of
 from lapwing.extras.studio.jobs import new_job
 from lapwing.extras.studio.rooms.hand_over import keys_in
-from lapwing.release.paper.sheet import sheet_in
-from lapwing.release.paper.signature import signer_of
 
 AT = "/job/people/hand-over/1"
 PUBLIC = {

@@ -6,9 +6,9 @@ import polars as pl
 import pytest
 
 from helpers.studio_rooms import EXAMPLES, SMALL, adult_rooms, small_rooms
+from lapwing.extras.office.policy import under
 from lapwing.model.certificate.verdict import WORDS
 from lapwing.runs.plan.planning import expected_terms, foreseen, planned
-from lapwing.runs.policy import under
 from lapwing.runs.settings import read_settings
 from lapwing.verbs.synthesize import synthesize
 

@@ -11,7 +11,7 @@ import pytest
 import lapwing as lw
 from helpers.studio import in_process
 from helpers.studio_releases import add_release, job_with_table
-from lapwing.release.paper.signature import sign
+from lapwing.extras.office.paper.signature import sign
 
 NAMES = ("model.lapwing", "people-synthetic.csv", "people-synthetic.csv.certificate.json")
 

@@ -14,6 +14,7 @@ from lapwing.cli.outputs import check_drawn, produce, say_paid
 from lapwing.cli.tables import default_rows, hold_private, optional_tables
 from lapwing.errors import ParameterError
 from lapwing.kernel.room.begun import Finish
+from lapwing.on_demand import extra
 from lapwing.release.files import certificate_target
 from lapwing.release.linked.files import write_linked
 from lapwing.release.linked.targets import LinkedTargets, tables_out, targets_into
@@ -154,12 +155,10 @@ def produce_linked(
     seed: int | None = None,
 ) -> "LinkedRelease":
     """Make a release of linked tables and write its files."""
-    from lapwing.runs.policy import named  # noqa: PLC0415
-
     check_drawn(rows, seed)
 
     def made() -> "LinkedRelease":
-        with named(preparedBy=targets.prepared_by or None, approvedBy=targets.approved_by or None):
+        with extra("policy").named(preparedBy=targets.prepared_by or None, approvedBy=targets.approved_by or None):
             return make()
 
     return produce(

@@ -17,7 +17,6 @@ import typer
 from typer.core import TyperGroup
 
 from lapwing.cli.commands.anonymize import anonymize
-from lapwing.cli.commands.certificate import certificate_app
 from lapwing.cli.commands.explain import explain, mechanisms
 from lapwing.cli.commands.ledger import ledger_app
 from lapwing.cli.commands.linked import link
@@ -80,7 +79,7 @@ _PANELS = {
     "Schemas": (schema_app,),
     "Budget": (ledger_app,),
     "Release": (plan, synthesize, link, resume),
-    "Use a release": (sample, query, answers, report, certificate_app),
+    "Use a release": (sample, query, answers, report, extra("certificate command")),
     "Internal, never publish": (extra("evaluate command"),),
     "Beside releases": (anonymize, extra("audit command")),
 }
@@ -113,9 +112,7 @@ def lapwing(
     """Make differentially private synthetic data from a private table."""
     context.obj = quiet
     if policy is not None:
-        from lapwing.runs.policy import under  # noqa: PLC0415
-
-        context.with_resource(under(policy))
+        context.with_resource(extra("policy").under(policy))
     if version:
         print(f"{VERSION}\ncode {code_fingerprint()}")
         raise typer.Exit

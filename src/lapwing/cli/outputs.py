@@ -11,6 +11,7 @@ from lapwing.cli.console import Say, interruptible, shown_progress, way_out
 from lapwing.cli.tables import words_of
 from lapwing.errors import DataError, LapwingError
 from lapwing.kernel.room.begun import Finish, finished_by
+from lapwing.on_demand import extra
 from lapwing.release.files import STANDARD_OUTPUT, Targets, write_files
 from lapwing.rows.out.outputs import is_part, whole_files
 from lapwing.schema.scalars import checked_rows
@@ -104,12 +105,10 @@ def produce_release(
     quiet: bool,
 ) -> "Release":
     """Make a release and write its files."""
-    from lapwing.runs.policy import named  # noqa: PLC0415
-
     check_drawn(rows, seed)
 
     def make_named() -> "Release":
-        with named(preparedBy=targets.prepared_by, approvedBy=targets.approved_by):
+        with extra("policy").named(preparedBy=targets.prepared_by, approvedBy=targets.approved_by):
             return make()
 
     def write(release: "Release", place: Mapping[Path, Path]) -> None:

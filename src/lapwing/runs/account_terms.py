@@ -14,7 +14,7 @@ from lapwing.kernel.budget.chain import SELECTION_UNITS, UNITS, Entry, tampered
 from lapwing.kernel.budget.conversions import certificate_epsilons, epsilon_for
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.budget.store import Place, is_address, store_of
-from lapwing.runs.policy import KEY, check_limit, in_force, read_policy, recorded
+from lapwing.on_demand import extra
 
 POPULATION: Final = "population"  # of the details of an account's first entry
 
@@ -42,11 +42,11 @@ def open_account(
     terms = accounts.checked_terms(unit, delta, relation, privacy_unit)
     allowance = Fraction(accounts.allowance_units(selection_delta, unit, terms["delta"]), SELECTION_UNITS)
     stated = None if terms["delta"] is None else Fraction(terms["delta"]) - allowance
-    kept = None if policy is None else read_policy(policy)
+    kept = None if policy is None else extra("policy").read_policy(policy)
     named = {"neighbours": relation, "privacyUnits": privacy_unit}
-    policies = in_force() if kept is None else (*in_force(), kept)
-    check_limit(_amount(limit, unit, stated), allowance, policies, dataset, named)
-    notes: dict[str, object] = {} if kept is None else {KEY: kept.to_dict()}
+    policies = extra("policy").in_force() if kept is None else (*extra("policy").in_force(), kept)
+    extra("policy").check_limit(_amount(limit, unit, stated), allowance, policies, dataset, named)
+    notes: dict[str, object] = {} if kept is None else {extra("policy").KEY: kept.to_dict()}
     if population is not None:
         accounts.check_name("the population", population)
         notes[POPULATION] = population
@@ -77,9 +77,9 @@ def change_limit(ledger: Place, dataset: str | None, limit: Number) -> Balance:
     held = book.balance(dataset)
     wanted = _amount(limit, held.unit, held.limit_delta)
     if wanted.amount > held.limit:
-        policies = (*in_force(), *recorded(book.opening(held.dataset)))
+        policies = (*extra("policy").in_force(), *extra("policy").recorded(book.opening(held.dataset)))
         terms: Mapping[str, str] = {}
-        check_limit(wanted, held.selection_delta, policies, held.dataset, terms)
+        extra("policy").check_limit(wanted, held.selection_delta, policies, held.dataset, terms)
     return book.set_limit(held.dataset, limit)
 
 

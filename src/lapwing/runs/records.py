@@ -24,10 +24,10 @@ from lapwing.kernel.room.holds import transcripts_of
 from lapwing.kernel.room.opening import public_terms
 from lapwing.kernel.room.transcript import NoTranscript, TranscriptFile, continue_transcript, create_transcript, is_over
 from lapwing.kernel.terms import Relation, Terms
+from lapwing.on_demand import extra
 from lapwing.rows.source import coded_table
 from lapwing.runs.account_terms import everywhere
 from lapwing.runs.misfits import ENDED
-from lapwing.runs.policy import check_spending, in_force
 from lapwing.runs.settings import Settings, spending_of
 from lapwing.runs.transcripts import is_answered, leave_folder, lost_debit, make_folder, unpaid_transcripts
 from lapwing.runs.unaccounted import Spent, remember
@@ -113,7 +113,7 @@ def new_records(ledger: object, dataset: str | None, transcript: object, setting
 
 def _policed(settings: PaidSettings) -> Callable[..., None]:
     """Return what refuses, by the time and the account's entries, what a policy forbids."""
-    return partial(check_spending, spending_of(settings), in_force())
+    return partial(extra("policy").check_spending, spending_of(settings), extra("policy").in_force())
 
 
 class AccountedSink:

@@ -22,7 +22,6 @@ from lapwing.mechanisms.registry import (
 )
 from lapwing.mechanisms.shared.registration import Mechanism
 from lapwing.runs.generators import chosen_seed
-from lapwing.runs.policy import Spending
 from lapwing.runs.public_rows import (
     file_digests,
     points_digest,
@@ -32,6 +31,7 @@ from lapwing.runs.public_rows import (
     with_public_points,
 )
 from lapwing.runs.public_tables import check_priors, with_public_tables
+from lapwing.runs.spending import Spending
 from lapwing.schema.linked.database import is_linked
 from lapwing.schema.public_tables.cells import public_total
 from lapwing.schema.scalars import MOST_ROWS, told

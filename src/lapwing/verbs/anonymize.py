@@ -2,9 +2,9 @@
 
 from lapwing.anonymous.settings import Categories, Output, Partition, Settings
 from lapwing.anonymous.table import AnonymousTable, anonymous_table
+from lapwing.on_demand import extra
 from lapwing.rows.guard import private_boundary
 from lapwing.runs.generators import chosen_seed, generator
-from lapwing.runs.policy import check_group
 from lapwing.runs.settings import usable_schema
 from lapwing.typing import IntoFrame, SchemaLike
 
@@ -112,6 +112,6 @@ def anonymize(
         categories=categories,
         rows=rows,
     )
-    check_group(settings.min_group_size)
+    extra("policy").check_group(settings.min_group_size)
     chosen = chosen_seed(seed)
     return anonymous_table(data, usable_schema(schema), settings, generator(chosen, "anonymize"), seed=chosen)

@@ -12,11 +12,11 @@ from lapwing.mechanisms.registry import WHY_DEFAULT, settings_of
 from lapwing.model.certificate.certificate import CostLine
 from lapwing.model.certificate.cost_lines import Planned
 from lapwing.model.certificate.promise import fields_of_origin
+from lapwing.on_demand import extra
 from lapwing.rows.guard import private_boundary
 from lapwing.runs.linked import read_linked_settings, refuse_settings_of_one, refuse_shares_of_one
 from lapwing.runs.plan.effort import Memory, check_fits, effort_of, max_rows_effects, read_memory, together
 from lapwing.runs.plan.planning import common_figure, expected_terms, planned
-from lapwing.runs.policy import forbidden
 from lapwing.runs.settings import Settings, read_settings, spending_of
 from lapwing.runs.shares import USUAL_DELTA
 from lapwing.schema.linked.database import is_linked
@@ -125,7 +125,7 @@ def _plan_of(settings: Settings, *, is_default: bool, is_part: bool = False) -> 
         max_rows_effects=() if is_part else max_rows_effects(settings, terms, found, rows),
         assumed_fields=fields_of_origin(settings.schema, "assumed"),
         dp_fields=fields_of_origin(settings.schema, "dp"),
-        notes=found.notes if is_part else (*found.notes, *forbidden(spending_of(settings))),
+        notes=found.notes if is_part else (*found.notes, *extra("policy").forbidden(spending_of(settings))),
     )
 
 
@@ -149,7 +149,7 @@ def _linked(schema: object, *, mechanism: object, **asked: Any) -> LinkedPlan:  
         request=settings.request,
         parts=parts,
         effort=together([part.effort for part in parts.values()]),
-        notes=forbidden(spending_of(settings)),
+        notes=extra("policy").forbidden(spending_of(settings)),
     )
 
 

@@ -15,6 +15,7 @@ from lapwing.cli.options import argument, option
 from lapwing.kernel.budget.accounts import Balance, delta_text
 from lapwing.kernel.budget.budget import Notion, as_text
 from lapwing.kernel.budget.ledger import Ledger
+from lapwing.on_demand import extra
 from lapwing.rows.out.outputs import write_whole
 
 if TYPE_CHECKING:
@@ -185,7 +186,6 @@ def _may_spend(balance: Balance) -> str:
 def _balance_text(balance: Balance, opened: "Entry") -> str:
     """Return the state of one account as aligned text."""
     from lapwing.runs.account_terms import population_of  # noqa: PLC0415
-    from lapwing.runs.policy import recorded  # noqa: PLC0415
 
     population = population_of(opened)
     selections = [
@@ -203,7 +203,7 @@ def _balance_text(balance: Balance, opened: "Entry") -> str:
             ("neighbours", balance.relation),
             ("privacy unit", balance.privacy_unit),
             *([] if population is None else [("population", population)]),
-            *(("policy", each.file) for each in recorded(opened)),
+            *(("policy", each.file) for each in extra("policy").recorded(opened)),
         ]
     )
 

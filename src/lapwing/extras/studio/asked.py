@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Final
 
 from lapwing.errors import BudgetError, DataError, LapwingError, ParameterError, SchemaError
+from lapwing.extras.office.policy import Policy, check_spending, in_force, named, recorded
 from lapwing.extras.studio.jobs import Choices, Job
 from lapwing.kernel.budget import accounts
 from lapwing.kernel.budget.accounts import Balance
 from lapwing.kernel.budget.chain import UNITS
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.model.certificate.cost_lines import asked_text
-from lapwing.runs.policy import Policy, check_spending, in_force, named, recorded
 from lapwing.runs.settings import Settings, read_settings, spending_of
 from lapwing.schema.changes import open_keys
 

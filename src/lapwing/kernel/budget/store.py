@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar, cast
 
 from lapwing.kernel.budget import ledger_file
+from lapwing.on_demand import extra
 
 T = TypeVar("T")
 
@@ -65,9 +66,7 @@ def store_of(place: str | PathLike[str]) -> Store:
     """Return what keeps the ledger of a place."""
     if not is_address(place):
         return cast("Store", ledger_file)
-    from lapwing.stores import postgres  # noqa: PLC0415 - only where such a ledger is used
-
-    return cast("Store", postgres)
+    return cast("Store", extra("ledgers in Postgres"))
 
 
 def transact(place: Place, begin: Begin, work: Callable[[Session], T]) -> T:

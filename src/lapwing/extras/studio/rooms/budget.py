@@ -9,6 +9,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from lapwing.errors import LapwingError, ParameterError
+from lapwing.extras.office.paper.sheet import sheet_in
 from lapwing.extras.studio.asked import asked_for, ledger_of, left_after, policies_of, refusal_of, settings_of
 from lapwing.extras.studio.jobs import Job, releases
 from lapwing.extras.studio.pages import form_of, go, job_of, page, studio_of, texts
@@ -18,7 +19,6 @@ from lapwing.kernel.budget.accounts import Balance
 from lapwing.kernel.budget.chain import Entry
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.model.certificate.promise import protection_lines
-from lapwing.release.paper.sheet import sheet_in
 from lapwing.runs.account_terms import change_limit, open_account
 from lapwing.runs.settings import Settings
 from lapwing.runs.shares import USUAL_DELTA, selection_delta

@@ -15,6 +15,9 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from lapwing.errors import DataError, LapwingError, ParameterError
+from lapwing.extras.office.paper.page import signing_page
+from lapwing.extras.office.paper.sheet import Sheet, sheet_in, told
+from lapwing.extras.office.paper.signature import sign
 from lapwing.extras.studio.jobs import releases
 from lapwing.extras.studio.pages import form_of, go, job_of, page, studio_of
 from lapwing.extras.studio.rooms.asking import attached
@@ -23,9 +26,6 @@ from lapwing.extras.studio.rooms.look import release_of
 from lapwing.extras.studio.rooms.opened import opened
 from lapwing.extras.studio.rooms.table import files_of
 from lapwing.model.certificate.issued import Beside
-from lapwing.release.paper.page import signing_page
-from lapwing.release.paper.sheet import Sheet, sheet_in, told
-from lapwing.release.paper.signature import sign
 from lapwing.rows.out.outputs import write_whole
 
 _AT: Final = "/job/{job}/hand-over/{number:int}"

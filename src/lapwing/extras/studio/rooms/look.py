@@ -98,7 +98,7 @@ def _graded(verdict: Verdict | None) -> dict[str, Any]:
 
 def _price(certificate: Certificate) -> str:
     """Return what the release cost, in ε and δ."""
-    from lapwing.release.paper.sheet import Sheet  # noqa: PLC0415 - with the fractions of every pair
+    from lapwing.extras.office.paper.sheet import Sheet  # noqa: PLC0415 - with the fractions of every pair
 
     return Sheet(certificate).price
 

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from lapwing.errors import LapwingError
+from lapwing.extras.office.policy import forbidden
 from lapwing.extras.studio.asked import asked_for, settings_of, whole_number, with_choices
 from lapwing.extras.studio.jobs import Choices, Job
 from lapwing.extras.studio.pages import form_of, go, job_of, page, texts
@@ -23,7 +24,6 @@ from lapwing.model.certificate.promise import purchase_lines, together, unit_fie
 from lapwing.runs.plan.effort import MACHINE
 from lapwing.runs.plan.planning import Foreseen, expected_terms, foreseen, planned
 from lapwing.runs.plan.text import cost_table, error_lines
-from lapwing.runs.policy import forbidden
 from lapwing.runs.settings import Settings, read_settings, spending_of
 from lapwing.verbs.plan import plan
 from lapwing.verbs.plans import Plan

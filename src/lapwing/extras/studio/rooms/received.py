@@ -10,14 +10,14 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from lapwing.errors import DataError, LapwingError
+from lapwing.extras.office.paper.sheet import Sheet, sheet_in, told
+from lapwing.extras.office.paper.signature import signer_of
 from lapwing.extras.studio.pages import form_of, page, studio_of
 from lapwing.extras.studio.rooms.asking import routes
 from lapwing.extras.studio.rooms.look import seen
 from lapwing.extras.studio.rooms.opened import Subject, opened
 from lapwing.extras.studio.rooms.table import files_of, models_of, slug_of
 from lapwing.model.certificate.issued import Issued
-from lapwing.release.paper.sheet import Sheet, sheet_in, told
-from lapwing.release.paper.signature import signer_of
 
 _AT: Final = "/model/{model}"
 _CERTIFICATE: Final = ".certificate.json"

@@ -12,6 +12,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from lapwing.errors import DataError, LapwingError, ParameterError
+from lapwing.extras.office.paper.sheet import sheet_in
+from lapwing.extras.office.policy import named
 from lapwing.extras.studio.asked import (
     MISFITS,
     asked_for,
@@ -29,11 +31,9 @@ from lapwing.extras.studio.works import EndedError, Work
 from lapwing.model.certificate.promise import protection_lines, uncovered_warnings
 from lapwing.present.page import check_installed
 from lapwing.release.files import Targets, read_targets, write_files
-from lapwing.release.paper.sheet import sheet_in
 from lapwing.release.release import Release
 from lapwing.rows.out.outputs import whole_files
 from lapwing.rows.out.staging import PREFIX, SUFFIX
-from lapwing.runs.policy import named
 from lapwing.runs.watching import Progress, StoppedError
 from lapwing.schema.schemas import Schema
 from lapwing.verbs.synthesize import resume, synthesize

@@ -129,8 +129,8 @@ class TableRows:
     """Hold a table as it is compared.
 
     rows: of the whole table; codes: of all its rows, or of some that a public hash of their place draws; keys: of all
-    rows, as `lapwing.extras.evaluate.metrics.disclosure.nearest_rows.row_keys`; count: counts contingency tables over all
-    rows.
+    rows, as `lapwing.extras.evaluate.metrics.disclosure.nearest_rows.row_keys`; count: counts contingency tables over
+    all rows.
     """
 
     rows: int

@@ -30,9 +30,9 @@ def show(
     ] = None,
 ) -> None:
     """Print what a certificate says, in plain sentences."""
+    from lapwing.extras.office.paper.page import signing_page  # noqa: PLC0415
+    from lapwing.extras.office.paper.sheet import sheet_in, told  # noqa: PLC0415
     from lapwing.model.certificate.issued import Beside  # noqa: PLC0415
-    from lapwing.release.paper.page import signing_page  # noqa: PLC0415
-    from lapwing.release.paper.sheet import sheet_in, told  # noqa: PLC0415
     from lapwing.rows.out.outputs import whole_files  # noqa: PLC0415
 
     found, content = sheet_in(file)
@@ -56,9 +56,9 @@ def verify(
     signature: Annotated[Path | None, option("--signature", "C.sig", "The signature. Default: C.json.sig.")] = None,
 ) -> None:
     """Check that files are those that were written with a certificate."""
+    from lapwing.extras.office.paper.sheet import sheet_in  # noqa: PLC0415
+    from lapwing.extras.office.paper.signature import signer_of  # noqa: PLC0415
     from lapwing.model.files import is_model  # noqa: PLC0415
-    from lapwing.release.paper.sheet import sheet_in  # noqa: PLC0415
-    from lapwing.release.paper.signature import signer_of  # noqa: PLC0415
 
     if signature is not None and key is None:
         raise misuse("anyone can sign; give --key K.pub, the signer's public key", context, code="LW903")
@@ -88,8 +88,8 @@ def sign(
     key: Annotated[Path, option("--key", "KEY", "Your private SSH key, such as ~/.ssh/id_ed25519.")],
 ) -> None:
     """Write C.json.sig beside a certificate; `ssh-keygen -Y verify -n file` checks it as well."""
-    from lapwing.release.paper.sheet import sheet_in  # noqa: PLC0415
-    from lapwing.release.paper.signature import sign as signed  # noqa: PLC0415
+    from lapwing.extras.office.paper.sheet import sheet_in  # noqa: PLC0415
+    from lapwing.extras.office.paper.signature import sign as signed  # noqa: PLC0415
     from lapwing.rows.out.outputs import write_whole  # noqa: PLC0415
 
     _, content = sheet_in(file)

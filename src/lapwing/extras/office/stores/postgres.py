@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar
 from urllib.parse import unquote
 
 from lapwing.errors import BudgetError, DataError, LapwingError, ParameterError
-from lapwing.stores.postgres_tables import LISTED, SCHEMA, STAMP, listed, statements
+from lapwing.extras.office.stores.postgres_tables import LISTED, SCHEMA, STAMP, listed, statements
 from lapwing.version import install_command
 
 T = TypeVar("T")

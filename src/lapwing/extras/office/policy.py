@@ -22,6 +22,7 @@ from lapwing.kernel.budget.accounts import delta_text
 from lapwing.kernel.budget.budget import Budget, as_text, exact_number
 from lapwing.kernel.budget.chain import Entry, tampered
 from lapwing.kernel.budget.conversions import epsilon_for, rho_for
+from lapwing.runs.spending import Spending
 from lapwing.schema.scalars import is_encodable, quote, visible
 
 VARIABLE: Final = "LAPWING_POLICY"
@@ -44,21 +45,6 @@ class Cap:
 
     def __str__(self) -> str:
         return f"epsilon {as_text(self.epsilon)} at delta {delta_text(self.delta)}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spending:
-    """What rules look at of a run that is to be paid.
-
-    runs: the mechanisms, or `evaluation` or `domain`, as a certificate names them; delta: that was asked for.
-    """
-
-    runs: tuple[str, ...]
-    budget: Budget
-    delta: Fraction
-    selection_delta: Fraction
-    relation: str
-    privacy_unit: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

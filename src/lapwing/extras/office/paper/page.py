@@ -6,9 +6,9 @@ from math import ceil
 from string import Template
 from typing import Final
 
+from lapwing.extras.office.paper.sheet import Sheet
 from lapwing.model.certificate.attack import most_found, up
 from lapwing.model.certificate.issued import Beside
-from lapwing.release.paper.sheet import Sheet
 from lapwing.schema.scalars import visible
 
 _TRIES: Final = ((10, 400), (9, 400), (8, 400), (7, 300), (6, 200), (6, 90))
