@@ -11,15 +11,22 @@ PATHS: Final = {
     "audit command": "lapwing.extras.audit.commands.audit:audit",
     "certificate command": "lapwing.extras.office.commands.certificate:certificate_app",
     "check command": "lapwing.extras.evaluate.commands.schema:check",
+    "convert command": "lapwing.extras.connect.commands.convert:convert",
+    "croissant of tables": "lapwing.extras.connect.croissant.linked",
+    "croissant": "lapwing.extras.connect.croissant.written",
+    "databases": "lapwing.extras.connect.tables.databases",
     "draft command": "lapwing.extras.evaluate.commands.schema:draft",
-    "evaluate": "lapwing.extras.evaluate.verb:evaluate",
     "evaluate command": "lapwing.extras.evaluate.commands.evaluate:evaluate",
+    "evaluate": "lapwing.extras.evaluate.verb:evaluate",
     "ledgers in Postgres": "lapwing.extras.office.stores.postgres",
     "looks": "lapwing.extras.evaluate.internal.looks",
+    "metadata": "lapwing.extras.connect.metadata.reading",
     "policy": "lapwing.extras.office.policy",
     "schemas": "lapwing.extras.evaluate.internal.schemas",
     "start command": "lapwing.extras.evaluate.commands.start:start",
+    "statistics files": "lapwing.extras.connect.tables.statistics",
     "studio command": "lapwing.extras.studio.commands.studio:studio",
+    "workbooks": "lapwing.extras.connect.tables.workbooks",
 }
 """What the core calls it: the module of an extra, or what stands in it."""
 

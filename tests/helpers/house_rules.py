@@ -23,7 +23,14 @@ COUNTED = (
     "rows/engines/distributed.py",
 )
 """Where counts and sums of rows are made: half of 64 bits would wrap, or round, on large tables alone."""
-OF_ROWS = ("rows/", "kernel/room/", "kernel/questions/", "extras/evaluate/internal/", "anonymous/")
+OF_ROWS = (
+    "rows/",
+    "kernel/room/",
+    "kernel/questions/",
+    "extras/connect/tables/",
+    "extras/evaluate/internal/",
+    "anonymous/",
+)
 OF_FILES = {f"rows/out/{name}.py" for name in ("writers", "outputs", "staging", "databases")} | {"rows/cache.py"}
 """Files of rows out are written there, under the names that the user gave, and codes in the folder that they named."""
 WRITING = {"tempfile", "shutil", "mmap", "memmap", "save", "savez", "savez_compressed", "savetxt", "tofile", "dump"} | {

@@ -16,12 +16,12 @@ mlc = pytest.importorskip("mlcroissant", reason="needs requirements/oracle-mlcro
 np = pytest.importorskip("numpy")
 pd = pytest.importorskip("pandas")
 
+from lapwing.extras.connect.croissant.written import Beside, croissant_text  # noqa: E402
+from lapwing.extras.connect.metadata.reading import read_foreign  # noqa: E402
 from lapwing.kernel.budget.budget import Budget  # noqa: E402
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts  # noqa: E402
 from lapwing.kernel.terms import Terms  # noqa: E402
 from lapwing.model.certificate.certificate import Certificate, CostLine  # noqa: E402
-from lapwing.release.croissant import Beside, croissant_text  # noqa: E402
-from lapwing.schema.foreign.reading import read_foreign  # noqa: E402
 from lapwing.schema.groupings.grouping import identity  # noqa: E402
 from lapwing.schema.schemas import Schema  # noqa: E402
 

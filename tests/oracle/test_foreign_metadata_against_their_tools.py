@@ -11,7 +11,7 @@ import pytest
 
 from helpers.foreign_files import FOREIGN
 from helpers.foreign_makers import make, tools
-from lapwing.schema.foreign.reading import read_foreign
+from lapwing.extras.connect.metadata.reading import read_foreign
 
 pytestmark = [pytest.mark.oracle, pytest.mark.filterwarnings("ignore")]
 

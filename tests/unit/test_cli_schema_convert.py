@@ -7,7 +7,7 @@ import pytest
 
 from helpers.command import lapwing
 from helpers.foreign_files import FOREIGN, ROOT
-from lapwing.schema.foreign.reading import read_foreign, read_foreign_tables
+from lapwing.extras.connect.metadata.reading import read_foreign, read_foreign_tables
 from lapwing.schema.schemas import Schema
 
 

@@ -13,10 +13,10 @@ import lapwing as lw
 from helpers.command import lapwing
 from helpers.saved import small_saved
 from lapwing.errors import DataError, ParameterError
+from lapwing.extras.connect.croissant.written import Beside, croissant_text
+from lapwing.extras.connect.metadata.reading import read_foreign
 from lapwing.kernel.budget.budget import Budget
-from lapwing.release.croissant import Beside, croissant_text
 from lapwing.release.release import Release
-from lapwing.schema.foreign.reading import read_foreign
 from lapwing.schema.purchases import Purchase
 from lapwing.schema.schemas import Schema
 

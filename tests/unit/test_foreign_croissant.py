@@ -5,8 +5,8 @@ import pytest
 from helpers.cases import spread
 from helpers.foreign_files import FOREIGN
 from lapwing.errors import SchemaError
-from lapwing.schema.foreign.croissant import is_croissant, read_croissant
-from lapwing.schema.foreign.reading import read_foreign
+from lapwing.extras.connect.metadata.croissant import is_croissant, read_croissant
+from lapwing.extras.connect.metadata.reading import read_foreign
 
 LISTED = {
     "@type": "cr:RecordSet",

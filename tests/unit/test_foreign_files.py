@@ -12,10 +12,10 @@ import yaml
 import lapwing as lw
 from helpers.foreign_files import FOREIGN, ROOT, SAMPLE
 from lapwing.errors import SchemaError
-from lapwing.schema.foreign import reading
-from lapwing.schema.foreign.reading import is_mbi, read_foreign, read_mbi
-from lapwing.schema.foreign.sdv import read_sdv
-from lapwing.schema.foreign.smartnoise import is_smartnoise, read_smartnoise
+from lapwing.extras.connect.metadata import reading
+from lapwing.extras.connect.metadata.reading import is_mbi, read_foreign, read_mbi
+from lapwing.extras.connect.metadata.sdv import read_sdv
+from lapwing.extras.connect.metadata.smartnoise import is_smartnoise, read_smartnoise
 from lapwing.schema.schemas import Schema
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from lapwing.errors import SchemaError
-from lapwing.schema.foreign.reading import read_foreign
+from lapwing.extras.connect.metadata.reading import read_foreign
 
 FIELDS = [
     {"name": "day", "type": "date", "format": "%d.%m.%Y"},

@@ -6,7 +6,7 @@ import pytest
 
 from helpers.foreign_files import FOREIGN
 from lapwing.errors import SchemaError
-from lapwing.schema.foreign.reading import read_foreign, read_foreign_tables
+from lapwing.extras.connect.metadata.reading import read_foreign, read_foreign_tables
 from lapwing.schema.schemas import Schema
 
 CODES = {"type": "integer", "constraints": {"minimum": 0, "maximum": 9}}

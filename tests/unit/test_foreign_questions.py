@@ -8,7 +8,7 @@ import lapwing as lw
 from helpers.command import lapwing
 from helpers.foreign_files import FOREIGN
 from lapwing.errors import LapwingWarning, SchemaError
-from lapwing.schema.foreign.reading import read_foreign
+from lapwing.extras.connect.metadata.reading import read_foreign
 from lapwing.schema.schemas import Schema
 
 AGE = {"type": "int", "lower": 0, "upper": 120}

@@ -6,8 +6,8 @@ import pytest
 
 from helpers.foreign_files import FOREIGN, SAMPLE
 from lapwing.errors import SchemaError
-from lapwing.schema.foreign.reading import read_foreign
-from lapwing.schema.foreign.sdv import is_sdv, read_sdv
+from lapwing.extras.connect.metadata.reading import read_foreign
+from lapwing.extras.connect.metadata.sdv import is_sdv, read_sdv
 from lapwing.schema.schemas import Schema
 
 

@@ -5,9 +5,9 @@ import yaml
 
 from helpers.foreign_files import FOREIGN, SAMPLE
 from lapwing.errors import SchemaError
+from lapwing.extras.connect.metadata.reading import read_foreign
+from lapwing.extras.connect.metadata.smartnoise import is_smartnoise, read_smartnoise
 from lapwing.schema.fields import PrivacyUnit
-from lapwing.schema.foreign.reading import read_foreign
-from lapwing.schema.foreign.smartnoise import is_smartnoise, read_smartnoise
 
 AGE = {"type": "int", "lower": 0, "upper": 100}
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from lapwing.errors import SchemaError
-from lapwing.schema.foreign.reading import read_foreign_tables
+from lapwing.extras.connect.metadata.reading import read_foreign_tables
 from lapwing.schema.linked.database import LinkedSchema
 
 KEY = {"name": "clinic", "type": "integer", "role": "identifier"}

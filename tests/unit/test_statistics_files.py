@@ -12,10 +12,10 @@ import lapwing as lw
 from helpers.naive_codes import naive_code
 from helpers.nasty_cells import CELLS, FIELDS
 from lapwing.errors import SchemaError
+from lapwing.extras.connect.metadata.reading import read_foreign
+from lapwing.extras.connect.tables.statistics import time_scale
 from lapwing.extras.evaluate.internal.schemas import check_table
 from lapwing.rows.source import all_codes, code_table
-from lapwing.schema.foreign.reading import read_foreign
-from lapwing.schema.foreign.statistics import time_scale
 from lapwing.schema.schemas import Schema
 
 STATISTICS = {"sav": pyreadstat.write_sav, "dta": pyreadstat.write_dta, "xpt": pyreadstat.write_xport}

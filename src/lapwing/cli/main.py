@@ -23,7 +23,6 @@ from lapwing.cli.commands.linked import link
 from lapwing.cli.commands.report import report
 from lapwing.cli.commands.resume import resume
 from lapwing.cli.commands.saved import answers, query, sample
-from lapwing.cli.commands.schema_convert import convert
 from lapwing.cli.commands.schema_learn import learn
 from lapwing.cli.commands.synthesize import demo, plan, synthesize
 from lapwing.cli.console import (
@@ -83,7 +82,7 @@ _PANELS = {
     "Internal, never publish": (extra("evaluate command"),),
     "Beside releases": (anonymize, extra("audit command")),
 }
-for command in (extra("draft command"), extra("check command"), convert):
+for command in (extra("draft command"), extra("check command"), extra("convert command")):
     schema_app.command(epilog=examples(f"schema {command.__name__}"))(command)
 schema_app.command(
     epilog=examples("schema learn"),

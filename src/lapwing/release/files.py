@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lapwing.errors import DataError, ParameterError, UnwritableError, visible
+from lapwing.on_demand import extra
 from lapwing.rows.out.outputs import has_row_name, is_folder_name, rows_format
 
 if TYPE_CHECKING:
@@ -81,8 +82,6 @@ def read_targets(
     rows, has_folder = rows_place(output)
     target = certificate_target(rows, certificate, no_certificate=no_certificate)
     if croissant is not None:
-        from lapwing.release.croissant import check_beside  # noqa: PLC0415
-
         if has_folder or rows.suffix.lower() not in (".parquet", ".csv"):
             what = "is a folder" if has_folder else "is none of these"
             raise ParameterError(
@@ -90,7 +89,7 @@ def read_targets(
                 ".parquet or .csv file",
                 code="LW316",
             )
-        check_beside(croissant, [rows, target])
+        extra("croissant").check_beside(croissant, [rows, target])
     prepared_by, approved_by = (who or "" for who in people)
     return Targets(
         rows=rows,
@@ -244,12 +243,12 @@ def _rows_of(file: Path) -> int:
 def _croissant(schema: "Schema", certificate: "Certificate", targets: Targets, rows: Path) -> str:
     """Return the Croissant file about rows in their temporary place, and a certificate that is still to come."""
     from lapwing.model.certificate.issued import Beside  # noqa: PLC0415
-    from lapwing.release.croissant import croissant_text  # noqa: PLC0415
 
     assert targets.croissant is not None
     certified = None
     if targets.certificate is not None:
         certified = Beside.of(targets.certificate, certificate.to_json().encode())
-    return croissant_text(
+    found: str = extra("croissant").croissant_text(
         schema, certificate, targets.croissant, rows=Beside.read(targets.rows, rows), certified=certified
     )
+    return found

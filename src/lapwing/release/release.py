@@ -12,10 +12,10 @@ from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.cost_lines import asked_text
 from lapwing.model.files import SavedRelease, save_release
 from lapwing.model.model import ReleasedModel
+from lapwing.on_demand import extra
 from lapwing.release import rows_out as out
 from lapwing.release.accuracy import chosen_accuracy
 from lapwing.release.asked import Condition
-from lapwing.release.croissant import write_croissant
 from lapwing.release.queries import Groups, framed, queried
 from lapwing.release.rows_out import RowsOut, Support, Where
 from lapwing.rows.kinds import Kind, Layout, Like
@@ -391,4 +391,6 @@ class Release:
         Costs no budget. The statement is the certificate's without its cost lines; epsilon and delta are plain numbers,
         never below the exact ones.
         """
-        write_croissant(self.schema, self.certificate, path, rows=rows, certificate_file=certificate, about=about)
+        extra("croissant").write_croissant(
+            self.schema, self.certificate, path, rows=rows, certificate_file=certificate, about=about
+        )

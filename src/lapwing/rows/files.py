@@ -3,20 +3,21 @@
 import glob
 import itertools
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 import polars as pl
 
 from lapwing.errors import DataError
+from lapwing.on_demand import extra
 from lapwing.rows.cells import RawColumn
 from lapwing.rows.engines.frames import LazyReader, arrow_held, batch_chunks, polars_held
-from lapwing.rows.formats import CsvFile, ExcelFile, JsonLinesFile, StatisticsFile
+from lapwing.rows.formats import CsvFile, JsonLinesFile
 from lapwing.rows.guard import guarded
-from lapwing.rows.kinds import Held
+from lapwing.rows.kinds import PROGRAMS, Held
 from lapwing.rows.out.outputs import version
-from lapwing.schema.foreign.statistics import PROGRAMS
 from lapwing.schema.named_files import IN_FOLDERS, STANDARD_INPUT
 from lapwing.schema.reading import PLAIN_FILE, Dialect
 from lapwing.schema.scalars import quote
@@ -142,7 +143,19 @@ def _arrow_batches(path: Path, form: _Form, columns: Sequence[str], rows: int) -
     return found
 
 
-TableFile = CsvFile | TypedFile | ExcelFile | JsonLinesFile | StatisticsFile
+class OtherFile(Protocol):
+    """A table in a file that an extra reads: a sheet of a workbook, a file of SPSS, Stata or SAS."""
+
+    path: Path
+    names: list[str]
+    held: Mapping[str, Held]
+    known_rows: int | None
+
+    def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
+        """Yield the columns' cells, at most `rows` rows at a time."""
+
+
+TableFile = CsvFile | TypedFile | JsonLinesFile | OtherFile
 """One file, or several that are read as one: column names, what their types say of cells, and cells."""
 
 
@@ -199,17 +212,28 @@ def find_files(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
     return [_known(path)]
 
 
-def open_file(path: Path, dialect: Dialect = PLAIN_FILE, names: Sequence[str] = ()) -> TableFile:
-    """Return a file ready to read, of which only names and types were looked at; names: if no line has them."""
+def open_file(
+    path: Path,
+    dialect: Dialect = PLAIN_FILE,
+    names: Sequence[str] = (),
+    listed: Mapping[str, Sequence[object]] = MappingProxyType({}),
+) -> TableFile:
+    """Return a file ready to read, of which only names and types were looked at.
+
+    names: of the columns, if no line has them; listed: values of each column that are values even where the file's
+    author declared them as missing.
+    """
     suffix = _suffix(path) or ".csv"
     if suffix in _TYPED:
         return TypedFile([path], _TYPED[suffix])
     if suffix in _JSON_LINES:
         return JsonLinesFile(path, dialect, names)
     if suffix in _EXCEL:
-        return ExcelFile(path, dialect, names)
+        workbook: OtherFile = extra("workbooks").ExcelFile(path, dialect, names)
+        return workbook
     if suffix in PROGRAMS:
-        return StatisticsFile(path, dialect)
+        statistics: OtherFile = extra("statistics files").StatisticsFile(path, dialect, listed)
+        return statistics
     return CsvFile(path, _CSV_SEPARATORS[suffix], dialect, names)
 
 

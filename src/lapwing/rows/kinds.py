@@ -61,3 +61,7 @@ class Layout:
 
 Like = Any
 """What synthetic rows shall look like: a frame of any library, or the name of one; None as the input."""
+
+
+PROGRAMS: Final = {".sav": "SPSS", ".zsav": "SPSS", ".dta": "Stata", ".sas7bdat": "SAS", ".xpt": "SAS"}
+"""Which program's file it is, by its suffix."""

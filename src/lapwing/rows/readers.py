@@ -29,7 +29,6 @@ from lapwing.rows.engines.frames import (
 )
 from lapwing.rows.engines.spark_frames import SparkReader
 from lapwing.rows.files import DatasetReader, FilesReader, FileStamps, find_files, header_fault, open_file
-from lapwing.rows.formats import StatisticsFile
 from lapwing.rows.guard import guarded
 from lapwing.rows.kinds import Held, can_fit
 from lapwing.rows.out.databases import not_installed, sql_name
@@ -207,11 +206,8 @@ def _open_files(source: Any, wanted: list[str], schema: Schema, fields: _Fields)
     paths = find_files(source)
     stamps = FileStamps(paths)
     names = schema.dialect.names or [field.name for field in schema.fields]
-    files = [open_file(path, schema.dialect, names) for path in paths]
     listed = {field.name: (*field.special, *(field.categories or ())) for field in schema.fields}
-    for file in files:
-        if isinstance(file, StatisticsFile):
-            file.keep(listed)
+    files = [open_file(path, schema.dialect, names, listed) for path in paths]
     for file in files:
         name = f"file {quote(str(file.path))}"
         fault = None if set(wanted) <= set(file.names) else header_fault(file)

@@ -7,6 +7,7 @@ floats.
 import itertools
 import json
 import math
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,12 +18,22 @@ import numpy as np
 import numpy.typing as npt
 
 from lapwing.errors import ParameterError
+from lapwing.errors import visible as visible
 from lapwing.schema.checks import code_number, field_error
-from lapwing.schema.fields import Field, Scalar
+from lapwing.schema.fields import Field, FieldType, Scalar
 from lapwing.schema.groupings.domains import Range
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.groupings.hierarchies import Hierarchy
-from lapwing.schema.scalars import MICROSECONDS, category_key, date_text, datetime_text, quote
+from lapwing.schema.scalars import (
+    MICROSECONDS,
+    category_key,
+    date_text,
+    datetime_text,
+    finite_number,
+    parse_date,
+    parse_datetime,
+    quote,
+)
 
 _FIRST_DAY: Final = "0001-01-01"
 _LAST_DAY: Final = "9999-12-31"
@@ -280,3 +291,30 @@ def _category_run(field: Field, categories: tuple[Scalar, ...], start: int, stop
 def _scalar_text(value: Scalar) -> str:
     """Return a schema value as a reader expects to see it."""
     return value if isinstance(value, str) else json.dumps(value)
+
+
+_NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
+
+
+_WHOLE: Final = re.compile(r"[+-]?\d+", re.ASCII)
+
+
+_LONGEST: Final = 40
+
+
+def number_of(value: object) -> int | float | None:
+    """Return a number, also one written as text; None for anything else."""
+    if isinstance(value, str):
+        text = value[: _LONGEST + 1].strip()
+        if len(text) > _LONGEST or not _NUMBER.fullmatch(text):
+            return None
+        value = int(text) if _WHOLE.fullmatch(text) else float(text)
+    return finite_number(value)
+
+
+def bound_of(value: object, kind: FieldType) -> int | float | str | None:
+    """Return a bound of numbers or dates as a schema writes it, or None where it is not written so."""
+    if kind in ("integer", "number"):
+        return number_of(value)
+    parse = parse_date if kind == "date" else parse_datetime
+    return value if isinstance(value, str) and parse(value) is not None else None

@@ -10,7 +10,6 @@ from lapwing.errors import DataError, LapwingWarning, warn
 from lapwing.on_demand import extra
 from lapwing.rows.elsewhere import Query
 from lapwing.rows.guard import private_boundary
-from lapwing.schema.foreign.reading import read_foreign
 from lapwing.schema.scalars import names_in_short, visible
 from lapwing.schema.schemas import Schema
 from lapwing.typing import ForeignLike, IntoFrame
@@ -134,12 +133,13 @@ def from_foreign(path: ForeignLike, *, table: str | None = None) -> Schema:
     >>> from_foreign({"age": 85, "sex": 2}).field("age").maximum
     84
     """
-    found = read_foreign(path, table=table)
-    still_open = _still_open(found.schema)
+    found = extra("metadata").read_foreign(path, table=table)
+    schema: Schema = found.schema
+    still_open = _still_open(schema)
     if still_open:
         said = f"the schema is a draft: {still_open}. `lapwing schema convert` says how to supply what is missing"
         warn(LapwingWarning(said, code="LW203"))
-    return found.schema
+    return schema
 
 
 def _still_open(schema: Schema) -> str:

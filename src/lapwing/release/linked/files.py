@@ -5,6 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lapwing.on_demand import extra
+
 if TYPE_CHECKING:
     from lapwing.release.linked.release import LinkedRelease
     from lapwing.release.linked.targets import LinkedTargets
@@ -20,7 +22,6 @@ def write_linked(
 ) -> None:
     """Write model, rows and certificate to the places that are kept for the targets."""
     from lapwing.model.certificate.issued import Beside, Issued  # noqa: PLC0415
-    from lapwing.release.linked.croissant import linked_croissant_text  # noqa: PLC0415
 
     paid = release.certificate
     if seed is not None:  # the certificate names the seed of the rows beside it
@@ -44,7 +45,9 @@ def write_linked(
         beside = targets.certificate
         certified = None if beside is None else Beside.of(beside, written.to_json().encode())
         described = {name: Beside.read(targets.rows[name], file) for name, file in targets.placed(place).items()}
-        text = linked_croissant_text(written, targets.tables, targets.croissant, rows=described, certified=certified)
+        text = extra("croissant of tables").linked_croissant_text(
+            written, targets.tables, targets.croissant, rows=described, certified=certified
+        )
         place[targets.croissant].write_text(text, encoding="utf-8", newline="\n")
     if targets.certificate is not None:
         # As bytes: the Croissant file names their hash, which a translated line break would change.

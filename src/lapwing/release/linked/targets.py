@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lapwing.errors import ParameterError
+from lapwing.on_demand import extra
 from lapwing.release.files import STANDARD_OUTPUT, Targets, file_options, to_standard_output
 from lapwing.rows.out.outputs import Format, is_table_file, rows_format, whole_files
 from lapwing.schema.scalars import parse_date, parse_datetime
@@ -87,15 +88,13 @@ class LinkedTargets:
         """Refuse a Croissant file of rows that go to no files, or to files that it cannot name."""
         if self.croissant is None:
             return
-        from lapwing.release.croissant import ENCODINGS, check_beside  # noqa: PLC0415
-
-        if not self.rows or any(path.suffix.lower() not in ENCODINGS for path in self.rows.values()):
+        if not self.rows or any(path.suffix.lower() not in extra("croissant").ENCODINGS for path in self.rows.values()):
             raise ParameterError(
                 "a Croissant file names files of rows, which must be .parquet or .csv; leave --croissant out, or give "
                 "a folder or such files",
                 code="LW316",
             )
-        check_beside(self.croissant, [*self.rows.values(), self.certificate])
+        extra("croissant").check_beside(self.croissant, [*self.rows.values(), self.certificate])
 
     def write(self, chunks: "Iterable[Chunk]", place: Mapping[Path, Path]) -> "tuple[dict[str, int], list[Beside]]":
         """Write rows; return how many each table has, and what the certificate says of their files."""

@@ -103,7 +103,7 @@ def described_schema(files: Files) -> "Schema":
 def _drafted(files: Files) -> "tuple[Schema, Sequence[Suggestion], _Book]":
     """Return names and types of columns, what they look like, and the code book in the file, if it has one."""
     from lapwing.extras.evaluate.internal.suggestions import look, suggest  # noqa: PLC0415
-    from lapwing.schema.foreign.statistics import PROGRAMS  # noqa: PLC0415
+    from lapwing.rows.kinds import PROGRAMS  # noqa: PLC0415
 
     file = file_of(files.table)
     if file is None or file.suffix.lower() not in PROGRAMS:
@@ -111,7 +111,7 @@ def _drafted(files: Files) -> "tuple[Schema, Sequence[Suggestion], _Book]":
         tell(f"\n$ lapwing schema draft {given}   (internal: names, types, how the file is written)")
         return *look(files.table).value, _NO_BOOK
 
-    from lapwing.schema.foreign.reading import read_foreign  # noqa: PLC0415
+    from lapwing.extras.connect.metadata.reading import read_foreign  # noqa: PLC0415
 
     place = files["schema.json"]
     tell(f"\n$ lapwing schema convert {shlex.quote(str(file))} -o {place}   (its code book: no row is read)")

@@ -16,10 +16,11 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from lapwing.extras.connect.tables.workbooks import ExcelFile
 from lapwing.extras.evaluate.internal.tallies import Tally, values_of
 from lapwing.rows.cells import Texts, text_of
 from lapwing.rows.files import TableFile, open_file
-from lapwing.rows.formats import BEYOND, CsvFile, ExcelFile, open_bytes
+from lapwing.rows.formats import BEYOND, CsvFile, open_bytes
 from lapwing.rows.guard import guarded
 from lapwing.schema.fields import Field
 from lapwing.schema.reading import PLAIN_FILE, Dialect

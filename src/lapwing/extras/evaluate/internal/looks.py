@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from functools import partial
 
 from lapwing.errors import DataError
+from lapwing.extras.connect.tables.workbooks import ExcelFile
 from lapwing.extras.evaluate.internal.layout import guess_encoding, questions_of_rows
 from lapwing.extras.evaluate.internal.schemas import FieldFit, check_table
 from lapwing.extras.evaluate.internal.tallies import CHUNK_ROWS, counted
 from lapwing.rows.elsewhere import addresses
 from lapwing.rows.files import find_files, open_file
-from lapwing.rows.formats import BEYOND, CsvFile, ExcelFile
+from lapwing.rows.formats import BEYOND, CsvFile
 from lapwing.rows.guard import private_boundary
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema

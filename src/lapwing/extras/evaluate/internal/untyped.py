@@ -5,12 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from lapwing.errors import DataError
+from lapwing.extras.connect.tables.workbooks import ExcelFile
 from lapwing.extras.evaluate.internal.layout import guess_layout, questions_of_rows
 from lapwing.extras.evaluate.internal.tallies import CHUNK_ROWS, Tally, counted
 from lapwing.extras.evaluate.internal.written import ColumnGuess, rival
 from lapwing.rows.cells import RawColumn
 from lapwing.rows.files import open_file
-from lapwing.rows.formats import BEYOND, CsvFile, ExcelFile
+from lapwing.rows.formats import BEYOND, CsvFile
 from lapwing.rows.readers import open_table
 from lapwing.schema.fields import Field
 from lapwing.schema.reading import PLAIN, PLAIN_FILE, Dialect

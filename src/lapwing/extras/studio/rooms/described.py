@@ -11,12 +11,12 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from lapwing.errors import SchemaError
+from lapwing.extras.connect.metadata.converted import UNIT_LACK
 from lapwing.extras.studio.jobs import Job
 from lapwing.extras.studio.pages import job_of, texts
 from lapwing.extras.studio.rooms.fields import count_of, in_words, is_poor, name_of
 from lapwing.schema.changes import open_keys
 from lapwing.schema.fields import Field
-from lapwing.schema.foreign.converted import UNIT_LACK
 from lapwing.schema.schemas import Schema
 
 FIRST: Final = "schema.first.json"

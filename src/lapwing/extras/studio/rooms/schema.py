@@ -11,6 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from lapwing.errors import DataError, LapwingError, ParameterError, SchemaError
+from lapwing.extras.connect.metadata.reading import read_foreign
 from lapwing.extras.evaluate.internal.schemas import has_types
 from lapwing.extras.studio.jobs import Job
 from lapwing.extras.studio.pages import form_of, go, job_of, page, studio_of
@@ -31,10 +32,9 @@ from lapwing.extras.studio.rooms.described import (
 from lapwing.extras.studio.rooms.fields import key_of, name_of
 from lapwing.extras.studio.rooms.table import files_of
 from lapwing.rows.elsewhere import Query
+from lapwing.rows.kinds import PROGRAMS
 from lapwing.schema.fields import Field
 from lapwing.schema.files import parse_json
-from lapwing.schema.foreign.reading import read_foreign
-from lapwing.schema.foreign.statistics import PROGRAMS
 from lapwing.schema.rules.rules import rule_to_dict
 from lapwing.schema.rules.search import dead_values
 from lapwing.schema.scalars import visible

@@ -5,9 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from lapwing.errors import SchemaError
-from lapwing.schema.fields import Field, FieldType, PrivacyUnit
-from lapwing.schema.files import check_object
-from lapwing.schema.foreign.converted import (
+from lapwing.extras.connect.metadata.converted import (
     Converted,
     Lack,
     chosen_table,
@@ -16,6 +14,8 @@ from lapwing.schema.foreign.converted import (
     refusal,
     unit_lack,
 )
+from lapwing.schema.fields import Field, FieldType, PrivacyUnit
+from lapwing.schema.files import check_object
 from lapwing.schema.scalars import finite_number, names_in_short, quote
 
 _TYPES: Final[dict[str, FieldType]] = {

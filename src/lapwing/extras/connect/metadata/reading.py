@@ -8,19 +8,21 @@ from pathlib import Path
 from typing import Any, Final
 
 from lapwing.errors import SchemaError
+from lapwing.extras.connect.metadata.classes import is_class, is_pandera, read_class, read_pandera
+from lapwing.extras.connect.metadata.converted import Converted, converted, refusal
+from lapwing.extras.connect.metadata.croissant import is_croissant, read_croissant
+from lapwing.extras.connect.metadata.frictionless import is_frictionless, read_frictionless, read_frictionless_tables
+from lapwing.extras.connect.metadata.linked import ConvertedTables
+from lapwing.extras.connect.metadata.sdv import is_sdv, read_sdv, read_sdv_tables
+from lapwing.extras.connect.metadata.smartnoise import is_smartnoise, read_smartnoise, smartnoise_misfit
+from lapwing.extras.connect.metadata.statistics import read_statistics
+from lapwing.rows.kinds import PROGRAMS
 from lapwing.schema.checks import repeated
 from lapwing.schema.fields import Field
 from lapwing.schema.files import check_object, parse_json, read_content
-from lapwing.schema.foreign.classes import is_class, is_pandera, read_class, read_pandera
-from lapwing.schema.foreign.converted import Converted, converted, number_of, refusal
-from lapwing.schema.foreign.croissant import is_croissant, read_croissant
-from lapwing.schema.foreign.frictionless import is_frictionless, read_frictionless, read_frictionless_tables
-from lapwing.schema.foreign.linked import ConvertedTables
-from lapwing.schema.foreign.sdv import is_sdv, read_sdv, read_sdv_tables
-from lapwing.schema.foreign.smartnoise import is_smartnoise, read_smartnoise, smartnoise_misfit
-from lapwing.schema.foreign.statistics import PROGRAMS, read_statistics
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
+from lapwing.schema.values import number_of
 from lapwing.version import install_command
 
 # -- The domain of private-pgm (mbi): ``{"age": 85, "sex": 2}``, names of columns and their numbers of codes.

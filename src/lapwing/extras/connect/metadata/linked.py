@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
+from lapwing.extras.connect.metadata.converted import UNIT_LACK, Converted, Lack, converted, refusal
 from lapwing.schema.checks import RANGED_TYPES
 from lapwing.schema.fields import Field
 from lapwing.schema.files import file_text
-from lapwing.schema.foreign.converted import UNIT_LACK, Converted, Lack, converted, refusal
 from lapwing.schema.reading import PLAIN, PLAIN_FILE, Dialect
 from lapwing.schema.scalars import is_encodable, names_in_short, quote
 

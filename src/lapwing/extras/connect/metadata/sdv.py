@@ -8,9 +8,7 @@ from itertools import chain
 from typing import Any, Final
 
 from lapwing.errors import SchemaError
-from lapwing.schema.fields import Field, FieldType
-from lapwing.schema.files import check_object
-from lapwing.schema.foreign.converted import (
+from lapwing.extras.connect.metadata.converted import (
     Converted,
     Lack,
     Remarks,
@@ -21,7 +19,9 @@ from lapwing.schema.foreign.converted import (
     refusal,
     unit_lack,
 )
-from lapwing.schema.foreign.linked import ConvertedTables, ForeignTable, Relation, linked_tables
+from lapwing.extras.connect.metadata.linked import ConvertedTables, ForeignTable, Relation, linked_tables
+from lapwing.schema.fields import Field, FieldType
+from lapwing.schema.files import check_object
 from lapwing.schema.reading import PLAIN
 from lapwing.schema.scalars import finite_number, names_in_short, parse_date, parse_datetime, quote, whole_number
 

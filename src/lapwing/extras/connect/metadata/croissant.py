@@ -12,14 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from lapwing.errors import SchemaError
-from lapwing.schema.checks import RANGED_TYPES
-from lapwing.schema.fields import Field, FieldType, PrivacyUnit
-from lapwing.schema.files import check_object, field_from, parse_json
-from lapwing.schema.foreign.converted import (
+from lapwing.extras.connect.metadata.converted import (
     Converted,
     Lack,
     Remarks,
-    bound_of,
     chosen_table,
     converted,
     refusal,
@@ -27,7 +23,11 @@ from lapwing.schema.foreign.converted import (
     text_or_empty,
     unit_lack,
 )
+from lapwing.schema.checks import RANGED_TYPES
+from lapwing.schema.fields import Field, FieldType, PrivacyUnit
+from lapwing.schema.files import check_object, field_from, parse_json
 from lapwing.schema.scalars import is_encodable, quote
+from lapwing.schema.values import bound_of
 
 OWN_KEYS: Final = (
     *("role", "required", "categoriesOrdered", "special", "resolution", "scale", "hierarchy", "missingValues"),

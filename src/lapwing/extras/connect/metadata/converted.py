@@ -1,6 +1,5 @@
 """What every reader of a foreign format returns, and what readers share."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -13,8 +12,6 @@ from lapwing.schema.scalars import (
     finite_number,
     is_encodable,
     names_in_short,
-    parse_date,
-    parse_datetime,
     quote,
 )
 from lapwing.schema.schemas import Schema
@@ -126,10 +123,7 @@ def flag(source: Mapping[str, Any], key: str, where: str, *, default: bool) -> b
 # -- What the readers of dictionaries and web metadata share: numbers as people write them, and remarks by kind.
 
 
-_NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
-_WHOLE: Final = re.compile(r"[+-]?\d+", re.ASCII)
 # A longer text is no number that a table holds, and Python refuses whole numbers of thousands of digits.
-_LONGEST: Final = 40
 
 
 class Remarks:
@@ -148,24 +142,6 @@ class Remarks:
         return tuple(
             f"{text}: {names_in_short(fields, self._most)}" if fields else text for text, fields in self._fields.items()
         )
-
-
-def number_of(value: object) -> int | float | None:
-    """Return a number, also one written as text; None for anything else."""
-    if isinstance(value, str):
-        text = value[: _LONGEST + 1].strip()
-        if len(text) > _LONGEST or not _NUMBER.fullmatch(text):
-            return None
-        value = int(text) if _WHOLE.fullmatch(text) else float(text)
-    return finite_number(value)
-
-
-def bound_of(value: object, kind: FieldType) -> int | float | str | None:
-    """Return a bound of numbers or dates as a schema writes it, or None where it is not written so."""
-    if kind in ("integer", "number"):
-        return number_of(value)
-    parse = parse_date if kind == "date" else parse_datetime
-    return value if isinstance(value, str) and parse(value) is not None else None
 
 
 def reading_of(kind: FieldType, **keys: object) -> Reading | None:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from lapwing.errors import ParameterError
+from lapwing.extras.connect.metadata.croissant import OWN_KEYS
 from lapwing.kernel.budget.budget import Budget
 from lapwing.model.certificate.certificate import Certificate, certificate_in
 from lapwing.model.certificate.issued import Beside
@@ -28,7 +29,6 @@ from lapwing.model.certificate.promise import Pairs, protection_lines
 from lapwing.rows.out.outputs import whole_files
 from lapwing.schema.fields import Field
 from lapwing.schema.files import field_to_dict
-from lapwing.schema.foreign.croissant import OWN_KEYS
 from lapwing.schema.schemas import Schema
 
 _refused = partial(ParameterError, code="LW359")

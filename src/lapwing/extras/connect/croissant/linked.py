@@ -5,9 +5,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lapwing.model.certificate.issued import Beside
-from lapwing.model.linked_files import LinkedCertificate
-from lapwing.release.croissant import (
+from lapwing.extras.connect.croissant.written import (
     LEFT_TO_THE_CERTIFICATE,
     dataset,
     distinct_ids,
@@ -19,6 +17,8 @@ from lapwing.release.croissant import (
     responsible,
     whole_text,
 )
+from lapwing.model.certificate.issued import Beside
+from lapwing.model.linked_files import LinkedCertificate
 
 if TYPE_CHECKING:
     from lapwing.rows.out.databases import TableOut

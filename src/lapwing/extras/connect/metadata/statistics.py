@@ -3,94 +3,30 @@
 Written labels of codes stand in a field's description, as rows hold the codes.
 """
 
-import datetime as dt
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
-from lapwing.errors import LapwingError, SchemaError
+from lapwing.errors import SchemaError
+from lapwing.extras.connect.metadata.converted import (
+    Converted,
+    Lack,
+    Remarks,
+    converted,
+    missing_texts,
+    refusal,
+    text_or_empty,
+)
+from lapwing.extras.connect.tables.statistics import _PERIODS, statistics_reader, time_scale
+from lapwing.rows.kinds import PROGRAMS
 from lapwing.schema.fields import Field, FieldType
-from lapwing.schema.foreign.converted import Converted, Lack, Remarks, converted, missing_texts, refusal, text_or_empty
 from lapwing.schema.scalars import category_key
-from lapwing.version import install_command
-
-PROGRAMS: Final = {".sav": "SPSS", ".zsav": "SPSS", ".dta": "Stata", ".sas7bdat": "SAS", ".xpt": "SAS"}
-"""Which program's file it is, by its suffix."""
 
 _LABELS_SHOWN: Final = 100
 
 # -- Dates: numbers, whose format says that they are dates. Periods of Stata beside months are whole numbers.
-
-_SECOND: Final = 10**6
-_DAY: Final = 86_400 * _SECOND
-_STARTS: Final = {"SPSS": dt.date(1582, 10, 14), "Stata": dt.date(1960, 1, 1), "SAS": dt.date(1960, 1, 1)}
-_Kind = Literal["date", "datetime", "month", "time"]
-_FORMATS: Final[dict[str, tuple[tuple[_Kind, int, str], ...]]] = {
-    "SPSS": (
-        ("datetime", _SECOND, "(DATETIME|YMDHMS)"),
-        ("date", _SECOND, "([AEJS]?DATE|QYR|MOYR|WKYR)"),
-        ("time", _SECOND, "[DM]?TIME"),
-    ),
-    "Stata": (("datetime", 1000, "%-?t[cC].*"), ("date", _DAY, "%-?t?d.*"), ("month", 1, "%-?tm.*")),
-    "SAS": (
-        ("datetime", _SECOND, "(DATETIME|DATEAMPM|DTDATE|DTMONYY|MDYAMPM|NLDATM|[BE]8601D[TZ]|IS8601D[TZ])"),
-        (
-            "date",
-            _DAY,
-            "(DATE|MMDDYY[A-Z]?|DDMMYY[A-Z]?|YYMMDD[A-Z]?|(WEEK|WORD)DAT[EX]|JULIAN|MONYY|[BE]8601DA|NLDATE)",
-        ),
-        ("time", _SECOND, "(TIME|TIMEAMPM|HHMM|MMSS|TOD|[BE]8601TM)"),
-    ),
-}
-
-
-_PERIODS: Final = {"w": "weeks", "q": "quarters", "h": "half-years", "b": "days of a business calendar"}
-
-
-@dataclass(frozen=True, slots=True)
-class TimeScale:
-    """What numbers of a column stand for: so many units, of so many microseconds, after a start, itself since 1970.
-
-    Months have no length: their numbers count them since the start of 1960.
-    """
-
-    kind: _Kind
-    unit: int
-    start: int
-
-
-def time_scale(program: str, written: str) -> TimeScale | None:
-    """Return what numbers of a format are as times; None where they are numbers.
-
-    >>> time_scale("Stata", "%td").kind, time_scale("SPSS", "F8.2")
-    ('date', None)
-    """
-    for kind, unit, pattern in _FORMATS[program]:
-        if re.fullmatch(rf"{pattern}[0-9.]*", written or ""):
-            days = 0 if kind == "time" else (_STARTS[program] - dt.date(1970, 1, 1)).days
-            return TimeScale(kind, unit, days * _DAY)
-    return None
-
-
-def statistics_reader(path: Path) -> Callable[..., Any]:
-    """Return the function of pyreadstat, imported when first needed, that reads a file of this suffix."""
-    suffix = path.suffix.lower()
-    try:
-        import pyreadstat  # noqa: PLC0415 - an extra
-    except ImportError:
-        pass
-    else:
-        readers: dict[str, Any] = {
-            ".dta": pyreadstat.read_dta,
-            ".sas7bdat": pyreadstat.read_sas7bdat,
-            ".xpt": pyreadstat.read_xport,
-        }
-        found: Callable[..., Any] = readers.get(suffix) or pyreadstat.read_sav
-        return found
-    said = f"files of {PROGRAMS[suffix]} are read by pyreadstat, which is not installed; run {install_command('files')}"
-    raise LapwingError(said, code="LW701")
 
 
 # -- Schemas.

@@ -11,23 +11,23 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from lapwing.schema.checks import EXCLUSIVE, UNHELD_TYPES
-from lapwing.schema.files import check_object
-from lapwing.schema.foreign.converted import (
+from lapwing.extras.connect.metadata.converted import (
     WRITTEN_OTHERWISE,
     Converted,
     Remarks,
     chosen_table,
     converted,
     dialect_of,
-    number_of,
     refusal,
     text_or_empty,
 )
-from lapwing.schema.foreign.linked import ConvertedTables, ForeignTable, Relation, linked_tables
+from lapwing.extras.connect.metadata.linked import ConvertedTables, ForeignTable, Relation, linked_tables
+from lapwing.schema.checks import EXCLUSIVE, UNHELD_TYPES
+from lapwing.schema.files import check_object
 from lapwing.schema.reading import PLAIN_FILE, Dialect
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
+from lapwing.schema.values import number_of
 
 # What a dialect may say that a schema cannot, where it is not this.
 _PLAIN: Final = {"doubleQuote": True, "escapeChar": None, "skipInitialSpace": False, "commentRows": None}

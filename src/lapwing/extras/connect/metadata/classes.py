@@ -14,8 +14,7 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any, Final
 
-from lapwing.schema.fields import Field, FieldType
-from lapwing.schema.foreign.converted import (
+from lapwing.extras.connect.metadata.converted import (
     Converted,
     Lack,
     Remarks,
@@ -25,6 +24,7 @@ from lapwing.schema.foreign.converted import (
     scalars,
     text_or_empty,
 )
+from lapwing.schema.fields import Field, FieldType
 from lapwing.schema.scalars import quote
 
 _ENDS: Final = {"ge": ("minimum", 0), "gt": ("minimum", 1), "le": ("maximum", 0), "lt": ("maximum", -1)}

@@ -12,8 +12,8 @@ from lapwing.cli.options import argument, option
 from lapwing.schema.scalars import visible
 
 if TYPE_CHECKING:
-    from lapwing.schema.foreign.converted import Converted, Lack
-    from lapwing.schema.foreign.linked import ConvertedTables
+    from lapwing.extras.connect.metadata.converted import Converted, Lack
+    from lapwing.extras.connect.metadata.linked import ConvertedTables
 
 
 _SHOWN = 40
@@ -42,8 +42,8 @@ def convert(
     """Make a schema of another tool's metadata, and say what is missing."""
     options.refuse_existing(output)
 
+    from lapwing.extras.connect.metadata.reading import read_foreign, read_foreign_tables  # noqa: PLC0415
     from lapwing.schema.files import write_whole  # noqa: PLC0415
-    from lapwing.schema.foreign.reading import read_foreign, read_foreign_tables  # noqa: PLC0415
 
     say = speaker(context, quiet)
     linked = read_foreign_tables(foreign) if table is None else None
@@ -85,7 +85,7 @@ def _tables(found: "ConvertedTables") -> str:
 
 def _summary(found: "Converted", output: Path) -> str:
     """Return what was read, what is missing and how to supply it, and what has no place in a schema."""
-    from lapwing.schema.foreign.converted import UNIT_LACK  # noqa: PLC0415
+    from lapwing.extras.connect.metadata.converted import UNIT_LACK  # noqa: PLC0415
 
     schema = found.schema
     facts = [

@@ -1,0 +1,1 @@
+"""Descriptions in Croissant that are written beside rows."""
