@@ -97,6 +97,6 @@ def test_a_dependency_added_without_locking_is_noticed() -> None:
 
 def test_an_extra_changed_without_locking_is_noticed() -> None:
     asked = copy.deepcopy(PYPROJECT)
-    asked["project"]["optional-dependencies"]["report"].append("attrs>=24")
+    asked["project"]["optional-dependencies"]["evaluate"].append("attrs>=24")
 
     assert remembered(LOCK) != declared(asked)

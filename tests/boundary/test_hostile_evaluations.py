@@ -236,7 +236,7 @@ def test_nothing_is_paid_for_a_report_that_cannot_be_made(bought_command, tmp_pa
 
     said = lapwing(*words, "-o", tmp_path / "report.html")
 
-    assert f"a report needs jinja2; run {install_command('report')}" == said.error
+    assert f"a report needs jinja2; run {install_command('evaluate')}" == said.error
     assert spent_of(book) == 0
     assert not (tmp_path / "report.html").exists()
 

@@ -14,7 +14,7 @@ EXPORTS = {
     "dev": ("", ("dev",)),
     "build": (None, ("build",)),
     "pip": (None, ("pip",)),
-    "extras": ("", ("databases", "duckdb", "files", "lp", "report", "studio", "yaml")),
+    "extras": ("", ("connect", "duckdb", "evaluate", "lp", "office", "studio")),
 }
 
 

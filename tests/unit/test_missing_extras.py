@@ -39,10 +39,10 @@ for name, ask in ASKED.items():
 print(json.dumps(said))
 """
 EXTRAS = {
-    "altair": "report",
-    "vl_convert": "report",
-    "sklearn": "report",
-    "yaml": "yaml",
+    "altair": "evaluate",
+    "vl_convert": "evaluate",
+    "sklearn": "evaluate",
+    "yaml": "connect",
     "pyarrow": "duckdb",
 }
 
@@ -68,11 +68,11 @@ def test_the_error_is_one_line_that_names_the_extra(library, said):
 
 PIPX, UV = "pipx_metadata.json", "uv-receipt.toml"
 SOURCES = {
-    "an index": ({}, '"lapwing[report]"'),
-    "a folder": ({"url": "file:///a/b", "dir_info": {}}, '"/a/b[report]"'),
-    "a folder that is worked on": ({"url": "file:///a/b%20c", "dir_info": {"editable": True}}, '-e "/a/b c[report]"'),
-    "a wheel": ({"url": "file:///a/lapwing.whl", "archive_info": {}}, '"/a/lapwing.whl[report]"'),
-    "git": ({"url": "https://h/l", "vcs_info": {"vcs": "git"}}, '"lapwing[report] @ git+https://h/l"'),
+    "an index": ({}, '"lapwing[evaluate]"'),
+    "a folder": ({"url": "file:///a/b", "dir_info": {}}, '"/a/b[evaluate]"'),
+    "a folder that is worked on": ({"url": "file:///a/b%20c", "dir_info": {"editable": True}}, '-e "/a/b c[evaluate]"'),
+    "a wheel": ({"url": "file:///a/lapwing.whl", "archive_info": {}}, '"/a/lapwing.whl[evaluate]"'),
+    "git": ({"url": "https://h/l", "vcs_info": {"vcs": "git"}}, '"lapwing[evaluate] @ git+https://h/l"'),
 }
 
 
@@ -93,7 +93,7 @@ def test_the_hint_is_by_the_tool_and_the_source_of_the_installation(source, mark
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     monkeypatch.setattr(sys, "executable", str(tmp_path / "bin" / "python"))
 
-    assert install_command("report").endswith(f"{tool} {target}")
+    assert install_command("evaluate").endswith(f"{tool} {target}")
 
 
 def test_pip_is_called_so_where_it_is_that_of_the_environment(tmp_path, monkeypatch):
@@ -103,4 +103,4 @@ def test_pip_is_called_so_where_it_is_that_of_the_environment(tmp_path, monkeypa
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
 
-    assert install_command("yaml").startswith("pip install ")
+    assert install_command("connect").startswith("pip install ")

@@ -101,7 +101,7 @@ def test_the_command_names_the_extra_that_is_missing(tmp_path, monkeypatch):
 
     said = lapwing("report", tmp_path / "m.lapwing", "-o", tmp_path / "r.html")
 
-    assert said.error == f"a report needs altair; run {install_command('report')}"
+    assert said.error == f"a report needs altair; run {install_command('evaluate')}"
     assert not (tmp_path / "r.html").exists()
 
 

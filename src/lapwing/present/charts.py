@@ -108,7 +108,7 @@ def altair() -> Any:  # noqa: ANN401 - a module
     try:
         import altair as found  # noqa: PLC0415
     except ImportError:
-        raise LapwingError(f"a report needs altair; run {install_command('report')}", code="LW701") from None
+        raise LapwingError(f"a report needs altair; run {install_command('evaluate')}", code="LW701") from None
     return found
 
 

@@ -162,7 +162,7 @@ _NEEDLESS: Final = re.compile(
 
 
 def _missing(library: str | None) -> str:
-    return f"a report needs {library}; run {install_command('report')}"
+    return f"a report needs {library}; run {install_command('evaluate')}"
 
 
 def render(page: Releasable[Page] | Internal[Page]) -> str:
@@ -190,7 +190,7 @@ def render(page: Releasable[Page] | Internal[Page]) -> str:
 
 
 def check_installed() -> None:
-    """Refuse to begin what ends in a report where the extra ``report`` is not installed."""
+    """Refuse to begin what ends in a report where the extra ``evaluate`` is not installed."""
     try:
         import altair  # noqa: F401, PLC0415
         import jinja2  # noqa: F401, PLC0415

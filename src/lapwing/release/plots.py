@@ -31,7 +31,7 @@ def plot(self: Release, columns: str | Sequence[str] | None = None) -> Any:  # n
     SchemaError
         If there is no such column.
     LapwingError
-        If ``lapwing[report]`` is not installed.
+        If ``lapwing[evaluate]`` is not installed.
     """
     return released_plot(self.model, self.schema, self.certificate, self.noisy, columns)
 

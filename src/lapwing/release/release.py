@@ -349,7 +349,7 @@ class Release:
         Raises
         ------
         LapwingError
-            If ``lapwing[report]`` is not installed.
+            If ``lapwing[evaluate]`` is not installed.
         DataError
             If the file cannot be written.
         """

@@ -41,7 +41,7 @@ class Query:
     sql : str
         One ``select``. Name the columns that the schema models: all that it gives are kept in memory.
     url : str
-        ``postgresql://user@host/name`` (``pip install "lapwing[databases]"``), ``sqlite:///file.db`` or
+        ``postgresql://user@host/name`` (``pip install "lapwing[connect]"``), ``sqlite:///file.db`` or
         ``duckdb:///file.duckdb`` (``pip install "lapwing[duckdb]"``). Keep a password out of it: Postgres also takes
         it from ``PGPASSWORD`` or ``~/.pgpass``.
 

@@ -238,7 +238,7 @@ def at_hand(data: object) -> Any:  # noqa: ANN401 - the same, or a PyArrow table
     if isinstance(data, type) or not hasattr(data, "__arrow_c_stream__") or packages & _KNOWN:
         return data
     if not _has_arrow():
-        raise not_installed("a stream of Arrow is read by PyArrow", "databases")
+        raise not_installed("a stream of Arrow is read by PyArrow", "connect")
     import pyarrow as pa  # noqa: PLC0415 - the user's own
 
     return guarded("the stream of Arrow cannot be read", lambda: pa.table(data))

@@ -155,7 +155,7 @@ class Plan:
         Raises
         ------
         LapwingError
-            If ``lapwing[report]`` is not installed.
+            If ``lapwing[evaluate]`` is not installed.
         """
         return planned_plot(self.lines, self.total)
 

@@ -30,7 +30,7 @@ def report(
     ] = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Write a publishable report about a saved model (needs lapwing[report])."""
+    """Write a publishable report about a saved model (needs lapwing[evaluate])."""
     output = Path(f"{stem_of(model)}.report.html") if output is None else output
     options.check_html(output)
     with whole_files([output], [model]) as (place,):

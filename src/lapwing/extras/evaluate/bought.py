@@ -176,7 +176,7 @@ class BoughtEvaluation:
         DataError
             If the file cannot be written.
         LapwingError
-            If the extra ``report`` is not installed.
+            If the extra ``evaluate`` is not installed.
         """
         write_whole(path, self.html())
 

@@ -116,7 +116,7 @@ def evaluate(
         ``maxRows`` rows of each unit.
     target : str, optional
         A column with 2 to 64 values: how well is it predicted by a classifier that was trained on synthetic rows? Needs
-        scikit-learn: ``pip install "lapwing[report]"``.
+        scikit-learn: ``pip install "lapwing[evaluate]"``.
     by : str or sequence of str, default ()
         Columns whose crossing makes groups of rows: how good is the table within each?
     test : as real, optional

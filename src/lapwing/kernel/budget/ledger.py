@@ -30,7 +30,7 @@ class Ledger:
     ----------
     path : Path or str
         The SQLite file, or the address of a Postgres database, such as ``postgresql://user@host/name`` (``pip install
-        "lapwing[databases]"``; a password comes from ``PGPASSWORD`` or ``~/.pgpass``). It may hold several data sets,
+        "lapwing[office]"``; a password comes from ``PGPASSWORD`` or ``~/.pgpass``). It may hold several data sets,
         and many processes may use it at once.
 
     Notes

@@ -205,7 +205,7 @@ class LinkedRelease:
         Raises
         ------
         LapwingError
-            If ``lapwing[report]`` is not installed.
+            If ``lapwing[evaluate]`` is not installed.
         DataError
             If the file cannot be written.
         """

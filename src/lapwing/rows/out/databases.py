@@ -312,7 +312,7 @@ def _postgres(url: str, *, keep: bool) -> Iterator[_Opened]:
         import pyarrow  # noqa: F401, PLC0415 - what ADBC takes rows in
         from adbc_driver_postgresql import dbapi  # noqa: PLC0415 - the user's own
     except ImportError:
-        raise not_installed("Postgres is written to by ADBC and PyArrow", "databases") from None
+        raise not_installed("Postgres is written to by ADBC and PyArrow", "connect") from None
     with contextlib.closing(_connected(dbapi, url)) as connection, connection.cursor() as cursor:
         yield _Opened(
             lambda table, rows: cursor.adbc_ingest(table, _arrow(rows), mode="append") if rows.height else None,

@@ -77,7 +77,7 @@ def parse_yaml(content: bytes, what: str) -> Any:  # noqa: ANN401
     try:
         import yaml  # noqa: PLC0415
     except ImportError:
-        raise SchemaError(f"{what} is not JSON; to read YAML, run {install_command('yaml')}", code="LW701") from None
+        raise SchemaError(f"{what} is not JSON; to read YAML, run {install_command('connect')}", code="LW701") from None
     if len(content) > MAX_YAML_BYTES:
         raise SchemaError(f"{what} is larger than 8 MiB, the most that is read of YAML; write it as JSON", code="LW202")
     try:

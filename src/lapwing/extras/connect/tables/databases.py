@@ -116,7 +116,7 @@ def _postgres_rows(sql: str, url: str) -> "pa.Table":
     else:
         with closing(guarded(_CLOSED, lambda: dbapi.connect(url))) as connection:
             return guarded(_FAILED, lambda: _answer(connection, sql))
-    raise not_installed("Postgres is read by ADBC and PyArrow", "databases")
+    raise not_installed("Postgres is read by ADBC and PyArrow", "connect")
 
 
 def _answer(connection: Any, sql: str) -> "pa.Table":  # noqa: ANN401 - ADBC's

@@ -92,7 +92,9 @@ def statistics_reader(path: Path) -> Callable[..., Any]:
         }
         found: Callable[..., Any] = readers.get(suffix) or pyreadstat.read_sav
         return found
-    said = f"files of {PROGRAMS[suffix]} are read by pyreadstat, which is not installed; run {install_command('files')}"
+    said = (
+        f"files of {PROGRAMS[suffix]} are read by pyreadstat, which is not installed; run {install_command('connect')}"
+    )
     raise LapwingError(said, code="LW701")
 
 

@@ -116,5 +116,5 @@ def _check_calamine() -> None:
         pass
     else:
         return
-    said = f"workbooks are read by python-calamine, which is not installed; run {install_command('files')}"
+    said = f"workbooks are read by python-calamine, which is not installed; run {install_command('connect')}"
     raise LapwingError(said, code="LW701")

@@ -45,7 +45,7 @@ def evaluate(
     ] = None,
     report: Annotated[
         Path | None,
-        option("-o --output", "report.html", "A report: one HTML file, replaced if there (needs lapwing[report])."),
+        option("-o --output", "report.html", "A report: one HTML file, replaced if there (needs lapwing[evaluate])."),
     ] = None,
     metrics: Annotated[Path | None, option("--json", "metrics.json", "Also write all figures here (internal).")] = None,
     target: Annotated[
@@ -53,7 +53,7 @@ def evaluate(
         option(
             "--target",
             "COLUMN",
-            "Also train on synthetic rows to predict this column, and test on real ones (needs lapwing[report]).",
+            "Also train on synthetic rows to predict this column, and test on real ones (needs lapwing[evaluate]).",
         ),
     ] = None,
     by: Annotated[

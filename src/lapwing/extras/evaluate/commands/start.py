@@ -202,10 +202,10 @@ def _released(schema: Path, files: Files, budget: _Budget) -> None:
         *("-o", rows, "--model", model),
     )
     try:
-        import altair  # noqa: F401, PLC0415 - the extra `report`
+        import altair  # noqa: F401, PLC0415 - the extra `evaluate`
         import sklearn  # noqa: F401, PLC0415
     except ImportError:
-        tell(f"No report: run {install_command('report')}, then lapwing report {model}")
+        tell(f"No report: run {install_command('evaluate')}, then lapwing report {model}")
         return
     _step(files, "Report: for anybody", "report", model, "-o", files["report.html"])
     if typer.confirm("Compare with the real rows? (internal)", default=True):

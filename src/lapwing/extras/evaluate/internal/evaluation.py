@@ -112,7 +112,7 @@ class Evaluation:
         Raises
         ------
         LapwingError
-            If ``lapwing[report]`` is not installed.
+            If ``lapwing[evaluate]`` is not installed.
         """
         return compared_plot(self.findings)
 
@@ -138,7 +138,7 @@ class Evaluation:
         DataError
             If the file cannot be written.
         LapwingError
-            If the extra ``report`` is not installed.
+            If the extra ``evaluate`` is not installed.
         """
         write_whole(path, self.html())
 
@@ -288,7 +288,7 @@ def _steps(rng: np.random.Generator, watch: Watch) -> Callable[[str], np.random.
 
 
 def _can_learn() -> bool:
-    """Return whether scikit-learn is installed: it comes with the extra ``report``."""
+    """Return whether scikit-learn is installed: it comes with the extra ``evaluate``."""
     try:
         import sklearn  # noqa: F401, PLC0415
     except ImportError:
@@ -329,7 +329,7 @@ def _disclosure(
 ) -> tuple[Disclosure | None, list[str]]:
     """Return the sanity checks of disclosure, or why there are none."""
     if not _can_learn():
-        return None, [f"disclosure and detection_auc need scikit-learn; run {install_command('report')}"]
+        return None, [f"disclosure and detection_auc need scikit-learn; run {install_command('evaluate')}"]
     copies = exact_copies(synthetic.keys, real.keys)
     return compare_disclosure(real.codes, synthetic.codes, schema, copies=copies, holdout_codes=apart, rng=rng), []
 

@@ -272,7 +272,7 @@ def _driver() -> ModuleType:
     else:
         return dbapi  # type: ignore[no-any-return]
     raise DataError(
-        f"a ledger in Postgres is kept by ADBC and PyArrow, which is not installed; run {install_command('databases')}",
+        f"a ledger in Postgres is kept by ADBC and PyArrow, which is not installed; run {install_command('office')}",
         code="LW701",
     )
 

@@ -183,7 +183,7 @@ def _neighbours() -> tuple[Any, Any, Any, Any]:
         from threadpoolctl import threadpool_limits  # noqa: PLC0415 - scikit-learn needs it
     except ImportError:
         raise LapwingError(
-            f"the closest rows need scikit-learn; run {install_command('report')}", code="LW701"
+            f"the closest rows need scikit-learn; run {install_command('evaluate')}", code="LW701"
         ) from None
     return NearestNeighbors, KDTree, config_context, threadpool_limits
 

@@ -346,7 +346,7 @@ def _scores(train: Floats, labels: Ints, test: Floats, is_listed: list[bool], se
         from sklearn.ensemble import HistGradientBoostingClassifier  # noqa: PLC0415
         from threadpoolctl import threadpool_limits  # noqa: PLC0415 - scikit-learn needs it
     except ImportError:
-        message = f"the AUC of a target needs scikit-learn; run {install_command('report')}"
+        message = f"the AUC of a target needs scikit-learn; run {install_command('evaluate')}"
         raise LapwingError(message, code="LW701") from None
     listed = [is_listed[place] for place in used.tolist()]
     classifier = HistGradientBoostingClassifier(early_stopping=False, categorical_features=listed, random_state=seed)
