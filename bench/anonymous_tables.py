@@ -15,8 +15,8 @@ from adaptive import commit, machine
 from metric_models import SHARED, arguments
 from pmm import Line, write_lines
 
+from lapwing.api.anonymize import anonymize
 from lapwing.extras.evaluate.verb import evaluate
-from lapwing.verbs.anonymize import anonymize
 
 TABLES = (
     *("tarragona", "mimic-demo-admissions", "teacher-climate", "icu-physionet2012", "eusilc", "nltcs", "nhanes"),

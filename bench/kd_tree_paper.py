@@ -47,6 +47,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
+from lapwing.api.synthesize import synthesize
 from lapwing.extras.evaluate.metrics.samples import mean_features, random_frequencies
 from lapwing.mechanisms.grid import mechanism as grid
 from lapwing.mechanisms.grid.mechanism import Grid
@@ -55,7 +56,6 @@ from lapwing.mechanisms.kd_tree import mechanism as kd_tree
 from lapwing.mechanisms.kd_tree.mechanism import KDTree
 from lapwing.mechanisms.registry import Mechanism
 from lapwing.schema.schemas import Schema
-from lapwing.verbs.synthesize import synthesize
 
 ROWS, FRAUDS, COLUMNS = 284_807, 492, 29
 KEPT, TESTED = 0.005, 20_000

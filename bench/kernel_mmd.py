@@ -28,6 +28,7 @@ from metric_models import arguments, as_frame, cells_of, mean_and_error, mixture
 from pmm import Line, write_lines
 from png import write_png
 
+from lapwing.api.synthesize import synthesize
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.extras.evaluate.metrics.samples import mean_features, mmd_from_features, random_frequencies
 from lapwing.mechanisms.grid.mechanism import Grid
@@ -37,7 +38,6 @@ from lapwing.mechanisms.psmm.mechanism import PSMM
 from lapwing.mechanisms.registry import Mechanism
 from lapwing.release.release import Release
 from lapwing.theorems.kernel_bounds import theorem_3, theorem_5_threshold
-from lapwing.verbs.synthesize import synthesize
 
 MECHANISMS: dict[str, Mechanism] = {
     "KDTree": KDTree(),

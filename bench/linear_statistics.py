@@ -33,6 +33,7 @@ from microaggregation import chances
 from pmm import Line, write_lines
 from png import write_png
 
+from lapwing.api.synthesize import synthesize
 from lapwing.mechanisms.independent.mechanism import Independent
 from lapwing.mechanisms.linear_statistics import densities as program_file
 from lapwing.mechanisms.linear_statistics import mechanism as mechanism_file
@@ -42,7 +43,6 @@ from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
 from lapwing.mechanisms.shared.vectors.reduced_space import tree_points
 from lapwing.release.release import Release
 from lapwing.schema.schemas import Schema
-from lapwing.verbs.synthesize import synthesize
 
 MUS = ("microaggregation", "tree", "product", "uniform")
 SOLVERS = ("max-entropy", "interior-point", "simplex")

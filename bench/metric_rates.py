@@ -16,11 +16,11 @@ from metric_models import arguments, as_frame, cells_of, grid_w1, mean_and_error
 from pmm import Line, write_lines
 from png import write_png
 
+from lapwing.api.synthesize import synthesize
 from lapwing.mechanisms.pmm.mechanism import PMM
 from lapwing.mechanisms.psmm.mechanism import PSMM
 from lapwing.mechanisms.registry import Mechanism
 from lapwing.release.release import Release
-from lapwing.verbs.synthesize import synthesize
 
 SIZES = (1000, 3162, 10_000, 31_623, 100_000)
 MECHANISMS: dict[str, Mechanism] = {"PMM": PMM(), "PMM paper": PMM(variant="paper"), "PSMM": PSMM()}

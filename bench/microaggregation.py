@@ -31,6 +31,7 @@ from lapwing.anonymous.microaggregation import practical_partition
 from lapwing.anonymous.settings import Partition, Settings
 from lapwing.anonymous.table import Grouped, draw_codes
 from lapwing.anonymous.vectors import read_rows
+from lapwing.api.synthesize import synthesize
 from lapwing.extras.evaluate.metrics.moments import marginal_moments
 from lapwing.maths.covariance_bounds import centred_marginal_error, marginal_error
 from lapwing.maths.lattice_net import lattice_points, private_net
@@ -42,7 +43,6 @@ from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, Spans
 from lapwing.release.release import Release
 from lapwing.schema.schemas import Schema
 from lapwing.theorems.microaggregation_bounds import ReleaseNoise, noise_of_sums, theorem_5_5, theorem_5_9
-from lapwing.verbs.synthesize import synthesize
 
 WAYS = (1, 2, 3)
 TABLES = ("nltcs", "plants", "mushrooms")

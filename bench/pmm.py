@@ -21,10 +21,10 @@ from pmm_pictures import draw_pictures
 from pmm_speed import measure_speed
 from scipy.stats import binom, wasserstein_distance
 
+from lapwing.api.synthesize import synthesize
 from lapwing.mechanisms.pmm.mechanism import PMM, Variant
 from lapwing.mechanisms.psmm.mechanism import PSMM
 from lapwing.release.release import Release
-from lapwing.verbs.synthesize import synthesize
 
 Line = dict[str, object]
 BOUNDS = {"minimum": 0, "maximum": 1, "required": True}

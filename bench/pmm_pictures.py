@@ -9,13 +9,13 @@ import numpy as np
 import polars as pl
 from png import shades, side_by_side, write_png
 
+from lapwing.api.synthesize import synthesize
 from lapwing.kernel.questions.tree_counts.question import NoisyTree
 from lapwing.mechanisms.pmm.mechanism import PMM
 from lapwing.model.sampling.marginals import marginal
 from lapwing.release.release import Release
 from lapwing.schema.groupings.grouping import cut, identity
 from lapwing.schema.schemas import Schema
-from lapwing.verbs.synthesize import synthesize
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "img"

@@ -20,6 +20,7 @@ import polars as pl
 from metric_models import SHARED
 from pmm import Line, write_lines
 
+from lapwing.api.synthesize import synthesize
 from lapwing.kernel.budget.budget import requested_budget
 from lapwing.kernel.questions.private_draw.answer import exact_weights
 from lapwing.kernel.questions.private_draw.question import PrivateDraw, row_price
@@ -30,7 +31,6 @@ from lapwing.mechanisms.private_sampling.mechanism import PrivateSampling
 from lapwing.mechanisms.registry import Mechanism
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
-from lapwing.verbs.synthesize import synthesize
 
 BUDGETS = {
     "epsilon 1": {"epsilon": 1},

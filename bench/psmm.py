@@ -15,13 +15,13 @@ import polars as pl
 from pmm import BOUNDS, LAWS, Line, write_lines
 from scipy.stats import wasserstein_distance
 
+from lapwing.api.synthesize import synthesize
 from lapwing.mechanisms.pmm.mechanism import PMM
 from lapwing.mechanisms.psmm.box_cells import box_cells
 from lapwing.mechanisms.psmm.mechanism import PSMM, fitted_measure
 from lapwing.mechanisms.registry import Mechanism
 from lapwing.mechanisms.shared.trees.simulation import drawn_noise
 from lapwing.schema.schemas import Schema
-from lapwing.verbs.synthesize import synthesize
 
 SAMPLE = 50_000
 SIZES = {1: (10**3, 10**4, 10**5), 2: (10**3, 10**4)}

@@ -99,14 +99,14 @@ def cpu_seconds() -> float:
 
 def watch_synthesize(stages: Stages, peaks: dict[str, float]) -> None:
     """Wrap what a release is made of: opening, passes over the rows, the room, the mechanism, the end."""
-    import lapwing.verbs.synthesize  # noqa: F401
+    import lapwing.api.synthesize  # noqa: F401
+    from lapwing.api import running
     from lapwing.kernel.room.room import Room
     from lapwing.mechanisms.adaptive.mechanism import Adaptive
     from lapwing.mechanisms.independent.mechanism import Independent
     from lapwing.mechanisms.pmm.mechanism import PMM
-    from lapwing.verbs import running
 
-    front = sys.modules["lapwing.verbs.synthesize"]
+    front = sys.modules["lapwing.api.synthesize"]
     tables = sys.modules["lapwing.rows.source"]
     opened = tables.code_table
 

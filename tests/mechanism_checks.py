@@ -13,6 +13,7 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 
+from lapwing.api.running import run_release
 from lapwing.errors import ParameterError
 from lapwing.extras.audit.mechanism_pairs import settings_for
 from lapwing.extras.audit.pairs import neighbour_pair
@@ -28,7 +29,6 @@ from lapwing.rows.source import code_table
 from lapwing.runs.settings import Settings
 from lapwing.schema.rules.rules import rules_from
 from lapwing.schema.schemas import Schema
-from lapwing.verbs.running import run_release
 
 Make = Callable[[], Mechanism]
 

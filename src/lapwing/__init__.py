@@ -20,8 +20,7 @@ from lapwing.on_demand import PATHS, extra
 from lapwing.version import VERSION
 
 if TYPE_CHECKING:  # what `__getattr__` finds, for checkers of types and for editors
-    from lapwing.extras.evaluate.verb import evaluate
-    from lapwing.verbs.front import (
+    from lapwing.api.front import (
         PMM,
         PSMM,
         Adaptive,
@@ -54,6 +53,7 @@ if TYPE_CHECKING:  # what `__getattr__` finds, for checkers of types and for edi
         synthesize,
         synthesize_linked,
     )
+    from lapwing.extras.evaluate.verb import evaluate
 
 __all__ = [  # noqa: RUF022 - sorted as Python sorts
     "Adaptive",
@@ -107,7 +107,7 @@ if not TYPE_CHECKING:  # a checker would take every name that is misspelt for on
             raise AttributeError(f"module 'lapwing' has no attribute {name!r}")
         if name in PATHS:
             return extra(name)
-        from lapwing.verbs import front  # noqa: PLC0415
+        from lapwing.api import front  # noqa: PLC0415
 
         return getattr(front, name)
 

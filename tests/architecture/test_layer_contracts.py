@@ -16,7 +16,7 @@ LINT = "from importlinter.cli import lint_imports_command as lint; lint()"
 LAYERS = (
     ("extras",),
     ("cli",),
-    ("verbs",),
+    ("api",),
     ("release",),
     ("runs",),
     ("theorems",),
@@ -147,7 +147,7 @@ def test_synthesize_cannot_reach_the_internal_comparisons(copy: Path) -> None:
     planted(
         copy, "runs/planted.py", "import lapwing.extras.evaluate.internal.schemas\nimport lapwing.anonymous.table\n"
     )
-    with (copy / "verbs" / "synthesize.py").open("a") as synthesize:
+    with (copy / "api" / "synthesize.py").open("a") as synthesize:
         synthesize.write("\nimport lapwing.runs.planted\n")
 
     status, printed = run_lint_imports(copy.parents[1], "synthesize")

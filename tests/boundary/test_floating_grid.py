@@ -17,6 +17,7 @@ from polars import selectors
 
 from helpers.asked_questions import asked, released, runs
 from helpers.kept import Kept
+from lapwing.api.running import run_release
 from lapwing.extras.audit.mechanism_pairs import settings_for
 from lapwing.extras.audit.pairs import neighbour_pair
 from lapwing.kernel.noise.bits import SystemBits
@@ -24,7 +25,6 @@ from lapwing.mechanisms.independent.mechanism import Independent
 from lapwing.release.release import Release
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
-from lapwing.verbs.running import run_release
 
 SCALE = 2.0
 NEAR = 16

@@ -9,6 +9,7 @@ import pytest
 
 import lapwing.kernel.questions.marginal_counts.answer as answering
 import lapwing.rows.source as sources
+from lapwing.api import running
 from lapwing.errors import BudgetError, DataError, ParameterError
 from lapwing.extras.audit.pairs import neighbour_pair
 from lapwing.extras.audit.replay import audit_pair
@@ -22,7 +23,6 @@ from lapwing.rows import units as truncation
 from lapwing.rows.units import UnitNumbers
 from lapwing.runs.generators import generator
 from lapwing.schema.groupings.grouping import identity
-from lapwing.verbs import running
 from mechanism_checks import settings_for
 
 ROUNDS = 8

@@ -11,7 +11,7 @@ import pytest
 
 import lapwing as lw
 from helpers.command import lapwing
-from lapwing.verbs import front
+from lapwing.api import front
 
 # Command, its line, and whether it is built. A command that is built offers the options of its line and those of MORE,
 # and --help; one that is not yet built is not shown.
@@ -238,7 +238,7 @@ def test_checkers_of_types_see_the_names_that_are_loaded_when_they_are_used():
         for block in root.body
         if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
         for line in block.body
-        if isinstance(line, ast.ImportFrom) and line.module == "lapwing.verbs.front"
+        if isinstance(line, ast.ImportFrom) and line.module == "lapwing.api.front"
         for alias in line.names
     ]
 

@@ -13,13 +13,13 @@ import pyarrow as pa
 import pytest
 
 from helpers.source_answers import code_answers
+from lapwing.api.synthesize import synthesize
 from lapwing.errors import DataError
 from lapwing.rows.cells import UNREADABLE, Numbers, Texts, Times
 from lapwing.rows.readers import open_table
 from lapwing.rows.source import code_table
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
-from lapwing.verbs.synthesize import synthesize
 
 FLAG = Schema(fields=(Field(name="flag", type="boolean"),))
 PEOPLE = Schema.from_dict(

@@ -20,12 +20,12 @@ from helpers.source_answers import answers, code_answers, text_answers
 from helpers.spark_cluster import SCHEMA as MIXED
 from helpers.spark_cluster import pairs
 from helpers.spark_cluster import people as mixed_people
+from lapwing.api.running import run_release
 from lapwing.extras.audit.mechanism_pairs import settings_for
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.rows import cache as caches
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
-from lapwing.verbs.running import run_release
 
 FULL = pytest.mark.full
 REAL = ("diabetes130", "eusilc", "mimic-demo-admissions")

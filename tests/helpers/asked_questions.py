@@ -13,6 +13,7 @@ import numpy as np
 from helpers.bits import SeededBits
 from helpers.kept import Kept
 from helpers.linear_runs import AskingSums
+from lapwing.api.running import run_release
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.extras.audit.held import RecordingBits
 from lapwing.extras.audit.mechanism_pairs import TINY, bought_settings, draft_of, learn_settings, settings_for
@@ -51,7 +52,6 @@ from lapwing.release.release import Release
 from lapwing.rows.exact_tables import ExactTables
 from lapwing.rows.source import code_table
 from lapwing.runs.learned.running import run_learning
-from lapwing.verbs.running import run_release
 
 
 @dataclass(frozen=True, slots=True)

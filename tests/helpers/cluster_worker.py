@@ -12,11 +12,11 @@ import polars as pl
 import lapwing as lw
 from helpers.asked_questions import Asked, shown
 from helpers.spark_cluster import SCHEMA, cluster, one_killed, pairs, people, written
+from lapwing.api.running import run_release
 from lapwing.extras.audit.mechanism_pairs import settings_for
 from lapwing.mechanisms.independent.mechanism import Independent
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
-from lapwing.verbs.running import run_release
 
 READ = Schema.from_dict(SCHEMA)
 ROWS, DRAWN = 3000, 600_000

@@ -9,13 +9,13 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from lapwing.api import synthesize
 from lapwing.cli import outputs as release_files
 from lapwing.kernel.budget import ledger_file
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.room import transcript
 from lapwing.rows.out import outputs
 from lapwing.runs import records
-from lapwing.verbs import synthesize
 
 
 def draw_before_debit() -> None:

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from helpers.stranger_bugs import patched
+from lapwing.api import running, synthesize
 from lapwing.kernel.noise_law import NoiseLaw, row_sensitivity
 from lapwing.kernel.questions import answering
 from lapwing.kernel.questions.category_selection import answer as category_selection
@@ -27,7 +28,6 @@ from lapwing.rows import codec, counting, linked, source
 from lapwing.rows.exact_tables import ExactTables
 from lapwing.rows.units import UnitNumbers
 from lapwing.runs import public_rows
-from lapwing.verbs import running, synthesize
 
 NOISY = (marginal_counts, tree_counts, category_selection, cell_sums, second_moment, linear_statistics, table_distances)
 

@@ -9,6 +9,7 @@ import numpy as np
 from helpers.peeking import rows_behind
 from helpers.stranger_bugs import patched
 from helpers.swapped import swapped
+from lapwing.api import running
 from lapwing.errors import DataError
 from lapwing.kernel.noise.bernoulli import bernoulli_exp_multiples
 from lapwing.kernel.noise.selection import uniform_below
@@ -26,7 +27,6 @@ from lapwing.mechanisms.adaptive import mechanism as adaptive
 from lapwing.mechanisms.shared import one_way
 from lapwing.model.certificate.certificate import Statement
 from lapwing.rows.exact_tables import ExactTables
-from lapwing.verbs import running
 
 # ---------------------------------------------------------------------------------------------- selections and budget
 

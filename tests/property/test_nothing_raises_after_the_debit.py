@@ -16,6 +16,7 @@ from helpers.invented_answers import Invented
 from helpers.odd_schemas import described, odd_schema, odd_settings
 from helpers.odd_tables import odd_table
 from helpers.used_releases import use
+from lapwing.api.running import run_release
 from lapwing.errors import LapwingError
 from lapwing.extras.audit.replay import UNRECORDED
 from lapwing.kernel.noise.bits import SystemBits
@@ -26,7 +27,6 @@ from lapwing.mechanisms.adaptive.ordered_cells import is_mapped
 from lapwing.mechanisms.registry import REGISTRATIONS
 from lapwing.rows.source import code_table
 from lapwing.runs.misfits import ENDED
-from lapwing.verbs.running import run_release
 
 FEW, MANY = 16, 400
 """Cases of each mechanism in every run of the tests, and in the long one."""

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from helpers.command import Said, lapwing
+from lapwing.api import synthesize as synthesize_module
 from lapwing.cli import console
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.release import files
 from lapwing.runs.records import AccountedSink
-from lapwing.verbs import synthesize as synthesize_module
 
 SCHEMA = '{"fields": [{"name": "flag", "type": "boolean", "constraints": {"required": true}}]}'
 DRAFT = '{"draft": true, "fields": [{"name": "age", "type": "integer", "provenance": "dp"}]}'
@@ -154,7 +154,7 @@ def test_other_commands_that_spend_say_what_finishes_them(folder, name, monkeypa
 def test_the_signal_that_ends_services_is_an_interrupt_with_a_status_of_its_own(folder):
     code = (
         "import pathlib, time\n"
-        "from lapwing.verbs import synthesize\n"
+        "from lapwing.api import synthesize\n"
         "from lapwing.cli.main import run\n"
         "def wait(*_, **__):\n"
         "    pathlib.Path('begun').touch()\n"

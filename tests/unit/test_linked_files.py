@@ -14,9 +14,9 @@ import pytest
 import lapwing as lw
 from helpers.command import lapwing
 from helpers.linked_homes import KEY, ROOMS, SCHEMA, THREE, released, tables, three_tables
+from lapwing.api import linked as front
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.release.files import certificate_target
-from lapwing.verbs import linked as front
 
 
 @pytest.fixture(scope="module")

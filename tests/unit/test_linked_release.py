@@ -9,10 +9,10 @@ import pytest
 
 import lapwing as lw
 from helpers.linked_homes import KEY, SCHEMA, released, tables
+from lapwing.api import linked as front
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.room.room import Room
 from lapwing.release.linked.rows import LinkedRows
-from lapwing.verbs import linked as front
 
 
 @pytest.fixture(scope="module")

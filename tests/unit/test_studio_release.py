@@ -4,13 +4,13 @@ import threading
 import pytest
 
 from helpers.studio_rooms import SMALL, small_rooms
+from lapwing.api.synthesize import synthesize
 from lapwing.errors import LapwingError
 from lapwing.extras.office.paper.sheet import sheet_in
 from lapwing.extras.office.policy import in_force, under
 from lapwing.extras.studio.unfinished import TRANSCRIPT, alone
 from lapwing.extras.studio.works import Works
 from lapwing.kernel.budget.ledger import Ledger
-from lapwing.verbs.synthesize import synthesize
 
 FILES = {"people-synthetic.csv", "model.lapwing", "croissant.json", "people-synthetic.csv.certificate.json"}
 

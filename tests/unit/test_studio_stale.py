@@ -12,13 +12,13 @@ import pytest
 
 from helpers.studio import in_process
 from helpers.studio_rooms import SMALL, small_rooms
+from lapwing.api.synthesize import synthesize
 from lapwing.errors import LapwingError
 from lapwing.extras.studio.jobs import new_job, next_release
 from lapwing.extras.studio.unfinished import TRANSCRIPT
 from lapwing.extras.studio.works import EndedError, Works
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.runs.watching import Progress
-from lapwing.verbs.synthesize import synthesize
 
 OTHER = {"fields": SMALL["fields"][:1]}
 BOUGHT = {"fields": [{"name": "size", "type": "integer", "provenance": "dp"}], "draft": True}

@@ -45,7 +45,7 @@ def anonymize(
     table = given_table(data, sql, db, context)
     about = output.with_name(output.name + ".anonymous.json")
 
-    from lapwing.verbs.anonymize import anonymize as anonymous_of  # noqa: PLC0415
+    from lapwing.api.anonymize import anonymize as anonymous_of  # noqa: PLC0415
 
     with whole_files([output, about], [path for path in (file_of(table), schema) if path is not None]) as places:
         with busy("grouping", quiet=is_quiet(context, quiet)):

@@ -87,7 +87,7 @@ def link(
     """Turn linked private tables into synthetic ones: rows that belong together, with keys that fit."""
     options.check_budget(epsilon, rho, context)
 
-    from lapwing.verbs.synthesize import synthesize as release_of  # noqa: PLC0415
+    from lapwing.api.synthesize import synthesize as release_of  # noqa: PLC0415
 
     linked = linked_schema(schema, tables or [], sql, db, context)
     private = private_tables(tables or [], sql, db, linked, context)

@@ -56,9 +56,9 @@ def resume(
         "people": (prepared_by, approved_by),
     }
 
+    from lapwing.api.running import linked_of  # noqa: PLC0415
+    from lapwing.api.synthesize import resumed  # noqa: PLC0415
     from lapwing.runs.records import resumed_line  # noqa: PLC0415
-    from lapwing.verbs.running import linked_of  # noqa: PLC0415
-    from lapwing.verbs.synthesize import resumed  # noqa: PLC0415
 
     booked: list[str | None] = []
 

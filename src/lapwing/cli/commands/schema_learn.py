@@ -90,12 +90,12 @@ def learn(
     options.refuse_existing(output)
     target = certificate_target(output, certificate, no_certificate=no_certificate)
 
+    from lapwing.api.learn import learn_domain  # noqa: PLC0415
     from lapwing.kernel.terms import Terms  # noqa: PLC0415
     from lapwing.runs.learned.running import outlook  # noqa: PLC0415
     from lapwing.runs.learned.settings import read_learn_settings  # noqa: PLC0415
     from lapwing.runs.records import Book  # noqa: PLC0415
     from lapwing.schema.schemas import Schema  # noqa: PLC0415
-    from lapwing.verbs.learn import learn_domain  # noqa: PLC0415
 
     original = Schema.load_draft(schema)
     settings = read_learn_settings(

@@ -111,9 +111,9 @@ def synthesize(
             _release_events(table, linked, targets, asked, inputs, rows=rows, say=say, quiet=silent, details=details)
         return
 
+    from lapwing.api.synthesize import synthesize as release_of  # noqa: PLC0415
     from lapwing.runs.public_tables import read_public_tables  # noqa: PLC0415
     from lapwing.runs.settings import usable_schema  # noqa: PLC0415
-    from lapwing.verbs.synthesize import synthesize as release_of  # noqa: PLC0415
 
     checked = usable_schema(schema)
     asked |= {
@@ -173,7 +173,7 @@ def _release_events(
     details: bool,
 ) -> None:
     """Release events of persons, and write what one table has."""
-    from lapwing.verbs.synthesize import synthesize as release_of  # noqa: PLC0415
+    from lapwing.api.synthesize import synthesize as release_of  # noqa: PLC0415
 
     events = events_targets(linked, targets)
     release = produce_linked(
@@ -267,10 +267,10 @@ def plan(
     """Show cost, expected error, time and memory before any row is read."""
     options.check_budget(epsilon, rho, context)
 
+    from lapwing.api.plan import plan as plan_of  # noqa: PLC0415
     from lapwing.runs.public_tables import read_public_tables  # noqa: PLC0415
     from lapwing.runs.settings import usable_schema  # noqa: PLC0415
     from lapwing.schema.linked.database import LinkedSchema, is_linked  # noqa: PLC0415
-    from lapwing.verbs.plan import plan as plan_of  # noqa: PLC0415
 
     asked: dict[str, Any] = {"neighbours": neighbours, "prior": prior or None, "memory": memory}
     checked: Schema | LinkedSchema
@@ -307,7 +307,7 @@ def demo(
     quiet: options.Quiet = False,
 ) -> None:
     """Make synthetic rows of a bundled sample at ε = 1."""
-    from lapwing.verbs.synthesize import synthesize  # noqa: PLC0415
+    from lapwing.api.synthesize import synthesize  # noqa: PLC0415
 
     say, show = speaker(context, quiet), echo(context, quiet)
     data, schema = _EXAMPLES / "adult.parquet", _EXAMPLES / "adult.schema.json"

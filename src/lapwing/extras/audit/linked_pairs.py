@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
+from lapwing.api.running import run_release
 from lapwing.extras.audit.replay import Examined, examine_release, together
 from lapwing.extras.audit.worst_case import USUAL, Mode
 from lapwing.mechanisms.independent.mechanism import Independent
@@ -15,7 +16,6 @@ from lapwing.mechanisms.shared.registration import Mechanism
 from lapwing.rows.linked import code_linked
 from lapwing.runs.linked import LinkedSettings, read_linked_settings
 from lapwing.schema.linked.database import LinkedSchema
-from lapwing.verbs.running import run_release
 
 Tables = dict[str, pl.DataFrame]
 """Tables by name."""

@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from lapwing.api.running import run_release
 from lapwing.errors import LapwingError
 from lapwing.extras.audit.held import HeldRows, PlaybackBits, RecordingBits, UnlikelyBits
 from lapwing.extras.audit.rechecks import loss_between, loss_flags_between, noise_flags, recounted
@@ -43,7 +44,6 @@ from lapwing.runs.learned.running import run_learning
 from lapwing.runs.learned.settings import LearnSettings
 from lapwing.runs.records import Records
 from lapwing.runs.settings import Settings
-from lapwing.verbs.running import run_release
 
 AuditedSettings = Settings | BoughtSettings | LearnSettings
 
@@ -111,7 +111,7 @@ def together(parts: Sequence[Examined], shares: Sequence[Fraction]) -> Examined:
 
 
 Runner = Callable[..., Any]
-"""What runs a release, as `lapwing.verbs.running.run_release` does; its result has a certificate and a `to_dict`."""
+"""What runs a release, as `lapwing.api.running.run_release` does; its result has a certificate and a `to_dict`."""
 
 
 def audit_pair(

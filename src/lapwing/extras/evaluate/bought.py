@@ -207,7 +207,7 @@ def run_evaluation(
     secret_bits: Callable[[], BitSource],
     recorded: Sequence[Answer] = (),
 ) -> BoughtEvaluation:
-    """Check, debit, ask, certify; arguments as for `lapwing.verbs.running.run_release`."""
+    """Check, debit, ask, certify; arguments as for `lapwing.api.running.run_release`."""
     budget = settings.request.budget
     costs = _check(settings, terms)
     room = open_room(

@@ -1,5 +1,7 @@
 """The cards of what was computed from private rows without a promise: each says so before anything else."""
 
+from lapwing.api.cards.card import Card, in_full, sentences
+from lapwing.api.cards.public import paid_facts, told
 from lapwing.extras.evaluate.bought import BoughtEvaluation
 from lapwing.extras.evaluate.internal.evaluation import Evaluation
 from lapwing.extras.evaluate.internal.linked import LinkedEvaluation
@@ -7,8 +9,6 @@ from lapwing.extras.evaluate.metrics.glance import glance
 from lapwing.extras.evaluate.report.compared import standings_table
 from lapwing.extras.evaluate.report.pairs import worst_section
 from lapwing.present.page import NOTICE, Section, Table, counted
-from lapwing.verbs.cards.card import Card, in_full, sentences
-from lapwing.verbs.cards.public import paid_facts, told
 
 
 def evaluation_card(found: Evaluation) -> str:

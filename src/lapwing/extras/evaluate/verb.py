@@ -5,6 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast, overload
 
+from lapwing.api.cards.attached import attach
+from lapwing.api.linked import tables_by_name
 from lapwing.errors import ParameterError
 from lapwing.extras.evaluate.bought import BoughtEvaluation, read_bought_settings, run_evaluation
 from lapwing.extras.evaluate.cards import bought_card, evaluation_card, linked_evaluation_card
@@ -26,8 +28,6 @@ from lapwing.schema.linked.database import LinkedSchema, is_linked
 from lapwing.schema.scalars import is_among, quote
 from lapwing.schema.schemas import Schema
 from lapwing.typing import IntoFrame, LinkedSchemaLike, PathLike, ProgressLike, Relation, SchemaLike
-from lapwing.verbs.cards.attached import attach
-from lapwing.verbs.linked import tables_by_name
 
 
 @overload

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
+from lapwing.api.running import read_header
 from lapwing.errors import DataError, LapwingError
 from lapwing.extras.studio.asked import asked_for
 from lapwing.extras.studio.jobs import Job, begun_release
@@ -20,7 +21,6 @@ from lapwing.runs.misfits import left_of, mended, misfit_columns
 from lapwing.runs.records import Records
 from lapwing.runs.settings import Settings
 from lapwing.schema.named_files import holding_private
-from lapwing.verbs.running import read_header
 
 TRANSCRIPT: Final = "transcript.jsonl"
 _MADE: Final = ("*.certificate.json", "*.lapwing", "*-synthetic.*")

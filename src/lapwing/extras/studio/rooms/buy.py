@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from lapwing.api.learn import learn_domain
 from lapwing.errors import LapwingError
 from lapwing.extras.studio.asked import ledger_of
 from lapwing.extras.studio.jobs import Choices, Job, read_job, write_whole
@@ -29,7 +30,6 @@ from lapwing.runs.watching import following
 from lapwing.schema.purchases import Purchase
 from lapwing.schema.scalars import visible
 from lapwing.schema.schemas import Schema
-from lapwing.verbs.learn import learn_domain
 
 _KIND: Final = "buy"
 

@@ -12,6 +12,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from lapwing.api.plan import plan
+from lapwing.api.plans import Plan
 from lapwing.errors import LapwingError
 from lapwing.extras.office.policy import forbidden
 from lapwing.extras.studio.asked import asked_for, settings_of, whole_number, with_choices
@@ -25,8 +27,6 @@ from lapwing.runs.plan.effort import MACHINE
 from lapwing.runs.plan.planning import Foreseen, expected_terms, foreseen, planned
 from lapwing.runs.plan.text import cost_table, error_lines
 from lapwing.runs.settings import Settings, read_settings, spending_of
-from lapwing.verbs.plan import plan
-from lapwing.verbs.plans import Plan
 
 _ROOM: Final = "plan"
 _ASKED: Final = ("epsilon", "delta", "mechanism", "neighbours")

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from lapwing.api.synthesize import resume, synthesize
 from lapwing.errors import DataError, LapwingError, ParameterError
 from lapwing.extras.office.paper.sheet import sheet_in
 from lapwing.extras.office.policy import named
@@ -36,7 +37,6 @@ from lapwing.rows.out.outputs import whole_files
 from lapwing.rows.out.staging import PREFIX, SUFFIX
 from lapwing.runs.watching import Progress, StoppedError
 from lapwing.schema.schemas import Schema
-from lapwing.verbs.synthesize import resume, synthesize
 
 _KIND: Final = "release"
 _ENDED: Final = "ended"

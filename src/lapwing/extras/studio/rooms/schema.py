@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from lapwing.api.schemas import draft
 from lapwing.errors import DataError, LapwingError, ParameterError, SchemaError
 from lapwing.extras.connect.metadata.reading import read_foreign
 from lapwing.extras.evaluate.internal.schemas import has_types
@@ -39,7 +40,6 @@ from lapwing.schema.rules.rules import rule_to_dict
 from lapwing.schema.rules.search import dead_values
 from lapwing.schema.scalars import visible
 from lapwing.schema.schemas import Schema
-from lapwing.verbs.schemas import draft
 
 _DESCRIPTIONS: Final = (".json", ".yaml", ".yml")
 _DEAD_SHOWN: Final = 10

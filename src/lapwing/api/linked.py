@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
+from lapwing.api.running import begun_release, check_types, records_of, warned
 from lapwing.errors import DataError, LapwingWarning, ParameterError, warn
 from lapwing.kernel.budget.budget import Budget, Number, exact_number
 from lapwing.kernel.noise.bits import SystemBits
@@ -34,7 +35,6 @@ from lapwing.runs.watching import told as tell_step
 from lapwing.schema.linked.database import LinkedSchema, published
 from lapwing.schema.scalars import told
 from lapwing.typing import IntoFrame, LinkedSchemaLike, MechanismLike, PathLike, ProgressLike
-from lapwing.verbs.running import begun_release, check_types, records_of, warned
 
 
 @private_boundary

@@ -4,21 +4,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from lapwing.anonymous.table import AnonymousTable
-from lapwing.model.accuracy import Accuracy, CountAccuracy, TableAccuracy
-from lapwing.model.certificate.certificate import Certificate
-from lapwing.model.linked_files import LinkedCertificate
-from lapwing.release.linked.release import LinkedRelease
-from lapwing.release.release import Release
-from lapwing.schema.linked.database import LinkedSchema
-from lapwing.schema.schemas import Schema
-from lapwing.verbs.cards.anonymous import anonymous_card
-from lapwing.verbs.cards.linked import (
+from lapwing.api.cards.anonymous import anonymous_card
+from lapwing.api.cards.linked import (
     linked_certificate_card,
     linked_plan_card,
     linked_release_card,
     linked_schema_card,
 )
-from lapwing.verbs.cards.public import (
+from lapwing.api.cards.public import (
     accuracy_card,
     certificate_card,
     count_accuracy_card,
@@ -28,8 +21,15 @@ from lapwing.verbs.cards.public import (
     synthesizer_card,
     table_accuracy_card,
 )
-from lapwing.verbs.plans import LinkedPlan, Plan
-from lapwing.verbs.synthesizer import Synthesizer
+from lapwing.api.plans import LinkedPlan, Plan
+from lapwing.api.synthesizer import Synthesizer
+from lapwing.model.accuracy import Accuracy, CountAccuracy, TableAccuracy
+from lapwing.model.certificate.certificate import Certificate
+from lapwing.model.linked_files import LinkedCertificate
+from lapwing.release.linked.release import LinkedRelease
+from lapwing.release.release import Release
+from lapwing.schema.linked.database import LinkedSchema
+from lapwing.schema.schemas import Schema
 
 CARDS: Final[dict[type, Callable[..., str]]] = {}
 

@@ -4,6 +4,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
+from lapwing.api.cards.card import Card, first_lines, in_full, sentences
+from lapwing.api.plans import Plan
+from lapwing.api.synthesizer import Synthesizer, changed_settings
 from lapwing.kernel.questions.misfit_rows.question import MisfitRows
 from lapwing.kernel.terms import Relation
 from lapwing.mechanisms.registry import registration_named, settings_of
@@ -18,9 +21,6 @@ from lapwing.present.promise import assumed_section, fields_table
 from lapwing.release.release import Release
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import shortened
-from lapwing.verbs.cards.card import Card, first_lines, in_full, sentences
-from lapwing.verbs.plans import Plan
-from lapwing.verbs.synthesizer import Synthesizer, changed_settings
 
 _FIRST: Final = 10  # lines of a table that are not folded away
 

@@ -1,5 +1,8 @@
 """The cards of linked tables: their schema, plan, release and certificate; public and released numbers only."""
 
+from lapwing.api.cards.card import Card, in_full, sentences
+from lapwing.api.cards.public import told, tone
+from lapwing.api.plans import LinkedPlan
 from lapwing.model.certificate.cost_lines import asked_text
 from lapwing.model.certificate.verdict import WORDS
 from lapwing.model.linked_files import LinkedCertificate
@@ -7,9 +10,6 @@ from lapwing.present.page import Section, Table, counted
 from lapwing.present.promise import fields_table
 from lapwing.release.linked.release import LinkedRelease
 from lapwing.schema.linked.database import LinkedSchema
-from lapwing.verbs.cards.card import Card, in_full, sentences
-from lapwing.verbs.cards.public import told, tone
-from lapwing.verbs.plans import LinkedPlan
 
 
 def linked_schema_card(linked: LinkedSchema) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, cast
 
+from lapwing.api.plans import DeltaGain, LinkedPlan, Plan
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Number, read_request
 from lapwing.kernel.questions.sparse_counts.question import SparseCounts
@@ -21,7 +22,6 @@ from lapwing.runs.settings import Settings, read_settings, spending_of
 from lapwing.runs.shares import USUAL_DELTA
 from lapwing.schema.linked.database import is_linked
 from lapwing.typing import LinkedSchemaLike, MechanismLike, PriorLike, PublicTablesLike, Relation, SchemaLike
-from lapwing.verbs.plans import DeltaGain, LinkedPlan, Plan
 
 _SEED: Final = 0
 

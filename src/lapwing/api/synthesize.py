@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
+from lapwing.api.linked import release_linked, resume_linked
+from lapwing.api.running import linked_of, read_header, run_release, warned
 from lapwing.errors import DataError
 from lapwing.kernel.budget.budget import Number
 from lapwing.kernel.noise.bits import SystemBits
@@ -38,8 +40,6 @@ from lapwing.typing import (
     Relation,
     SchemaLike,
 )
-from lapwing.verbs.linked import release_linked, resume_linked
-from lapwing.verbs.running import linked_of, read_header, run_release, warned
 
 
 @private_boundary

@@ -5,6 +5,7 @@ import os
 import reprlib
 from typing import Any, Final, Self
 
+from lapwing.api.synthesize import synthesize
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Number
 from lapwing.release.release import Release
@@ -25,7 +26,6 @@ from lapwing.typing import (
     Relation,
     SchemaLike,
 )
-from lapwing.verbs.synthesize import synthesize
 
 
 class Synthesizer:

@@ -1,6 +1,15 @@
 """The public names, in one place for the root package to load lazily."""
 
 from lapwing.anonymous.table import AnonymousTable
+from lapwing.api import learn as _learn  # noqa: F401 - attaches Schema.learn
+from lapwing.api.anonymize import anonymize
+from lapwing.api.cards import attached as _attached  # noqa: F401 - attaches what notebooks show
+from lapwing.api.linked import synthesize_linked
+from lapwing.api.plan import plan
+from lapwing.api.plans import LinkedPlan, Plan
+from lapwing.api.schemas import Schema
+from lapwing.api.synthesize import resume, synthesize
+from lapwing.api.synthesizer import Synthesizer
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.grid.mechanism import Grid
 from lapwing.mechanisms.independent.mechanism import Independent
@@ -20,15 +29,6 @@ from lapwing.release.plots import Release
 from lapwing.rows.elsewhere import Query
 from lapwing.runs.public_tables import PublicTable
 from lapwing.schema.linked.database import LinkedSchema
-from lapwing.verbs import learn as _learn  # noqa: F401 - attaches Schema.learn
-from lapwing.verbs.anonymize import anonymize
-from lapwing.verbs.cards import attached as _attached  # noqa: F401 - attaches what notebooks show
-from lapwing.verbs.linked import synthesize_linked
-from lapwing.verbs.plan import plan
-from lapwing.verbs.plans import LinkedPlan, Plan
-from lapwing.verbs.schemas import Schema
-from lapwing.verbs.synthesize import resume, synthesize
-from lapwing.verbs.synthesizer import Synthesizer
 
 __all__ = [
     "PMM",
