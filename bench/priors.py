@@ -28,7 +28,7 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.room.curator import ReplayCurator
 from lapwing.kernel.terms import Terms
 from lapwing.model.compared import choose_tables
-from lapwing.runs.public_rows import with_priors
+from lapwing.release.runs.public_rows import with_priors
 from lapwing.schema.schemas import Schema
 
 HERE = Path(__file__).resolve().parent

@@ -29,10 +29,10 @@ from lapwing.extras.evaluate.metrics.metric import (
 )
 from lapwing.extras.evaluate.metrics.tables.variation import compare_with_each
 from lapwing.model.compared import choose_tables
+from lapwing.release.runs.generators import generator
+from lapwing.release.runs.verdict.expected import graded, placed
+from lapwing.release.runs.verdict.terms import learnt_pairs, terms_of
 from lapwing.rows.source import all_codes, coded_table
-from lapwing.runs.generators import generator
-from lapwing.runs.verdict.expected import graded, placed
-from lapwing.runs.verdict.terms import learnt_pairs, terms_of
 from lapwing.schema.schemas import Schema
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"

@@ -25,8 +25,8 @@ from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import check_mechanism, registration_of
 from lapwing.mechanisms.shared.registration import Mechanism
+from lapwing.release.runs.settings import Settings
 from lapwing.rows.source import code_table
-from lapwing.runs.settings import Settings
 from lapwing.schema.rules.rules import rules_from
 from lapwing.schema.schemas import Schema
 
@@ -147,7 +147,7 @@ def check_answers_alone_reproduce_the_release(make: Make) -> None:
     for settings, release, terms in runs(make):
         curator = ReplayCurator(terms, release.noisy)
 
-        from lapwing.runs.generators import generator
+        from lapwing.release.runs.generators import generator
 
         model = settings.mechanism.run(
             curator, settings.schema, settings.request.budget, generator(settings.seed, "fit")

@@ -12,10 +12,10 @@ from lapwing.kernel.budget.budget import Number
 from lapwing.kernel.terms import Relation
 from lapwing.mechanisms.registry import Trusted
 from lapwing.mechanisms.shared.registration import Mechanism
+from lapwing.release.runs.plan.effort import Memory
+from lapwing.release.runs.watching import Progress, ProgressLike
 from lapwing.rows.elsewhere import Query
 from lapwing.rows.kinds import Kind
-from lapwing.runs.plan.effort import Memory
-from lapwing.runs.watching import Progress, ProgressLike
 from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.public_tables.tables import PublicTable
 from lapwing.schema.schemas import Schema

@@ -17,7 +17,7 @@ def test_the_tree_catches_all_exceptions_in_five_files_only() -> None:
     assert found == {
         "rows/guard.py": 2,
         "cli/main.py": 1,
-        "runs/watching.py": 1,
+        "release/runs/watching.py": 1,
         "extras/studio/guard.py": 1,
         "extras/studio/works.py": 1,
     }
@@ -35,9 +35,9 @@ def test_the_tree_catches_all_exceptions_in_five_files_only() -> None:
     ],
 )
 def test_a_planted_broad_handler_is_counted(tmp_path: Path, code: str) -> None:
-    planted(tmp_path, "runs/planted.py", code)
+    planted(tmp_path, "release/runs/planted.py", code)
 
-    assert house_rules.broad_handlers(tmp_path) == {"runs/planted.py": 1}
+    assert house_rules.broad_handlers(tmp_path) == {"release/runs/planted.py": 1}
 
 
 @pytest.mark.parametrize("folder", ["src", "tests", "tools"])
@@ -176,7 +176,7 @@ def test_a_planted_reader_that_writes_is_named(tmp_path: Path, name: str, code: 
 
 def test_only_the_front_door_may_make_a_generator(tmp_path: Path) -> None:
     code = "import numpy as np\nrng = np.random.default_rng(np.random.SeedSequence(1))\n"
-    planted(tmp_path, "runs/generators.py", code)
+    planted(tmp_path, "release/runs/generators.py", code)
     planted(tmp_path, "extras/audit/planted.py", code)
 
     found = house_rules.banned_names(tmp_path)

@@ -18,7 +18,6 @@ LAYERS = (
     ("cli",),
     ("api",),
     ("release",),
-    ("runs",),
     ("theorems",),
     ("mechanisms", "anonymous"),
     ("present",),
@@ -118,12 +117,12 @@ def test_the_room_and_the_secret_bits_open_to_few(copy: Path) -> None:
 
 
 def test_databases_that_keep_ledgers_are_reached_through_the_ledger_alone(copy: Path) -> None:
-    planted(copy, "runs/planted.py", "import lapwing.extras.office.stores.postgres\n")
+    planted(copy, "release/runs/planted.py", "import lapwing.extras.office.stores.postgres\n")
 
     status, printed = run_lint_imports(copy.parents[1], "stores")
 
     assert status == 1
-    assert "lapwing.runs.planted -> lapwing.extras.office.stores.postgres " in printed
+    assert "lapwing.release.runs.planted -> lapwing.extras.office.stores.postgres " in printed
 
 
 @pytest.mark.parametrize(
@@ -145,16 +144,16 @@ def test_what_works_on_released_things_cannot_reach_rows_through_another_module(
 
 def test_synthesize_cannot_reach_the_internal_comparisons(copy: Path) -> None:
     planted(
-        copy, "runs/planted.py", "import lapwing.extras.evaluate.internal.schemas\nimport lapwing.anonymous.table\n"
+        copy, "release/runs/planted.py", "import lapwing.extras.evaluate.internal.schemas\nimport lapwing.anonymous.table\n"
     )
     with (copy / "api" / "synthesize.py").open("a") as synthesize:
-        synthesize.write("\nimport lapwing.runs.planted\n")
+        synthesize.write("\nimport lapwing.release.runs.planted\n")
 
     status, printed = run_lint_imports(copy.parents[1], "synthesize")
 
     assert status == 1
-    assert "lapwing.runs.planted -> lapwing.extras.evaluate.internal.schemas " in printed
-    assert "lapwing.runs.planted -> lapwing.anonymous.table " in printed
+    assert "lapwing.release.runs.planted -> lapwing.extras.evaluate.internal.schemas " in printed
+    assert "lapwing.release.runs.planted -> lapwing.anonymous.table " in printed
 
 
 @pytest.mark.parametrize("library", ["scipy.stats", "polars", "adbc_driver_postgresql"])

@@ -16,7 +16,7 @@ from helpers.transcripts import cut_after
 from lapwing.errors import BudgetError, DataError, ParameterError
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.room.room import Room
-from lapwing.runs import records as front
+from lapwing.release.runs import records as front
 
 SCHEMA = {
     "fields": [

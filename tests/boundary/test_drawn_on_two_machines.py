@@ -14,7 +14,7 @@ from lapwing.errors import BudgetError, LapwingError
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.room import transcript as transcript_module
-from lapwing.runs.records import AccountedSink
+from lapwing.release.runs.records import AccountedSink
 
 SCHEMA = {
     "fields": [

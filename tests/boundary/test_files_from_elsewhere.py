@@ -16,7 +16,7 @@ from helpers.command import lapwing
 from helpers.planted_values import watched
 from lapwing.errors import DataError, LapwingError, LapwingWarning, ParameterError, SchemaError
 from lapwing.model.linked_files import LinkedCertificate
-from lapwing.runs import public_rows
+from lapwing.release.runs import public_rows
 from lapwing.schema.linked.database import LinkedSchema
 
 HOME = {"name": "home", "type": "integer", "role": "identifier"}

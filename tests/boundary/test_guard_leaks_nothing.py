@@ -15,9 +15,9 @@ import lapwing.rows.source
 from helpers import canary
 from helpers.canary import NUMBER, TEXT
 from lapwing.errors import DataError, LapwingError
+from lapwing.release.runs.learned.settings import opened_schema
 from lapwing.rows.guard import private_boundary
 from lapwing.rows.source import code_table
-from lapwing.runs.learned.settings import opened_schema
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema

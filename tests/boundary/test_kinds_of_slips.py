@@ -23,10 +23,8 @@ from lapwing.errors import BudgetError, DataError
 from lapwing.kernel.budget import ledger_file
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.ledger import Ledger
-from lapwing.rows.cells import Numbers, Texts, Times
-from lapwing.rows.codec import encoder
-from lapwing.runs import policy
-from lapwing.runs.public_rows import (
+from lapwing.release.runs import policy
+from lapwing.release.runs.public_rows import (
     file_digests,
     points_digest,
     prior_digests,
@@ -34,6 +32,8 @@ from lapwing.runs.public_rows import (
     with_priors,
     with_public_points,
 )
+from lapwing.rows.cells import Numbers, Texts, Times
+from lapwing.rows.codec import encoder
 from lapwing.schema.named_files import digest_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::lapwing.LapwingWarning")

@@ -16,8 +16,8 @@ from helpers.transcripts import cut_after
 from lapwing.errors import BudgetError, DataError, LapwingError, ParameterError
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.room.room import Room
-from lapwing.runs import records as front
-from lapwing.runs.learned import running as learn_running
+from lapwing.release.runs import records as front
+from lapwing.release.runs.learned import running as learn_running
 
 CANARY, NUMBER = "canary-739173917", 739173917
 SCHEMA = {
@@ -291,7 +291,7 @@ def test_an_error_after_the_rows_are_read_shows_no_value(tmp_path, monkeypatch):
     def fail(*places, **settings):
         raise ValueError(CANARY)
 
-    monkeypatch.setattr("lapwing.runs.learned.running.learned_fields", fail)
+    monkeypatch.setattr("lapwing.release.runs.learned.running.learned_fields", fail)
 
     with pytest.raises(LapwingError) as failure:
         learned(None)

@@ -9,8 +9,8 @@ import pytest
 from helpers.learn_runs import draft_of, flags_of_learning, learn_settings
 from lapwing.extras.audit.pairs import neighbour_pair
 from lapwing.extras.audit.replay import audit_pair
-from lapwing.runs.learned import running as learn_running
-from lapwing.runs.learned.running import run_learning
+from lapwing.release.runs.learned import running as learn_running
+from lapwing.release.runs.learned.running import run_learning
 
 
 @pytest.mark.parametrize("max_rows", [1, 3])

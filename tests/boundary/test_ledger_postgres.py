@@ -22,7 +22,7 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.budget.store import transact
 from lapwing.kernel.room.holds import transcripts_of
-from lapwing.runs.records import unpaid_transcripts
+from lapwing.release.runs.records import unpaid_transcripts
 
 WORKER = Path(__file__).resolve().parents[1] / "helpers" / "ledger_worker.py"
 

@@ -37,7 +37,7 @@ def _coded(rows, schema):
     """Return rows as points, as the api makes them of a frame."""
     import polars as pl
 
-    from lapwing.runs.public_rows import with_public_points
+    from lapwing.release.runs.public_rows import with_public_points
 
     frame = pl.DataFrame(rows, schema=dict.fromkeys(rows, pl.String))
     return with_public_points(lw.LinearStatistics(mu=frame), schema, 0).mu

@@ -11,8 +11,8 @@ import pytest
 import lapwing as lw
 from lapwing.kernel.room.transcript import continue_transcript
 from lapwing.mechanisms.registry import MECHANISMS, looks_at_misfits, registration_of
+from lapwing.release.runs.settings import Settings, misfit_share, read_settings
 from lapwing.rows.linked import code_linked
-from lapwing.runs.settings import Settings, misfit_share, read_settings
 from lapwing.schema.linked.database import LinkedSchema
 
 ROWS = 900

@@ -15,7 +15,7 @@ from helpers.transcripts import cut_after
 from lapwing.errors import BudgetError, DataError
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.room.transcript import continue_transcript
-from lapwing.runs.records import AccountedSink
+from lapwing.release.runs.records import AccountedSink
 
 FLAG = {"name": "flag", "type": "boolean", "constraints": {"required": True}}
 KIND = {"name": "kind", "type": "string", "categories": ["a", "b"]}

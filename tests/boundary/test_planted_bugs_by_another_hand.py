@@ -18,10 +18,10 @@ from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, No
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.independent.mechanism import Independent
+from lapwing.release.runs.generators import generator
 from lapwing.rows import codec
 from lapwing.rows import units as truncation
 from lapwing.rows.units import UnitNumbers
-from lapwing.runs.generators import generator
 from lapwing.schema.groupings.grouping import identity
 from mechanism_checks import settings_for
 

@@ -10,7 +10,7 @@ from helpers.distance_runs import flags_of_evaluations
 from helpers.peeking import rows_behind
 from lapwing.kernel.noise_law import Sensitivity
 from lapwing.kernel.questions.table_distances.question import TableDistances
-from lapwing.runs import bought as running
+from lapwing.release.runs import bought as running
 
 
 def with_sensitivity(patch, change):

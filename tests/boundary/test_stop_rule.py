@@ -16,9 +16,9 @@ from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.room.transcript import continue_transcript
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.independent.mechanism import Independent
-from lapwing.runs import misfits
-from lapwing.runs.misfits import refuse_going_on
-from lapwing.runs.settings import read_settings
+from lapwing.release.runs import misfits
+from lapwing.release.runs.misfits import refuse_going_on
+from lapwing.release.runs.settings import read_settings
 from lapwing.schema.schemas import Schema
 from mechanism_checks import settings_for
 

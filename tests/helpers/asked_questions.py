@@ -49,9 +49,9 @@ from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.mechanisms.pmm.mechanism import PMM
 from lapwing.mechanisms.registry import MECHANISMS
 from lapwing.release.release import Release
+from lapwing.release.runs.learned.running import run_learning
 from lapwing.rows.exact_tables import ExactTables
 from lapwing.rows.source import code_table
-from lapwing.runs.learned.running import run_learning
 
 
 @dataclass(frozen=True, slots=True)

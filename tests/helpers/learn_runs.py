@@ -9,7 +9,7 @@ from lapwing.extras.audit.mechanism_pairs import draft_of as draft_of
 from lapwing.extras.audit.mechanism_pairs import learn_settings as learn_settings
 from lapwing.extras.audit.mechanism_pairs import learning_pair
 from lapwing.extras.audit.replay import audit_pair
-from lapwing.runs.learned.running import run_learning
+from lapwing.release.runs.learned.running import run_learning
 
 
 def flags_of_learning(

@@ -12,10 +12,10 @@ from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.room.opening import open_room, public_terms
 from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.kernel.terms import Terms
+from lapwing.release.runs.learned.bounds import learn_bounds
+from lapwing.release.runs.learned.domains import learned_fields
+from lapwing.release.runs.learned.settings import opened_schema
 from lapwing.rows.source import code_table
-from lapwing.runs.learned.bounds import learn_bounds
-from lapwing.runs.learned.domains import learned_fields
-from lapwing.runs.learned.settings import opened_schema
 from lapwing.schema.schemas import Schema
 
 TINY = Fraction(1, 10**9)

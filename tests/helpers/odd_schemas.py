@@ -6,7 +6,7 @@ import typing
 from lapwing.errors import LapwingError
 from lapwing.mechanisms.registry import settings_of
 from lapwing.mechanisms.shared.priors import made_up
-from lapwing.runs.settings import read_settings
+from lapwing.release.runs.settings import read_settings
 from lapwing.schema.schemas import Schema
 
 NUMBERS = (1, 2, 3, 5, 8, 40, 0.01, 0.1, 0.5, 0.99, 1.0, 2.0, 100.0)

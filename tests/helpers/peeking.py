@@ -3,7 +3,7 @@
 from lapwing.kernel.room import opening, room
 from lapwing.mechanisms.adaptive import mechanism as adaptive
 from lapwing.mechanisms.linear_statistics.paid import NotingCurator
-from lapwing.runs.misfits import Stopping
+from lapwing.release.runs.misfits import Stopping
 
 
 def rows_behind(curator):

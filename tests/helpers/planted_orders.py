@@ -14,8 +14,8 @@ from lapwing.cli import outputs as release_files
 from lapwing.kernel.budget import ledger_file
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.room import transcript
+from lapwing.release.runs import records
 from lapwing.rows.out import outputs
-from lapwing.runs import records
 
 
 def draw_before_debit() -> None:

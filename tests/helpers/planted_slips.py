@@ -24,10 +24,10 @@ from lapwing.kernel.questions.table_distances import answer as table_distances
 from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.kernel.questions.tree_counts import answer as tree_counts
 from lapwing.kernel.room import room
+from lapwing.release.runs import public_rows
 from lapwing.rows import codec, counting, linked, source
 from lapwing.rows.exact_tables import ExactTables
 from lapwing.rows.units import UnitNumbers
-from lapwing.runs import public_rows
 
 NOISY = (marginal_counts, tree_counts, category_selection, cell_sums, second_moment, linear_statistics, table_distances)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from helpers.learned_runs import runs_by_hand
 from lapwing.kernel.noise_law import NoiseLaw
-from lapwing.runs.learned.grids import WHOLE, lower_run, noise_levels, one_sided_tail, upper_run
+from lapwing.release.runs.learned.grids import WHOLE, lower_run, noise_levels, one_sided_tail, upper_run
 
 COUNTS = st.lists(st.integers(-40, 60) | st.integers(0, 3), min_size=1, max_size=24)
 LEVELS = st.lists(st.integers(0, 90), min_size=1, max_size=5)

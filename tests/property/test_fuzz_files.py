@@ -18,8 +18,8 @@ from helpers.hostile import changed, damaged, outcome, watched
 from helpers.linked_homes import THREE
 from lapwing.cli.commands.saved import read_condition_rows, read_conditions
 from lapwing.extras.connect.metadata.reading import read_foreign
+from lapwing.release.runs.public_tables import read_public_tables, with_public_tables
 from lapwing.rows.out.decode import decoded_column
-from lapwing.runs.public_tables import read_public_tables, with_public_tables
 from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.schemas import Schema
 

@@ -9,7 +9,7 @@ from lapwing.kernel.questions.category_selection.question import SelectedTexts
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
 from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.kernel.terms import Terms
-from lapwing.runs.learned.running import run_learning
+from lapwing.release.runs.learned.running import run_learning
 from lapwing.schema.schemas import Schema
 
 TEXTS = ("a", "ab", "abc", "(other)", "(other 2)", "250", "250.0", "250.01", "é", " ")
@@ -66,7 +66,7 @@ class AnyAnswers:
 @pytest.mark.parametrize("seed", range(4))
 def test_a_schema_comes_out_whatever_the_answers_are(monkeypatch, seed):
     rng = np.random.default_rng(seed)
-    monkeypatch.setattr("lapwing.runs.learned.running.open_room", lambda *places, **more: AnyAnswers(rng))
+    monkeypatch.setattr("lapwing.release.runs.learned.running.open_room", lambda *places, **more: AnyAnswers(rng))
     names = [each["name"] for each in FIELDS]
 
     for quantile in ("0", "0.1") * 8:

@@ -25,8 +25,8 @@ from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.adaptive.ordered_cells import is_mapped
 from lapwing.mechanisms.registry import REGISTRATIONS
+from lapwing.release.runs.misfits import ENDED
 from lapwing.rows.source import code_table
-from lapwing.runs.misfits import ENDED
 
 FEW, MANY = 16, 400
 """Cases of each mechanism in every run of the tests, and in the long one."""

@@ -20,9 +20,9 @@ from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.room.opening import public_terms
 from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.model.compared import choose_tables
+from lapwing.release.runs import bought as bought_running
+from lapwing.release.runs.generators import generator
 from lapwing.rows.source import code_table
-from lapwing.runs import bought as bought_running
-from lapwing.runs.generators import generator
 from lapwing.schema.schemas import Schema
 
 FALSE_ALARMS = 1e-9

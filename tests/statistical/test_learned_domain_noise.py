@@ -10,10 +10,10 @@ from scipy.stats import binom
 from helpers.bits import SeededBits
 from helpers.learned_runs import TINY, learned, opened_room
 from lapwing.kernel.budget.budget import Budget
-from lapwing.runs.learned import bounds as learned_bounds
-from lapwing.runs.learned import grids as learned_search
-from lapwing.runs.learned.bounds import learn_bounds
-from lapwing.runs.learned.categories import prune_dictionaries
+from lapwing.release.runs.learned import bounds as learned_bounds
+from lapwing.release.runs.learned import grids as learned_search
+from lapwing.release.runs.learned.bounds import learn_bounds
+from lapwing.release.runs.learned.categories import prune_dictionaries
 
 FALSE_ALARMS = 1e-9
 BUDGETS = {"pure": Budget.pure("0.2"), "zcdp": Budget.zcdp("0.01")}

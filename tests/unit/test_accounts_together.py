@@ -12,8 +12,8 @@ from lapwing.errors import BudgetError, ParameterError
 from lapwing.kernel.budget.accounts import Balance
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.ledger import Ledger
-from lapwing.runs import account_terms
-from lapwing.runs.account_terms import together
+from lapwing.release.runs import account_terms
+from lapwing.release.runs.account_terms import together
 
 
 def account(dataset, unit="pure", spent="1", **terms):

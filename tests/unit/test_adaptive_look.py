@@ -15,7 +15,7 @@ from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.adaptive.look import LEAST_COLUMNS, MOST_COLUMNS, planned_look
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
-from lapwing.runs.verdict.terms import led_pairs
+from lapwing.release.runs.verdict.terms import led_pairs
 from lapwing.schema.schemas import Schema
 
 FLAG = {"type": "boolean", "constraints": {"required": True}}

@@ -27,7 +27,7 @@ from lapwing.mechanisms.adaptive.declared import (
 )
 from lapwing.mechanisms.adaptive.fit import finished, fit_as_model, measured, started
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
-from lapwing.runs.generators import generator
+from lapwing.release.runs.generators import generator
 from lapwing.schema.groupings.grouping import cut, lookup
 from lapwing.schema.schemas import Schema
 from mechanism_checks import run, settings_for

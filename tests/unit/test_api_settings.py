@@ -8,7 +8,7 @@ import pytest
 import lapwing as lw
 from lapwing.errors import ParameterError, SchemaError
 from lapwing.mechanisms.independent.mechanism import Independent
-from lapwing.runs.settings import Settings, read_settings
+from lapwing.release.runs.settings import Settings, read_settings
 
 FIELDS = {"fields": [{"name": "x", "type": "boolean"}]}
 

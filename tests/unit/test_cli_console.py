@@ -3,7 +3,7 @@ import io
 import pytest
 
 from lapwing.cli.console import busy, shown_progress
-from lapwing.runs.watching import counted
+from lapwing.release.runs.watching import counted
 
 
 class Terminal(io.StringIO):

@@ -16,7 +16,7 @@ from lapwing.model.sampling import public_margins
 from lapwing.model.sampling.conditions import conditioned
 from lapwing.model.sampling.fixed import points
 from lapwing.model.sampling.public_margins import raked_to_public, with_atoms_in
-from lapwing.runs.finishing import finished_model
+from lapwing.release.runs.finishing import finished_model
 from lapwing.schema.schemas import Schema
 
 REQUIRED = {"required": True}

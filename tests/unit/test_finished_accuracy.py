@@ -16,7 +16,7 @@ from lapwing.model.laws import Laws
 from lapwing.model.model import Indexed, ReleasedModel, Spans
 from lapwing.model.sampling.fixed import point_spans, points
 from lapwing.model.sampling.marginals import marginal
-from lapwing.runs.finishing import finished_model
+from lapwing.release.runs.finishing import finished_model
 from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
 

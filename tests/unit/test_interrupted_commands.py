@@ -14,7 +14,7 @@ from lapwing.api import synthesize as synthesize_module
 from lapwing.cli import console
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.release import files
-from lapwing.runs.records import AccountedSink
+from lapwing.release.runs.records import AccountedSink
 
 SCHEMA = '{"fields": [{"name": "flag", "type": "boolean", "constraints": {"required": true}}]}'
 DRAFT = '{"draft": true, "fields": [{"name": "age", "type": "integer", "provenance": "dp"}]}'

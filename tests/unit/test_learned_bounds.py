@@ -13,8 +13,8 @@ from helpers.bits import SeededBits, ZeroNoiseBits
 from helpers.learned_runs import learned, planted_bounds
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.room.curator import ReplayCurator
-from lapwing.runs.learned.bounds import learn_bounds
-from lapwing.runs.learned.settings import opened_schema
+from lapwing.release.runs.learned.bounds import learn_bounds
+from lapwing.release.runs.learned.settings import opened_schema
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.domains import MAGNITUDE_VALUES, magnitude_codes
 from lapwing.schema.schemas import Schema

@@ -8,10 +8,10 @@ from helpers.learned_runs import TINY, Planted, learned
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.category_selection.question import CategorySelection
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
+from lapwing.release.runs.learned.categories import learn_categories, prune_dictionaries
+from lapwing.release.runs.learned.domains import unlisted_name
+from lapwing.release.runs.learned.settings import opened_schema
 from lapwing.rows.source import code_table
-from lapwing.runs.learned.categories import learn_categories, prune_dictionaries
-from lapwing.runs.learned.domains import unlisted_name
-from lapwing.runs.learned.settings import opened_schema
 from lapwing.schema.schemas import Schema
 
 PLENTY = Budget.pure(10**6)

@@ -9,10 +9,10 @@ from helpers.bits import SeededBits
 from helpers.learned_runs import TINY, learned
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.room.curator import ReplayCurator
+from lapwing.release.runs.learned.bounds import LearnedBounds
+from lapwing.release.runs.learned.domains import learned_fields, needs_selection, with_bounds
+from lapwing.release.runs.learned.settings import opened_schema
 from lapwing.rows.source import code_table
-from lapwing.runs.learned.bounds import LearnedBounds
-from lapwing.runs.learned.domains import learned_fields, needs_selection, with_bounds
-from lapwing.runs.learned.settings import opened_schema
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 

@@ -14,8 +14,8 @@ from lapwing.kernel.budget.budget import Budget, BudgetRequest, read_request, re
 from lapwing.kernel.budget.conversions import rho_for
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.room.transcript import NoTranscript
-from lapwing.runs.account_terms import promised
-from lapwing.runs.records import AccountedSink, new_records
+from lapwing.release.runs.account_terms import promised
+from lapwing.release.runs.records import AccountedSink, new_records
 from lapwing.schema.schemas import Schema
 
 TERMS = {"relation": "add-remove", "privacy_unit": "row"}

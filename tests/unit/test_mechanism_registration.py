@@ -149,7 +149,7 @@ import lapwing as lw
 from lapwing.extras.audit.mechanism_pairs import targets
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.release.shown import release_sections
-from lapwing.runs.watching import watched
+from lapwing.release.runs.watching import watched
 
 def schema_of(name):
     return {"fields": [{"name": each, "type": "boolean"} for each in (name, "b")]}

@@ -17,8 +17,8 @@ from lapwing.kernel.room.room import Room
 from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
+from lapwing.release.runs.plan.effort import MemoryNeed, caches_of, read_memory
 from lapwing.rows.source import code_table
-from lapwing.runs.plan.effort import MemoryNeed, caches_of, read_memory
 from lapwing.schema.schemas import Schema
 
 MB = 10**6

@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 from lapwing.errors import SchemaError
+from lapwing.release.runs.learned.settings import opened_field, opened_schema
 from lapwing.rows.source import code_table
-from lapwing.runs.learned.settings import opened_field, opened_schema
 from lapwing.schema.fields import Field, PrivacyUnit
 from lapwing.schema.groupings.category_trees import Prefixes
 from lapwing.schema.groupings.domains import MAGNITUDE_VALUES

@@ -20,8 +20,8 @@ from helpers.linked_homes import tables
 from lapwing.errors import BudgetError
 from lapwing.kernel.budget import ledger as ledgers
 from lapwing.kernel.budget.ledger import Ledger
-from lapwing.runs import policy as policies
-from lapwing.runs.records import AccountedSink
+from lapwing.release.runs import policy as policies
+from lapwing.release.runs.records import AccountedSink
 
 EXAMPLES = Path(lw.__file__).parent / "examples"
 POLICY = """
@@ -239,7 +239,7 @@ def test_a_release_that_was_paid_is_finished_whatever_the_policy_says_now(place,
 
 def test_a_release_that_was_not_paid_is_not_paid_by_resuming_it(place, monkeypatch):
     with monkeypatch.context() as patched:
-        patched.setattr("lapwing.runs.records.kept_transcript", lambda _: Path("t.jsonl"))
+        patched.setattr("lapwing.release.runs.records.kept_transcript", lambda _: Path("t.jsonl"))
         patched.setattr("lapwing.kernel.room.transcript.TranscriptFile.discard", lambda _: None)  # as if it were killed
         transcript = interrupted(patched, "debit")
     Path("policy.toml").write_text('ask = "the data office"\n[release]\nepsilon = 0.3\n')

@@ -16,7 +16,7 @@ from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.mechanisms.adaptive.columns import OneWayTable
 from lapwing.mechanisms.adaptive.prior import towards
 from lapwing.mechanisms.shared.priors import PublicRows
-from lapwing.runs.public_rows import prior_digests, with_priors
+from lapwing.release.runs.public_rows import prior_digests, with_priors
 from lapwing.schema.groupings.grouping import identity
 
 SCHEMA = lw.Schema.from_dict(

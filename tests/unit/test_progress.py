@@ -16,8 +16,8 @@ from helpers.linked_homes import SCHEMA as HOMES
 from helpers.linked_homes import tables
 from lapwing.cli.console import shown_progress
 from lapwing.kernel.budget.ledger import Ledger
-from lapwing.runs import watching
-from lapwing.runs.watching import told, watched
+from lapwing.release.runs import watching
+from lapwing.release.runs.watching import told, watched
 
 NAMES = ["a", "b", "c", "d"]
 SCHEMA = {"fields": [{"name": name, "type": "boolean", "constraints": {"required": True}} for name in NAMES]}
@@ -281,8 +281,8 @@ def one_step(what):
 
 NOTEBOOK = """
 import time
-from lapwing.runs import watching
-from lapwing.runs.watching import told
+from lapwing.release.runs import watching
+from lapwing.release.runs.watching import told
 watching._AFTER = 0.05
 for each in ("short", "long"):
     with watching.following(None, first=each, of="done"):

@@ -21,8 +21,8 @@ from lapwing.kernel.questions.cell_sums.question import NoisySums
 from lapwing.kernel.questions.questions import Answer, Question
 from lapwing.kernel.questions.registered import KINDS, REGISTERED
 from lapwing.kernel.room.room import ANSWERS
+from lapwing.release.runs.plan.effort import noisy_counts
 from lapwing.release.shown import answers_in_one_frame
-from lapwing.runs.plan.effort import noisy_counts
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.schemas import Schema
 

@@ -11,7 +11,7 @@ import pytest
 
 import lapwing as lw
 from lapwing.kernel.budget.budget import Budget
-from lapwing.runs.certify import promise_warnings
+from lapwing.release.runs.certify import promise_warnings
 
 SCHEMA = {
     "fields": [

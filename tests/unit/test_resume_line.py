@@ -12,7 +12,7 @@ from lapwing.cli.console import way_out
 from lapwing.cli.outputs import resuming
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.release.files import Targets, read_targets
-from lapwing.runs.records import AccountedSink
+from lapwing.release.runs.records import AccountedSink
 
 
 @pytest.mark.parametrize("is_certified", [True, False])

@@ -18,7 +18,7 @@ from lapwing.model.certificate.declared import MOVED
 from lapwing.model.laws import uniform_law
 from lapwing.model.model import LogLinear, ReleasedModel, Spans
 from lapwing.model.sampling.given_rows import rows_given
-from lapwing.runs.finishing import finished_model
+from lapwing.release.runs.finishing import finished_model
 from lapwing.schema.schemas import Schema
 
 FEW_ORDERED = ("cat", "big", "a", "job")

@@ -12,7 +12,7 @@ from helpers.learn_runs import learn_settings
 from lapwing.errors import LapwingError, ParameterError
 from lapwing.kernel.terms import Terms
 from lapwing.model.certificate.certificate import Certificate
-from lapwing.runs.learned.running import outlook
+from lapwing.release.runs.learned.running import outlook
 
 LISTS = {"epsilon": 10**6, "delta": "1e-6"}
 ROWS = 4000
@@ -221,7 +221,7 @@ def test_the_field_that_names_the_units_is_not_learned(names):
 def test_a_dictionary_that_is_no_text_or_too_large_is_refused(tmp_path, monkeypatch):
     (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe\xff")
     (tmp_path / "large.txt").write_text("Bern\n" * 100)
-    monkeypatch.setattr("lapwing.runs.learned.settings._MOST_BYTES", 100)
+    monkeypatch.setattr("lapwing.release.runs.learned.settings._MOST_BYTES", 100)
 
     for name, words in (("bytes.txt", "not UTF-8"), ("large.txt", "larger than 64 MiB")):
         with pytest.raises(ParameterError, match=words):

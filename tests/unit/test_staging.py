@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from lapwing.errors import BudgetError, DataError, LapwingWarning, ParameterError
+from lapwing.release.runs.records import resumable
 from lapwing.rows.out import staging
 from lapwing.rows.out.outputs import whole_files
 from lapwing.rows.out.staging import alone_in, staged
-from lapwing.runs.records import resumable
 
 OLD = time.time() - 2 * staging.LEFT_SECONDS
 

@@ -5,7 +5,7 @@ import pytest
 from helpers.studio_rooms import small_rooms
 from lapwing.extras.office.policy import under
 from lapwing.kernel.budget.ledger import Ledger
-from lapwing.runs.shares import USUAL_DELTA
+from lapwing.release.runs.shares import USUAL_DELTA
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from lapwing.extras.studio.jobs import read_job
 from lapwing.extras.studio.rooms.fields import field_of, is_poor
 from lapwing.kernel.budget.budget import requested_budget
 from lapwing.kernel.budget.ledger import Ledger
-from lapwing.runs.shares import USUAL_DELTA, selection_delta
+from lapwing.release.runs.shares import USUAL_DELTA, selection_delta
 from lapwing.schema.fields import Field
 from lapwing.schema.files import field_from
 from lapwing.schema.schemas import Schema

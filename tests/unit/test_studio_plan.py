@@ -9,8 +9,8 @@ from helpers.studio_rooms import EXAMPLES, SMALL, adult_rooms, small_rooms
 from lapwing.api.synthesize import synthesize
 from lapwing.extras.office.policy import under
 from lapwing.model.certificate.verdict import WORDS
-from lapwing.runs.plan.planning import expected_terms, foreseen, planned
-from lapwing.runs.settings import read_settings
+from lapwing.release.runs.plan.planning import expected_terms, foreseen, planned
+from lapwing.release.runs.settings import read_settings
 
 FORM = {"epsilon": "1", "delta": "", "mechanism": "", "neighbours": "add-remove", "expected_rows": "50,000"}
 

@@ -18,7 +18,7 @@ from lapwing.extras.studio.jobs import new_job, next_release
 from lapwing.extras.studio.unfinished import TRANSCRIPT
 from lapwing.extras.studio.works import EndedError, Works
 from lapwing.kernel.budget.ledger import Ledger
-from lapwing.runs.watching import Progress
+from lapwing.release.runs.watching import Progress
 
 OTHER = {"fields": SMALL["fields"][:1]}
 BOUGHT = {"fields": [{"name": "size", "type": "integer", "provenance": "dp"}], "draft": True}

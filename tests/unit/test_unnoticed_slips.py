@@ -34,8 +34,8 @@ from lapwing.kernel.room import room as plain
 from lapwing.kernel.room.opening import open_room, public_terms
 from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.kernel.terms import Terms
+from lapwing.release.runs.plan.planning import expected_terms
 from lapwing.rows.source import code_table
-from lapwing.runs.plan.planning import expected_terms
 from lapwing.schema.schemas import Schema
 
 FLAG = {"name": "flag", "type": "boolean", "constraints": {"required": True}}

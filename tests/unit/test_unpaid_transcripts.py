@@ -5,7 +5,7 @@ import pytest
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.room.holds import transcripts_of
-from lapwing.runs.records import unpaid_transcripts
+from lapwing.release.runs.records import unpaid_transcripts
 
 TERMS = {"relation": "add-remove", "privacy_unit": "row"}
 

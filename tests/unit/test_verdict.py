@@ -21,11 +21,11 @@ from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.verdict import WORDS, Grade, Verdict
 from lapwing.model.compared import choose_tables
+from lapwing.release.runs.generators import generator
+from lapwing.release.runs.judged import NO_ROW, _in_order
+from lapwing.release.runs.verdict.expected import expected_error, graded, placed
+from lapwing.release.runs.verdict.terms import Terms, learnt_pairs, led_pairs, terms_of
 from lapwing.rows.source import all_codes, coded_table
-from lapwing.runs.generators import generator
-from lapwing.runs.judged import NO_ROW, _in_order
-from lapwing.runs.verdict.expected import expected_error, graded, placed
-from lapwing.runs.verdict.terms import Terms, learnt_pairs, led_pairs, terms_of
 
 NAMES = "abcde"
 LEVELS = 4

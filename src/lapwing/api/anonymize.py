@@ -3,9 +3,9 @@
 from lapwing.anonymous.settings import Categories, Output, Partition, Settings
 from lapwing.anonymous.table import AnonymousTable, anonymous_table
 from lapwing.on_demand import extra
+from lapwing.release.runs.generators import chosen_seed, generator
+from lapwing.release.runs.settings import usable_schema
 from lapwing.rows.guard import private_boundary
-from lapwing.runs.generators import chosen_seed, generator
-from lapwing.runs.settings import usable_schema
 from lapwing.typing import IntoFrame, SchemaLike
 
 

@@ -26,8 +26,8 @@ from lapwing.release.covariance import covariance
 from lapwing.release.linked.release import LinkedRelease, load_linked
 from lapwing.release.loading import load
 from lapwing.release.plots import Release
+from lapwing.release.runs.public_tables import PublicTable
 from lapwing.rows.elsewhere import Query
-from lapwing.runs.public_tables import PublicTable
 from lapwing.schema.linked.database import LinkedSchema
 
 __all__ = [

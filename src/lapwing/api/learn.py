@@ -9,12 +9,12 @@ from lapwing.errors import LapwingWarning, ParameterError, warn
 from lapwing.kernel.budget.budget import Number
 from lapwing.kernel.room.begun import repeated
 from lapwing.present.marked import Releasable
+from lapwing.release.runs.learned.running import LearnedDomain, run_learning
+from lapwing.release.runs.learned.settings import LearnSettings, read_learn_settings
+from lapwing.release.runs.records import Book, run_paid
+from lapwing.release.runs.watching import following
 from lapwing.rows.guard import private_boundary
 from lapwing.rows.out.outputs import whole_files
-from lapwing.runs.learned.running import LearnedDomain, run_learning
-from lapwing.runs.learned.settings import LearnSettings, read_learn_settings
-from lapwing.runs.records import Book, run_paid
-from lapwing.runs.watching import following
 from lapwing.schema.schemas import Schema
 from lapwing.typing import IntoFrame, PathLike, ProgressLike, Relation, SchemaLike
 

@@ -21,17 +21,17 @@ from lapwing.mechanisms.registry import check_mechanism
 from lapwing.model.linked_files import ONE_OF_SEVERAL, LinkedCertificate
 from lapwing.release.linked.release import LinkedRelease
 from lapwing.release.release import Release
+from lapwing.release.runs.certify import promised_epsilons
+from lapwing.release.runs.generators import generator
+from lapwing.release.runs.linked import LinkedSettings, few_warnings, read_linked_settings, refuse_lost
+from lapwing.release.runs.misfits import first_question
+from lapwing.release.runs.records import AccountedSink, Book, Records, resumable
+from lapwing.release.runs.settings import Settings
+from lapwing.release.runs.watching import following, part_told, untold
+from lapwing.release.runs.watching import told as tell_step
 from lapwing.rows.guard import private_boundary
 from lapwing.rows.linked import CodedTable, code_linked
 from lapwing.rows.readers import at_hand
-from lapwing.runs.certify import promised_epsilons
-from lapwing.runs.generators import generator
-from lapwing.runs.linked import LinkedSettings, few_warnings, read_linked_settings, refuse_lost
-from lapwing.runs.misfits import first_question
-from lapwing.runs.records import AccountedSink, Book, Records, resumable
-from lapwing.runs.settings import Settings
-from lapwing.runs.watching import following, part_told, untold
-from lapwing.runs.watching import told as tell_step
 from lapwing.schema.linked.database import LinkedSchema, published
 from lapwing.schema.scalars import told
 from lapwing.typing import IntoFrame, LinkedSchemaLike, MechanismLike, PathLike, ProgressLike

@@ -14,12 +14,12 @@ from lapwing.model.certificate.certificate import CostLine
 from lapwing.model.certificate.cost_lines import Planned
 from lapwing.model.certificate.promise import fields_of_origin
 from lapwing.on_demand import extra
+from lapwing.release.runs.linked import read_linked_settings, refuse_settings_of_one, refuse_shares_of_one
+from lapwing.release.runs.plan.effort import Memory, check_fits, effort_of, max_rows_effects, read_memory, together
+from lapwing.release.runs.plan.planning import common_figure, expected_terms, planned
+from lapwing.release.runs.settings import Settings, read_settings, spending_of
+from lapwing.release.runs.shares import USUAL_DELTA
 from lapwing.rows.guard import private_boundary
-from lapwing.runs.linked import read_linked_settings, refuse_settings_of_one, refuse_shares_of_one
-from lapwing.runs.plan.effort import Memory, check_fits, effort_of, max_rows_effects, read_memory, together
-from lapwing.runs.plan.planning import common_figure, expected_terms, planned
-from lapwing.runs.settings import Settings, read_settings, spending_of
-from lapwing.runs.shares import USUAL_DELTA
 from lapwing.schema.linked.database import is_linked
 from lapwing.typing import LinkedSchemaLike, MechanismLike, PriorLike, PublicTablesLike, Relation, SchemaLike
 

@@ -13,8 +13,8 @@ from lapwing.model.certificate.certificate import CostLine, Statement
 from lapwing.model.certificate.cost_lines import CHOSEN, asked_text, budget_to_dict, counted_lines
 from lapwing.model.certificate.promise import origin_lines
 from lapwing.present.plots import planned_plot
-from lapwing.runs.plan.effort import MACHINE, Effort, MaxRowsEffect
-from lapwing.runs.plan.text import (
+from lapwing.release.runs.plan.effort import MACHINE, Effort, MaxRowsEffect
+from lapwing.release.runs.plan.text import (
     aligned,
     cost_table,
     effort_text,

@@ -23,15 +23,15 @@ from lapwing.mechanisms.registry import check_mechanism
 from lapwing.model.certificate.certificate import DOMAIN, EVALUATION, Certificate
 from lapwing.model.linked_files import LinkedCertificate
 from lapwing.release.release import Release
+from lapwing.release.runs.certify import certify
+from lapwing.release.runs.finishing import finished_model
+from lapwing.release.runs.generators import checked_seed, generator
+from lapwing.release.runs.misfits import Stopping, first_question, left_of, of_mechanism, way_out_of
+from lapwing.release.runs.records import Records
+from lapwing.release.runs.settings import Settings
+from lapwing.release.runs.unaccounted import tell
+from lapwing.release.runs.watching import ReleaseProgress
 from lapwing.rows.counting import CodedSource
-from lapwing.runs.certify import certify
-from lapwing.runs.finishing import finished_model
-from lapwing.runs.generators import checked_seed, generator
-from lapwing.runs.misfits import Stopping, first_question, left_of, of_mechanism, way_out_of
-from lapwing.runs.records import Records
-from lapwing.runs.settings import Settings
-from lapwing.runs.unaccounted import tell
-from lapwing.runs.watching import ReleaseProgress
 from lapwing.schema.linked.database import LinkedSchema, with_files
 from lapwing.schema.named_files import refuse_private
 

@@ -17,16 +17,16 @@ from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.opening import public_terms
 from lapwing.kernel.room.transcript import continue_transcript
 from lapwing.release.release import Release
+from lapwing.release.runs.linked import refuse_settings_of_one, refuse_shares_of_one
+from lapwing.release.runs.misfits import mended, refuse_going_on
+from lapwing.release.runs.plan.effort import Memory, caches_within
+from lapwing.release.runs.records import AccountedSink, Book, Records, new_records, open_sink, resumable
+from lapwing.release.runs.settings import read_settings
+from lapwing.release.runs.watching import following
 from lapwing.rows.guard import private_boundary
 from lapwing.rows.layouts import layout_of
 from lapwing.rows.readers import at_hand, open_table
 from lapwing.rows.source import coded_table
-from lapwing.runs.linked import refuse_settings_of_one, refuse_shares_of_one
-from lapwing.runs.misfits import mended, refuse_going_on
-from lapwing.runs.plan.effort import Memory, caches_within
-from lapwing.runs.records import AccountedSink, Book, Records, new_records, open_sink, resumable
-from lapwing.runs.settings import read_settings
-from lapwing.runs.watching import following
 from lapwing.schema.linked.database import is_linked
 from lapwing.schema.scalars import path_text
 from lapwing.typing import (

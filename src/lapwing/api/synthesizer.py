@@ -10,10 +10,10 @@ from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Number
 from lapwing.release.release import Release
 from lapwing.release.rows_out import Where
+from lapwing.release.runs.plan.effort import Memory
 from lapwing.rows.guard import private_boundary
 from lapwing.rows.kinds import Like
 from lapwing.rows.readers import with_target
-from lapwing.runs.plan.effort import Memory
 from lapwing.schema.scalars import checked_rows
 from lapwing.typing import (
     IntoFrame,

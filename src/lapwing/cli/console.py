@@ -75,7 +75,7 @@ def busy(what: str, *, quiet: bool) -> Iterator[None]:
     if quiet or not sys.stderr.isatty():
         yield
         return
-    from lapwing.runs.watching import terminal  # noqa: PLC0415
+    from lapwing.release.runs.watching import terminal  # noqa: PLC0415
 
     with terminal().status(visible(what)):
         yield
@@ -89,7 +89,7 @@ def shown_progress(
     *, quiet: bool, first: str = "reading and counting", of: str = "of the budget spent"
 ) -> Iterator[None]:
     """Show on a terminal how far the work that is done inside is; elsewhere, or when quiet, show nothing."""
-    from lapwing.runs.watching import shown  # noqa: PLC0415
+    from lapwing.release.runs.watching import shown  # noqa: PLC0415
 
     with shown(not quiet and sys.stderr.isatty(), first=first, of=of):
         yield
@@ -127,7 +127,7 @@ def _line(begun: list[Begun], is_made: Callable[[], bool]) -> str:
     """Return what is said; without a run that began nothing is recorded, and nothing was told before all is made."""
     if begun:
         try:
-            from lapwing.runs.records import kept_transcript  # noqa: PLC0415
+            from lapwing.release.runs.records import kept_transcript  # noqa: PLC0415
 
             transcript = kept_transcript(begun[-1])
         except KeyboardInterrupt:  # a second one does not wait for the ledger

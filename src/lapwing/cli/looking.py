@@ -59,7 +59,7 @@ def recommendation(
 @contextmanager
 def said_in_time(said: str, say: Say) -> Iterator[None]:
     """Say something on a terminal before anything is spent; to programs at the end: a failure is one line."""
-    from lapwing.runs.watching import Progress, watched  # noqa: PLC0415
+    from lapwing.release.runs.watching import Progress, watched  # noqa: PLC0415
 
     left = [said] if said else []
 

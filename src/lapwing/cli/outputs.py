@@ -38,7 +38,7 @@ _ASKED_FOR = (
 
 def check_drawn(rows: int | None, seed: int | None = None) -> None:
     """Refuse rows that no release could draw, before one is paid for."""
-    from lapwing.runs.generators import checked_seed  # noqa: PLC0415
+    from lapwing.release.runs.generators import checked_seed  # noqa: PLC0415
 
     if rows is not None:
         checked_rows("rows", rows, 1)
@@ -159,7 +159,7 @@ def summarize(
     say_paid(release.certificate, say, details=details)
     if ledger is not None and release.certificate.ledger is not None:
         from lapwing.kernel.budget.ledger import Ledger  # noqa: PLC0415
-        from lapwing.runs.account_terms import by_population  # noqa: PLC0415
+        from lapwing.release.runs.account_terms import by_population  # noqa: PLC0415
 
         with contextlib.suppress(LapwingError):  # the release is done, and `lapwing ledger show` says it too
             for line in by_population(Ledger.open(ledger), [release.certificate.ledger.dataset]):

@@ -179,7 +179,7 @@ def write_release_rows(rows: "RowsOut", target: Path, place: Path | None, *, qui
     place: None for standard output, which gets them as CSV.
     """
     from lapwing.release.rows_out import WRITING, write_to  # noqa: PLC0415
-    from lapwing.runs.watching import shown  # noqa: PLC0415
+    from lapwing.release.runs.watching import shown  # noqa: PLC0415
 
     if place is None:
         to_standard_output(rows.frames())

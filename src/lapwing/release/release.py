@@ -18,9 +18,9 @@ from lapwing.release.accuracy import chosen_accuracy
 from lapwing.release.asked import Condition
 from lapwing.release.queries import Groups, framed, queried
 from lapwing.release.rows_out import RowsOut, Support, Where
+from lapwing.release.runs.watching import ProgressLike
 from lapwing.rows.kinds import Kind, Layout, Like
 from lapwing.rows.out.outputs import write_whole
-from lapwing.runs.watching import ProgressLike
 from lapwing.schema.scalars import path_text
 from lapwing.schema.schemas import Schema
 

@@ -22,16 +22,16 @@ from lapwing.model.model import ReleasedModel
 from lapwing.model.rows import population_codes, sample_codes
 from lapwing.model.statistics.expressions import Stat, compiled, stat
 from lapwing.release.queries import Parts
+from lapwing.release.runs.finishing import finished_model
+from lapwing.release.runs.generators import chosen_seed, generator
+from lapwing.release.runs.misfits import first_question
+from lapwing.release.runs.settings import Settings
+from lapwing.release.runs.watching import ProgressLike, shown
+from lapwing.release.runs.watching import told as tell
 from lapwing.rows.kinds import Layout
 from lapwing.rows.out.decode import decode
 from lapwing.rows.out.writers import to_layout
 from lapwing.rows.source import code_table
-from lapwing.runs.finishing import finished_model
-from lapwing.runs.generators import chosen_seed, generator
-from lapwing.runs.misfits import first_question
-from lapwing.runs.settings import Settings
-from lapwing.runs.watching import ProgressLike, shown
-from lapwing.runs.watching import told as tell
 from lapwing.schema.scalars import checked_rows, told
 from lapwing.schema.schemas import Schema
 

@@ -13,11 +13,11 @@ from lapwing.model.rows import CHUNK, RowChunks, row_chunks, sample_codes
 from lapwing.model.sampling.atom_matches import chosen_atoms
 from lapwing.model.sampling.conditions import FEW_ATOMS, Conditioned, conditioned, support
 from lapwing.model.sampling.given_rows import refused_rows, rows_given
+from lapwing.release.runs.generators import chosen_seed, generator
+from lapwing.release.runs.watching import ProgressLike, counted, shown
 from lapwing.rows.kinds import Kind, Layout, Like
 from lapwing.rows.out.outputs import is_folder_name, rows_format, whole_files
 from lapwing.rows.threads import in_order, workers
-from lapwing.runs.generators import chosen_seed, generator
-from lapwing.runs.watching import ProgressLike, counted, shown
 from lapwing.schema.scalars import checked_rows, path_text, told
 from lapwing.schema.schemas import Schema
 

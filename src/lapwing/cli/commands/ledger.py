@@ -66,7 +66,7 @@ def init(
     quiet: options.Quiet = False,
 ) -> None:
     """Open the account of a data set for good."""
-    from lapwing.runs.account_terms import open_account, promised  # noqa: PLC0415
+    from lapwing.release.runs.account_terms import open_account, promised  # noqa: PLC0415
 
     balance = open_account(
         ledger,
@@ -99,8 +99,8 @@ def show(
     ] = [],  # noqa: B006 - typer reads the default and passes a new list
 ) -> None:
     """Print limit, spent and left of one data set, or of all, and what was spent on a population."""
-    from lapwing.runs.account_terms import by_population  # noqa: PLC0415
-    from lapwing.runs.account_terms import together as spent_together  # noqa: PLC0415
+    from lapwing.release.runs.account_terms import by_population  # noqa: PLC0415
+    from lapwing.release.runs.account_terms import together as spent_together  # noqa: PLC0415
 
     book = Ledger.open(ledger)
     if together:
@@ -145,7 +145,7 @@ def verify(
     ledger: LedgerFile = _BOOK,
 ) -> None:
     """Check that nobody changed the ledger by other means."""
-    from lapwing.runs.transcripts import lost_debit, unpaid_transcripts  # noqa: PLC0415
+    from lapwing.release.runs.transcripts import lost_debit, unpaid_transcripts  # noqa: PLC0415
 
     book = Ledger.open(ledger)
     head = book.head(kept)
@@ -170,7 +170,7 @@ def limit(
     quiet: options.Quiet = False,
 ) -> None:
     """Change the limit of a data set."""
-    from lapwing.runs.account_terms import change_limit  # noqa: PLC0415
+    from lapwing.release.runs.account_terms import change_limit  # noqa: PLC0415
 
     speaker(context, quiet)(_may_spend(change_limit(ledger, name, limit)))
 
@@ -185,7 +185,7 @@ def _may_spend(balance: Balance) -> str:
 
 def _balance_text(balance: Balance, opened: "Entry") -> str:
     """Return the state of one account as aligned text."""
-    from lapwing.runs.account_terms import population_of  # noqa: PLC0415
+    from lapwing.release.runs.account_terms import population_of  # noqa: PLC0415
 
     population = population_of(opened)
     selections = [

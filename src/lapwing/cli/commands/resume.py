@@ -18,7 +18,7 @@ from lapwing.release.linked.targets import LinkedTargets, events_targets
 if TYPE_CHECKING:
     from lapwing.cli.tables import Table
     from lapwing.release.linked.release import LinkedRelease
-    from lapwing.runs.records import Records
+    from lapwing.release.runs.records import Records
     from lapwing.schema.linked.database import LinkedSchema
 
 
@@ -58,7 +58,7 @@ def resume(
 
     from lapwing.api.running import linked_of  # noqa: PLC0415
     from lapwing.api.synthesize import resumed  # noqa: PLC0415
-    from lapwing.runs.records import resumed_line  # noqa: PLC0415
+    from lapwing.release.runs.records import resumed_line  # noqa: PLC0415
 
     booked: list[str | None] = []
 

@@ -18,7 +18,7 @@ from lapwing.schema.scalars import visible
 
 if TYPE_CHECKING:
     from lapwing.cli.tables import Table
-    from lapwing.runs.learned.running import LearnedDomain
+    from lapwing.release.runs.learned.running import LearnedDomain
     from lapwing.schema.fields import Field
 
 
@@ -92,9 +92,9 @@ def learn(
 
     from lapwing.api.learn import learn_domain  # noqa: PLC0415
     from lapwing.kernel.terms import Terms  # noqa: PLC0415
-    from lapwing.runs.learned.running import outlook  # noqa: PLC0415
-    from lapwing.runs.learned.settings import read_learn_settings  # noqa: PLC0415
-    from lapwing.runs.records import Book  # noqa: PLC0415
+    from lapwing.release.runs.learned.running import outlook  # noqa: PLC0415
+    from lapwing.release.runs.learned.settings import read_learn_settings  # noqa: PLC0415
+    from lapwing.release.runs.records import Book  # noqa: PLC0415
     from lapwing.schema.schemas import Schema  # noqa: PLC0415
 
     original = Schema.load_draft(schema)

@@ -112,8 +112,8 @@ def synthesize(
         return
 
     from lapwing.api.synthesize import synthesize as release_of  # noqa: PLC0415
-    from lapwing.runs.public_tables import read_public_tables  # noqa: PLC0415
-    from lapwing.runs.settings import usable_schema  # noqa: PLC0415
+    from lapwing.release.runs.public_tables import read_public_tables  # noqa: PLC0415
+    from lapwing.release.runs.settings import usable_schema  # noqa: PLC0415
 
     checked = usable_schema(schema)
     asked |= {
@@ -230,7 +230,7 @@ def _say_what_delta_gains(say: Say, certificate: "Certificate", epsilon: str) ->
     from lapwing.kernel.noise_law import calibrated  # noqa: PLC0415
     from lapwing.kernel.questions.misfit_rows.question import MisfitRows  # noqa: PLC0415
     from lapwing.kernel.questions.sparse_counts.question import SparseCounts  # noqa: PLC0415
-    from lapwing.runs.shares import USUAL_DELTA  # noqa: PLC0415
+    from lapwing.release.runs.shares import USUAL_DELTA  # noqa: PLC0415
 
     lines = [each for each in certificate.lines if each.question != MisfitRows.kind]
     line = next(each for each in lines if each.columns)
@@ -268,8 +268,8 @@ def plan(
     options.check_budget(epsilon, rho, context)
 
     from lapwing.api.plan import plan as plan_of  # noqa: PLC0415
-    from lapwing.runs.public_tables import read_public_tables  # noqa: PLC0415
-    from lapwing.runs.settings import usable_schema  # noqa: PLC0415
+    from lapwing.release.runs.public_tables import read_public_tables  # noqa: PLC0415
+    from lapwing.release.runs.settings import usable_schema  # noqa: PLC0415
     from lapwing.schema.linked.database import LinkedSchema, is_linked  # noqa: PLC0415
 
     asked: dict[str, Any] = {"neighbours": neighbours, "prior": prior or None, "memory": memory}

@@ -25,10 +25,10 @@ from lapwing.mechanisms.independent.mechanism import Independent
 from lapwing.mechanisms.pmm.mechanism import PMM
 from lapwing.mechanisms.registry import REGISTRATIONS, looks_at_misfits
 from lapwing.mechanisms.shared.registration import Mechanism, Registration
-from lapwing.runs.generators import generator
-from lapwing.runs.learned.settings import LearnSettings, read_learn_settings
-from lapwing.runs.misfits import left_of, mended
-from lapwing.runs.settings import Settings, misfit_share
+from lapwing.release.runs.generators import generator
+from lapwing.release.runs.learned.settings import LearnSettings, read_learn_settings
+from lapwing.release.runs.misfits import left_of, mended
+from lapwing.release.runs.settings import Settings, misfit_share
 from lapwing.schema.schemas import Schema
 
 TINY: Final = 1e-9

@@ -38,12 +38,12 @@ from lapwing.kernel.room.opening import public_terms
 from lapwing.kernel.terms import Terms
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.release.release import Release
+from lapwing.release.runs.learned.running import run_learning
+from lapwing.release.runs.learned.settings import LearnSettings
+from lapwing.release.runs.records import Records
+from lapwing.release.runs.settings import Settings
 from lapwing.rows.counting import CodedSource
 from lapwing.rows.source import code_table
-from lapwing.runs.learned.running import run_learning
-from lapwing.runs.learned.settings import LearnSettings
-from lapwing.runs.records import Records
-from lapwing.runs.settings import Settings
 
 AuditedSettings = Settings | BoughtSettings | LearnSettings
 

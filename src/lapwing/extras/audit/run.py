@@ -21,7 +21,7 @@ from lapwing.extras.audit.worst_case import QuestionCase, mode_of
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.registered import REGISTERED
 from lapwing.kernel.terms import Relation
-from lapwing.runs.generators import generator
+from lapwing.release.runs.generators import generator
 from lapwing.schema.scalars import nearest
 
 DEFAULT_RUNS: Final = 3000

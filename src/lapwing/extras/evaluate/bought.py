@@ -39,13 +39,13 @@ from lapwing.model.certificate.promise import (
 )
 from lapwing.present.marked import NOTICE, Releasable
 from lapwing.present.page import Page, aligned, render
+from lapwing.release.runs.certify import Paid, promise_warnings
+from lapwing.release.runs.generators import chosen_seed, generator
+from lapwing.release.runs.records import Records
+from lapwing.release.runs.settings import check_expected, request_to_dict
 from lapwing.rows.counting import CodedSource
 from lapwing.rows.out.outputs import write_whole
 from lapwing.rows.source import coded_table
-from lapwing.runs.certify import Paid, promise_warnings
-from lapwing.runs.generators import chosen_seed, generator
-from lapwing.runs.records import Records
-from lapwing.runs.settings import check_expected, request_to_dict
 from lapwing.schema.named_files import refuse_private
 from lapwing.schema.scalars import MOST_ROWS
 from lapwing.schema.schemas import Schema

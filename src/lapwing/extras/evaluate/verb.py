@@ -18,12 +18,12 @@ from lapwing.present.marked import Releasable
 from lapwing.present.page import Section
 from lapwing.release.loading import load
 from lapwing.release.release import Release
+from lapwing.release.runs.generators import chosen_seed, generator
+from lapwing.release.runs.records import Book, run_paid
+from lapwing.release.runs.settings import usable_schema
+from lapwing.release.runs.watching import following, told
 from lapwing.release.shown import release_sections
 from lapwing.rows.guard import private_boundary
-from lapwing.runs.generators import chosen_seed, generator
-from lapwing.runs.records import Book, run_paid
-from lapwing.runs.settings import usable_schema
-from lapwing.runs.watching import following, told
 from lapwing.schema.linked.database import LinkedSchema, is_linked
 from lapwing.schema.scalars import is_among, quote
 from lapwing.schema.schemas import Schema

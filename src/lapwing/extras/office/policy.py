@@ -22,7 +22,7 @@ from lapwing.kernel.budget.accounts import delta_text
 from lapwing.kernel.budget.budget import Budget, as_text, exact_number
 from lapwing.kernel.budget.chain import Entry, tampered
 from lapwing.kernel.budget.conversions import epsilon_for, rho_for
-from lapwing.runs.spending import Spending
+from lapwing.release.runs.spending import Spending
 from lapwing.schema.scalars import is_encodable, quote, visible
 
 VARIABLE: Final = "LAPWING_POLICY"

@@ -16,7 +16,7 @@ from lapwing.kernel.budget.accounts import Balance
 from lapwing.kernel.budget.chain import UNITS
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.model.certificate.cost_lines import asked_text
-from lapwing.runs.settings import Settings, read_settings, spending_of
+from lapwing.release.runs.settings import Settings, read_settings, spending_of
 from lapwing.schema.changes import open_keys
 
 _MOST_LETTERS: Final = 200

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from lapwing.errors import DataError
+from lapwing.release.runs.shares import USUAL_DELTA
 from lapwing.rows.elsewhere import Query
-from lapwing.runs.shares import USUAL_DELTA
 from lapwing.schema.schemas import Schema
 from lapwing.schema.whole import whole_file
 

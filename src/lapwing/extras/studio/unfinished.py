@@ -17,9 +17,9 @@ from lapwing.kernel.plain import read_key
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.holds import connect
 from lapwing.kernel.room.transcript import continue_transcript
-from lapwing.runs.misfits import left_of, mended, misfit_columns
-from lapwing.runs.records import Records
-from lapwing.runs.settings import Settings
+from lapwing.release.runs.misfits import left_of, mended, misfit_columns
+from lapwing.release.runs.records import Records
+from lapwing.release.runs.settings import Settings
 from lapwing.schema.named_files import holding_private
 
 TRANSCRIPT: Final = "transcript.jsonl"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from lapwing.errors import LapwingError
 
 if TYPE_CHECKING:
-    from lapwing.runs.watching import Progress
+    from lapwing.release.runs.watching import Progress
 
 
 _ENDED: Final = "it was ended before it was done"

@@ -55,7 +55,7 @@ PRIOR_ALONE: Final = (
     "prior, if it is found near."
 )
 
-# Measured as `lapwing.runs.plan.effort` says.
+# Measured as `lapwing.release.runs.plan.effort` says.
 _SWEEP_SECONDS: Final = 5e-8
 _PAIR_SECONDS: Final = 5e-9
 _CHOICE_SECONDS: Final = 3e-8

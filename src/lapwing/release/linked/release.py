@@ -16,9 +16,9 @@ from lapwing.release.linked.rows import Drawn, LinkedRows
 from lapwing.release.linked.targets import write_into
 from lapwing.release.release import Release
 from lapwing.release.rows_out import Where
+from lapwing.release.runs.generators import chosen_seed, generator
 from lapwing.rows.kinds import Kind, Layout, Like, check_kind
 from lapwing.rows.out.outputs import write_whole
-from lapwing.runs.generators import chosen_seed, generator
 from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.linked.tables import LinkedTable
 from lapwing.schema.scalars import checked_rows, path_text, told

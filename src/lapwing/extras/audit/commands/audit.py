@@ -75,7 +75,7 @@ def _shown(*, quiet: bool) -> Iterator[Callable[[str, float], None] | None]:
     if quiet or not sys.stderr.isatty():
         yield None
         return
-    from lapwing.runs.watching import progress_bar, terminal  # noqa: PLC0415
+    from lapwing.release.runs.watching import progress_bar, terminal  # noqa: PLC0415
 
     own = progress_bar(
         "{task.percentage:>3.0f}%",

@@ -148,8 +148,8 @@ def _tables(
     context: typer.Context,
 ) -> tuple[Any, Any, "Schema | LinkedSchema"]:
     """Return both tables and their schema; linked tables by name, from a folder or database of them all."""
+    from lapwing.release.runs.settings import usable_schema  # noqa: PLC0415
     from lapwing.rows.elsewhere import tables_from  # noqa: PLC0415
-    from lapwing.runs.settings import usable_schema  # noqa: PLC0415
     from lapwing.schema.linked.database import is_linked  # noqa: PLC0415
 
     sql, db = query

@@ -80,13 +80,13 @@ class _Budget:
 
     def spent_by_release(self, bought: "Sequence[Purchase]" = ()) -> list[str]:
         """Return the options that spend what purchases leave of it."""
-        from lapwing.runs.shares import left_for_release  # noqa: PLC0415
+        from lapwing.release.runs.shares import left_for_release  # noqa: PLC0415
 
         return _options(left_for_release(self.epsilon, self.delta, bought), self.delta)
 
     def spent_by_purchase(self) -> list[str]:
         """Return the options that spend a part of it on bounds and lists."""
-        from lapwing.runs.shares import bought_share  # noqa: PLC0415
+        from lapwing.release.runs.shares import bought_share  # noqa: PLC0415
 
         return _options(*bought_share(self.epsilon, self.delta, lists=self.lists))
 
@@ -97,8 +97,8 @@ def _options(epsilon: str, delta: str | None) -> list[str]:
 
 def _budget(schema: "Schema", files: Files) -> _Budget:
     """Ask for the budget, show what it buys before any row is read, and open a ledger."""
-    from lapwing.runs.learned.domains import needs_selection  # noqa: PLC0415
-    from lapwing.runs.shares import USUAL_DELTA  # noqa: PLC0415
+    from lapwing.release.runs.learned.domains import needs_selection  # noqa: PLC0415
+    from lapwing.release.runs.shares import USUAL_DELTA  # noqa: PLC0415
 
     tell(
         "\nThe budget: ε bounds what anybody can learn about one person, whatever else they know. 0.1 is strict, 1 "
@@ -127,7 +127,7 @@ def _budget(schema: "Schema", files: Files) -> _Budget:
 
 def _open_ledger(schema: "Schema", files: Files, budget: _Budget) -> None:
     """Open a ledger of the table, unless there is one."""
-    from lapwing.runs.shares import selection_delta  # noqa: PLC0415
+    from lapwing.release.runs.shares import selection_delta  # noqa: PLC0415
 
     ledger = files["budget.db"]
     if ledger.exists():

@@ -17,7 +17,7 @@ from lapwing.extras.evaluate.metrics.findings import PREDICTION, Findings, place
 from lapwing.extras.evaluate.metrics.metric import BOOTSTRAP, INDEPENDENT, SYNTHETIC
 from lapwing.extras.evaluate.metrics.prediction.downstream import Downstream
 from lapwing.extras.evaluate.metrics.standing import APART, SEVERAL, WORDS, Standing, place_text, standing
-from lapwing.runs.verdict.expected import (
+from lapwing.release.runs.verdict.expected import (
     FAIR_ERROR,
     FAIR_PLACE,
     FAIR_TIMES,

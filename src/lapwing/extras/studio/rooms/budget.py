@@ -19,9 +19,9 @@ from lapwing.kernel.budget.accounts import Balance
 from lapwing.kernel.budget.chain import Entry
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.model.certificate.promise import protection_lines
-from lapwing.runs.account_terms import change_limit, open_account
-from lapwing.runs.settings import Settings
-from lapwing.runs.shares import USUAL_DELTA, selection_delta
+from lapwing.release.runs.account_terms import change_limit, open_account
+from lapwing.release.runs.settings import Settings
+from lapwing.release.runs.shares import USUAL_DELTA, selection_delta
 
 _ROOM: Final = "budget"
 _ENDING: Final = ".db"

@@ -22,11 +22,11 @@ from lapwing.extras.studio.rooms.fields import name_of
 from lapwing.extras.studio.works import Work
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.terms import Terms
-from lapwing.runs.learned.running import LearnedDomain, outlook
-from lapwing.runs.learned.settings import LearnSettings, read_learn_settings
-from lapwing.runs.records import Book
-from lapwing.runs.shares import USUAL_DELTA, bought_share, left_for_release
-from lapwing.runs.watching import following
+from lapwing.release.runs.learned.running import LearnedDomain, outlook
+from lapwing.release.runs.learned.settings import LearnSettings, read_learn_settings
+from lapwing.release.runs.records import Book
+from lapwing.release.runs.shares import USUAL_DELTA, bought_share, left_for_release
+from lapwing.release.runs.watching import following
 from lapwing.schema.purchases import Purchase
 from lapwing.schema.scalars import visible
 from lapwing.schema.schemas import Schema

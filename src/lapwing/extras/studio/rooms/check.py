@@ -18,7 +18,7 @@ from lapwing.extras.studio.jobs import Job
 from lapwing.extras.studio.pages import go, job_of, page, studio_of
 from lapwing.extras.studio.rooms.described import still_open
 from lapwing.extras.studio.works import Work
-from lapwing.runs.watching import Progress
+from lapwing.release.runs.watching import Progress
 from lapwing.schema.scalars import visible
 from lapwing.schema.schemas import Schema
 

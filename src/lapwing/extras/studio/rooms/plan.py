@@ -23,10 +23,10 @@ from lapwing.mechanisms.registry import MECHANISMS, WHY_DEFAULT, default_mechani
 from lapwing.model.certificate.attack import FALSE_ALARMS, most_found, up
 from lapwing.model.certificate.cost_lines import counted_lines
 from lapwing.model.certificate.promise import purchase_lines, together, unit_field
-from lapwing.runs.plan.effort import MACHINE
-from lapwing.runs.plan.planning import Foreseen, expected_terms, foreseen, planned
-from lapwing.runs.plan.text import cost_table, error_lines
-from lapwing.runs.settings import Settings, read_settings, spending_of
+from lapwing.release.runs.plan.effort import MACHINE
+from lapwing.release.runs.plan.planning import Foreseen, expected_terms, foreseen, planned
+from lapwing.release.runs.plan.text import cost_table, error_lines
+from lapwing.release.runs.settings import Settings, read_settings, spending_of
 
 _ROOM: Final = "plan"
 _ASKED: Final = ("epsilon", "delta", "mechanism", "neighbours")

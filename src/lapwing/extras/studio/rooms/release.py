@@ -33,9 +33,9 @@ from lapwing.model.certificate.promise import protection_lines, uncovered_warnin
 from lapwing.present.page import check_installed
 from lapwing.release.files import Targets, read_targets, write_files
 from lapwing.release.release import Release
+from lapwing.release.runs.watching import Progress, StoppedError
 from lapwing.rows.out.outputs import whole_files
 from lapwing.rows.out.staging import PREFIX, SUFFIX
-from lapwing.runs.watching import Progress, StoppedError
 from lapwing.schema.schemas import Schema
 
 _KIND: Final = "release"

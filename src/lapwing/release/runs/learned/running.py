@@ -16,12 +16,12 @@ from lapwing.kernel.room.opening import open_room
 from lapwing.kernel.room.transcript import AnswerSink, Watched
 from lapwing.kernel.terms import Terms
 from lapwing.model.certificate.certificate import Certificate
+from lapwing.release.runs.certify import Paid, promise_warnings
+from lapwing.release.runs.learned.domains import BOUNDS, CATEGORIES, Learned, learned_fields
+from lapwing.release.runs.learned.settings import LearnSettings
+from lapwing.release.runs.records import Records
+from lapwing.release.runs.watching import told
 from lapwing.rows.counting import CodedSource
-from lapwing.runs.certify import Paid, promise_warnings
-from lapwing.runs.learned.domains import BOUNDS, CATEGORIES, Learned, learned_fields
-from lapwing.runs.learned.settings import LearnSettings
-from lapwing.runs.records import Records
-from lapwing.runs.watching import told
 from lapwing.schema.fields import Field
 from lapwing.schema.purchases import Purchase
 from lapwing.schema.schemas import Schema

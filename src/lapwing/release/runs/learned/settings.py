@@ -14,8 +14,8 @@ from lapwing.errors import ParameterError, SchemaError
 from lapwing.kernel.budget.budget import BudgetRequest, Number, exact_number, read_request
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.model.certificate.certificate import DOMAIN
-from lapwing.runs.learned.domains import needs_selection
-from lapwing.runs.settings import request_to_dict
+from lapwing.release.runs.learned.domains import needs_selection
+from lapwing.release.runs.settings import request_to_dict
 from lapwing.schema.checks import check_categories
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.category_trees import Prefixes

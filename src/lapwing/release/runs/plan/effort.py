@@ -21,11 +21,11 @@ from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import registration_of
 from lapwing.mechanisms.shared.registration import Asked, Work
 from lapwing.model.certificate.cost_lines import Planned, PlannedQuestion
+from lapwing.release.runs.misfits import first_question, of_mechanism
+from lapwing.release.runs.plan.planning import common_figure, expected_terms, first_deviation, noisy_tables, planned
+from lapwing.release.runs.settings import Settings
 from lapwing.rows.cache import CACHE_BYTES
 from lapwing.rows.exact_tables import CACHE_CELLS
-from lapwing.runs.misfits import first_question, of_mechanism
-from lapwing.runs.plan.planning import common_figure, expected_terms, first_deviation, noisy_tables, planned
-from lapwing.runs.settings import Settings
 from lapwing.schema.scalars import told
 
 Memory = int | str | None  # a limit: bytes, a text such as "4 GB", or none

@@ -33,12 +33,12 @@ from lapwing.model.certificate.promise import (
     untold_warnings,
 )
 from lapwing.model.model import ReleasedModel
-from lapwing.runs.finishing import Finished
-from lapwing.runs.generators import generator
-from lapwing.runs.judged import verdict_of
-from lapwing.runs.misfits import misfit_warnings, of_mechanism
-from lapwing.runs.records import PaidSettings, Records
-from lapwing.runs.settings import Settings
+from lapwing.release.runs.finishing import Finished
+from lapwing.release.runs.generators import generator
+from lapwing.release.runs.judged import verdict_of
+from lapwing.release.runs.misfits import misfit_warnings, of_mechanism
+from lapwing.release.runs.records import PaidSettings, Records
+from lapwing.release.runs.settings import Settings
 from lapwing.version import VERSION, code_fingerprint
 
 _BROKEN_SHARE = 0.03

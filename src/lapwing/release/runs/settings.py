@@ -21,8 +21,8 @@ from lapwing.mechanisms.registry import (
     settings_of,
 )
 from lapwing.mechanisms.shared.registration import Mechanism
-from lapwing.runs.generators import chosen_seed
-from lapwing.runs.public_rows import (
+from lapwing.release.runs.generators import chosen_seed
+from lapwing.release.runs.public_rows import (
     file_digests,
     points_digest,
     prior_digests,
@@ -30,8 +30,8 @@ from lapwing.runs.public_rows import (
     with_priors,
     with_public_points,
 )
-from lapwing.runs.public_tables import check_priors, with_public_tables
-from lapwing.runs.spending import Spending
+from lapwing.release.runs.public_tables import check_priors, with_public_tables
+from lapwing.release.runs.spending import Spending
 from lapwing.schema.linked.database import is_linked
 from lapwing.schema.public_tables.cells import public_total
 from lapwing.schema.scalars import MOST_ROWS, told

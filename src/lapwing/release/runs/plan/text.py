@@ -11,7 +11,7 @@ from lapwing.kernel.terms import Relation
 from lapwing.model.certificate.certificate import CostLine, Statement
 from lapwing.model.certificate.cost_lines import CHOSEN
 from lapwing.model.certificate.promise import ROW, protection_lines
-from lapwing.runs.plan.effort import MACHINE, Effort, MaxRowsEffect, MemoryNeed, effect_table
+from lapwing.release.runs.plan.effort import MACHINE, Effort, MaxRowsEffect, MemoryNeed, effect_table
 
 _SHOWN: Final = 40
 _COLUMNS: Final = 4

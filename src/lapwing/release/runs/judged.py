@@ -12,11 +12,11 @@ from lapwing.kernel.terms import Terms
 from lapwing.model.bounds import rows_within
 from lapwing.model.certificate.verdict import WORDS, Grade, Verdict
 from lapwing.model.model import ReleasedModel
-from lapwing.runs.better import better_budget
-from lapwing.runs.generators import generator
-from lapwing.runs.settings import Settings
-from lapwing.runs.verdict.expected import graded
-from lapwing.runs.verdict.terms import learnt_pairs, led_pairs, released_of
+from lapwing.release.runs.better import better_budget
+from lapwing.release.runs.generators import generator
+from lapwing.release.runs.settings import Settings
+from lapwing.release.runs.verdict.expected import graded
+from lapwing.release.runs.verdict.terms import learnt_pairs, led_pairs, released_of
 
 NO_ROW = "anything: noise alone could make as many rows, and the table may have none"
 _PAIRS = 2

@@ -16,7 +16,7 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
 from lapwing.kernel.room.curator import Curator
-from lapwing.runs.learned.grids import (
+from lapwing.release.runs.learned.grids import (
     GAMMA,
     WHOLE,
     Levels,

@@ -16,7 +16,7 @@ from lapwing.kernel.budget.accounts import delta_text
 from lapwing.kernel.budget.budget import Budget, as_text
 from lapwing.kernel.budget.conversions import epsilon_for
 from lapwing.kernel.terms import Relation
-from lapwing.runs.shares import USUAL_DELTA
+from lapwing.release.runs.shares import USUAL_DELTA
 
 _LOCK: Final = threading.Lock()
 _STEP: Final = Fraction(1, 10**6)

@@ -9,7 +9,7 @@ from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.category_selection.question import CategorySelection, SelectedTexts
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.room.curator import Curator
-from lapwing.runs.learned.grids import GAMMA, one_sided_tail
+from lapwing.release.runs.learned.grids import GAMMA, one_sided_tail
 from lapwing.schema.fields import Scalar
 from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema

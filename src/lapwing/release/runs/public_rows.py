@@ -25,10 +25,10 @@ from lapwing.model.certificate.promise import ROW
 from lapwing.model.files import load_release
 from lapwing.model.linked_files import ONE_OF_SEVERAL
 from lapwing.model.rows import row_chunks
+from lapwing.release.runs.account_terms import summed
+from lapwing.release.runs.generators import generator
 from lapwing.rows.guard import guarded
 from lapwing.rows.source import coded_table
-from lapwing.runs.account_terms import summed
-from lapwing.runs.generators import generator
 from lapwing.schema.named_files import digest_of, refuse_private
 from lapwing.schema.scalars import visible
 from lapwing.schema.schemas import Schema

@@ -16,9 +16,9 @@ from lapwing.kernel.terms import Relation
 from lapwing.mechanisms.registry import default_mechanism, looks_at_misfits
 from lapwing.model.bounds import rows_range
 from lapwing.model.certificate.declared import FALSE_WARNING
-from lapwing.runs.generators import checked_seed, fresh_seed
-from lapwing.runs.misfits import KEYS, row_shares, rows_limit
-from lapwing.runs.settings import Settings, misfit_share, request_to_dict, table_settings, usable_schema
+from lapwing.release.runs.generators import checked_seed, fresh_seed
+from lapwing.release.runs.misfits import KEYS, row_shares, rows_limit
+from lapwing.release.runs.settings import Settings, misfit_share, request_to_dict, table_settings, usable_schema
 from lapwing.schema.linked.coded import SMALL
 from lapwing.schema.linked.database import LinkedSchema, with_files
 from lapwing.schema.scalars import quote, told

@@ -9,8 +9,8 @@ from typing import Final
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.room.curator import Curator
 from lapwing.model.certificate.certificate import Statement
-from lapwing.runs.learned.bounds import LearnedBounds, learn_bounds
-from lapwing.runs.learned.categories import LearnedCategories, learn_categories, prune_dictionaries
+from lapwing.release.runs.learned.bounds import LearnedBounds, learn_bounds
+from lapwing.release.runs.learned.categories import LearnedCategories, learn_categories, prune_dictionaries
 from lapwing.schema.fields import Field, Scalar
 from lapwing.schema.groupings.category_trees import CategoryTree, Parents, Prefixes
 from lapwing.schema.scalars import category_key, quote

@@ -24,7 +24,7 @@ from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
 from lapwing.model.compared import choose_tables, compared_cells
 from lapwing.model.intervals import runs_grouping
 from lapwing.model.model import LogLinear, ReleasedModel
-from lapwing.runs.verdict.drawn import SIZE, Drawn
+from lapwing.release.runs.verdict.drawn import SIZE, Drawn
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.schemas import Schema
 

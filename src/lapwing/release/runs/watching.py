@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress as Bar
 
-    from lapwing.runs.settings import Settings
+    from lapwing.release.runs.settings import Settings
 
 T = TypeVar("T")
 
@@ -186,7 +186,7 @@ def following(
             reason, is_stopped = str(error), True
         if not reason:
             return
-        from lapwing.runs.records import kept_transcript  # noqa: PLC0415 - it needs the room
+        from lapwing.release.runs.records import kept_transcript  # noqa: PLC0415 - it needs the room
 
         path = kept_transcript(begun[-1]) if begun else None
     kind = StoppedError if is_stopped else CallInterrupted

@@ -27,7 +27,7 @@ from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Terms
 from lapwing.maths.noise_tails import sum_tail
 from lapwing.model.certificate.declared import FALSE_WARNING, sum_reach
-from lapwing.runs.settings import Settings, usable_schema
+from lapwing.release.runs.settings import Settings, usable_schema
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
 

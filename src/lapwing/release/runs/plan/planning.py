@@ -16,12 +16,12 @@ from lapwing.model.certificate.certificate import Statement
 from lapwing.model.certificate.cost_lines import ChosenTable, CostLine, Planned, PlannedQuestion
 from lapwing.model.certificate.verdict import Grade
 from lapwing.model.compared import choose_tables, compared_cells
-from lapwing.runs.generators import generator
-from lapwing.runs.misfits import first_question, of_mechanism
-from lapwing.runs.plan.foretold import Usual, foretold
-from lapwing.runs.settings import Settings
-from lapwing.runs.verdict.expected import graded
-from lapwing.runs.verdict.terms import Released
+from lapwing.release.runs.generators import generator
+from lapwing.release.runs.misfits import first_question, of_mechanism
+from lapwing.release.runs.plan.foretold import Usual, foretold
+from lapwing.release.runs.settings import Settings
+from lapwing.release.runs.verdict.expected import graded
+from lapwing.release.runs.verdict.terms import Released
 from lapwing.schema.public_tables.cells import public_total
 from lapwing.schema.schemas import Schema
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from lapwing.model.certificate.verdict import WORDS, Grade, Word
-from lapwing.runs.verdict.terms import Terms
+from lapwing.release.runs.verdict.terms import Terms
 
 _TOGETHER: Final = {"chance": 1.0, "columns": 1.0, "tables": 0.6, "finer": 0.5, "unmeasured": 0.7}
 WEIGHTS: Final = {1: {"chance": 0.4, "columns": 1.2}, 2: _TOGETHER, 3: _TOGETHER}

@@ -17,12 +17,12 @@ from lapwing.kernel.questions.sparse_counts.question import SparseCounts
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import is_known
 from lapwing.model.certificate.verdict import WAYS, WORDS, Grade
-from lapwing.runs.misfits import of_mechanism
-from lapwing.runs.plan.foretold import foretold
-from lapwing.runs.plan.planning import planned
-from lapwing.runs.settings import Settings
-from lapwing.runs.verdict.expected import graded
-from lapwing.runs.verdict.terms import Released
+from lapwing.release.runs.misfits import of_mechanism
+from lapwing.release.runs.plan.foretold import foretold
+from lapwing.release.runs.plan.planning import planned
+from lapwing.release.runs.settings import Settings
+from lapwing.release.runs.verdict.expected import graded
+from lapwing.release.runs.verdict.terms import Released
 
 _STEPS: Final = (Fraction(3, 2), 2, 3, 5, 10, 20, 50, 100)
 _IMPORTANT: Final = (2, 1, 3)

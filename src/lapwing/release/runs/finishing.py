@@ -9,7 +9,7 @@ from lapwing.model.model import ReleasedModel
 from lapwing.model.sampling.keeping import public_pairs
 from lapwing.model.sampling.public_margins import HELD, Raked, raked_to_public
 from lapwing.model.sampling.ruled import Ruled, ruled
-from lapwing.runs.generators import generator
+from lapwing.release.runs.generators import generator
 from lapwing.schema.rules.rules import Determines
 from lapwing.schema.schemas import Schema
 

@@ -25,12 +25,12 @@ from lapwing.kernel.room.opening import public_terms
 from lapwing.kernel.room.transcript import NoTranscript, TranscriptFile, continue_transcript, create_transcript, is_over
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.on_demand import extra
+from lapwing.release.runs.account_terms import everywhere
+from lapwing.release.runs.misfits import ENDED
+from lapwing.release.runs.settings import Settings, spending_of
+from lapwing.release.runs.transcripts import is_answered, leave_folder, lost_debit, make_folder, unpaid_transcripts
+from lapwing.release.runs.unaccounted import Spent, remember
 from lapwing.rows.source import coded_table
-from lapwing.runs.account_terms import everywhere
-from lapwing.runs.misfits import ENDED
-from lapwing.runs.settings import Settings, spending_of
-from lapwing.runs.transcripts import is_answered, leave_folder, lost_debit, make_folder, unpaid_transcripts
-from lapwing.runs.unaccounted import Spent, remember
 from lapwing.schema.scalars import path_text, told, visible
 from lapwing.schema.schemas import Schema
 from lapwing.version import code_fingerprint
