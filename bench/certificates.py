@@ -28,8 +28,8 @@ import lapwing as lw
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.linear_statistics.workload import make_workload
 from lapwing.mechanisms.registry import make_mechanism
+from lapwing.mechanisms.vectors.linear_statistics.workload import make_workload
 from lapwing.model.bounds import own_groupings, rows_within
 from lapwing.model.certificate.cost_lines import ALL_PAIRS, CERTIFIED
 from lapwing.model.sampling.marginals import marginal

@@ -49,12 +49,12 @@ from sklearn.tree import DecisionTreeClassifier
 
 from lapwing.api.synthesize import synthesize
 from lapwing.extras.evaluate.metrics.samples import mean_features, random_frequencies
-from lapwing.mechanisms.grid import mechanism as grid
-from lapwing.mechanisms.grid.mechanism import Grid
 from lapwing.mechanisms.independent.mechanism import Independent
-from lapwing.mechanisms.kd_tree import mechanism as kd_tree
-from lapwing.mechanisms.kd_tree.mechanism import KDTree
 from lapwing.mechanisms.registry import Mechanism
+from lapwing.mechanisms.trees.grid import mechanism as grid
+from lapwing.mechanisms.trees.grid.mechanism import Grid
+from lapwing.mechanisms.trees.kd_tree import mechanism as kd_tree
+from lapwing.mechanisms.trees.kd_tree.mechanism import KDTree
 from lapwing.schema.schemas import Schema
 
 ROWS, FRAUDS, COLUMNS = 284_807, 492, 29

@@ -31,11 +31,11 @@ from png import write_png
 from lapwing.api.synthesize import synthesize
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.extras.evaluate.metrics.samples import mean_features, mmd_from_features, random_frequencies
-from lapwing.mechanisms.grid.mechanism import Grid
-from lapwing.mechanisms.kd_tree.mechanism import KDTree
-from lapwing.mechanisms.pmm.mechanism import PMM
-from lapwing.mechanisms.psmm.mechanism import PSMM
 from lapwing.mechanisms.registry import Mechanism
+from lapwing.mechanisms.trees.grid.mechanism import Grid
+from lapwing.mechanisms.trees.kd_tree.mechanism import KDTree
+from lapwing.mechanisms.trees.pmm.mechanism import PMM
+from lapwing.mechanisms.trees.psmm.mechanism import PSMM
 from lapwing.release.release import Release
 from lapwing.theorems.kernel_bounds import theorem_3, theorem_5_threshold
 

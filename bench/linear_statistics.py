@@ -35,12 +35,12 @@ from png import write_png
 
 from lapwing.api.synthesize import synthesize
 from lapwing.mechanisms.independent.mechanism import Independent
-from lapwing.mechanisms.linear_statistics import densities as program_file
-from lapwing.mechanisms.linear_statistics import mechanism as mechanism_file
-from lapwing.mechanisms.linear_statistics.mechanism import EFFECTIVE_POINTS, SPREAD, LinearStatistics
-from lapwing.mechanisms.linear_statistics.workload import Workload, make_workload, points_of
-from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
 from lapwing.mechanisms.shared.vectors.reduced_space import tree_points
+from lapwing.mechanisms.vectors.linear_statistics import densities as program_file
+from lapwing.mechanisms.vectors.linear_statistics import mechanism as mechanism_file
+from lapwing.mechanisms.vectors.linear_statistics.mechanism import EFFECTIVE_POINTS, SPREAD, LinearStatistics
+from lapwing.mechanisms.vectors.linear_statistics.workload import Workload, make_workload, points_of
+from lapwing.mechanisms.vectors.microaggregation.mechanism import Microaggregation
 from lapwing.release.release import Release
 from lapwing.schema.schemas import Schema
 

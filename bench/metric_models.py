@@ -9,7 +9,7 @@ import numpy as np
 import pmm_distances as distances
 import polars as pl
 
-from lapwing.mechanisms.psmm.box_cells import box_cells, cover_deficits
+from lapwing.mechanisms.trees.psmm.box_cells import box_cells, cover_deficits
 from lapwing.model.model import Indexed, Spans
 from lapwing.release.release import Release
 from lapwing.schema.schemas import Schema

@@ -17,9 +17,9 @@ from pmm import Line, write_lines
 from png import write_png
 
 from lapwing.api.synthesize import synthesize
-from lapwing.mechanisms.pmm.mechanism import PMM
-from lapwing.mechanisms.psmm.mechanism import PSMM
 from lapwing.mechanisms.registry import Mechanism
+from lapwing.mechanisms.trees.pmm.mechanism import PMM
+from lapwing.mechanisms.trees.psmm.mechanism import PSMM
 from lapwing.release.release import Release
 
 SIZES = (1000, 3162, 10_000, 31_623, 100_000)

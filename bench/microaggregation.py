@@ -36,9 +36,9 @@ from lapwing.extras.evaluate.metrics.moments import marginal_moments
 from lapwing.maths.covariance_bounds import centred_marginal_error, marginal_error
 from lapwing.maths.lattice_net import lattice_points, private_net
 from lapwing.mechanisms.independent.mechanism import Independent
-from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
-from lapwing.mechanisms.pmm.mechanism import PMM
 from lapwing.mechanisms.registry import Mechanism
+from lapwing.mechanisms.trees.pmm.mechanism import PMM
+from lapwing.mechanisms.vectors.microaggregation.mechanism import Microaggregation
 from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, Spans
 from lapwing.release.release import Release
 from lapwing.schema.schemas import Schema

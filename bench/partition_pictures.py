@@ -16,8 +16,8 @@ from metric_models import RESULTS, SHARED, arguments, cells_of
 from png import shades, side_by_side, write_png
 
 from lapwing.api.synthesize import synthesize
-from lapwing.mechanisms.grid.mechanism import Grid
-from lapwing.mechanisms.kd_tree.mechanism import KDTree
+from lapwing.mechanisms.trees.grid.mechanism import Grid
+from lapwing.mechanisms.trees.kd_tree.mechanism import KDTree
 from lapwing.release.release import Release
 from lapwing.schema.schemas import Schema
 

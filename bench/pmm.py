@@ -22,8 +22,8 @@ from pmm_speed import measure_speed
 from scipy.stats import binom, wasserstein_distance
 
 from lapwing.api.synthesize import synthesize
-from lapwing.mechanisms.pmm.mechanism import PMM, Variant
-from lapwing.mechanisms.psmm.mechanism import PSMM
+from lapwing.mechanisms.trees.pmm.mechanism import PMM, Variant
+from lapwing.mechanisms.trees.psmm.mechanism import PSMM
 from lapwing.release.release import Release
 
 Line = dict[str, object]

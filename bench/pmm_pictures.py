@@ -11,7 +11,7 @@ from png import shades, side_by_side, write_png
 
 from lapwing.api.synthesize import synthesize
 from lapwing.kernel.questions.tree_counts.question import NoisyTree
-from lapwing.mechanisms.pmm.mechanism import PMM
+from lapwing.mechanisms.trees.pmm.mechanism import PMM
 from lapwing.model.sampling.marginals import marginal
 from lapwing.release.release import Release
 from lapwing.schema.groupings.grouping import cut, identity

@@ -31,7 +31,7 @@ def measure(path: Path) -> dict[str, object]:
     from lapwing.kernel.noise.bits import SystemBits
     from lapwing.kernel.room.room import Room
     from lapwing.kernel.terms import Terms
-    from lapwing.mechanisms.pmm.mechanism import PMM
+    from lapwing.mechanisms.trees.pmm.mechanism import PMM
     from lapwing.model.rows import sample_codes
     from lapwing.rows.source import code_table
     from lapwing.schema.schemas import Schema

@@ -16,11 +16,11 @@ from pmm import BOUNDS, LAWS, Line, write_lines
 from scipy.stats import wasserstein_distance
 
 from lapwing.api.synthesize import synthesize
-from lapwing.mechanisms.pmm.mechanism import PMM
-from lapwing.mechanisms.psmm.box_cells import box_cells
-from lapwing.mechanisms.psmm.mechanism import PSMM, fitted_measure
 from lapwing.mechanisms.registry import Mechanism
 from lapwing.mechanisms.shared.trees.simulation import drawn_noise
+from lapwing.mechanisms.trees.pmm.mechanism import PMM
+from lapwing.mechanisms.trees.psmm.box_cells import box_cells
+from lapwing.mechanisms.trees.psmm.mechanism import PSMM, fitted_measure
 from lapwing.schema.schemas import Schema
 
 SAMPLE = 50_000

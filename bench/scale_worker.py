@@ -104,7 +104,7 @@ def watch_synthesize(stages: Stages, peaks: dict[str, float]) -> None:
     from lapwing.kernel.room.room import Room
     from lapwing.mechanisms.adaptive.mechanism import Adaptive
     from lapwing.mechanisms.independent.mechanism import Independent
-    from lapwing.mechanisms.pmm.mechanism import PMM
+    from lapwing.mechanisms.trees.pmm.mechanism import PMM
 
     front = sys.modules["lapwing.api.synthesize"]
     tables = sys.modules["lapwing.rows.source"]

@@ -23,9 +23,9 @@ from scipy.stats import norm
 from lapwing.extras.audit.worst_case import certified_loss
 from lapwing.kernel.budget.budget import read_request
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
-from lapwing.mechanisms.kd_tree.mechanism import KDTree
-from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
-from lapwing.mechanisms.pmm.mechanism import PMM
+from lapwing.mechanisms.trees.kd_tree.mechanism import KDTree
+from lapwing.mechanisms.trees.pmm.mechanism import PMM
+from lapwing.mechanisms.vectors.microaggregation.mechanism import Microaggregation
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))

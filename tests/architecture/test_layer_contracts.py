@@ -144,7 +144,9 @@ def test_what_works_on_released_things_cannot_reach_rows_through_another_module(
 
 def test_synthesize_cannot_reach_the_internal_comparisons(copy: Path) -> None:
     planted(
-        copy, "release/runs/planted.py", "import lapwing.extras.evaluate.internal.schemas\nimport lapwing.anonymous.table\n"
+        copy,
+        "release/runs/planted.py",
+        "import lapwing.extras.evaluate.internal.schemas\nimport lapwing.anonymous.table\n",
     )
     with (copy / "api" / "synthesize.py").open("a") as synthesize:
         synthesize.write("\nimport lapwing.release.runs.planted\n")
@@ -167,16 +169,24 @@ def test_the_kernel_imports_numpy_alone(copy: Path, library: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("importer", "imported"),
-    [("pmm", "independent"), ("newcomer", "independent"), ("shared", "independent"), ("independent", "registry")],
+    ("contract", "importer", "imported"),
+    [
+        ("mechanisms", "trees.pmm", "independent"),
+        ("mechanisms", "newcomer", "independent"),
+        ("mechanisms", "shared", "independent"),
+        ("mechanisms", "independent", "registry"),
+        ("trees", "trees.pmm", "trees.grid"),
+        ("vectors", "vectors.newcomer", "vectors.microaggregation"),
+    ],
 )
-def test_mechanisms_are_independent_of_each_other(copy: Path, importer: str, imported: str) -> None:
+def test_mechanisms_are_independent_of_each_other(copy: Path, contract: str, importer: str, imported: str) -> None:
     target = imported if imported == "registry" else f"{imported}.mechanism"
-    (copy / "mechanisms" / importer).mkdir(exist_ok=True)
-    (copy / "mechanisms" / importer / "__init__.py").touch()
-    planted(copy, f"mechanisms/{importer}/planted.py", f"import lapwing.mechanisms.{target}\n")
+    folder = f"mechanisms/{importer.replace('.', '/')}"
+    (copy / folder).mkdir(exist_ok=True)
+    (copy / folder / "__init__.py").touch()
+    planted(copy, f"{folder}/planted.py", f"import lapwing.mechanisms.{target}\n")
 
-    status, printed = run_lint_imports(copy.parents[1], "mechanisms")
+    status, printed = run_lint_imports(copy.parents[1], contract)
 
     assert status == 1
     assert f"lapwing.mechanisms.{importer}.planted -> lapwing.mechanisms.{target} " in printed

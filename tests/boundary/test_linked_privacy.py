@@ -25,7 +25,7 @@ from helpers.linked_runs import (
 from lapwing.extras.audit.linked_pairs import with_most_rows
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.independent.mechanism import Independent
-from lapwing.mechanisms.pmm.mechanism import PMM
+from lapwing.mechanisms.trees.pmm.mechanism import PMM
 from lapwing.rows.linked import code_linked
 
 PAIRS = 40

@@ -20,9 +20,9 @@ from lapwing.extras.audit.worst_case import CRAMPED_TABLES, UNLIKELY_WORDS, USUA
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.independent.mechanism import Independent
-from lapwing.mechanisms.kd_tree.mechanism import KDTree
-from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
-from lapwing.mechanisms.pmm.mechanism import PMM
+from lapwing.mechanisms.trees.kd_tree.mechanism import KDTree
+from lapwing.mechanisms.trees.pmm.mechanism import PMM
+from lapwing.mechanisms.vectors.microaggregation.mechanism import Microaggregation
 
 ALONE = Independent()
 SPLITTING = KDTree.small()

@@ -13,8 +13,8 @@ from helpers.linear_runs import FORMS, SIGN, AskingSums, model_of, question_of, 
 from helpers.peeking import rows_behind
 from lapwing.kernel.questions.linear_statistics.question import Statistic
 from lapwing.kernel.room.room import Room
-from lapwing.mechanisms.linear_statistics import mechanism
 from lapwing.mechanisms.shared.priors import PublicRows
+from lapwing.mechanisms.vectors.linear_statistics import mechanism
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.answering import PrivateRows
 from lapwing.kernel.questions.misfit_rows.question import MisfitRows, NoisyRows
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.pmm.mechanism import PMM
+from lapwing.mechanisms.trees.pmm.mechanism import PMM
 from lapwing.rows.source import code_table
 
 

@@ -13,9 +13,9 @@ from lapwing.errors import BudgetError
 from lapwing.extras.audit.pairs import neighbour_pair
 from lapwing.extras.audit.replay import audit_pair
 from lapwing.mechanisms.adaptive import mechanism as adaptive
-from lapwing.mechanisms.kd_tree import mechanism as kd_tree
-from lapwing.mechanisms.pmm import mechanism as pmm
 from lapwing.mechanisms.registry import registration_of
+from lapwing.mechanisms.trees.kd_tree import mechanism as kd_tree
+from lapwing.mechanisms.trees.pmm import mechanism as pmm
 from mechanism_checks import settings_for
 
 PAIRS = 8

@@ -14,7 +14,7 @@ from helpers.mended_runs import mended_flags
 from helpers.source_tree import ROOT
 from lapwing.extras.audit.linked_pairs import SCHEMA, examine_linked, linked_pair, linked_settings, with_most_rows
 from lapwing.extras.audit.report import PLANTED, SEEN_FROM
-from lapwing.mechanisms.pmm.mechanism import PMM
+from lapwing.mechanisms.trees.pmm.mechanism import PMM
 
 PURE, RHO = COSTS.values()
 

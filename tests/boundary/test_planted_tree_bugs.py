@@ -13,8 +13,8 @@ from lapwing.extras.audit.replay import audit_pair
 from lapwing.kernel.noise_law import calibrated
 from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
 from lapwing.kernel.room.room import Room
-from lapwing.mechanisms.pmm.mechanism import PMM
 from lapwing.mechanisms.shared.trees.plans import TreePlan
+from lapwing.mechanisms.trees.pmm.mechanism import PMM
 from mechanism_checks import settings_for
 
 

@@ -16,7 +16,7 @@ from lapwing.extras.audit.worst_case import CRAMPED_TABLES, USUAL
 from lapwing.kernel.noise_law import Sensitivity, row_sensitivity
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.independent.mechanism import Independent
-from lapwing.mechanisms.pmm.mechanism import PMM
+from lapwing.mechanisms.trees.pmm.mechanism import PMM
 from lapwing.rows.units import UnitNumbers
 from mechanism_checks import settings_for
 

@@ -17,7 +17,7 @@ from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.shared.coordinates import Coordinates
 from lapwing.kernel.questions.shared.projections import Projection
 from lapwing.kernel.room.room import Room
-from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
+from lapwing.mechanisms.vectors.microaggregation.mechanism import Microaggregation
 
 CELLS = Microaggregation(directions=1, bins=2, intervals=2)
 NUMBERS = Microaggregation(directions=1, bins=2, numbers="means")

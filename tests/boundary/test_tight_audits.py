@@ -18,10 +18,10 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.mechanisms.adaptive import mechanism as adaptive
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.adaptive.prior import NO_GUIDE
-from lapwing.mechanisms.kd_tree.mechanism import KDTree
-from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
-from lapwing.mechanisms.pmm.mechanism import PMM
 from lapwing.mechanisms.shared.priors import PublicRows
+from lapwing.mechanisms.trees.kd_tree.mechanism import KDTree
+from lapwing.mechanisms.trees.pmm.mechanism import PMM
+from lapwing.mechanisms.vectors.microaggregation.mechanism import Microaggregation
 
 
 def learning(columns, *turns):

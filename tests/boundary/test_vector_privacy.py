@@ -9,7 +9,7 @@ from helpers.audits import under_one_relation_each
 from helpers.vector_runs import FORMS, AskingVectors
 from lapwing.extras.audit.pairs import neighbour_pair
 from lapwing.extras.audit.replay import audit_pair
-from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
+from lapwing.mechanisms.vectors.microaggregation.mechanism import Microaggregation
 from mechanism_checks import run, settings_for
 
 EVERY = AskingVectors()

@@ -14,7 +14,7 @@ from helpers.whole_units import as_files, owned_schema, real_table, unit_pair
 from lapwing.extras.audit.replay import audit_pair
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.independent.mechanism import Independent
-from lapwing.mechanisms.pmm.mechanism import PMM
+from lapwing.mechanisms.trees.pmm.mechanism import PMM
 from lapwing.rows.source import code_table
 from mechanism_checks import settings_for
 

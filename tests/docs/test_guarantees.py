@@ -21,13 +21,13 @@ from lapwing.kernel.questions.private_draw.question import row_price
 from lapwing.kernel.questions.registered import KINDS
 from lapwing.kernel.room.opening import public_terms
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
-from lapwing.mechanisms.grid.mechanism import Grid
 from lapwing.mechanisms.independent.mechanism import Independent
-from lapwing.mechanisms.kd_tree.mechanism import KDTree
-from lapwing.mechanisms.linear_statistics.mechanism import LinearStatistics
-from lapwing.mechanisms.pmm.mechanism import PMM
-from lapwing.mechanisms.psmm.mechanism import PSMM
 from lapwing.mechanisms.registry import MECHANISMS, registration_of
+from lapwing.mechanisms.trees.grid.mechanism import Grid
+from lapwing.mechanisms.trees.kd_tree.mechanism import KDTree
+from lapwing.mechanisms.trees.pmm.mechanism import PMM
+from lapwing.mechanisms.trees.psmm.mechanism import PSMM
+from lapwing.mechanisms.vectors.linear_statistics.mechanism import LinearStatistics
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
 from mechanism_checks import MIXED, TWO_VALUED, run, settings_for, table, variants

@@ -46,8 +46,8 @@ from lapwing.kernel.questions.tree_counts.question import TreeCounts
 from lapwing.kernel.room.opening import public_terms
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.room.transcript import NoTranscript
-from lapwing.mechanisms.pmm.mechanism import PMM
 from lapwing.mechanisms.registry import MECHANISMS
+from lapwing.mechanisms.trees.pmm.mechanism import PMM
 from lapwing.release.release import Release
 from lapwing.release.runs.learned.running import run_learning
 from lapwing.rows.exact_tables import ExactTables

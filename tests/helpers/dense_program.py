@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 from scipy.optimize import linprog
 
-from lapwing.mechanisms.psmm.box_cells import box_cells
+from lapwing.mechanisms.trees.psmm.box_cells import box_cells
 from lapwing.schema.schemas import Schema
 
 

@@ -1,6 +1,6 @@
 """The density of maximum entropy with what is proved about it, as the program's is returned."""
 
-from lapwing.mechanisms.linear_statistics.densities import _rounded, certified_density, max_entropy_weights
+from lapwing.mechanisms.vectors.linear_statistics.densities import _rounded, certified_density, max_entropy_weights
 
 
 def max_entropy_density(matrix, targets, noise):

@@ -2,7 +2,7 @@
 
 from lapwing.kernel.room import opening, room
 from lapwing.mechanisms.adaptive import mechanism as adaptive
-from lapwing.mechanisms.linear_statistics.paid import NotingCurator
+from lapwing.mechanisms.vectors.linear_statistics.paid import NotingCurator
 from lapwing.release.runs.misfits import Stopping
 
 

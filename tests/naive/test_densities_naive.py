@@ -9,8 +9,8 @@ from scipy.sparse import csr_array
 
 from helpers.cases import spread
 from helpers.even_densities import max_entropy_density
-from lapwing.mechanisms.linear_statistics import densities as module
-from lapwing.mechanisms.linear_statistics.densities import minimax_density
+from lapwing.mechanisms.vectors.linear_statistics import densities as module
+from lapwing.mechanisms.vectors.linear_statistics.densities import minimax_density
 
 
 def naive_minimax(matrix, targets):

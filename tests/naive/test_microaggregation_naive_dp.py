@@ -18,7 +18,7 @@ from helpers.vector_twins import Solved, blocks_of, dot, in_box, leading, on_sim
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.cell_sums.question import MEAN_BITS
 from lapwing.maths.arrays import project_to_simplex
-from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
+from lapwing.mechanisms.vectors.microaggregation.mechanism import Microaggregation
 from lapwing.schema.schemas import Schema
 
 KIND = {"name": "kind", "type": "string", "categories": ["a", "b", "c"], "constraints": REQUIRED}

@@ -12,9 +12,9 @@ from helpers.bits import SeededBits, ZeroNoiseBits
 from helpers.cases import spread
 from helpers.pmm_runs import run
 from lapwing.kernel.budget.budget import Budget
-from lapwing.mechanisms.pmm.mechanism import PMM
 from lapwing.mechanisms.shared.trees import model as trees
 from lapwing.mechanisms.shared.trees.trees import tree_least_squares
+from lapwing.mechanisms.trees.pmm.mechanism import PMM
 from lapwing.model.sampling.marginals import marginal
 from lapwing.rows.source import code_table
 from lapwing.schema.groupings.grouping import identity

@@ -22,9 +22,9 @@ from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.adaptive import mechanism as adaptive
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.independent.mechanism import Independent
-from lapwing.mechanisms.kd_tree.mechanism import KDTree
-from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
-from lapwing.mechanisms.pmm.mechanism import PMM
+from lapwing.mechanisms.trees.kd_tree.mechanism import KDTree
+from lapwing.mechanisms.trees.pmm.mechanism import PMM
+from lapwing.mechanisms.vectors.microaggregation.mechanism import Microaggregation
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
 

@@ -13,7 +13,7 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.tree_counts.question import NoisyTree
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.pmm.mechanism import PMM
+from lapwing.mechanisms.trees.pmm.mechanism import PMM
 from lapwing.model.sampling.marginals import marginal
 from lapwing.rows.source import code_table
 from lapwing.schema.groupings.grouping import shifted

@@ -20,7 +20,7 @@ from lapwing.maths.covariance_bounds import (
     trivial_moment_loss,
 )
 from lapwing.maths.lattice_net import private_net
-from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
+from lapwing.mechanisms.vectors.microaggregation.mechanism import Microaggregation
 from lapwing.theorems.microaggregation_bounds import noise_of_sums, paper_noise, theorem_5_5, theorem_5_9
 
 PAPER = Microaggregation(constants="paper")

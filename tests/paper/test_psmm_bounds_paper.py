@@ -15,11 +15,11 @@ from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.psmm.accuracy import expected_complexity, noise_transport, simulated_norms, theorem_3_6
-from lapwing.mechanisms.psmm.box_cells import box_cells
-from lapwing.mechanisms.psmm.mechanism import PSMM, fitted_measure
 from lapwing.mechanisms.shared.trees.budget import optimal_shares, paper_shares
 from lapwing.mechanisms.shared.trees.simulation import stopped_bound, theorem_4_3
+from lapwing.mechanisms.trees.psmm.accuracy import expected_complexity, noise_transport, simulated_norms, theorem_3_6
+from lapwing.mechanisms.trees.psmm.box_cells import box_cells
+from lapwing.mechanisms.trees.psmm.mechanism import PSMM, fitted_measure
 from lapwing.schema.schemas import Schema
 
 UNIT_NOISE = NoiseLaw("laplace", Fraction(1))

@@ -7,7 +7,7 @@ import lapwing as lw
 from lapwing.extras.audit.linked_pairs import SCHEMA, linked_pair
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.independent.mechanism import Independent
-from lapwing.mechanisms.pmm.mechanism import PMM
+from lapwing.mechanisms.trees.pmm.mechanism import PMM
 
 
 @pytest.mark.parametrize("kind", [Independent, PMM, Adaptive])

@@ -15,10 +15,10 @@ from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells
 from lapwing.kernel.questions.tree_counts.question import NoisyTree
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
-from lapwing.mechanisms.grid.mechanism import Grid
 from lapwing.mechanisms.independent.mechanism import Independent
-from lapwing.mechanisms.kd_tree.mechanism import KDTree
-from lapwing.mechanisms.pmm.mechanism import PMM
+from lapwing.mechanisms.trees.grid.mechanism import Grid
+from lapwing.mechanisms.trees.kd_tree.mechanism import KDTree
+from lapwing.mechanisms.trees.pmm.mechanism import PMM
 from lapwing.model.model import ReleasedModel, Spans
 from lapwing.release.accuracy import counts_of, marginal_accuracy, measured_tables
 from lapwing.release.asked import count_accuracy, table_accuracy

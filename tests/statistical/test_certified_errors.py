@@ -15,9 +15,9 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.room.opening import public_terms
 from lapwing.kernel.room.room import Room
-from lapwing.mechanisms.linear_statistics.certified import certified_errors, noisy_rows
-from lapwing.mechanisms.linear_statistics.mechanism import LinearStatistics
-from lapwing.mechanisms.linear_statistics.workload import make_workload, points_of
+from lapwing.mechanisms.vectors.linear_statistics.certified import certified_errors, noisy_rows
+from lapwing.mechanisms.vectors.linear_statistics.mechanism import LinearStatistics
+from lapwing.mechanisms.vectors.linear_statistics.workload import make_workload, points_of
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
 

@@ -17,7 +17,6 @@ from lapwing.kernel.questions.answering import noise_of
 from lapwing.kernel.questions.cell_sums.answer import exact_sums
 from lapwing.kernel.questions.second_moment.answer import exact_products
 from lapwing.kernel.room.opening import public_terms
-from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
 from lapwing.mechanisms.shared.vectors.certified_pairs import (
     Measured,
     error_bound,
@@ -25,6 +24,7 @@ from lapwing.mechanisms.shared.vectors.certified_pairs import (
     measured_moments,
     pair_weights,
 )
+from lapwing.mechanisms.vectors.microaggregation.mechanism import Microaggregation
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
 

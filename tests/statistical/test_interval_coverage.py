@@ -18,7 +18,7 @@ from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, No
 from lapwing.kernel.questions.tree_counts.question import NoisyTree
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.independent.mechanism import Independent
-from lapwing.mechanisms.pmm.mechanism import PMM
+from lapwing.mechanisms.trees.pmm.mechanism import PMM
 from lapwing.model.intervals import cell_intervals, measured_groupings
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.grouping import identity

@@ -16,12 +16,12 @@ from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.tree_counts.question import NoisyTree
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.terms import Relation, Terms
-from lapwing.mechanisms.pmm.mechanism import PMM, Variant
 from lapwing.mechanisms.shared.trees.accuracy import counted_tree, noise_tree
 from lapwing.mechanisms.shared.trees.flows import flow_costs
 from lapwing.mechanisms.shared.trees.model import leaf_shares
 from lapwing.mechanisms.shared.trees.simulation import drawn_noise
 from lapwing.mechanisms.shared.trees.stated import GAMMA, CountedTree, stated_distance
+from lapwing.mechanisms.trees.pmm.mechanism import PMM, Variant
 from lapwing.model.model import ReleasedModel
 from lapwing.model.rows import sample_codes
 from lapwing.rows.counting import CodedSource

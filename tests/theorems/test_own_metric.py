@@ -9,7 +9,7 @@ import pytest
 
 from helpers.pmm_runs import run
 from lapwing.errors import ParameterError
-from lapwing.mechanisms.pmm.mechanism import PMM
+from lapwing.mechanisms.trees.pmm.mechanism import PMM
 from lapwing.schema.schemas import Schema
 from lapwing.theorems.own_metric import nested_cells
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from lapwing.mechanisms.psmm.accuracy import noise_transport
-from lapwing.mechanisms.psmm.box_cells import Steps, cover_deficits
-from lapwing.mechanisms.psmm.mechanism import cover_line, isotonic_l1
+from lapwing.mechanisms.trees.psmm.accuracy import noise_transport
+from lapwing.mechanisms.trees.psmm.box_cells import Steps, cover_deficits
+from lapwing.mechanisms.trees.psmm.mechanism import cover_line, isotonic_l1
 
 FAR = float("inf")
 

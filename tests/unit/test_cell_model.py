@@ -13,7 +13,6 @@ from helpers.leaf_trees import fitted_by_recursion
 from helpers.pmm_runs import frame_of, run, unit_columns
 from lapwing.errors import CapacityError
 from lapwing.kernel.budget.budget import Budget
-from lapwing.mechanisms.kd_tree.mechanism import KDTree
 from lapwing.mechanisms.shared.cell_model import (
     check_listable,
     fitted_weights,
@@ -21,6 +20,7 @@ from lapwing.mechanisms.shared.cell_model import (
     released_rows,
     weighted_cells,
 )
+from lapwing.mechanisms.trees.kd_tree.mechanism import KDTree
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
 from mechanism_checks import MIXED, table

@@ -15,7 +15,6 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
 from lapwing.mechanisms.shared.vectors.certified_pairs import (
     Measured,
     error_bound,
@@ -26,6 +25,7 @@ from lapwing.mechanisms.shared.vectors.certified_pairs import (
     pair_statements,
     pair_weights,
 )
+from lapwing.mechanisms.vectors.microaggregation.mechanism import Microaggregation
 from lapwing.model.sampling.marginals import marginal
 from lapwing.schema.schemas import Schema
 

@@ -11,8 +11,8 @@ import lapwing as lw
 from helpers.command import lapwing
 from helpers.pmm_runs import frame_of
 from helpers.transcripts import cut_after
-from lapwing.mechanisms.grid.mechanism import Grid
-from lapwing.mechanisms.kd_tree.mechanism import KDTree
+from lapwing.mechanisms.trees.grid.mechanism import Grid
+from lapwing.mechanisms.trees.kd_tree.mechanism import KDTree
 
 UNIT = {"type": "number", "constraints": {"minimum": 0, "maximum": 1, "required": True}}
 SCHEMA = {"fields": [{"name": "x0", **UNIT}, {"name": "x1", **UNIT}]}

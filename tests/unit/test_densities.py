@@ -6,8 +6,8 @@ from scipy.sparse import csr_array
 
 from helpers.even_densities import max_entropy_density
 from lapwing.errors import ParameterError
-from lapwing.mechanisms.linear_statistics import densities as module
-from lapwing.mechanisms.linear_statistics.densities import (
+from lapwing.mechanisms.vectors.linear_statistics import densities as module
+from lapwing.mechanisms.vectors.linear_statistics.densities import (
     effective_points,
     least_error,
     minimax_density,

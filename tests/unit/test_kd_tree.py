@@ -13,7 +13,7 @@ from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw, log_tail
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.kd_tree.mechanism import KDTree
+from lapwing.mechanisms.trees.kd_tree.mechanism import KDTree
 from lapwing.schema.schemas import Schema
 
 SIZE = {"name": "size", "type": "integer", "constraints": {"minimum": 0, "maximum": 6}, "special": [99]}

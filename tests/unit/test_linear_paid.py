@@ -7,9 +7,9 @@ import pytest
 import lapwing as lw
 from lapwing.kernel.questions.cell_sums.question import NoisySums
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
-from lapwing.mechanisms.linear_statistics import mechanism as linear
-from lapwing.mechanisms.linear_statistics import paid
-from lapwing.mechanisms.linear_statistics.paid import paid_statistics
+from lapwing.mechanisms.vectors.linear_statistics import mechanism as linear
+from lapwing.mechanisms.vectors.linear_statistics import paid
+from lapwing.mechanisms.vectors.linear_statistics.paid import paid_statistics
 from lapwing.rows.source import all_codes, code_table
 from lapwing.schema.schemas import Schema
 

@@ -11,9 +11,9 @@ from helpers.pmm_runs import run
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.linear_statistics.question import LinearStatistics as Question
-from lapwing.mechanisms.linear_statistics.mechanism import LinearStatistics
-from lapwing.mechanisms.linear_statistics.workload import points_of
 from lapwing.mechanisms.registry import settings_of
+from lapwing.mechanisms.vectors.linear_statistics.mechanism import LinearStatistics
+from lapwing.mechanisms.vectors.linear_statistics.workload import points_of
 from lapwing.model.sampling.marginals import marginal
 from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema

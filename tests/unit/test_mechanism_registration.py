@@ -35,7 +35,7 @@ def test_a_mechanism_with_all_that_it_must_have_is_registered():
 
 
 def test_every_folder_is_listed_under_the_name_of_its_mechanism():
-    folders = {path.parent.name for path in (PACKAGE / "mechanisms").glob("*/mechanism.py")}
+    folders = {path.parent.name for path in (PACKAGE / "mechanisms").glob("**/mechanism.py")}
 
     assert {name: each.name.lower() for name, each in REGISTRATIONS.items()} == {name: name for name in REGISTRATIONS}
     assert set(REGISTRATIONS) == {folder.replace("_", "") for folder in folders}
@@ -231,8 +231,8 @@ def test_no_file_knows_a_mechanism_but_the_public_names_and_the_audits_that_choo
 
 
 def test_a_file_that_asks_for_a_kind_of_mechanism_is_named(tmp_path):
-    (tmp_path / "mechanisms" / "grid").mkdir(parents=True)
-    (tmp_path / "runs.py").write_text("def f():\n    from lapwing.mechanisms.grid.mechanism import Grid\n")
+    (tmp_path / "mechanisms" / "trees" / "grid").mkdir(parents=True)
+    (tmp_path / "runs.py").write_text("def f():\n    from lapwing.mechanisms.trees.grid.mechanism import Grid\n")
     (tmp_path / "verbs.py").write_text("from lapwing.mechanisms.registry import registration_of\n")
 
     assert importers(tmp_path) == {"runs.py"}

@@ -13,8 +13,8 @@ from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
 from lapwing.mechanisms.registry import make_mechanism
+from lapwing.mechanisms.vectors.microaggregation.mechanism import Microaggregation
 from lapwing.schema.schemas import Schema
 
 PAPER = Microaggregation(constants="paper")

@@ -22,7 +22,7 @@ from helpers.flag_tables import (
 from helpers.models import dense
 from helpers.pmm_runs import frame_of, run, unit_columns
 from lapwing.kernel.budget.budget import Budget
-from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
+from lapwing.mechanisms.vectors.microaggregation.mechanism import Microaggregation
 from lapwing.model.model import Bernoulli
 from lapwing.model.sampling.marginals import marginal
 from lapwing.schema.groupings.grouping import identity

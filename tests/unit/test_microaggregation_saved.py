@@ -9,7 +9,7 @@ from helpers.flag_tables import MIXED, flags, frame_of_flags, latent_rows, mixed
 from helpers.pmm_runs import run
 from helpers.transcripts import cut_after
 from lapwing.errors import ParameterError
-from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
+from lapwing.mechanisms.vectors.microaggregation.mechanism import Microaggregation
 
 PAPER = Microaggregation(constants="paper")
 FLAGS, ROWS = frame_of_flags(latent_rows(np.random.default_rng(1), 400, 4)), mixed_rows(300)

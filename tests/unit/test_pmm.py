@@ -16,11 +16,11 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.tree_counts.question import TreeCounts
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.pmm.mechanism import PMM
 from lapwing.mechanisms.shared.trees.model import fitted_leaves, known_root
 from lapwing.mechanisms.shared.trees.shapes import tree_shape
 from lapwing.mechanisms.shared.trees.simulation import cell_diameters, tree_deltas
 from lapwing.mechanisms.shared.trees.trees import Split
+from lapwing.mechanisms.trees.pmm.mechanism import PMM
 from lapwing.model.sampling.marginals import marginal
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.grouping import evenly, identity

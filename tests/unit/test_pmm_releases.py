@@ -8,8 +8,8 @@ from helpers.bits import SeededBits
 from helpers.pmm_runs import frame_of, run, unit_columns
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.tree_counts.question import NoisyTree
-from lapwing.mechanisms.pmm import mechanism as pmm
-from lapwing.mechanisms.pmm.mechanism import PMM
+from lapwing.mechanisms.trees.pmm import mechanism as pmm
+from lapwing.mechanisms.trees.pmm.mechanism import PMM
 from lapwing.model.sampling.marginals import marginal
 from lapwing.schema.groupings.grouping import evenly
 

@@ -6,10 +6,10 @@ import pytest
 from helpers.bits import ZeroNoiseBits
 from helpers.flag_tables import KIND, WIDE, mixed_rows
 from helpers.pmm_runs import run
-from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
 from lapwing.mechanisms.shared.vectors.means import raked, weighted_mean
 from lapwing.mechanisms.shared.vectors.row_vectors import projector, row_coordinates
 from lapwing.mechanisms.shared.vectors.vector_cells import Totals, totals_of_details
+from lapwing.mechanisms.vectors.microaggregation.mechanism import Microaggregation
 from lapwing.schema.schemas import Schema
 
 FLAG = {"name": "f0", "type": "boolean", "constraints": {"required": True}}

@@ -14,10 +14,10 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.psmm.accuracy import counted_cells, released_statements
-from lapwing.mechanisms.psmm.box_cells import box_cells
-from lapwing.mechanisms.psmm.mechanism import PSMM
 from lapwing.mechanisms.registry import accuracy_statements
+from lapwing.mechanisms.trees.psmm.accuracy import counted_cells, released_statements
+from lapwing.mechanisms.trees.psmm.box_cells import box_cells
+from lapwing.mechanisms.trees.psmm.mechanism import PSMM
 from lapwing.model.sampling.marginals import marginal
 from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema

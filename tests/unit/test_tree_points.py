@@ -6,9 +6,9 @@ import polars as pl
 from helpers.flag_tables import MIXED, flags, frame_of_flags, mixed_rows
 from helpers.pmm_runs import run
 from lapwing.kernel.budget.budget import Budget
-from lapwing.mechanisms.linear_statistics.workload import points_of
 from lapwing.mechanisms.shared.one_way import one_way_grouping
 from lapwing.mechanisms.shared.vectors.reduced_space import PAIR_GROUPS, fine_groupings, tree_points, tree_questions
+from lapwing.mechanisms.vectors.linear_statistics.workload import points_of
 
 COUNT = 20_000
 

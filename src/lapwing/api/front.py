@@ -11,15 +11,15 @@ from lapwing.api.schemas import Schema
 from lapwing.api.synthesize import resume, synthesize
 from lapwing.api.synthesizer import Synthesizer
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
-from lapwing.mechanisms.grid.mechanism import Grid
 from lapwing.mechanisms.independent.mechanism import Independent
-from lapwing.mechanisms.kd_tree.mechanism import KDTree
-from lapwing.mechanisms.linear_statistics.mechanism import LinearStatistics
-from lapwing.mechanisms.microaggregation.mechanism import Microaggregation
-from lapwing.mechanisms.pmm.mechanism import PMM
 from lapwing.mechanisms.private_sampling.mechanism import PrivateSampling
-from lapwing.mechanisms.psmm.mechanism import PSMM
 from lapwing.mechanisms.registry import Trusted
+from lapwing.mechanisms.trees.grid.mechanism import Grid
+from lapwing.mechanisms.trees.kd_tree.mechanism import KDTree
+from lapwing.mechanisms.trees.pmm.mechanism import PMM
+from lapwing.mechanisms.trees.psmm.mechanism import PSMM
+from lapwing.mechanisms.vectors.linear_statistics.mechanism import LinearStatistics
+from lapwing.mechanisms.vectors.microaggregation.mechanism import Microaggregation
 from lapwing.model.sampling.conditions import Between as between  # noqa: N813
 from lapwing.model.statistics.expressions import row_function, stat
 from lapwing.release.covariance import covariance

@@ -61,37 +61,37 @@ def _independent() -> Registration[Any]:
 
 
 def _pmm() -> Registration[Any]:
-    from lapwing.mechanisms.pmm.mechanism import REGISTRATION  # noqa: PLC0415
+    from lapwing.mechanisms.trees.pmm.mechanism import REGISTRATION  # noqa: PLC0415
 
     return REGISTRATION
 
 
 def _psmm() -> Registration[Any]:
-    from lapwing.mechanisms.psmm.mechanism import REGISTRATION  # noqa: PLC0415
+    from lapwing.mechanisms.trees.psmm.mechanism import REGISTRATION  # noqa: PLC0415
 
     return REGISTRATION
 
 
 def _grid() -> Registration[Any]:
-    from lapwing.mechanisms.grid.mechanism import REGISTRATION  # noqa: PLC0415
+    from lapwing.mechanisms.trees.grid.mechanism import REGISTRATION  # noqa: PLC0415
 
     return REGISTRATION
 
 
 def _kd_tree() -> Registration[Any]:
-    from lapwing.mechanisms.kd_tree.mechanism import REGISTRATION  # noqa: PLC0415
+    from lapwing.mechanisms.trees.kd_tree.mechanism import REGISTRATION  # noqa: PLC0415
 
     return REGISTRATION
 
 
 def _microaggregation() -> Registration[Any]:
-    from lapwing.mechanisms.microaggregation.mechanism import REGISTRATION  # noqa: PLC0415
+    from lapwing.mechanisms.vectors.microaggregation.mechanism import REGISTRATION  # noqa: PLC0415
 
     return REGISTRATION
 
 
 def _linear_statistics() -> Registration[Any]:
-    from lapwing.mechanisms.linear_statistics.mechanism import REGISTRATION  # noqa: PLC0415
+    from lapwing.mechanisms.vectors.linear_statistics.mechanism import REGISTRATION  # noqa: PLC0415
 
     return REGISTRATION
 

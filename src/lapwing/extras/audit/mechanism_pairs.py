@@ -22,9 +22,9 @@ from lapwing.kernel.budget.budget import Budget, read_request
 from lapwing.kernel.terms import Relation
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.independent.mechanism import Independent
-from lapwing.mechanisms.pmm.mechanism import PMM
 from lapwing.mechanisms.registry import REGISTRATIONS, looks_at_misfits
 from lapwing.mechanisms.shared.registration import Mechanism, Registration
+from lapwing.mechanisms.trees.pmm.mechanism import PMM
 from lapwing.release.runs.generators import generator
 from lapwing.release.runs.learned.settings import LearnSettings, read_learn_settings
 from lapwing.release.runs.misfits import left_of, mended

@@ -130,7 +130,7 @@ class Means:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellSettings:
-    """Say how cells are made; see `lapwing.mechanisms.microaggregation.mechanism.Microaggregation`.
+    """Say how cells are made; see `lapwing.mechanisms.vectors.microaggregation.mechanism.Microaggregation`.
 
     calibrate, fit_moments: whether the means are moved to the totals, and to the second moment; is_box: whether they
     lie in the product of the columns' intervals and simplices, and nothing narrower.

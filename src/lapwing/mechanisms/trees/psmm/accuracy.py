@@ -9,13 +9,13 @@ import numpy.typing as npt
 
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.plain import MAX_CELLS
-from lapwing.mechanisms.psmm.box_cells import BoxCells, box_cells
 from lapwing.mechanisms.shared.trees.flows import CutColumn, cell_metric, is_line
 from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.mechanisms.shared.trees.shapes import tree_shape
 from lapwing.mechanisms.shared.trees.simulation import check_rows, drawn_noise, noise_variance
 from lapwing.mechanisms.shared.trees.stated import CountedTree, distance_text, largest_cell, stated_distance
 from lapwing.mechanisms.shared.trees.trees import Split
+from lapwing.mechanisms.trees.psmm.box_cells import BoxCells, box_cells
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.certificate.cost_lines import LENGTH
 from lapwing.schema.groupings.domains import Domain

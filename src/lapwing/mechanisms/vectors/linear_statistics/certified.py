@@ -15,7 +15,7 @@ from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.questions import Answer
 from lapwing.maths.noise_tails import sum_tail
-from lapwing.mechanisms.linear_statistics.workload import (
+from lapwing.mechanisms.vectors.linear_statistics.workload import (
     Workload,
     answered_workload,
     noisy_shares,

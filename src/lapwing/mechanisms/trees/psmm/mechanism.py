@@ -20,13 +20,6 @@ from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.arrays import project_to_simplex
-from lapwing.mechanisms.psmm.accuracy import (
-    counted_cells,
-    planned_statements,
-    released_statements,
-    suitable_cells,
-)
-from lapwing.mechanisms.psmm.box_cells import BoxCells, box_cells, cells_of, cover_deficits
 from lapwing.mechanisms.shared.one_way import SEEN_DEVIATIONS, known_rows, planned_rows, uniform_model
 from lapwing.mechanisms.shared.registration import (
     INSIDE_CELLS,
@@ -37,6 +30,13 @@ from lapwing.mechanisms.shared.registration import (
 )
 from lapwing.mechanisms.shared.settings import check_choice, check_whole
 from lapwing.mechanisms.shared.trees.model import Placement
+from lapwing.mechanisms.trees.psmm.accuracy import (
+    counted_cells,
+    planned_statements,
+    released_statements,
+    suitable_cells,
+)
+from lapwing.mechanisms.trees.psmm.box_cells import BoxCells, box_cells, cells_of, cover_deficits
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.certificate.cost_lines import Planned
 from lapwing.model.laws import Laws

@@ -22,7 +22,6 @@ from lapwing.kernel.questions.sparse_counts.question import NoisyCells, SparseCo
 from lapwing.kernel.questions.split_decisions.question import SplitDecisions, SplitRule
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Relation, Terms
-from lapwing.mechanisms.kd_tree.prior import leaning_cells
 from lapwing.mechanisms.shared.cell_model import (
     Cells,
     Fit,
@@ -47,6 +46,7 @@ from lapwing.mechanisms.shared.registration import (
 )
 from lapwing.mechanisms.shared.settings import check_choice, check_number
 from lapwing.mechanisms.shared.trees.model import Placement
+from lapwing.mechanisms.trees.kd_tree.prior import leaning_cells
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.certificate.cost_lines import Planned
 from lapwing.model.model import ReleasedModel

@@ -17,28 +17,6 @@ from lapwing.kernel.questions.questions import Answer, Question
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.noise_tails import sum_tail
-from lapwing.mechanisms.linear_statistics.certified import (
-    certified_errors,
-    certified_means,
-    certified_statements,
-    noisy_rows,
-)
-from lapwing.mechanisms.linear_statistics.densities import (
-    best_error,
-    effective_points,
-    max_entropy_weights,
-    minimax_density,
-)
-from lapwing.mechanisms.linear_statistics.paid import NotingCurator, paid_statistics
-from lapwing.mechanisms.linear_statistics.workload import (
-    Workload,
-    make_workload,
-    noisy_shares,
-    points_as_model,
-    points_of,
-    truths,
-    workload_answers,
-)
 from lapwing.mechanisms.shared.priors import PublicRows
 from lapwing.mechanisms.shared.registration import OwnPoints, Registration
 from lapwing.mechanisms.shared.settings import check_choice, check_number, check_whole
@@ -49,6 +27,28 @@ from lapwing.mechanisms.shared.vectors.reduced_space import (
     drawn_points,
     measured_mu,
     planned_mu,
+)
+from lapwing.mechanisms.vectors.linear_statistics.certified import (
+    certified_errors,
+    certified_means,
+    certified_statements,
+    noisy_rows,
+)
+from lapwing.mechanisms.vectors.linear_statistics.densities import (
+    best_error,
+    effective_points,
+    max_entropy_weights,
+    minimax_density,
+)
+from lapwing.mechanisms.vectors.linear_statistics.paid import NotingCurator, paid_statistics
+from lapwing.mechanisms.vectors.linear_statistics.workload import (
+    Workload,
+    make_workload,
+    noisy_shares,
+    points_as_model,
+    points_of,
+    truths,
+    workload_answers,
 )
 from lapwing.model.certificate.certificate import CERTIFIED, Statement
 from lapwing.model.certificate.cost_lines import STATISTIC, Planned

@@ -1,0 +1,1 @@
+"""Mechanisms that count in nested cells: PMM, PSMM, Grid and KDTree."""

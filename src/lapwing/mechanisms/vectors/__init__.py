@@ -1,0 +1,1 @@
+"""Mechanisms that take rows for vectors: Microaggregation and LinearStatistics."""
