@@ -8,6 +8,9 @@ from importlib import import_module  # noqa: TID251 - the one place where what i
 from typing import Any, Final
 
 PATHS: Final = {
+    "Spark": "lapwing.extras.spark.frames",
+    "Spark source": "lapwing.extras.spark.source",
+    "Spark rows": "lapwing.extras.spark.rows",
     "audit command": "lapwing.extras.audit.commands.audit:audit",
     "certificate command": "lapwing.extras.office.commands.certificate:certificate_app",
     "check command": "lapwing.extras.evaluate.commands.schema:check",

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
-from lapwing.rows.engines.frames import series_cells
+from lapwing.rows.frames import series_cells
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
 

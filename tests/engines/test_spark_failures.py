@@ -15,9 +15,9 @@ import lapwing as lw
 from helpers import spark_steps
 from helpers.spark_sessions import RETRIES, SESSIONS, classic, connect, quietly
 from lapwing.errors import DataError
+from lapwing.extras.spark import frames as spark_frames
+from lapwing.extras.spark.source import SparkSource
 from lapwing.kernel.budget.ledger import Ledger
-from lapwing.rows.engines import spark_frames
-from lapwing.rows.engines.spark_source import SparkSource
 from lapwing.rows.readers import open_table
 from lapwing.rows.source import code_table
 from lapwing.schema.groupings.grouping import identity

@@ -8,9 +8,9 @@ import pytest
 
 from helpers.spark_sessions import SESSIONS
 from lapwing.errors import DataError
+from lapwing.extras.spark.distributed import installed
+from lapwing.extras.spark.frames import on_worker, part_tables
 from lapwing.rows.cells import UNREADABLE, Numbers, Texts, Times
-from lapwing.rows.engines.distributed import installed
-from lapwing.rows.engines.spark_frames import on_worker, part_tables
 from lapwing.rows.readers import open_table
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema

@@ -12,8 +12,8 @@ import lapwing as lw
 from helpers.source_answers import answers, text_answers
 from helpers.spark_sessions import SESSIONS, classic, connect, frame
 from lapwing.errors import DataError, LapwingError
+from lapwing.extras.spark.source import SparkSource
 from lapwing.mechanisms.independent.mechanism import Independent
-from lapwing.rows.engines.spark_source import SparkSource
 from lapwing.rows.source import code_table, coded_table
 from lapwing.schema.fields import Field, PrivacyUnit
 from lapwing.schema.schemas import Schema
@@ -107,7 +107,7 @@ def test_codes_are_kept_by_spark_until_the_table_is_closed(monkeypatch):
         assert len(kept() - before) == 1
     assert kept() <= before
 
-    monkeypatch.setattr("lapwing.rows.engines.spark_frames.SparkJobs.collected", lambda *_: pytest.fail("lost"))
+    monkeypatch.setattr("lapwing.extras.spark.frames.SparkJobs.collected", lambda *_: pytest.fail("lost"))
     with pytest.raises(pytest.fail.Exception, match="lost"):
         code_table(people_on_spark(), SCHEMA)
     assert kept() <= before

@@ -20,7 +20,7 @@ COUNTED = (
     "rows/counting.py",
     "rows/compiled.py",
     "rows/exact_tables.py",
-    "rows/engines/distributed.py",
+    "extras/spark/distributed.py",
 )
 """Where counts and sums of rows are made: half of 64 bits would wrap, or round, on large tables alone."""
 OF_ROWS = (

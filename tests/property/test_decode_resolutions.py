@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from conftest import EXAMPLES, SHARED_DATA
 from lapwing.rows.cells import Numbers, texts
 from lapwing.rows.codec import encode
-from lapwing.rows.engines.frames import series_cells
+from lapwing.rows.frames import series_cells
 from lapwing.rows.out.decode import decode
 from lapwing.rows.source import code_table
 from lapwing.schema.fields import Field

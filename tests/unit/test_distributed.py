@@ -7,9 +7,8 @@ import polars as pl
 import pytest
 
 from lapwing.errors import DataError
-from lapwing.rows.counting import KeyedColumn, count_keys, count_tables, keys_of_parts
-from lapwing.rows.engines import distributed
-from lapwing.rows.engines.distributed import (
+from lapwing.extras.spark import distributed
+from lapwing.extras.spark.distributed import (
     RowCoder,
     UnitRows,
     cells_counted,
@@ -22,7 +21,8 @@ from lapwing.rows.engines.distributed import (
     tables_of_cells,
     unpacked,
 )
-from lapwing.rows.engines.frames import polars_reader
+from lapwing.rows.counting import KeyedColumn, count_keys, count_tables, keys_of_parts
+from lapwing.rows.frames import polars_reader
 from lapwing.rows.source import code_table
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import identity

@@ -11,7 +11,7 @@ import pytest
 
 from lapwing.rows.cells import Numbers
 from lapwing.rows.codec import encode
-from lapwing.rows.engines.frames import series_cells
+from lapwing.rows.frames import series_cells
 from lapwing.rows.out.decode import decode
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.category_trees import Prefixes

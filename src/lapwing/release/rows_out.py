@@ -13,6 +13,7 @@ from lapwing.model.rows import CHUNK, RowChunks, row_chunks, sample_codes
 from lapwing.model.sampling.atom_matches import chosen_atoms
 from lapwing.model.sampling.conditions import FEW_ATOMS, Conditioned, conditioned, support
 from lapwing.model.sampling.given_rows import refused_rows, rows_given
+from lapwing.on_demand import extra
 from lapwing.release.runs.generators import chosen_seed, generator
 from lapwing.release.runs.watching import ProgressLike, counted, shown
 from lapwing.rows.kinds import Kind, Layout, Like
@@ -261,7 +262,7 @@ def rows_frame(rows: RowsOut, schema: Schema, layout: Layout) -> Any:  # noqa: A
     kind = layout.kind
     if kind == "spark":
         with library_of(kind):
-            from lapwing.release import distributed_rows as engines  # noqa: PLC0415 - on these engines only
+            engines = extra("Spark rows")
 
             if rows.chunks is None:
                 return engines.rows_drawn_here(pl.concat(rows.frames()), schema)

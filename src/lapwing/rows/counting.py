@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from itertools import chain, compress
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
 import numpy as np
 import polars as pl
@@ -59,6 +59,14 @@ class CodedSource(Protocol):
 
     def texts(self, column: str) -> Iterator[pl.Series]:
         """Yield the texts of an opened string column by another pass, in the same order; null where there is none."""
+
+
+@runtime_checkable
+class EngineSource(CodedSource, Protocol):
+    """Codes that an engine keeps until they are closed."""
+
+    def close(self) -> None:
+        """Have the engine drop the codes."""
 
 
 _COMPACT_ROWS: Final = 2**22  # keys that wait to be merged with those before

@@ -13,8 +13,8 @@ import polars as pl
 from lapwing.errors import DataError
 from lapwing.on_demand import extra
 from lapwing.rows.cells import RawColumn
-from lapwing.rows.engines.frames import LazyReader, arrow_held, batch_chunks, polars_held
 from lapwing.rows.formats import CsvFile, JsonLinesFile
+from lapwing.rows.frames import LazyReader, arrow_held, batch_chunks, polars_held
 from lapwing.rows.guard import guarded
 from lapwing.rows.kinds import PROGRAMS, Held
 from lapwing.rows.out.outputs import version

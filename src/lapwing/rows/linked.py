@@ -14,7 +14,7 @@ import polars as pl
 from lapwing.errors import DataError, ParameterError
 from lapwing.rows.codec import encoder, without_misfits
 from lapwing.rows.counting import CodedSource, Codes, KeyedColumn, Table, count_keys, count_tables, height
-from lapwing.rows.engines.frames import on_column
+from lapwing.rows.frames import on_column
 from lapwing.rows.kinds import Layout
 from lapwing.rows.layouts import layout_of
 from lapwing.rows.readers import open_table

@@ -7,15 +7,16 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeVar
 
 import polars as pl
 
 from lapwing.errors import DataError, ParameterError
+from lapwing.on_demand import extra
 from lapwing.rows.cells import RawColumn
 from lapwing.rows.elsewhere import Query, addresses, query_rows, stored_rows
-from lapwing.rows.engines.distributed import read_columns
-from lapwing.rows.engines.frames import (
+from lapwing.rows.files import DatasetReader, FilesReader, FileStamps, find_files, header_fault, open_file
+from lapwing.rows.frames import (
     FrameReader,
     LazyReader,
     arrow_held,
@@ -27,10 +28,8 @@ from lapwing.rows.engines.frames import (
     polars_held,
     polars_reader,
 )
-from lapwing.rows.engines.spark_frames import SparkReader
-from lapwing.rows.files import DatasetReader, FilesReader, FileStamps, find_files, header_fault, open_file
 from lapwing.rows.guard import guarded
-from lapwing.rows.kinds import Held, can_fit
+from lapwing.rows.kinds import Held, can_fit, read_columns
 from lapwing.rows.out.databases import not_installed, sql_name
 from lapwing.schema.fields import Field
 from lapwing.schema.scalars import names_in_short, quote
@@ -158,7 +157,26 @@ _listed = partial(names_in_short, most=5)
 _Fields = Mapping[str, Field | None]
 """The fields of the columns that are read, where their types are to be looked at."""
 
-RowReader = FrameReader | LazyReader | FilesReader | RelationReader | DatasetReader | SparkReader
+
+class EngineReader(Protocol):
+    """A table whose rows an engine keeps, codes and counts."""
+
+    kind: Literal["spark"]
+    known_rows: int | None
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all columns."""
+
+    @property
+    def held(self) -> dict[str, Held]:
+        """What the type of each column says of its cells."""
+
+    def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
+        """Yield the columns' cells, at most `rows` rows at a time."""
+
+
+RowReader = FrameReader | LazyReader | FilesReader | RelationReader | DatasetReader | EngineReader
 """A table that can be read, again and again, in one stable order: at least one and at most so many rows at a time.
 
 Its `kind` is what the user's table is; `known_rows`, where they can be had without reading it, are private.
@@ -261,7 +279,7 @@ def _opened(data: Any) -> tuple[RowReader, Sequence[Any], dict[Any, Held]]:  # n
     return reader, reader.names, reader.held
 
 
-def _engine_reader(data: Any) -> "RelationReader | DatasetReader | SparkReader":  # noqa: ANN401
+def _engine_reader(data: Any) -> "RelationReader | DatasetReader | EngineReader":  # noqa: ANN401
     """Return the reader of a table that its own library runs."""
     if _is_relation(data, "DuckDBPyRelation"):
         return RelationReader(data)
@@ -271,7 +289,8 @@ def _engine_reader(data: Any) -> "RelationReader | DatasetReader | SparkReader":
         raise DataError(_no_table(data), code="LW108")
     if type(data).__module__.startswith("pyspark.pandas."):
         data = guarded("the Spark frame cannot be used", data.to_spark)
-    return SparkReader(data)
+    reader: EngineReader = extra("Spark").SparkReader(data)
+    return reader
 
 
 def _is_relation(data: object, name: str) -> bool:

@@ -14,13 +14,12 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from lapwing.on_demand import extra
 from lapwing.rows.cache import PACKED, CodeCache, Storage
 from lapwing.rows.cells import RawColumn
 from lapwing.rows.codec import Encoder, encoder, open_texts, without_misfits
-from lapwing.rows.counting import CodedSource, Codes, KeyedColumn, Table, count_keys, count_tables, height
-from lapwing.rows.engines.frames import LazyReader, on_column
-from lapwing.rows.engines.spark_frames import SparkReader
-from lapwing.rows.engines.spark_source import SparkSource
+from lapwing.rows.counting import CodedSource, Codes, EngineSource, KeyedColumn, Table, count_keys, count_tables, height
+from lapwing.rows.frames import LazyReader, on_column
 from lapwing.rows.readers import RelationReader, RowReader, open_table
 from lapwing.rows.threads import in_order
 from lapwing.rows.units import (
@@ -72,8 +71,9 @@ def code_table(
     [array([0, 2, 1]), array([3])]
     """
     reader = open_table(data, schema, is_paid=is_paid)
-    if isinstance(reader, SparkReader):
-        return SparkSource(reader, schema, chunk_rows)
+    if reader.kind == "spark":
+        found: EngineSource = extra("Spark source").SparkSource(reader, schema, chunk_rows)
+        return found
     rows = _Rows(reader, schema, chunk_rows)
     unit, storage = schema.privacy_unit, Storage(memory, scratch)
     if unit is None:
@@ -91,7 +91,7 @@ def coded_table(
     try:
         yield source
     finally:
-        if isinstance(source, SparkSource):
+        if isinstance(source, EngineSource):
             source.close()
 
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from lapwing.errors import LapwingError
 from lapwing.rows.cells import RawColumn
-from lapwing.rows.engines.frames import polars_held, polars_reader
+from lapwing.rows.frames import polars_held, polars_reader
 from lapwing.rows.guard import guarded
 from lapwing.rows.kinds import PROGRAMS, Held
 from lapwing.schema.reading import Dialect

@@ -17,7 +17,7 @@ from lapwing.extras.evaluate.metrics.panels import (
 )
 from lapwing.present.marked import Internal
 from lapwing.rows.codec import encoder
-from lapwing.rows.engines.frames import on_column
+from lapwing.rows.frames import on_column
 from lapwing.rows.guard import private_boundary
 from lapwing.rows.readers import open_table
 from lapwing.rows.source import MAX_CHUNK_ROWS

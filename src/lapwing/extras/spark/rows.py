@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from lapwing.errors import ParameterError
+from lapwing.extras.spark.distributed import check_installed, installed
 from lapwing.model.rows import RowChunks
-from lapwing.rows.engines.distributed import check_installed, installed
 from lapwing.rows.out.writers import to_frame_kind
 from lapwing.schema.schemas import Schema
 

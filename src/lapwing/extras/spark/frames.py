@@ -12,9 +12,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from lapwing.errors import DataError
+from lapwing.extras.spark.distributed import STOPPED, check_installed, fault_of, fault_text, installed
 from lapwing.rows.cells import UNREADABLE, RawColumn
-from lapwing.rows.engines.distributed import STOPPED, check_installed, fault_of, fault_text, installed
-from lapwing.rows.engines.frames import arrow_reader
+from lapwing.rows.frames import arrow_reader
 from lapwing.rows.guard import guarded
 from lapwing.rows.kinds import Held
 

@@ -14,8 +14,9 @@ from lapwing.errors import DataError
 from lapwing.rows.cells import RawColumn
 from lapwing.rows.codec import encoder
 from lapwing.rows.counting import Codes, Table, count_tables, height
-from lapwing.rows.engines.frames import on_column
+from lapwing.rows.frames import on_column
 from lapwing.rows.guard import guarded
+from lapwing.rows.kinds import read_columns
 from lapwing.rows.units import UnitNumbers, mixed, of_smallest, places, row_hashes
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
@@ -93,12 +94,6 @@ class RowCoder:
         on_column(numbers.column, numbers.add, cells[numbers.column])
         codes = self.codes(cells)
         return UnitRows(numbers.names(), mixed(row_hashes(codes, self.columns), numbers.hashes(-1)), codes)
-
-
-def read_columns(schema: Schema) -> tuple[str, ...]:
-    """Return the columns that coding reads: the modelled ones, and that of the privacy unit."""
-    unit = () if schema.privacy_unit is None else (schema.privacy_unit.field,)
-    return tuple(dict.fromkeys((*(field.name for field in schema.columns), *unit)))
 
 
 def part_rows(columns: int) -> int:

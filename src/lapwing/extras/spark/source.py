@@ -11,9 +11,7 @@ import numpy as np
 import polars as pl
 
 from lapwing.errors import DataError
-from lapwing.rows.codec import open_texts, without_misfits
-from lapwing.rows.counting import Codes, KeyedColumn, Table, count_keys, keys_of_parts
-from lapwing.rows.engines.distributed import (
+from lapwing.extras.spark.distributed import (
     RowCoder,
     UnitRows,
     cells_counted,
@@ -21,15 +19,17 @@ from lapwing.rows.engines.distributed import (
     fault_of,
     packed,
     part_rows,
-    read_columns,
     record_type,
     refuse_texts_by_unit,
     tables_of_cells,
     unpacked,
 )
-from lapwing.rows.engines.frames import arrow_reader, on_column
-from lapwing.rows.engines.spark_frames import SparkReader, part_tables
+from lapwing.extras.spark.frames import SparkReader, part_tables
+from lapwing.rows.codec import open_texts, without_misfits
+from lapwing.rows.counting import Codes, KeyedColumn, Table, count_keys, keys_of_parts
+from lapwing.rows.frames import arrow_reader, on_column
 from lapwing.rows.guard import guarded
+from lapwing.rows.kinds import read_columns
 from lapwing.schema.schemas import Schema
 
 if TYPE_CHECKING:

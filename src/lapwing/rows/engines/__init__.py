@@ -1,1 +1,0 @@
-"""Frames and engines: pandas, Polars, PyArrow, DuckDB, Spark."""
