@@ -41,7 +41,7 @@ FORK = multiprocessing.get_context("fork")
 ROOT = Path(__file__).resolve().parents[1]
 ARGUED = ROOT / "tests" / "architecture" / "mutants_argued.csv"
 # What every promise of privacy rests on: all of its mutants are decided, not a sample.
-KERNEL = {"kernel": "*", "rows": "codec distributed guard units"}
+KERNEL = {"kernel": "*", "rows": "codec guard units", "extras": "distributed"}
 FIELDS = ("file", "line", "kind", "before", "after", "verdict", "tests", "seconds", "by")
 ALIVE = ("lived", "no test")
 LIBRARIES = "hypothesis.strategies pandas polars pyarrow.parquet scipy.optimize scipy.stats typer"

@@ -20,10 +20,10 @@ import lapwing as lw
 from helpers.command import lapwing
 from helpers.nasty_cells import CELLS, FIELDS
 from lapwing.errors import BudgetError, DataError
+from lapwing.extras.office import policy
 from lapwing.kernel.budget import ledger_file
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.ledger import Ledger
-from lapwing.release.runs import policy
 from lapwing.release.runs.public_rows import (
     file_digests,
     points_digest,

@@ -8,9 +8,9 @@ import pytest
 import lapwing.kernel.questions.table_distances.answer as room
 from helpers.distance_runs import flags_of_evaluations
 from helpers.peeking import rows_behind
+from lapwing.extras.evaluate import bought as running
 from lapwing.kernel.noise_law import Sensitivity
 from lapwing.kernel.questions.table_distances.question import TableDistances
-from lapwing.release.runs import bought as running
 
 
 def with_sensitivity(patch, change):

@@ -84,7 +84,9 @@ NUMBERS = {
     "rows/frames.py": {"tests/unit/test_values_as_written.py": "_FIRST_CLOCK _LAST_CLOCK"},
     "extras/spark/frames.py": {SPARK: "_PART_BYTES"},
     "rows/files.py": {"tests/unit/test_files.py": "4 _WIDE"},
-    "rows/formats.py": {"tests/unit/test_foreign_files.py": "_EXACT _MOST_DIGITS"},
+    "rows/formats.py": {"tests/unit/test_foreign_files.py": "_MOST_DIGITS"},
+    "extras/connect/tables/workbooks.py": {"tests/unit/test_foreign_files.py": "EXACT"},
+    "extras/spark/rows.py": {"tests/engines/test_rows_on_engines.py": "_MOST_PARTITIONS"},
     "rows/guard.py": {"tests/boundary/test_guard_leaks_nothing.py": "3"},
     "rows/out/decode.py": {"tests/property/test_decode_resolutions.py": "_MOST_DECIMALS"},
     "rows/out/staging.py": {"tests/unit/test_files.py": "8"},
@@ -95,7 +97,7 @@ NUMBERS = {
     "rows/source.py": {"tests/boundary/test_units_at_every_size.py": "_CHUNK_CELLS"},
     "rows/spelling.py": {CELLS: "_FIRST_OF_1900S _NOON"},
     "rows/threads.py": {"tests/boundary/test_determinism.py": "_MOST_WORKERS"},
-    "rows/workbook_cells.py": {
+    "extras/connect/tables/workbook_cells.py": {
         "tests/boundary/test_hostile_data_files.py": "MOST_CELLS MOST_CHARACTERS",
         "tests/unit/test_foreign_files.py": "_ROWS",
     },

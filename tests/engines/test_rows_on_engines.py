@@ -12,9 +12,9 @@ import pytest
 import lapwing as lw
 from helpers.models import random_model
 from helpers.spark_sessions import SESSIONS, classic, quietly
+from lapwing.extras.spark import rows as distributed_rows
 from lapwing.extras.spark.rows import spark_rows
 from lapwing.model.rows import row_chunks
-from lapwing.release import distributed_rows
 from lapwing.schema.schemas import Schema
 
 SCHEMA = Schema.from_dict(

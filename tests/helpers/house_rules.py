@@ -28,6 +28,7 @@ OF_ROWS = (
     "kernel/room/",
     "kernel/questions/",
     "extras/connect/tables/",
+    "extras/spark/",
     "extras/evaluate/internal/",
     "anonymous/",
 )

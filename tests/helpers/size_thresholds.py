@@ -7,7 +7,7 @@ from pathlib import Path
 
 from helpers.source_tree import PACKAGE, python_files, syntax
 
-FOLDERS = ("kernel/noise", "kernel/questions", "rows")
+FOLDERS = ("kernel/noise", "kernel/questions", "rows", "extras/connect/tables", "extras/spark")
 _CALLS = ("min", "max", "range", "islice")
 _SMALL = 2
 

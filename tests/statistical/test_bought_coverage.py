@@ -11,6 +11,7 @@ from scipy.stats import binom
 import lapwing as lw
 from helpers.source_tree import PACKAGE
 from lapwing.extras.audit.replay import UNRECORDED
+from lapwing.extras.evaluate import bought as bought_running
 from lapwing.extras.evaluate.bought import CONFIDENCE, BoughtSettings, run_evaluation
 from lapwing.extras.evaluate.metrics.tables.public_tables import public_tables
 from lapwing.extras.evaluate.metrics.tables.variation import compare_tables
@@ -20,7 +21,6 @@ from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.room.opening import public_terms
 from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.model.compared import choose_tables
-from lapwing.release.runs import bought as bought_running
 from lapwing.release.runs.generators import generator
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema

@@ -18,9 +18,9 @@ from helpers.command import lapwing
 from helpers.linked_homes import SCHEMA as HOMES
 from helpers.linked_homes import tables
 from lapwing.errors import BudgetError
+from lapwing.extras.office import policy as policies
 from lapwing.kernel.budget import ledger as ledgers
 from lapwing.kernel.budget.ledger import Ledger
-from lapwing.release.runs import policy as policies
 from lapwing.release.runs.records import AccountedSink
 
 EXAMPLES = Path(lw.__file__).parent / "examples"

@@ -7,9 +7,9 @@ import pytest
 
 from helpers.small_people import synthesize, write_people
 from helpers.source_tree import ROOT
+from lapwing.extras.office import policy as policies
 from lapwing.kernel.budget.budget import Budget, requested_budget
 from lapwing.kernel.budget.conversions import epsilon_for
-from lapwing.release.runs import policy as policies
 
 CAP = policies.Cap(Fraction(1), Fraction(1, 10**6))
 PURE, RHO = Budget.pure, Budget.zcdp

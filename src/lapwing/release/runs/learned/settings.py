@@ -271,8 +271,8 @@ def opened_field(field: Field) -> Field:
     """Return a field that any value of its type fits.
 
     field: of any type but boolean, no identifier; what it says about values, categories too, is left out. Returns
-    integers and numbers on the grid of `lapwing.schema.ranges`; texts as they are; dates and datetimes by day from
-    year 1 to 9999. Name, type, special values, ``required`` and missing values stay.
+    integers and numbers on the grid of `lapwing.schema.groupings.domains`; texts as they are; dates and datetimes by
+    day from year 1 to 9999. Name, type, special values, ``required`` and missing values stay.
     """
     if field.identifier:
         raise SchemaError(
