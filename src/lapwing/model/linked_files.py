@@ -30,7 +30,7 @@ from lapwing.schema.scalars import visible
 
 _refused = partial(ParameterError, code="LW621")
 
-CERTIFICATE_FORMAT = 2
+CERTIFICATE_FORMAT = 1
 ONE_OF_SEVERAL = (
     "this is one of the parts of a release of linked tables: the others spend on the same people too, and the "
     "certificate of all adds them up"
