@@ -16,44 +16,38 @@ from lapwing.errors import (
     ParameterError,
     SchemaError,
 )
-from lapwing.on_demand import PATHS, extra
+from lapwing.on_demand import loaded
 from lapwing.version import VERSION
 
 if TYPE_CHECKING:  # what `__getattr__` finds, for checkers of types and for editors
-    from lapwing.api.front import (
-        PMM,
-        PSMM,
-        Adaptive,
-        AnonymousTable,
-        Grid,
-        Independent,
-        KDTree,
-        LinearStatistics,
-        LinkedPlan,
-        LinkedRelease,
-        LinkedSchema,
-        Microaggregation,
-        Plan,
-        PrivateSampling,
-        PublicTable,
-        Query,
-        Release,
-        Schema,
-        Synthesizer,
-        Trusted,
-        anonymize,
-        between,
-        covariance,
-        load,
-        load_linked,
-        plan,
-        resume,
-        row_function,
-        stat,
-        synthesize,
-        synthesize_linked,
-    )
+    from lapwing.anonymous.table import AnonymousTable
+    from lapwing.api.anonymize import anonymize
+    from lapwing.api.linked import synthesize_linked
+    from lapwing.api.plan import plan
+    from lapwing.api.plans import LinkedPlan, Plan
+    from lapwing.api.schemas import Schema
+    from lapwing.api.synthesize import resume, synthesize
+    from lapwing.api.synthesizer import Synthesizer
     from lapwing.extras.evaluate.verb import evaluate
+    from lapwing.mechanisms.adaptive.mechanism import Adaptive
+    from lapwing.mechanisms.independent.mechanism import Independent
+    from lapwing.mechanisms.private_sampling.mechanism import PrivateSampling
+    from lapwing.mechanisms.registry import Trusted
+    from lapwing.mechanisms.trees.grid.mechanism import Grid
+    from lapwing.mechanisms.trees.kd_tree.mechanism import KDTree
+    from lapwing.mechanisms.trees.pmm.mechanism import PMM
+    from lapwing.mechanisms.trees.psmm.mechanism import PSMM
+    from lapwing.mechanisms.vectors.linear_statistics.mechanism import LinearStatistics
+    from lapwing.mechanisms.vectors.microaggregation.mechanism import Microaggregation
+    from lapwing.model.sampling.conditions import Between as between  # noqa: N813
+    from lapwing.model.statistics.expressions import row_function, stat
+    from lapwing.release.covariance import covariance
+    from lapwing.release.linked.release import LinkedRelease, load_linked
+    from lapwing.release.loading import load
+    from lapwing.release.plots import Release
+    from lapwing.release.runs.public_tables import PublicTable
+    from lapwing.rows.elsewhere import Query
+    from lapwing.schema.linked.database import LinkedSchema
 
 __all__ = [  # noqa: RUF022 - sorted as Python sorts
     "Adaptive",
@@ -99,17 +93,51 @@ __all__ = [  # noqa: RUF022 - sorted as Python sorts
 
 __version__ = VERSION
 
+_HOMES = {
+    "Adaptive": "lapwing.mechanisms.adaptive.mechanism:Adaptive",
+    "AnonymousTable": "lapwing.anonymous.table:AnonymousTable",
+    "Grid": "lapwing.mechanisms.trees.grid.mechanism:Grid",
+    "Independent": "lapwing.mechanisms.independent.mechanism:Independent",
+    "KDTree": "lapwing.mechanisms.trees.kd_tree.mechanism:KDTree",
+    "LinearStatistics": "lapwing.mechanisms.vectors.linear_statistics.mechanism:LinearStatistics",
+    "LinkedPlan": "lapwing.api.plans:LinkedPlan",
+    "LinkedRelease": "lapwing.release.linked.release:LinkedRelease",
+    "LinkedSchema": "lapwing.schema.linked.database:LinkedSchema",
+    "Microaggregation": "lapwing.mechanisms.vectors.microaggregation.mechanism:Microaggregation",
+    "PMM": "lapwing.mechanisms.trees.pmm.mechanism:PMM",
+    "PSMM": "lapwing.mechanisms.trees.psmm.mechanism:PSMM",
+    "Plan": "lapwing.api.plans:Plan",
+    "PrivateSampling": "lapwing.mechanisms.private_sampling.mechanism:PrivateSampling",
+    "PublicTable": "lapwing.release.runs.public_tables:PublicTable",
+    "Query": "lapwing.rows.elsewhere:Query",
+    "Release": "lapwing.release.plots:Release",
+    "Schema": "lapwing.api.schemas:Schema",
+    "Synthesizer": "lapwing.api.synthesizer:Synthesizer",
+    "Trusted": "lapwing.mechanisms.registry:Trusted",
+    "anonymize": "lapwing.api.anonymize:anonymize",
+    "between": "lapwing.model.sampling.conditions:Between",
+    "covariance": "lapwing.release.covariance:covariance",
+    "evaluate": "lapwing.extras.evaluate.verb:evaluate",
+    "load": "lapwing.release.loading:load",
+    "load_linked": "lapwing.release.linked.release:load_linked",
+    "plan": "lapwing.api.plan:plan",
+    "resume": "lapwing.api.synthesize:resume",
+    "row_function": "lapwing.model.statistics.expressions:row_function",
+    "stat": "lapwing.model.statistics.expressions:stat",
+    "synthesize": "lapwing.api.synthesize:synthesize",
+    "synthesize_linked": "lapwing.api.linked:synthesize_linked",
+}
+"""Where each public name stands that is loaded when it is used, so that ``import lapwing`` takes no time."""
+
 if not TYPE_CHECKING:  # a checker would take every name that is misspelt for one that is found here
 
     def __getattr__(name: str) -> Any:  # noqa: ANN401
-        """Load the front door when it is first used, so that ``import lapwing`` takes no time."""
-        if name not in __all__:
+        """Load a public name when it is first used."""
+        if name not in _HOMES:
             raise AttributeError(f"module 'lapwing' has no attribute {name!r}")
-        if name in PATHS:
-            return extra(name)
-        from lapwing.api import front  # noqa: PLC0415
-
-        return getattr(front, name)
+        found = loaded(_HOMES[name])
+        globals()[name] = found
+        return found
 
 
 def __dir__() -> list[str]:

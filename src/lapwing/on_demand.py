@@ -1,26 +1,38 @@
-"""What extras give to the core: a table of import paths, each loaded when it is used, as the core imports no extra.
+"""What is loaded when it is used: a table of import paths.
+
+The core imports no extra, and a class of a lower folder imports no higher one that has a method of it.
 
 >>> extra("audit command").__name__
 'audit'
 """
 
+from collections.abc import Callable
 from importlib import import_module  # noqa: TID251 - the one place where what is imported is a name in a table
-from typing import Any, Final
+from types import MethodType
+from typing import Any, Final, Generic, TypeVar
+
+T = TypeVar("T")
 
 PATHS: Final = {
-    "Spark": "lapwing.extras.spark.frames",
-    "Spark source": "lapwing.extras.spark.source",
     "Spark rows": "lapwing.extras.spark.rows",
+    "Spark source": "lapwing.extras.spark.source",
+    "Spark": "lapwing.extras.spark.frames",
     "audit command": "lapwing.extras.audit.commands.audit:audit",
+    "card": "lapwing.api.cards.cards:card",
     "certificate command": "lapwing.extras.office.commands.certificate:certificate_app",
     "check command": "lapwing.extras.evaluate.commands.schema:check",
+    "check": "lapwing.api.schemas:check",
     "convert command": "lapwing.extras.connect.commands.convert:convert",
     "croissant of tables": "lapwing.extras.connect.croissant.linked",
     "croissant": "lapwing.extras.connect.croissant.written",
     "databases": "lapwing.extras.connect.tables.databases",
     "draft command": "lapwing.extras.evaluate.commands.schema:draft",
+    "draft": "lapwing.api.schemas:draft",
     "evaluate command": "lapwing.extras.evaluate.commands.evaluate:evaluate",
-    "evaluate": "lapwing.extras.evaluate.verb:evaluate",
+    "from_foreign": "lapwing.api.schemas:from_foreign",
+    "from_frame": "lapwing.release.runs.public_tables:public_table_of",
+    "from_frame_types": "lapwing.api.schemas:from_frame_types",
+    "learn": "lapwing.api.learn:learn",
     "ledgers in Postgres": "lapwing.extras.office.stores.postgres",
     "looks": "lapwing.extras.evaluate.internal.looks",
     "metadata": "lapwing.extras.connect.metadata.reading",
@@ -36,6 +48,37 @@ PATHS: Final = {
 
 def extra(name: str) -> Any:  # noqa: ANN401 - the core knows no type of an extra
     """Return what stands in the table by this name."""
-    module, _, attribute = PATHS[name].partition(":")
+    return loaded(PATHS[name])
+
+
+def loaded(path: str) -> Any:  # noqa: ANN401 - likewise
+    """Return a module, or what stands in one behind a colon."""
+    module, _, attribute = path.partition(":")
     found = import_module(module)
     return getattr(found, attribute) if attribute else found
+
+
+class Loaded(Generic[T]):
+    """A function of a class that stands in the table; is_method: whether it takes the object that it is called on."""
+
+    def __init__(self, name: str, *, is_method: bool = False) -> None:
+        self._name, self._is_method = name, is_method
+
+    def __get__(self, found: object, owner: type) -> Callable[..., T]:
+        function: Callable[..., T] = extra(self._name)
+        return function if found is None or not self._is_method else MethodType(function, found)
+
+
+class Shown:
+    """An object that notebooks show as a card."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        """Return the card."""
+        card: str = extra("card")(self)
+        return card
+
+    def _repr_mimebundle_(self, **_asked: object) -> dict[str, str]:
+        """Return both forms, for notebooks that ask for all at once."""
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}

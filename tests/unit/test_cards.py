@@ -9,7 +9,7 @@ import pytest
 import lapwing as lw
 from helpers.shown_objects import ASKED, HOSTILE, PLANTED, people, wide_release, with_cards, without_cards
 from lapwing.api.cards import card
-from lapwing.api.cards.attached import CARDS
+from lapwing.api.cards.cards import CARDS
 from lapwing.mechanisms.registry import REGISTRATIONS
 from lapwing.present.page import NOTICE
 

@@ -17,6 +17,7 @@ from lapwing.anonymous.settings import Settings
 from lapwing.anonymous.vectors import UnitRows, Vectors, check_coordinates, read_rows, unit_vectors
 from lapwing.errors import ParameterError
 from lapwing.model.sampling.draws import row_ends
+from lapwing.on_demand import Shown
 from lapwing.rows.out.decode import decode
 from lapwing.rows.out.writers import to_frame_kind
 from lapwing.schema.fields import Field
@@ -29,7 +30,7 @@ NOTICE: Final = "not differentially private; homogeneous groups can reveal share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class AnonymousTable:
+class AnonymousTable(Shown):
     """Hold rows that are k-anonymous and not differentially private.
 
     Parameters

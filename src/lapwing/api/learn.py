@@ -131,6 +131,3 @@ def learn(
 def learn_domain(data: object, settings: LearnSettings, book: Book) -> Releasable[LearnedDomain]:
     """Learn what checked settings say; see `learn`."""
     return Releasable(run_paid(data, settings, book, run_learning))
-
-
-Schema.learn = staticmethod(learn)

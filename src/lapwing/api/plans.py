@@ -12,6 +12,7 @@ from lapwing.maths.arrays import Frozen
 from lapwing.model.certificate.certificate import CostLine, Statement
 from lapwing.model.certificate.cost_lines import CHOSEN, asked_text, budget_to_dict, counted_lines
 from lapwing.model.certificate.promise import origin_lines
+from lapwing.on_demand import Shown
 from lapwing.present.plots import planned_plot
 from lapwing.release.runs.plan.effort import MACHINE, Effort, MaxRowsEffect
 from lapwing.release.runs.plan.text import (
@@ -41,7 +42,7 @@ class DeltaGain:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Plan:
+class Plan(Shown):
     """Say what a release would do; a function of the schema and public settings alone.
 
     Parameters
@@ -220,7 +221,7 @@ _SAID: Final = ("Rows without", "Rows out are drawn")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class LinkedPlan:
+class LinkedPlan(Shown):
     """Say what a release of linked tables, or of events, would do; a function of the schema and public settings alone.
 
     Parameters

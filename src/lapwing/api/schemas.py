@@ -53,9 +53,6 @@ def draft(data: IntoFrame) -> Schema:
     return found
 
 
-Schema.draft = staticmethod(draft)
-
-
 @private_boundary
 def check(self: Schema, data: IntoFrame) -> pl.DataFrame:
     """Count the cells of a private table that do not fit the schema. Internal: exact counts, free, not to be published.
@@ -90,9 +87,6 @@ def check(self: Schema, data: IntoFrame) -> pl.DataFrame:
     """
     found = pl.DataFrame([asdict(fit) for fit in extra("schemas").check_table(data, self).value])
     return found.rename({"name": "column", "clamped": "out_of_bounds"})
-
-
-Schema.check = check
 
 
 _LONGEST: Final = 300
@@ -161,9 +155,6 @@ def _counted(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-Schema.from_foreign = staticmethod(from_foreign)
-
-
 @private_boundary
 def from_frame_types(frame: IntoFrame) -> Schema:
     """Return a draft of a schema from the names and types of a frame's columns; no cell is looked at.
@@ -197,6 +188,3 @@ def from_frame_types(frame: IntoFrame) -> Schema:
         raise DataError("from_frame_types takes a frame; for files and queries there is Schema.draft", code="LW108")
     found: Schema = extra("schemas").draft_of_types(frame)
     return found
-
-
-Schema.from_frame_types = staticmethod(from_frame_types)

@@ -8,6 +8,7 @@ from typing import Any, Final, Self
 from lapwing.api.synthesize import synthesize
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Number
+from lapwing.on_demand import Shown
 from lapwing.release.release import Release
 from lapwing.release.rows_out import Where
 from lapwing.release.runs.plan.effort import Memory
@@ -28,7 +29,7 @@ from lapwing.typing import (
 )
 
 
-class Synthesizer:
+class Synthesizer(Shown):
     """Hold settings; `fit` makes a release, `sample` draws rows from it.
 
     Parameters

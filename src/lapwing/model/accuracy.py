@@ -6,6 +6,7 @@ from typing import Any, Final, Literal
 
 from lapwing.model.certificate.certificate import ROWS_WITHIN, Certificate
 from lapwing.model.certificate.certificate import Statement as Certified
+from lapwing.on_demand import Shown
 from lapwing.schema.short import one_line
 
 Basis = Literal["theorem", "certificate", "interval", "simulation", "model"]
@@ -59,7 +60,7 @@ class MarginalAccuracy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableAccuracy:
+class TableAccuracy(Shown):
     """Hold how accurate the released table of some columns is, whether it was measured or not.
 
     Parameters
@@ -106,7 +107,7 @@ class TableAccuracy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CountAccuracy:
+class CountAccuracy(Shown):
     """Hold how accurate the released number of rows that meet a condition is.
 
     Parameters
@@ -151,7 +152,7 @@ class CountAccuracy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Accuracy:
+class Accuracy(Shown):
     """Hold all that may be said in public about the accuracy of a release.
 
     Parameters

@@ -25,6 +25,7 @@ from lapwing.model.certificate.promise import (
     uncovered_warnings,
 )
 from lapwing.model.files import Layout, SavedRelease, documents_of, read_documents, saved_of, write_documents
+from lapwing.on_demand import Shown
 from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.scalars import visible
 
@@ -39,7 +40,7 @@ ONE_OF_SEVERAL = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class LinkedCertificate:
+class LinkedCertificate(Shown):
     """Certify a release of linked tables.
 
     linked: the tables, their keys and how many rows of each parent are used; parts: the certificate of each table.

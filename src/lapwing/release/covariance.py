@@ -71,7 +71,8 @@ def covariance(release: Release, confidence: float = 0.95) -> Covariance:
     >>> import polars as pl
     >>> schema = {"fields": [{"name": name, "type": "boolean", "constraints": {"required": True}} for name in "ab"]}
     >>> table = pl.DataFrame({"a": [True, False] * 500, "b": [True, False] * 500})
-    >>> from lapwing.api.front import Microaggregation, synthesize
+    >>> from lapwing.api.synthesize import synthesize
+    >>> from lapwing.mechanisms.vectors.microaggregation.mechanism import Microaggregation
     >>> found = covariance(synthesize(table, schema, epsilon=10, mechanism=Microaggregation(directions=1), seed=1))
     >>> found.coordinates, found.matrix.shape, found.largest_error < 0.5
     (('a', 'b'), (2, 2), True)

@@ -12,7 +12,7 @@ from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.cost_lines import asked_text
 from lapwing.model.files import SavedRelease, save_release
 from lapwing.model.model import ReleasedModel
-from lapwing.on_demand import extra
+from lapwing.on_demand import Shown, extra
 from lapwing.release import rows_out as out
 from lapwing.release.accuracy import chosen_accuracy
 from lapwing.release.asked import Condition
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Release:
+class Release(Shown):
     """A differentially private release; every method is free post-processing.
 
     Parameters

@@ -2,12 +2,13 @@
 
 import dataclasses
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Final, Self
+from typing import Any, Final, Self
 
 from lapwing.errors import SchemaError
+from lapwing.on_demand import Loaded, Shown
 from lapwing.schema.changes import changed, open_keys, selected
 from lapwing.schema.checks import check_questions, field_error
 from lapwing.schema.fields import Field, PrivacyUnit, check_fields, check_weight
@@ -39,7 +40,7 @@ _LISTED: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Schema:
+class Schema(Shown):
     """Everything public about a table.
 
     Parameters
@@ -99,16 +100,11 @@ class Schema:
 
     __repr__ = schema_in_short
 
-    draft: ClassVar[Callable[..., "Schema"]]
-    """Draft a schema from a table (internal); attached by the front door, as this layer never sees rows."""
-    learn: ClassVar[Callable[..., "Schema"]]
-    """Learn blank bounds and lists with budget; attached by the front door likewise."""
-    from_foreign: ClassVar[Callable[..., "Schema"]]
-    """Read another tool's description of a table; attached likewise, as its readers make schemas themselves."""
-    from_frame_types: ClassVar[Callable[..., "Schema"]]
-    """Read the types of a frame's columns; attached likewise."""
-    check: ClassVar[Callable[..., Any]]
-    """Count the cells of a table that do not fit (internal); attached likewise."""
+    draft = Loaded["Schema"]("draft")
+    learn = Loaded["Schema"]("learn")
+    from_foreign = Loaded["Schema"]("from_foreign")
+    from_frame_types = Loaded["Schema"]("from_frame_types")
+    check = Loaded[Any]("check", is_method=True)
 
     def __post_init__(self) -> None:
         _check_types(self)

@@ -37,6 +37,7 @@ from lapwing.model.certificate.promise import (
     uncovered_warnings,
     untold_warnings,
 )
+from lapwing.on_demand import Shown
 from lapwing.present.marked import NOTICE, Releasable
 from lapwing.present.page import Page, aligned, render
 from lapwing.release.runs.certify import Paid, promise_warnings
@@ -117,7 +118,7 @@ _WORDS: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BoughtEvaluation:
+class BoughtEvaluation(Shown):
     """Hold how far a synthetic table is from the real one, as bought with budget: it may be published.
 
     Parameters

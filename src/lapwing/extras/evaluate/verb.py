@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast, overload
 
-from lapwing.api.cards.attached import attach
+from lapwing.api.cards.cards import CARDS
 from lapwing.api.linked import tables_by_name
 from lapwing.errors import ParameterError
 from lapwing.extras.evaluate.bought import BoughtEvaluation, read_bought_settings, run_evaluation
@@ -307,4 +307,4 @@ def _released(model: object, schema: Schema) -> tuple[Section, ...]:
     )
 
 
-attach({BoughtEvaluation: bought_card, Evaluation: evaluation_card, LinkedEvaluation: linked_evaluation_card})
+CARDS.update({BoughtEvaluation: bought_card, Evaluation: evaluation_card, LinkedEvaluation: linked_evaluation_card})

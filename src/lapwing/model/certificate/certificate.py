@@ -50,6 +50,7 @@ from lapwing.model.certificate.promise import (
     unit_field,
 )
 from lapwing.model.certificate.verdict import Verdict, read_verdict, verdict_lines
+from lapwing.on_demand import Shown
 from lapwing.schema.purchases import Purchase
 from lapwing.schema.scalars import visible
 
@@ -76,7 +77,7 @@ class LedgerEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Certificate:
+class Certificate(Shown):
     """Certify one release.
 
     Parameters

@@ -12,6 +12,7 @@ from lapwing.model.files import SavedRelease
 from lapwing.model.linked_files import LinkedCertificate, save_linked
 from lapwing.model.linked_files import load_linked as read_linked
 from lapwing.model.sampling.conditions import Conditioned, conditioned
+from lapwing.on_demand import Shown
 from lapwing.release.linked.rows import Drawn, LinkedRows
 from lapwing.release.linked.targets import write_into
 from lapwing.release.release import Release
@@ -56,7 +57,7 @@ class Tables(tuple[Any, ...]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class LinkedRelease:
+class LinkedRelease(Shown):
     """A differentially private release of linked tables; every method is free post-processing.
 
     Parameters

@@ -174,6 +174,3 @@ def _whole(text: object) -> object:
     """Return a text of digits as a whole number; another one as it is, to be refused."""
     is_whole = isinstance(text, str) and text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
     return int(str(text)) if is_whole else text
-
-
-PublicTable.from_frame = staticmethod(public_table_of)

@@ -7,6 +7,7 @@ from math import prod
 from typing import Any
 
 from lapwing.errors import ParameterError
+from lapwing.on_demand import Shown
 from lapwing.schema.files import fingerprint_of, read_json
 from lapwing.schema.linked import reading
 from lapwing.schema.linked.coded import Lag, check_rules, coded_schema, given_names, lag_of
@@ -21,7 +22,7 @@ __all__ = ["LinkedSchema", "is_linked"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LinkedSchema:
+class LinkedSchema(Shown):
     """Everything public about linked tables: households and persons, patients and their stays, or events in order.
 
     Parameters

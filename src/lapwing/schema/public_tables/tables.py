@@ -1,11 +1,12 @@
 """Tables that are public about a population: official totals, which a release holds exactly or leans on."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Literal, cast
+from typing import Any, Final, Literal, cast
 
 from lapwing.errors import SchemaError
+from lapwing.on_demand import Loaded
 from lapwing.schema.conditions import Between, range_to_dict
 from lapwing.schema.scalars import MOST_ROWS, finite_number, is_among, is_encodable, quote, visible, whole_number
 from lapwing.schema.short import short
@@ -84,8 +85,7 @@ class PublicTable:
 
     __repr__ = short
 
-    from_frame: ClassVar[Callable[..., "PublicTable"]]
-    """Return the public table that a frame holds; attached by the front door, as this layer never sees frames."""
+    from_frame = Loaded["PublicTable"]("from_frame")
 
     def __post_init__(self) -> None:
         names = tuple(self.columns) if isinstance(self.columns, list | tuple) else ()

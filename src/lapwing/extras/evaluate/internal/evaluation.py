@@ -62,6 +62,7 @@ from lapwing.extras.evaluate.report.plots import compared_plot
 from lapwing.extras.evaluate.report.summary import summary_text
 from lapwing.maths.arrays import Codes
 from lapwing.model.compared import choose_tables, compared_cells
+from lapwing.on_demand import Shown
 from lapwing.present.marked import Internal
 from lapwing.present.page import NOTICE, Page, Section, render
 from lapwing.rows.guard import guarded, private_boundary
@@ -73,7 +74,7 @@ from lapwing.version import install_command
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Evaluation:
+class Evaluation(Shown):
     """Hold how far a synthetic table is from the real one. Internal: computed from private rows without noise.
 
     Parameters

@@ -21,6 +21,7 @@ from lapwing.extras.evaluate.metrics.tables.variation import TableRows
 from lapwing.extras.evaluate.report.compared import compared_sections
 from lapwing.extras.evaluate.report.summary import summary_text
 from lapwing.maths.arrays import Codes
+from lapwing.on_demand import Shown
 from lapwing.present.marked import Internal
 from lapwing.present.page import NOTICE, Page, of_table, render
 from lapwing.rows.counting import count_tables
@@ -38,7 +39,7 @@ _MOST_OF_UNIT: Final = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class LinkedEvaluation:
+class LinkedEvaluation(Shown):
     """Hold how far linked synthetic tables are from the real ones. Internal, as `Evaluation`.
 
     Parameters
