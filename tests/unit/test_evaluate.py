@@ -47,6 +47,17 @@ def test_misfits_missing_and_special_values_are_cells_of_their_own():
     assert worst(found) == {("age",): 0.75, ("sex",): 0.25}
 
 
+def marked(name):
+    return {"fields": [each | {"role": "target"} if each["name"] == name else each for each in SCHEMA["fields"]]}
+
+
+def test_the_column_that_a_schema_marks_is_predicted_where_it_has_few_values():
+    asked = lw.evaluate(table(1), table(2), SCHEMA, target="rich", seed=5).to_dict()
+
+    assert lw.evaluate(table(1), table(2), marked("rich"), seed=5).to_dict()["downstream"] == asked["downstream"]
+    assert lw.evaluate(table(1), table(2), marked("height"), seed=5).to_dict()["downstream"] is None
+
+
 def test_single_columns_are_compared_beside_the_bootstrap():
     real = pl.DataFrame({"age": [10, 30, None, -1], "sex": ["f"] * 4, "rich": [True, True, None, None]})
     synthetic = pl.DataFrame({"age": [50, 50, None, None], "sex": ["f"] * 4, "rich": [True] * 4})

@@ -116,7 +116,8 @@ def evaluate(
         ``maxRows`` rows of each unit.
     target : str, optional
         A column with 2 to 64 values: how well is it predicted by a classifier that was trained on synthetic rows? Needs
-        scikit-learn: ``pip install "lapwing[evaluate]"``.
+        scikit-learn: ``pip install "lapwing[evaluate]"``. By default the schema's, ``"role": "target"``, if it has one
+        and scikit-learn is there.
     by : str or sequence of str, default ()
         Columns whose crossing makes groups of rows: how good is the table within each?
     test : as real, optional

@@ -13,6 +13,7 @@ from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.adaptive.candidates import MOST_CELLS, MOST_TRIPLE_COLUMNS, noise_left, rounded_down
 from lapwing.mechanisms.adaptive.look import LEAST_COLUMNS, planned_look
 from lapwing.mechanisms.shared.one_way import is_refined
+from lapwing.model.compared import TYPICAL
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 
@@ -85,7 +86,6 @@ DROWNED_SHARE, MOSTLY_HALVES = 0.45, 0.75
 """Share of one-way tables from which others are given up where there is better to do: a look at all pairs, where so
 many columns have two values."""
 
-TYPICAL_EFFECT = 0.09  # distance of a pair of columns from independent ones, in public tables
 LOOK_NOISE = 0.03  # part of the rows that noise of single columns may move beside a look
 LEAST_LOOK, LEAST_LOOK_ONE_WAY = Fraction(3, 5), 20  # least part of a look, and least hundredths of single columns
 
@@ -287,7 +287,7 @@ def _is_worth_tables(costs: Costs, share: float, noise: float) -> bool:
     as `single_noise` gives it.
     """
     told = costs.rounds * costs.tables / math.comb(costs.columns, 2)
-    return TYPICAL_EFFECT * told >= noise * (1 / share - 1)
+    return TYPICAL * told >= noise * (1 / share - 1)
 
 
 def _looking(usual: Costs, schema: Schema, budget: Budget, rows: float, terms: Terms) -> Costs | None:

@@ -47,7 +47,12 @@ from lapwing.extras.evaluate.metrics.metric import (
 from lapwing.extras.evaluate.metrics.moments import compare_moments
 from lapwing.extras.evaluate.metrics.overlays import overlay_columns
 from lapwing.extras.evaluate.metrics.prediction.detection import compare_detection, compare_propensity
-from lapwing.extras.evaluate.metrics.prediction.downstream import Downstream, check_target, compare_downstream
+from lapwing.extras.evaluate.metrics.prediction.downstream import (
+    Downstream,
+    check_target,
+    compare_downstream,
+    is_target,
+)
 from lapwing.extras.evaluate.metrics.prediction.subgroups import check_subgroups, compare_subgroups
 from lapwing.extras.evaluate.metrics.tables.variation import (
     TableRows,
@@ -185,7 +190,9 @@ def compare_with_real(
     each (larger ones are read again), some 50 bytes a row while copies are looked for, and 1 GB.
     """
     schema = replace(schema, privacy_unit=None)
-    if target is not None:
+    if target is None:
+        target = marked_target(schema)
+    else:
         check_target(schema, target)
     if by:
         check_subgroups(schema, by)
@@ -286,6 +293,11 @@ def _steps(rng: np.random.Generator, watch: Watch) -> Callable[[str], np.random.
         return rng.spawn(1)[0]
 
     return step
+
+
+def marked_target(schema: Schema) -> str | None:
+    """Return the column that a schema marks as the target, where it can be predicted here."""
+    return schema.target if is_target(schema, schema.target) and _can_learn() else None
 
 
 def _can_learn() -> bool:

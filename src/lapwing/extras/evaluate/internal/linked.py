@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from lapwing.errors import DataError, ParameterError
-from lapwing.extras.evaluate.internal.evaluation import Comparison, Evaluation, Watch, compare_tables
+from lapwing.extras.evaluate.internal.evaluation import Comparison, Evaluation, Watch, compare_tables, marked_target
 from lapwing.extras.evaluate.internal.panels import panel_errors
 from lapwing.extras.evaluate.internal.sampled import table_rows
 from lapwing.extras.evaluate.metrics.findings import Findings, findings_record
@@ -122,7 +122,7 @@ def compare_linked(
         table, schema = linked.table(name), schemas[name]
         comparison = Comparison(
             schema=schema,
-            target=target if name in targets else None,
+            target=marked_target(schema) if target is None else target if name in targets else None,
             by=by if name in groups else (),
             seed=seed,
             rng=rng.spawn(1)[0],

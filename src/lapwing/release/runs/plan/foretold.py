@@ -12,8 +12,9 @@ from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.tree_counts.question import TreeCounts
 from lapwing.kernel.terms import Terms
 from lapwing.model.certificate.cost_lines import ChosenTable, CostLine, PlannedQuestion
+from lapwing.model.compared import TYPICAL
 from lapwing.release.runs.verdict.drawn import SIZE, Drawn
-from lapwing.release.runs.verdict.terms import MOST_PAIRS, TYPICAL, Released, Shown, shown_by_tree, told_by_look
+from lapwing.release.runs.verdict.terms import MOST_PAIRS, Released, Shown, shown_by_tree, told_by_look
 from lapwing.schema.groupings.grouping import Grouping, evenly
 from lapwing.schema.schemas import Schema
 

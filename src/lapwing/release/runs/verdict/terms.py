@@ -21,7 +21,7 @@ from lapwing.kernel.questions.shared.cells import CellTree
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells
 from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
-from lapwing.model.compared import choose_tables, compared_cells
+from lapwing.model.compared import TYPICAL, choose_tables, compared_cells
 from lapwing.model.intervals import runs_grouping
 from lapwing.model.model import LogLinear, ReleasedModel
 from lapwing.release.runs.verdict.drawn import SIZE, Drawn
@@ -30,9 +30,6 @@ from lapwing.schema.schemas import Schema
 
 MOST_PAIRS: Final = 300
 MOST_TRIPLES: Final = 60  # tables of two columns, and of three, whose terms are averaged: a sample where there are more
-
-TYPICAL: Final = 0.09
-"""Distance of a table of two columns from independent ones, where nothing is known: about the mean of public tables."""
 
 _COARSE: Final = 4  # groups of a column in a table whose dependence noise might hide
 _WEAKEST: Final = 0.2  # of all effects

@@ -279,6 +279,12 @@ def compare_classifiers(
     )
 
 
+def is_target(schema: Schema, name: str | None) -> bool:
+    """Tell whether a column can be predicted: it has few values, and another column to tell them by."""
+    values = {column.name: _classes(column.domain) for column in schema.columns}
+    return len(values) > 1 and 2 <= values.get(name or "", 0) <= MAX_CLASSES
+
+
 def check_target(schema: Schema, target: str) -> None:
     """Refuse a column that cannot be a target."""
     columns = {column.name: column.domain for column in schema.columns}
@@ -287,8 +293,8 @@ def check_target(schema: Schema, target: str) -> None:
         raise ParameterError(
             f"the target {quote(target)} is no modelled column of the schema; choose one of {listed}", code="LW330"
         )
-    values = _classes(columns[target])
-    if not 2 <= values <= MAX_CLASSES or len(columns) < 2:
+    if not is_target(schema, target):
+        values = _classes(columns[target])
         fitting = [quote(name) for name, domain in columns.items() if 2 <= _classes(domain) <= MAX_CLASSES][:10]
         raise ParameterError(
             f"a target needs 2 to {MAX_CLASSES} values and a second column, {quote(target)} has {values} values by the "
