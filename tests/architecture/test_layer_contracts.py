@@ -20,7 +20,6 @@ LAYERS = (
     ("release",),
     ("theorems",),
     ("mechanisms", "anonymous"),
-    ("present",),
     ("model",),
     ("kernel", "engine"),
     ("rows",),
@@ -105,7 +104,7 @@ def test_a_cycle_inside_a_package_is_refused(copy: Path) -> None:
 
 
 def test_the_room_and_the_secret_bits_open_to_few(copy: Path) -> None:
-    plants = [(importer, inner) for importer in ("cli", "mechanisms", "model", "present") for inner in OF_THE_KERNEL]
+    plants = [(importer, inner) for importer in ("cli", "mechanisms", "model", "theorems") for inner in OF_THE_KERNEL]
     for number, (importer, inner) in enumerate(plants):
         planted(copy, f"{importer}/planted{number}.py", f"import lapwing.kernel.{inner}\n")
 
@@ -126,7 +125,7 @@ def test_databases_that_keep_ledgers_are_reached_through_the_ledger_alone(copy: 
 
 
 @pytest.mark.parametrize(
-    "source", ["mechanisms", "theorems", "model", "maths", "engine", "present", "extras/evaluate/report"]
+    "source", ["mechanisms", "theorems", "model", "maths", "engine", "extras/evaluate/metrics", "extras/evaluate/report"]
 )
 def test_what_works_on_released_things_cannot_reach_rows_through_another_module(copy: Path, source: str) -> None:
     names = [f"rows.{name}" for name in OF_ROWS] + [f"kernel.{name}" for name in OF_THE_KERNEL]

@@ -13,8 +13,8 @@ import pytest
 import lapwing as lw
 from helpers.command import lapwing
 from lapwing.errors import LapwingError
+from lapwing.extras.evaluate.report.page import NOTICE
 from lapwing.kernel.budget.ledger import Ledger
-from lapwing.present.page import NOTICE
 from lapwing.version import install_command
 
 SECRET = "planted-7f3a"

@@ -16,10 +16,10 @@ from helpers.canary_inputs import FILES
 from helpers.planted_values import BYTES, SCHEMA, TEXT, table, traces_in, traces_in_files
 from helpers.studio import running
 from helpers.studio_walk import ODD, Visit, Walk
+from lapwing.extras.evaluate.report.page import NOTICE
 from lapwing.extras.studio.app import rooms
 from lapwing.extras.studio.rooms import table as first_room
 from lapwing.extras.studio.rooms.table import slug_of
-from lapwing.present.page import NOTICE
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="a studio is ended by a signal here")
 ROUTES = (*first_room.ROUTES, *rooms().routes)

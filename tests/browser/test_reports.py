@@ -13,11 +13,11 @@ import lapwing as lw
 from conftest import EXAMPLES
 from helpers.findings import compared, findings, schema_of
 from helpers.pdf_text import pages_text
+from lapwing.extras.evaluate.report.charts import bars, budget_bar, histogram, interval_dots
 from lapwing.extras.evaluate.report.compared import compared_sections
-from lapwing.present.charts import bars, budget_bar, histogram, interval_dots
-from lapwing.present.heat_maps import heat_map, map_heat
-from lapwing.present.marked import Internal
-from lapwing.present.page import NOTICE, Page, Section, Table, Text, render
+from lapwing.extras.evaluate.report.heat_maps import heat_map, map_heat
+from lapwing.extras.evaluate.report.page import NOTICE, Page, Section, Table, Text, render
+from lapwing.release.marked import Internal
 
 MARKS = ".mark-rect path, .mark-symbol path, .mark-rule line"
 MOST_PAGES = {"releasable": 6, "internal": 12, "compared": 12}

@@ -8,10 +8,10 @@ import pytest
 
 import lapwing as lw
 from helpers.shown_objects import ASKED, HOSTILE, PLANTED, people, wide_release, with_cards, without_cards
-from lapwing.api.cards import card
-from lapwing.api.cards.cards import CARDS
+from lapwing.extras.evaluate.cards import card
+from lapwing.extras.evaluate.cards.cards import CARDS
+from lapwing.extras.evaluate.report.page import NOTICE
 from lapwing.mechanisms.registry import REGISTRATIONS
-from lapwing.present.page import NOTICE
 
 ALONE = {"br", "hr", "img", "input", "link", "meta"}
 KNOWN = {"div", "style", "p", "table", "caption", "thead", "tbody", "tr", "th", "td", "ul", "li", "code", "pre"}

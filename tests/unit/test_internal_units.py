@@ -5,7 +5,7 @@ import pytest
 
 from lapwing.errors import DataError, SchemaError
 from lapwing.extras.evaluate.internal.schemas import check_units
-from lapwing.present.marked import Internal
+from lapwing.release.marked import Internal
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
 

@@ -5,9 +5,8 @@ import pytest
 
 from helpers.cases import spread
 from helpers.findings import schema_of
-from lapwing.extras.evaluate.metrics.overlays import GRID, LISTED, overlay_columns
-from lapwing.present.bars import MOST_BARS, choose_bars
-from lapwing.present.heat_maps import coordinate_pairs
+from lapwing.extras.evaluate.metrics.bars import MOST_BARS, choose_bars
+from lapwing.extras.evaluate.metrics.overlays import GRID, LISTED, coordinate_pairs, overlay_columns
 
 AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 120, "required": True}}
 MONEY = {"name": "money", "type": "integer", "constraints": {"minimum": 0, "maximum": 1_000_000}}

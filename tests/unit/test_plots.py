@@ -12,9 +12,9 @@ import vl_convert
 import lapwing as lw
 from helpers.shown_objects import BUDGET, HOSTILE, PLANTED, people, schema_of_people
 from lapwing.errors import LapwingError
-from lapwing.present.heat_maps import map_heat
-from lapwing.present.page import NOTICE
-from lapwing.present.plots import as_altair
+from lapwing.extras.evaluate.report.heat_maps import map_heat
+from lapwing.extras.evaluate.report.page import NOTICE
+from lapwing.extras.evaluate.report.plots import as_altair
 
 MARKS = {"path", "rect", "line"}
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from lapwing.errors import LapwingError
-from lapwing.present.charts import bars, budget_bar, histogram, interval_dots
-from lapwing.present.heat_maps import heat_map, map_heat
+from lapwing.extras.evaluate.report.charts import bars, budget_bar, histogram, interval_dots
+from lapwing.extras.evaluate.report.heat_maps import heat_map, map_heat
 
 WORDS = {"title": "title", "meaning": "meaning", "unit": "rows"}
 LONG = "x" * 500

@@ -6,9 +6,9 @@ from html.parser import HTMLParser
 import pytest
 
 from lapwing.errors import LapwingError
-from lapwing.present.charts import bars
-from lapwing.present.marked import Internal, Releasable
-from lapwing.present.page import NOTICE, Chart, Fact, Facts, Page, Section, Table, Text, render
+from lapwing.extras.evaluate.report.charts import bars
+from lapwing.extras.evaluate.report.page import NOTICE, Chart, Fact, Facts, Page, Section, Table, Text, render
+from lapwing.release.marked import Internal, Releasable
 
 HOSTILE = (
     "</script><script>alert(1)</script><!-- \"'><img src=x onerror=alert(2)> \u202edesrever\u202c \x00 \ud800 {{7*7}} `"
@@ -129,9 +129,9 @@ def test_another_process_gives_the_same_bytes():
     code = (
         "import hashlib\n"
         "from lapwing.extras.evaluate.metrics.metric import Releasable\n"
-        "from lapwing.present.charts import bars\n"
-        "from lapwing.present.page import render\n"
-        "from lapwing.present.page import Page, Section\n"
+        "from lapwing.extras.evaluate.report.charts import bars\n"
+        "from lapwing.extras.evaluate.report.page import render\n"
+        "from lapwing.extras.evaluate.report.page import Page, Section\n"
         "chart = bars(['a', 'b'], {'real': [0.5, 0.5], 'new': [1, 0]}, title='t', meaning='m', unit='u')\n"
         "page = Page(title='A', sections=(Section(key='k', title='S', parts=(chart,)),))\n"
         "digest = hashlib.sha256(render(Releasable(page)).encode()).hexdigest()\n"

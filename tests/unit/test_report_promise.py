@@ -12,11 +12,11 @@ from scipy.stats import norm
 
 import lapwing as lw
 from helpers.saved import small_saved
+from lapwing.extras.evaluate.report.page import Table
+from lapwing.extras.evaluate.report.promise import percent_up, promise_section
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.conversions import epsilon_for
 from lapwing.model.certificate.attack import in_other_words, most_found, most_right
-from lapwing.present.page import Table
-from lapwing.present.promise import percent_up, promise_section
 
 ALARMS = (0.001, 0.01, 0.05, 0.1, 0.5)
 ROUNDING = 1e-12

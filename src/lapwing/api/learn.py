@@ -8,7 +8,7 @@ from pathlib import Path
 from lapwing.errors import LapwingWarning, ParameterError, warn
 from lapwing.kernel.budget.budget import Number
 from lapwing.kernel.room.begun import repeated
-from lapwing.present.marked import Releasable
+from lapwing.release.marked import Releasable
 from lapwing.release.runs.learned.running import LearnedDomain, run_learning
 from lapwing.release.runs.learned.settings import LearnSettings, read_learn_settings
 from lapwing.release.runs.records import Book, run_paid

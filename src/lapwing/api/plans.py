@@ -12,8 +12,7 @@ from lapwing.maths.arrays import Frozen
 from lapwing.model.certificate.certificate import CostLine, Statement
 from lapwing.model.certificate.cost_lines import CHOSEN, asked_text, budget_to_dict, counted_lines
 from lapwing.model.certificate.promise import origin_lines
-from lapwing.on_demand import Shown
-from lapwing.present.plots import planned_plot
+from lapwing.on_demand import Shown, extra
 from lapwing.release.runs.plan.effort import MACHINE, Effort, MaxRowsEffect
 from lapwing.release.runs.plan.text import (
     aligned,
@@ -158,7 +157,7 @@ class Plan(Shown):
         LapwingError
             If ``lapwing[evaluate]`` is not installed.
         """
-        return planned_plot(self.lines, self.total)
+        return extra("plots").planned_plot(self.lines, self.total)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain JSON values, always in the same order."""

@@ -5,7 +5,7 @@ import shlex
 import signal
 import sys
 import types
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -39,13 +39,6 @@ class Shown:
 def note(text: str) -> None:
     """Print one line on stderr."""
     print(f"lapwing: {text}".replace("\n", " "), file=sys.stderr)
-
-
-def aligned(lines: Sequence[Sequence[str]], *, right: Iterable[int] = ()) -> str:
-    """Return lines of cells as aligned text."""
-    from lapwing.present.page import aligned as text_of  # noqa: PLC0415 - it needs NumPy
-
-    return text_of(lines, right=list(right))
 
 
 def shortened(lines: Sequence[str], most: int, before: str = "") -> list[str]:

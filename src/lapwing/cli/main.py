@@ -20,7 +20,6 @@ from lapwing.cli.commands.anonymize import anonymize
 from lapwing.cli.commands.explain import explain, mechanisms
 from lapwing.cli.commands.ledger import ledger_app
 from lapwing.cli.commands.linked import link
-from lapwing.cli.commands.report import report
 from lapwing.cli.commands.resume import resume
 from lapwing.cli.commands.saved import answers, query, sample
 from lapwing.cli.commands.schema_learn import learn
@@ -78,7 +77,7 @@ _PANELS = {
     "Schemas": (schema_app,),
     "Budget": (ledger_app,),
     "Release": (plan, synthesize, link, resume),
-    "Use a release": (sample, query, answers, report, extra("certificate command")),
+    "Use a release": (sample, query, answers, extra("report command"), extra("certificate command")),
     "Internal, never publish": (extra("evaluate command"),),
     "Beside releases": (anonymize, extra("audit command")),
 }

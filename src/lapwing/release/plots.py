@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from lapwing.present.plots import released_plot
+from lapwing.on_demand import extra
 from lapwing.release.release import Release
 
 __all__ = ["Release", "plot"]
@@ -33,7 +33,7 @@ def plot(self: Release, columns: str | Sequence[str] | None = None) -> Any:  # n
     LapwingError
         If ``lapwing[evaluate]`` is not installed.
     """
-    return released_plot(self.model, self.schema, self.certificate, self.noisy, columns)
+    return extra("plots").released_plot(self.model, self.schema, self.certificate, self.noisy, columns)
 
 
 Release.plot = plot

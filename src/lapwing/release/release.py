@@ -353,9 +353,7 @@ class Release(Shown):
         DataError
             If the file cannot be written.
         """
-        from lapwing.release.shown import release_html  # noqa: PLC0415
-
-        write_whole(path, release_html(self, self.accuracy()))
+        write_whole(path, extra("report").release_html(self, self.accuracy()))
 
     def to_croissant(
         self,

@@ -19,12 +19,6 @@ from lapwing.kernel.questions.sparse_counts.question import NoisyCells
 from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.kernel.questions.tree_counts.question import NoisyTree
 from lapwing.mechanisms.registry import REGISTRATIONS, registration_named
-from lapwing.model.accuracy import Accuracy
-from lapwing.present.marked import Releasable
-from lapwing.present.page import Page, Section, render
-from lapwing.present.released import released_sections
-from lapwing.present.released_columns import MOST_COLUMNS, released_columns, released_maps
-from lapwing.present.released_pairs import released_pairs
 from lapwing.release.queries import Parts, free_name
 from lapwing.schema.schemas import Schema
 from lapwing.schema.values import labels, run_labels
@@ -229,31 +223,3 @@ def certified_table(release: Parts, confidence: float) -> pl.DataFrame:
 
 
 # -- The report that may be published, as one HTML file.
-
-
-def release_html(release: Parts, accuracy: Accuracy, *, name: str = "") -> str:
-    """Return the releasable report of a release; see `Release.to_html`.
-
-    name: of the data set, where neither certificate nor schema has one.
-    """
-    issued, ledger = release.certificate.issued, release.certificate.ledger
-    known = (issued and issued.table) or release.schema.name or (ledger and ledger.dataset) or name
-    title = f"Synthetic data: {known}" if known else "Synthetic data"
-    return render(Releasable(Page(title=title, sections=release_sections(release, accuracy))))
-
-
-def release_sections(release: Parts, accuracy: Accuracy) -> tuple[Section, ...]:
-    """Return the sections of that report, made from released numbers only."""
-    schema, model, certificate, noisy = release.schema, release.model, release.certificate, release.noisy
-    names = [field.name for field in schema.columns[:MOST_COLUMNS]]
-    return released_sections(
-        schema,
-        model,
-        certificate,
-        noisy,
-        accuracy,
-        did=registration_named(certificate.mechanism).report,
-        columns=released_columns(model, schema, noisy, names, certificate.public_rows),
-        maps=released_maps(model, schema),
-        pairs=released_pairs(model, schema),
-    )

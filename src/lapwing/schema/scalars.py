@@ -219,3 +219,22 @@ def json_cure(text: str, place: int) -> str:
         return "the file ends too early: close what is open there"
     is_comma = before + rest[:1] in (",}", ",]") or "".join(rest.split())[:2] in (",}", ",]")
     return "remove the comma before the closing bracket" if is_comma else "correct it there"
+
+
+def aligned(lines: Sequence[Sequence[str]], *, right: Iterable[int] = ()) -> str:
+    """Return lines of cells, the first of them the heading, as text with aligned columns.
+
+    >>> print(aligned([("sex", "count"), ("Female", "7")], right=[1]))
+    sex     count
+    Female      7
+    """
+    to_the_right = set(right)
+    lines = [[visible(cell).replace("\n", " ") for cell in line] for line in lines]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if position in to_the_right else cell.ljust(width)
+            for position, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )

@@ -8,10 +8,9 @@ from typing import Annotated
 import typer
 
 from lapwing.cli import options
-from lapwing.cli.console import aligned
 from lapwing.cli.options import argument, flag
 from lapwing.errors import ParameterError
-from lapwing.schema.scalars import quote
+from lapwing.schema.scalars import aligned, quote
 
 _PAGE = Path(__file__).resolve().parents[1] / "errors.md"
 _WIDTH = 80

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from lapwing.cli import options
-from lapwing.cli.console import aligned, shortened, speaker
+from lapwing.cli.console import shortened, speaker
 from lapwing.cli.examples import examples
 from lapwing.cli.options import argument, option
 from lapwing.kernel.budget.accounts import Balance, delta_text
@@ -17,6 +17,7 @@ from lapwing.kernel.budget.budget import Notion, as_text
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.on_demand import extra
 from lapwing.rows.out.outputs import write_whole
+from lapwing.schema.scalars import aligned
 
 if TYPE_CHECKING:
     from lapwing.kernel.budget.chain import Entry

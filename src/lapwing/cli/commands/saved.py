@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from lapwing.cli import options
-from lapwing.cli.console import Say, aligned, is_quiet, speaker
+from lapwing.cli.console import Say, is_quiet, speaker
 from lapwing.cli.linking import Into, linked_targets
 from lapwing.cli.options import flag, option, whole
 from lapwing.cli.outputs import check_drawn
@@ -18,7 +18,7 @@ from lapwing.release.files import STANDARD_OUTPUT, Targets, rows_place, write_re
 from lapwing.release.linked.targets import events_targets
 from lapwing.rows.out.outputs import whole_files, whole_folder
 from lapwing.schema.condition_texts import read_conditions
-from lapwing.schema.scalars import quote
+from lapwing.schema.scalars import aligned, quote
 
 if TYPE_CHECKING:
     import numpy as np

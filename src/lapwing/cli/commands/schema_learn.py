@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lapwing.cli import options
-from lapwing.cli.console import Say, aligned, is_quiet, repeating, speaker
+from lapwing.cli.console import Say, is_quiet, repeating, speaker
 from lapwing.cli.looking import look_first
 from lapwing.cli.options import option
 from lapwing.cli.outputs import produce
 from lapwing.cli.tables import Data, Database, Sql, default_file, file_of, given_table, words_of
 from lapwing.errors import ParameterError
 from lapwing.release.files import certificate_target
-from lapwing.schema.scalars import visible
+from lapwing.schema.scalars import aligned, visible
 
 if TYPE_CHECKING:
     from lapwing.cli.tables import Table
@@ -152,7 +152,7 @@ def _dictionaries(texts: Sequence[str]) -> dict[str, Path]:
 
 def _summary(found: "LearnedDomain", table: "Table", output: Path, account: Sequence[str]) -> list[str]:
     """Return what was learned and what it cost, what was not found, and what comes next."""
-    from lapwing.present.marked import NOTICE  # noqa: PLC0415
+    from lapwing.release.marked import NOTICE  # noqa: PLC0415
 
     fields = [found.schema.field(name) for name in found.names]
     lines = [(field.name, field.type, _learned(field), field.provenance) for field in fields]

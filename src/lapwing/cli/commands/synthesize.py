@@ -10,7 +10,7 @@ import typer
 
 from lapwing.cli import options
 from lapwing.cli.commands.saved import query_text
-from lapwing.cli.console import Say, aligned, echo, is_quiet, speaker
+from lapwing.cli.console import Say, echo, is_quiet, speaker
 from lapwing.cli.linking import Shares, by_table, expected_by_table, produce_linked, say_linked
 from lapwing.cli.looking import recommendation, said_in_time
 from lapwing.cli.options import option
@@ -18,10 +18,11 @@ from lapwing.cli.outputs import produce_release, resuming, summarize
 from lapwing.cli.tables import Data, Database, Sql, default_rows, file_of, given_table
 from lapwing.errors import DataError, LapwingError, ParameterError
 from lapwing.kernel.budget.budget import requested_budget
+from lapwing.on_demand import extra
 from lapwing.release.files import Targets, read_targets
 from lapwing.release.linked.targets import events_targets
 from lapwing.rows.out.outputs import whole_files
-from lapwing.schema.scalars import nearest
+from lapwing.schema.scalars import aligned, nearest
 
 if TYPE_CHECKING:
     from lapwing.cli.tables import Table
@@ -338,10 +339,8 @@ def demo(
 
 def _report(release: "Release", place: Path, model: str, say: Say, show: Say) -> None:
     """Write a report where the extra for it is installed, and say how to install it where it is not."""
-    from lapwing.present.page import check_installed  # noqa: PLC0415
-
     try:
-        check_installed()
+        extra("page").check_installed()
     except LapwingError as error:
         say(f"No report: {error}.")
         return

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 from lapwing.extras.audit.worst_case import MISTAKE
 from lapwing.kernel.budget.budget import Budget, as_text
 from lapwing.kernel.terms import Relation
-from lapwing.present.page import aligned
+from lapwing.schema.scalars import aligned
 from lapwing.version import VERSION
 
 T = TypeVar("T")

@@ -17,6 +17,7 @@ from lapwing.extras.evaluate.metrics.tables.public_tables import (
     public_tables,
 )
 from lapwing.extras.evaluate.report.bought import BOUGHT_LEAD, bought_sections
+from lapwing.extras.evaluate.report.page import Page, render
 from lapwing.kernel.budget.budget import Budget, BudgetRequest
 from lapwing.kernel.noise.bits import BitSource
 from lapwing.kernel.noise_law import MAX_SD
@@ -38,8 +39,7 @@ from lapwing.model.certificate.promise import (
     untold_warnings,
 )
 from lapwing.on_demand import Shown
-from lapwing.present.marked import NOTICE, Releasable
-from lapwing.present.page import Page, aligned, render
+from lapwing.release.marked import NOTICE, Releasable
 from lapwing.release.runs.certify import Paid, promise_warnings
 from lapwing.release.runs.generators import chosen_seed, generator
 from lapwing.release.runs.records import Records
@@ -48,7 +48,7 @@ from lapwing.rows.counting import CodedSource
 from lapwing.rows.out.outputs import write_whole
 from lapwing.rows.source import coded_table
 from lapwing.schema.named_files import refuse_private
-from lapwing.schema.scalars import MOST_ROWS
+from lapwing.schema.scalars import MOST_ROWS, aligned
 from lapwing.schema.schemas import Schema
 from lapwing.version import VERSION
 

@@ -5,24 +5,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast, overload
 
-from lapwing.api.cards.cards import CARDS
 from lapwing.api.linked import tables_by_name
 from lapwing.errors import ParameterError
 from lapwing.extras.evaluate.bought import BoughtEvaluation, read_bought_settings, run_evaluation
-from lapwing.extras.evaluate.cards import bought_card, evaluation_card, linked_evaluation_card
+from lapwing.extras.evaluate.cards.cards import CARDS
+from lapwing.extras.evaluate.cards.private import bought_card, evaluation_card, linked_evaluation_card
 from lapwing.extras.evaluate.internal.evaluation import Evaluation, compare_with_real
 from lapwing.extras.evaluate.internal.linked import LinkedEvaluation, compare_linked, compared_schema
+from lapwing.extras.evaluate.released.report import release_sections
+from lapwing.extras.evaluate.report.page import Section
 from lapwing.kernel.budget.budget import Number, read_request
 from lapwing.kernel.room.begun import repeated
-from lapwing.present.marked import Releasable
-from lapwing.present.page import Section
 from lapwing.release.loading import load
+from lapwing.release.marked import Releasable
 from lapwing.release.release import Release
 from lapwing.release.runs.generators import chosen_seed, generator
 from lapwing.release.runs.records import Book, run_paid
 from lapwing.release.runs.settings import usable_schema
 from lapwing.release.runs.watching import following, told
-from lapwing.release.shown import release_sections
 from lapwing.rows.guard import private_boundary
 from lapwing.schema.linked.database import LinkedSchema, is_linked
 from lapwing.schema.scalars import is_among, quote

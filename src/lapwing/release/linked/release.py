@@ -12,7 +12,7 @@ from lapwing.model.files import SavedRelease
 from lapwing.model.linked_files import LinkedCertificate, save_linked
 from lapwing.model.linked_files import load_linked as read_linked
 from lapwing.model.sampling.conditions import Conditioned, conditioned
-from lapwing.on_demand import Shown
+from lapwing.on_demand import Shown, extra
 from lapwing.release.linked.rows import Drawn, LinkedRows
 from lapwing.release.linked.targets import write_into
 from lapwing.release.release import Release
@@ -210,9 +210,7 @@ class LinkedRelease(Shown):
         DataError
             If the file cannot be written.
         """
-        from lapwing.release.linked.shown import linked_html  # noqa: PLC0415
-
-        write_whole(path, linked_html(self.parts, self.certificate))
+        write_whole(path, extra("report of tables").linked_html(self.parts, self.certificate))
 
     def _layouts(self, like: Any) -> dict[str, Layout]:  # noqa: ANN401 - frames
         """Return the layout of each table: that of the input, or one that was asked for."""

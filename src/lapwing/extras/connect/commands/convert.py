@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lapwing.cli import options
-from lapwing.cli.console import aligned, shortened, speaker
+from lapwing.cli.console import shortened, speaker
 from lapwing.cli.options import argument, option
-from lapwing.schema.scalars import visible
+from lapwing.schema.scalars import aligned, visible
 
 if TYPE_CHECKING:
     from lapwing.extras.connect.metadata.converted import Converted, Lack

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from lapwing.cli.asking import asked, positive, tell, wrong
-from lapwing.cli.console import aligned
 from lapwing.cli.tables import default_file, file_of, stem_of, words_of
 from lapwing.errors import LapwingError
-from lapwing.schema.scalars import in_full, nearest, visible
+from lapwing.schema.scalars import aligned, in_full, nearest, visible
 
 if TYPE_CHECKING:
     from lapwing.cli.tables import Table
@@ -255,7 +254,7 @@ def _cell(text: str, field: "Field") -> int | float | str:
 def _look(files: Files, drafted: "Schema", field: "Field", seen: "Suggestion | None") -> None:
     """Show what a column holds: internal, because its owner asked for it."""
     from lapwing.extras.evaluate.internal.suggestions import frequent_texts  # noqa: PLC0415
-    from lapwing.present.page import NOTICE  # noqa: PLC0415
+    from lapwing.extras.evaluate.report.page import NOTICE  # noqa: PLC0415
 
     tell(f"  {NOTICE}")
     if seen is not None:

@@ -80,8 +80,8 @@ def evaluate(
     quiet: options.Quiet = False,
 ) -> None:
     """Compare synthetic tables with the real ones (internal; with a budget, releasable)."""
+    from lapwing.extras.evaluate.report.page import check_installed  # noqa: PLC0415
     from lapwing.extras.evaluate.verb import evaluate as evaluation_of  # noqa: PLC0415
-    from lapwing.present.page import check_installed  # noqa: PLC0415
     from lapwing.schema.schemas import Schema  # noqa: PLC0415
 
     if report is not None:

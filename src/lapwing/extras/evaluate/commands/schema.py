@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lapwing.cli import options
-from lapwing.cli.console import aligned, note, shortened, speaker
+from lapwing.cli.console import note, shortened, speaker
 from lapwing.cli.linking import linked_schema, private_tables
 from lapwing.cli.looking import remember
 from lapwing.cli.options import argument, option
 from lapwing.cli.tables import Data, Database, Sql, default_file, given_table, hold_private, optional_tables, words_of
 from lapwing.errors import ParameterError
-from lapwing.schema.scalars import quote, visible
+from lapwing.schema.scalars import aligned, quote, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -48,7 +48,7 @@ def draft(
     options.refuse_existing(output)
 
     from lapwing.extras.evaluate.internal.suggestions import look  # noqa: PLC0415
-    from lapwing.present.page import NOTICE  # noqa: PLC0415
+    from lapwing.extras.evaluate.report.page import NOTICE  # noqa: PLC0415
 
     drafted, suggestions = look(table).value
     drafted.save(output)
@@ -115,7 +115,7 @@ def check(
 
     from lapwing.extras.evaluate.internal.looks import remarks  # noqa: PLC0415
     from lapwing.extras.evaluate.internal.schemas import check_declared, check_table  # noqa: PLC0415
-    from lapwing.present.page import NOTICE  # noqa: PLC0415
+    from lapwing.extras.evaluate.report.page import NOTICE  # noqa: PLC0415
 
     fits = check_table(table, checked).value
     speaker(context, quiet)("internal: the counts are exact and were made by looking at private rows")
@@ -150,7 +150,7 @@ def _check_linked(linked: "LinkedSchema", tables: "Mapping[str, Table]", say: "C
 
     from lapwing.extras.evaluate.internal.looks import remarks  # noqa: PLC0415
     from lapwing.extras.evaluate.internal.schemas import check_linked  # noqa: PLC0415
-    from lapwing.present.page import NOTICE  # noqa: PLC0415
+    from lapwing.extras.evaluate.report.page import NOTICE  # noqa: PLC0415
 
     found = check_linked(tables, linked).value
     remember(list(tables.values()), linked)

@@ -15,7 +15,7 @@ from lapwing.extras.evaluate.metrics.panels import (
     dealt_rows,
     panel_of,
 )
-from lapwing.present.marked import Internal
+from lapwing.release.marked import Internal
 from lapwing.rows.codec import encoder
 from lapwing.rows.frames import on_column
 from lapwing.rows.guard import private_boundary

@@ -19,7 +19,7 @@ from lapwing.extras.evaluate.internal.untyped import draft_of, drafted_files, gu
 from lapwing.extras.evaluate.internal.written import ColumnGuess, cure, marker_cure
 from lapwing.extras.evaluate.metrics.declared import Declared, compare_declared
 from lapwing.extras.evaluate.metrics.metric import REAL
-from lapwing.present.marked import Internal
+from lapwing.release.marked import Internal
 from lapwing.rows.cells import (
     DAY_MICROSECONDS,
     RawColumn,

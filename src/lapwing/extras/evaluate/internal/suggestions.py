@@ -17,7 +17,7 @@ import polars as pl
 from lapwing.extras.evaluate.internal.schemas import drafted_schema
 from lapwing.extras.evaluate.internal.tallies import CHUNK_ROWS, Tally, counted, values_of
 from lapwing.extras.evaluate.internal.written import are_numbers, have_codes, markers_among, other_type, rival
-from lapwing.present.marked import Internal
+from lapwing.release.marked import Internal
 from lapwing.rows.cells import DAY_MICROSECONDS, Texts
 from lapwing.rows.guard import private_boundary
 from lapwing.rows.readers import open_table

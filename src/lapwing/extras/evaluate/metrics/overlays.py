@@ -3,16 +3,16 @@
 What is computed from private rows is private: no noise is added, and even where the bars lie tells about rows.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
 
+from lapwing.extras.evaluate.metrics.bars import MOST_BARS, Scale, choose_bars, equal_cells, value_at
 from lapwing.extras.evaluate.metrics.metric import cells_of
 from lapwing.maths.arrays import Cells, Codes, Ints, read_only
-from lapwing.present.bars import MOST_BARS, Scale, choose_bars, equal_cells, value_at
-from lapwing.present.heat_maps import coordinate_pairs
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import cut, evenly, identity, shifted
 from lapwing.schema.schemas import Schema
@@ -228,3 +228,66 @@ def _points(codes: Codes, fields: Sequence[Field]) -> Ints:
         [each < field.domain.values for each, field in zip(columns, fields, strict=True)]
     )
     return np.array([each[is_regular] for each in columns], dtype=np.int64)
+
+
+def coordinate_pairs(schema: Schema) -> tuple[tuple[str, str], ...]:
+    """Return the pairs of columns that are drawn as maps, at most 4: the column to the right, then the one upwards.
+
+    Two ordered columns that are no list of categories, whose names differ in one word: longitude and latitude (long,
+    lng or lon and lat), easting and northing, or x and y (ix and iy, xcoord and ycoord). ``pickup_longitude`` goes with
+    ``pickup_latitude``, not with ``dropoff_latitude``. A table in which exactly two columns are numbers without
+    resolution is taken for points of a plane, whatever the names.
+    """
+    columns = [
+        column
+        for column in schema.columns
+        if column.type in ("integer", "number") and not column.is_categorical and column.domain.values > 1
+    ]
+    keys = {_words(column.name): column.name for column in reversed(columns)}
+    found: list[tuple[str, str]] = []
+    for column in columns:
+        words = _words(column.name)
+        partners = [keys[other] for other in _partners(words) if other in keys]
+        if partners and partners[0] != column.name:
+            found.append((column.name, partners[0]))
+    if not found:
+        plane = [column.name for column in columns if column.domain.continuous]
+        found = [(plane[0], plane[1])] if len(plane) == 2 else []
+    return tuple(found[:MOST_MAPS])
+
+
+def _words(name: str) -> tuple[str, ...]:
+    """Return the words of a name in small letters: of ``dropoffLat`` they are ``dropoff`` and ``lat``."""
+    return tuple(word.lower() for word in _WORDS.findall(_HUMPS.sub(" ", name)))
+
+
+def _partners(words: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Return the words that the name of the column upwards may have, for one to the right."""
+    return [
+        (*words[:place], up, *words[place + 1 :])
+        for place, word in enumerate(words)
+        for right, up in _PARTNERS
+        if word == right
+    ]
+
+
+MOST_MAPS: Final = 4  # pairs of coordinates that are found at most
+
+
+_PARTNERS: Final = (
+    ("longitude", "latitude"),
+    ("long", "lat"),
+    ("lng", "lat"),
+    ("lon", "lat"),
+    ("easting", "northing"),
+    ("x", "y"),
+    ("ix", "iy"),
+    ("xcoord", "ycoord"),
+    ("xcoordinate", "ycoordinate"),
+)
+
+
+_WORDS: Final = re.compile(r"[^\W\d_]+|\d+")
+
+
+_HUMPS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")

@@ -5,11 +5,11 @@ from dataclasses import replace
 from typing import Final
 
 from lapwing.extras.evaluate.metrics.tables.public_tables import NoisyVariation
+from lapwing.extras.evaluate.report.charts import interval_dots
+from lapwing.extras.evaluate.report.cost import cost_section
+from lapwing.extras.evaluate.report.page import Section, Table, Text
+from lapwing.extras.evaluate.report.promise import promise_section
 from lapwing.model.certificate.certificate import Certificate
-from lapwing.present.charts import interval_dots
-from lapwing.present.cost import cost_section
-from lapwing.present.page import Section, Table, Text
-from lapwing.present.promise import promise_section
 
 BOUGHT_LEAD: Final = (
     "Compares released rows with the private table through a few noisy answers that were paid for from the privacy "

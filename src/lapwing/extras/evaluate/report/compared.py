@@ -8,12 +8,12 @@ from lapwing.extras.evaluate.metrics.findings import Findings
 from lapwing.extras.evaluate.metrics.glance import Glance, glance
 from lapwing.extras.evaluate.metrics.metric import SYNTHETIC
 from lapwing.extras.evaluate.metrics.standing import APART, FRESH, MOST, NONE, PART, SAME, Standing, glance_table
+from lapwing.extras.evaluate.report.charts import altair, colour, distinct, drawn, ramp
 from lapwing.extras.evaluate.report.columns import columns_section
+from lapwing.extras.evaluate.report.page import Chart, Fact, Facts, Part, Section, Table, Text, crossed, percent
 from lapwing.extras.evaluate.report.pairs import maps_section, pairs_section, worst_section
 from lapwing.extras.evaluate.report.tables import gaps_section, panel_section, rules_section, weighted_section
 from lapwing.extras.evaluate.report.uses import disclosure_section, prediction_section, subgroups_section
-from lapwing.present.charts import altair, colour, distinct, drawn, ramp
-from lapwing.present.page import Chart, Fact, Facts, Part, Section, Table, Text, crossed, percent
 from lapwing.schema.schemas import Schema
 
 _ENDS: Final = (-0.2, 1.4)  # places that are drawn; what lies beyond stands at the end, as an arrow

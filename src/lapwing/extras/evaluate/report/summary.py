@@ -11,9 +11,9 @@ from lapwing.extras.evaluate.metrics.metric import BOOTSTRAP, INDEPENDENT, SYNTH
 from lapwing.extras.evaluate.metrics.panels import PanelErrors
 from lapwing.extras.evaluate.metrics.prediction.downstream import Downstream
 from lapwing.extras.evaluate.metrics.standing import glance_table
+from lapwing.extras.evaluate.report.page import clipped
 from lapwing.extras.evaluate.report.tables import panel_lines, weighted_lines
-from lapwing.present.page import aligned, clipped
-from lapwing.schema.scalars import visible
+from lapwing.schema.scalars import aligned, visible
 
 _EXPLAINED = (
     "mean and max: total variation between the real and the synthetic table, 0 (same shares) to 1 (no cell in common)",
@@ -157,7 +157,7 @@ def _excess(risk: Risk) -> str:
 
 def _table(lines: Sequence[Sequence[str]], right: Sequence[int]) -> str:
     """Return cells as aligned text, none of them very long."""
-    return aligned([[clipped(cell, 100) for cell in line] for line in lines], right)
+    return aligned([[clipped(cell, 100) for cell in line] for line in lines], right=right)
 
 
 def _shown(figures: Sequence[float]) -> list[str]:

@@ -12,6 +12,7 @@ from lapwing.extras.evaluate.internal.evaluation import Evaluation
 from lapwing.extras.evaluate.metrics.glance import Glance, glance
 from lapwing.extras.evaluate.metrics.metric import SYNTHETIC
 from lapwing.extras.evaluate.metrics.standing import glance_table
+from lapwing.extras.evaluate.report.page import check_installed, crossed, percent
 from lapwing.extras.evaluate.verb import evaluate
 from lapwing.extras.studio.jobs import Job, releases
 from lapwing.extras.studio.pages import go, job_of, page, studio_of, texts
@@ -21,7 +22,6 @@ from lapwing.extras.studio.rooms.opened import Subject, opened
 from lapwing.extras.studio.works import Work
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.verdict import WORDS, Verdict
-from lapwing.present.page import check_installed, crossed, percent
 
 _AT: Final = "/job/{job}/look/{number:int}"
 _WORST: Final = 8

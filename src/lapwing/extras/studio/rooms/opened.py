@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Final
 
 from lapwing.errors import DataError
+from lapwing.extras.evaluate.released.report import release_html
 from lapwing.extras.studio.jobs import Job
 from lapwing.model.accuracy import Accuracy
 from lapwing.release.loading import load
 from lapwing.release.release import Release
-from lapwing.release.shown import release_html
 
 _KEPT: Final = 2
 """Releases that are kept in memory, those that were asked for last."""

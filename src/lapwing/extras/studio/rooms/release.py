@@ -13,6 +13,7 @@ from starlette.routing import Route
 
 from lapwing.api.synthesize import resume, synthesize
 from lapwing.errors import DataError, LapwingError, ParameterError
+from lapwing.extras.evaluate.report.page import check_installed
 from lapwing.extras.office.paper.sheet import sheet_in
 from lapwing.extras.office.policy import named
 from lapwing.extras.studio.asked import (
@@ -30,7 +31,6 @@ from lapwing.extras.studio.pages import form_of, go, job_of, page, studio_of, te
 from lapwing.extras.studio.unfinished import TRANSCRIPT, Unfinished, alone, cleared, unfinished
 from lapwing.extras.studio.works import EndedError, Work
 from lapwing.model.certificate.promise import protection_lines, uncovered_warnings
-from lapwing.present.page import check_installed
 from lapwing.release.files import Targets, read_targets, write_files
 from lapwing.release.release import Release
 from lapwing.release.runs.watching import Progress, StoppedError

@@ -4,9 +4,12 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
-from lapwing.api.cards.card import Card, first_lines, in_full, sentences
 from lapwing.api.plans import Plan
 from lapwing.api.synthesizer import Synthesizer, changed_settings
+from lapwing.extras.evaluate.cards.card import Card, first_lines, in_full, sentences
+from lapwing.extras.evaluate.report.cost import cost_summary
+from lapwing.extras.evaluate.report.page import Section, Table, counted, crossed
+from lapwing.extras.evaluate.report.promise import assumed_section, fields_table
 from lapwing.kernel.questions.misfit_rows.question import MisfitRows
 from lapwing.kernel.terms import Relation
 from lapwing.mechanisms.registry import registration_named, settings_of
@@ -15,9 +18,6 @@ from lapwing.model.certificate.certificate import DOMAIN, EVALUATION, Certificat
 from lapwing.model.certificate.cost_lines import asked_text, counted_lines
 from lapwing.model.certificate.promise import origin_lines, protection_lines
 from lapwing.model.certificate.verdict import Verdict, Word
-from lapwing.present.cost import cost_summary
-from lapwing.present.page import Section, Table, counted, crossed
-from lapwing.present.promise import assumed_section, fields_table
 from lapwing.release.release import Release
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import shortened

@@ -1,15 +1,13 @@
 """Heat maps of a report: matrices and maps as shades, in steps."""
 
 import itertools
-import re
 from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from lapwing.present.charts import altair, distinct, drawn, ramp, shown
-from lapwing.present.page import Chart, Table
-from lapwing.schema.schemas import Schema
+from lapwing.extras.evaluate.report.charts import altair, distinct, drawn, ramp, shown
+from lapwing.extras.evaluate.report.page import Chart, Table
 
 _NUMBER: Final = "isFinite(datum.value) ? format(datum.value, abs(datum.value) >= 1000 ? ',.0f' : '.2~r') : ''"
 _ALL_SHOWN: Final = 30  # rows and columns of a matrix that all have their name beside it
@@ -124,66 +122,3 @@ def _largest(
     cells = [divmod(place, values.shape[1]) for place in order]
     lines = tuple((row_labels[i], column_labels[j], shown(float(values[i, j]))) for i, j in cells)
     return Table(f"{caption}: the largest", heading, lines, numbers=(2,))
-
-
-def coordinate_pairs(schema: Schema) -> tuple[tuple[str, str], ...]:
-    """Return the pairs of columns that are drawn as maps, at most 4: the column to the right, then the one upwards.
-
-    Two ordered columns that are no list of categories, whose names differ in one word: longitude and latitude (long,
-    lng or lon and lat), easting and northing, or x and y (ix and iy, xcoord and ycoord). ``pickup_longitude`` goes with
-    ``pickup_latitude``, not with ``dropoff_latitude``. A table in which exactly two columns are numbers without
-    resolution is taken for points of a plane, whatever the names.
-    """
-    columns = [
-        column
-        for column in schema.columns
-        if column.type in ("integer", "number") and not column.is_categorical and column.domain.values > 1
-    ]
-    keys = {_words(column.name): column.name for column in reversed(columns)}
-    found: list[tuple[str, str]] = []
-    for column in columns:
-        words = _words(column.name)
-        partners = [keys[other] for other in _partners(words) if other in keys]
-        if partners and partners[0] != column.name:
-            found.append((column.name, partners[0]))
-    if not found:
-        plane = [column.name for column in columns if column.domain.continuous]
-        found = [(plane[0], plane[1])] if len(plane) == 2 else []
-    return tuple(found[:MOST_MAPS])
-
-
-def _words(name: str) -> tuple[str, ...]:
-    """Return the words of a name in small letters: of ``dropoffLat`` they are ``dropoff`` and ``lat``."""
-    return tuple(word.lower() for word in _WORDS.findall(_HUMPS.sub(" ", name)))
-
-
-def _partners(words: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """Return the words that the name of the column upwards may have, for one to the right."""
-    return [
-        (*words[:place], up, *words[place + 1 :])
-        for place, word in enumerate(words)
-        for right, up in _PARTNERS
-        if word == right
-    ]
-
-
-MOST_MAPS: Final = 4  # pairs of coordinates that are found at most
-
-
-_PARTNERS: Final = (
-    ("longitude", "latitude"),
-    ("long", "lat"),
-    ("lng", "lat"),
-    ("lon", "lat"),
-    ("easting", "northing"),
-    ("x", "y"),
-    ("ix", "iy"),
-    ("xcoord", "ycoord"),
-    ("xcoordinate", "ycoordinate"),
-)
-
-
-_WORDS: Final = re.compile(r"[^\W\d_]+|\d+")
-
-
-_HUMPS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")

@@ -9,14 +9,23 @@ from typing import Final, Literal
 import numpy as np
 
 from lapwing.errors import CapacityError
+from lapwing.extras.evaluate.metrics.bars import (
+    FREQUENT,
+    MOST_BARS,
+    choose_bars,
+    equal_cells,
+    spread,
+    start_text,
+    value_at,
+)
+from lapwing.extras.evaluate.metrics.overlays import coordinate_pairs
+from lapwing.extras.evaluate.report.charts import bars, histogram
+from lapwing.extras.evaluate.report.heat_maps import map_heat
+from lapwing.extras.evaluate.report.page import Chart, Part, Table, Text
 from lapwing.kernel.questions.questions import Answer
 from lapwing.model.intervals import cell_intervals, measured_groupings
 from lapwing.model.model import ReleasedModel
 from lapwing.model.sampling.marginals import marginal
-from lapwing.present.bars import FREQUENT, MOST_BARS, choose_bars, equal_cells, spread, start_text, value_at
-from lapwing.present.charts import bars, histogram
-from lapwing.present.heat_maps import coordinate_pairs, map_heat
-from lapwing.present.page import Chart, Part, Table, Text
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import Grouping, cut, evenly, identity, lookup
 from lapwing.schema.schemas import Schema

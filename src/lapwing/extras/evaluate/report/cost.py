@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Final
 
+from lapwing.extras.evaluate.report.charts import bars, budget_bar, shown
+from lapwing.extras.evaluate.report.page import Chart, Part, Section, Table, Text, crossed
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.plain import at_least
 from lapwing.kernel.questions.registered import KINDS
 from lapwing.model.accuracy import Accuracy, MarginalAccuracy, Statement
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.cost_lines import CHOSEN, CostLine
-from lapwing.present.charts import bars, budget_bar, shown
-from lapwing.present.page import Chart, Part, Section, Table, Text, crossed
 
 _MOST_LINES: Final = 300
 _MOST_BARS: Final = 30  # kinds of table

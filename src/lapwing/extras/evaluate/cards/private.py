@@ -1,14 +1,14 @@
 """The cards of what was computed from private rows without a promise: each says so before anything else."""
 
-from lapwing.api.cards.card import Card, in_full, sentences
-from lapwing.api.cards.public import paid_facts, told
 from lapwing.extras.evaluate.bought import BoughtEvaluation
+from lapwing.extras.evaluate.cards.card import Card, in_full, sentences
+from lapwing.extras.evaluate.cards.public import paid_facts, told
 from lapwing.extras.evaluate.internal.evaluation import Evaluation
 from lapwing.extras.evaluate.internal.linked import LinkedEvaluation
 from lapwing.extras.evaluate.metrics.glance import glance
 from lapwing.extras.evaluate.report.compared import standings_table
+from lapwing.extras.evaluate.report.page import NOTICE, Section, Table, counted
 from lapwing.extras.evaluate.report.pairs import worst_section
-from lapwing.present.page import NOTICE, Section, Table, counted
 
 
 def evaluation_card(found: Evaluation) -> str:

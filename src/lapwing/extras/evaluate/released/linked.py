@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import Final
 
+from lapwing.extras.evaluate.released.report import release_sections
+from lapwing.extras.evaluate.report.page import Page, Section, Table, Text, of_table, render
+from lapwing.extras.evaluate.report.promise import promise_section
 from lapwing.model.certificate.promise import amount_text
 from lapwing.model.certificate.verdict import verdict_lines
 from lapwing.model.linked_files import LinkedCertificate
-from lapwing.present.marked import Releasable
-from lapwing.present.page import Page, Section, Table, Text, of_table, render
-from lapwing.present.promise import promise_section
+from lapwing.release.marked import Releasable
 from lapwing.release.release import Release
-from lapwing.release.shown import release_sections
 
 _OF_ALL: Final = ("short", "promise", "use", "again")
 """Sections of one table that are told of all together, and not again of each."""

@@ -12,29 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from lapwing.errors import LapwingError
-from lapwing.present.marked import Internal, Releasable
+from lapwing.release.marked import Internal, Releasable
 from lapwing.schema.scalars import visible
 from lapwing.version import install_command
 
 # -- Tables as aligned text.
-
-
-def aligned(lines: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
-    """Return lines of cells, the first of them the heading, as text with aligned columns.
-
-    >>> print(aligned([("sex", "count"), ("Female", "7")], right=[1]))
-    sex     count
-    Female      7
-    """
-    lines = [[visible(cell).replace("\n", " ") for cell in line] for line in lines]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(
-        "  ".join(
-            cell.rjust(width) if position in right else cell.ljust(width)
-            for position, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    )
 
 
 # -- What a report is made of: sections of text, tables and charts, without a word about how they look.
@@ -249,7 +231,7 @@ def _environment() -> Any:  # noqa: ANN401
     except ImportError:
         raise LapwingError(_missing("jinja2"), code="LW701") from None
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("lapwing.present", "templates"),
+        loader=jinja2.PackageLoader("lapwing.extras.evaluate.report", "templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

@@ -9,17 +9,9 @@ import statistics
 from collections.abc import Sequence
 from typing import Final
 
-from lapwing.kernel.questions.questions import Answer
-from lapwing.model.accuracy import Accuracy
-from lapwing.model.certificate.attack import most_right
-from lapwing.model.certificate.certificate import Certificate
-from lapwing.model.certificate.cost_lines import counted_lines
-from lapwing.model.certificate.promise import uncovered_warnings, unit_field
-from lapwing.model.certificate.verdict import verdict_lines
-from lapwing.model.model import ReleasedModel
-from lapwing.present.cost import accuracy_section, cost_section, sentence
-from lapwing.present.page import Fact, Facts, Part, Section, Table, Text
-from lapwing.present.promise import (
+from lapwing.extras.evaluate.report.cost import accuracy_section, cost_section, sentence
+from lapwing.extras.evaluate.report.page import Fact, Facts, Part, Section, Table, Text
+from lapwing.extras.evaluate.report.promise import (
     assumed_section,
     budget_text,
     declared_sections,
@@ -29,8 +21,16 @@ from lapwing.present.promise import (
     protected,
     small_text,
 )
-from lapwing.present.released_columns import ReleasedColumn, ReleasedMap, column_parts
-from lapwing.present.released_pairs import ReleasedPairs, counted_pairs, pairs_section
+from lapwing.extras.evaluate.report.released_columns import ReleasedColumn, ReleasedMap, column_parts
+from lapwing.extras.evaluate.report.released_pairs import ReleasedPairs, counted_pairs, pairs_section
+from lapwing.kernel.questions.questions import Answer
+from lapwing.model.accuracy import Accuracy
+from lapwing.model.certificate.attack import most_right
+from lapwing.model.certificate.certificate import Certificate
+from lapwing.model.certificate.cost_lines import counted_lines
+from lapwing.model.certificate.promise import uncovered_warnings, unit_field
+from lapwing.model.certificate.verdict import verdict_lines
+from lapwing.model.model import ReleasedModel
 from lapwing.schema.schemas import Schema
 
 _COUNTS: Final = ("MarginalCounts", "TreeCounts", "SparseCounts")

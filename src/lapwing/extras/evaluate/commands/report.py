@@ -40,9 +40,9 @@ def report(
 
 def _report(found: "Release | LinkedRelease", name: str) -> str:
     """Return the report of one table, or of several; name: of the data set, where the release has none."""
+    from lapwing.extras.evaluate.released.linked import linked_html  # noqa: PLC0415
+    from lapwing.extras.evaluate.released.report import release_html  # noqa: PLC0415
     from lapwing.release.linked.release import LinkedRelease  # noqa: PLC0415
-    from lapwing.release.linked.shown import linked_html  # noqa: PLC0415
-    from lapwing.release.shown import release_html  # noqa: PLC0415
 
     if isinstance(found, LinkedRelease):
         return linked_html(found.parts, found.certificate, name=name)

@@ -4,14 +4,16 @@ from collections.abc import Callable
 from typing import Final
 
 from lapwing.anonymous.table import AnonymousTable
-from lapwing.api.cards.anonymous import anonymous_card
-from lapwing.api.cards.linked import (
+from lapwing.api.plans import LinkedPlan, Plan
+from lapwing.api.synthesizer import Synthesizer
+from lapwing.extras.evaluate.cards.anonymous import anonymous_card
+from lapwing.extras.evaluate.cards.linked import (
     linked_certificate_card,
     linked_plan_card,
     linked_release_card,
     linked_schema_card,
 )
-from lapwing.api.cards.public import (
+from lapwing.extras.evaluate.cards.public import (
     accuracy_card,
     certificate_card,
     count_accuracy_card,
@@ -21,8 +23,6 @@ from lapwing.api.cards.public import (
     synthesizer_card,
     table_accuracy_card,
 )
-from lapwing.api.plans import LinkedPlan, Plan
-from lapwing.api.synthesizer import Synthesizer
 from lapwing.model.accuracy import Accuracy, CountAccuracy, TableAccuracy
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.linked_files import LinkedCertificate

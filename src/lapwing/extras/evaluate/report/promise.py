@@ -5,13 +5,13 @@ from collections import Counter
 from fractions import Fraction
 from typing import Final
 
+from lapwing.extras.evaluate.report.page import Part, Section, Table, Text, clipped, counted, crossed, percent
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.plain import at_least
 from lapwing.model.certificate.attack import most_found, most_right
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.promise import protection_lines, unit_field
 from lapwing.model.linked_files import LinkedCertificate
-from lapwing.present.page import Part, Section, Table, Text, clipped, counted, crossed, percent
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 

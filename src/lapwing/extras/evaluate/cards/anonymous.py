@@ -1,8 +1,8 @@
 """The card of an anonymous table, which is computed from private rows without a promise of differential privacy."""
 
 from lapwing.anonymous.table import AnonymousTable
-from lapwing.api.cards.card import Card
-from lapwing.present.page import counted
+from lapwing.extras.evaluate.cards.card import Card
+from lapwing.extras.evaluate.report.page import counted
 
 
 def anonymous_card(found: AnonymousTable) -> str:
