@@ -44,7 +44,7 @@ if TYPE_CHECKING:  # what `__getattr__` finds, for checkers of types and for edi
     from lapwing.release.covariance import covariance
     from lapwing.release.linked.release import LinkedRelease, load_linked
     from lapwing.release.loading import load
-    from lapwing.release.plots import Release
+    from lapwing.release.release import Release
     from lapwing.release.runs.public_tables import PublicTable
     from lapwing.rows.elsewhere import Query
     from lapwing.schema.linked.database import LinkedSchema
@@ -110,7 +110,7 @@ _HOMES = {
     "PrivateSampling": "lapwing.mechanisms.private_sampling.mechanism:PrivateSampling",
     "PublicTable": "lapwing.release.runs.public_tables:PublicTable",
     "Query": "lapwing.rows.elsewhere:Query",
-    "Release": "lapwing.release.plots:Release",
+    "Release": "lapwing.release.release:Release",
     "Schema": "lapwing.api.schemas:Schema",
     "Synthesizer": "lapwing.api.synthesizer:Synthesizer",
     "Trusted": "lapwing.mechanisms.registry:Trusted",

@@ -125,7 +125,8 @@ def test_databases_that_keep_ledgers_are_reached_through_the_ledger_alone(copy: 
 
 
 @pytest.mark.parametrize(
-    "source", ["mechanisms", "theorems", "model", "maths", "engine", "extras/evaluate/metrics", "extras/evaluate/report"]
+    "source",
+    ["mechanisms", "theorems", "model", "maths", "engine", "extras/evaluate/metrics", "extras/evaluate/report"],
 )
 def test_what_works_on_released_things_cannot_reach_rows_through_another_module(copy: Path, source: str) -> None:
     names = [f"rows.{name}" for name in OF_ROWS] + [f"kernel.{name}" for name in OF_THE_KERNEL]
