@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 
 import lapwing as lw
+from lapwing.on_demand import Loaded
 
 KEPT = Path(__file__).with_name("interface.txt")
 
@@ -179,6 +180,7 @@ def interface() -> list[str]:
         for attribute in sorted(shown):
             if not attribute.startswith("_"):
                 held = inspect.getattr_static(value, attribute, None)
+                held = getattr(value, attribute) if isinstance(held, Loaded) else held
                 lines.append(f"{name}.{attribute}{parameters(held)}")
     return lines
 

@@ -189,7 +189,7 @@ def test_a_table_without_rows_is_refused(which):
 def test_without_scikit_learn_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.neighbors", None)
 
-    with pytest.raises(LapwingError, match=r'pip install .*\[report\]"'):
+    with pytest.raises(LapwingError, match=r'pip install .*\[evaluate\]"'):
         compare(drawn(1), drawn(4))
 
 

@@ -219,7 +219,7 @@ def test_many_columns_of_yaml_are_read_in_seconds(tmp_path):
 def test_without_pyyaml_the_extra_is_named_and_json_still_read(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "yaml", None)
 
-    with pytest.raises(SchemaError, match=r"is not JSON; to read YAML, run .*pip install .*\[yaml\]"):
+    with pytest.raises(SchemaError, match=r"is not JSON; to read YAML, run .*pip install .*\[connect\]"):
         read_foreign(FOREIGN / "smartnoise-visits.yaml")
     assert read_foreign(FOREIGN / "mbi-adult-domain.json").format == "mbi domain"
 

@@ -148,7 +148,7 @@ import polars as pl
 import lapwing as lw
 from lapwing.extras.audit.mechanism_pairs import targets
 from lapwing.kernel.budget.ledger import Ledger
-from lapwing.release.shown import release_sections
+from lapwing.extras.evaluate.released.report import release_sections
 from lapwing.release.runs.watching import watched
 
 def schema_of(name):

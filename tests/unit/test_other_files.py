@@ -227,7 +227,7 @@ def test_a_package_that_is_not_installed_is_named_with_the_way_to_install_it(tmp
     WRITERS[name](tmp_path / name)
     monkeypatch.setitem(sys.modules, module, None)
 
-    with pytest.raises(LapwingError, match=r'not installed; run .*pip install .*\[files\]"') as raised:
+    with pytest.raises(LapwingError, match=r'not installed; run .*pip install .*\[connect\]"') as raised:
         code_table(tmp_path / name, SCHEMA)
 
     assert raised.value.code == "LW701"

@@ -84,7 +84,7 @@ def test_the_figures_of_a_large_matrix_are_its_largest():
 def test_altair_that_is_missing_is_one_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "altair", None)
 
-    with pytest.raises(LapwingError, match=r'(?m)^a report needs altair; run .*pip install .*\[report\]"$'):
+    with pytest.raises(LapwingError, match=r'(?m)^a report needs altair; run .*pip install .*\[evaluate\]"$'):
         bars(["a"], {"real": [1]}, **WORDS)
 
 

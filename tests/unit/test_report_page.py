@@ -128,7 +128,7 @@ def test_a_page_refers_to_nothing_outside_it():
 def test_another_process_gives_the_same_bytes():
     code = (
         "import hashlib\n"
-        "from lapwing.extras.evaluate.metrics.metric import Releasable\n"
+        "from lapwing.release.marked import Releasable\n"
         "from lapwing.extras.evaluate.report.charts import bars\n"
         "from lapwing.extras.evaluate.report.page import render\n"
         "from lapwing.extras.evaluate.report.page import Page, Section\n"
@@ -186,5 +186,5 @@ def test_a_library_that_is_missing_is_one_sentence(monkeypatch, module, name):
     page = page_of(bars(["a"], {"real": [1.0]}, title="t", meaning="m", unit="u"))
     monkeypatch.setitem(sys.modules, module, None)
 
-    with pytest.raises(LapwingError, match=rf'(?m)^a report needs {name}; run .*pip install .*\[report\]"$'):
+    with pytest.raises(LapwingError, match=rf'(?m)^a report needs {name}; run .*pip install .*\[evaluate\]"$'):
         render(Releasable(page))
