@@ -25,7 +25,7 @@ from lapwing.model.statistics.expressions import row_function, stat
 from lapwing.release.covariance import covariance
 from lapwing.release.linked.release import LinkedRelease, load_linked
 from lapwing.release.loading import load
-from lapwing.release.plots import Release
+from lapwing.release.release import Release
 from lapwing.release.runs.public_tables import PublicTable
 from lapwing.rows.elsewhere import Query
 from lapwing.schema.linked.database import LinkedSchema

@@ -1,9 +1,9 @@
 """The release: what leaves, and everything one can do with it."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from lapwing.kernel.budget.budget import Number
 from lapwing.kernel.questions.questions import Answer
@@ -59,9 +59,6 @@ class Release:
     kind: Kind = "path"
     seed: int | None = None
     layout: Layout | None = None
-
-    plot: ClassVar[Callable[..., Any]]
-    """Draw columns as a chart of altair; attached by the front door."""
 
     def __repr__(self) -> str:
         paid = self.certificate
@@ -337,6 +334,35 @@ class Release:
     def save(self, path: str | Path) -> None:
         """Write all of it to one ``.lapwing`` file of released numbers. A pickle works too, and runs code when read."""
         save_release(SavedRelease(self.schema, self.model, self.certificate, self.noisy), Path(path_text("path", path)))
+
+    def plot(self, columns: str | Sequence[str] | None = None) -> Any:  # noqa: ANN401 - of altair
+        """Draw the rows that the released model expects, from released numbers only.
+
+        Parameters
+        ----------
+        columns : str or sequence of one or two str, optional
+            One column as bars, with lines between which the true numbers of rows lie with 95 % probability each; two as
+            a heat map. By default the first six columns, each by itself.
+
+        Returns
+        -------
+        chart of altair
+            To show, change and save, with the look of the report. Notebooks show it as a drawing that fetches no
+            script, unless you chose another renderer of altair; once changed, as altair does
+            (``alt.renderers.enable("svg")``).
+
+        Raises
+        ------
+        ParameterError
+            If more than two columns are given.
+        SchemaError
+            If there is no such column.
+        LapwingError
+            If ``lapwing[evaluate]`` is not installed.
+        """
+        from lapwing.present.plots import released_plot  # noqa: PLC0415
+
+        return released_plot(self.model, self.schema, self.certificate, self.noisy, columns)
 
     def to_html(self, path: str | Path) -> None:
         """Write a report that may be published: one HTML file that fetches nothing, the same bytes each time.
