@@ -141,6 +141,6 @@ def test_what_cannot_be_plotted_is_refused(release, columns, error):
 def test_altair_that_is_missing_is_one_sentence(release, monkeypatch):
     monkeypatch.setitem(sys.modules, "altair", None)
 
-    with pytest.raises(LapwingError, match=r"needs altair; run .*\[report\]") as caught:
+    with pytest.raises(LapwingError, match=r"needs altair; run .*\[evaluate\]") as caught:
         release.plot("age")
     assert caught.value.code == "LW701"

@@ -65,7 +65,7 @@ from lapwing.model.compared import choose_tables, compared_cells
 from lapwing.present.marked import Internal
 from lapwing.present.page import NOTICE, Page, Section, render
 from lapwing.rows.guard import guarded, private_boundary
-from lapwing.rows.out.outputs import write_whole
+from lapwing.rows.out.outputs import write_output
 from lapwing.rows.source import coded_table
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
@@ -140,7 +140,7 @@ class Evaluation:
         LapwingError
             If the extra ``evaluate`` is not installed.
         """
-        write_whole(path, self.html())
+        write_output(path, self.html())
 
 
 Watch = Callable[[str, float], None]
