@@ -59,7 +59,7 @@ def test_every_folder_of_a_question_is_registered_and_nothing_else_is_answered_o
     folders = {path.parent for path in FOLDERS.glob("*/question.py")}
 
     assert {folder_of(each) for each in REGISTERED} == folders
-    assert {path.stem for path in (PACKAGE / "audit" / "questions").glob("[a-z]*.py")} == {
+    assert {path.stem for path in (PACKAGE / "extras" / "audit" / "questions").glob("[a-z]*.py")} == {
         path.name for path in folders
     }
     assert set(KINDS) == set(ANSWERS) == set(RECHECKS) == tried()
