@@ -165,6 +165,7 @@ def test_nothing_that_meets_private_rows_writes_a_file() -> None:
         "query.sink_parquet(place)\n",
         "open(place, 'wb')\n",
         "json.dump(rows, file)\n",
+        "from lapwing.atomic import whole_file\n",
     ],
 )
 @pytest.mark.parametrize("name", ["rows/planted.py", "kernel/room/planted.py"])

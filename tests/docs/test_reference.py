@@ -7,8 +7,8 @@ from types import ModuleType
 import pytest
 
 import lapwing as lw
-from lapwing.on_demand import Loaded
 from helpers.source_tree import ROOT
+from lapwing.on_demand import Loaded
 
 PAGES = sorted((ROOT / "docs" / "reference").glob("*.md"))
 SHOWN = [target for page in PAGES for target in re.findall(r"^::: (\S+)$", page.read_text(), flags=re.MULTILINE)]

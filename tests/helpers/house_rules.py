@@ -34,8 +34,10 @@ OF_ROWS = (
 )
 OF_FILES = {f"rows/out/{name}.py" for name in ("writers", "outputs", "staging", "databases")} | {"rows/cache.py"}
 """Files of rows out are written there, under the names that the user gave, and codes in the folder that they named."""
-WRITING = {"tempfile", "shutil", "mmap", "memmap", "save", "savez", "savez_compressed", "savetxt", "tofile", "dump"} | {
-    f"write_{kind}" for kind in ("avro", "bytes", "csv", "feather", "ipc", "json", "ndjson", "parquet", "text")
+WRITING = {
+    *("tempfile", "shutil", "mmap", "memmap", "save", "savez", "savez_compressed", "savetxt", "tofile", "dump"),
+    *("whole_file", "write_whole"),
+    *(f"write_{kind}" for kind in ("avro", "bytes", "csv", "feather", "ipc", "json", "ndjson", "parquet", "text")),
 }
 MAY_USE = {
     "release/runs/generators.py": {"numpy.random.default_rng", "numpy.random.SeedSequence"},
@@ -208,8 +210,8 @@ def _writers_in(node: ast.AST) -> list[str]:
     match node:
         case ast.Import(names=names):
             return [alias.name for alias in names if alias.name in WRITING]
-        case ast.ImportFrom(module=str() as module):
-            return [module] if module in WRITING else []
+        case ast.ImportFrom(module=str() as module, names=names):
+            return [each for each in (module, *(alias.name for alias in names)) if each in WRITING]
         case ast.Attribute(attr=name):
             return [name] if name in WRITING or name.startswith(("sink_", "to_parquet", "to_csv")) else []
         case ast.Call(func=ast.Name(id="open"), args=[_, ast.Constant(value=str() as mode)]):

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, TypeVar, cast
 
 import numpy as np
 
+from lapwing.atomic import whole_file
 from lapwing.errors import CapacityError, DataError, LapwingError, ParameterError, UnwritableError
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.plain import read_key, read_list, read_optional
@@ -30,7 +31,6 @@ from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, LogLinear, Releas
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.named_files import opened
 from lapwing.schema.schemas import Schema
-from lapwing.schema.whole import whole_file
 
 T = TypeVar("T")
 

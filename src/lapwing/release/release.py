@@ -20,7 +20,7 @@ from lapwing.release.queries import Groups, framed, queried
 from lapwing.release.rows_out import RowsOut, Support, Where
 from lapwing.release.runs.watching import ProgressLike
 from lapwing.rows.kinds import Kind, Layout, Like
-from lapwing.rows.out.outputs import write_whole
+from lapwing.rows.out.outputs import write_output
 from lapwing.schema.scalars import path_text
 from lapwing.schema.schemas import Schema
 
@@ -377,7 +377,7 @@ class Release(Shown):
         DataError
             If the file cannot be written.
         """
-        write_whole(path, extra("report").release_html(self, self.accuracy()))
+        write_output(path, extra("report").release_html(self, self.accuracy()))
 
     def to_croissant(
         self,

@@ -32,7 +32,7 @@ from lapwing.rows.kinds import Layout
 from lapwing.rows.out.decode import decode
 from lapwing.rows.out.writers import to_layout
 from lapwing.rows.source import code_table
-from lapwing.schema.scalars import checked_rows, told
+from lapwing.schema.scalars import check_whole_number, checked_rows
 from lapwing.schema.schemas import Schema
 
 if TYPE_CHECKING:
@@ -243,10 +243,7 @@ def make_replicates(
 ) -> Replicates:
     """Simulate a release again and again; see `Release.replicates`."""
     model, schema, certificate = release.model, release.schema, release.certificate
-    if isinstance(m, bool) or not isinstance(m, int) or not LEAST_REPLICATES <= m <= MOST_REPLICATES:
-        raise ParameterError(
-            f"m must be a whole number from {LEAST_REPLICATES} to {MOST_REPLICATES}, got {told(m)}", code="LW302"
-        )
+    check_whole_number("m", m, LEAST_REPLICATES, MOST_REPLICATES, code="LW302")
     if model.rows < 1:
         raise _refused("the release stands for 0 rows, and no sample of it can be simulated; spend more budget")
     count = checked_rows("the number of rows", model.rows if rows is None else rows, 1)

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, cast
 
+from lapwing.atomic import write_whole
 from lapwing.errors import SchemaError
 from lapwing.schema.catalogue import with_domain
 from lapwing.schema.checks import (
@@ -26,7 +27,6 @@ from lapwing.schema.fields import Field, FieldType, PrivacyUnit
 from lapwing.schema.groupings.category_trees import tree_to_dict
 from lapwing.schema.reading import DIALECT_KEYS, READING_KEYS, Dialect, dialect_from, reading_from
 from lapwing.schema.scalars import category_key, is_encodable, json_cure, quote
-from lapwing.schema.whole import whole_file
 
 _PARQUET: Final = b"PAR1"
 
@@ -123,11 +123,10 @@ def fingerprint_of(found: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(found, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_schema(path: Path, text: str) -> None:
     """Write a file that appears whole or not at all; a SchemaError where that fails."""
     try:
-        with whole_file(path) as file:
-            file.write(text.encode())
+        write_whole(path, text)
     except OSError as error:
         reason = error.strerror or "the disk refused it"
         said = f"schema file {quote(str(path))} cannot be written: {reason}; choose another place"

@@ -97,6 +97,16 @@ def checked_rows(what: str, number: object, least: int = 0) -> int:
     return int(number)
 
 
+def check_whole_number(
+    what: str, value: object, least: int, most: int, hint: str = "", *, limit: str = "", code: str
+) -> None:
+    """Refuse what is no whole number in a range, the end of which may be told in other words."""
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise ParameterError(
+            f"{what} must be a whole number from {least} to {limit or most}, got {told(value)}{hint}", code=code
+        )
+
+
 def is_encodable(text: str) -> bool:
     """Return whether a text can be written as UTF-8 (JSON escapes can hold half a surrogate pair)."""
     try:

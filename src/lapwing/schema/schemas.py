@@ -23,7 +23,7 @@ from lapwing.schema.files import (
     table_from,
     text_from,
     unit_from,
-    write_whole,
+    write_schema,
 )
 from lapwing.schema.public_tables.cells import check_public_tables
 from lapwing.schema.public_tables.tables import PublicTable, public_tables_from
@@ -365,7 +365,7 @@ class Schema(Shown):
         SchemaError
             Where the file cannot be written.
         """
-        write_whole(Path(path_text("path", path)), file_text(self.to_dict()))
+        write_schema(Path(path_text("path", path)), file_text(self.to_dict()))
 
 
 def _check_types(schema: Schema) -> None:

@@ -16,7 +16,7 @@ from lapwing.kernel.budget.accounts import Balance, delta_text
 from lapwing.kernel.budget.budget import Notion, as_text
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.on_demand import extra
-from lapwing.rows.out.outputs import write_whole
+from lapwing.rows.out.outputs import write_output
 from lapwing.schema.scalars import aligned
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def history(
     """Print every entry of a data set in order."""
     book = Ledger.open(ledger)
     if json_file is not None:
-        write_whole(json_file, json.dumps(book.export(name), indent=2) + "\n")
+        write_output(json_file, json.dumps(book.export(name), indent=2) + "\n")
         return
     account = book.balance(name)
     lines: list[tuple[str, ...]] = [

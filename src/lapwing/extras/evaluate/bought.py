@@ -45,7 +45,7 @@ from lapwing.release.runs.generators import chosen_seed, generator
 from lapwing.release.runs.records import Records
 from lapwing.release.runs.settings import check_expected, request_to_dict
 from lapwing.rows.counting import CodedSource
-from lapwing.rows.out.outputs import write_whole
+from lapwing.rows.out.outputs import write_output
 from lapwing.rows.source import coded_table
 from lapwing.schema.named_files import refuse_private
 from lapwing.schema.scalars import MOST_ROWS, aligned
@@ -179,7 +179,7 @@ class BoughtEvaluation(Shown):
         LapwingError
             If the extra ``evaluate`` is not installed.
         """
-        write_whole(path, self.html())
+        write_output(path, self.html())
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain JSON values."""

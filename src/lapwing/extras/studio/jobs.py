@@ -12,11 +12,11 @@ from dataclasses import asdict, astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from lapwing.atomic import write_whole
 from lapwing.errors import DataError
 from lapwing.release.runs.shares import USUAL_DELTA
 from lapwing.rows.elsewhere import Query
 from lapwing.schema.schemas import Schema
-from lapwing.schema.whole import whole_file
 
 JOBS: Final = "lapwing-studio"
 """The folder of all jobs, within the working folder."""
@@ -89,12 +89,6 @@ class Job:
         self.place.mkdir(parents=True, exist_ok=True)
         kept = {"table": Path(self.table).name, "sql": self.sql, "db": self.db, "choices": asdict(self.choices)}
         write_whole(self.file("job.json"), json.dumps(kept, indent=2) + "\n")
-
-
-def write_whole(place: Path, text: str) -> None:
-    """Write a text so that a reader finds the old one or the new one."""
-    with whole_file(place) as file:
-        file.write(text.encode())
 
 
 def read_job(folder: Path, name: str) -> Job | None:

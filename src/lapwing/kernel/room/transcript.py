@@ -12,13 +12,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
+from lapwing.atomic import flush_folder
 from lapwing.errors import DataError
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.registered import answer_from_dict
 from lapwing.kernel.room.begun import Begun, tell_begun
 from lapwing.kernel.room.container import MALFORMED
 from lapwing.kernel.room.holds import OWNER_ONLY, at_home, connect, hold_of, lock_of
-from lapwing.rows.out.outputs import flush_folder
 
 FORMAT = 1
 _REFUSED = re.compile(rb' \{"refused": "(LW[0-9]{3})"\}')

@@ -248,7 +248,7 @@ def check_listable(tree: CellTree) -> None:
 
 def check_cell_settings(settings: object) -> None:
     """Refuse a threshold, a fit or a placement that is none; a threshold and a placement of None are chosen."""
-    check_whole(settings, "threshold", 1, 2**60, "; leave it out to choose", optional=True, told_most="2**60")
+    check_whole(settings, "threshold", 1, 2**60, "; leave it out to choose", optional=True, limit="2**60")
     check_choice(settings, "fit", Fit)
     if getattr(settings, "placement", None) is not None:
         check_choice(settings, "placement", Placement)

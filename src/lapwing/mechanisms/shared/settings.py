@@ -6,7 +6,7 @@ from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import calibrated, row_sensitivity
 from lapwing.kernel.terms import Terms
-from lapwing.schema.scalars import is_among, told
+from lapwing.schema.scalars import check_whole_number, is_among, told
 
 _MOST_NOISE: Final = 2.0**34
 """Records, the noise of a whole budget on one count: far above all tables, and far enough below what noise may be for
@@ -21,16 +21,12 @@ def check_whole(
     hint: str = "",
     *,
     optional: bool = False,
-    told_most: str | None = None,
+    limit: str = "",
 ) -> None:
     """Refuse a setting that is no whole number in its range; an optional one may be None."""
     value = getattr(settings, name)
-    if optional and value is None:
-        return
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise ParameterError(
-            f"{name} must be a whole number from {least} to {told_most or most}, got {told(value)}{hint}", code="LW302"
-        )
+    if not optional or value is not None:
+        check_whole_number(name, value, least, most, hint, limit=limit, code="LW302")
 
 
 def check_number(settings: object, name: str, least: float, most: float, hint: str = "", *, words: str = "lie") -> None:

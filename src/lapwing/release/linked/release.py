@@ -19,7 +19,7 @@ from lapwing.release.release import Release
 from lapwing.release.rows_out import Where
 from lapwing.release.runs.generators import chosen_seed, generator
 from lapwing.rows.kinds import Kind, Layout, Like, check_kind
-from lapwing.rows.out.outputs import write_whole
+from lapwing.rows.out.outputs import write_output
 from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.linked.tables import LinkedTable
 from lapwing.schema.scalars import checked_rows, path_text, told
@@ -210,7 +210,7 @@ class LinkedRelease(Shown):
         DataError
             If the file cannot be written.
         """
-        write_whole(path, extra("report of tables").linked_html(self.parts, self.certificate))
+        write_output(path, extra("report of tables").linked_html(self.parts, self.certificate))
 
     def _layouts(self, like: Any) -> dict[str, Layout]:  # noqa: ANN401 - frames
         """Return the layout of each table: that of the input, or one that was asked for."""

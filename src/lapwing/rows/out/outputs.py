@@ -5,7 +5,6 @@ and renamed, and when it fails they are removed and earlier versions stay.
 """
 
 import contextlib
-import errno
 import os
 import re
 import stat
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
+from lapwing.atomic import flush_folder
 from lapwing.errors import DataError, LapwingWarning, ParameterError, warn
 from lapwing.rows.out.staging import alone_in, staged
 from lapwing.schema.scalars import is_encodable
@@ -74,9 +74,6 @@ def is_table_file(file: Path, tables: Iterable[str]) -> bool:
     return file.is_file() and file.name in {f"{name}.{form}" for name in tables for form in ("parquet", "csv")}
 
 
-_CANNOT_FLUSH = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EBADF)
-
-
 @dataclass(frozen=True, slots=True)
 class Place:
     """A target, with symbolic links followed, and where it is written until it is whole: in a hidden folder beside."""
@@ -131,11 +128,11 @@ def whole_files(
         warn(LapwingWarning(f"{said}; give each run a name of its own, and finish that one from its transcript"))
 
 
-def write_whole(path: object, text: str) -> None:
+def write_output(path: object, text: str, inputs: Sequence[Path] = ()) -> None:
     """Write a text file that appears whole or not at all."""
     if not isinstance(path, str | Path):
         raise ParameterError(f"path must be a path to write to, got {type(path).__name__}", code="LW304")
-    with whole_files([Path(path)]) as (place,):
+    with whole_files([Path(path)], inputs) as (place,):
         place.write_text(text, encoding="utf-8", newline="\n")
 
 
@@ -320,24 +317,6 @@ def _flush(file: Path) -> None:
     """Wait until a file is on the disk."""
     with open(file, "r+b") as stream:
         os.fsync(stream.fileno())
-
-
-def flush_folder(folder: Path) -> None:
-    """Wait until the names in a folder are on the disk, where the system can open folders and may read this one."""
-    if not hasattr(os, "O_DIRECTORY"):
-        return
-    try:
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    except PermissionError:
-        return
-    try:
-        os.fsync(handle)
-    except OSError as error:
-        # Some network file systems cannot; the files themselves are on the disk already.
-        if error.errno not in _CANNOT_FLUSH:
-            raise
-    finally:
-        os.close(handle)
 
 
 def _umask() -> int:

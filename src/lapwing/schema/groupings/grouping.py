@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.schema.groupings.domains import MAX_VALUES, Domain
+from lapwing.schema.scalars import check_whole_number
 
 Kind = Literal["shift", "cuts", "table"]
 
@@ -26,14 +27,8 @@ def part_error(owner: str, said: str) -> ParameterError:
     return ParameterError(f"a {owner}'s {said}", code="LW280")
 
 
-def check_whole(owner: str, name: str, value: object, least: int, most: int) -> None:
-    """Refuse what is not a whole number in a range."""
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise part_error(owner, f"{name} must be a whole number from {least} to {most}, got {value!r:.80}")
-
-
 _refusal = partial(part_error, "grouping")
-_check_whole = partial(check_whole, "grouping")
+_check_whole = partial(check_whole_number, code="LW280")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,11 +49,11 @@ class Grouping:
     _whole_table: npt.NDArray[np.int32] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        _check_whole("values", self.values, 1, MAX_VALUES)
-        _check_whole("reserved", self.reserved, 1, MAX_ENTRIES)
+        _check_whole("a grouping's values", self.values, 1, MAX_VALUES)
+        _check_whole("a grouping's reserved", self.reserved, 1, MAX_ENTRIES)
         if self.kind not in _KEYS:
             raise _refusal(f"kind must be shift, cuts or table, got {self.kind!r}")
-        _check_whole("shift", self.shift, 0, 53 if self.kind == "shift" else 0)
+        _check_whole("a grouping's shift", self.shift, 0, 53 if self.kind == "shift" else 0)
         cuts = _checked_cuts(self.cuts, self.values, self.kind == "cuts")
         whole = _checked_table(self.table, self.values, self.reserved, self.kind == "table")
         table = whole[: self.values]
@@ -174,7 +169,7 @@ def lookup(domain: Domain, table: Sequence[int] | npt.NDArray[np.integer]) -> Gr
 
 def evenly(domain: Domain, groups: int) -> Grouping:
     """Return at most so many nearly equal runs of regular codes; a power of two of them where these are continuous."""
-    _check_whole("number of groups", groups, 1, MAX_ENTRIES)
+    _check_whole("a grouping's number of groups", groups, 1, MAX_ENTRIES)
     if groups >= domain.values:
         return identity(domain)
     if domain.continuous:

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from lapwing.errors import ParameterError
 from lapwing.schema.groupings.domains import MAX_VALUES, Domain
-from lapwing.schema.groupings.grouping import MAX_ENTRIES, Grouping, check_whole, cut, part_error, shifted
+from lapwing.schema.groupings.grouping import MAX_ENTRIES, Grouping, cut, part_error, shifted
+from lapwing.schema.scalars import check_whole_number
 
 MAX_LEVELS: Final = 64
 """Most levels below the root: more than halving 2**53 codes ever needs."""
@@ -20,7 +21,7 @@ _Array = npt.NDArray[np.int64]
 
 
 _refusal = partial(part_error, "hierarchy")
-_check_whole = partial(check_whole, "hierarchy")
+_check_whole = partial(check_whole_number, code="LW280")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,9 +41,9 @@ class Hierarchy:
     grouping: Grouping = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        _check_whole("values", self.values, 1, MAX_VALUES)
-        _check_whole("reserved", self.reserved, 1, MAX_ENTRIES)
-        _check_whole("covered", self.covered, self.values, self.values + self.reserved)
+        _check_whole("a hierarchy's values", self.values, 1, MAX_VALUES)
+        _check_whole("a hierarchy's reserved", self.reserved, 1, MAX_ENTRIES)
+        _check_whole("a hierarchy's covered", self.covered, self.values, self.values + self.reserved)
         cuts, levels = (_checked(name, getattr(self, name)) for name in ("cuts", "levels"))
         _check_cuts(cuts, levels, self.covered)
         _check_nesting(levels)
@@ -106,9 +107,7 @@ def hierarchy(domain: Domain, depth: int) -> Hierarchy:
     Level 1 separates what is special or missing from the regular codes, if that can occur; then runs are cut at the
     middle one of the domain's coarsest cuts that lie inside, or in the middle. The misfit code is left out.
     """
-    if isinstance(depth, bool) or not isinstance(depth, int) or not 0 <= depth <= MAX_LEVELS:
-        said = f"the depth of a hierarchy must be a whole number from 0 to {MAX_LEVELS}, got {depth!r}"
-        raise ParameterError(said, code="LW280")
+    _check_whole("the depth of a hierarchy", depth, 0, MAX_LEVELS)
     covered = domain.size if domain.missing else domain.last
     starts = np.zeros(1, dtype=np.int64)
     born = np.zeros(1, dtype=np.int64)

@@ -26,7 +26,7 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.model.certificate.certificate import Certificate, certificate_in
 from lapwing.model.certificate.issued import Beside
 from lapwing.model.certificate.promise import Pairs, protection_lines
-from lapwing.rows.out.outputs import whole_files
+from lapwing.rows.out.outputs import write_output
 from lapwing.schema.fields import Field
 from lapwing.schema.files import field_to_dict
 from lapwing.schema.schemas import Schema
@@ -216,8 +216,7 @@ def write_croissant(
         certificate = same_release(certificate, beside)
     certified = None if beside is None else Beside.read(beside)
     text = croissant_text(schema, certificate, target, rows=Beside.read(data), certified=certified, about=about)
-    with whole_files([target], [data] if certified is None else [data, certified.target]) as (place,):
-        place.write_text(text, encoding="utf-8", newline="\n")
+    write_output(target, text, [data] if certified is None else [data, certified.target])
 
 
 def dataset(name: str, rows: int | None, said: str, about: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -71,7 +71,7 @@ from lapwing.model.compared import choose_tables, compared_cells
 from lapwing.on_demand import Shown
 from lapwing.release.marked import Internal
 from lapwing.rows.guard import guarded, private_boundary
-from lapwing.rows.out.outputs import write_whole
+from lapwing.rows.out.outputs import write_output
 from lapwing.rows.source import coded_table
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
@@ -146,7 +146,7 @@ class Evaluation(Shown):
         LapwingError
             If the extra ``evaluate`` is not installed.
         """
-        write_whole(path, self.html())
+        write_output(path, self.html())
 
 
 Watch = Callable[[str, float], None]

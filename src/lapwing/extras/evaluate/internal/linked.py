@@ -27,7 +27,7 @@ from lapwing.release.marked import Internal
 from lapwing.rows.counting import count_tables
 from lapwing.rows.guard import private_boundary
 from lapwing.rows.linked import code_linked
-from lapwing.rows.out.outputs import write_whole
+from lapwing.rows.out.outputs import write_output
 from lapwing.rows.source import all_codes
 from lapwing.schema.linked.coded import NUMBER, count_field
 from lapwing.schema.linked.database import LinkedSchema
@@ -90,7 +90,7 @@ class LinkedEvaluation(Shown):
         LapwingError
             If the extra ``evaluate`` is not installed.
         """
-        write_whole(path, self.html())
+        write_output(path, self.html())
 
 
 @private_boundary

@@ -90,10 +90,10 @@ def sign(
     """Write C.json.sig beside a certificate; `ssh-keygen -Y verify -n file` checks it as well."""
     from lapwing.extras.office.paper.sheet import sheet_in  # noqa: PLC0415
     from lapwing.extras.office.paper.signature import sign as signed  # noqa: PLC0415
-    from lapwing.rows.out.outputs import write_whole  # noqa: PLC0415
+    from lapwing.rows.out.outputs import write_output  # noqa: PLC0415
 
     _, content = sheet_in(file)
-    write_whole(_signature(file), signed(content, key))
+    write_output(_signature(file), signed(content, key))
     note(f"signature: {_signature(file)}")
 
 

@@ -13,9 +13,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from lapwing.api.learn import learn_domain
+from lapwing.atomic import write_whole
 from lapwing.errors import LapwingError
 from lapwing.extras.studio.asked import ledger_of
-from lapwing.extras.studio.jobs import Choices, Job, read_job, write_whole
+from lapwing.extras.studio.jobs import Choices, Job, read_job
 from lapwing.extras.studio.pages import form_of, go, page, studio_of, texts
 from lapwing.extras.studio.rooms.described import described, protects, still_open, to_buy
 from lapwing.extras.studio.rooms.fields import name_of

@@ -26,7 +26,7 @@ from lapwing.extras.studio.rooms.look import release_of
 from lapwing.extras.studio.rooms.opened import opened
 from lapwing.extras.studio.rooms.table import files_of
 from lapwing.model.certificate.issued import Beside
-from lapwing.rows.out.outputs import write_whole
+from lapwing.rows.out.outputs import write_output
 
 _AT: Final = "/job/{job}/hand-over/{number:int}"
 _PIECE: Final = 1 << 20
@@ -142,7 +142,7 @@ def report(request: Request) -> Response:
     job = job_of(request)
     files = release_of(request, job)
     try:
-        write_whole(files.report, opened(files.model, Path(job.title).stem).report)
+        write_output(files.report, opened(files.model, Path(job.title).stem).report)
     except LapwingError as error:
         return hand_over(request, said=str(error))
     return go(f"/job/{job.name}/hand-over/{files.number}")
@@ -186,7 +186,7 @@ def signed(request: Request) -> Response:
         return hand_over(request, said="the working folder has no such key without a passphrase; choose one listed")
     try:
         _, content = sheet_in(files.certificate)
-        write_whole(files.signature, sign(content, folder / key))
+        write_output(files.signature, sign(content, folder / key))
     except LapwingError as error:
         return hand_over(request, said=str(error))
     return go(f"/job/{job.name}/hand-over/{files.number}")

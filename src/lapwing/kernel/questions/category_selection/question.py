@@ -24,6 +24,7 @@ from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.arrays import read_only
 from lapwing.maths.selection_threshold import check_delta, selection_threshold
 from lapwing.schema.groupings.grouping import Grouping
+from lapwing.schema.scalars import check_whole_number
 from lapwing.schema.schemas import Schema
 
 LONGEST_TEXT: Final = 200
@@ -81,8 +82,9 @@ class CategorySelection:
     def __post_init__(self) -> None:
         check_cost(self.cost)
         check_delta(self.delta)
-        _check_between("the prefix of a selection", 1 if self.prefix is None else self.prefix, LONGEST_TEXT)
-        _check_between("the most texts of a selection", self.most, MOST_TEXTS)
+        prefix = 1 if self.prefix is None else self.prefix
+        check_whole_number("the prefix of a selection", prefix, 1, LONGEST_TEXT, code="LW641")
+        check_whole_number("the most texts of a selection", self.most, 1, MOST_TEXTS, code="LW641")
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -148,12 +150,6 @@ class CategorySelection:
             delta=read_rational(read_key(values, "delta", str)),
             most=read_key(values, "most", int),
         )
-
-
-def _check_between(name: str, value: int, most: int) -> None:
-    """Refuse what is no whole number from 1 on, up to a limit."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-        raise ParameterError(f"{name} must be a whole number from 1 to {most}, got {value!r}", code="LW641")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

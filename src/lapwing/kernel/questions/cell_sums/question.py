@@ -27,6 +27,7 @@ from lapwing.kernel.questions.shared.coordinates import Coordinates
 from lapwing.kernel.questions.shared.projections import LARGEST_PROJECTION, Projection
 from lapwing.kernel.terms import Relation
 from lapwing.schema.groupings.grouping import Grouping
+from lapwing.schema.scalars import check_whole_number
 
 Summed = Literal["rows", "vectors", "damped means"]
 
@@ -69,10 +70,8 @@ class CellSums(WithoutDelta):
             )
         if (self.damping is not None) != (self.summed == "damped means"):
             raise ParameterError(f"damped means, and nothing else, need a damping, got {self.damping!r}", code="LW641")
-        if self.damping is not None and (type(self.damping) is not int or not 1 <= self.damping <= MOST_DAMPING):
-            raise ParameterError(
-                f"a damping must be a whole number from 1 to 2**31, got {self.damping!r}", code="LW641"
-            )
+        if self.damping is not None:
+            check_whole_number("a damping", self.damping, 1, MOST_DAMPING, limit="2**31", code="LW641")
         if self.damping is not None and self.coordinates.bits > MOST_MEAN_BITS:
             raise ParameterError(
                 f"damped means need coordinates of at most {MOST_MEAN_BITS} bits; use fewer", code="LW641"

@@ -26,6 +26,7 @@ from lapwing.maths.reduced_density import (
     low_sets,
 )
 from lapwing.schema.groupings.grouping import Grouping
+from lapwing.schema.scalars import check_whole_number
 from lapwing.schema.schemas import Schema
 
 MOST_DRAWS: Final = 2**20
@@ -85,11 +86,7 @@ class PrivateDraw(WithoutDelta):
                 f"a private draw needs 1 to {MOST_COLUMNS} distinct columns, got {len(self.columns)}", code="LW641"
             )
         for name, most in (("degree", len(self.columns)), ("rows", MOST_ROWS), ("draws", MOST_DRAWS)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-                raise ParameterError(
-                    f"{name} of a private draw must be a whole number from 1 to {most}, got {value!r}", code="LW641"
-                )
+            check_whole_number(f"{name} of a private draw", getattr(self, name), 1, most, code="LW641")
         Budget(self.notion, Fraction(0))  # refuses another notion
         if self.points is not None:
             object.__setattr__(self, "points", integers("points of a private draw", self.points))

@@ -1,0 +1,55 @@
+"""Single files that appear whole or not at all; sets of them, and what is refused before: `rows/out/outputs.py`."""
+
+import errno
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+_CANNOT_FLUSH = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EBADF)
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """Write a file under a name of its own beside its place, to be renamed when the block ends well.
+
+    The name must be free (``O_EXCL``), so that no link that another user put there is followed. It is made of the time
+    to the nanosecond: random letters would be read from the system's secret bits, whose every use is accounted for.
+    """
+    begun = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns():x}.tmp")
+    opened = begun.open("xb")
+    try:
+        with opened as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(begun, path)  # Windows renames no open file
+    finally:
+        with suppress(OSError):
+            begun.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a text so that a reader finds the old one or the new one."""
+    with whole_file(path) as file:
+        file.write(text.encode())
+
+
+def flush_folder(folder: Path) -> None:
+    """Wait until the names in a folder are on the disk, where the system can open folders and may read this one."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except PermissionError:
+        return
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        # Some network file systems cannot; the files themselves are on the disk already.
+        if error.errno not in _CANNOT_FLUSH:
+            raise
+    finally:
+        os.close(handle)
