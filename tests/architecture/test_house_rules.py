@@ -204,6 +204,27 @@ def test_a_planted_import_in_a_package_file_is_named(tmp_path: Path) -> None:
     assert house_rules.busy_package_files(tmp_path) == ["rows/__init__.py"]
 
 
+def test_what_must_not_reach_rows_loads_nothing_by_name() -> None:
+    assert house_rules.loaders(PACKAGE) == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from lapwing.on_demand import extra\n",
+        "def f():\n    from lapwing.on_demand import Shown, loaded\n",
+        "from lapwing import on_demand\n",
+        "import lapwing.on_demand\n",
+    ],
+)
+@pytest.mark.parametrize("name", ["mechanisms/planted.py", "model/planted.py", "kernel/room/planted.py"])
+def test_a_planted_loader_is_named(tmp_path: Path, name: str, code: str) -> None:
+    planted(tmp_path, name, code)
+    planted(tmp_path, "model/cards.py", "from lapwing.on_demand import Shown\n")
+
+    assert house_rules.loaders(tmp_path) == [name]
+
+
 def test_no_module_imports_the_root_package() -> None:
     assert house_rules.root_imports(PACKAGE) == []
 

@@ -39,6 +39,7 @@ WRITING = {
     *("whole_file", "write_whole"),
     *(f"write_{kind}" for kind in ("avro", "bytes", "csv", "feather", "ipc", "json", "ndjson", "parquet", "text")),
 }
+MAY_LOAD = ("__init__.py", "api/", "cli/", "extras/", "kernel/budget/store.py", "on_demand.py", "release/", "rows/")
 MAY_USE = {
     "release/runs/generators.py": {"numpy.random.default_rng", "numpy.random.SeedSequence"},
     "on_demand.py": {"importlib.import_module"},
@@ -250,4 +251,25 @@ def _imports_root(node: ast.AST, modules: set[str]) -> bool:
             return any(alias.name == "lapwing" for alias in names)
         case ast.ImportFrom(module="lapwing", names=names):
             return any(alias.name not in modules | {"__version__"} for alias in names)
+    return False
+
+
+def loaders(package: Path) -> list[str]:
+    """Return the files that load by name, which no contract of imports sees, and are not those that may."""
+    found = []
+    for path in python_files(package):
+        name = path.relative_to(package).as_posix()
+        if not name.startswith(MAY_LOAD) and any(_loads(node) for node in ast.walk(syntax(path))):
+            found.append(name)
+    return found
+
+
+def _loads(node: ast.AST) -> bool:
+    match node:
+        case ast.Import(names=names):
+            return any(alias.name == "lapwing.on_demand" for alias in names)
+        case ast.ImportFrom(module="lapwing", names=names):
+            return any(alias.name == "on_demand" for alias in names)
+        case ast.ImportFrom(module="lapwing.on_demand", names=names):
+            return any(alias.name not in {"Loaded", "Shown"} for alias in names)
     return False
