@@ -115,7 +115,11 @@ class Codec:
         if origin is Mapping:
             items = _typed(dict, value, place).items()
             return {key: self._read(arms[1], each, _inside(place, key)) for key, each in items}
-        return self._object(kind, value, place, {}) if hasattr(kind, "__dataclass_fields__") else _typed(kind, value, place)
+        return (
+            self._object(kind, value, place, {})
+            if hasattr(kind, "__dataclass_fields__")
+            else _typed(kind, value, place)
+        )
 
     def _object(self, kind: Kind, values: Json, place: str, known: Mapping[str, object]) -> Json:
         parts, given = _parts(kind), dict(known)
