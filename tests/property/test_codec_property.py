@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lapwing.errors import ParameterError
 from lapwing.kernel.codec import SELDOM, Codec
-from lapwing.kernel.plain import read_rational
+from lapwing.kernel.plain import read_exact
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,7 @@ class Drawing:
         return len(self.shapes)
 
 
-CODEC = Codec({Fraction: (str, read_rational)})
+CODEC = Codec({Fraction: (str, read_exact)})
 
 discs = st.builds(Disc, radius=st.fractions(min_value=0))
 boxes = st.builds(Box, sides=st.tuples(st.integers(0), st.integers(0)))

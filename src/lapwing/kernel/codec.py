@@ -11,7 +11,7 @@ from functools import cache, partial
 from types import NoneType, UnionType
 from typing import Any, ClassVar, Final, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from lapwing.errors import ParameterError
+from lapwing.errors import ParameterError, SchemaError
 
 T = TypeVar("T")
 
@@ -55,12 +55,12 @@ class Codec:
     or give another name, as ``{"key": "where"}``.
 
     >>> from fractions import Fraction
-    >>> from lapwing.kernel.plain import read_rational
+    >>> from lapwing.kernel.plain import read_exact
     >>> @dataclass(frozen=True)
     ... class Sum:
     ...     kind: ClassVar[str] = "sum"
     ...     terms: tuple[Fraction, ...]
-    >>> codec = Codec({Fraction: (str, read_rational)})
+    >>> codec = Codec({Fraction: (str, read_exact)})
     >>> codec.write(Sum((Fraction(1, 3), Fraction(2))))
     {'kind': 'sum', 'terms': ['1/3', '2']}
     >>> codec.read(Sum, {"kind": "sum", "terms": ["1/3", 2]})
@@ -196,6 +196,6 @@ def _placed(place: str, read: Callable[[Any], T], value: object) -> T:
     """Return what is read; what refuses it is told where that was."""
     try:
         return read(value)
-    except ParameterError as error:
+    except (ParameterError, SchemaError) as error:
         said, code = str(error), error.code
     raise ParameterError(f"{place!r}: {said}" if place else said, code=code)

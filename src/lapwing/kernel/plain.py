@@ -42,9 +42,10 @@ def at_least(number: Fraction, digits: int) -> str:
     return f"{float(found):.{digits}g}" if abs(found.adjusted()) < _FLOAT_PLACES else f"{found:e}"
 
 
-def read_rational(value: object) -> Fraction:
-    """Read back what `rational_text` wrote, or the exact text alone; bounded in time whatever the text."""
-    return read_exact(value.get("exact") if isinstance(value, Mapping) else value)
+def read_rational(values: object) -> Fraction:
+    """Read back what `rational_text` wrote."""
+    exact, _ = read_keys(values, "exact", "decimal")
+    return read_exact(exact)
 
 
 def read_exact(text: object) -> Fraction:
@@ -52,6 +53,13 @@ def read_exact(text: object) -> Fraction:
     if not isinstance(text, str) or not _RATIONAL.fullmatch(text):
         raise ParameterError(f"an exact number must be a text such as '1/15', got {str(text)[:60]!r}", code="LW643")
     return Fraction(text)
+
+
+def read_keys(values: object, *keys: str) -> tuple[Any, ...]:
+    """Return what is under these keys of an object that has no others."""
+    if not isinstance(values, Mapping) or set(values) != set(keys):
+        raise ParameterError(f"it must be an object with the keys {', '.join(keys)} alone", code="LW643")
+    return tuple(values[key] for key in keys)
 
 
 def read_key(values: object, key: str, kind: type[T]) -> T:
