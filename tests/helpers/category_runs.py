@@ -16,6 +16,7 @@ from lapwing.kernel.questions.category_selection.question import CategorySelecti
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.opening import open_room
 from lapwing.model.certificate.certificate import Certificate, CostLine
+from lapwing.model.certificate.cost_lines import Requested
 from lapwing.schema.schemas import Schema
 from lapwing.version import VERSION
 
@@ -83,9 +84,7 @@ def certified(settings, terms, answers):
         settings=settings.to_dict(),
         lines=lines,
         total=total,
-        requested_epsilon=settings.request.epsilon,
-        requested_delta=None,
-        requested_rho=settings.request.rho,
+        requested=Requested(epsilon=settings.request.epsilon, rho=settings.request.rho),
         epsilons=(),
         delta=sum((line.delta or Fraction(0) for line in lines), Fraction(0)),
         relation=terms.relation,

@@ -11,6 +11,7 @@ from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, No
 from lapwing.kernel.questions.select_worst.question import Selected
 from lapwing.kernel.terms import Terms
 from lapwing.model.certificate.certificate import Certificate, CostLine, LedgerEntry, Statement
+from lapwing.model.certificate.cost_lines import Requested
 from lapwing.model.files import SavedRelease
 from lapwing.model.laws import uniform_law
 from lapwing.model.model import LogLinear, ReleasedModel
@@ -57,9 +58,7 @@ def small_saved(seed: int = 0, atoms: int = 7) -> SavedRelease:
         settings={"groups": 5},
         lines=tuple(line for answer in answers for line in CostLine.of(answer, terms)),
         total=budget,
-        requested_epsilon=Fraction(3),
-        requested_delta=Fraction(1, 10**6),
-        requested_rho=None,
+        requested=Requested(epsilon=Fraction(3), delta=Fraction(1, 10**6)),
         epsilons=((Fraction(1, 10**6), Fraction(5, 2)),),
         relation="add-remove",
         privacy_unit="row",

@@ -22,6 +22,7 @@ from lapwing.kernel.budget.budget import Budget  # noqa: E402
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts  # noqa: E402
 from lapwing.kernel.terms import Terms  # noqa: E402
 from lapwing.model.certificate.certificate import Certificate, CostLine  # noqa: E402
+from lapwing.model.certificate.cost_lines import Requested  # noqa: E402
 from lapwing.schema.groupings.grouping import identity  # noqa: E402
 from lapwing.schema.schemas import Schema  # noqa: E402
 
@@ -55,9 +56,7 @@ CERTIFICATE = Certificate(
     settings={},
     lines=tuple(CostLine.of(ANSWER, TERMS)),
     total=COST,
-    requested_epsilon=Fraction(1),
-    requested_delta=None,
-    requested_rho=None,
+    requested=Requested(epsilon=Fraction(1)),
     relation="add-remove",
     privacy_unit="row",
     max_rows=1,

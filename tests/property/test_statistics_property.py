@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from helpers.plain_statistics import Near, TooNear, agrees, plain_function
 from lapwing.errors import ParameterError
 from lapwing.kernel.questions.linear_statistics.programs import values_of
-from lapwing.kernel.questions.linear_statistics.question import Statistic, statistic_from_dict
+from lapwing.kernel.questions.linear_statistics.question import Statistic
 from lapwing.model.statistics.expressions import compiled
 from lapwing.rows.out.decode import records
 from lapwing.schema.fields import Field
@@ -210,7 +210,7 @@ def test_a_statistic_comes_back_from_its_record(text):
 
     written = json.loads(json.dumps(statistic.to_dict()))
 
-    again = statistic_from_dict(written)
+    again = Statistic.from_dict(written)
     assert again == statistic == replace(statistic)
     assert (again.columns, again.bits, again.lower, again.upper) == (
         statistic.columns,

@@ -19,6 +19,7 @@ from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.kernel.terms import Terms
+from lapwing.model.certificate.certificate import CERTIFICATES
 from lapwing.model.certificate.cost_lines import CostLine, counted_lines
 from lapwing.rows.source import code_table
 
@@ -198,15 +199,15 @@ def test_a_cost_line_tells_noise_and_delta_and_comes_back(cost):
     assert line.cost == cost
     assert line.noise == question(cost=cost).noise("add-remove", 1)
     assert line.columns == ("town",)
-    assert CostLine.from_dict(json.loads(json.dumps(line.to_dict()))) == line
+    assert CERTIFICATES.read(CostLine, json.loads(json.dumps(CERTIFICATES.write(line)))) == line
 
 
 def test_lines_that_cannot_fail_have_no_delta():
     (line,) = CostLine.planned(question(), TERMS)
     sure = replace(line, delta=None)
 
-    assert "delta" not in sure.to_dict()
-    assert CostLine.from_dict(sure.to_dict()) == sure
+    assert "delta" not in CERTIFICATES.write(sure)
+    assert CERTIFICATES.read(CostLine, CERTIFICATES.write(sure)) == sure
 
 
 @pytest.mark.parametrize("delta", ["0.1", 0.1, {"decimal": "0.1"}, {"exact": "0"}, {"exact": "1"}])
@@ -214,7 +215,7 @@ def test_a_line_with_a_delta_that_is_none_is_refused(delta):
     (line,) = CostLine.planned(question(), TERMS)
 
     with pytest.raises(ParameterError):
-        CostLine.from_dict(line.to_dict() | {"delta": delta})
+        CERTIFICATES.read(CostLine, CERTIFICATES.write(line) | {"delta": delta})
 
 
 def test_a_certificate_counts_lists_by_themselves():

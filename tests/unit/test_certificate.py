@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -14,6 +15,7 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw, Sensitivity
 from lapwing.kernel.plain import rational_text
 from lapwing.model.certificate.certificate import Certificate, CostLine, LedgerEntry, Statement
+from lapwing.model.certificate.cost_lines import Requested
 from lapwing.model.certificate.verdict import NO_VERDICT
 
 
@@ -40,9 +42,7 @@ def _certificate(**changes: Any) -> Certificate:
         "settings": {"groups": 128},
         "lines": tuple(_line(cost) for cost in Budget.pure(1).split((1, 1, 1))),
         "total": Budget.pure(1),
-        "requested_epsilon": Fraction(1),
-        "requested_delta": None,
-        "requested_rho": None,
+        "requested": Requested(epsilon=Fraction(1)),
         "relation": "add-remove",
         "privacy_unit": "row",
         "max_rows": 1,
@@ -61,7 +61,7 @@ def _zcdp(**changes: Any) -> Certificate:
     fields = {
         "lines": tuple(_line(cost) for cost in rho.split((1, 2))),
         "total": rho,
-        "requested_delta": Fraction(1, 10**9),
+        "requested": Requested(epsilon=Fraction(1), delta=Fraction(1, 10**9)),
         "epsilons": ((Fraction(1, 10**6), Fraction(5, 2)), (Fraction(1, 10**9), Fraction(3))),
         "ledger": LedgerEntry(dataset="adult-2026", release_id="r1"),
         "accuracy": (Statement(kind="expected error", text="At most 3 rows per cell.", value=3.0),),
@@ -121,10 +121,8 @@ def test_laplace_noise_costs_half_its_epsilon_squared_in_rho():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"requested_epsilon": Fraction(1, 2)}, "more than the 1/2"),
-        ({"requested_epsilon": None}, "requested epsilon or the requested rho"),
-        ({"requested_rho": Fraction(1)}, "requested epsilon or the requested rho"),
-        ({"requested_delta": Fraction(1, 10**6)}, "does not answer the request"),
+        ({"requested": Requested(epsilon=Fraction(1, 2))}, "more than the 1/2"),
+        ({"requested": Requested(epsilon=Fraction(1), delta=Fraction(1, 10**6))}, "does not answer the request"),
         ({"epsilons": ((Fraction(1, 10**6), Fraction(1)),)}, "leave the list of epsilons out"),
         ({"max_rows": 2, "privacy_unit": "person:2"}, "of other terms"),
         ({"max_rows": 2}, "must be FIELD:2, or row for 1, got 'row'"),
@@ -144,9 +142,15 @@ def test_certificates_that_contradict_themselves_are_refused(changes: dict[str, 
         _certificate(**changes)
 
 
+@pytest.mark.parametrize("amounts", [{}, {"epsilon": Fraction(1), "rho": Fraction(1)}])
+def test_a_request_is_of_epsilon_or_of_rho(amounts: dict[str, Fraction]):
+    with pytest.raises(ParameterError, match="requested epsilon or the requested rho"):
+        Requested(**amounts)
+
+
 def test_a_total_above_the_requested_rho_is_refused():
     with pytest.raises(ParameterError, match="more than the 1/20"):
-        _zcdp(requested_epsilon=None, requested_delta=None, requested_rho=Fraction(1, 20))
+        _zcdp(requested=Requested(rho=Fraction(1, 20)))
 
 
 @pytest.mark.parametrize(
@@ -270,6 +274,33 @@ def _damaged(path: tuple[str | int, ...], value: object) -> dict[str, Any]:
 def test_damaged_certificates_are_refused_with_our_error(path: tuple[str | int, ...], value: object):
     with pytest.raises(ParameterError):
         Certificate.from_dict(_damaged(path, value))
+
+
+def _objects(values: Any, place: str = "") -> Iterator[tuple[dict[str, Any], str]]:
+    """Yield every object of a certificate whose keys are fixed, with its place."""
+    for key, each in list(values.items() if isinstance(values, dict) else enumerate(values)):
+        at = f"{place}[{key}]" if isinstance(key, int) else f"{place}.{key}".lstrip(".")
+        if isinstance(each, dict | list) and at != "settings":
+            yield from _objects(each, at)
+    if isinstance(values, dict):
+        yield values, place
+
+
+def test_a_key_too_many_and_a_key_too_few_are_refused_anywhere():
+    whole: Any = json.loads(_zcdp().to_json())
+
+    assert Certificate.from_dict(whole) == _zcdp()
+    for values, inside in list(_objects(whole)):
+        place = re.sub(r"^(epsilons\[\d\]).*", r"\1", inside) or "key"  # a pair is read as one
+        for key, each in list(values.items()):
+            del values[key]
+            with pytest.raises(ParameterError, match=re.escape(place)):
+                Certificate.from_dict(whole)
+            values[key] = each
+        values["further"] = 1
+        with pytest.raises(ParameterError, match=re.escape(place)):
+            Certificate.from_dict(whole)
+        del values["further"]
 
 
 @pytest.mark.parametrize("values", [None, [], "text", 5, {}])

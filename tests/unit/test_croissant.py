@@ -16,6 +16,7 @@ from lapwing.errors import DataError, ParameterError
 from lapwing.extras.connect.croissant.written import Beside, croissant_text
 from lapwing.extras.connect.metadata.reading import read_foreign
 from lapwing.kernel.budget.budget import Budget
+from lapwing.model.certificate.cost_lines import Requested
 from lapwing.release.release import Release
 from lapwing.schema.purchases import Purchase
 from lapwing.schema.schemas import Schema
@@ -161,9 +162,7 @@ PURE = dataclasses.replace(
     SAVED.certificate,
     lines=(),
     total=Budget("pure", Fraction(0)),
-    requested_epsilon=Fraction(1),
-    requested_delta=None,
-    requested_rho=None,
+    requested=Requested(epsilon=Fraction(1)),
     epsilons=(),
 )
 

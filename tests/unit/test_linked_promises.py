@@ -1,6 +1,7 @@
 """What is paid for a linked release stays, and its certificate claims nothing that does not hold."""
 
 import json
+from fractions import Fraction
 
 import polars as pl
 import pytest
@@ -9,6 +10,7 @@ import lapwing as lw
 from helpers.command import lapwing
 from helpers.linked_homes import SCHEMA, released, tables
 from lapwing.kernel.budget.ledger import Ledger
+from lapwing.kernel.plain import rational_text
 
 PRIOR = {
     "columns": ["age"],
@@ -65,7 +67,7 @@ def test_a_public_total_of_parents_is_their_expected_number():
 
 def test_a_certificate_whose_epsilon_is_above_what_was_asked_for_is_refused():
     whole = released().certificate
-    little = {"epsilon": {"exact": "1"}, "delta": {"exact": "1/1000000"}, "rho": None}
+    little = {"epsilon": rational_text(Fraction(1)), "delta": rational_text(Fraction(1, 10**6)), "rho": None}
 
     with pytest.raises(lw.ParameterError, match="more than, or in other terms than, was requested"):
         type(whole).from_dict({**whole.to_dict(), "requested": little})

@@ -94,7 +94,7 @@ def test_the_parts_cost_together_what_was_asked_for(budget):
     parent, child = paid.parts.values()
     assert paid.total.amount == parent.total.amount + child.total.amount <= limit
     assert (parent.privacy_unit, child.privacy_unit, paid.privacy_unit) == ("home:1", "home:4", "home:4")
-    assert parent.requested_epsilon in (Fraction(1, 3), None)
+    assert parent.requested.epsilon in (Fraction(1, 3), None)
     if "delta" in budget:
         assert paid.epsilons[0][1] <= 1
 
@@ -194,7 +194,7 @@ def test_where_no_parent_drawn_can_have_a_child_parents_are_those_of_the_child_m
 
 def test_two_parts_that_cost_more_than_was_asked_for_have_no_certificate(release):
     whole = release.certificate
-    little = {"epsilon": None, "delta": None, "rho": {"exact": "1/999"}}
+    little = {"epsilon": None, "delta": None, "rho": {"exact": "1/999", "decimal": "0.00100101"}}
 
     with pytest.raises(lw.ParameterError, match="more than, or in other terms than, was requested"):
         type(whole).from_dict({**whole.to_dict(), "requested": little})

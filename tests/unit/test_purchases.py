@@ -148,7 +148,7 @@ def test_a_certificate_with_damaged_purchases_is_refused_as_such():
     with pytest.raises(lw.ParameterError, match="a purchase"):
         Certificate.from_dict(written | {"purchases": [{"fields": []}]})
     with pytest.raises(lw.ParameterError, match="part of the delta"):
-        Certificate.from_dict(written | {"delta": {"exact": "1"}})
+        Certificate.from_dict(written | {"delta": {"exact": "1", "decimal": "1"}})
 
 
 def test_a_saved_release_and_its_report_keep_what_was_bought(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 
 import lapwing as lw
 from lapwing.errors import ParameterError
-from lapwing.kernel.questions.linear_statistics.question import statistic_from_dict
+from lapwing.kernel.questions.linear_statistics.question import RowStatistic
 from lapwing.model.statistics.expressions import compiled
 from lapwing.rows.out.decode import records
 from lapwing.schema.fields import Field
@@ -223,7 +223,7 @@ def test_what_cannot_be_called_is_refused():
 def test_a_row_function_that_was_read_back_has_no_code():
     statistic = compiled(lw.row_function(len), SCHEMA)
 
-    again = statistic_from_dict(statistic.to_dict())
+    again = RowStatistic.from_dict(statistic.to_dict())
 
     assert (again.text, again.columns, again.lower, again.upper) == ("len", statistic.columns, -(2**16), 2**16)
     with pytest.raises(ParameterError, match="the function 'len' is not part of a record; give it again"):

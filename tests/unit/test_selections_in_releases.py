@@ -17,6 +17,7 @@ from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.questions.registered import answer_from_dict
 from lapwing.kernel.questions.select_worst.question import Selected
 from lapwing.mechanisms import registry
+from lapwing.model.certificate.certificate import CERTIFICATES
 from lapwing.model.certificate.cost_lines import CostLine, counted_lines
 from lapwing.model.files import SavedRelease
 from lapwing.schema.schemas import Schema
@@ -63,7 +64,7 @@ def test_a_malformed_line_of_a_selection_is_refused(part):
     line = released().certificate.to_dict()["costs"][2]
 
     with pytest.raises(ParameterError, match="cost line of a selection"):
-        CostLine.from_dict(line | part)
+        CERTIFICATES.read(CostLine, line | part)
 
 
 def test_lines_are_counted_in_words():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lapwing.errors import ParameterError
-from lapwing.kernel.questions.linear_statistics.question import RowStatistic, Statistic, statistic_from_dict
+from lapwing.kernel.questions.linear_statistics.question import RowStatistic, Statistic
 from lapwing.kernel.room.room import is_plain
 from lapwing.model.statistics.expressions import compiled, row_function
 from lapwing.schema.fields import Field
@@ -223,7 +223,7 @@ def test_a_hostile_record_of_an_expression_is_refused(change):
     record = json.loads(json.dumps(built(OLD).to_dict()))
 
     with pytest.raises(ParameterError):
-        statistic_from_dict({**record, **change})
+        Statistic.from_dict({**record, **change})
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_a_hostile_record_of_a_row_function_is_refused(change):
     record = json.loads(json.dumps(compiled(row_function(len), SCHEMA).to_dict()))
 
     with pytest.raises(ParameterError):
-        statistic_from_dict({**record, **change})
+        RowStatistic.from_dict({**record, **change})
 
 
 def test_what_is_missing_from_a_record_is_named():
@@ -242,8 +242,8 @@ def test_what_is_missing_from_a_record_is_named():
         record = built(OLD).to_dict()
         del record[key]
 
-        with pytest.raises(ParameterError, match=f"an object with the key '{key}' is missing"):
-            statistic_from_dict(record)
+        with pytest.raises(ParameterError, match=f"the key '{key}' is missing"):
+            Statistic.from_dict(record)
 
 
 # ----------------------------------------------------------------------------------------------------- plain only

@@ -18,7 +18,7 @@ from lapwing.extras.evaluate.metrics.tables import variation
 from lapwing.extras.evaluate.metrics.tables.variation import compare_tables
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.table_distances.question import TableDistances
-from lapwing.model.certificate.certificate import Certificate
+from lapwing.model.certificate.certificate import CERTIFICATES, Certificate
 from lapwing.model.certificate.verdict import WORDS, Grade, Verdict
 from lapwing.model.compared import choose_tables
 from lapwing.release.runs.generators import generator
@@ -347,14 +347,14 @@ def test_what_is_written_is_read_back_and_nonsense_is_refused():
     grade = Grade(ways=2, word="fair", error=0.031, fresh=0.01, independent=0.2)
     verdict = Verdict(grades=(grade,), learnt=3, pairs=10, better="Pairs would be good at about epsilon 3")
 
-    assert Verdict.from_dict(json.loads(json.dumps(verdict.to_dict()))) == verdict
+    assert CERTIFICATES.read(Verdict, json.loads(json.dumps(CERTIFICATES.write(verdict)))) == verdict
     assert verdict.line == (
         "Verdict: pairs fair (expected error 3.1 %, fresh rows 1.0 %); 3 of 10 pairs learnt. "
         "Pairs would be good at about epsilon 3."
     )
     for key, value in (("word", "great"), ("error", 1.5), ("error", float("nan")), ("ways", 4)):
-        wrong = verdict.to_dict() | {"grades": [verdict.to_dict()["grades"][0] | {key: value}]}
+        wrong = CERTIFICATES.write(verdict) | {"grades": [CERTIFICATES.write(verdict)["grades"][0] | {key: value}]}
         with pytest.raises(ParameterError, match="grade"):
-            Verdict.from_dict(wrong)
+            CERTIFICATES.read(Verdict, wrong)
     with pytest.raises(ParameterError, match="pairs learnt"):
-        Verdict.from_dict(verdict.to_dict() | {"learnt": 11})
+        CERTIFICATES.read(Verdict, CERTIFICATES.write(verdict) | {"learnt": 11})

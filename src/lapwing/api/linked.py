@@ -18,6 +18,7 @@ from lapwing.kernel.room.opening import public_terms
 from lapwing.kernel.room.transcript import continue_transcript
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import check_mechanism
+from lapwing.model.certificate.cost_lines import Requested
 from lapwing.model.linked_files import ONE_OF_SEVERAL, LinkedCertificate
 from lapwing.release.linked.release import LinkedRelease
 from lapwing.release.release import Release
@@ -358,8 +359,6 @@ def _certificate(settings: LinkedSettings, parts: Mapping[str, Release]) -> Link
         linked=settings.linked,
         published=published(settings.linked),
         parts={name: part.certificate for name, part in parts.items()},
-        requested_epsilon=request.epsilon,
-        requested_delta=request.delta,
-        requested_rho=request.rho,
+        requested=Requested.of(request),
         epsilons=promised_epsilons(request, total),
     )

@@ -9,8 +9,8 @@ from lapwing.kernel.budget.budget import Budget, BudgetRequest
 from lapwing.kernel.plain import rational_text
 from lapwing.kernel.terms import Relation
 from lapwing.maths.arrays import Frozen
-from lapwing.model.certificate.certificate import CostLine, Statement
-from lapwing.model.certificate.cost_lines import CHOSEN, asked_text, budget_to_dict, counted_lines
+from lapwing.model.certificate.certificate import CERTIFICATES, CostLine, Statement
+from lapwing.model.certificate.cost_lines import CHOSEN, Requested, asked_text, budget_to_dict, counted_lines
 from lapwing.model.certificate.promise import origin_lines
 from lapwing.on_demand import Shown, extra
 from lapwing.release.runs.plan.effort import MACHINE, Effort, MaxRowsEffect
@@ -161,22 +161,20 @@ class Plan(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain JSON values, always in the same order."""
-        request = self.request
-        asked = {"epsilon": request.epsilon, "delta": request.delta, "rho": request.rho}
         gain = self.delta_gain
         return {
             "mechanism": self.mechanism,
             "settings": dict(self.settings),
             "reason": self.reason,
             "total": budget_to_dict(self.total),
-            "requested": {key: None if value is None else rational_text(value) for key, value in asked.items()},
+            "requested": CERTIFICATES.write(Requested.of(self.request)),
             "relation": self.relation,
             "privacy_unit": self.privacy_unit,
             "max_rows": self.max_rows,
             "assumed_fields": list(self.assumed_fields),
             "dp_fields": list(self.dp_fields),
             "expected_rows": self.expected_rows,
-            "accuracy": [statement.to_dict() for statement in self.accuracy],
+            "accuracy": [CERTIFICATES.write(statement) for statement in self.accuracy],
             "max_rows_effects": [asdict(effect) for effect in self.max_rows_effects],
             "delta_gain": gain and asdict(gain),
             "effort": {
@@ -185,7 +183,7 @@ class Plan(Shown):
                 "memory": asdict(self.effort.memory),
                 "machine": MACHINE,
             },
-            "costs": [line.to_dict() for line in self.lines],
+            "costs": [CERTIFICATES.write(line) for line in self.lines],
         }
 
     def _condition(self) -> str:
@@ -300,10 +298,9 @@ class LinkedPlan(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain JSON values, always in the same order."""
-        asked = {"epsilon": self.request.epsilon, "delta": self.request.delta, "rho": self.request.rho}
         return {
             "total": budget_to_dict(self.request.budget),
-            "requested": {key: None if value is None else rational_text(value) for key, value in asked.items()},
+            "requested": CERTIFICATES.write(Requested.of(self.request)),
             "protected": self.linked.protected,
             "published": list(published(self.linked)),
             "shares": {name: rational_text(share) for name, share in self.shares.items()},

@@ -11,7 +11,7 @@ import numpy as np
 
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.plain import read_rational
+from lapwing.kernel.plain import read_exact
 from lapwing.kernel.terms import Relation
 
 MAX_SD = 2.0**50
@@ -91,7 +91,7 @@ class NoiseLaw:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "NoiseLaw":
         """Read back what `to_dict` wrote."""
-        return cls(values["kind"], read_rational(values["parameter"]))
+        return cls(values["kind"], read_exact(values["parameter"]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -42,12 +42,24 @@ def at_least(number: Fraction, digits: int) -> str:
     return f"{float(found):.{digits}g}" if abs(found.adjusted()) < _FLOAT_PLACES else f"{found:e}"
 
 
-def read_rational(value: object) -> Fraction:
-    """Read back what `rational_text` wrote, or the exact text alone; bounded in time whatever the text."""
-    text = value.get("exact") if isinstance(value, Mapping) else value
+def read_rational(values: object) -> Fraction:
+    """Read back what `rational_text` wrote."""
+    exact, _ = read_keys(values, "exact", "decimal")
+    return read_exact(exact)
+
+
+def read_exact(text: object) -> Fraction:
+    """Read back a non-negative fraction; bounded in time whatever the text."""
     if not isinstance(text, str) or not _RATIONAL.fullmatch(text):
         raise ParameterError(f"an exact number must be a text such as '1/15', got {str(text)[:60]!r}", code="LW643")
     return Fraction(text)
+
+
+def read_keys(values: object, *keys: str) -> tuple[Any, ...]:
+    """Return what is under these keys of an object that has no others."""
+    if not isinstance(values, Mapping) or set(values) != set(keys):
+        raise ParameterError(f"it must be an object with the keys {', '.join(keys)} alone", code="LW643")
+    return tuple(values[key] for key in keys)
 
 
 def read_key(values: object, key: str, kind: type[T]) -> T:
@@ -73,6 +85,13 @@ def read_list(values: object, key: str, kind: type[T]) -> tuple[T, ...]:
     if not all(isinstance(entry, kind) and not (kind is int and isinstance(entry, bool)) for entry in found):
         raise ParameterError(f"{key!r} must list values of type {kind.__name__}", code="LW643")
     return tuple(found)
+
+
+def read_whole(values: object) -> np.ndarray:
+    """Return a list of whole numbers as an array of int64, or refuse it."""
+    if not isinstance(values, list) or not all(type(each) is int and -(2**63) <= each < 2**63 for each in values):
+        raise ParameterError("it must list whole numbers of 64 bits", code="LW643")
+    return np.array(values, dtype=np.int64)
 
 
 # -- Tables of counts as text, and how large one may be.

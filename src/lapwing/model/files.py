@@ -7,12 +7,13 @@ arrays. It holds public settings and released numbers only.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar, cast
+from typing import Any, BinaryIO, Final, TypeVar, cast
 
 import numpy as np
 
 from lapwing.atomic import whole_file
 from lapwing.errors import CapacityError, DataError, LapwingError, ParameterError, UnwritableError
+from lapwing.kernel.codec import Codec
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.plain import read_key, read_list, read_optional
 from lapwing.kernel.questions.cell_sums.question import NoisySums
@@ -33,6 +34,9 @@ from lapwing.schema.named_files import opened
 from lapwing.schema.schemas import Schema
 
 T = TypeVar("T")
+
+_CODEC: Final = Codec({})
+_LAWS: Final[dict[str, type[ColumnLaw]]] = {law.law: law for law in (Indexed, Spans, Bernoulli)}
 
 _LONG_LIST = 64
 _MAX_LISTED = 2**25
@@ -184,7 +188,7 @@ def _read(file: BinaryIO, path: Path, layout: Layout, read: Callable[[Mapping[st
 
 def _model_to_tree(model: ReleasedModel) -> dict[str, object]:
     """Return a model as JSON values and arrays."""
-    columns = [{"name": name, **_law_to_tree(law)} for name, law in model.laws.items()]
+    columns = [{"name": name, **_CODEC.write(law)} for name, law in model.laws.items()]
     part = model.log_linear
     return {
         "rows": model.rows,
@@ -194,32 +198,16 @@ def _model_to_tree(model: ReleasedModel) -> dict[str, object]:
     }
 
 
-def _law_to_tree(law: ColumnLaw) -> dict[str, object]:
-    """Return a column law as JSON values and arrays."""
-    match law:
-        case Indexed():
-            return {"law": "indexed", "index": law.index, "laws": _laws_to_tree(law.laws)}
-        case Spans():
-            return {"law": "spans", "starts": law.starts, "stops": law.stops}
-        case Bernoulli():
-            return {"law": "bernoulli", "p": law.p}
-
-
-def _laws_to_tree(laws: Laws) -> dict[str, object]:
-    """Return a table of laws as arrays."""
-    return {"offsets": laws.offsets, "starts": laws.starts, "stops": laws.stops, "probabilities": laws.probabilities}
-
-
 def _log_linear_to_tree(part: LogLinear, laws: Mapping[str, ColumnLaw]) -> dict[str, object]:
     """Return a log-linear part as JSON values and arrays; laws: of the model, which the part's atoms mostly have."""
     tables = [
         {"columns": list(columns), "groupings": [_lifted(grouping.to_dict()) for grouping in groupings], "theta": theta}
         for columns, groupings, theta in zip(part.tables, part.groupings, part.thetas, strict=True)
     ]
-    base = [{"name": name, "laws": _laws_to_tree(laws)} for name, laws in part.base.items()]
+    base = [{"name": name, "laws": _CODEC.write(laws)} for name, laws in part.base.items()]
     _check_tables(part.thetas, len(base))
     # Where rules hold, the model has other laws in some columns than theta is to explain.
-    own = [{"name": name, **_law_to_tree(law)} for name, law in part.atoms.items() if laws[name] is not law]
+    own = [{"name": name, **_CODEC.write(law)} for name, law in part.atoms.items() if laws[name] is not law]
     return {"tables": tables, "base": base, "free": list(part.free), "atoms": own}
 
 
@@ -238,10 +226,10 @@ def _model_from_tree(tree: object) -> ReleasedModel:
     """Read back a model."""
     laws: dict[str, ColumnLaw] = {}
     for column in read_list(tree, "columns", dict):
-        name = read_key(column, "name", str)
+        name, law = _column_from_tree(column)
         if name in laws:
             raise ParameterError("a column of the model occurs twice", code="LW643")
-        laws[name] = _law_from_tree(column)
+        laws[name] = law
     part = read_optional(tree, "log_linear", dict)
     return ReleasedModel(
         weights=read_key(tree, "weights", np.ndarray),
@@ -251,22 +239,12 @@ def _model_from_tree(tree: object) -> ReleasedModel:
     )
 
 
-def _law_from_tree(tree: object) -> ColumnLaw:
-    """Read back a column law."""
-    kind = read_key(tree, "law", str)
-    if kind == "indexed":
-        return Indexed(read_key(tree, "index", np.ndarray), _laws_from_tree(tree))
-    if kind == "spans":
-        return Spans(read_key(tree, "starts", np.ndarray), read_key(tree, "stops", np.ndarray))
-    if kind == "bernoulli":
-        return Bernoulli(read_key(tree, "p", np.ndarray))
-    raise ParameterError(f"a column has the unknown law {kind!r}", code="LW643")
-
-
-def _laws_from_tree(tree: object) -> Laws:
-    """Read back the table of laws under the key ``laws``."""
-    laws = read_key(tree, "laws", dict)
-    return Laws(*(read_key(laws, name, np.ndarray) for name in ("offsets", "starts", "stops", "probabilities")))
+def _column_from_tree(tree: Mapping[str, Any]) -> tuple[str, ColumnLaw]:
+    """Read back a column's name, and the law beside it."""
+    name, kind = (read_key(tree, key, str) for key in ("name", "law"))
+    if kind not in _LAWS:
+        raise ParameterError(f"a column has the unknown law {kind!r}", code="LW643")
+    return name, _CODEC.read(_LAWS[kind], {key: value for key, value in tree.items() if key != "name"})
 
 
 def _log_linear_from_tree(tree: object, laws: Mapping[str, ColumnLaw]) -> LogLinear:
@@ -279,12 +257,12 @@ def _log_linear_from_tree(tree: object, laws: Mapping[str, ColumnLaw]) -> LogLin
     groupings = [cast("list[object]", _lowered(read_key(table, "groupings", list))) for table in tables]
     is_free = isinstance(tree, dict) and "free" in tree  # files of earlier versions hold theta that was fitted
     free = tuple(read_list(tree, "free", int)) if is_free else ()
-    own = {read_key(each, "name", str): _law_from_tree(each) for each in read_list(tree, "atoms", dict)} if free else {}
+    own = dict(map(_column_from_tree, read_list(tree, "atoms", dict))) if free else {}
     return LogLinear(
         tables=tuple(read_list(table, "columns", str) for table in tables),
         groupings=tuple(tuple(Grouping.from_dict(cast("Any", each)) for each in listed) for listed in groupings),
         thetas=thetas,
-        base={read_key(entry, "name", str): _laws_from_tree(entry) for entry in base},
+        base={read_key(entry, "name", str): _CODEC.read(Laws, read_key(entry, "laws", dict)) for entry in base},
         free=free,
         atoms={name: law for name, law in {**laws, **own}.items() if isinstance(law, Indexed)} if free else {},
     )

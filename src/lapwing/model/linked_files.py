@@ -2,25 +2,24 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Self, cast
+from typing import Any, ClassVar, Final, Self
 
 from lapwing.errors import ParameterError
-from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.plain import at_least, rational_text, read_key, read_list, read_optional, read_rational
+from lapwing.kernel.budget.budget import Budget, Notion
+from lapwing.kernel.codec import SELDOM, Codec
+from lapwing.kernel.plain import at_least, rational_text, read_key, read_list, read_rational
 from lapwing.kernel.terms import Relation
-from lapwing.model.certificate.certificate import Certificate, LedgerEntry
-from lapwing.model.certificate.cost_lines import asked_text
-from lapwing.model.certificate.issued import Issued, read_issued
+from lapwing.model.certificate.certificate import CERTIFICATES, Certificate, LedgerEntry
+from lapwing.model.certificate.cost_lines import Requested, asked_text
+from lapwing.model.certificate.issued import Issued
 from lapwing.model.certificate.promise import (
     UNCOVERED,
     amount_text,
     check_pairs,
-    pairs_from,
-    pairs_to_dict,
     told_pairs,
     uncovered_warnings,
 )
@@ -44,21 +43,25 @@ class LinkedCertificate(Shown):
     """Certify a release of linked tables.
 
     linked: the tables, their keys and how many rows of each parent are used; parts: the certificate of each table.
-    Their costs are for the same people and add up; requested_epsilon, requested_delta, requested_rho: what the caller
+    Their costs are for the same people and add up; requested: what the caller
     asked for, for all parts together; epsilons: for zCDP: what all parts together mean as (ε, δ). Empty for pure ε;
     written_rows: how many rows of each table were written with this certificate; issued: when and with which files, and
     by whom; published: what is published as it is, a sentence for each public table.
     """
 
+    format: ClassVar[int] = CERTIFICATE_FORMAT
+    document: ClassVar = (
+        *("format", "issued", "notion", "total", "requested", "epsilons", "relation", "privacy_unit", "protected"),
+        *("kept", "not_kept", "published", "written_rows", "ledger", "linked", "parts"),
+    )
+
     linked: LinkedSchema
     parts: Mapping[str, Certificate]
-    requested_epsilon: Fraction | None
-    requested_delta: Fraction | None
-    requested_rho: Fraction | None
+    requested: Requested
     epsilons: tuple[tuple[Fraction, Fraction], ...] = ()
     written_rows: Mapping[str, int] | None = None
     issued: Issued | None = None
-    published: tuple[str, ...] = ()
+    published: tuple[str, ...] = field(default=(), metadata=SELDOM)
 
     def __post_init__(self) -> None:
         if tuple(self.parts) != self.linked.names:
@@ -67,17 +70,15 @@ class LinkedCertificate(Shown):
             unit = self.linked.coded[name].unit_label
             if (part.privacy_unit, part.relation) != (unit, "add-remove"):
                 raise _refused(f"the part {name} of linked tables must protect {unit}, got {part.privacy_unit}")
-        if (self.requested_epsilon is None) == (self.requested_rho is None):
-            raise _refused("a certificate needs the requested epsilon or the requested rho, not both")
-        is_pure = self.requested_epsilon is not None and self.requested_delta is None
-        limit = self.requested_epsilon if is_pure else self.requested_rho
-        stated = dict(self.epsilons).get(self.requested_delta) if self.requested_delta is not None else None
+        is_pure = self.requested.epsilon is not None and self.requested.delta is None
+        limit = self.requested.epsilon if is_pure else self.requested.rho
+        stated = dict(self.epsilons).get(self.requested.delta) if self.requested.delta is not None else None
         is_more = limit is not None and self.total.amount > limit
-        if self.requested_epsilon is not None and self.requested_delta is not None:
-            is_more = stated is None or stated > self.requested_epsilon
+        if self.requested.epsilon is not None and self.requested.delta is not None:
+            is_more = stated is None or stated > self.requested.epsilon
         if is_pure != (self.total.notion == "pure") or is_more:
             raise _refused("the parts of a linked release cost more than, or in other terms than, was requested")
-        check_pairs(self.epsilons, self.total, Fraction(0), (self.requested_epsilon, self.requested_delta))
+        check_pairs(self.epsilons, self.total, Fraction(0), (self.requested.epsilon, self.requested.delta))
 
     @property
     def first(self) -> Certificate:
@@ -89,6 +90,11 @@ class LinkedCertificate(Shown):
         """What all parts cost together: amounts for the same people are added."""
         first, *others = (part.total for part in self.parts.values())
         return sum(others, first)
+
+    @property
+    def notion(self) -> Notion:
+        """What the total measures."""
+        return self.total.notion
 
     @property
     def privacy_unit(self) -> str:
@@ -205,7 +211,7 @@ class LinkedCertificate(Shown):
         one = "values of " if self.linked.is_events else ""
         rows = [f"{part.released_rows} {name}" for name, part in self.parts.items()]
         mechanisms = " and ".join(dict.fromkeys(part.mechanism for part in self.parts.values()))
-        asked = asked_text(self.total, self.requested_epsilon, self.requested_delta)
+        asked = asked_text(self.total, self.requested.epsilon, self.requested.delta)
         first = f"{self.first.released_rows} {one}{self.linked.names[0]}"
         return f"LinkedCertificate({mechanisms}, {asked}, {', '.join([first, *rows[1:]])})"
 
@@ -250,26 +256,7 @@ class LinkedCertificate(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the certificate as plain JSON values, always in the same order."""
-        asked = {"epsilon": self.requested_epsilon, "delta": self.requested_delta, "rho": self.requested_rho}
-        ledger = self.ledger and asdict(self.ledger)
-        return {
-            "format": CERTIFICATE_FORMAT,
-            "issued": self.issued and self.issued.to_dict(),
-            "notion": self.total.notion,
-            "total": rational_text(self.total.amount),
-            "requested": {key: None if value is None else rational_text(value) for key, value in asked.items()},
-            "epsilons": pairs_to_dict(self.epsilons),
-            "relation": self.relation,
-            "privacy_unit": self.privacy_unit,
-            "protected": self.protected,
-            "kept": list(self.kept),
-            "not_kept": list(self.not_kept),
-            **({"published": list(self.published)} if self.published else {}),
-            "written_rows": None if self.written_rows is None else dict(self.written_rows),
-            "ledger": ledger,
-            "linked": self.linked.to_dict(),
-            "parts": {name: part.to_dict() for name, part in self.parts.items()},
-        }
+        return _CERTIFICATES.write(self)
 
     def to_json(self) -> str:
         """Return the certificate as the text of a JSON file."""
@@ -283,22 +270,17 @@ class LinkedCertificate(Shown):
                 f"the certificate must be of format {CERTIFICATE_FORMAT}; update lapwing to read newer ones",
                 code="LW604",
             )
-        asked = read_key(values, "requested", dict)
-        amounts = {key: read_optional(asked, key, dict) for key in ("epsilon", "delta", "rho")}
-        exact = {f"requested_{key}": None if each is None else read_rational(each) for key, each in amounts.items()}
-        rows, parts = read_optional(values, "written_rows", dict), read_key(values, "parts", dict)
-        linked = LinkedSchema.from_dict(read_key(values, "linked", dict))
-        return cls(
-            linked=linked,
-            parts={name: Certificate.from_dict(read_key(parts, name, dict)) for name in linked.names},
-            epsilons=pairs_from(values),
-            written_rows=None if rows is None else {name: read_key(rows, name, int) for name in rows},
-            issued=read_issued(values),
-            published=read_list({"published": [], **cast("Any", values)}, "published", str),
-            **exact,
-        )
+        return _CERTIFICATES.read(cls, values)
 
 
+_CERTIFICATES: Final = Codec(
+    {
+        **CERTIFICATES.leaves,
+        Budget: (lambda total: rational_text(total.amount), read_rational),
+        Certificate: (Certificate.to_dict, Certificate.from_dict),
+        LinkedSchema: (LinkedSchema.to_dict, LinkedSchema.from_dict),
+    }
+)
 _SAID = ("Protected:", "Rows without", "Rows out are drawn", "Cost:", "Recorded in", "Warning:")
 
 

@@ -8,6 +8,7 @@ marginals, conditions) are functions in the package `sampling`.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
@@ -35,6 +36,9 @@ class Indexed:
     index: uint8, uint16 or uint32, shape (k,), the law of each atom; `narrow` picks the smallest dtype.
     """
 
+    document: ClassVar = ("law", "index", "laws")
+    law: ClassVar[str] = "indexed"
+
     index: np.ndarray
     laws: Laws
 
@@ -55,6 +59,9 @@ class Spans:
 
     starts, stops: uint8, uint16, uint32 or int64, shape (k,), same dtype, codes from start to stop - 1.
     """
+
+    document: ClassVar = ("law", "starts", "stops")
+    law: ClassVar[str] = "spans"
 
     starts: np.ndarray
     stops: np.ndarray
@@ -82,6 +89,9 @@ class Bernoulli:
 
     p: float32 or float64 (k,), probabilities of code 1, from 0 to 1.
     """
+
+    document: ClassVar = ("law", "p")
+    law: ClassVar[str] = "bernoulli"
 
     p: np.ndarray
 

@@ -63,7 +63,7 @@ class Release(Shown):
     def __repr__(self) -> str:
         paid = self.certificate
         graded = "" if paid.verdict is None else f"; {paid.verdict.short}"
-        asked = asked_text(paid.total, paid.requested_epsilon, paid.requested_delta)
+        asked = asked_text(paid.total, paid.requested.epsilon, paid.requested.delta)
         return f"Release({paid.mechanism}, {asked}, {paid.released_rows} rows{graded})"
 
     @property

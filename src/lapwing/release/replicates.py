@@ -281,7 +281,7 @@ def rebuilt(certificate: Certificate, schema: Schema, seed: int) -> Settings:
         schema=schema,
         mechanism=mechanism,
         request=read_request(
-            epsilon=certificate.requested_epsilon, delta=certificate.requested_delta, rho=certificate.requested_rho
+            epsilon=certificate.requested.epsilon, delta=certificate.requested.delta, rho=certificate.requested.rho
         ),
         relation=certificate.relation,
         expected_rows=certificate.expected_rows,

@@ -184,7 +184,7 @@ def _next(found: "LearnedDomain", data: str, output: Path, account: Sequence[str
     learned = found.certificate
     if not found.schema.is_draft:
         pure = "--epsilon E" if learned.total.notion == "pure" else "--epsilon E --delta D"
-        budget = pure if learned.requested_rho is None else "--rho R"
+        budget = pure if learned.requested.rho is None else "--rho R"
         terms = [f"--neighbours {learned.relation}"] * (learned.relation != "add-remove")
         return " ".join([f"`lapwing synthesize {data} --schema {output}", budget, *terms, *account, "-o OUT.parquet`"])
     if not found.open:

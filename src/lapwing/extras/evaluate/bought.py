@@ -148,7 +148,7 @@ class BoughtEvaluation(Shown):
     def __repr__(self) -> str:
         figures = ", ".join(f"{each.ways}-way {each.mean:.4f}" for each in self.variations)
         paid = self.certificate
-        return f"BoughtEvaluation({figures}; {asked_text(paid.total, paid.requested_epsilon, paid.requested_delta)})"
+        return f"BoughtEvaluation({figures}; {asked_text(paid.total, paid.requested.epsilon, paid.requested.delta)})"
 
     def summary(self) -> str:
         """Return the figures and what they cost as text of a few lines."""

@@ -4,20 +4,24 @@ A question is a frozen value in the folder of its name: ``question.py`` says wha
 it costs; ``answer.py`` is the only code that reads rows and draws noise for it; ``proof.md`` proves what it claims.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Final, Protocol, Self, TypeVar, cast
+from typing import Any, ClassVar, Final, Protocol, Self, TypeVar
 
 import numpy as np
 
 from lapwing.errors import ParameterError
-from lapwing.kernel.budget.budget import Budget, Notion
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.codec import Codec
 from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, calibrated
-from lapwing.kernel.plain import read_key, read_list, read_rational
+from lapwing.kernel.plain import read_exact, read_whole
+from lapwing.kernel.questions.shared.cells import CellTree
+from lapwing.kernel.questions.shared.projections import Projection
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.arrays import read_only
 from lapwing.schema.groupings.grouping import Grouping
+from lapwing.schema.groupings.hierarchies import Hierarchy
 from lapwing.schema.schemas import Schema
 
 TABLE: Final = "noisy table"
@@ -38,7 +42,22 @@ class Part:
     candidates: int | None = None
 
 
-class WithoutDelta:
+class Recorded:
+    """What questions share that are recorded by their fields."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as plain JSON values."""
+        return RECORDS.write(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Read back what `to_dict` wrote; a ParameterError where it is something else."""
+        return RECORDS.read(cls, values)
+
+
+class WithoutDelta(Recorded):
     """What questions share whose answers show nothing but what their cost pays for."""
 
     __slots__ = ()
@@ -188,22 +207,23 @@ def answer_record(question: Question, **answer: object) -> dict[str, Any]:
     return {"question": question.to_dict(), "answer": answer}
 
 
-def cost_to_dict(cost: Budget) -> dict[str, str]:
-    """Return a cost exactly."""
-    return {"notion": cost.notion, "amount": str(cost.amount)}
+def _listed(value: object) -> object:
+    return [_listed(each) for each in value] if isinstance(value, tuple) else value
 
 
-def read_cost(values: Mapping[str, Any]) -> Budget:
-    """Read back the ``cost`` of a question."""
-    cost = read_key(values, "cost", dict)
-    return Budget(cast("Notion", read_key(cost, "notion", str)), read_rational(cost.get("amount")))
+def _unlisted(value: object) -> object:
+    return tuple(map(_unlisted, value)) if isinstance(value, list) else value
 
 
-def groupings_to_dict(groupings: Sequence[Grouping]) -> list[dict[str, Any]]:
-    """Return groupings, one per column."""
-    return [grouping.to_dict() for grouping in groupings]
-
-
-def read_groupings(values: Mapping[str, Any]) -> tuple[Grouping, ...]:
-    """Read back the ``groupings`` of a question."""
-    return tuple(map(Grouping.from_dict, read_list(values, "groupings", dict)))
+RECORDS: Final = Codec(
+    {
+        Any: (_listed, _unlisted),
+        CellTree: (CellTree.to_dict, CellTree.from_dict),
+        Fraction: (str, read_exact),
+        Grouping: (Grouping.to_dict, Grouping.from_dict),
+        Hierarchy: (Hierarchy.to_dict, Hierarchy.from_dict),
+        Projection: (Projection.to_dict, Projection.from_dict),
+        np.ndarray: (np.ndarray.tolist, read_whole),
+    }
+)
+"""How questions are written: exact numbers as texts, the steps of a program as lists."""

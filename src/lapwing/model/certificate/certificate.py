@@ -5,51 +5,53 @@ It is written beside the rows of every release. It holds public settings and rel
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Final, Self
 
 from lapwing.errors import DataError, ParameterError
-from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.plain import at_least, rational_text, read_key, read_list, read_optional, read_rational
+from lapwing.kernel.budget.budget import Budget, Notion
+from lapwing.kernel.codec import Codec
+from lapwing.kernel.noise_law import NoiseLaw
+from lapwing.kernel.plain import at_least, rational_text, read_key, read_rational
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.arrays import Frozen
 from lapwing.model.certificate.cost_lines import (
     CERTIFIED,
     ROWS_WITHIN,
     CostLine,
+    Requested,
     Statement,
     asked_text,
     budget_from_dict,
     budget_to_dict,
     counted_lines,
+    noise_from_dict,
+    noise_to_dict,
 )
 from lapwing.model.certificate.declared import (
     KeptRule,
     KeptTable,
-    kept_rules_from,
-    kept_tables_from,
     rule_lines,
     table_lines,
 )
-from lapwing.model.certificate.issued import Issued, read_issued
+from lapwing.model.certificate.issued import Issued
 from lapwing.model.certificate.promise import (
     ROW,
     Together,
     check_pairs,
     origin_lines,
-    pairs_from,
-    pairs_to_dict,
+    pair_from_dict,
+    pair_to_dict,
     protection_lines,
     purchase_lines,
     together,
     told_pairs,
-    told_purchases,
     unit_field,
 )
-from lapwing.model.certificate.verdict import Verdict, read_verdict, verdict_lines
+from lapwing.model.certificate.verdict import Verdict, verdict_lines
 from lapwing.on_demand import Shown
 from lapwing.schema.purchases import Purchase
 from lapwing.schema.scalars import visible
@@ -65,7 +67,6 @@ DOMAIN = "domain"
 """In the place of a mechanism, where bounds and lists of a schema were learned."""
 
 _refused = partial(ParameterError, code="LW621")
-_ENTRY = ("dataset", "release_id")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +95,7 @@ class Certificate(Shown):
         One per noisy table and selection; their costs sum exactly to ``total``.
     total : Budget
         What the release cost, in the notion that it was accounted in.
-    requested_epsilon, requested_delta, requested_rho : Fraction or None
+    requested : Requested
         What the caller asked for: epsilon (perhaps with delta) or rho.
     epsilons : tuple of (delta, epsilon) pairs of Fraction
         For zCDP: what the total means as (ε, δ), rounded to the safe side, the requested δ first. Empty for pure ε.
@@ -146,15 +147,21 @@ class Certificate(Shown):
         If the lines do not sum to the total, were made under other terms, or the total passes the request.
     """
 
+    format: ClassVar[int] = FORMAT
+    document: ClassVar = (
+        *("format", "issued", "verdict", "lapwing", "code", "mechanism", "settings", "notion", "total", "requested"),
+        *("epsilons", "delta", "relation", "privacy_unit", "max_rows", "protected", "assumed_fields", "dp_fields"),
+        *("purchases", "together", "public_rows", "expected_rows", "released_rows", "written_rows", "seed", "ledger"),
+        *("assumed", "rules", "public_tables", "weight", "accuracy", "warnings", "lines"),
+    )
+
     lapwing: str
     code: str | None = None
     mechanism: str
     settings: Mapping[str, Any]
-    lines: tuple[CostLine, ...]
+    lines: tuple[CostLine, ...] = field(metadata={"key": "costs"})
     total: Budget
-    requested_epsilon: Fraction | None
-    requested_delta: Fraction | None
-    requested_rho: Fraction | None
+    requested: Requested
     epsilons: tuple[tuple[Fraction, Fraction], ...] = ()
     delta: Fraction = Fraction(0)
     relation: Relation
@@ -204,20 +211,18 @@ class Certificate(Shown):
 
     def _check_request(self) -> None:
         """Refuse a total above the request, and (ε, δ) pairs beside pure ε."""
-        if (self.requested_epsilon is None) == (self.requested_rho is None):
-            raise _refused("a certificate needs the requested epsilon or the requested rho, not both")
         is_pure = self.total.notion == "pure"
-        if is_pure != (self.requested_epsilon is not None and self.requested_delta is None):
+        if is_pure != (self.requested.epsilon is not None and self.requested.delta is None):
             raise _refused(f"a {self.total.notion} total does not answer the request; epsilon alone is pure")
-        limit = self.requested_epsilon if is_pure else self.requested_rho
+        limit = self.requested.epsilon if is_pure else self.requested.rho
         if limit is not None and self.total.amount > limit:
             raise _refused(f"the release cost {self.total.amount}, more than the {limit} that was requested")
-        check_pairs(self.epsilons, self.total, self.delta, (self.requested_epsilon, self.requested_delta))
+        check_pairs(self.epsilons, self.total, self.delta, (self.requested.epsilon, self.requested.delta))
 
     @property
     def together(self) -> Together | None:
         """What this and earlier purchases under the same terms cost; None where there is none."""
-        return together(self.total, self.delta, self.requested_delta, self._terms, self.purchases)
+        return together(self.total, self.delta, self.requested.delta, self._terms, self.purchases)
 
     def bought_before(self) -> list[str]:
         """Say what bounds and lists cost that were bought before, and what that is together with this."""
@@ -234,12 +239,12 @@ class Certificate(Shown):
 
     def __repr__(self) -> str:
         rows = "" if self.mechanism == DOMAIN else f", {self.released_rows} rows"
-        asked = asked_text(self.total, self.requested_epsilon, self.requested_delta)
+        asked = asked_text(self.total, self.requested.epsilon, self.requested.delta)
         return f"Certificate({self.mechanism}, {asked}{rows})"
 
     def text(self) -> str:
         """Return a short plain summary: what is protected, under which relation, at which cost, what was assumed."""
-        lines = [*self._protected(), self._price()]
+        lines = [*self._protected, self._price()]
         lines += origin_lines(self.assumed_fields, self.dp_fields, self.warnings)
         lines += self.bought_before()
         lines += [f"Assumed: {claim}." for claim in self.assumed]
@@ -260,6 +265,17 @@ class Certificate(Shown):
 
     __str__ = text
 
+    @property
+    def protected(self) -> str:
+        """What is protected, in a few sentences."""
+        return " ".join(self._protected)
+
+    @property
+    def notion(self) -> Notion:
+        """What the total measures."""
+        return self.total.notion
+
+    @property
     def _protected(self) -> list[str]:
         """Say what is protected; of synthetic rows only where there are any."""
         lines = protection_lines(self.relation, self.privacy_unit)
@@ -284,9 +300,9 @@ class Certificate(Shown):
         if self.total.notion == "pure":
             return f"Cost: {self.total} {questions}, pure differential privacy."
         # The requested delta first, so that it is shown and others stand apart from it.
-        ordered = tuple(sorted(self.epsilons, key=lambda pair: pair[0] != self.requested_delta))
+        ordered = tuple(sorted(self.epsilons, key=lambda pair: pair[0] != self.requested.delta))
         pairs = {d: f"epsilon {at_least(eps, 4)} at delta {at_least(d, 3)}" for d, eps in told_pairs(ordered)}
-        asked = None if self.requested_delta is None else pairs.pop(self.requested_delta, None)
+        asked = None if self.requested.delta is None else pairs.pop(self.requested.delta, None)
         spent = str(self.total) if asked is None else f"{asked} (rho {at_least(self.total.rho, 3)})"
         more = "".join(f"; {pair}" for pair in pairs.values())
         apart = f" Of each delta, {at_least(self.delta, 4)} is for lists of texts." if self.delta else ""
@@ -294,42 +310,7 @@ class Certificate(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the certificate as plain JSON values, always in the same order."""
-        asked = {"epsilon": self.requested_epsilon, "delta": self.requested_delta, "rho": self.requested_rho}
-        return {
-            "format": FORMAT,
-            "issued": self.issued and self.issued.to_dict(),
-            "verdict": self.verdict and self.verdict.to_dict(),
-            "lapwing": self.lapwing,
-            "code": self.code,
-            "mechanism": self.mechanism,
-            "settings": _plain(self.settings),
-            "notion": self.total.notion,
-            "total": budget_to_dict(self.total),
-            "requested": {key: None if value is None else rational_text(value) for key, value in asked.items()},
-            "epsilons": pairs_to_dict(self.epsilons),
-            "delta": rational_text(self.delta),
-            "relation": self.relation,
-            "privacy_unit": self.privacy_unit,
-            "max_rows": self.max_rows,
-            "protected": " ".join(self._protected()),
-            "assumed_fields": list(self.assumed_fields),
-            "dp_fields": list(self.dp_fields),
-            "purchases": [purchase.to_dict() for purchase in self.purchases],
-            "together": self.together and self.together.to_dict(),
-            "public_rows": self.public_rows,
-            "expected_rows": self.expected_rows,
-            "released_rows": self.released_rows,
-            "written_rows": self.written_rows,
-            "seed": self.seed,
-            "ledger": self.ledger and asdict(self.ledger),
-            "assumed": list(self.assumed),
-            "rules": [rule.to_dict() for rule in self.rules],
-            "public_tables": [table.to_dict() for table in self.public_tables],
-            "weight": self.weight,
-            "accuracy": [statement.to_dict() for statement in self.accuracy],
-            "warnings": list(self.warnings),
-            "costs": [line.to_dict() for line in self.lines],
-        }
+        return CERTIFICATES.write(self)
 
     def to_json(self) -> str:
         """Return the certificate as the text of a JSON file."""
@@ -340,36 +321,7 @@ class Certificate(Shown):
         """Read back what `to_dict` wrote; a ParameterError where it is something else."""
         if read_key(values, "format", int) != FORMAT:
             raise ParameterError(f"the certificate is of another format than {FORMAT}; update lapwing", code="LW604")
-        asked = read_key(values, "requested", dict)
-        ledger = read_optional(values, "ledger", dict)
-        assumed = read_list(values, "assumed", str)
-        texts = {key: read_key(values, key, str) for key in ("lapwing", "mechanism", "privacy_unit", "relation")}
-        counts = {key: read_key(values, key, int) for key in ("max_rows", "released_rows")}
-        perhaps = {
-            key: read_optional(values, key, int) for key in ("public_rows", "expected_rows", "written_rows", "seed")
-        }
-        lists = {key: read_list(values, key, str) for key in ("assumed_fields", "dp_fields", "warnings")}
-        return cls(
-            settings=read_key(values, "settings", dict),
-            lines=tuple(CostLine.from_dict(line) for line in read_list(values, "costs", dict)),
-            total=budget_from_dict(read_key(values, "total", dict)),
-            requested_epsilon=_rational_or_none(asked, "epsilon"),
-            requested_delta=_rational_or_none(asked, "delta"),
-            requested_rho=_rational_or_none(asked, "rho"),
-            epsilons=pairs_from(values),
-            delta=read_rational(read_key(values, "delta", dict)),
-            purchases=told_purchases(values),
-            rules=kept_rules_from(values),
-            public_tables=kept_tables_from(values),
-            code=read_optional(values, "code", str),
-            weight=read_optional(values, "weight", str),
-            verdict=read_verdict(values),
-            issued=read_issued(values),
-            ledger=None if ledger is None else LedgerEntry(**{key: read_key(ledger, key, str) for key in _ENTRY}),
-            assumed=assumed,
-            accuracy=tuple(map(Statement.from_dict, read_list(values, "accuracy", dict))),
-            **cast("Any", texts | counts | perhaps | lists),
-        )
+        return CERTIFICATES.read(cls, values)
 
 
 def certificate_in(file: Path) -> Certificate:
@@ -383,18 +335,37 @@ def certificate_in(file: Path) -> Certificate:
     raise DataError(f"{file} cannot be read ({reason}); give the certificate that lies beside the rows", code="LW602")
 
 
-def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
+def _plain(settings: object) -> dict[str, Any]:
     """Return a copy of settings that are plain JSON values."""
     try:
-        copy = json.loads(json.dumps(dict(settings), allow_nan=False))
+        copy = json.loads(json.dumps(settings, allow_nan=False, default=dict))
     except (TypeError, ValueError, RecursionError):
         copy = None
-    if copy is None:
+    if not isinstance(copy, dict):
         raise _refused("the settings of a certificate must be plain JSON values")
-    return cast("dict[str, Any]", copy)
+    return copy
 
 
-def _rational_or_none(values: Mapping[str, Any], key: str) -> Fraction | None:
-    """Return the exact number under a key, or None."""
-    found = read_optional(values, key, dict)
-    return None if found is None else read_rational(found)
+def _path(name: object) -> Path:
+    """Return the path of a name."""
+    return Path(read_key({"name": name}, "name", str))
+
+
+def _worked_out(value: object) -> object:
+    """Return what is worked out again, whatever is in it."""
+    return read_key({"together": value}, "together", dict)
+
+
+CERTIFICATES: Final = Codec(
+    {
+        Budget: (budget_to_dict, budget_from_dict),
+        Fraction: (rational_text, read_rational),
+        Mapping[str, Any]: (_plain, _plain),
+        NoiseLaw: (noise_to_dict, noise_from_dict),
+        Path: (Path.as_posix, _path),
+        Purchase: (Purchase.to_dict, Purchase.from_dict),
+        Together: (Together.to_dict, _worked_out),
+        tuple[Fraction, Fraction]: (pair_to_dict, pair_from_dict),
+    }
+)
+"""How certificates and what is on them are written: exact numbers beside decimals for readers."""

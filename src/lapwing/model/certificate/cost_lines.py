@@ -2,15 +2,16 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, Self, cast
+from typing import Self
 
 from lapwing.errors import ParameterError
-from lapwing.kernel.budget.budget import Budget, Notion
+from lapwing.kernel.budget.budget import Budget, BudgetRequest, Notion
+from lapwing.kernel.codec import SELDOM
 from lapwing.kernel.noise_law import NoiseLaw, Sensitivity, calibrated, row_sensitivity
-from lapwing.kernel.plain import at_least, rational_text, read_key, read_list, read_optional, read_rational
+from lapwing.kernel.plain import at_least, rational_text, read_exact, read_keys
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.questions.questions import TABLE, Answer, Part, Question
 from lapwing.kernel.questions.registered import KINDS, REGISTERED
@@ -65,6 +66,24 @@ CHOSEN = f"{MarginalCounts.kind} (chosen)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Requested:
+    """What the caller asked for: epsilon, perhaps with delta, or rho."""
+
+    epsilon: Fraction | None = None
+    delta: Fraction | None = None
+    rho: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        if (self.epsilon is None) == (self.rho is None):
+            raise _refused("a certificate needs the requested epsilon or the requested rho, not both")
+
+    @classmethod
+    def of(cls, request: BudgetRequest) -> Self:
+        """Return what stands on a certificate of a request."""
+        return cls(epsilon=request.epsilon, delta=request.delta, rho=request.rho)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
     """State one thing that is proved about the accuracy of a release.
 
@@ -77,7 +96,7 @@ class Statement:
     value : float or None
         Its number, finite; of a share at most 1, whatever the bound is.
     unit : str
-        One of `UNITS`; empty without a number, and in files of before.
+        One of `UNITS`; empty without a number.
     """
 
     kind: str
@@ -101,17 +120,6 @@ class Statement:
     def is_headline(self) -> bool:
         """Whether the certificate's text shows it: the bound on all errors together, or on those of all pairs."""
         return self.kind in (CERTIFIED, ALL_PAIRS) and self.value is not None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the statement as plain JSON values."""
-        return {"kind": self.kind, "text": self.text, "value": self.value, "unit": self.unit}
-
-    @classmethod
-    def from_dict(cls, values: object) -> Self:
-        """Read back what `to_dict` wrote."""
-        number = cast("float | None", read_key(values, "value", object))
-        unit = read_key({"unit": "", **cast("dict[str, Any]", values)}, "unit", str)
-        return cls(kind=read_key(values, "kind", str), text=read_key(values, "text", str), value=number, unit=unit)
 
 
 PlannedQuestion = Question | ChosenTable
@@ -154,14 +162,14 @@ class CostLine:
 
     question: str
     columns: tuple[str, ...]
+    level: int | None = None
+    candidates: int | None = None
     relation: Relation
     max_rows: int
     sensitivity: Sensitivity
     noise: NoiseLaw | None
     cost: Budget
-    level: int | None = None
-    candidates: int | None = None
-    delta: Fraction | None = None
+    delta: Fraction | None = field(default=None, metadata=SELDOM)
 
     __repr__ = short
 
@@ -223,42 +231,6 @@ class CostLine:
             delta=question.delta or None,
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the line as plain JSON values; a line that cannot fail has no key ``delta``."""
-        failure = {} if self.delta is None else {"delta": rational_text(self.delta)}
-        return {
-            "question": self.question,
-            "columns": list(self.columns),
-            "level": self.level,
-            "candidates": self.candidates,
-            "relation": self.relation,
-            "max_rows": self.max_rows,
-            "sensitivity": {"l1": self.sensitivity.l1, "l2_squared": self.sensitivity.l2_squared},
-            "noise": self.noise and _noise_to_dict(self.noise),
-            "cost": budget_to_dict(self.cost),
-            **failure,
-        }
-
-    @classmethod
-    def from_dict(cls, values: object) -> Self:
-        """Read back what `to_dict` wrote; a ParameterError where it is something else."""
-        noise = read_optional(values, "noise", dict)
-        bounds = read_key(values, "sensitivity", dict)
-        # A line that cannot fail has no such key.
-        failure = read_optional({"delta": None, **cast("dict[str, Any]", values)}, "delta", dict)
-        return cls(
-            question=read_key(values, "question", str),
-            columns=read_list(values, "columns", str),
-            relation=cast("Relation", read_key(values, "relation", str)),
-            max_rows=read_key(values, "max_rows", int),
-            sensitivity=Sensitivity(read_key(bounds, "l1", int), read_key(bounds, "l2_squared", int)),
-            noise=None if noise is None else NoiseLaw(cast("Any", noise.get("kind")), read_rational(noise)),
-            cost=budget_from_dict(read_key(values, "cost", dict)),
-            level=read_optional(values, "level", int),
-            candidates=read_optional(values, "candidates", int),
-            delta=None if failure is None else read_rational(failure),
-        )
-
 
 def counted_lines(lines: Sequence[CostLine]) -> str:
     """Say how many noisy tables and selections cost lines stand for, such as ``3 noisy tables and 1 selection``."""
@@ -289,15 +261,22 @@ def budget_to_dict(budget: Budget) -> dict[str, str]:
 
 def budget_from_dict(values: object) -> Budget:
     """Read back what `budget_to_dict` wrote."""
-    return Budget(cast("Notion", read_key(values, "notion", str)), read_rational(values))
+    notion, exact, _ = read_keys(values, "notion", "exact", "decimal")
+    return Budget(notion, read_exact(exact))
 
 
-def _noise_to_dict(noise: NoiseLaw) -> dict[str, str | float]:
+def noise_to_dict(noise: NoiseLaw) -> dict[str, str | float]:
     """Return a noise law as plain JSON values: the exact parameter, what it means, and the standard deviation."""
     means = "scale" if noise.kind == "laplace" else "variance"
     # Rounded to the nearest, unlike what is promised: noise is told neither larger nor smaller than it is.
     parameter = {"exact": str(noise.parameter), "decimal": f"{float(noise.parameter):.6g}"}
     return {"kind": noise.kind, "means": means, **parameter, "sd": noise.sd}
+
+
+def noise_from_dict(values: object) -> NoiseLaw:
+    """Read back what `noise_to_dict` wrote."""
+    kind, _, exact, _, _ = read_keys(values, "kind", "means", "exact", "decimal", "sd")
+    return NoiseLaw(kind, read_exact(exact))
 
 
 def _loss(sensitivity: Sensitivity, noise: NoiseLaw, notion: Notion) -> Fraction:

@@ -6,15 +6,14 @@ husband is male, there are at least as many men as husbands.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import product
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 
 from lapwing.errors import ParameterError
 from lapwing.kernel.noise_law import NoiseLaw
-from lapwing.kernel.plain import read_key, read_list, read_optional
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.questions import Answer
 from lapwing.schema.groupings.grouping import Grouping
@@ -53,17 +52,6 @@ class KeptRule:
                 "share from 0 to 1 before",
                 code="LW621",
             )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the entry as plain JSON values."""
-        return asdict(self)
-
-
-def kept_rules_from(values: object) -> tuple[KeptRule, ...]:
-    """Read back the rules of a certificate."""
-    kinds: dict[str, Any] = {"text": str, "provenance": str, "kept": str, "broke": float}
-    entries = read_list(values, "rules", dict)
-    return tuple(KeptRule(**{key: read_key(entry, key, kind) for key, kind in kinds.items()}) for entry in entries)
 
 
 def rule_lines(rules: Sequence[KeptRule]) -> list[str]:
@@ -124,24 +112,6 @@ class KeptTable:
                 "and the model before and after was off by a share from 0 to 1",
                 code="LW621",
             )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the entry as plain JSON values."""
-        return {**asdict(self), "columns": list(self.columns)}
-
-
-def kept_tables_from(values: object) -> tuple[KeptTable, ...]:
-    """Read back the public tables of a certificate."""
-    kinds: dict[str, Any] = {"source": str, "cells": int, "total": int, "hold": str}
-    return tuple(
-        KeptTable(
-            columns=read_list(entry, "columns", str),
-            before=read_optional(entry, "before", float),
-            missed=read_optional(entry, "missed", float),
-            **{key: read_key(entry, key, kind) for key, kind in kinds.items()},
-        )
-        for entry in read_list(values, "public_tables", dict)
-    )
 
 
 def table_lines(tables: Sequence[KeptTable]) -> list[str]:

@@ -4,13 +4,12 @@ import datetime as dt
 import hashlib
 import platform
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import ClassVar, Self
 
 from lapwing.errors import DataError, ParameterError
-from lapwing.kernel.plain import read_key, read_list, read_optional
 
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 _HASH = re.compile("[0-9a-f]{64}")
@@ -22,8 +21,10 @@ SHOWN = 12
 class Beside:
     """A file that another one names by its hash; rows: how many synthetic rows are in it, None where it holds none."""
 
-    target: Path
-    size: int
+    document: ClassVar = ("target", "rows", "size", "sha256")
+
+    target: Path = field(metadata={"key": "name"})
+    size: int = field(metadata={"key": "bytes"})
     sha256: str
     rows: int | None = None
 
@@ -61,6 +62,16 @@ class Issued:
     prepared_by: str = ""
     approved_by: str = ""
     python: str = ""
+
+    def __post_init__(self) -> None:
+        try:
+            is_known = dt.datetime.strptime(self.at, _TIME).strftime(_TIME) == self.at
+        except ValueError:
+            is_known = False
+        hashes = [self.schema, *(each.sha256 for each in self.files)]
+        are_named = all(each.target.name and (each.rows or 0) >= 0 for each in self.files)
+        if not is_known or not are_named or not all(map(_HASH.fullmatch, hashes)):
+            raise ParameterError("a certificate is issued at a time in UTC, with SHA-256 of each file", code="LW621")
 
     @classmethod
     def now(cls, files: Sequence[Beside], **said: str) -> Self:
@@ -102,43 +113,6 @@ class Issued:
                 found.append(f"{path}: it is not the file that was written with the certificate{size}")
         return found, [f"{each.target.as_posix()}: the certificate names it, and it was not given" for each in left]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        return {
-            "at": self.at,
-            "table": self.table,
-            "schema": self.schema,
-            "files": [
-                {"name": each.target.as_posix(), "rows": each.rows, "bytes": each.size, "sha256": each.sha256}
-                for each in self.files
-            ],
-            "prepared_by": self.prepared_by,
-            "approved_by": self.approved_by,
-            "python": self.python,
-        }
-
-    @classmethod
-    def from_dict(cls, values: object) -> Self:
-        """Read back what `to_dict` wrote; a ParameterError where it is something else."""
-        keys = ("at", "table", "schema", "prepared_by", "approved_by", "python")
-        texts = {key: read_key(values, key, str) for key in keys}
-        files = [_file_from(each) for each in read_list(values, "files", dict)]
-        try:
-            is_known = dt.datetime.strptime(texts["at"], _TIME).strftime(_TIME) == texts["at"]
-        except ValueError:
-            is_known = False
-        hashes = [texts["schema"], *(each.sha256 for each in files)]
-        are_named = all(each.target.name and (each.rows or 0) >= 0 for each in files)
-        if not is_known or not are_named or not all(map(_HASH.fullmatch, hashes)):
-            raise ParameterError("a certificate is issued at a time in UTC, with SHA-256 of each file", code="LW621")
-        return cls(files=tuple(files), **texts)
-
-
-def _file_from(values: Mapping[str, Any]) -> Beside:
-    """Read back one file."""
-    name, digest = (read_key(values, key, str) for key in ("name", "sha256"))
-    return Beside(Path(name), read_key(values, "bytes", int), digest, read_optional(values, "rows", int))
-
 
 def inside(target: Path, place: Path | None = None) -> list[tuple[str, Path]]:
     """Return the file that a path is, or those of the folder that it is, each with its name on a certificate."""
@@ -146,9 +120,3 @@ def inside(target: Path, place: Path | None = None) -> list[tuple[str, Path]]:
     if not found.is_dir():
         return [(target.name, found)]
     return [(f"{target.name}/{each.name}", each) for each in sorted(found.iterdir())]
-
-
-def read_issued(values: object) -> Issued | None:
-    """Return what stands on a certificate, or None on one that was not written with files."""
-    found = read_optional(values, "issued", dict)
-    return None if found is None else Issued.from_dict(found)

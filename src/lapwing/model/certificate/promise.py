@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final, Literal, cast
 
-from lapwing.errors import ParameterError, SchemaError
+from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget, Notion
 from lapwing.kernel.budget.conversions import CERTIFICATE_DELTAS, certificate_epsilons, epsilon_for, rho_for
-from lapwing.kernel.plain import at_least, rational_text, read_key, read_list, read_rational
+from lapwing.kernel.plain import at_least, rational_text, read_keys, read_rational
 from lapwing.kernel.terms import Relation
 from lapwing.model.certificate.cost_lines import budget_to_dict
 from lapwing.schema.fields import Field
-from lapwing.schema.purchases import Purchase, purchases_from
+from lapwing.schema.purchases import Purchase
 from lapwing.schema.schemas import Schema
 
 # -- What a promise covers and what it takes as given, in plain words: for certificates, plans and messages.
@@ -143,11 +143,12 @@ class Together:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the sum as plain JSON values."""
-        ways = ["addition" if delta in self.plain else "rho" for delta, _ in self.epsilons]
         return {
             "total": budget_to_dict(self.total),
             "delta": rational_text(self.delta),
-            "epsilons": [{**pair, "by": way} for pair, way in zip(pairs_to_dict(self.epsilons), ways, strict=True)],
+            "epsilons": [
+                {**pair_to_dict(pair), "by": "addition" if pair[0] in self.plain else "rho"} for pair in self.epsilons
+            ],
         }
 
 
@@ -295,26 +296,15 @@ def other_terms_warnings(
     )
 
 
-def told_purchases(values: object) -> tuple[Purchase, ...]:
-    """Read back the purchases of a certificate."""
-    try:
-        return purchases_from(read_key(values, "purchases", list))
-    except SchemaError as error:
-        said, code = str(error), error.code
-    raise ParameterError(said, code=code)
+def pair_to_dict(pair: tuple[Fraction, Fraction]) -> dict[str, dict[str, str]]:
+    """Return a pair of δ and ε as plain JSON values."""
+    return {"delta": rational_text(pair[0]), "epsilon": rational_text(pair[1])}
 
 
-def pairs_to_dict(pairs: Pairs) -> list[dict[str, dict[str, str]]]:
-    """Return (δ, ε) pairs as plain JSON values."""
-    return [{"delta": rational_text(delta), "epsilon": rational_text(eps)} for delta, eps in pairs]
-
-
-def pairs_from(values: object) -> Pairs:
-    """Read back what `pairs_to_dict` made, under the key ``epsilons``."""
-    return tuple(
-        (read_rational(read_key(pair, "delta", dict)), read_rational(read_key(pair, "epsilon", dict)))
-        for pair in read_list(values, "epsilons", dict)
-    )
+def pair_from_dict(values: object) -> tuple[Fraction, Fraction]:
+    """Read back what `pair_to_dict` made."""
+    delta, epsilon = map(read_rational, read_keys(values, "delta", "epsilon"))
+    return delta, epsilon
 
 
 def _sentence(purchase: Purchase, is_alike: bool) -> str:

@@ -1,12 +1,11 @@
 """The verdict on a release as its certificate holds it: grades, what they rest on, and what not to use the rows for."""
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Literal, Self, cast, get_args
+from typing import ClassVar, Final, Literal, cast, get_args
 
 from lapwing.errors import ParameterError
-from lapwing.kernel.plain import read_key, read_list, read_optional
 
 Word = Literal["good", "fair", "weak", "none"]
 WORDS: Final = cast("tuple[Word, ...]", get_args(Word))
@@ -52,6 +51,8 @@ class Verdict:
     should not be used for.
     """
 
+    document: ClassVar = ("line", "grades", "learnt", "pairs", "better", "not_for")
+
     grades: tuple[Grade, ...]
     learnt: int
     pairs: int
@@ -87,46 +88,10 @@ class Verdict:
         """Return the verdict, and what follows from it, in sentences."""
         return [self.line, *([f"Do not use for: {'; '.join(self.not_for)}."] if self.not_for else [])]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        return {
-            "line": self.line,
-            "grades": [asdict(each) for each in self.grades],
-            "learnt": self.learnt,
-            "pairs": self.pairs,
-            "better": self.better,
-            "not_for": list(self.not_for),
-        }
-
-    @classmethod
-    def from_dict(cls, values: object) -> Self:
-        """Read back what `to_dict` wrote; a ParameterError where it is something else."""
-        grades = tuple(
-            Grade(
-                ways=read_key(each, "ways", int),
-                word=cast("Word", read_key(each, "word", str)),
-                **{key: float(read_key(each, key, float)) for key in ("error", "fresh", "independent")},
-            )
-            for each in read_list(values, "grades", dict)
-        )
-        return cls(
-            grades=grades,
-            learnt=read_key(values, "learnt", int),
-            pairs=read_key(values, "pairs", int),
-            better=read_key(values, "better", str),
-            not_for=read_list(values, "not_for", str),
-        )
-
 
 def verdict_lines(verdict: Verdict | None) -> list[str]:
     """Return the sentences of a verdict, or the one that says that there is none."""
     return [NO_VERDICT] if verdict is None else verdict.lines()
-
-
-def read_verdict(values: object) -> Verdict | None:
-    """Return what stands on a certificate, or None on one that has none."""
-    found = read_optional(values, "verdict", dict)
-    return None if found is None else Verdict.from_dict(found)
 
 
 def _percent(share: float) -> str:

@@ -23,7 +23,7 @@ from lapwing.mechanisms.registry import (
 )
 from lapwing.model.bounds import rows_statements
 from lapwing.model.certificate.certificate import Certificate, CostLine, LedgerEntry, Statement
-from lapwing.model.certificate.cost_lines import COORDINATE
+from lapwing.model.certificate.cost_lines import COORDINATE, Requested
 from lapwing.model.certificate.declared import broken_at_least
 from lapwing.model.certificate.promise import (
     fields_of_origin,
@@ -87,9 +87,7 @@ class Paid:
             settings=public,
             lines=self.lines,
             total=self.total,
-            requested_epsilon=self.request.epsilon,
-            requested_delta=self.request.delta,
-            requested_rho=self.request.rho,
+            requested=Requested.of(self.request),
             epsilons=self.epsilons,
             relation=terms.relation,
             privacy_unit=settings.schema.unit_label,

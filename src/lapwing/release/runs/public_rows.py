@@ -174,7 +174,7 @@ def _released(saved: Any, name: str) -> tuple[object, str]:  # noqa: ANN401 - a 
     import polars as pl  # noqa: PLC0415 - it takes a tenth of a second to import
 
     rows = pl.concat(list(chunks.frames()))
-    asked = asked_text(paid.total, paid.requested_epsilon, paid.requested_delta)
+    asked = asked_text(paid.total, paid.requested.epsilon, paid.requested.delta)
     table = "" if paid.ledger is None else f" of data set {paid.ledger.dataset}"
     others = ", and of those of the other linked tables of that release" if ONE_OF_SEVERAL in paid.warnings else ""
     return rows, (

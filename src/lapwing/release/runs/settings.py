@@ -9,7 +9,7 @@ import numpy as np
 
 from lapwing.errors import ParameterError, SchemaError
 from lapwing.kernel.budget.budget import Budget, BudgetRequest, Number, exact_number, read_request
-from lapwing.kernel.plain import read_rational
+from lapwing.kernel.plain import read_exact
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.mechanisms.registry import (
     Trusted,
@@ -107,7 +107,7 @@ class Settings:
             seed=values["seed"],
             is_seeded=values["is_seeded"],
             most_misfits=Fraction(values.get("most_misfits", 1)),
-            misfit_share=read_rational(values["misfit_share"]) if "misfit_share" in values else None,
+            misfit_share=read_exact(values["misfit_share"]) if "misfit_share" in values else None,
             keys=values.get("keys", False) is True,
         )
 

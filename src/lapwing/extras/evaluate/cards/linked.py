@@ -65,7 +65,7 @@ def _linked(paid: LinkedCertificate, kind: str, folded: tuple[Section, ...]) -> 
     tones = [tone(each.verdict) for _, each in parts if each.verdict is not None]
     graded = [(what, each.verdict.short) for what, each in parts if each.verdict is not None]
     facts = [
-        ("Privacy", asked_text(paid.total, paid.requested_epsilon, paid.requested_delta)),
+        ("Privacy", asked_text(paid.total, paid.requested.epsilon, paid.requested.delta)),
         ("Protected", paid.protected),
         *((what, f"{each.released_rows:,} rows, by {each.mechanism}") for what, each in parts),
         ("Recorded", "in no ledger" if paid.ledger is None else f"in the ledger under {paid.ledger.dataset}"),

@@ -209,7 +209,7 @@ def paid_facts(paid: Certificate) -> Facts:
     issued = paid.issued
     entry = paid.ledger
     return [
-        ("Privacy", asked_text(paid.total, paid.requested_epsilon, paid.requested_delta)),
+        ("Privacy", asked_text(paid.total, paid.requested.epsilon, paid.requested.delta)),
         ("Protected", _protected(paid.relation, paid.privacy_unit)),
         ("Rows", rows),
         ("Mechanism", mechanism),

@@ -132,9 +132,9 @@ def budget_text(certificate: Promised) -> str:
     if total.notion == "pure":
         return f"ε = {at_least(total.epsilon, 4)}"
     pairs = dict(certificate.epsilons)
-    if certificate.requested_delta in pairs:
-        assert certificate.requested_delta is not None
-        return _pair_text(certificate.requested_delta, pairs[certificate.requested_delta], 4, ", ")
+    if certificate.requested.delta in pairs:
+        assert certificate.requested.delta is not None
+        return _pair_text(certificate.requested.delta, pairs[certificate.requested.delta], 4, ", ")
     return f"ρ = {at_least(total.rho, 4)}"
 
 

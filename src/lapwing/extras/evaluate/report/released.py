@@ -167,7 +167,7 @@ def _again(schema: Schema, model: ReleasedModel, certificate: Certificate, answe
     """Return what somebody needs who wants to make the release, or this report, again."""
     seed = "none: other rows at each draw" if certificate.seed is None else str(certificate.seed)
     written = "-" if certificate.written_rows is None else f"{certificate.written_rows:,}"
-    asked = {"ε": certificate.requested_epsilon, "δ": certificate.requested_delta, "ρ": certificate.requested_rho}
+    asked = {"ε": certificate.requested.epsilon, "δ": certificate.requested.delta, "ρ": certificate.requested.rho}
     lines = [
         ("Lapwing", certificate.lapwing),
         ("code (SHA-256)", certificate.code or "-"),

@@ -92,7 +92,7 @@ class Sheet:
         """(δ, ε) that hold, the requested one first; a pure ε has one δ."""
         if self.total.notion == "pure":
             return ((self.delta, self.total.amount),)
-        return tuple(sorted(self.whole.epsilons, key=lambda pair: pair[0] != self.whole.requested_delta))
+        return tuple(sorted(self.whole.epsilons, key=lambda pair: pair[0] != self.whole.requested.delta))
 
     @property
     def price(self) -> str:

@@ -4,21 +4,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, row_sensitivity, tail_ratio, value_ratio
-from lapwing.kernel.plain import pack_counts, read_key, read_list, read_optional, read_rational, unpack_counts
+from lapwing.kernel.plain import pack_counts, read_key, read_list, unpack_counts
 from lapwing.kernel.questions.questions import (
+    Recorded,
     answer_record,
     check_cost,
-    cost_to_dict,
     noise_for_cost,
     one_table,
-    read_cost,
 )
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.arrays import read_only
@@ -44,7 +43,7 @@ def can_be_listed(text: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class CategorySelection:
+class CategorySelection(Recorded):
     """Ask which texts occur in an open column, and how often: those whose noisy count reaches a public threshold.
 
     prefix: 1 to 200: so many first characters of each text are counted, a shorter text as it is. None: whole texts;
@@ -118,17 +117,6 @@ class CategorySelection:
                 code="LW641",
             )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the question as plain JSON values."""
-        return {
-            "kind": self.kind,
-            "column": self.column,
-            "prefix": self.prefix,
-            "cost": cost_to_dict(self.cost),
-            "delta": str(self.delta),
-            "most": self.most,
-        }
-
     def read_answer(self, values: Mapping[str, Any]) -> "SelectedTexts":
         """Read back an answer that ``to_dict`` wrote; sizes are checked before memory is taken."""
         texts = read_list(values, "texts", str)
@@ -138,17 +126,6 @@ class CategorySelection:
             unpack_counts(read_key(values, "counts", str), (len(texts),)),
             NoiseLaw.from_dict(read_key(values, "noise", dict)),
             read_key(values, "threshold", int),
-        )
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Read back what `to_dict` wrote; a ParameterError where it is something else."""
-        return cls(
-            column=read_key(values, "column", str),
-            prefix=read_optional(values, "prefix", int),
-            cost=read_cost(values),
-            delta=read_rational(read_key(values, "delta", str)),
-            most=read_key(values, "most", int),
         )
 
 

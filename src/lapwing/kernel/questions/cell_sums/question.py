@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Literal, Protocol, Self, cast, get_args
+from typing import Any, ClassVar, Final, Literal, Protocol, get_args
 
 import numpy as np
 
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, row_sensitivity
-from lapwing.kernel.plain import MAX_CELLS, pack_counts, read_key, read_optional, unpack_counts
+from lapwing.kernel.plain import MAX_CELLS, pack_counts, read_key, unpack_counts
 from lapwing.kernel.questions.questions import (
     TABLE,
     Question,
@@ -17,11 +17,9 @@ from lapwing.kernel.questions.questions import (
     answer_record,
     check_cost,
     checked_counts,
-    cost_to_dict,
     noise_for_cost,
     nothing_more,
     one_table,
-    read_cost,
 )
 from lapwing.kernel.questions.shared.coordinates import Coordinates
 from lapwing.kernel.questions.shared.projections import LARGEST_PROJECTION, Projection
@@ -147,32 +145,9 @@ class CellSums(WithoutDelta):
     parts = one_table
     check = nothing_more
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the question as plain JSON values."""
-        return {
-            "kind": self.kind,
-            "coordinates": self.coordinates.to_dict(),
-            "projection": None if self.projection is None else self.projection.to_dict(),
-            "summed": self.summed,
-            "damping": self.damping,
-            "cost": cost_to_dict(self.cost),
-        }
-
     def read_answer(self, values: Mapping[str, Any]) -> "NoisySums":
         """Read back an answer that ``to_dict`` wrote; sizes are checked before memory is taken."""
         return read_sums(self, values)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Read back what `to_dict` wrote; a ParameterError where it is something else."""
-        projection = read_optional(values, "projection", dict)
-        return cls(
-            coordinates=Coordinates.from_dict(read_key(values, "coordinates", dict)),
-            projection=None if projection is None else Projection.from_dict(projection),
-            summed=cast("Summed", read_key(values, "summed", str)),
-            damping=read_optional(values, "damping", int),
-            cost=read_cost(values),
-        )
 
 
 class AskedForSums(Question, Protocol):

@@ -3,18 +3,16 @@
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import Sensitivity
-from lapwing.kernel.plain import read_key, read_list
 from lapwing.kernel.questions.cell_sums.question import NoisySums, read_sums
 from lapwing.kernel.questions.linear_statistics.programs import (
     BITS,
-    MOST_STEPS,
     ONE,
     Step,
     columns_of,
@@ -23,14 +21,11 @@ from lapwing.kernel.questions.linear_statistics.programs import (
 )
 from lapwing.kernel.questions.questions import (
     TABLE,
+    Recorded,
     WithoutDelta,
     check_cost,
-    cost_to_dict,
-    groupings_to_dict,
     noise_for_cost,
     one_table,
-    read_cost,
-    read_groupings,
 )
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.rows.guard import numbers_of_records
@@ -42,7 +37,7 @@ MOST_TEXT: Final = 8192
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Statistic:
+class Statistic(Recorded):
     """A compiled expression: a function of the codes of one row, with values in [-1, 1], exact in whole numbers.
 
     bits: 0 where the program tells whether something holds; else 16: values are multiples of ``2**-16``; lower, upper:
@@ -100,23 +95,9 @@ class Statistic:
         np.clip(found, self.lower, self.upper, out=found)
         return found
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the statistic as plain JSON values."""
-        steps = [[list(each) if type(each) is tuple else each for each in step] for step in self.program]
-        return {"kind": self.kind, "text": self.text, "program": steps}
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Read back what `to_dict` wrote; a ParameterError where it is something else."""
-        listed = read_list(values, "program", list)
-        if len(listed) > MOST_STEPS:
-            raise ParameterError(f"a statistic has at most {MOST_STEPS} steps, got {len(listed)}", code="LW641")
-        steps = tuple(tuple(tuple(each) if type(each) is list else each for each in step) for step in listed)
-        return cls(text=read_key(values, "text", str), program=steps)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class RowStatistic:
+class RowStatistic(Recorded):
     """A statistic that is code of the caller's, which is given one decoded record at a time.
 
     columns: all modelled columns: any of them may be read; lower, upper: bounds in units of ``2**-16``, within [-1, 1];
@@ -127,6 +108,7 @@ class RowStatistic:
     That the function keeps nothing from one call to the next is the caller's claim.
     """
 
+    document: ClassVar = ("kind", "text", "columns", "lower", "upper")
     kind: ClassVar[str] = "row function"
     bits: ClassVar[int] = BITS
 
@@ -164,36 +146,6 @@ class RowStatistic:
             raise ParameterError(f"the function {self.text!r} is not part of a record; give it again", code="LW342")
         fixed = (_fixed(each, self.lower, self.upper) for each in numbers_of_records(self.function, records))
         return np.fromiter(fixed, dtype=np.int64)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all but the function as plain JSON values."""
-        return {
-            "kind": self.kind,
-            "text": self.text,
-            "columns": list(self.columns),
-            "lower": self.lower,
-            "upper": self.upper,
-        }
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Read back what `to_dict` wrote, without a function; a ParameterError where it is something else."""
-        return cls(
-            text=read_key(values, "text", str),
-            columns=read_list(values, "columns", str),
-            lower=read_key(values, "lower", int),
-            upper=read_key(values, "upper", int),
-        )
-
-
-def statistic_from_dict(values: Mapping[str, Any]) -> Statistic | RowStatistic:
-    """Read back a statistic of either kind; a ParameterError where it is something else."""
-    kind = read_key(values, "kind", str)
-    if kind not in (Statistic.kind, RowStatistic.kind):
-        raise ParameterError(
-            f"unknown kind of statistic {kind[:20]!r}; it is {Statistic.kind} or {RowStatistic.kind}", code="LW641"
-        )
-    return Statistic.from_dict(values) if kind == Statistic.kind else RowStatistic.from_dict(values)
 
 
 def _fixed(number: float | None, lower: int, upper: int) -> int:
@@ -310,29 +262,9 @@ class LinearStatistics(WithoutDelta):
     noise = noise_for_cost
     parts = one_table
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the question as plain JSON values; of a row function only its name and bounds."""
-        return {
-            "kind": self.kind,
-            "columns": list(self.columns),
-            "groupings": groupings_to_dict(self.groupings),
-            "statistics": [each.to_dict() for each in self.statistics],
-            "cost": cost_to_dict(self.cost),
-        }
-
     def read_answer(self, values: Mapping[str, Any]) -> NoisySums:
         """Read back an answer that ``to_dict`` wrote; sizes are checked before memory is taken."""
         return read_sums(self, values)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Read back what `to_dict` wrote; a ParameterError where it is something else."""
-        return cls(
-            columns=read_list(values, "columns", str),
-            groupings=read_groupings(values),
-            statistics=tuple(map(statistic_from_dict, read_list(values, "statistics", dict))),
-            cost=read_cost(values),
-        )
 
 
 def largest_change(lower: int, upper: int, relation: Relation) -> int:

@@ -4,26 +4,23 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.codec import SELDOM
 from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, row_sensitivity
-from lapwing.kernel.plain import MAX_CELLS, pack_counts, read_key, read_list, unpack_counts
+from lapwing.kernel.plain import MAX_CELLS, pack_counts, unpack_counts
 from lapwing.kernel.questions.questions import (
     TABLE,
     WithoutDelta,
     answer_record,
     check_cost,
     checked_counts,
-    cost_to_dict,
-    groupings_to_dict,
     noise_for_cost,
     one_table,
-    read_cost,
-    read_groupings,
 )
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.schema.groupings.grouping import Grouping
@@ -54,7 +51,7 @@ class MarginalCounts(WithoutDelta):
     columns: tuple[str, ...]
     groupings: tuple[Grouping, ...]
     cost: Budget
-    apart: bool = False
+    apart: bool = field(default=False, metadata=SELDOM)
 
     def __post_init__(self) -> None:
         if len(self.columns) != (1 if self.apart else len(self.groupings)):
@@ -100,26 +97,6 @@ class MarginalCounts(WithoutDelta):
                 "leave apart out",
                 code="LW641",
             )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the question as plain JSON values."""
-        return {
-            "kind": self.kind,
-            "columns": list(self.columns),
-            "groupings": groupings_to_dict(self.groupings),
-            "cost": cost_to_dict(self.cost),
-            **({"apart": True} if self.apart else {}),
-        }
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Read back what `to_dict` wrote; a ParameterError where it is something else."""
-        return cls(
-            columns=read_list(values, "columns", str),
-            groupings=read_groupings(values),
-            cost=read_cost(values),
-            apart="apart" in values and read_key(values, "apart", bool),
-        )
 
     def read_answer(self, values: Mapping[str, Any]) -> "NoisyCounts":
         """Read back an answer that ``to_dict`` wrote; the size is checked before memory is taken."""

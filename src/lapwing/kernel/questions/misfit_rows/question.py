@@ -2,23 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, row_sensitivity
-from lapwing.kernel.plain import pack_counts, read_key, read_list, read_optional, unpack_counts
+from lapwing.kernel.plain import pack_counts, read_key, unpack_counts
 from lapwing.kernel.questions.questions import (
     WithoutDelta,
     answer_record,
     check_cost,
     checked_counts,
-    cost_to_dict,
     noise_for_cost,
     one_table,
-    read_cost,
 )
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.schema.groupings.grouping import Grouping
@@ -81,27 +79,6 @@ class MisfitRows(WithoutDelta):
             raise ParameterError("MisfitRows takes the public number of rows; take it from the terms", code="LW641")
         if not set(self.columns) <= {each.name for each in schema.columns}:
             raise ParameterError("MisfitRows asks about modelled columns; name those of the schema", code="LW641")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the question as plain JSON values."""
-        return {
-            "kind": self.kind,
-            "columns": list(self.columns),
-            "cost": cost_to_dict(self.cost),
-            "rows": self.rows,
-            "keys": self.keys,
-        }
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Read back what `to_dict` wrote; a ParameterError where it is something else."""
-        rows = read_optional(values, "rows", int)
-        return cls(
-            columns=read_list(values, "columns", str),
-            cost=read_cost(values),
-            rows=rows,
-            keys=read_key(values, "keys", bool),
-        )
 
     def read_answer(self, values: Mapping[str, Any]) -> "NoisyRows":
         """Read back an answer that ``to_dict`` wrote."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar, Final, Literal, cast
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget, Notion
 from lapwing.kernel.budget.conversions import log_between, rounded_up
 from lapwing.kernel.noise_law import NoisyTable, Sensitivity
-from lapwing.kernel.plain import pack_counts, read_key, read_list, read_optional, read_rational, unpack_counts
+from lapwing.kernel.plain import pack_counts, read_key, unpack_counts
 from lapwing.kernel.questions.questions import Part, WithoutDelta, answer_record
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.arrays import integers
@@ -153,43 +153,9 @@ class PrivateDraw(WithoutDelta):
                 code="LW356",
             )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the question as plain JSON values."""
-        return {
-            "kind": self.kind,
-            "columns": list(self.columns),
-            "degree": self.degree,
-            "floor": str(self.floor),
-            "rows": self.rows,
-            "draws": self.draws,
-            "notion": self.notion,
-            "points": None if self.points is None else self.points.tolist(),
-            "ceiling": None if self.ceiling is None else str(self.ceiling),
-        }
-
     def read_answer(self, values: Mapping[str, Any]) -> "DrawnRows":
         """Read back an answer that ``to_dict`` wrote; sizes are checked before memory is taken."""
         return DrawnRows(self, unpack_counts(read_key(values, "rows", str), (self.draws,)))
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "PrivateDraw":
-        """Read back what `to_dict` wrote; a ParameterError where it is something else."""
-        listed = read_optional(values, "points", list)
-        ceiling = read_optional(values, "ceiling", str)
-        if listed is not None and not all(0 <= point < 2**MOST_COLUMNS for point in read_list(values, "points", int)):
-            raise ParameterError(
-                "the points of a private draw must be of its cube; the record is damaged", code="LW643"
-            )
-        return cls(
-            columns=read_list(values, "columns", str),
-            degree=read_key(values, "degree", int),
-            floor=read_rational(read_key(values, "floor", str)),
-            rows=read_key(values, "rows", int),
-            draws=read_key(values, "draws", int),
-            notion=cast("Literal['pure', 'zcdp']", read_key(values, "notion", str)),
-            points=None if listed is None else np.array(listed, dtype=np.int64),
-            ceiling=None if ceiling is None else read_rational(ceiling),
-        )
 
 
 def check_density(floor: Fraction, ceiling: Fraction | None, *, is_reduced: bool) -> None:

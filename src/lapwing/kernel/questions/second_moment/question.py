@@ -2,24 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self, cast, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import Sensitivity
-from lapwing.kernel.plain import read_key
 from lapwing.kernel.questions.cell_sums.question import NoisySums, read_sums
 from lapwing.kernel.questions.questions import (
     TABLE,
     WithoutDelta,
     check_cost,
-    cost_to_dict,
     noise_for_cost,
     nothing_more,
     one_table,
-    read_cost,
 )
 from lapwing.kernel.questions.shared.coordinates import Coordinates
 from lapwing.kernel.terms import Relation
@@ -113,29 +110,9 @@ class SecondMoment(WithoutDelta):
     parts = one_table
     check = nothing_more
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the question as plain JSON values."""
-        return {
-            "kind": self.kind,
-            "coordinates": self.coordinates.to_dict(),
-            "diagonal": self.diagonal,
-            "bound": self.bound,
-            "cost": cost_to_dict(self.cost),
-        }
-
     def read_answer(self, values: Mapping[str, Any]) -> NoisySums:
         """Read back an answer that ``to_dict`` wrote; sizes are checked before memory is taken."""
         return read_sums(self, values)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Read back what `to_dict` wrote; a ParameterError where it is something else."""
-        return cls(
-            coordinates=Coordinates.from_dict(read_key(values, "coordinates", dict)),
-            diagonal=read_key(values, "diagonal", bool),
-            bound=cast("Bound", read_key(values, "bound", str)),
-            cost=read_cost(values),
-        )
 
 
 def product_change(coordinates: Coordinates, relation: Relation, diagonal: bool) -> Sensitivity:

@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from itertools import chain
-from typing import Any, ClassVar, Final, Literal, cast
+from typing import Any, ClassVar, Final, Literal, Self
 
 import numpy as np
 
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoisyTable, Sensitivity, row_sensitivity
-from lapwing.kernel.plain import MAX_CELLS, read_key, read_list, read_rational
-from lapwing.kernel.questions.questions import Part, WithoutDelta, answer_record
+from lapwing.kernel.plain import MAX_CELLS, read_key, read_list
+from lapwing.kernel.questions.questions import RECORDS, Part, WithoutDelta, answer_record
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.arrays import frozen, read_only
 from lapwing.schema.groupings.grouping import Grouping
@@ -56,6 +56,7 @@ class SelectWorst(WithoutDelta):
     kept with these objects, which cannot change: asking again with the same ones looks at the penalties alone.
     """
 
+    document: ClassVar = ("kind", "notion", "epsilon", "columns", "candidate_count", "digest")
     kind: ClassVar[str] = "SelectWorst"
     called: ClassVar[str] = "selection"
     purpose: ClassVar[str] = "choosing what to count next"
@@ -68,7 +69,7 @@ class SelectWorst(WithoutDelta):
     epsilon: Fraction
     notion: Literal["pure", "zcdp"]
     digest: str = ""
-    candidate_count: int = 0
+    candidate_count: int = field(default=0, metadata={"key": "candidates"})
 
     def __post_init__(self) -> None:
         if not isinstance(self.epsilon, Fraction) or self.epsilon <= 0:
@@ -172,36 +173,15 @@ class SelectWorst(WithoutDelta):
                 "a SelectWorst without estimates is only a record or a plan; ask one that has them", code="LW641"
             )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return what tells this question from others as plain JSON values."""
-        return {
-            "kind": self.kind,
-            "notion": self.notion,
-            "epsilon": str(self.epsilon),
-            "columns": list(self.columns),
-            "candidates": self.candidate_count,
-            "digest": self.digest,
-        }
-
     def read_answer(self, values: Mapping[str, Any]) -> "Selected":
         """Read back an answer that ``to_dict`` wrote; sizes are checked before memory is taken."""
         choice, sensitivity = (read_key(values, key, int) for key in ("choice", "sensitivity"))
         return Selected(self, choice, sensitivity, read_list(values, "columns", str))
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "SelectWorst":
-        """Read back what `to_dict` wrote; a ParameterError where it is something else."""
-        return cls(
-            columns=read_list(values, "columns", str),
-            levels=(),
-            candidates=None,
-            estimates=None,
-            penalties=None,
-            epsilon=read_rational(read_key(values, "epsilon", str)),
-            notion=cast("Literal['pure', 'zcdp']", read_key(values, "notion", str)),
-            digest=read_key(values, "digest", str),
-            candidate_count=read_key(values, "candidates", int),
-        )
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Read back what `to_dict` wrote, without levels, candidates and weights."""
+        return RECORDS.read(cls, values, levels=(), candidates=None, estimates=None, penalties=None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

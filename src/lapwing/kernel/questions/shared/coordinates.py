@@ -3,13 +3,12 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, Self, cast, get_args
+from typing import Final, Literal, get_args
 
 import numpy as np
 
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.noise_law import Sensitivity
-from lapwing.kernel.plain import read_key, read_list
 from lapwing.kernel.terms import Relation
 from lapwing.maths.arrays import read_only
 from lapwing.schema.groupings.grouping import Grouping
@@ -191,31 +190,6 @@ class Coordinates:
         if self.convex_set != "box":
             return Sensitivity(2 * norm, square * (4 if self.convex_set == "ball" else 2))
         return Sensitivity(2 * norm, square * ((4 if self.coding == "centred" else 2) * lines + 2 * lists))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the map as plain JSON values."""
-        return {
-            "columns": list(self.columns),
-            "groupings": [grouping.to_dict() for grouping in self.groupings],
-            "kinds": list(self.kinds),
-            "listed": list(self.listed),
-            "coding": self.coding,
-            "convex_set": self.convex_set,
-            "bits": self.bits,
-        }
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Read back what `to_dict` wrote; a ParameterError where it is something else."""
-        return cls(
-            columns=read_list(values, "columns", str),
-            groupings=tuple(Grouping.from_dict(each) for each in read_key(values, "groupings", list)),
-            kinds=cast("Any", read_list(values, "kinds", str)),
-            listed=read_list(values, "listed", int),
-            coding=cast("Coding", read_key(values, "coding", str)),
-            convex_set=cast("ConvexSet", read_key(values, "convex_set", str)),
-            bits=read_key(values, "bits", int),
-        )
 
 
 def _in_ball(vectors: np.ndarray, unit: int) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any, Final, Self
 import numpy as np
 
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.kernel.plain import pack_counts, read_key, read_list, unpack_counts
+from lapwing.kernel.plain import pack_counts, read_key, read_list, read_whole, unpack_counts
 from lapwing.kernel.questions.shared.coordinates import MOST_COORDINATES
 from lapwing.maths.arrays import read_only
 from lapwing.maths.lattice_net import lattice_points, lattice_ranks, nearest_lattice_points
@@ -140,8 +140,8 @@ class Projection:
             )
         return cls(
             directions=unpack_counts(read_key(values, "directions", str), shape),
-            cuts=tuple(_read_whole({"cuts": each}, "cuts") for each in read_list(values, "cuts", list)),
-            origin=_read_whole(values, "origin"),
+            cuts=tuple(read_whole(each) for each in read_list(values, "cuts", list)),
+            origin=read_whole(read_key(values, "origin", list)),
             spacing=read_key(values, "spacing", int),
             norm=read_key(values, "norm", int),
         )
@@ -150,14 +150,6 @@ class Projection:
 def _largest(values: np.ndarray) -> int:
     """Return the largest absolute value, exact also where int64 has no positive counterpart."""
     return max(-int(values.min(initial=0)), int(values.max(initial=0)))
-
-
-def _read_whole(values: object, key: str) -> np.ndarray:
-    """Return a list of whole numbers as an array of int64, or refuse it."""
-    found = read_list(values, key, int)
-    if not all(-(2**63) <= each < 2**63 for each in found):
-        raise ParameterError(f"{key!r} must list whole numbers of 64 bits", code="LW641")
-    return np.array(found, dtype=np.int64)
 
 
 def _whole(values: np.ndarray) -> np.ndarray:

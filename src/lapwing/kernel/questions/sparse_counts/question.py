@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from lapwing.kernel.noise_law import (
     tail_ratio,
     value_ratio,
 )
-from lapwing.kernel.plain import MAX_CELLS, pack_counts, read_key, read_rational, unpack_counts
+from lapwing.kernel.plain import MAX_CELLS, pack_counts, read_key, unpack_counts
 from lapwing.kernel.questions.questions import TABLE, WithoutDelta, answer_record, one_table
 from lapwing.kernel.questions.shared.cells import CellTree, check_listed
 from lapwing.kernel.questions.split_decisions.question import Cell, check_epsilon, laplace_noise
@@ -113,16 +113,6 @@ class SparseCounts(WithoutDelta):
                 code="LW509",
             )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the question as plain JSON values."""
-        return {
-            "kind": self.kind,
-            "tree": self.tree.to_dict(),
-            "threshold": self.threshold,
-            "epsilon": str(self.epsilon),
-            "notion": self.notion,
-        }
-
     def read_answer(self, values: Mapping[str, Any]) -> "NoisyCells":
         """Read back an answer that ``to_dict`` wrote; sizes are checked before memory is taken."""
         firsts, places = read_key(values, "firsts", int), read_key(values, "places", int)
@@ -135,16 +125,6 @@ class SparseCounts(WithoutDelta):
             unpack_counts(read_key(values, "listed_places", str), (places,)),
             unpack_counts(read_key(values, "counts", str), (firsts + places,)),
             NoiseLaw.from_dict(read_key(values, "noise", dict)),
-        )
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "SparseCounts":
-        """Read back what `to_dict` wrote; a ParameterError where it is something else."""
-        return cls(
-            tree=CellTree.from_dict(read_key(values, "tree", dict)),
-            threshold=None if values.get("threshold") is None else read_key(values, "threshold", int),
-            epsilon=read_rational(read_key(values, "epsilon", str)),
-            notion=cast("Notion", read_key(values, "notion", str)),
         )
 
 

@@ -4,14 +4,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Final, Literal, cast, get_args
+from typing import Any, ClassVar, Final, Literal, get_args
 
 import numpy as np
 
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget, Notion
 from lapwing.kernel.noise_law import MAX_SD, NoiseLaw, NoisyTable, Sensitivity, log_tail, row_sensitivity, tail_ratio
-from lapwing.kernel.plain import read_key, read_rational
+from lapwing.kernel.plain import read_key
 from lapwing.kernel.questions.questions import WithoutDelta, answer_record, one_table
 from lapwing.kernel.questions.shared.cells import CellTree
 from lapwing.kernel.terms import Relation, Terms
@@ -145,32 +145,10 @@ class SplitDecisions(WithoutDelta):
             reached = splits[-1] + math.log(2)
         return float(np.logaddexp.reduce(splits))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the question as plain JSON values."""
-        return {
-            "kind": self.kind,
-            "tree": self.tree.to_dict(),
-            "rule": self.rule,
-            "threshold": self.threshold,
-            "epsilon": str(self.epsilon),
-            "notion": self.notion,
-        }
-
     def read_answer(self, values: Mapping[str, Any]) -> "Splits":
         """Read back an answer that ``to_dict`` wrote; sizes are checked before memory is taken."""
         noise = NoiseLaw.from_dict(read_key(values, "noise", dict))
         return Splits(self, self.tree.with_splits(read_key(values, "splits", dict)), noise)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "SplitDecisions":
-        """Read back what `to_dict` wrote; a ParameterError where it is something else."""
-        return cls(
-            tree=CellTree.from_dict(read_key(values, "tree", dict)),
-            rule=cast("SplitRule", read_key(values, "rule", str)),
-            threshold=read_key(values, "threshold", int),
-            epsilon=read_rational(read_key(values, "epsilon", str)),
-            notion=cast("Notion", read_key(values, "notion", str)),
-        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,17 +12,14 @@ import numpy as np
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import Sensitivity
-from lapwing.kernel.plain import MAX_CELLS, read_key, read_list
+from lapwing.kernel.plain import MAX_CELLS
 from lapwing.kernel.questions.cell_sums.question import NoisySums, read_sums
 from lapwing.kernel.questions.questions import (
+    RECORDS,
     WithoutDelta,
     check_cost,
-    cost_to_dict,
-    groupings_to_dict,
     noise_for_cost,
     one_table,
-    read_cost,
-    read_groupings,
 )
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.arrays import read_only
@@ -60,6 +57,7 @@ class TableDistances(WithoutDelta):
     place of cells and expected counts, which are many megabytes.
     """
 
+    document: ClassVar = ("kind", "columns", "groupings", "tables", "bits", "digest", "cost")
     kind: ClassVar[str] = "TableDistances"
     called: ClassVar[str] = "noisy mean distance"
     purpose: ClassVar[str] = "checking the released rows against the private ones"
@@ -164,35 +162,14 @@ class TableDistances(WithoutDelta):
         if self.cells is None:
             raise ParameterError("a TableDistances without cells is only a record; ask one that has them", code="LW641")
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return what tells this question from others as plain JSON values."""
-        return {
-            "kind": self.kind,
-            "columns": list(self.columns),
-            "groupings": groupings_to_dict(self.groupings),
-            "tables": [list(table) for table in self.tables],
-            "bits": self.bits,
-            "digest": self.digest,
-            "cost": cost_to_dict(self.cost),
-        }
-
     def read_answer(self, values: Mapping[str, Any]) -> NoisySums:
         """Read back an answer that ``to_dict`` wrote; sizes are checked before memory is taken."""
         return read_sums(self, values)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Read back what `to_dict` wrote; a ParameterError where it is something else."""
-        return cls(
-            columns=read_list(values, "columns", str),
-            groupings=read_groupings(values),
-            tables=tuple(map(tuple, read_list(values, "tables", list))),
-            cells=None,
-            expected=None,
-            bits=read_key(values, "bits", int),
-            digest=read_key(values, "digest", str),
-            cost=read_cost(values),
-        )
+        """Read back what `to_dict` wrote, without cells and what is expected."""
+        return RECORDS.read(cls, values, cells=None, expected=None)
 
 
 def _check_listed(cells: np.ndarray, expected: np.ndarray, size: int) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget, Notion
 from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, calibrated, row_sensitivity
-from lapwing.kernel.plain import MAX_CELLS, pack_counts, read_key, read_list, read_rational, unpack_counts
+from lapwing.kernel.plain import MAX_CELLS, pack_counts, read_exact, read_key, read_list, unpack_counts
 from lapwing.kernel.questions.questions import TABLE, Part, WithoutDelta, answer_record, checked_counts, nothing_more
 from lapwing.kernel.terms import Relation
 from lapwing.schema.groupings.grouping import Grouping
@@ -169,7 +169,7 @@ class TreeCounts(WithoutDelta):
             columns=read_list(values, "columns", str),
             hierarchies=tuple(Hierarchy.from_dict(nested) for nested in read_key(values, "hierarchies", list)),
             schedule=read_list(values, "schedule", int),
-            costs=tuple(None if each is None else Budget(notion, read_rational(each)) for each in amounts),
+            costs=tuple(None if each is None else Budget(notion, read_exact(each)) for each in amounts),
         )
 
 
