@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -23,7 +24,6 @@ run()
 """
 AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}}
 SCHEMA = {"fields": [AGE, {"name": "sick", "type": "boolean"}]}
-MECHANISMS = ("adaptive", "grid", "independent", "kd_tree", "linear_statistics", "microaggregation", "pmm", "psmm")
 NEVER = {"pandas", "pyarrow", "narwhals", "duckdb", "matplotlib", "sklearn", "rich", "jinja2", "altair"}
 """What none of these commands needs, though it may be installed."""
 
@@ -53,7 +53,8 @@ def loaded(folder, *words):
 
 def mechanisms_of(modules):
     """Return the folders of the mechanisms that were loaded."""
-    return {name for name in MECHANISMS if f"lapwing.mechanisms.{name}.mechanism" in modules}
+    places = re.compile(r"lapwing\.mechanisms\.(?:trees\.|vectors\.)?(\w+)\.mechanism")
+    return {found[1] for found in map(places.fullmatch, modules) if found}
 
 
 @pytest.mark.parametrize("name", ["independent", "pmm"])
@@ -66,6 +67,8 @@ def test_synthesize_loads_its_own_mechanism_and_nothing_that_compiles_or_looks_f
         & {*NEVER, "numba", "lapwing.extras.evaluate.internal.looks", "lapwing.release.shown", "lapwing.engine.kernel"}
         == set()
     )
+    extras = {each for each in modules if re.match(r"lapwing\.extras\.\w+\.(?!commands)", each)}
+    assert extras == {"lapwing.extras.office.policy"}
 
 
 def test_query_loads_no_frames_no_noise_and_no_way_to_rows(folder):
