@@ -14,10 +14,10 @@ from helpers.command import lapwing
 from helpers.small_people import synthesize as release_people
 from helpers.small_people import write_people
 from lapwing.errors import ParameterError
-from lapwing.extras.evaluate.metrics.tables import variation
 from lapwing.extras.evaluate.metrics.tables.variation import compare_tables
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.table_distances.question import TableDistances
+from lapwing.model import compared
 from lapwing.model.certificate.certificate import CERTIFICATES, Certificate
 from lapwing.model.certificate.verdict import WORDS, Grade, Verdict
 from lapwing.model.compared import choose_tables
@@ -254,7 +254,7 @@ def test_the_same_line_stands_everywhere(tmp_path, monkeypatch):
 
 
 def test_what_is_too_large_to_be_judged_is_released_all_the_same(monkeypatch):
-    monkeypatch.setattr(variation, "_MOST_CELLS", 10)
+    monkeypatch.setattr(compared, "_MOST_CELLS", 10)
     release = lw.synthesize(chained(500), SCHEMA, epsilon=1, mechanism="Independent", seed=3)
 
     assert release.certificate.verdict is None
