@@ -271,7 +271,7 @@ def test_a_user_who_may_only_read_is_told_so(database_server, ledger):
 def test_without_the_driver_the_command_that_adds_it_is_said(monkeypatch):
     monkeypatch.setitem(sys.modules, "adbc_driver_postgresql", None)
 
-    with pytest.raises(DataError, match=r"kept by ADBC and PyArrow.*databases\]"):
+    with pytest.raises(DataError, match=r"kept by ADBC and PyArrow.*office\]"):
         Ledger.open("postgresql://owner@host/db")
 
 

@@ -68,7 +68,7 @@ NUMBERS = {
     "kernel/noise/selection.py": {EXACT: "WORD_BITS"},
     "kernel/questions/category_selection/question.py": {"tests/unit/test_category_selection.py": "LONGEST_TEXT"},
     "kernel/questions/linear_statistics/programs.py": {"tests/property/test_statistics_property.py": "20|LIMIT"},
-    "kernel/questions/linear_statistics/question.py": {"tests/property/test_statistics_property.py": "20|ONE"},
+    "kernel/questions/linear_statistics/question.py": {"tests/property/test_statistics_property.py": "ONE"},
     "kernel/questions/second_moment/question.py": {"tests/boundary/test_vector_privacy.py": "4"},
     "kernel/questions/shared/cell_rows.py": {"tests/unit/test_count_keys.py": "WORD"},
     "kernel/questions/shared/cells.py": {"tests/unit/test_cell_trees.py": "2 ** 62"},

@@ -28,6 +28,7 @@ SELDOM: Final = {"seldom": True}
 """Metadata of a field that is left out where it has its default."""
 
 _LONGEST = 60
+_LISTS: Final = ((str, ...), (int, ...))
 _refused = partial(ParameterError, code="LW643")
 
 
@@ -87,6 +88,8 @@ class Codec:
         if origin is Union:
             several = len(arms) - (NoneType in arms) > 1
             return None if value is None else self._write(type(value) if several else arms[0], value)
+        if origin is tuple and arms in _LISTS and arms[0] not in self.leaves:
+            return list(value)  # often hundreds of names, at each of a thousand choices
         if origin is tuple:
             return [self._write(each, entry) for each, entry in zip(_kinds(arms, value), value, strict=True)]
         if origin is Mapping:
