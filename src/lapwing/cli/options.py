@@ -203,7 +203,7 @@ def notions(incomplete: str) -> list[str]:
 
 def _mechanisms() -> list[str]:
     """Return the names that the folders of the mechanisms state."""
-    files = sorted(Path(__file__).parents[1].glob("mechanisms/**/mechanism.py"))
+    files = sorted(Path(__file__).parents[1].glob("mechanisms/**/mechanism.py"), key=lambda path: path.parent.name)
     return [name for file in files for name in _STATED_NAME.findall(file.read_text(encoding="utf-8"))]
 
 
