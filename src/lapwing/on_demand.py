@@ -9,9 +9,7 @@ The core imports no extra, and a class of a lower folder imports no higher one t
 from collections.abc import Callable
 from importlib import import_module  # noqa: TID251 - the one place where what is imported is a name in a table
 from types import MethodType
-from typing import Any, Final, Generic, TypeVar
-
-T = TypeVar("T")
+from typing import Any, Final
 
 PATHS: Final = {
     "Spark rows": "lapwing.extras.spark.rows",
@@ -63,14 +61,14 @@ def loaded(path: str) -> Any:  # noqa: ANN401 - likewise
     return getattr(found, attribute) if attribute else found
 
 
-class Loaded(Generic[T]):
+class Loaded:
     """A function of a class that stands in the table; is_method: whether it takes the object that it is called on."""
 
     def __init__(self, name: str, *, is_method: bool = False) -> None:
         self._name, self._is_method = name, is_method
 
-    def __get__(self, found: object, owner: type) -> Callable[..., T]:
-        function: Callable[..., T] = extra(self._name)
+    def __get__(self, found: object, owner: type) -> Callable[..., Any]:
+        function: Callable[..., Any] = extra(self._name)
         return function if found is None or not self._is_method else MethodType(function, found)
 
 

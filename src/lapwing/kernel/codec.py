@@ -28,6 +28,7 @@ SELDOM: Final = {"seldom": True}
 """Metadata of a field that is left out where it has its default."""
 
 _LONGEST = 60
+_EXACTLY: Any = Literal  # of a value that is known when it runs
 _LISTS: Final = ((str, ...), (int, ...))
 _refused = partial(ParameterError, code="LW643")
 
@@ -156,7 +157,7 @@ def _field(own: Field[Any], kind: Kind) -> _Part:
 
 def _derived(name: str, shown: object) -> _Part:
     """Return a key that no constructor takes."""
-    kind = get_type_hints(shown.fget)["return"] if isinstance(shown, property) else Literal[shown]
+    kind = get_type_hints(shown.fget)["return"] if isinstance(shown, property) else _EXACTLY[shown]
     return _Part(name, name, kind)
 
 

@@ -100,11 +100,11 @@ class Schema(Shown):
 
     __repr__ = schema_in_short
 
-    draft = Loaded["Schema"]("draft")
-    learn = Loaded["Schema"]("learn")
-    from_foreign = Loaded["Schema"]("from_foreign")
-    from_frame_types = Loaded["Schema"]("from_frame_types")
-    check = Loaded[Any]("check", is_method=True)
+    draft = Loaded("draft")
+    learn = Loaded("learn")
+    from_foreign = Loaded("from_foreign")
+    from_frame_types = Loaded("from_frame_types")
+    check = Loaded("check", is_method=True)
 
     def __post_init__(self) -> None:
         _check_types(self)

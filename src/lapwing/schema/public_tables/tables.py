@@ -85,7 +85,7 @@ class PublicTable:
 
     __repr__ = short
 
-    from_frame = Loaded["PublicTable"]("from_frame")
+    from_frame = Loaded("from_frame")
 
     def __post_init__(self) -> None:
         names = tuple(self.columns) if isinstance(self.columns, list | tuple) else ()
