@@ -123,7 +123,7 @@ def test_without_the_guards_silence_a_print_past_python_is_found(tmp_path, capfd
 PROGRAM = """
 import os, sys
 from lapwing.cli import main
-from lapwing.cli.commands import schema
+from lapwing.extras.evaluate.commands import schema
 
 def loud(path):
     from lapwing.rows.guard import guarded
