@@ -66,7 +66,7 @@ def adapter(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture
-def options(tmp_path: Path) -> argparse.Namespace:
+def options(shared_data: Path, tmp_path: Path) -> argparse.Namespace:
     """Return the settings of a run of one small table."""
     words = ["--tables", "tarragona", "--forms", "codes", "--epsilons", "1", "--deltas", "0", "--runs", "1"]
     places = ["--folder", str(tmp_path / "tables"), "-o", str(tmp_path / "arena.csv")]
@@ -165,6 +165,7 @@ def test_a_missing_uv_is_a_reason(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         environments.interpreter(field.RIVALS["mbi-mst"], {})
 
 
+@pytest.mark.usefixtures("shared_data")
 def test_bought_bins_have_nearly_equal_shares_with_a_large_budget(tmp_path: Path) -> None:
     table = tables.made("magic", tmp_path)
 
@@ -179,6 +180,7 @@ def test_bought_bins_have_nearly_equal_shares_with_a_large_budget(tmp_path: Path
     assert given.native(codes)["fLength"].is_between(0, 500).all()
 
 
+@pytest.mark.usefixtures("shared_data")
 def test_bins_take_a_tenth_of_rho_off_the_budget(tmp_path: Path) -> None:
     table = tables.made("magic", tmp_path)
     whole = requested_budget(epsilon="1", delta="1e-9").rho
@@ -245,6 +247,7 @@ def test_a_line_takes_the_place_of_its_cells_earlier_one_and_new_measures_have_c
     assert found == [("b", "0.3", "0.5"), ("a", "0.1", "")]
 
 
+@pytest.mark.usefixtures("shared_data")
 def test_the_job_says_only_what_is_public(tmp_path: Path) -> None:
     table = tables.made("tarragona", tmp_path)
 

@@ -5,6 +5,7 @@ import datetime as dt
 import gzip
 import io
 import json
+import re
 
 import openpyxl
 import polars as pl
@@ -148,7 +149,8 @@ def test_part_files_are_all_drafted_from_and_one_of_another_dialect_is_named(tmp
     assert drafted.field("val").type == "string"
 
     saved(tmp_path, written([NAMES, *([a, b + "é", c] for a, b, c in ROWS)]), "d.csv", "latin-1")
-    assert 'd.csv" seems to be written otherwise' in asked([tmp_path / "a.csv", tmp_path / "d.csv"])
+    # A long path is shown in short.
+    assert re.search(r'd\.csv(\.\.\.|") seems to be written otherwise', asked([tmp_path / "a.csv", tmp_path / "d.csv"]))
 
 
 @pytest.mark.parametrize("text", ["a,b\n", "a,b", "\n\na,b\n\n", "a\n"])
