@@ -150,3 +150,16 @@ def test_two_passes_at_once_over_one_file_read_what_one_does(tmp_path, monkeypat
         found = list(several.map(lambda _: [chunk["pay"].tolist() for chunk in source.chunks()], range(6)))
 
     assert found == [alone] * 6
+
+
+def test_the_end_of_a_table_looks_at_no_row(monkeypatch):
+    schema = Schema.from_dict({"fields": [{"name": "flag", "type": "boolean"}]})
+    frame = pl.DataFrame({"flag": [True, None, False]})
+
+    def looked(self):
+        raise AssertionError("the private number of rows was asked for")
+
+    with coded_table(frame, schema, memory=0) as source:
+        assert isinstance(source, _Streamed)
+        monkeypatch.setattr(_Streamed, "rows", property(looked))
+        monkeypatch.setattr(_Streamed, "units", property(looked))

@@ -16,8 +16,6 @@ from lapwing.schema.groupings.grouping import Grouping, evenly, identity
 from lapwing.schema.schemas import Schema
 
 _MOST_CELLS: Final = 2**62
-
-
 _DENSE: Final = 4  # cells for each row up to which counting is faster than sorting
 
 
@@ -90,14 +88,8 @@ TYPICAL: Final = 0.09
 """Distance of a table of two columns from independent ones, where nothing is known: about the mean of public tables."""
 
 VALUE_BY_VALUE: Final = 256  # ordered columns with at most so many regular codes are compared value by value
-
-
 PARTS: Final = 64  # parts of the public domain in which a wider ordered column is compared
-
-
 PAIRS: Final = 8192  # tables of two columns that are compared where there are more: all, up to 128 columns
-
-
 TRIPLES: Final = 128  # tables of three (or more) columns that are compared where there are more
 
 

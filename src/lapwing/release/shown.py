@@ -220,6 +220,3 @@ def certified_table(release: Parts, confidence: float) -> pl.DataFrame:
     found = means(release.schema, certificate, release.noisy, release.model, confidence)
     numbers = pl.col("released", "largest_error").fill_nan(None)
     return pl.DataFrame(found, schema_overrides={"statistic": pl.String}).with_columns(numbers)
-
-
-# -- The report that may be published, as one HTML file.

@@ -32,6 +32,7 @@ from lapwing.rows.spelling import spelled
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.domains import MAX_VALUES, Domain, magnitude_codes
 from lapwing.schema.reading import PLAIN
+from lapwing.schema.schemas import Schema
 from lapwing.schema.values import special_codes
 
 Encoder = Callable[[RawColumn], np.ndarray]
@@ -274,3 +275,9 @@ def _text_codes(field: Field, cells: RawColumn) -> np.ndarray:
     codes = np.array([int.from_bytes(each, "big") >> _HASH_SHIFT for each in hashes], dtype=np.int64)
     coded = found.replace_strict(distinct, pl.Series(codes), default=field.domain.last, return_dtype=pl.Int64)
     return coded.to_numpy().copy()
+
+
+def read_columns(schema: Schema) -> tuple[str, ...]:
+    """Return the columns that coding reads: the modelled ones, and that of the privacy unit."""
+    unit = () if schema.privacy_unit is None else (schema.privacy_unit.field,)
+    return tuple(dict.fromkeys((*(field.name for field in schema.columns), *unit)))

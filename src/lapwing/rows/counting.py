@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from itertools import chain, compress
-from typing import Final, Protocol, runtime_checkable
+from typing import Final, Protocol
 
 import numpy as np
 import polars as pl
@@ -61,7 +61,6 @@ class CodedSource(Protocol):
         """Yield the texts of an opened string column by another pass, in the same order; null where there is none."""
 
 
-@runtime_checkable
 class EngineSource(CodedSource, Protocol):
     """Codes that an engine keeps until they are closed."""
 

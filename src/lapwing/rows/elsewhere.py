@@ -124,15 +124,6 @@ def _scheme(url: str) -> str:
     return url.partition(":")[0].lower() if ":" in url else ""
 
 
-# -- SQLite: its cells have types, its columns have none. Every cell is read by itself, as a Python object is.
-
-
-# -- DuckDB: a copy in memory, with its own types.
-
-
-# -- Postgres, by ADBC. Of types that Arrow has not, Postgres sends its own text.
-
-
 # -- Object stores.
 
 

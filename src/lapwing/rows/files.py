@@ -16,7 +16,7 @@ from lapwing.rows.cells import RawColumn
 from lapwing.rows.formats import CsvFile, JsonLinesFile
 from lapwing.rows.frames import LazyReader, arrow_held, batch_chunks, polars_held
 from lapwing.rows.guard import guarded
-from lapwing.rows.kinds import PROGRAMS, Held
+from lapwing.rows.kinds import Held
 from lapwing.rows.out.outputs import version
 from lapwing.schema.named_files import IN_FOLDERS, STANDARD_INPUT
 from lapwing.schema.reading import PLAIN_FILE, Dialect
@@ -37,6 +37,9 @@ _TYPED: Final[dict[str, _Form]] = {
 }
 _JSON_LINES: Final = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
 _EXCEL: Final = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods")
+PROGRAMS: Final = {".sav": "SPSS", ".zsav": "SPSS", ".dta": "Stata", ".sas7bdat": "SAS", ".xpt": "SAS"}
+"""Which program's file it is, by its suffix."""
+
 KNOWN: Final = (*IN_FOLDERS, *_EXCEL, *PROGRAMS)
 _WIDE: Final = 64
 _WINDOW_BYTES: Final = 2**28

@@ -157,7 +157,7 @@ def _standard_input() -> bytes:
     return sys.stdin.buffer.read()
 
 
-# -- Excel sheets, JSON lines, and files of SPSS, Stata and SAS.
+# -- JSON lines.
 
 
 _BROKEN: Final = object()  # of no type that a field can hold

@@ -7,7 +7,6 @@ from typing import Any, Final, Literal, get_args
 from lapwing.errors import ParameterError
 from lapwing.schema.fields import Field
 from lapwing.schema.scalars import told
-from lapwing.schema.schemas import Schema
 
 Kind = Literal["pandas", "polars", "pyarrow", "path", "duckdb", "spark"]
 """What the user's table is; synthetic rows come back in the same kind."""
@@ -62,13 +61,3 @@ class Layout:
 
 Like = Any
 """What synthetic rows shall look like: a frame of any library, or the name of one; None as the input."""
-
-
-PROGRAMS: Final = {".sav": "SPSS", ".zsav": "SPSS", ".dta": "Stata", ".sas7bdat": "SAS", ".xpt": "SAS"}
-"""Which program's file it is, by its suffix."""
-
-
-def read_columns(schema: Schema) -> tuple[str, ...]:
-    """Return the columns that coding reads: the modelled ones, and that of the privacy unit."""
-    unit = () if schema.privacy_unit is None else (schema.privacy_unit.field,)
-    return tuple(dict.fromkeys((*(field.name for field in schema.columns), *unit)))

@@ -14,6 +14,7 @@ import polars as pl
 from lapwing.errors import DataError, ParameterError
 from lapwing.on_demand import extra
 from lapwing.rows.cells import RawColumn
+from lapwing.rows.codec import read_columns
 from lapwing.rows.elsewhere import Query, addresses, query_rows, stored_rows
 from lapwing.rows.files import DatasetReader, FilesReader, FileStamps, find_files, header_fault, open_file
 from lapwing.rows.frames import (
@@ -29,7 +30,7 @@ from lapwing.rows.frames import (
     polars_reader,
 )
 from lapwing.rows.guard import guarded
-from lapwing.rows.kinds import Held, can_fit, read_columns
+from lapwing.rows.kinds import Held, can_fit
 from lapwing.rows.out.databases import not_installed, sql_name
 from lapwing.schema.fields import Field
 from lapwing.schema.scalars import names_in_short, quote

@@ -91,8 +91,8 @@ def coded_table(
     try:
         yield source
     finally:
-        if isinstance(source, EngineSource):
-            source.close()
+        if (close := getattr(source, "close", None)) is not None:  # a protocol's check would count rows
+            close()
 
 
 def all_codes(source: CodedSource, schema: Schema) -> Codes:

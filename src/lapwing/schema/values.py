@@ -294,11 +294,10 @@ def _scalar_text(value: Scalar) -> str:
 
 
 _NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
-
-
 _WHOLE: Final = re.compile(r"[+-]?\d+", re.ASCII)
 
 
+# A longer text is no number that a table holds, and Python refuses whole numbers of thousands of digits.
 _LONGEST: Final = 40
 
 

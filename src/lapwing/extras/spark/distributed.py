@@ -12,11 +12,10 @@ import polars as pl
 
 from lapwing.errors import DataError
 from lapwing.rows.cells import RawColumn
-from lapwing.rows.codec import encoder
+from lapwing.rows.codec import encoder, read_columns
 from lapwing.rows.counting import Codes, Table, count_tables, height
 from lapwing.rows.frames import on_column
 from lapwing.rows.guard import guarded
-from lapwing.rows.kinds import read_columns
 from lapwing.rows.units import UnitNumbers, mixed, of_smallest, places, row_hashes
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema

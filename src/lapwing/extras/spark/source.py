@@ -25,11 +25,10 @@ from lapwing.extras.spark.distributed import (
     unpacked,
 )
 from lapwing.extras.spark.frames import SparkReader, part_tables
-from lapwing.rows.codec import open_texts, without_misfits
+from lapwing.rows.codec import open_texts, read_columns, without_misfits
 from lapwing.rows.counting import Codes, KeyedColumn, Table, count_keys, keys_of_parts
 from lapwing.rows.frames import arrow_reader, on_column
 from lapwing.rows.guard import guarded
-from lapwing.rows.kinds import read_columns
 from lapwing.schema.schemas import Schema
 
 if TYPE_CHECKING:

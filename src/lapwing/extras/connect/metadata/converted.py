@@ -120,12 +120,6 @@ def flag(source: Mapping[str, Any], key: str, where: str, *, default: bool) -> b
     return value
 
 
-# -- What the readers of dictionaries and web metadata share: numbers as people write them, and remarks by kind.
-
-
-# A longer text is no number that a table holds, and Python refuses whole numbers of thousands of digits.
-
-
 class Remarks:
     """Collect what has no counterpart, one sentence for each kind of thing, however many fields it concerns."""
 

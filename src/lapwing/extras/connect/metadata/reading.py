@@ -16,7 +16,7 @@ from lapwing.extras.connect.metadata.linked import ConvertedTables
 from lapwing.extras.connect.metadata.sdv import is_sdv, read_sdv, read_sdv_tables
 from lapwing.extras.connect.metadata.smartnoise import is_smartnoise, read_smartnoise, smartnoise_misfit
 from lapwing.extras.connect.metadata.statistics import read_statistics
-from lapwing.rows.kinds import PROGRAMS
+from lapwing.rows.files import PROGRAMS
 from lapwing.schema.checks import repeated
 from lapwing.schema.fields import Field
 from lapwing.schema.files import check_object, parse_json, read_content

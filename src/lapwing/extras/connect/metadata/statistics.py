@@ -19,17 +19,14 @@ from lapwing.extras.connect.metadata.converted import (
     refusal,
     text_or_empty,
 )
-from lapwing.extras.connect.tables.statistics import _PERIODS, statistics_reader, time_scale
-from lapwing.rows.kinds import PROGRAMS
+from lapwing.extras.connect.tables.statistics import statistics_reader, time_scale
+from lapwing.rows.files import PROGRAMS
 from lapwing.schema.fields import Field, FieldType
 from lapwing.schema.scalars import category_key
 
 _LABELS_SHOWN: Final = 100
-
-# -- Dates: numbers, whose format says that they are dates. Periods of Stata beside months are whole numbers.
-
-
-# -- Schemas.
+_PERIODS: Final = {"w": "weeks", "q": "quarters", "h": "half-years", "b": "days of a business calendar"}
+"""Periods of Stata beside months, which are whole numbers."""
 
 
 def read_statistics(path: Path, name: str) -> Converted:

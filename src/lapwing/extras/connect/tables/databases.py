@@ -19,11 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _CLOSED: Final = "the database cannot be opened; check address, user and password, and that it may be read"
-
-
 _FAILED: Final = "the query cannot be run; try it in the database's own shell, where its message may be seen"
-
-
 _FETCHED: Final = 2**16
 
 
@@ -44,6 +40,9 @@ def _distinct(names: Sequence[str]) -> list[str]:
     if len(set(names)) < len(names):
         raise DataError("the query gives several columns of one name; name them apart with AS", code="LW105")
     return list(names)
+
+
+# -- SQLite: its cells have types, its columns have none. Every cell is read by itself, as a Python object is.
 
 
 def _sqlite_rows(sql: str, url: str) -> pl.DataFrame:
@@ -72,6 +71,9 @@ def _text(raw: bytes) -> str | bytes:
         return raw
 
 
+# -- DuckDB: a copy in memory, with its own types.
+
+
 def _duckdb_rows(sql: str, url: str) -> "duckdb.DuckDBPyRelation":
     path = _file(url).resolve()
     file, name = str(path).replace("'", "''"), path.stem.replace('"', '""')
@@ -91,6 +93,8 @@ def _duckdb_rows(sql: str, url: str) -> "duckdb.DuckDBPyRelation":
     raise not_installed("a DuckDB file is read by DuckDB", "duckdb")
 
 
+# -- Postgres, by ADBC. Of types that Arrow has not, Postgres sends its own text.
+
 _AS_IT_IS: Final = (
     *("boolean", "smallint", "integer", "bigint", "real", "double precision", "numeric"),
     *("text", "character varying", "bytea", "time without time zone", "interval"),
@@ -98,8 +102,6 @@ _AS_IT_IS: Final = (
 
 
 _FINITE: Final = "CASE WHEN isfinite({0}) THEN {0} END"  # Arrow has no infinite day: it means that there is none
-
-
 _SENT: Final = {
     **dict.fromkeys(_AS_IT_IS, "{0}"),
     **dict.fromkeys(("date", "timestamp without time zone", "timestamp with time zone"), _FINITE),

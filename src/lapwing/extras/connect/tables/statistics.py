@@ -11,19 +11,18 @@ import polars as pl
 
 from lapwing.errors import LapwingError
 from lapwing.rows.cells import RawColumn
+from lapwing.rows.files import PROGRAMS
 from lapwing.rows.frames import polars_held, polars_reader
 from lapwing.rows.guard import guarded
-from lapwing.rows.kinds import PROGRAMS, Held
+from lapwing.rows.kinds import Held
 from lapwing.schema.reading import Dialect
 from lapwing.schema.scalars import quote
 from lapwing.version import install_command
 
+# -- Dates: numbers, whose format says that they are dates.
+
 _SECOND: Final = 10**6
-
-
 _DAY: Final = 86_400 * _SECOND
-
-
 _STARTS: Final = {"SPSS": dt.date(1582, 10, 14), "Stata": dt.date(1960, 1, 1), "SAS": dt.date(1960, 1, 1)}
 
 
@@ -47,9 +46,6 @@ _FORMATS: Final[dict[str, tuple[tuple[_Kind, int, str], ...]]] = {
         ("time", _SECOND, "(TIME|TIMEAMPM|HHMM|MMSS|TOD|[BE]8601TM)"),
     ),
 }
-
-
-_PERIODS: Final = {"w": "weeks", "q": "quarters", "h": "half-years", "b": "days of a business calendar"}
 
 
 @dataclass(frozen=True, slots=True)

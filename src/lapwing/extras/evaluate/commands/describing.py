@@ -102,7 +102,7 @@ def described_schema(files: Files) -> "Schema":
 def _drafted(files: Files) -> "tuple[Schema, Sequence[Suggestion], _Book]":
     """Return names and types of columns, what they look like, and the code book in the file, if it has one."""
     from lapwing.extras.evaluate.internal.suggestions import look, suggest  # noqa: PLC0415
-    from lapwing.rows.kinds import PROGRAMS  # noqa: PLC0415
+    from lapwing.rows.files import PROGRAMS  # noqa: PLC0415
 
     file = file_of(files.table)
     if file is None or file.suffix.lower() not in PROGRAMS:

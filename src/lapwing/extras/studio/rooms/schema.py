@@ -33,7 +33,7 @@ from lapwing.extras.studio.rooms.described import (
 from lapwing.extras.studio.rooms.fields import key_of, name_of
 from lapwing.extras.studio.rooms.table import files_of
 from lapwing.rows.elsewhere import Query
-from lapwing.rows.kinds import PROGRAMS
+from lapwing.rows.files import PROGRAMS
 from lapwing.schema.fields import Field
 from lapwing.schema.files import parse_json
 from lapwing.schema.rules.rules import rule_to_dict
