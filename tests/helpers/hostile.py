@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from helpers.saved import small_saved
@@ -136,9 +137,17 @@ def _at(tree: Any, place: tuple[Any, ...]) -> Any:
 
 def _watch(event: str, arguments: tuple[Any, ...]) -> None:
     """Keep what Python tells of files that are touched and programs that are run; its hooks stay for good."""
-    if _seen is not None and event in _FILE_EVENTS | _CODE_EVENTS:
+    if _seen is not None and event in _FILE_EVENTS | _CODE_EVENTS and not _is_compiled():
         name = os.fsdecode(arguments[0]) if isinstance(arguments[0], bytes) else str(arguments[0])
         _seen.append((event, name.removeprefix("file://")))
+
+
+def _is_compiled() -> bool:
+    """Say whether numba compiles a function of ours, or reads it from its own cache, as when one is first needed."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and not frame.f_globals.get("__name__", "").startswith("numba."):
+        frame = frame.f_back
+    return frame is not None
 
 
 def outcome(read: Callable[[], object]) -> str:

@@ -271,9 +271,10 @@ def test_rows_that_may_all_be_noise_are_good_for_nothing():
     assert all(release.certificate.verdict is None for release in found if not release.model.rows)
     for release in some:
         assert set(words(release).values()) == {"none"}
-        assert not release.certificate.verdict.better
-    # About one in 150 has so many rows by chance that noise alone is no explanation.
-    assert sum(NO_ROW in str(release.certificate) for release in some) >= len(some) - 2
+    # About one in 150 has so many rows by chance that noise alone is no explanation, and more budget is spoken of.
+    explained = [release for release in some if NO_ROW in str(release.certificate)]
+    assert not any(release.certificate.verdict.better for release in explained)
+    assert len(explained) >= len(some) - 2
 
 
 def test_triples_are_no_better_than_pairs():
