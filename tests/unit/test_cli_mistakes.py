@@ -62,7 +62,7 @@ COMMANDS = {
     "report p.csv": "give the file that `lapwing synthesize --model M.lapwing` wrote",
     "sample m.lapwing --rows 3 -o x.csv --where agee=3": 'no column "agee"; did you mean "age"?',
     "sample m.lapwing --rows 3 -o x.csv --where income=3": 'no column "income"; columns: age, town, smokes',
-    "sample m.lapwing --rows 3 -o x.csv --where town=bern": "is no category of column 'town'; did you mean Bern?",
+    "sample m.lapwing --rows 3 -o x.csv --where town=bern": 'got "bern"; did you mean "Bern"?',
     "sample m.lapwing --rows 3 -o x.csv --where town=Oslo": 'choose one of "Bern", "Ulm"',
     "query m.lapwing --column agee": 'no field is called "agee"; did you mean "age"?',
     "query m.lapwing --column income": 'no field is called "income"; choose one of "age", "town", "smokes"',

@@ -178,7 +178,7 @@ def test_a_release_of_0_rows_is_refused(release):
         ),
         (
             lambda each: each.proportion("pay"),
-            "a proportion needs a condition that is true or false, got 'pay'; compare it with a constant",
+            "a condition is true or false, got 'pay'; compare it with a constant",
         ),
         (lambda each: each.mean("age", confidence=2), "confidence must be above 0 and below 1, got 2.0; 0.95 is usual"),
         (

@@ -51,7 +51,7 @@ from lapwing.schema.schemas import Schema
         ({"never": {"age": 121}}, 'column "age" holds integer values from 0 to 120, got 121'),
         (
             {"never": {"age": {"minimum": 500}}},
-            'column "age" has no value from 500 to 500; its domain goes from 0 to 120',
+            'column "age" has no value from 500 on; its domain goes from 0 to 120',
         ),
         ({"order": ["age", "day"]}, 'columns "age" and "day" have types that no order compares'),
         ({"sum": ["age"], "equals": "day"}, 'column "day" has type date; add up integers or numbers'),

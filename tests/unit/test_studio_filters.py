@@ -54,9 +54,9 @@ def test_each_column_has_the_fields_of_its_kind():
     assert not has_more(SCHEMA)
 
 
-@pytest.mark.parametrize("form", [{"w2": "3"}, {"w2": "-1"}, {"w2": "9" * 5000}, {"w1": "missing"}, {"f4": "1"}])
+@pytest.mark.parametrize("form", [{"w2": "3"}, {"w2": "-1"}, {"w2": "9" * 5000}, {"w1": "missing"}])
 def test_what_no_page_of_ours_sends_is_refused(form):
-    with pytest.raises(ParameterError, match=r"load the page again|true or false"):
+    with pytest.raises(ParameterError, match="load the page again"):
         where_of(SCHEMA, Typed(tuple(form.items())))
 
 

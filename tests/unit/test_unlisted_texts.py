@@ -9,13 +9,12 @@ import pytest
 
 import lapwing as lw
 from helpers.command import lapwing
-from lapwing.cli.commands.saved import read_conditions
 from lapwing.errors import ParameterError, SchemaError
 from lapwing.extras.evaluate.internal.schemas import FieldFit, check_table
 from lapwing.rows.cells import UNREADABLE, Numbers, Texts, Times, texts
 from lapwing.rows.codec import encode
 from lapwing.rows.source import code_table
-from lapwing.schema.conditions import wanted_runs
+from lapwing.schema.conditions import read_conditions, wanted_runs, where_runs
 from lapwing.schema.fields import Field
 from lapwing.schema.files import field_from
 from lapwing.schema.groupings.category_trees import Prefixes
@@ -225,12 +224,11 @@ def test_a_condition_on_a_text_that_is_not_listed_is_told_what_to_ask_for():
         with pytest.raises(ParameterError) as refused:
             wanted_runs(field, value)
         assert str(refused.value).endswith(f'; it is counted under "{known_as}": ask for that')
-    with pytest.raises(ParameterError) as refused:
-        read_conditions(["dx=250.13"], schema)
-    assert str(refused.value).endswith("; it is counted under '250': ask for that")
+    with pytest.raises(ParameterError, match='it is counted under "250": ask for that'):
+        where_runs(schema, read_conditions(["dx=250.13"], schema))
     with pytest.raises(ParameterError) as refused:
         wanted_runs(codes_field("250"), "V70")
-    assert str(refused.value).endswith("see the schema")
+    assert str(refused.value).endswith('choose one of "250"')
 
 
 def test_folded_and_unlisted_cells_are_counted_apart():

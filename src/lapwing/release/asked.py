@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,9 +16,8 @@ from lapwing.model.accuracy import CountAccuracy, TableAccuracy
 from lapwing.model.bounds import cell_ranges, covering, fitting_cells, own_groupings
 from lapwing.model.intervals import PUBLIC, CellIntervals, cell_intervals, covering_views
 from lapwing.model.sampling.marginals import marginal
-from lapwing.model.statistics.expressions import Stat, compiled
+from lapwing.model.statistics.expressions import Stat, condition_of
 from lapwing.release.queries import Groups, Parts, framed, listed, listed_columns, public_counts, query_groupings
-from lapwing.schema.conditions import where_runs
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.grouping import Grouping, cut, identity
 from lapwing.schema.schemas import Schema
@@ -52,52 +51,27 @@ class AskedCells:
 
 def asked_cells(where: Condition, schema: Schema) -> AskedCells:
     """Return the cells that a condition is true in."""
-    found = _of_mapping(where, schema) if isinstance(where, Mapping) else _of_expression(where, schema)
-    found = replace(found, asked=found.asked & fitting_cells(schema, found.columns, found.groupings))
-    if not found.asked.any():
+    condition = condition_of(where, schema)
+    groupings = tuple(_uncut(name, schema.field(name).domain, condition) for name in condition.columns)
+    cells = math.prod(grouping.groups for grouping in groupings)
+    if cells > _MOST_CELLS:
+        raise ParameterError(
+            f"where divides its columns in {cells} cells, more than {_MOST_CELLS}; name fewer columns", code="LW507"
+        )
+    axes = np.meshgrid(*map(_first_codes, groupings), indexing="ij")
+    codes = {name: axis.ravel() for name, axis in zip(condition.columns, axes, strict=True)}
+    asked = (condition.values(codes) > 0).reshape(axes[0].shape) & fitting_cells(schema, condition.columns, groupings)
+    if not asked.any():
         raise ParameterError("where is true for no row that fits the schema; ask for a wider condition", code="LW322")
-    return found
-
-
-def _of_mapping(where: Mapping[str, object], schema: Schema) -> AskedCells:
-    """Return the cells where each column is in its runs of codes."""
-    modelled = {field.name: field for field in schema.columns}
-    unknown = [name for name in where if name not in modelled]
-    if unknown or not where:
-        raise ParameterError(
-            f"where must name one or more modelled columns, got {unknown or 'none'}; choose from {', '.join(modelled)}",
-            code="LW330",
-        )
-    runs = {name: where_runs(modelled[name], value) for name, value in where.items()}
-    groupings = tuple(_at_edges(modelled[name].domain, each.ravel()) for name, each in runs.items())
-    _check_cells(groupings)
-    asked = np.ones((), dtype=np.bool_)
-    for grouping, each in zip(groupings, runs.values(), strict=True):
-        inside = np.searchsorted(each.ravel(), _first_codes(grouping), side="right") % 2 == 1
-        asked = np.logical_and.outer(asked, inside)
-    return AskedCells(tuple(where), groupings, asked)
-
-
-def _of_expression(where: Stat | str, schema: Schema) -> AskedCells:
-    """Return the cells where a compiled condition is true."""
-    statistic = compiled(where, schema)
-    if not isinstance(statistic, Statistic) or statistic.bits:
-        raise ParameterError(
-            f"where must be a condition that is true or false, got {where!r}; compare it with a constant",
-            code="LW320",
-        )
-    groupings = tuple(_uncut(name, schema.field(name).domain, statistic) for name in statistic.columns)
-    _check_cells(groupings)
-    axes = np.meshgrid(*(_first_codes(grouping) for grouping in groupings), indexing="ij")
-    codes = {name: axis.ravel() for name, axis in zip(statistic.columns, axes, strict=True)}
-    return AskedCells(statistic.columns, groupings, (statistic.values(codes) > 0).reshape(axes[0].shape))
+    return AskedCells(condition.columns, groupings, asked)
 
 
 def _uncut(name: str, domain: Domain, statistic: Statistic) -> Grouping:
     """Return groups of a column's codes that the steps of a program do not tell apart."""
     steps = [step for step in statistic.program if step[0] in ("in", "number", "lookup") and step[1] == name]
     if all(step[0] == "in" for step in steps):
-        return _at_edges(domain, np.array([end for step in steps for end in step[2]], dtype=np.int64))
+        edges = np.array([end for step in steps for end in step[2]], dtype=np.int64)
+        return cut(domain, np.unique(edges[(edges > 0) & (edges < domain.values)]))
     if domain.values > _MOST_CELLS:
         raise ParameterError(
             f"where computes with column {name!r}, which has {domain.values} values; compare it with constants instead",
@@ -106,25 +80,11 @@ def _uncut(name: str, domain: Domain, statistic: Statistic) -> Grouping:
     return identity(domain)
 
 
-def _at_edges(domain: Domain, edges: np.ndarray) -> Grouping:
-    """Return the grouping of regular codes with groups that begin at the edges."""
-    return cut(domain, np.unique(edges[(edges > 0) & (edges < domain.values)]))
-
-
 def _first_codes(grouping: Grouping) -> np.ndarray:
     """Return a code of each group: ndarray of int64."""
     starts, _, group = grouping.pieces()
     _, first = np.unique(group, return_index=True)
     return np.asarray(starts[first], dtype=np.int64)
-
-
-def _check_cells(groupings: tuple[Grouping, ...]) -> None:
-    """Refuse conditions on too many cells."""
-    cells = math.prod(grouping.groups for grouping in groupings)
-    if cells > _MOST_CELLS:
-        raise ParameterError(
-            f"where divides its columns in {cells} cells, more than {_MOST_CELLS}; name fewer columns", code="LW507"
-        )
 
 
 # -- How accurate a table or a count is.

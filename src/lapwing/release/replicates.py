@@ -11,7 +11,6 @@ import numpy as np
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Number, exact_number, read_request
 from lapwing.kernel.noise.bits import SystemBits
-from lapwing.kernel.questions.linear_statistics.question import Statistic
 from lapwing.kernel.questions.misfit_rows.question import MisfitRows
 from lapwing.kernel.room.opening import open_room, public_terms
 from lapwing.kernel.room.transcript import NoTranscript
@@ -20,7 +19,7 @@ from lapwing.mechanisms.registry import check_mechanism, make_mechanism, own_poi
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.model import ReleasedModel
 from lapwing.model.rows import population_codes, sample_codes
-from lapwing.model.statistics.expressions import Stat, compiled, stat
+from lapwing.model.statistics.expressions import Stat, condition_of
 from lapwing.release.queries import Parts
 from lapwing.release.runs.finishing import finished_model
 from lapwing.release.runs.generators import chosen_seed, generator
@@ -115,11 +114,7 @@ class Replicates:
         -------
         PopulationEstimate
         """
-        asked = compiled(stat(condition) if isinstance(condition, str) else condition, self.schema)
-        if not isinstance(asked, Statistic) or asked.bits:
-            raise _refused(
-                f"a proportion needs a condition that is true or false, got {condition!r}; compare it with a constant"
-            )
+        asked = condition_of(condition, self.schema)
         found = self._one(lambda _, codes: float(asked.values(codes).mean()), confidence)
         return replace(found, **{end: min(max(getattr(found, end), 0.0), 1.0) for end in ("lower", "upper")})
 

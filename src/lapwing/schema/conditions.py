@@ -1,37 +1,56 @@
-"""What a condition on one column asks for, as runs of codes. Public values only; no row comes here."""
+"""What a condition asks of one column: values, ranges, orders, missing. How they are written, and the codes they mean.
 
+Public values only; no row comes here.
+"""
+
+import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from fractions import Fraction
-from typing import Any, cast
+from typing import Any, Final, Literal, Protocol, cast
 
 import numpy as np
 
-from lapwing.errors import ParameterError
+from lapwing.errors import LapwingError, ParameterError
 from lapwing.schema.fields import Field
-from lapwing.schema.groupings.domains import Domain, Range
+from lapwing.schema.groupings.domains import Range
 from lapwing.schema.scalars import (
     MICROSECONDS,
     asked_about,
     category_key,
+    finite_number,
     is_finite_number,
     parse_date,
     parse_datetime,
     quote,
 )
 from lapwing.schema.short import shortened
-from lapwing.schema.values import category_positions, exact_cells, special_codes, stand_in
+from lapwing.schema.values import category_positions, exact_cells, shown, special_codes, stand_in
 
-_CELLS = 2**32
-_FORMS = {
+_CELLS: Final = 2**32
+_FEW: Final = 10
+_LISTED: Final = 40
+_FORMS: Final = {
     "integer": "a number",
     "number": "a number",
     "date": "a day such as 2020-01-31",
     "datetime": "a moment such as 2020-01-31T13:45:00",
 }
-_NAMES_OF_MISSING = ("NAType", "NaTType")  # of pandas, which this package does not need
+_NAMES_OF_MISSING: Final = ("NAType", "NaTType")  # of pandas, which this package does not need
+_HOLDS: Final[dict[str, Callable[[Any, Any], bool]]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_AFTER: Final = (">", "<=")
+"""The orders that cut after the constant and not before it."""
+
+Cells = Literal["inside", "touching", "half open"]
+"""Which cells of numbers without resolution a range asks for, where an end of it lies within one."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -58,57 +77,182 @@ class Between:
         return f"{low}value" + ("" if self.high is None else f" <= {shortened(self.high)}")
 
 
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Ask for the regular values that are less than a constant, or at most it, or more, or at least it.
+
+    Numbers without resolution in the cell of the constant count as equal to it, but for cells that show one number.
+    """
+
+    order: str  # <, <=, > or >=
+    constant: object
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Who asks for codes: what its refusals begin with, and what they are.
+
+    code: of all its refusals; where there is none, that of the rule that is broken.
+    """
+
+    name: str = "where"
+    error: type[LapwingError] = ParameterError
+    code: str = ""
+
+    def refused(self, said: str, code: str) -> LapwingError:
+        """Return the refusal of a condition."""
+        return self.error(f"{self.name}: {said}", code=self.code or code)
+
+    def asked(self, field: Field, said: str, code: str = "LW320") -> LapwingError:
+        """Return the refusal of what a column is asked for."""
+        return self.error(f"{self.name} asks column {quote(field.name)} for {said}", code=self.code or code)
+
+
+WHERE: Final = Asker()
+
+
+class HasColumns(Protocol):
+    """What a condition needs of a `lapwing.schema.schemas.Schema`, which imports this module."""
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """All fields."""
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        """The modelled ones."""
+
+
 def range_to_dict(item: Between) -> dict[str, object]:
     """Return a range in the file format."""
     ends = {"minimum": item.low, "maximum": item.high}
     return {key: end for key, end in ends.items() if end is not None} or ends
 
 
-def _refusal(field: Field, said: str) -> ParameterError:
-    """Return the error that a column holds nothing like what a condition asks for."""
-    return ParameterError(f"where: column {quote(field.name)} {said}", code="LW323")
+# -- What somebody wrote.
 
 
-def wanted_runs(field: Field, wanted: object, asker: str = "where") -> np.ndarray:
-    """Return the codes that a condition asks for: int64 (runs, 2), disjoint and increasing.
-
-    None, NaN and pandas' NA ask for missing. A value means its cell or the nearest step, a range the cells in it, or
-    the steps that begin in it.
-    """
-    return wanted_reader(field, asker)(wanted)
-
-
-def wanted_reader(field: Field, asker: str = "where") -> Callable[[object], np.ndarray]:
-    """Return what `wanted_runs` does for one column, for many conditions: a list of values is looked through once."""
-    domain = field.domain
-    codes = _listed(field) if field.is_categorical else _axis(field, domain)
-
-    def runs(wanted: object) -> np.ndarray:
-        listed = wanted.tolist() if isinstance(wanted, np.ndarray) and wanted.ndim == 1 else wanted
-        items = list(listed) if isinstance(listed, list | tuple | set | frozenset | range) else [listed]
-        if not items:
-            said = f"{asker} asks column {quote(field.name)} for no value at all; list at least one"
-            raise ParameterError(said, code="LW320")
-        try:
-            return merged_runs(_run(codes, domain, item) for item in items)
-        except ParameterError as error:
-            message, code = str(error).removeprefix("where"), error.code
-        raise ParameterError(asker + message, code=code)
-
-    return runs
-
-
-def where_runs(field: Field, wanted: object) -> np.ndarray:
-    """Return what `wanted_runs` does for what somebody wrote, who may have meant a pair or a slice as a range."""
-    asked = f"where asks column {quote(field.name)} for a"
+def items_of(field: Field, wanted: object) -> tuple[object, ...]:
+    """Return what `where` asks of a column in Python: one item, or any of several; a pair may have meant a range."""
     if isinstance(wanted, slice):
         ends = ", ".join(map(_shown, (wanted.start, wanted.stop)))
-        raise ParameterError(f"{asked} slice; write lw.between({ends}), which has both ends", code="LW320")
+        raise WHERE.asked(field, f"a slice; write lw.between({ends}), which has both ends")
     if isinstance(wanted, tuple) and len(wanted) == 2 and field.domain.ordered and not field.is_categorical:
         pair = ", ".join(map(_shown, wanted))
-        said = f"pair, which may mean a range or two values; write lw.between({pair}) or [{pair}]"
-        raise ParameterError(f"{asked} {said}", code="LW320")
-    return wanted_runs(field, wanted)
+        said = f"a pair, which may mean a range or two values; write lw.between({pair}) or [{pair}]"
+        raise WHERE.asked(field, said)
+    listed = wanted.tolist() if isinstance(wanted, np.ndarray) and wanted.ndim == 1 else wanted
+    items = tuple(listed) if isinstance(listed, list | tuple | set | frozenset | range) else (listed,)
+    if not items:
+        raise WHERE.asked(field, "no value at all; list at least one")
+    return items
+
+
+def wanted_runs(field: Field, wanted: object) -> np.ndarray:
+    """Return the codes that `where` asks a column for, as `codes_of` does."""
+    return codes_of(field, items_of(field, wanted))
+
+
+def where_runs(schema: HasColumns, where: object) -> dict[str, np.ndarray]:
+    """Return the codes that each column of a condition must lie in."""
+    if not isinstance(where, Mapping):
+        said = f"where must map columns to values, got a {type(where).__name__}; write {{column: value}}"
+        raise ParameterError(said, code="LW320")
+    return {name: wanted_runs(modelled(schema, name), wanted) for name, wanted in where.items()}
+
+
+def modelled(schema: HasColumns, name: str, asker: Asker = WHERE) -> Field:
+    """Return a modelled column that a condition names."""
+    columns = {field.name: field for field in schema.columns}
+    if name in columns:
+        return columns[name]
+    if any(field.name == name for field in schema.fields):
+        said = f"column {quote(name)} is an identifier, which is not modelled; name another"
+        raise asker.refused(said, "LW330")
+    more = f" and {len(columns) - _LISTED} more" if len(columns) > _LISTED else ""
+    listed = f"columns: {', '.join(itertools.islice(columns, _LISTED))}{more}"
+    raise asker.refused(f"no column {quote(name)}; {asked_about(name, columns, listed)}", "LW330")
+
+
+def read_conditions(texts: Sequence[str], schema: HasColumns) -> dict[str, object] | None:
+    """Return the conditions that the command line names, None where there are none.
+
+    texts: each ``col=value``, ``col=a..b``, ``col=`` for missing, or several of these with commas between them.
+    """
+    conditions: dict[str, object] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            said = f"where must be col=value or col=a..b, got {text!r}; write for example age=30..40"
+            raise ParameterError(said, code="LW320")
+        if name in conditions:
+            said = f"where names column {name!r} twice; give one value or range for each column"
+            raise ParameterError(said, code="LW320")
+        conditions[name] = wanted_of(modelled(schema, name), value)
+    return conditions or None
+
+
+def wanted_of(field: Field, text: str) -> object:
+    """Return the value, the range or the list of them that a text asks a field for; see `read_conditions`."""
+    read = item_reader(field)
+    if "," not in text or text in {category_key(value) for value in field.categories or ()}:
+        return read(text)
+    return [read(part) for part in text.split(",")]
+
+
+def item_reader(field: Field) -> Callable[[str], object]:
+    """Return what reads one item of a field from a text: a value, ``A..B``, ``A..``, ``..B``, or nothing for missing.
+
+    A text that is no value of the field stays one: whoever looks for its codes refuses it.
+
+    >>> read = item_reader(Field(name="age", type="integer", minimum=0, maximum=99))
+    >>> read("30"), read("30..40"), read("65.."), read(""), read("old")
+    (30, 30 <= value <= 40, 65 <= value, None, 'old')
+    """
+    known: dict[str, object] = {category_key(value): value for value in field.categories or ()}
+    if field.type == "boolean":
+        known = {"true": True, "false": False}
+
+    def value(text: str) -> object:
+        if field.is_categorical:
+            return known.get(text.lower() if field.type == "boolean" else text, text)
+        for kind in (int, float) if field.type in ("integer", "number") else ():
+            try:
+                number = finite_number(kind(text))
+            except ValueError:
+                continue
+            return text if number is None else number
+        return text
+
+    def read(text: str) -> object:
+        low, dots, high = text.partition("..")
+        if text in known or not (text and dots and field.domain.ordered):
+            return value(text) if text or text in known else None
+        return Between(*(value(end.strip()) if end.strip() else None for end in (low, high)))
+
+    return read
+
+
+# -- The codes that it means.
+
+
+def codes_of(field: Field, items: Iterable[object], asker: Asker = WHERE, cells: Cells = "inside") -> np.ndarray:
+    """Return the codes that any of some items asks a column for: int64 (runs, 2), disjoint and increasing.
+
+    items: None, NaN and pandas' NA ask for missing, a value for its cell or the nearest step, a `Between` for the cells
+    in it or the steps that begin in it, a `Compared` for what its order says.
+    """
+    return reader(field, asker, cells)(items)
+
+
+def reader(field: Field, asker: Asker = WHERE, cells: Cells = "inside") -> Callable[[Iterable[object]], np.ndarray]:
+    """Return what `codes_of` does for one column, for many conditions: a list of values is looked through once."""
+    codes = _listed(field, asker) if field.is_categorical else _axis(field, asker, cells)
+
+    def runs(items: Iterable[object]) -> np.ndarray:
+        return merged_runs(run for item in items for run in _runs(codes, item))
+
+    return runs
 
 
 def merged_runs(runs: Iterable[tuple[int, int]]) -> np.ndarray:
@@ -119,43 +263,32 @@ def merged_runs(runs: Iterable[tuple[int, int]]) -> np.ndarray:
             joined[-1][1] = max(joined[-1][1], stop)
         else:
             joined.append([start, stop])
-    return np.array(joined, dtype=np.int64)
+    return np.array(joined, dtype=np.int64).reshape(-1, 2)
 
 
-def _run(codes: "_Listed | _Axis", domain: Domain, item: object) -> tuple[int, int]:
-    """Return the run of codes of one value or range."""
-    asked = f"where asks column {quote(codes.field.name)} for"
+def _runs(codes: "_Listed | _Axis", item: object) -> Iterable[tuple[int, int]]:
+    """Return the runs of codes of one item."""
+    field, asker, domain = codes.field, codes.asker, codes.field.domain
     if isinstance(item, Mapping):
         low, high = item.get("minimum"), item.get("maximum")
         hint = f", or for a range write lw.between({low}, {high})" if domain.ordered else ""
-        raise ParameterError(f"{asked} an object; name a value{hint}", code="LW320")
+        raise asker.asked(field, f"an object; name a value{hint}")
+    if isinstance(item, Compared):
+        return codes.compared(item)
     if isinstance(item, Between):
         if not domain.ordered:
-            raise ParameterError(f"{asked} a range, but it has no order; list values", code="LW320")
-        return codes.between(_closed(codes.field, item))
+            raise asker.asked(field, "a range, but it has no order; list values")
+        if item.low is None and item.high is None:
+            raise asker.asked(field, "a range without ends; name one")
+        return codes.between(item)
     plain = _plain(item)
     is_nan = isinstance(plain, float) and math.isnan(plain)
     if plain is None or is_nan or type(plain).__name__ in _NAMES_OF_MISSING:
         if not domain.missing:
-            raise ParameterError(f"{asked} missing, but it is required; name a value", code="LW323")
-        return domain.last, domain.size
+            raise asker.asked(field, "missing, but it is required; name a value", "LW323")
+        return [(domain.last, domain.size)]
     code = codes.code(item)
-    return code, code + 1
-
-
-def _closed(field: Field, item: Between) -> Between:
-    """Return a range whose open end is that of the column's domain."""
-    if item.low is None and item.high is None:
-        raise ParameterError(f"where asks column {quote(field.name)} for a range without ends; name one", code="LW320")
-    ends: Sequence[object] = (field.minimum, field.maximum)
-    if field.is_categorical:
-        ends = field.categories or (False, True)
-    return Between(ends[0] if item.low is None else item.low, ends[-1] if item.high is None else item.high)
-
-
-def _plain(value: object) -> object:
-    """Return a NumPy scalar as the Python value it stands for, and anything else as it is."""
-    return value.item() if isinstance(value, np.generic) else value
+    return [(code, code + 1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +296,7 @@ class _Listed:
     """The codes of a field with a list of values: categories by key (moments by number), booleans as they are."""
 
     field: Field
+    asker: Asker
     positions: dict[Any, int]
 
     def code(self, value: object) -> int:
@@ -177,30 +311,56 @@ class _Listed:
             key = category_key(cast("str | float", plain))
         if key not in self.positions:
             kind = "true or false" if field.categories is None else "one of its categories"
-            raise _refusal(field, f"must be {kind}, got {_shown(value)}; {self._way_out(key)}")
+            said = f"must be {kind}, got {_shown(value)}; {self._way_out(key)}"
+            raise _refused(self, said)
         return self.positions[key]
 
     def _way_out(self, key: object) -> str:
-        """Return what a value that is not listed is counted under, or a question about the nearest ones."""
-        shown_as = None if key is None else stand_in(self.field, str(key))
+        """Return what a value that is not listed is counted under, or the nearest ones, or the first."""
+        field = self.field
+        shown_as = None if key is None else stand_in(field, str(key))
         if shown_as is not None:
             return f"it is counted under {quote(shown_as)}: ask for that"
-        return asked_about(key if self.field.type == "string" else None, self.positions, "see the schema")
+        values: Sequence[object] = field.categories or (False, True)
+        listed = ", ".join(map(quote, values[:_FEW])) + (", ..." if len(values) > _FEW else "")
+        return asked_about(key if field.type == "string" else None, self.positions, f"choose one of {listed}")
 
-    def between(self, item: Between) -> tuple[int, int]:
+    def between(self, item: Between) -> Iterable[tuple[int, int]]:
         """Return the run of codes between two listed values."""
-        first, last = self.code(item.low), self.code(item.high)
-        _check_order(self.field, item, first, last)
-        return first, last + 1
+        first = 0 if item.low is None else self.code(item.low)
+        last = len(self.positions) - 1 if item.high is None else self.code(item.high)
+        _check_order(self, item, first, last)
+        return [(first, last + 1)]
+
+    def compared(self, item: Compared) -> Iterable[tuple[int, int]]:
+        """Return the codes of categories in an order: numbers and dates by value, texts as the schema lists them."""
+        field = self.field
+        if field.type == "boolean":
+            raise _refused(self, "is true or false; write it as it is, or after not")
+        numbers: list[Any] = list(self.positions)  # of dates and moments
+        if field.type == "string":
+            if not field.ordered:
+                raise _refused(self, "has no order; list values with in (...), or declare categoriesOrdered")
+            numbers = list(range(len(numbers)))
+            number: Any = self.code(item.constant)
+        else:
+            number = _end(self, item.constant, item.order in _AFTER, "in an order")
+            if field.type in ("integer", "number"):
+                numbers, number = [Fraction(str(each)) for each in field.categories or ()], Fraction(str(number))
+        edges = [False, *(_HOLDS[item.order](each, number) for each in numbers), False]
+        found = [code for code, (one, other) in enumerate(itertools.pairwise(edges)) if one != other]
+        if not found:
+            raise _empty(self, item)
+        return zip(found[::2], found[1::2], strict=True)
 
 
-def _listed(field: Field) -> _Listed:
+def _listed(field: Field, asker: Asker) -> _Listed:
     """Return the code of each listed value."""
     if field.categories is None:
-        return _Listed(field, {False: 0, True: 1})
+        return _Listed(field, asker, {False: 0, True: 1})
     if field.type in ("date", "datetime"):
-        return _Listed(field, {_number(field, value): code for code, value in enumerate(field.categories)})
-    return _Listed(field, category_positions(field))
+        return _Listed(field, asker, {_number(field, value): code for code, value in enumerate(field.categories)})
+    return _Listed(field, asker, category_positions(field))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,6 +368,8 @@ class _Axis:
     """The codes of a numeric or date field: code i begins at ``origin + i * unit``, or with a month or year."""
 
     field: Field
+    asker: Asker
+    cells: Cells
     found: Range
     values: int
     is_continuous: bool
@@ -221,7 +383,7 @@ class _Axis:
         field = self.field
         return self.position(cast("float", field.maximum) if field.type == "number" else self.found.top)
 
-    def position(self, number: float) -> Fraction:
+    def position(self, number: float | Fraction) -> Fraction:
         """Return how many units a number lies above the origin; within a month or year, a half for all numbers."""
         calendar = self.found.calendar
         if calendar is not None:
@@ -242,7 +404,7 @@ class _Axis:
             is_misspelt = number is None and field.type in ("date", "datetime")
             way_out = f"write {_FORMS[field.type]}" if is_misspelt else "name a value in its domain"
             said = f"holds {field.type} values from {field.minimum} to {field.maximum}, got {_shown(value)}"
-            raise _refusal(field, f"{said}; {way_out}")
+            raise _refused(self, f"{said}; {way_out}")
         if self.is_continuous:
             return self.found.cell(float(number))
         position = self.position(number)
@@ -254,42 +416,89 @@ class _Axis:
             return 0 <= self.position(number) <= self.limit
         return self.found.lo <= number <= self.found.top and number == math.floor(number)
 
-    def between(self, item: Between) -> tuple[int, int]:
-        """Return the run of codes whose values lie in a range."""
+    def between(self, item: Between) -> Iterable[tuple[int, int]]:
+        """Return the runs of codes whose values lie in a range."""
         field = self.field
-        low, high = self._end(item.low, "lower"), self._end(item.high, "upper")
-        if field.type == "datetime" and parse_date(_text(item.high)) is not None:
-            high += MICROSECONDS["day"] - 1  # a day without a time is the whole day, as in the schema
-        _check_order(field, item, low, high)
-        first, last = max(self.position(low), Fraction(0)), min(self.position(high), self.limit)
+        ends = [field.minimum if item.low is None else item.low, field.maximum if item.high is None else item.high]
+        if self.is_continuous and self.cells == "half open":
+            start, stop = (self.code(end) for end in ends)
+            stop = self.values if ends[1] == field.maximum else stop
+            if start >= stop:
+                raise self.asker.asked(field, "a range without any value; write the lower end first")
+            return [(start, stop)]
+        low = _end(self, ends[0], False, "as the lower end of a range")
+        high = _end(self, ends[1], True, "as the upper end of a range")
+        _check_order(self, item, low, high)
         if self.is_continuous:
-            start, stop = _cells(self, (low, high), (first, last))
+            start, stop = self._cells(low, high)
         else:
-            start, stop = math.ceil(first), min(math.floor(last) + 1, self.values)
+            start, stop = self._cut(low, False), self._cut(high, True)
         if start >= stop:
-            said = f"has no value from {_shown(item.low)} to {_shown(item.high)}"
-            raise _refusal(field, f"{said}; its domain goes from {field.minimum} to {field.maximum}")
+            raise _empty(self, item)
+        is_wide = self.is_continuous and self.cells == "touching"
+        return [(start, stop), *(self._touching(low, high) if is_wide else ())]
+
+    def compared(self, item: Compared) -> Iterable[tuple[int, int]]:
+        """Return the run of codes that stand in an order to a constant."""
+        is_after = item.order in _AFTER
+        cut = self._cut(_end(self, item.constant, is_after, "in an order"), is_after)
+        start, stop = (0, cut) if item.order in ("<", "<=") else (cut, self.values)
+        if start >= stop:
+            raise _empty(self, item)
+        return [(start, stop)]
+
+    def _cut(self, number: Any, is_after: bool) -> int:  # noqa: ANN401 - a number
+        """Return the first regular code at or above a number, or the first one above it."""
+        if not self.is_continuous:
+            position = self.position(number)
+            return min(max(math.floor(position) + 1 if is_after else math.ceil(position), 0), self.values)
+        real = float(number)
+        if not self.found.lo <= real <= self.found.hi:
+            return 0 if real < self.found.lo else self.values
+        cell = self.found.cell(real)
+        # A cell that stands for one number compares as that number; any other that holds the constant is equal to it.
+        number_in_cell = exact_cells(self.field).get(cell, real)
+        return cell + (number_in_cell <= real if is_after else number_in_cell < real)
+
+    def _cells(self, low: float, high: float) -> tuple[int, int]:
+        """Return the run of cells inside a range, or that show a number in it, so that synthetic rows are in it."""
+        first, last = max(self.position(low), Fraction(0)), min(self.position(high), self.limit)
+        start, stop = math.ceil(first), math.floor(last)
+        for code, number in exact_cells(self.field).items():
+            if low <= number <= high:
+                start, stop = min(start, code), max(stop, code + 1)
+            # Rounding may put a number into the cell beside its own.
+            elif code == start and number < low:
+                start += 1
+            elif code == stop - 1 and number > high:
+                stop -= 1
+        if start >= stop and first <= last:  # a range inside one cell means that cell
+            start = min(math.floor(first), self.values - 1)
+            stop = start + 1
         return start, stop
 
-    def _end(self, end: object, which: str) -> int | float:
-        """Return one end of a range in code space."""
-        number = _number(self.field, end)
-        if number is None:
-            kind = self.field.type
-            said = f"holds {kind} values, got {_shown(end)} as the {which} end of a range; write {_FORMS[kind]}"
-            raise _refusal(self.field, said)
-        return number
+    def _touching(self, low: float, high: float) -> Iterator[tuple[int, int]]:
+        """Return the cells at the ends of a range that may show a number in it."""
+        told = shown(self.field)
+        for end in (low, high):
+            middle = self.found.cell(min(max(end, self.found.lo), self.found.hi))
+            near = np.arange(max(middle - 2, 0), min(middle + 3, told.values))
+            least, most = told.ends(near)
+            for code in near[(most >= low) & (least <= high)].tolist():
+                yield code, code + 1
 
 
-def _axis(field: Field, domain: Domain) -> _Axis:
+def _axis(field: Field, asker: Asker, cells: Cells) -> _Axis:
     """Return where the codes of a numeric or date field lie."""
-    found, is_continuous = field.range, domain.continuous
+    found, is_continuous = field.range, field.domain.continuous
     origin = Fraction(str(field.minimum)) if field.type == "number" and not is_continuous else Fraction(found.lo)
     unit = ((Fraction(found.hi) - origin) / _CELLS or Fraction(1)) if found.step is None else Fraction(found.step)
     return _Axis(
         field=field,
+        asker=asker,
+        cells=cells,
         found=found,
-        values=domain.values,
+        values=field.domain.values,
         is_continuous=is_continuous,
         origin=origin,
         unit=unit,
@@ -297,43 +506,69 @@ def _axis(field: Field, domain: Domain) -> _Axis:
     )
 
 
-def _number(field: Field, value: object) -> int | float | None:
+def _end(codes: "_Listed | _Axis", end: object, is_after: bool, place: str) -> Any:  # noqa: ANN401 - a number
+    """Return a constant in code space; a day without a time ends with its last moment, as in the schema."""
+    field = codes.field
+    number = _number(field, end)
+    if number is None:
+        said = f"holds {field.type} values, got {_shown(end)} {place}; write {_FORMS[field.type]}"
+        raise _refused(codes, said)
+    is_day = field.type == "datetime" and parse_date(_text(end)) is not None
+    return number + MICROSECONDS["day"] - 1 if is_after and is_day else number
+
+
+def _number(field: Field, value: object) -> Any:  # noqa: ANN401 - int, float, Fraction or None
     """Return a value in code space; None if it is no value of the field's type."""
     plain = _plain(value)
     if field.type == "date":
         return parse_date(plain.isoformat().removesuffix("T00:00:00") if isinstance(plain, datetime) else _text(plain))
     if field.type == "datetime":
         return parse_datetime(_text(plain))
-    return cast("int | float", plain) if is_finite_number(plain) else None
+    return plain if isinstance(plain, Fraction) or is_finite_number(plain) else None
 
 
-def _cells(axis: _Axis, ends: tuple[float, float], positions: tuple[Fraction, Fraction]) -> tuple[int, int]:
-    """Return the run of cells inside a range, or that show exactly a number in it, so that synthetic rows are in it."""
-    start, stop = math.ceil(positions[0]), math.floor(positions[1])
-    for code, number in exact_cells(axis.field).items():
-        if ends[0] <= number <= ends[1]:
-            start, stop = min(start, code), max(stop, code + 1)
-        # Rounding may put a number into the cell beside its own.
-        elif code == start and number < ends[0]:
-            start += 1
-        elif code == stop - 1 and number > ends[1]:
-            stop -= 1
-    if start >= stop and positions[0] <= positions[1]:  # a range inside one cell means that cell
-        start = min(math.floor(positions[0]), axis.values - 1)
-        stop = start + 1
-    return start, stop
+def _refused(codes: "_Listed | _Axis", said: str) -> LapwingError:
+    """Return the error that a column holds nothing like what a condition asks for."""
+    return codes.asker.refused(f"column {quote(codes.field.name)} {said}", "LW323")
 
 
-def _check_order(field: Field, item: Between, low: float, high: float) -> None:
+def _empty(codes: "_Listed | _Axis", item: Between | Compared) -> LapwingError:
+    """Return the error that no value of a column lies where a condition asks for one."""
+    field = codes.field
+    if isinstance(item, Compared):
+        said = f"{item.order} {_shown(item.constant)}"
+    elif item.low is None or item.high is None:
+        said = f"up to {_shown(item.high)}" if item.low is None else f"from {_shown(item.low)} on"
+    else:
+        said = f"from {_shown(item.low)} to {_shown(item.high)}"
+    domain = "" if field.is_categorical else f"; its domain goes from {field.minimum} to {field.maximum}"
+    return _refused(codes, f"has no value {said}{domain}")
+
+
+def _check_order(codes: "_Listed | _Axis", item: Between, low: float, high: float) -> None:
     """Refuse a range whose ends stand the wrong way round."""
-    if low > high:
+    if low > high and item.low is not None and item.high is not None:
         said = f"a range from {_shown(item.low)} to {_shown(item.high)}; write the lower end first"
-        raise ParameterError(f"where asks column {quote(field.name)} for {said}", code="LW320")
+        raise codes.asker.asked(codes.field, said)
+
+
+def _plain(value: object) -> object:
+    """Return a NumPy scalar as the Python value it stands for, and anything else as it is."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _shown(value: object) -> str:
     """Return a setting as it should stand in a sentence."""
-    return quote(_text(value))
+    return quote(plain_number(value) if isinstance(value, Fraction) else _text(value))
+
+
+def plain_number(number: Fraction) -> int | float:
+    """Return a constant as a condition on a column takes it.
+
+    >>> plain_number(Fraction(3)), plain_number(Fraction(1, 4))
+    (3, 0.25)
+    """
+    return int(number) if number.denominator == 1 else float(number)
 
 
 def _text(value: object) -> object:

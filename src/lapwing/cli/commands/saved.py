@@ -17,7 +17,6 @@ from lapwing.errors import DataError, ParameterError
 from lapwing.release.files import STANDARD_OUTPUT, Targets, rows_place, write_release_rows
 from lapwing.release.linked.targets import events_targets
 from lapwing.rows.out.outputs import whole_files, whole_folder
-from lapwing.schema.condition_texts import read_conditions
 from lapwing.schema.scalars import aligned, quote
 
 if TYPE_CHECKING:
@@ -113,6 +112,8 @@ def sample(
     place = options.one_place(output, into, context)
     target, has_folder = rows_place(place)
     sources, count = [model], rows or 0
+    from lapwing.schema.conditions import read_conditions  # noqa: PLC0415 - it imports NumPy
+
     given: object = read_conditions(where, release.schema)
     if where_file is not None:
         table = read_condition_rows(where_file, release.schema)
@@ -147,6 +148,8 @@ def _linked_sample(
         targets = linked_targets(linked, output, (into, False))
     names = (text.partition("=") for text in where)
     texts = [f"{linked.first_column(name)}{equals}{value}" for name, equals, value in names]
+    from lapwing.schema.conditions import read_conditions  # noqa: PLC0415 - it imports NumPy
+
     given = read_conditions(texts, release.parent.schema)
     if given is not None:
         say(f"support: {release.parent.support(given).text}")

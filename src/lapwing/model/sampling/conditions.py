@@ -54,7 +54,7 @@ def conditioned(model: ReleasedModel, schema: Schema, where: Mapping[str, object
     matching rows, rounded. A log-linear part stays, its base laws cut. Where no atom matches but the base laws allow
     the condition, the atoms are those that match in most columns, moved into it, and ``rows`` is 0.
     """
-    wanted = _wanted(model, schema, where)
+    wanted = where_runs(schema, where)
     chances = {name: _chance(model.laws[name], runs) for name, runs in wanted.items()}
     weights = _matching(model, chances)
     atoms = np.flatnonzero(weights)
@@ -83,7 +83,7 @@ def conditioned(model: ReleasedModel, schema: Schema, where: Mapping[str, object
 
 def support(model: ReleasedModel, schema: Schema, where: Mapping[str, object]) -> tuple[float, float]:
     """Return how well a model knows rows that meet a condition."""
-    wanted = _wanted(model, schema, where)
+    wanted = where_runs(schema, where)
     weights = _matching(model, {name: _chance(model.laws[name], runs) for name, runs in wanted.items()})
     if not weights.any():
         return 0.0, 0.0
@@ -102,23 +102,6 @@ def effective_atoms(weights: np.ndarray) -> float:
     """Return the effective number of atoms, ``(sum of w)**2 / (sum of w**2)``; the weights must not all be 0."""
     scaled = weights / weights.max()
     return float(scaled.sum() ** 2 / np.square(scaled).sum())
-
-
-def _wanted(model: ReleasedModel, schema: Schema, where: Mapping[str, object]) -> dict[str, np.ndarray]:
-    """Return the runs of codes that each column must lie in."""
-    if not isinstance(where, Mapping):
-        raise ParameterError(
-            f"where must map columns to values, got a {type(where).__name__}; write {{column: value}}", code="LW320"
-        )
-    runs: dict[str, np.ndarray] = {}
-    for name, value in where.items():
-        field = schema.field(name)
-        if name not in model.laws:
-            raise ParameterError(
-                f"where names {name!r}, an identifier, which is not modelled; name another column", code="LW330"
-            )
-        runs[name] = where_runs(field, value)
-    return runs
 
 
 def _overlaps(starts: np.ndarray, stops: np.ndarray, runs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

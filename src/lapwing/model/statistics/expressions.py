@@ -1,37 +1,21 @@
 """The language of linear statistics: texts and functions that a user gives, compiled against a schema."""
 
-import ast
 import math
-import re
-import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final
 
-from lapwing.errors import ParameterError, SchemaError
+from lapwing.errors import ParameterError
 from lapwing.kernel.questions.linear_statistics.programs import ONE
-from lapwing.kernel.questions.linear_statistics.question import MOST_TEXT, RowStatistic, Statistic
+from lapwing.kernel.questions.linear_statistics.question import RowStatistic, Statistic
 from lapwing.model.statistics.programs import program_of
+from lapwing.model.statistics.trees import Among, Apply, Node, stat_asker, tree_of
+from lapwing.schema.conditions import WHERE, items_of, modelled
 from lapwing.schema.scalars import finite_number, quote
 from lapwing.schema.schemas import Schema
 
-MOST_DEPTH: Final = 100
-"""Deepest nesting of an expression; a chain of additions is one level deeper for each term."""
-
-MOST_PARTS: Final = 4000
-"""Most names, constants and operations of an expression."""
-
 _MOST_NAME: Final = 200
-_ALLOWED: Final = (ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.Compare, ast.Call, ast.Name, ast.Constant)
-_LISTS: Final = (ast.Tuple, ast.List, ast.Set)
-_OPERATORS: Final = (
-    *(ast.And, ast.Or, ast.Not, ast.USub, ast.UAdd, ast.Add, ast.Sub, ast.Mult, ast.Div),
-    *(ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn, ast.Is, ast.IsNot),
-)
-_FUNCTIONS: Final = ("abs", "min", "max")
-_TOKENS: Final = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`((?:[^`]|``)+)`|([^\W\d]\w*)""", re.DOTALL)
-"""Texts in quotes, columns in backticks, and words: only the last two are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +23,15 @@ class Stat:
     """A linear statistic as an expression, not yet tied to a schema. Made by `stat`."""
 
     text: str
+    tree: Node = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        _tree(self.text)
+        if type(self.text) is not str:
+            raise ParameterError(
+                f"a statistic must be a text, got {type(self.text).__name__}; write one such as 'age >= 65'",
+                code="LW340",
+            )
+        object.__setattr__(self, "tree", tree_of(self.text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,127 +181,32 @@ def compiled(each: Stat | RowFunction | str, schema: Schema) -> Statistic | RowS
             f"a statistic is a text, lw.stat(...) or lw.row_function(...), got a {type(each).__name__}; write one",
             code="LW340",
         )
-    text = each.text if isinstance(each, Stat) else each
-    tree = _tree(text)
+    asked = each if isinstance(each, Stat) else Stat(each)
+    asker = stat_asker(asked.text)
+    program = program_of(asked.tree, schema, asker)
     try:
-        return Statistic(text=text.strip(), program=program_of(tree, schema))
-    except (ParameterError, SchemaError) as error:
-        message = str(error)
-    raise _refused(text, message.replace("where asks", "it asks", 1).removeprefix("where: "))
+        return Statistic(text=asked.text.strip(), program=program)
+    except ParameterError as error:
+        said, code = str(error), error.code
+    raise ParameterError(f"{asker.name}: {said}", code=code)
 
 
-# -------------------------------------------------------------------------------------------------------- parsing
+def condition_of(where: Mapping[str, object] | Stat | str, schema: Schema) -> Statistic:
+    """Tie a condition to a schema: a statistic that is 1 in the rows that meet it, and 0 in all others.
 
-
-def _tree(text: object) -> ast.expr:
-    """Return the syntax tree of a text in the language, with the columns' own names in it."""
-    if type(text) is not str:
-        raise ParameterError(
-            f"a statistic must be a text, got {type(text).__name__}; write one such as 'age >= 65'", code="LW340"
-        )
-    if len(text) > MOST_TEXT:
-        raise ParameterError(f"a statistic is a text of at most {MOST_TEXT} characters; shorten it", code="LW340")
-    names: dict[str, str] = {}
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")  # of backslashes that mean nothing
-            tree = ast.parse(_plain_words(text, names).strip(), mode="eval").body
-    except (SyntaxError, ValueError):
-        problem = (
-            "it is no expression; compare with ==, join with and, or, not, quote texts and dates, and put backticks "
-            "around names that are no Python words"
-        )
-    except (RecursionError, MemoryError):
-        problem = _too_large()
-    else:
-        problem = _problem(tree, names)
-        if not problem:
-            return tree
-    raise _refused(text, problem)
-
-
-def _plain_words(text: str, names: dict[str, str]) -> str:
-    """Return a text with plain words in the place of names in backticks and of words that Python would normalise."""
-    stem = "column_"
-    while stem in text:
-        stem += "_"
-
-    def plain(found: re.Match[str]) -> str:
-        name = found[1].replace("``", "`") if found[1] else found[2]
-        if name is None or (found[2] and name.isascii()):
-            return found[0]
-        word = f"{stem}{len(names)}"
-        names[word] = name
-        return word
-
-    return _TOKENS.sub(plain, text)
-
-
-def _problem(tree: ast.expr, names: dict[str, str]) -> str:
-    """Return what in a tree is not in the language, if anything; put the names of columns back."""
-    level: list[ast.AST] = [tree]
-    parts = 0
-    for _ in range(MOST_DEPTH):
-        if not level or parts > MOST_PARTS:
-            break
-        parts += len(level)
-        for node in level:
-            problem = _problem_of(node)
-            if problem:
-                return problem
-            if isinstance(node, ast.Name):
-                node.id = names.get(node.id, node.id)
-        level = [
-            child
-            for node in level
-            for child in (node.args if isinstance(node, ast.Call) else ast.iter_child_nodes(node))
-        ]
-    return _too_large() if level or parts > MOST_PARTS else ""
-
-
-def _problem_of(node: ast.AST) -> str:
-    """Return what is wrong with one node by itself, if anything."""
-    if isinstance(node, ast.Call):
-        is_known = isinstance(node.func, ast.Name) and node.func.id in _FUNCTIONS and not node.keywords
-        return "" if is_known else f"the functions are {', '.join(_FUNCTIONS)}"
-    if isinstance(node, ast.Constant):
-        return _problem_of_constant(node.value)
-    if isinstance(node, ast.Compare):
-        lists = [
-            isinstance(right, _LISTS) == isinstance(op, ast.In | ast.NotIn)
-            for op, right in zip(node.ops, node.comparators, strict=True)
-        ]
-        return "" if all(lists) and not isinstance(node.left, _LISTS) else "write lists as in: column in ['a', 'b']"
-    if isinstance(node, (*_ALLOWED, *_LISTS, *_OPERATORS, ast.expr_context)):
-        return ""
-    return f"{_WORDS.get(type(node).__name__, type(node).__name__)} is not in the language of statistics"
-
-
-_WORDS: Final = {
-    "Pow": "a power",
-    "Mod": "a remainder",
-    "FloorDiv": "the operator //",
-    "BitAnd": "the operator & (write and)",
-    "BitOr": "the operator | (write or)",
-    "Invert": "the operator ~ (write not)",
-    "Attribute": "a dot after a name (where it is part of a column's name, put backticks around that)",
-    "Subscript": "a bracket after a name",
-    "IfExp": "if ... else",
-    "JoinedStr": "an f-string",
-}
-"""How parts that others might expect are called in errors."""
-
-
-def _problem_of_constant(value: object) -> str:
-    if value is None or isinstance(value, bool | str):
-        return ""
-    is_number = isinstance(value, int | float) and finite_number(value) is not None
-    return "" if is_number else "constants are finite numbers, texts, True, False and None"
-
-
-def _too_large() -> str:
-    return f"it has more than {MOST_PARTS} parts, or nests deeper than {MOST_DEPTH}; write it shorter, or as several"
-
-
-def _refused(text: str, problem: str) -> ParameterError:
-    return ParameterError(f"stat {quote(text)}: {problem}", code="LW340")
+    >>> from lapwing.schema.conditions import Between
+    >>> from lapwing.schema.fields import Field
+    >>> schema = Schema(fields=(Field(name="age", type="integer", minimum=0, maximum=120),))
+    >>> condition_of({"age": Between(65, None)}, schema).program == condition_of("age >= 65", schema).program
+    True
+    """
+    if isinstance(where, Mapping):
+        parts = tuple(Among(name, items_of(modelled(schema, name), wanted)) for name, wanted in where.items())
+        if not parts:
+            names = ", ".join(field.name for field in schema.columns)
+            raise ParameterError(f"where names no column; choose from {names}", code="LW330")
+        return Statistic(text="where", program=program_of(Apply("and", parts), schema, WHERE))
+    found = compiled(where, schema)
+    if not isinstance(found, Statistic) or found.bits:
+        raise ParameterError(f"a condition is true or false, got {where!r}; compare it with a constant", code="LW320")
+    return found

@@ -2,15 +2,14 @@
 
 import functools
 import itertools
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol, cast
+from typing import Final, Protocol
 
 import numpy as np
 
-from lapwing.errors import ParameterError, SchemaError
-from lapwing.schema.conditions import Between, merged_runs, wanted_runs
+from lapwing.errors import SchemaError
+from lapwing.schema.conditions import Asker, Between, item_reader, merged_runs, reader
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.groupings.hierarchies import told_apart
@@ -69,7 +68,7 @@ def coded_table(table: PublicTable, fields: Sequence[Field]) -> CodedTable:
     # By their text: 1 and True are equal, and ask for different things.
     asked = [{repr(cell[at]): cell[at] for cell in table.cells} for at in range(len(own))]
     parts = [
-        parts_of(field, [_runs(table, field, condition) for condition in conditions.values()], joins=True)
+        parts_of(field, list(map(_reader(table, field), conditions.values())), joins=True)
         for field, conditions in zip(own, asked, strict=True)
     ]
     shape = tuple(part.grouping.groups for part in parts)
@@ -199,62 +198,24 @@ def _connected(links: np.ndarray, lefts: int, rights: int) -> np.ndarray:
         sets = found
 
 
-def _runs(table: PublicTable, field: Field, condition: Condition) -> np.ndarray:
-    """Return the runs of codes that one condition asks for."""
-    listed = condition if isinstance(condition, tuple) else (condition,)
-    try:
-        runs = np.concatenate([_item_runs(f"{table.name}: a cell", field, item) for item in listed])
-    except ParameterError as error:
-        message = str(error)
-    else:
-        runs = runs[np.argsort(runs[:, 0], kind="stable")]
-        if (runs[1:, 0] >= runs[:-1, 1]).all():
-            return merged_runs(runs.tolist())
-        message = f"{table.name}: a list of values of column {quote(field.name)} names some of them twice"
-    raise SchemaError(message, code="LW242")
+def _reader(table: PublicTable, field: Field) -> Callable[[Condition], np.ndarray]:
+    """Return what turns a condition on a column into runs of codes; a text may mean a number or a range."""
+    read, item_of = reader(field, Asker(f"{table.name}: a cell", SchemaError, "LW242"), "half open"), item_reader(field)
+    first = (field.categories or (False,))[0] if field.is_categorical else field.minimum
 
+    def of_item(item: object) -> np.ndarray:
+        item = item_of(item) if isinstance(item, str) and item else item
+        return read([Between(first, None) if item == Between(None, None) else item])
 
-def _item_runs(asker: str, field: Field, item: object) -> np.ndarray:
-    """Return the runs of codes of a value, a range or a text that means one."""
-    asked = f"{asker} asks column {quote(field.name)} for"
-    if isinstance(item, str) and not field.is_categorical:
-        item = _read(field, item)
-    elif isinstance(item, str) and field.ordered and ".." in item and item not in (field.categories or ()):
-        item = _range(item)
-    if isinstance(item, bool) and not field.is_categorical:
-        raise ParameterError(f"{asked} {quote(item)}; name a value of its type", code="LW242")
-    if not isinstance(item, Between):
-        return wanted_runs(field, item, asker)
-    if not field.domain.ordered:
-        raise ParameterError(f"{asked} a range, but it has no order; list values", code="LW242")
-    categories = field.categories
-    ends = (field.minimum, field.maximum) if categories is None else (categories[0], categories[-1])
-    low, high = (end if given is None else given for given, end in zip((item.low, item.high), ends, strict=True))
-    if not field.domain.continuous:
-        return wanted_runs(field, Between(low, high), asker)
-    # A real number lies in one cell only where ranges are half open; the last one is closed.
-    start, stop = (int(wanted_runs(field, end, asker)[0, 0]) for end in (low, high))
-    stop = field.domain.values if high == field.maximum else stop
-    if start >= stop:
-        raise ParameterError(f"{asked} a range without any value; write the lower end first", code="LW242")
-    return np.array([[start, stop]], dtype=np.int64)
+    def runs(condition: Condition) -> np.ndarray:
+        found = np.concatenate(list(map(of_item, condition if isinstance(condition, tuple) else (condition,))))
+        found = found[np.argsort(found[:, 0], kind="stable")]
+        if (found[1:, 0] < found[:-1, 1]).any():
+            said = f"a list of values of column {quote(field.name)} names some of them twice"
+            raise SchemaError(f"{table.name}: {said}", code="LW242")
+        return merged_runs(found.tolist())
 
-
-def _range(text: str) -> Between:
-    """Return the range that a text means, such as 0..17, 65.. or ..17."""
-    low, _, high = text.partition("..")
-    return Between(low.strip() or None, high.strip() or None)
-
-
-def _read(field: Field, text: str) -> object:
-    """Return what a text asks of a column of numbers or dates: a value, as a number where it is one, or a range."""
-    if ".." in text:
-        found = _range(text)
-        return Between(*(None if end is None else _read(field, cast("str", end)) for end in (found.low, found.high)))
-    for kind in (int, float) if field.type in ("integer", "number") else ():
-        with suppress(ValueError):
-            return kind(text)
-    return text
+    return runs
 
 
 def _check_covered(coded: CodedTable, fields: Sequence[Field]) -> None:

@@ -1,14 +1,14 @@
 """Rules → rules on codes."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from lapwing.errors import ParameterError, SchemaError
-from lapwing.schema.conditions import Between, merged_runs, wanted_reader
+from lapwing.errors import SchemaError
+from lapwing.schema.conditions import Asker, Cells, codes_of, reader
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import MAX_ENTRIES, Grouping, cut, lookup
 from lapwing.schema.rules.codes import CodedRule, CombinationRule, DependencyRule, exact_sum, order_pairs
@@ -24,15 +24,13 @@ from lapwing.schema.rules.rules import (
     Rule,
     Sum,
 )
-from lapwing.schema.scalars import is_finite_number, quote
-from lapwing.schema.values import shown
+from lapwing.schema.scalars import quote
 
 MOST_CELLS: Final = 2**24
 """Most combinations of groups that one rule tells apart."""
 
 _Runs = npt.NDArray[np.int64]
 _Groups = npt.NDArray[np.intp]
-_Reader = Callable[[Condition], _Runs]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,7 +61,7 @@ def _coded_rule(rule: Rule, fields: Sequence[Field], where: str) -> Sequence[Cod
     if isinstance(rule, Implies):
         return _implications(rule, fields, where)
     if isinstance(rule, Never):
-        parts = _asked(rule.conditions, fields, where, outer=True)
+        parts = _asked(rule.conditions, fields, where, "touching")
         alive = _cells(parts, where)
         alive[np.ix_(*(part.groups[0] for part in parts))] = False
         return [_on_codes(rule, parts, alive)]
@@ -74,8 +72,8 @@ def _coded_rule(rule: Rule, fields: Sequence[Field], where: str) -> Sequence[Cod
 
 def _implications(rule: Implies, fields: Sequence[Field], where: str) -> list[CodedRule]:
     """Return an implication as one rule for each column that follows."""
-    causes = _asked(rule.when, fields[: len(rule.when)], where, outer=True)
-    effects = _asked(rule.then, fields[len(causes) :], where, outer=False)
+    causes = _asked(rule.when, fields[: len(rule.when)], where, "touching")
+    effects = _asked(rule.then, fields[len(causes) :], where, "inside")
     found: list[CodedRule] = []
     for effect in effects:
         parts = [*causes, effect]
@@ -194,65 +192,19 @@ def _codes_of(runs: _Runs) -> _Runs:
 
 def _column_parts(field: Field, conditions: Sequence[Condition], where: str) -> tuple[Parts, list[int]]:
     """Return the groups that many conditions on one column tell apart, and which of them each row asks for."""
-    read = _reader(field, where, outer=False)
+    read = reader(field, _asker(where))
     place: Mapping[Condition, int] = {condition: number for number, condition in enumerate(dict.fromkeys(conditions))}
     parts = parts_of(field, list(map(read, place)), joins=not field.domain.ordered)
     return parts, [place[condition] for condition in conditions]
 
 
-def _asked(conditions: Conditions, fields: Sequence[Field], where: str, *, outer: bool) -> list[Parts]:
+def _asked(conditions: Conditions, fields: Sequence[Field], where: str, cells: Cells) -> list[Parts]:
     """Return the groups of several columns that one condition on each tells apart."""
-    pairs = zip(fields, conditions, strict=True)
     return [
-        parts_of(field, [_reader(field, where, outer=outer)(wanted)], joins=not field.domain.ordered)
-        for field, (_, wanted) in pairs
+        parts_of(field, [codes_of(field, wanted, _asker(where), cells)], joins=not field.domain.ordered)
+        for field, (_, wanted) in zip(fields, conditions, strict=True)
     ]
 
 
-def _reader(field: Field, where: str, *, outer: bool) -> _Reader:
-    """Return what turns a condition into runs of codes; of cells those inside it, with ``outer`` those touching it."""
-    read = wanted_reader(field, where)
-    is_cells = outer and not field.is_categorical and field.domain.continuous
-
-    def runs(condition: Condition) -> _Runs:
-        items = [_between(field, item) if isinstance(item, Between) else item for item in condition]
-        try:
-            found = read(items)
-        except ParameterError as error:
-            message = str(error)
-        else:
-            touching = [_touching(field, item) for item in items if isinstance(item, Between)] if is_cells else []
-            return merged_runs(np.concatenate([found, *touching]).tolist()) if touching else found
-        raise SchemaError(message, code="LW231")
-
-    return runs
-
-
-def _between(field: Field, item: Between) -> Between:
-    """Return a range with both its ends."""
-    if field.is_categorical:
-        return item  # of a list, whoever reads it knows both ends
-    return Between(
-        _reaching(field.minimum, item.high, min) if item.low is None else item.low,
-        _reaching(field.maximum, item.low, max) if item.high is None else item.high,
-    )
-
-
-def _reaching(own: object, other: object, further: Callable[..., object]) -> object:
-    """Return the column's own end of a range, or the one that was given where that is beyond: it is refused as such."""
-    is_comparable = isinstance(own, str) == isinstance(other, str)
-    return further(own, other) if is_comparable else own
-
-
-def _touching(field: Field, item: Between) -> _Runs:
-    """Return the cells at the ends of a range that may show a number in it."""
-    told, found = shown(field), []
-    for end in (item.low, item.high):
-        assert is_finite_number(end), "the condition was read before"
-        number = min(max(cast("float", end), field.range.lo), field.range.hi)
-        middle = field.range.cell(number)
-        near = np.arange(max(middle - 2, 0), min(middle + 3, told.values))
-        least, most = told.ends(near)
-        inside = near[(most >= cast("float", item.low)) & (least <= cast("float", item.high))]
-        found.extend([[code, code + 1] for code in inside.tolist()])
-    return np.array(found, dtype=np.int64).reshape(-1, 2)
+def _asker(where: str) -> Asker:
+    return Asker(where, SchemaError, "LW231")

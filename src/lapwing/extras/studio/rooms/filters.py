@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from lapwing.errors import ParameterError
-from lapwing.schema.condition_texts import read_conditions, value_of, wanted_of
-from lapwing.schema.conditions import Between
+from lapwing.schema.conditions import Between, item_reader, read_conditions, wanted_of
 from lapwing.schema.fields import Field
 from lapwing.schema.scalars import category_key
 from lapwing.schema.schemas import Schema
@@ -128,7 +127,8 @@ def _wanted(place: int, field: Field, typed: Typed) -> list[Any]:
             wanted.append(chosen(values, box))
     ends = [typed.one(f"{letter}{place}").strip() for letter in "fu"]
     if any(ends):
-        wanted.append(Between(*(value_of(field, end) if end else None for end in ends)))
+        read = item_reader(field)
+        wanted.append(Between(*(read(end) if end else None for end in ends)))
     text = typed.one(f"t{place}").strip()
     if text:
         known = {category_key(value) for value in values}
