@@ -61,12 +61,12 @@ def main() -> None:
         stated = {(each.columns, each.level, each.cells): each for each in release.accuracy().marginals}
         seconds.append(time.perf_counter() - start)
         for table in measured_tables(release.noisy, schema):
-            bound = stated.get((table.columns, table.level, table.noise.cells))
-            counts, true = counts_of(table, release.model), counts_of(table, exact)
+            bound = stated.get((table.table.columns, table.table.level, table.sums.cells))
+            counts, true = (counts_of(table.table, each, schema) for each in (release.model, exact))
             if bound is None or counts is None or true is None:
                 continue
             shares = abs(counts / counts.sum() - true / true.sum()).sum() / 2
-            errors, law = abs(counts - true), table.noise.law
+            errors, law = abs(counts - true), table.table.law
             found.append((bound.largest_error, errors.max(), bound.variation, shares, law.mean_absolute, errors.mean()))
 
     titles = (

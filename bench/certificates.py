@@ -33,7 +33,7 @@ from lapwing.mechanisms.vectors.linear_statistics.workload import make_workload
 from lapwing.model.bounds import own_groupings, rows_within
 from lapwing.model.certificate.cost_lines import ALL_PAIRS, CERTIFIED
 from lapwing.model.sampling.marginals import marginal
-from lapwing.release.asked import table_accuracy
+from lapwing.release.accuracy import table_accuracy
 from lapwing.release.queries import query_groupings
 from lapwing.release.release import Release
 from lapwing.rows.source import all_codes, code_table

@@ -24,7 +24,7 @@ from lapwing.errors import ParameterError
 from lapwing.extras.evaluate.report.released_columns import released_columns
 from lapwing.model.bounds import rows_range
 from lapwing.model.certificate.declared import broken_at_least
-from lapwing.release.asked import filtered_table
+from lapwing.release.queries import framed, queried
 from lapwing.release.runs.misfits import misfit_shares
 
 KEPT: Final = Path(__file__).resolve().parents[1] / "data" / "recorded_intervals.json"
@@ -80,8 +80,8 @@ def _questions(release: Any, conditions: list[Any]) -> Iterator[tuple[str, Any]]
                 asked = partial(weighted.query, columns, groups, weighted=True)
                 yield f"{of} in {groups} weighted by {weight}", _ends(asked)
             for where in conditions:
-                asked = partial(filtered_table, release, columns, where, groups=groups)
-                yield f"{of} in {groups} where {where}", _ends(asked)
+                asked = partial(queried, release, columns, where=where, groups=groups)
+                yield f"{of} in {groups} where {where}", _ends(lambda asked=asked: framed(*asked()))
     for where in conditions:
         yield f"accuracy where {where}", _figures(release.accuracy(where=where))
     accuracy = release.accuracy()

@@ -14,7 +14,7 @@ from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, No
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells
 from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
 from lapwing.maths.noise_tails import sum_tail
-from lapwing.model.intervals import NO_ANSWER, cell_intervals, measured_groupings
+from lapwing.model.evidence import NO_ANSWER, AskedTable, intervals, measured_groupings
 from lapwing.schema.groupings.grouping import Grouping, cut, evenly, identity, lookup
 from lapwing.schema.groupings.hierarchies import hierarchy
 
@@ -131,7 +131,7 @@ def test_intervals_are_those_of_the_first_answer_that_covers_a_cell(seed):
     if groupings is None:
         groupings = tuple(random_grouping(rng, DOMAINS[name]) for name in columns)
 
-    found = cell_intervals(noisy, columns, groupings, FAILURE)
+    found = intervals(noisy, AskedTable(columns, groupings), FAILURE)
 
     axes = [code_sets(grouping) for grouping in groupings]
     for cell, wanted in zip(np.ndindex(found.terms.shape), itertools.product(*axes), strict=True):
@@ -153,14 +153,14 @@ def test_a_later_answer_with_less_noise_is_not_taken():
     first = table_over(("c",), (WHOLE,), [9, 9, 9, 9, 0])
     later = table_over(("c",), (WHOLE,), [5, 5, 5, 5, 0], NoiseLaw("laplace", Fraction(1, 100)))
 
-    assert cell_intervals([first, later], ["c"], [WHOLE], FAILURE).lower.tolist()[:4] == [2, 2, 2, 2]
-    assert cell_intervals([later, first], ["c"], [WHOLE], FAILURE).lower.tolist()[:4] == [5, 5, 5, 5]
+    assert intervals([first, later], AskedTable(["c"], [WHOLE]), FAILURE).lower.tolist()[:4] == [2, 2, 2, 2]
+    assert intervals([later, first], AskedTable(["c"], [WHOLE]), FAILURE).lower.tolist()[:4] == [5, 5, 5, 5]
 
 
 def test_ends_are_clipped_at_0_and_at_a_public_number_of_rows():
     table = table_over(("c",), (WHOLE,), [-20, 2, 99, 30, 0])
 
-    found = cell_intervals([table], ["c"], [WHOLE], FAILURE, public_rows=32)
+    found = intervals([table], AskedTable(["c"], [WHOLE]), FAILURE, public_rows=32)
 
     assert found.lower.tolist() == [0, 0, 32, 23, 0]
     assert found.upper.tolist() == [0, 9, 32, 32, 7]
@@ -173,9 +173,9 @@ def test_small_counts_that_were_left_out_give_no_interval():
     filtered, whole = (answered(counts_asked(tree, threshold=each), rows, bits) for each in (1, None))
     one = Grouping(4, 1, "cuts", cuts=np.empty(0, dtype=np.int64))
 
-    assert not cell_intervals([filtered], ["c"], [one], FAILURE).terms.any()
+    assert not intervals([filtered], AskedTable(["c"], [one]), FAILURE).terms.any()
     assert measured_groupings([filtered], ["c"]) is None
-    assert cell_intervals([whole], ["c"], [one], FAILURE).terms[0] > 0
+    assert intervals([whole], AskedTable(["c"], [one]), FAILURE).terms[0] > 0
 
 
 def test_what_an_interval_stands_on_is_said():
@@ -186,8 +186,8 @@ def test_what_an_interval_stands_on_is_said():
     )
     levels = NoisyTree.of(tree, [np.zeros(shape, dtype=np.int64) for shape in tree.shapes[1:]], [LAW, LAW])
 
-    of_pair = cell_intervals([pair], ["c"], [WHOLE], FAILURE).basis().tolist()
-    of_tree = cell_intervals([levels], ["c"], [evenly(DOMAINS["c"], 2)], FAILURE).basis().tolist()
+    of_pair = intervals([pair], AskedTable(["c"], [WHOLE]), FAILURE).basis().tolist()
+    of_tree = intervals([levels], AskedTable(["c"], [evenly(DOMAINS["c"], 2)]), FAILURE).basis().tolist()
 
     assert of_pair == ["3 noisy counts"] * 5
     assert of_tree == ["1 noisy count, misfits in other columns left out"] * 2 + [NO_ANSWER]
@@ -196,4 +196,4 @@ def test_what_an_interval_stands_on_is_said():
 def test_a_wild_noise_law_of_a_strange_file_gives_wide_intervals():
     table = table_over(("c",), (WHOLE,), [5] * 5, NoiseLaw("laplace", Fraction(2**120)))
 
-    assert cell_intervals([table], ["c"], [WHOLE], FAILURE).upper.tolist() == [5 + 2**61] * 5
+    assert intervals([table], AskedTable(["c"], [WHOLE]), FAILURE).upper.tolist() == [5 + 2**61] * 5

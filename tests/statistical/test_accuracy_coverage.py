@@ -20,8 +20,7 @@ from lapwing.mechanisms.trees.grid.mechanism import Grid
 from lapwing.mechanisms.trees.kd_tree.mechanism import KDTree
 from lapwing.mechanisms.trees.pmm.mechanism import PMM
 from lapwing.model.model import ReleasedModel, Spans
-from lapwing.release.accuracy import counts_of, marginal_accuracy, measured_tables
-from lapwing.release.asked import count_accuracy, table_accuracy
+from lapwing.release.accuracy import count_accuracy, counts_of, marginal_accuracy, measured_tables, table_accuracy
 from lapwing.schema.schemas import Schema
 
 FALSE_ALARMS = 1e-9
@@ -86,7 +85,7 @@ def misses(model, answers, schema, exact):
     """Return for counts and for distances how many tables miss, and how many tables there are."""
     wrong, tables = np.zeros(2, dtype=int), measured_tables(answers, schema)
     for table in tables:
-        counts, true = counts_of(table, model), counts_of(table, exact)
+        counts, true = (counts_of(table.table, each, schema) for each in (model, exact))
         found = marginal_accuracy(table, counts, FAILURE, lambda _: np.inf)
         distance = abs(counts / counts.sum() - true / true.sum()).sum() / 2
         # Counts of a model are exact but for rounding.
@@ -157,7 +156,7 @@ def test_the_number_of_rows_with_a_condition_misses_as_seldom_as_stated_and_less
     data, rng, wrong = three_columns(), np.random.default_rng(8), np.zeros(2, dtype=int)
     _, (first, *_) = run(Independent(), data, THREE, budget=Budget.pure("0.1"))
     model, (table, *_) = exact_model(data, THREE), measured_tables([first], THREE)
-    true = counts_of(table, model).astype(np.int64)
+    true = counts_of(table.table, model, THREE).astype(np.int64)
     stop = 1 - np.exp(-1 / float(first.noise.parameter))
 
     for _ in range(runs):

@@ -19,7 +19,7 @@ from lapwing.kernel.questions.tree_counts.question import NoisyTree
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.independent.mechanism import Independent
 from lapwing.mechanisms.trees.pmm.mechanism import PMM
-from lapwing.model.intervals import cell_intervals, measured_groupings
+from lapwing.model.evidence import AskedTable, intervals, measured_groupings
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
@@ -67,7 +67,7 @@ def misses(answers, columns, exact, failure, claim=Fraction(1)):
     groupings = measured_groupings(answers, columns)
     if groupings is None:
         return 0, 0
-    found = cell_intervals([with_scale(each, claim) for each in answers], columns, groupings, failure)
+    found = intervals([with_scale(each, claim) for each in answers], AskedTable(columns, groupings), failure)
     true, _ = np.histogramdd(
         [grouping.apply(exact[name].to_numpy()) for name, grouping in zip(columns, groupings, strict=True)],
         bins=[np.arange(grouping.groups + 1) - 0.5 for grouping in groupings],
@@ -118,7 +118,7 @@ def test_the_least_noisy_of_all_answers_would_miss_more_often_than_stated():
         if abs(first) < 110:
             answers.append(answer(second // 2, NoiseLaw("laplace", scale / 2)))
         for which, rule in (("earliest", answers), ("least", answers[-1:])):
-            found = cell_intervals(rule, ["x"], [one], failure)
+            found = intervals(rule, AskedTable(["x"], [one]), failure)
             is_missed = not found.lower[0] <= true <= found.upper[0]
             earliest += is_missed and which == "earliest"
             least += is_missed and which == "least"

@@ -17,8 +17,8 @@ from lapwing.kernel.questions.sparse_counts.question import NoisyCells
 from lapwing.maths.noise_norms import largest_noise
 from lapwing.maths.noise_tails import sum_tail
 from lapwing.mechanisms.registry import MECHANISMS
-from lapwing.model.bounds import Covering
-from lapwing.model.intervals import cell_intervals
+from lapwing.model.bounds import Sums
+from lapwing.model.evidence import AskedTable, MeasuredTable, intervals
 from lapwing.release import accuracy as accuracy_tables
 from lapwing.release.accuracy import largest_density
 from lapwing.release.asked import asked_cells
@@ -161,8 +161,8 @@ def test_a_table_with_rows_in_few_cells_is_bounded_by_the_largest_noise_of_these
     cells, law, failure = 5000, NoiseLaw("laplace", Fraction(20)), Fraction(1, 20)
     noisy = np.zeros(cells, dtype=np.int64)
     noisy[:4] = 10_000
-    noise = Covering(noisy, np.ones(cells, dtype=np.int64), law, cells)
-    known = accuracy_tables.MeasuredTable(1, ("x",), None, noise, lambda _: None)
+    sums = Sums(noisy, np.ones(cells, dtype=np.int64), law, cells)
+    known = accuracy_tables.Bounded(1, MeasuredTable(("x",), (), noisy, law), sums)
 
     found = accuracy_tables.marginal_accuracy(known, noisy.astype(float), failure, lambda _: math.inf)
 
@@ -237,7 +237,7 @@ def test_of_a_tree_the_cells_that_a_query_shows_are_bounded():
     met = [grouping.apply(rows[name].to_numpy()) for name, grouping in zip("xy", groupings, strict=True)]
     true = np.zeros([grouping.groups for grouping in groupings], dtype=np.int64)
     np.add.at(true, tuple(met), 1)
-    ends = cell_intervals(release.noisy, ["x", "y"], groupings, Fraction(1, 10**6))
+    ends = intervals(release.noisy, AskedTable(["x", "y"], groupings), Fraction(1, 10**6))
     assert ((ends.lower <= true) & (true <= ends.upper) & (ends.terms > 0)).all()
     assert (ends.lower > 0).any()
 

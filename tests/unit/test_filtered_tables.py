@@ -6,7 +6,11 @@ import pytest
 import lapwing as lw
 from helpers.studio_releases import PEOPLE, people
 from lapwing.errors import ParameterError
-from lapwing.release.asked import filtered_table
+from lapwing.release.queries import framed, queried
+
+
+def filtered_table(release, columns, where, **settings):
+    return framed(*queried(release, columns, where=where, **settings))
 
 
 @pytest.fixture(scope="module")

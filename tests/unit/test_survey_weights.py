@@ -15,14 +15,14 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
 from lapwing.kernel.terms import Terms
+from lapwing.maths.noise_tails import weighted_sum_tail
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
-from lapwing.model.intervals import CoveringView
+from lapwing.model.evidence import AskedTable, intervals
 from lapwing.model.laws import laws_from_probabilities, point_laws
 from lapwing.model.model import Bernoulli, Indexed, ReleasedModel, Spans, narrow
 from lapwing.model.sampling.marginals import marginal, mean_weights, weighted_marginal
-from lapwing.release.queries import _terms_of_cells, weighted_intervals, weighted_sum_tail
 from lapwing.schema.fields import Field, weights_at
-from lapwing.schema.groupings.grouping import cut, identity
+from lapwing.schema.groupings.grouping import Grouping, cut, identity
 from lapwing.schema.schemas import Schema
 
 SEX = {"name": "sex", "type": "string", "categories": ["f", "m"], "constraints": {"required": True}}
@@ -138,7 +138,7 @@ def test_intervals_hold_the_true_weighted_totals_as_often_as_they_say(law) -> No
     missed, runs, width = 0, 300, 0.0
     for _ in range(runs):
         answer = answered(codes, schema, law, rng, [5, 10, 20, 30])
-        found = weighted_intervals([answer], schema.field("w"), ["sex"], [sex], failure=Fraction(1, 5))
+        found = intervals([answer], AskedTable(["sex"], [sex]), Fraction(1, 5), weight=schema.field("w"))
         missed += int((found.lower > true).sum() + (found.upper < true).sum())
         width += float(np.mean(found.upper[:2] - found.lower[:2])) / runs
 
@@ -155,7 +155,7 @@ def test_intervals_without_noise_to_speak_of_are_those_of_the_groups_alone() -> 
     answer = answered(codes, schema, tiny, rng, list(range(1, 40)))
     sex = identity(schema.field("sex").domain)
 
-    found = weighted_intervals([answer], schema.field("w"), ["sex"], [sex], failure=Fraction(1, 20))
+    found = intervals([answer], AskedTable(["sex"], [sex]), Fraction(1, 20), weight=schema.field("w"))
 
     total = int((codes["w"] + 1).sum())
     assert found.lower[0] == pytest.approx(total, abs=3)
@@ -168,7 +168,7 @@ def test_a_table_without_the_weight_gives_no_interval() -> None:
     question = MarginalCounts(columns=("sex",), groupings=(sex,), cost=Budget.pure(1))
     answer = NoisyCounts(question, np.array([5, 5, 0]), NoiseLaw("laplace", Fraction(1)))
 
-    found = weighted_intervals([answer], schema.field("w"), ["sex"], [sex], failure=Fraction(1, 20))
+    found = intervals([answer], AskedTable(["sex"], [sex]), Fraction(1, 20), weight=schema.field("w"))
 
     assert not found.terms.any()
 
@@ -253,10 +253,12 @@ def test_a_draft_may_leave_the_bounds_of_its_weight_open() -> None:
 
 
 def test_a_cell_is_covered_only_where_every_group_with_weight_is() -> None:
-    terms, law = np.array([[1, 1, 0], [1, 0, 1]]), NoiseLaw("laplace", Fraction(1))
-    view = CoveringView(terms, terms.copy, law, misfits_out=False)
+    terms, sex, weights = np.array([[1, 1, 0], [1, 0, 1]]), *(Grouping(size - 1, 1, "shift") for size in (2, 3))
+    asked = AskedTable(("sex", "w"), (sex, weights), np.array([[True, True, False]] * 2), 1)
 
-    assert _terms_of_cells(view, np.array([5.0, 9.0, 0.0])).tolist() == [2, 0]
+    assert asked.shape == (2,)
+    assert asked.everywhere(terms > 0).tolist() == [True, False]
+    assert asked.summed(terms).tolist() == [2, 1]
 
 
 def test_records_figures_and_section_hold_every_column_but_the_weight() -> None:

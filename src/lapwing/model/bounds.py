@@ -2,7 +2,7 @@
 
 A table or count stands on the earliest answer of which one noisy table makes up all of it, and inside that answer on
 the noisy table whose sum has the least variance: both are fixed before the noise of that answer is drawn, see
-`lapwing.model.intervals`. A number of rows that no answer makes up is bounded by those of fewer columns; each such set
+`lapwing.model.evidence`. A number of rows that no answer makes up is bounded by those of fewer columns; each such set
 of columns gets the same part of the failure probability, whether it was measured or not, so that nothing depends on it.
 
 Write M for the released counts, T for the true ones, N = T + Z for the noisy ones, m, n and ΣN for their sums. The
@@ -28,26 +28,21 @@ hold for every e at once; m and ΣN are tried.
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
 import numpy as np
 
 from lapwing.kernel.noise_law import NoiseLaw
-from lapwing.kernel.questions.cell_sums.question import CellSums, NoisySums
-from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.questions import Answer
-from lapwing.kernel.questions.sparse_counts.question import NoisyCells
-from lapwing.kernel.questions.tree_counts.question import NoisyTree
 from lapwing.kernel.terms import Terms
 from lapwing.maths.noise_norms import absolute_noise, largest_noise
 from lapwing.maths.noise_tails import sum_tail
 from lapwing.maths.pooled_noise import NoisyNumber, pooled_number
 from lapwing.model.certificate.certificate import ROWS_WITHIN, Statement
-from lapwing.model.intervals import covering_views, measured_groupings
+from lapwing.model.evidence import AskedTable, first_over, served, tables_over, views
 from lapwing.schema.groupings.grouping import Grouping
-from lapwing.schema.groupings.hierarchies import Hierarchy
 from lapwing.schema.schemas import Schema
 
 
@@ -117,8 +112,8 @@ _OF_EACH: Final = Fraction(2, 5)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Covering:
-    """Hold the noisy sums that make up the cells of a table, or those of them that were asked for.
+class Sums:
+    """Hold noisy sums that make up cells of a table.
 
     noisy: int64 (k,), sums of noisy counts; terms: int64 (k,), how many counts each is the sum of, at least 1; cells,
     threshold: of a table of which noisy counts below a threshold were left out: how many cells it has with these.
@@ -179,15 +174,12 @@ class Covering:
         return sums if self.threshold is None else {1: self.cells}
 
 
-def covering(
-    noisy: Sequence[Answer], columns: Sequence[str], groupings: Sequence[Grouping], asked: np.ndarray
-) -> Covering | None:
-    """Return the noisy sums that make up the asked cells of a table."""
-    for answer in noisy:
-        views = [view for view in covering_views(answer, columns, groupings) if (view.terms[asked] > 0).all()]
-        if views:
-            best = min(views, key=lambda view: float(view.terms[asked].sum()) * view.noise.sd**2)
-            return Covering(best.sums()[asked], best.terms[asked], best.noise)
+def covering(noisy: Sequence[Answer], asked: AskedTable) -> Sums | None:
+    """Return the noisy sums that make up the cells that count, all from one noisy table."""
+    together = replace(asked, beyond=len(asked.groupings))
+    for tables in tables_over(noisy, asked.columns):
+        for _, _, cover in served(tables, together, np.ones((), dtype=np.bool_)):
+            return Sums(cover.sums()[asked.cells], cover.terms[asked.cells], cover.law)
     return None
 
 
@@ -201,31 +193,27 @@ def fitting_cells(schema: Schema, columns: Sequence[str], groupings: Sequence[Gr
 
 
 def cell_ranges(
-    noisy: Sequence[Answer],
-    columns: Sequence[str],
-    groupings: Sequence[Grouping],
-    asked: np.ndarray,
-    *,
-    failure: Fraction,
-    public_rows: int | None,
+    noisy: Sequence[Answer], asked: AskedTable, *, failure: Fraction, public_rows: int | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return ranges of the true counts of cells from the noisy counts of fewer columns, all at once.
+    """Return ranges of the true counts of the cells that count from the noisy counts of fewer columns, all at once.
 
     Returns lower, upper: float64, of the table's shape, at least 0; infinite where nothing bounds a cell.
 
     A count is at most the one of fewer columns, and at least the sum of those of single columns less the number of rows
     for each but one (Fréchet's bounds).
     """
-    lower, upper = np.zeros(asked.shape), np.full(asked.shape, np.inf)
+    columns, groupings, inside = asked.columns, asked.groupings, asked.cells
+    lower, upper = np.zeros(inside.shape), np.full(inside.shape, np.inf)
     if not 2 <= len(columns) <= MOST_COLUMNS:
         return lower, upper
     each = failure / (2 ** len(columns) - 1)
-    above = np.full(asked.shape, -(len(columns) - 1) * most_rows(noisy, public_rows, each))
+    above = np.full(inside.shape, -(len(columns) - 1) * most_rows(noisy, public_rows, each))
     fewer = (itertools.combinations(range(len(columns)), size) for size in range(1, len(columns)))
     for kept in itertools.chain.from_iterable(fewer):
         others = tuple(axis for axis in range(len(columns)) if axis not in kept)
-        needed = np.asarray(asked.any(axis=others))
-        found = covering(noisy, [columns[axis] for axis in kept], [groupings[axis] for axis in kept], needed)
+        needed = np.asarray(inside.any(axis=others))
+        part = AskedTable([columns[axis] for axis in kept], [groupings[axis] for axis in kept], needed)
+        found = covering(noisy, part)
         least, most = np.full(needed.shape, -np.inf), np.full(needed.shape, np.inf)
         if found is not None:
             reach = found.largest(each)
@@ -243,31 +231,14 @@ def _noisy_totals(noisy: Sequence[Answer]) -> dict[tuple[str, ...], list[NoisyNu
     """
     found: dict[tuple[str, ...], list[NoisyNumber]] = {}
     for answer in noisy:
-        columns: tuple[str, ...] = ()
-        match answer:
-            case NoisyCounts():
-                counts, law = answer.whole, answer.noise
-            case NoisySums(question=CellSums(summed="rows")):
-                counts, law = answer.values, answer.noise
-            case NoisyTree():
-                is_whole = all(map(_is_whole, answer.question.hierarchies))
-                columns = () if is_whole else answer.question.columns
-                best = min(answer.tables, key=lambda table: table.counts.size * table.sd**2)
-                counts, law = best.counts, best.noise
-            case NoisyCells() if not answer.is_filtered:
-                is_whole = all(map(_is_whole, answer.question.tree.hierarchies))
-                columns = () if is_whole else answer.question.columns
-                counts, law = answer.counts, answer.noise
-            case _:
-                continue
-        number = NoisyNumber(float(counts.sum()), law.kind, law.parameter, counts.size, law.sd)
-        found.setdefault(columns, []).append(number)
+        tables = [table for table in views(answer) if table.threshold is None]
+        if tables:
+            best = min(tables, key=lambda table: table.whole.size * table.law.sd**2)
+            columns = () if all(side.is_whole for side in best.sides) else best.columns
+            law, counts = best.law, best.whole
+            number = NoisyNumber(float(counts.sum()), law.kind, law.parameter, counts.size, law.sd)
+            found.setdefault(columns, []).append(number)
     return found
-
-
-def _is_whole(nested: Hierarchy) -> bool:
-    """Tell whether every code, that of misfits too, is in a cell."""
-    return nested.covered == nested.values + nested.reserved
 
 
 def rows_range(noisy: Sequence[Answer], failure: Fraction) -> tuple[float, float, bool] | None:
@@ -311,14 +282,11 @@ def own_groupings(noisy: Sequence[Answer], columns: Sequence[str], most_cells: i
     noisy: of one release, in the order in which they were given. Returns none too where these columns were first
     counted together with others, or in a tree of cells: sums of many noisy counts are better known in wider groups.
     """
-    for answer in noisy:
-        if set(columns) <= set(answer.question.columns):
-            found = measured_groupings([answer], columns)
-            if found is None:
-                continue
-            is_own = isinstance(answer, NoisyCounts) and len(columns) == len(answer.question.columns)
-            return found if is_own and math.prod(each.groups for each in found) <= most_cells else None
-    return None
+    first = first_over(noisy, columns)
+    if first is None or not first.is_plain or len(columns) < len(first.columns):
+        return None
+    found = first.groupings_of(columns)
+    return found if math.prod(each.groups for each in found) <= most_cells else None
 
 
 # -- How far the number of rows that a release tells may be from the true one.

@@ -1,20 +1,18 @@
 """The accuracy of a release, from released numbers, its certificate and the law of its noise alone."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Number
-from lapwing.kernel.noise_law import NoiseLaw
-from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells
-from lapwing.kernel.questions.tree_counts.question import NoisyTree
+from lapwing.maths.noise_tails import sum_tail
 from lapwing.mechanisms.registry import registration_named
 from lapwing.model.accuracy import (
     Accuracy,
@@ -25,15 +23,14 @@ from lapwing.model.accuracy import (
     TableAccuracy,
     certificate_statements,
 )
-from lapwing.model.bounds import Covering, fitting_cells, most_rows, rows_within
+from lapwing.model.bounds import Sums, cell_ranges, covering, fitting_cells, most_rows, own_groupings, rows_within
 from lapwing.model.certificate.certificate import Certificate
-from lapwing.model.intervals import runs_grouping
+from lapwing.model.evidence import AskedTable, MeasuredTable, intervals, views
 from lapwing.model.model import ReleasedModel, Spans
 from lapwing.model.sampling.conditions import effective_atoms
 from lapwing.model.sampling.marginals import marginal
-from lapwing.release.asked import Condition, count_accuracy, table_accuracy
-from lapwing.release.queries import Groups, Parts, checked_failure
-from lapwing.schema.groupings.grouping import Grouping
+from lapwing.release.asked import Condition, asked_cells
+from lapwing.release.queries import Groups, Parts, checked_failure, listed_columns, query_groupings
 from lapwing.schema.groupings.hierarchies import Hierarchy
 from lapwing.schema.schemas import Schema
 
@@ -50,8 +47,8 @@ def release_accuracy(release: Parts, failure: Fraction) -> Accuracy:
     """
     model, certificate, noisy = release.model, release.certificate, release.noisy
     tables = measured_tables(noisy, release.schema)
-    known = [(table, counts_of(table, model)) for table in tables_with_most_noise(tables)]
-    listed = [(table, released) for table, released in known if released is not None]
+    known = [(each, counts_of(each.table, model, release.schema)) for each in _with_most_noise(tables)]
+    listed = [(each, released) for each, released in known if released is not None]
 
     def limit(chance: Fraction) -> float:
         return most_rows(noisy, certificate.public_rows, chance)
@@ -107,9 +104,7 @@ def _rows_statement(
     return (_statement("number_of_rows", text, value, "rows", float(1 - failure)),)
 
 
-def _all_at_once(
-    listed: "Sequence[tuple[MeasuredTable, np.ndarray]]", rows: int, failure: Fraction
-) -> tuple[Statement, ...]:
+def _all_at_once(listed: "Sequence[tuple[Bounded, np.ndarray]]", rows: int, failure: Fraction) -> tuple[Statement, ...]:
     """Bound the counts of all listed tables together.
 
     The table at place i may fail with probability ``failure / (i (i + 1))``. These sum to less than the failure, and
@@ -118,7 +113,7 @@ def _all_at_once(
     if not listed:
         return ()
     value = max(
-        table.noise.largest_error(released, failure / (table.place * (table.place + 1))) for table, released in listed
+        each.sums.largest_error(released, failure / (each.place * (each.place + 1))) for each, released in listed
     )
     share = f", {100 * value / rows:.3g} % of the rows released" if rows else ""
     tables = "the one measured table listed" if len(listed) == 1 else f"the {len(listed)} measured tables listed"
@@ -172,95 +167,90 @@ def chosen_accuracy(
 
 MOST_CELLS: Final = 2**20  # larger tables are measured, and not listed
 
+_GROUPS: Final = 20  # about how many groups of a column are asked for where it was not counted, as in a query
+
 MOST_TABLES: Final = 100  # tables that are listed: those with the most noise in all
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MeasuredTable:
-    """Hold one noisy table of a release.
+class Bounded:
+    """A noisy table of a release whose noise is bounded; its place is 1 if it was asked for first.
 
-    place: 1 for the table that was asked for first; noise: of its cells, or of those whose counts were not left out;
-    released: from the model to its counts of these, None where the model does not say.
+    sums: its counts, each of which makes up a cell by itself.
     """
 
     place: int
-    columns: tuple[str, ...]
-    level: int | None
-    noise: Covering
-    released: Callable[[ReleasedModel], np.ndarray | None]
+    table: MeasuredTable
+    sums: Sums
 
 
-def measured_tables(noisy: Sequence[Answer], schema: Schema) -> list[MeasuredTable]:
+def measured_tables(noisy: Sequence[Answer], schema: Schema) -> list[Bounded]:
     """Return the tables of the answers, in the order in which they were asked for, each in the first answer it is in.
 
     noisy: of one release, in the order in which they were given.
     """
-    found: dict[object, MeasuredTable] = {}
-    for place, (groups, each) in enumerate(_tables(noisy, schema), start=1):
-        found.setdefault((groups, each.level), replace(each, place=place))
-    return list(found.values())
+    found: dict[object, tuple[int, MeasuredTable]] = {}
+    tables = ((answer, table) for answer in noisy for table in views(answer) if table.columns)
+    for place, (answer, table) in enumerate(tables, start=1):
+        finest = frozenset(zip(table.columns, answer.question.groupings, strict=True))
+        found.setdefault((finest, table.level), (place, table))
+    return [Bounded(place, table, _sums_of(table, schema)) for place, table in found.values()]
 
 
 def marginal_accuracy(
-    table: MeasuredTable, released: np.ndarray, failure: Fraction, most_rows: Callable[[Fraction], float]
+    bounded: Bounded, released: np.ndarray, failure: Fraction, most_rows: Callable[[Fraction], float]
 ) -> MarginalAccuracy:
     """Return the bounds of one table; `most_rows` gives one of the number of rows from a failure probability."""
+    table, sums = bounded.table, bounded.sums
     return MarginalAccuracy(
         columns=table.columns,
-        cells=table.noise.cells,
-        noise=table.noise.law.sd,
-        largest_error=table.noise.largest_error(released, failure),
-        variation=table.noise.variation(released, failure, most_rows),
+        cells=sums.cells,
+        noise=table.law.sd,
+        largest_error=sums.largest_error(released, failure),
+        variation=sums.variation(released, failure, most_rows),
         confidence=float(1 - failure),
         level=table.level,
     )
 
 
-def _tables(noisy: Sequence[Answer], schema: Schema) -> Iterator[tuple[object, MeasuredTable]]:
-    """Return the tables of all answers, each with what it is a table of; their places are not yet known."""
-    for answer in noisy:
-        columns, groupings = answer.question.columns, answer.question.groupings
-        groups = frozenset(zip(columns, groupings, strict=False))
-        match answer:
-            case NoisyCounts() if columns:
-                # The model never has the misfits, so their cells are left out.
-                inside = fitting_cells(schema, columns, groupings)
-                own = partial(_plain_counts, columns=columns, groupings=groupings, inside=inside)
-                yield groups, MeasuredTable(0, columns, None, _alone(answer.counts[inside], answer.noise), own)
-            case NoisyTree():
-                for table in answer.tables:
-                    assert table.level is not None
-                    parts = list(zip(answer.question.hierarchies, answer.question.depths(table.level), strict=True))
-                    own = partial(_level_counts, columns=columns, parts=parts)
-                    yield groups, MeasuredTable(0, columns, table.level, _alone(table.counts, table.noise), own)
-            case NoisyCells():
-                tree, threshold = answer.question.tree, answer.question.threshold
-                every = tree.cells - len(tree.split_cells) + sum(len(leaves) for _, leaves in tree.leaves())
-                noise = replace(_alone(answer.counts, answer.noise), cells=every, threshold=threshold)
-                yield groups, MeasuredTable(0, tree.columns, None, noise, partial(_leaf_counts, answer))
+def _cells(table: MeasuredTable, schema: Schema) -> np.ndarray:
+    """Return the cells to look at: in a plain table those of misfits are left out, which the model never has."""
+    if table.is_plain:
+        return fitting_cells(schema, table.columns, table.groupings_of(table.columns))
+    return np.ones(table.counts.shape, dtype=np.bool_)
 
 
-def _alone(counts: np.ndarray, law: NoiseLaw) -> Covering:
-    """Return noisy counts each of which makes up a cell by itself."""
-    noisy = counts.ravel()
-    return Covering(noisy, np.ones(noisy.size, dtype=np.int64), law, noisy.size)
+def _sums_of(table: MeasuredTable, schema: Schema) -> Sums:
+    """Return the counts of a table, each of which makes up a cell by itself."""
+    noisy = table.counts[_cells(table, schema)]
+    every = noisy.size
+    if table.leaves is not None:
+        tree = table.leaves.question.tree
+        every = tree.cells - len(tree.split_cells) + sum(len(leaves) for _, leaves in tree.leaves())
+    return Sums(noisy, np.ones(noisy.size, dtype=np.int64), table.law, every, table.threshold)
 
 
-def _level_counts(model: ReleasedModel, columns: Sequence[str], parts: Sequence[tuple[Hierarchy, int]]) -> np.ndarray:
-    """Count one level of a tree, in which a run may hold several reserved codes."""
-    released = marginal(model, columns, [runs_grouping(nested, depth) for nested, depth in parts])
-    for axis, (nested, depth) in enumerate(parts):
-        firsts, known = nested.alone(depth)
-        kept = np.moveaxis(released, axis, 0)[:known]
-        released = np.moveaxis(np.add.reduceat(kept, firsts, axis=0), 0, axis)
-    return np.asarray(released.ravel())
+def counts_of(table: MeasuredTable, model: ReleasedModel, schema: Schema) -> np.ndarray | None:
+    """Return the model's counts; None where the model does not say, or not in reasonable time."""
+    try:
+        return (
+            _released(table, model)[_cells(table, schema)]
+            if table.leaves is None
+            else _leaf_counts(table.leaves, model)
+        )
+    except CapacityError:
+        return None
 
 
-def _plain_counts(
-    model: ReleasedModel, columns: Sequence[str], groupings: Sequence[Grouping], inside: np.ndarray
-) -> np.ndarray:
-    """Count a table on its own."""
-    return np.asarray(marginal(model, columns, groupings)[inside])
+def _released(table: MeasuredTable, model: ReleasedModel) -> np.ndarray:
+    """Count a product table, in which a run of a tree may hold several reserved codes."""
+    released = marginal(model, table.columns, table.groupings_of(table.columns))
+    for axis, side in enumerate(table.sides):
+        if isinstance(side.by, Hierarchy):
+            firsts, known = side.by.alone(side.depth)
+            kept = np.moveaxis(released, axis, 0)[:known]
+            released = np.moveaxis(np.add.reduceat(kept, firsts, axis=0), 0, axis)
+    return np.asarray(released)
 
 
 def _leaf_counts(answer: NoisyCells, model: ReleasedModel) -> np.ndarray | None:
@@ -288,16 +278,130 @@ def _leaf_counts(answer: NoisyCells, model: ReleasedModel) -> np.ndarray | None:
     return np.bincount(found, model.weights * (model.rows / model.weights.sum()), minlength=answer.counts.size)
 
 
-def tables_with_most_noise(tables: Sequence[MeasuredTable]) -> list[MeasuredTable]:
+def _with_most_noise(tables: Sequence[Bounded]) -> list[Bounded]:
     """Return the tables to list: small enough ones, by the noise in all their cells, at most `MOST_TABLES`."""
-    small = [each for each in tables if each.noise.cells <= MOST_CELLS or each.noise.threshold is not None]
-    most = sorted(small, key=lambda each: (-each.noise.cells * each.noise.law.mean_absolute, each.place))
-    return most[:MOST_TABLES]
+    small = [each for each in tables if each.sums.cells <= MOST_CELLS or each.sums.threshold is not None]
+    return sorted(small, key=lambda each: (-each.sums.cells * each.sums.law.mean_absolute, each.place))[:MOST_TABLES]
 
 
-def counts_of(table: MeasuredTable, model: ReleasedModel) -> np.ndarray | None:
-    """Return the model's counts; None where the model does not say, or not in reasonable time."""
-    try:
-        return table.released(model)
-    except CapacityError:
-        return None
+# -- How accurate a table or a count is.
+
+
+def table_accuracy(
+    model: ReleasedModel,
+    schema: Schema,
+    noisy: Sequence[Answer],
+    columns: str | Sequence[str],
+    *,
+    groups: Groups | None,
+    failure: Fraction,
+    public_rows: int | None,
+) -> TableAccuracy:
+    """Return how accurate the table of some columns is."""
+    names = listed_columns(columns)
+    groupings = None if groups is not None else own_groupings(noisy, names, MOST_CELLS)
+    if groupings is None:
+        groupings = query_groupings(schema, noisy, names, _GROUPS if groups is None else groups)
+    released = marginal(model, names, groupings)
+    asked = AskedTable(names, groupings, fitting_cells(schema, names, groupings))
+    counts, found = released[asked.cells], covering(noisy, asked)
+    of, said = ", ".join(names), _percent(failure)
+    common: Any = {"columns": tuple(names), "cells": counts.size, "confidence": float(1 - failure)}
+    if found is None:
+        ranges = cell_ranges(noisy, asked, failure=failure / 2, public_rows=public_rows)
+        # Cells that the leaves of a tree lie across: each with its part of the other half of the failure.
+        across = intervals(noisy, AskedTable(names, groupings), failure / (2 * counts.size), public_rows=public_rows)
+        lower, upper = (each[asked.cells] for each in ranges)
+        is_met = across.terms[asked.cells] > 0
+        lower = np.where(is_met, np.maximum(lower, across.lower[asked.cells]), lower)
+        upper = np.where(is_met, np.minimum(upper, across.upper[asked.cells]), upper)
+        largest = float(np.maximum(counts - lower, upper - counts).max())
+        error = None if math.isinf(largest) else largest
+        unknown: Any = dict.fromkeys(("noise", "expected_error", "expected_variation", "variation"))
+        text = _guessed(f"table of {of}", error, failure)
+        return TableAccuracy(is_measured=False, largest_error=error, text=text, **unknown, **common)
+    sizes, rows = found.mean_sizes(), float(counts.sum())
+    largest, variation = found.largest_error(counts, failure), found.variation(counts, failure, lambda _: math.inf)
+    return TableAccuracy(
+        is_measured=True,
+        noise=found.law.sd * math.sqrt(float(found.terms.mean())),
+        expected_error=float(sizes.mean()),
+        expected_variation=min(1.0, float(sizes.sum()) / (2 * rows)) if rows > 0 else 1.0,
+        largest_error=largest,
+        variation=variation,
+        text=f"The table of {of} was measured: its noisy counts are off by {_rows(float(sizes.mean()))} "
+        f"rows on average. With {said} % probability none of its {counts.size} released counts is further than "
+        f"{_rows(largest)} rows from the true one, and with {said} % probability the total variation distance is "
+        f"at most {variation:.3g}.",
+        **common,
+    )
+
+
+def count_accuracy(
+    model: ReleasedModel,
+    schema: Schema,
+    noisy: Sequence[Answer],
+    where: Condition,
+    *,
+    failure: Fraction,
+    public_rows: int | None,
+) -> CountAccuracy:
+    """Return how accurate the number of rows that meet a condition is."""
+    asked = asked_cells(where, schema)
+    count = float(marginal(model, asked.columns, asked.groupings)[asked.cells].sum())
+    # The cells are told apart by the condition only: one sum is wanted.
+    found = covering(noisy, asked)
+    limit = math.inf if public_rows is None else float(public_rows)
+    noise: float | None = None
+    if found is not None:
+        terms, total = int(found.terms.sum()), int(found.noisy.sum())
+        reach = sum_tail(found.law.kind, found.law.parameter, terms, failure)
+        lower, upper = (min(max(float(end), 0.0), limit) for end in (total - reach, total + reach))
+        noise = found.law.sd * math.sqrt(terms)
+    else:
+        ranges = cell_ranges(noisy, asked, failure=failure, public_rows=public_rows)
+        terms, lower, upper = 0, *(min(limit, float(each[asked.cells].sum())) for each in ranges)
+    is_known = not math.isinf(upper)
+    count = min(max(count, lower), upper)  # the nearest number that the range allows
+    error = max(count - lower, upper - count) if is_known else None
+    said = f"number of rows with the condition on {', '.join(asked.columns)}"
+    text = (
+        f"The {said} is about {count:.0f}; with {_percent(failure)} % probability the true one lies from {lower:.0f} "
+        f"to {upper:.0f}, by {terms} noisy count{'s' * (terms > 1)}."
+    )
+    return CountAccuracy(
+        columns=tuple(asked.columns),
+        count=count,
+        is_measured=found is not None,
+        terms=terms,
+        noise=noise,
+        lower=lower if is_known else None,
+        upper=upper if is_known else None,
+        largest_error=error,
+        confidence=float(1 - failure),
+        text=_guessed(said, error, failure) if found is None else text,
+    )
+
+
+def _guessed(what: str, error: float | None, failure: Fraction) -> str:
+    """Say that something was not measured."""
+    if error is None:
+        bound = "no bound is proved for it"
+    else:
+        bound = (
+            f"with {_percent(failure)} % probability no count is off by more than {_rows(error)} rows, as the counts "
+            "that are near it allow"
+        )
+    return (
+        f"No noisy counts make up the {what}, which is the model's guess; {bound}. `release.replicates` estimates it."
+    )
+
+
+def _percent(failure: Fraction) -> str:
+    """Return a confidence as text."""
+    return f"{100 * float(1 - failure):.10g}"
+
+
+def _rows(number: float) -> str:
+    """Return a number of rows with at least three digits."""
+    return f"{number:.0f}" if number >= 100 else f"{number:.3g}"

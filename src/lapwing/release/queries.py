@@ -1,6 +1,5 @@
 """Tables of the released model, with labels."""
 
-import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, Literal, Protocol
@@ -10,17 +9,9 @@ import numpy as np
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Number, exact_number
 from lapwing.kernel.questions.questions import Answer
-from lapwing.maths.noise_tails import sum_tail
-from lapwing.model.intervals import (
-    PUBLIC,
-    CellIntervals,
-    CoveringView,
-    cell_intervals,
-    covering_views,
-    measured_groupings,
-)
+from lapwing.model.evidence import PUBLIC, AskedTable, CellIntervals, intervals, measured_groupings
 from lapwing.model.sampling.marginals import marginal, weighted_marginal
-from lapwing.schema.fields import Field
+from lapwing.release.asked import Condition, meeting
 from lapwing.schema.groupings.grouping import Grouping, cut, evenly, identity
 from lapwing.schema.groupings.hierarchies import told_apart
 from lapwing.schema.public_tables.cells import CodedTable, coded_tables
@@ -61,11 +52,19 @@ INTERVAL: Final = ("lower", "upper", "basis")  # columns of a queried table that
 
 
 def queried(
-    release: Parts, columns: str | Sequence[str], *, groups: Groups, confidence: Number, weighted: bool
+    release: Parts,
+    columns: str | Sequence[str],
+    *,
+    groups: Groups = 20,
+    confidence: Number = "0.95",
+    weighted: bool = False,
+    where: Condition | None = None,
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """Return the model's table over some columns as arrays, and which of their intervals for the true ones are known.
 
-    See `Release.query`; `framed` makes a frame of it.
+    See `Release.query`; `framed` makes a frame of it. where: of those rows alone that meet a condition, as for
+    `Release.accuracy`: no line is returned for cells in which it is never true; groups of a column that it looks at end
+    where it does; ``share`` is of the rows that meet it.
     """
     schema, noisy, public_rows = release.schema, release.noisy, release.certificate.public_rows
     if not isinstance(weighted, bool):
@@ -76,20 +75,23 @@ def queried(
             'under "weight" in the schema before the release, or ask for plain counts',
             code="LW332",
         )
+    if weighted and where is not None:
+        raise ParameterError("weighted totals are of all rows; leave the conditions out, or the weight", code="LW332")
     columns = listed_columns(columns)
     failure = checked_failure(confidence)
-    groupings = query_groupings(schema, noisy, columns, groups)
+    asked = AskedTable(columns, query_groupings(schema, noisy, columns, groups))
     if weighted and schema.weight is not None:
         weight = schema.field(schema.weight)
-        totals = weighted_marginal(release.model, weight, columns, groupings)
-        found = weighted_intervals(noisy, weight, columns, groupings, failure=failure, public_rows=public_rows)
-        return listed(schema, columns, groupings, totals, found, called="total")
-    counts = marginal(release.model, columns, groupings)
-    found = cell_intervals(noisy, columns, groupings, failure, public_rows)
-    public, is_public = public_counts(schema, columns, groupings)
+        counts = weighted_marginal(release.model, weight, columns, asked.groupings)
+        return _listed(schema, asked, counts, intervals(noisy, asked, failure, weight=weight, public_rows=public_rows))
+    if where is not None:
+        asked = meeting(asked, where, schema)
+    counts = asked.summed(marginal(release.model, asked.columns, asked.groupings))
+    found = intervals(noisy, asked, failure, public_rows=public_rows)
+    public, is_public = public_counts(schema, asked)
     lower, upper = (np.where(is_public, public, ends) for ends in (found.lower, found.upper))
     terms, misfits_out = np.where(is_public, PUBLIC, found.terms), found.misfits_out & ~is_public
-    return listed(schema, columns, groupings, counts, CellIntervals(lower, upper, terms, misfits_out), called="count")
+    return _listed(schema, asked, counts, CellIntervals(lower, upper, terms, misfits_out), called="count")
 
 
 def framed(cells: Mapping[str, np.ndarray], is_known: np.ndarray) -> "pl.DataFrame":
@@ -105,21 +107,15 @@ def framed(cells: Mapping[str, np.ndarray], is_known: np.ndarray) -> "pl.DataFra
     return frame.with_columns(pl.when(pl.Series(is_known)).then(pl.col(lower, upper)))
 
 
-def listed(
-    schema: Schema,
-    columns: Sequence[str],
-    groupings: Sequence[Grouping],
-    counts: np.ndarray,
-    found: CellIntervals,
-    *,
-    called: str,
-    kept: np.ndarray | None = None,
+def _listed(
+    schema: Schema, asked: AskedTable, counts: np.ndarray, found: CellIntervals, *, called: str = "total"
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Return each cell's labels, what the model says and the interval, and where this is known; `kept`: these alone.
+    """Return each cell's labels, what the model says and the interval, and where this is known.
 
     Where an interval is known, the value in it that is nearest to the model's is shown.
     """
-    shown = [_shown(schema, name, grouping) for name, grouping in zip(columns, groupings, strict=True)]
+    columns = asked.columns[: len(asked.shape)]
+    shown = [_shown(schema, *each) for each in zip(columns, asked.groupings, strict=False)]
     inside = tuple(slice(0, len(texts)) for texts in shown)
     is_known, ends = found.terms[inside] != 0, (found.lower[inside], found.upper[inside])
     counts = np.where(is_known, np.clip(counts[inside], *ends), counts[inside])
@@ -133,7 +129,7 @@ def listed(
     found_cells |= {free_name(called, columns): counts.ravel(), free_name("share", columns): share}
     found_cells |= {lower: ends[0].ravel(), upper: ends[1].ravel()}
     found_cells[basis] = found.basis()[inside].ravel()
-    these = slice(None) if kept is None else kept[inside].ravel()
+    these = slice(None) if asked.inside is None else asked.is_met[inside].ravel()
     return {name: each[these] for name, each in found_cells.items()}, is_known.ravel()[these]
 
 
@@ -217,48 +213,44 @@ def _shown(schema: Schema, name: str, grouping: Grouping) -> list[str]:
 _MOST_COMBINATIONS: Final = 2**22
 
 
-def public_counts(
-    schema: Schema, columns: Sequence[str], groupings: Sequence[Grouping]
-) -> tuple[np.ndarray, np.ndarray]:
+def public_counts(schema: Schema, asked: AskedTable) -> tuple[np.ndarray, np.ndarray]:
     """Return the counts of a table that follow from exact public tables.
 
     schema: with its public tables; priors are of another population and are not looked at. Returns counts: int64, of
-    the table's shape, in rows of the public tables; 0 where none determines them; known: bool, of the table's shape,
-    where one public table has all columns, and each of its cells that counts anybody and meets the cell lies inside it.
+    the asked shape, in rows of the public tables; 0 where none determines them; known: bool, of the asked shape, where
+    one public table has all columns, and each of its cells that counts anybody and meets the cell lies inside it.
     Tables that tell more than 2**22 combinations apart are passed over.
     """
-    shape = tuple(grouping.groups for grouping in groupings)
+    shape = tuple(grouping.groups for grouping in asked.groupings)
     counts, known = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.bool_)
     for table in coded_tables(schema):
-        pairs = None if not set(columns) <= set(table.columns) else _met(table, columns, groupings)
+        pairs = _met(table, asked) if set(asked.columns) <= set(table.columns) else None
         if pairs is None:
             continue
-        asked, cell = pairs
+        met, cell = pairs
         is_cut = np.bincount(cell, minlength=table.counts.size) > 1
-        spoiled = np.bincount(asked[is_cut[cell]], minlength=counts.size) > 0
+        spoiled = np.bincount(met[is_cut[cell]], minlength=counts.size) > 0
         sums = np.zeros(counts.size, dtype=np.int64)
-        np.add.at(sums, asked, table.counts[cell])
+        np.add.at(sums, met, table.counts[cell])
         new = ~spoiled.reshape(shape) & ~known
         counts[new] = sums.reshape(shape)[new]
         known |= new
-    return counts, known
+    return asked.summed(counts), asked.everywhere(known)
 
 
-def _met(
-    table: CodedTable, columns: Sequence[str], groupings: Sequence[Grouping]
-) -> tuple[np.ndarray, np.ndarray] | None:
+def _met(table: CodedTable, asked: AskedTable) -> tuple[np.ndarray, np.ndarray] | None:
     """Return which asked cell meets which cell with a count, each pair once; None where there are too many to see."""
-    wanted = dict(zip(columns, groupings, strict=True))
-    asked_shape = tuple(grouping.groups for grouping in groupings)
+    wanted = dict(zip(asked.columns, asked.groupings, strict=True))
+    shape = tuple(grouping.groups for grouping in asked.groupings)
     axes = [_axis(own, wanted.get(name)) for name, own in zip(table.columns, table.groupings, strict=True)]
     if np.prod([float(axis.shape[1]) for axis in axes]) > _MOST_COMBINATIONS:
         return None
     grids = np.meshgrid(*(np.arange(axis.shape[1]) for axis in axes), indexing="ij")
     cell = table.cell[tuple(axis[0][grid] for axis, grid in zip(axes, grids, strict=True))]
     by_name = {name: axis[1][grid] for name, axis, grid in zip(table.columns, axes, grids, strict=True)}
-    asked = np.ravel_multi_index(tuple(by_name[name] for name in columns), asked_shape)
+    met = np.ravel_multi_index(tuple(by_name[name] for name in asked.columns), shape)
     counts_any = (cell >= 0) & (table.counts[np.maximum(cell, 0)] > 0)
-    pairs = np.unique(np.stack([asked[counts_any], cell[counts_any]]), axis=1)
+    pairs = np.unique(np.stack([met[counts_any], cell[counts_any]]), axis=1)
     return pairs[0], pairs[1]
 
 
@@ -267,129 +259,3 @@ def _axis(own: Grouping, asked: Grouping | None) -> np.ndarray:
     if asked is None:
         return np.stack([np.arange(own.groups), np.zeros(own.groups, dtype=np.int64)])
     return np.asarray(np.unique(told_apart([own, asked])[1], axis=1))
-
-
-# -- How far weighted sums of discrete Laplace and Gaussian noise go with a given probability: never too little.
-
-
-_UP: Final = 1 + 1e-9  # more than the relative rounding of these sums
-_TRIED: Final = 200  # places of u, of which the best is taken
-
-
-def weighted_sum_tail(
-    kind: Literal["laplace", "gaussian"],
-    parameter: Fraction,
-    factors: np.ndarray,
-    terms: np.ndarray,
-    failure: Fraction | float,
-) -> float:
-    """Return a t with P(|S| > t) <= failure for S the sum of each factor times so many independent noise values.
-
-    factors: float64 (k,), at least 0; terms: int64 (k,), noise values that each factor multiplies, at least 0. Returns
-    never too small; at a failure of 0.05 about 1.4 (Gaussian) to 2 (Laplace) times the smallest one.
-
-    References
-    ----------
-    Canonne, Kamath, Steinke (2020), "The Discrete Gaussian for Differential Privacy", Corollary 17 (sub-Gaussian); the
-    moment generating function of a two-sided geometric law is a sum of geometric series.
-
-    >>> round(weighted_sum_tail("gaussian", Fraction(25), np.array([1.0, 2.0]), np.array([4, 1]), 0.05), 2)
-    38.41
-    >>> round(weighted_sum_tail("laplace", Fraction(10), np.array([3.0]), np.array([1]), 0.05), 1)
-    90.0
-    """
-    if parameter <= 0 or not 0 < failure < 1 or (factors < 0).any() or (terms < 0).any():
-        raise ParameterError(
-            "weighted noise needs a positive parameter, factors and terms from 0 up, 0 < failure < 1", code="LW390"
-        )
-    is_used = (factors > 0) & (terms > 0)
-    used, count = factors[is_used], terms[is_used].astype(np.float64)
-    if used.size <= 1:  # no weights to speak of: the tails of plain sums are sharper
-        return float(used[0]) * sum_tail(kind, parameter, int(count[0]), failure) * _UP if used.size else 0.0
-    budget = math.log(2 / failure)
-    if kind == "gaussian":
-        return math.sqrt(2 * float(parameter) * float((count * used**2).sum()) * budget) * _UP
-    rate = 1 / float(parameter)
-    tried = rate / used.max() * np.arange(1, _TRIED) / _TRIED
-    placed = np.outer(tried, used)
-    # log of (1 - q)^2 / ((1 - q e^v)(1 - q e^-v)), by expm1 so that small rates lose no digits
-    logs = 2 * math.log(-math.expm1(-rate)) - np.log(-np.expm1(placed - rate)) - np.log(-np.expm1(-placed - rate))
-    return float(((logs @ count + budget) / tried).min()) * _UP
-
-
-_LARGEST = 2.0**61  # totals beyond say nothing, and would leave int64
-
-
-def weighted_intervals(
-    noisy: Sequence[Answer],
-    weight: Field,
-    columns: Sequence[str],
-    groupings: Sequence[Grouping],
-    *,
-    failure: Fraction,
-    public_rows: int | None = None,
-) -> CellIntervals:
-    """Return an interval for the true weighted total of each cell of a table, where a noisy answer tells of it.
-
-    noisy: of one release, in the order in which they were given; failure: the most that the chance of a miss may be,
-    for each cell. Returns ends rounded outwards; `terms` counts the noisy counts of groups with any weight. A cell is
-    covered where every group of weights above 0 is.
-    """
-    shape = tuple(grouping.groups for grouping in groupings)
-    lower, upper, terms = (np.zeros(shape, dtype=np.int64) for _ in range(3))
-    misfits_out = np.zeros(shape, dtype=np.bool_)
-    names = (*columns, weight.name)
-    for answer in noisy:
-        found = measured_groupings([answer], names)
-        if found is None:
-            continue
-        least, most = _weight_ends(weight, found[-1])
-        for view in covering_views(answer, names, (*groupings, found[-1])):
-            own = _terms_of_cells(view, most)
-            new = (terms == 0) & (own > 0)
-            if new.any():
-                terms[new], misfits_out[new] = own[new], view.misfits_out
-                lower[new], upper[new] = _ends(view, new, least, most, failure)
-    largest = _LARGEST if public_rows is None else min(public_rows * float(weight.range.top), _LARGEST)
-    ceiling = int(np.ceil(largest))
-    return CellIntervals(np.clip(lower, 0, ceiling), np.clip(upper, 0, ceiling), terms, misfits_out)
-
-
-def _weight_ends(weight: Field, grouping: Grouping) -> tuple[np.ndarray, np.ndarray]:
-    """Return the least and the greatest weight in each group of weights; 0 for what is missing or special."""
-    found = weight.range
-    starts, stops, group = (np.asarray(each) for each in grouping.pieces())
-    is_regular = starts < found.values
-    first, last = starts[is_regular], np.minimum(stops[is_regular], found.values) - 1
-    # Without steps, codes are cells of a continuous range; one more on either side, as their ends are rounded.
-    step = (found.hi - found.lo) / found.values if found.step is None else float(found.step)
-    below, above = (1, 2) if found.step is None else (0, 0)
-    low, high = found.lo + (first - below) * step, found.lo + (last + above) * step
-    least, most = np.full(grouping.groups, np.inf), np.zeros(grouping.groups)
-    np.minimum.at(least, group[is_regular], np.clip(low, found.lo, found.hi))
-    np.maximum.at(most, group[is_regular], np.clip(high, found.lo, found.hi))
-    return np.where(np.isfinite(least), least, 0.0), most
-
-
-def _terms_of_cells(view: CoveringView, most: np.ndarray) -> np.ndarray:
-    """Return how many noisy counts each cell's weighted total is made of; 0 where a group of weights is not covered."""
-    needed = view.terms[..., most > 0]
-    return np.where((needed > 0).all(axis=-1), needed.sum(axis=-1), 0)
-
-
-def _ends(
-    view: CoveringView, cells: np.ndarray, least: np.ndarray, most: np.ndarray, failure: Fraction
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ends of the intervals of some cells."""
-    sums, terms = view.sums()[cells].astype(np.float64), view.terms[cells]
-    kinds, places = np.unique(terms, axis=0, return_inverse=True)
-    law = view.noise
-    # A tail of both sides at the whole failure probability is one of one side at half of it.
-    below, above = (
-        np.array([weighted_sum_tail(law.kind, law.parameter, factors, each, failure) for each in kinds])
-        for factors in (least, most)
-    )
-    lower = np.floor(sums @ least - below[places.reshape(-1)])
-    upper = np.ceil(sums @ most + above[places.reshape(-1)])
-    cut = np.clip((lower, upper), -_LARGEST, _LARGEST).astype(np.int64)  # where they say nothing
-    return cut[0], cut[1]

@@ -228,7 +228,7 @@ def query(
     """Print a table of a saved model over some columns, with intervals for the true counts."""
     wanted = number_or_measured(groups)
 
-    from lapwing.model.intervals import measured_groupings  # noqa: PLC0415
+    from lapwing.model.evidence import measured_groupings  # noqa: PLC0415
 
     release = one_table(loaded(model), table)
     column = options.listed(column, [field.name for field in release.schema.fields])

@@ -23,7 +23,7 @@ from lapwing.extras.evaluate.report.charts import bars, histogram
 from lapwing.extras.evaluate.report.heat_maps import map_heat
 from lapwing.extras.evaluate.report.page import Chart, Part, Table, Text
 from lapwing.kernel.questions.questions import Answer
-from lapwing.model.intervals import cell_intervals, measured_groupings
+from lapwing.model.evidence import AskedTable, intervals, measured_groupings
 from lapwing.model.model import ReleasedModel
 from lapwing.model.sampling.marginals import marginal
 from lapwing.schema.fields import Field
@@ -220,7 +220,7 @@ def _column(model: ReleasedModel, field: Field, noisy: Sequence[Answer], public_
     is_list = field.is_categorical and not field.domain.ordered
     shown = _listed(model, field) if is_list else _runs(model, field, measured)
     counts = marginal(model, [field.name], [shown.grouping])
-    found = cell_intervals(noisy, [field.name], [shown.grouping], _FAILURE, public_rows)
+    found = intervals(noisy, AskedTable([field.name], [shown.grouping]), _FAILURE, public_rows=public_rows)
 
     def cell(group: int, *, is_apart: bool = False) -> ReleasedCell:
         is_fixed = group >= shown.grouping.regular or (shown.has_intervals and group != shown.no_interval)

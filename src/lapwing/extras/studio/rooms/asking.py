@@ -16,7 +16,7 @@ from lapwing.extras.studio.guard import REPORT_CONTENT
 from lapwing.extras.studio.pages import page, texts
 from lapwing.extras.studio.rooms.filters import Typed, chosen, filters, has_more, where_of
 from lapwing.extras.studio.rooms.opened import Subject
-from lapwing.release.asked import filtered_table
+from lapwing.release.queries import framed, queried
 
 if TYPE_CHECKING:
     import polars as pl
@@ -190,9 +190,7 @@ def _table(subject: Subject, typed: Typed, columns: Sequence[str], where: dict[s
     if not where:
         table: pl.DataFrame = subject.release.query(list(columns), groups, weighted=weighted)
         return table
-    if weighted:
-        raise ParameterError("weighted totals are of all rows; leave the conditions out, or the weight", code="LW332")
-    return filtered_table(subject.release, columns, where, groups=groups)
+    return framed(*queried(subject.release, columns, groups=groups, weighted=weighted, where=where))
 
 
 def lines_of(table: "pl.DataFrame", columns: int) -> list[Line]:

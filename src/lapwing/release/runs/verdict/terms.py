@@ -22,7 +22,7 @@ from lapwing.kernel.questions.sparse_counts.question import NoisyCells
 from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
 from lapwing.model.compared import TYPICAL, choose_tables, compared_cells
-from lapwing.model.intervals import runs_grouping
+from lapwing.model.evidence import runs_grouping
 from lapwing.model.model import LogLinear, ReleasedModel
 from lapwing.release.runs.verdict.drawn import SIZE, Drawn
 from lapwing.schema.groupings.grouping import Grouping
