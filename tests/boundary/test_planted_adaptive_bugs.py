@@ -80,7 +80,7 @@ def exactly(answer, source):
     """Return what an answer would be without noise."""
     question = answer.question
     (exact,) = source.count([tuple(zip(question.columns, question.groupings, strict=True))])
-    return replace(answer, counts=exact)
+    return replace(answer, whole=exact)
 
 
 def groups_are_made_from_exact_one_way_tables(patch):

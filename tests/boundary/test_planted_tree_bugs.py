@@ -63,7 +63,7 @@ def each_level_has_the_whole_budget(patch):
 
     def question(self, schema, budget):
         asked = honest(self, schema, budget)
-        return replace(asked, costs=tuple(None if cost is None else budget for cost in asked.costs))
+        return replace(asked, amounts=tuple(None if each is None else budget.amount for each in asked.amounts))
 
     patch.setattr(TreePlan, "question", question)
     patch.setattr(Room, "_charge", lambda self, questions: None)

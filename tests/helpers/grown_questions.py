@@ -152,8 +152,9 @@ def _total_exact(grown, question):
 def _tree(grown, size, cost):
     depth = max((grown.values - 1).bit_length(), 1)
     nested = hierarchy(grown.schema.field("x").domain, depth)
-    costs = tuple([cost / (depth + 1)] * (nested.depth + 1))
-    return TreeCounts(columns=("x",), hierarchies=(nested,), schedule=(0,) * nested.depth, costs=costs)
+    amounts = (cost.amount / (depth + 1),) * (nested.depth + 1)
+    schedule = (0,) * nested.depth
+    return TreeCounts(columns=("x",), hierarchies=(nested,), schedule=schedule, notion=cost.notion, amounts=amounts)
 
 
 def _tree_exact(grown, question):

@@ -11,6 +11,7 @@ from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.misfit_rows.question import NoisyRows
 from lapwing.kernel.questions.private_draw.question import DrawnRows
 from lapwing.kernel.questions.select_worst.question import Selected
+from lapwing.kernel.questions.shared.cells import CellSplits
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells
 from lapwing.kernel.questions.split_decisions.question import Splits
 from lapwing.kernel.questions.tree_counts.question import NoisyTree
@@ -117,7 +118,7 @@ class Invented:
             goes_on = ~is_open
             goes_on[is_open] = decisions[-1]
             cells = cells[goes_on]
-        return Splits(question, tree.grown(chosen, decisions), self._law(question, terms))
+        return Splits(question, CellSplits(chosen, tuple(decisions)), self._law(question, terms))
 
     def _cells(self, question, terms):
         tree, threshold = question.tree, question.threshold

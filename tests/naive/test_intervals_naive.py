@@ -106,14 +106,15 @@ def random_answer(rng):
         case 1:
             nested = tuple(hierarchy(DOMAINS[name], int(rng.integers(1, 4))) for name in columns)
             schedule = [place for place, each in enumerate(nested) for _ in range(each.depth)]
-            costs = [Budget.pure(1) if rng.random() < 0.7 else None for _ in schedule] + [Budget.pure(1)]
+            amounts = [Fraction(1) if rng.random() < 0.7 else None for _ in schedule] + [Fraction(1)]
             question = TreeCounts(
                 columns=columns,
                 hierarchies=nested,
                 schedule=tuple(rng.permutation(schedule).tolist()),
-                costs=tuple(costs),
+                notion="pure",
+                amounts=tuple(amounts),
             )
-            shapes = [shape for shape, cost in zip(question.shapes, costs, strict=True) if cost]
+            shapes = [shape for shape, cost in zip(question.shapes, amounts, strict=True) if cost]
             laws = [NoiseLaw("gaussian", Fraction(int(rng.integers(1, 9)))) for _ in shapes]
             return NoisyTree.of(question, [rng.integers(-5, 40, shape) for shape in shapes], laws)
     rows = coded(SCHEMA, rng.integers(0, 4, (30, 3)).tolist())
@@ -182,7 +183,7 @@ def test_what_an_interval_stands_on_is_said():
     pair = table_over(("b", "c"), (evenly(DOMAINS["b"], 2), WHOLE), np.zeros((3, 5), dtype=np.int64))
     halves = hierarchy(DOMAINS["c"], 1), hierarchy(DOMAINS["b"], 1)
     tree = TreeCounts(
-        columns=("c", "b"), hierarchies=halves, schedule=(0, 1), costs=(None, Budget.pure(1), Budget.pure(1))
+        columns=("c", "b"), hierarchies=halves, schedule=(0, 1), notion="pure", amounts=(None, Fraction(1), Fraction(1))
     )
     levels = NoisyTree.of(tree, [np.zeros(shape, dtype=np.int64) for shape in tree.shapes[1:]], [LAW, LAW])
 

@@ -10,7 +10,6 @@ import pytest
 from helpers.bits import SeededBits
 from helpers.cells import answered, counts_asked, splits_asked
 from helpers.small_trees import cube_splits, summed_upwards
-from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.tree_counts.question import TreeCounts
 from lapwing.mechanisms.shared.cell_model import halved_cells
 from lapwing.mechanisms.shared.trees.model import counted_prior
@@ -254,7 +253,11 @@ def test_the_rows_of_a_prior_are_counted_in_the_cells_of_a_tree():
     domains = [column.domain for column in SCHEMA.columns]
     nested = tuple(hierarchy(domain, depth) for domain, depth in zip(domains, (3, 1), strict=True))
     question = TreeCounts(
-        columns=("size", "kind"), hierarchies=nested, schedule=(0, 1, 0, 0), costs=(None,) * 4 + (Budget.pure(1),)
+        columns=("size", "kind"),
+        hierarchies=nested,
+        schedule=(0, 1, 0, 0),
+        notion="pure",
+        amounts=(None,) * 4 + (Fraction(1),),
     )
     rng = np.random.default_rng(1)
     codes = {"size": rng.integers(0, 15, 99), "kind": rng.integers(0, 3, 99)}

@@ -161,7 +161,7 @@ def test_the_number_of_rows_with_a_condition_misses_as_seldom_as_stated_and_less
 
     for _ in range(runs):
         noise = rng.geometric(stop, true.size) - rng.geometric(stop, true.size)
-        answer = replace(first, counts=np.append(true + noise, first.counts[-1]))
+        answer = replace(first, whole=np.append(true + noise, first.counts[-1]))
         for place, part in enumerate((Fraction(1), claim)):
             answers = [with_scale(answer, part)]
             found = count_accuracy(model, THREE, answers, {"a": [1, 3]}, failure=FAILURE, public_rows=None)

@@ -1,14 +1,12 @@
 """CellTree: what it refuses, how its cells are numbered and divided, and its record."""
 
-import json
-
 import numpy as np
 import pytest
 
 from helpers.cells import random_tree, tree_over, whole_numbers
-from lapwing.errors import CapacityError, LapwingError, ParameterError
+from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.questions.shared import cells as module
-from lapwing.kernel.questions.shared.cells import CellTree
+from lapwing.kernel.questions.shared.cells import CellSplits, CellTree
 from lapwing.schema.schemas import Schema
 
 SCHEMA = whole_numbers(x=8, y=3)
@@ -32,8 +30,8 @@ def flags(*values):
 
 
 def parts(tree, **changes):
-    names = ("columns", "hierarchies", "schedule", "first", "chosen", "decisions")
-    return {name: getattr(tree, name) for name in names} | changes
+    whole = {name: getattr(tree, name) for name in ("columns", "hierarchies", "schedule", "first")} | changes
+    return whole | {"splits": CellSplits(whole.pop("chosen", tree.split_cells), whole.pop("decisions", ()))}
 
 
 # ------------------------------------------------------------------------------------------------- what is refused
@@ -139,91 +137,3 @@ def test_children_partition_their_parent(schema):
 
 
 # ----------------------------------------------------------------------------------------------------- its record
-
-
-def grown_at_random(rng, schema):
-    """Return a tree whose cells are split at random."""
-    tree = random_tree(rng, schema)
-    if tree.first == tree.depth:
-        return tree
-    every = tree.cells_of(np.arange(tree.cells))
-    listed = chosen = every[rng.random(len(every)) < 0.6]
-    decisions = []
-    for level in range(tree.first + 1, tree.depth):
-        if not len(listed):
-            break
-        listed, _ = tree.children(level - 1, listed)
-        is_open = tree.divisible(level, listed)
-        decisions.append(rng.random(np.count_nonzero(is_open)) < 0.6)
-        is_open[is_open] = ~decisions[-1]
-        listed = listed[~is_open]
-    return tree.grown(chosen, decisions)
-
-
-@pytest.mark.parametrize("schema", [SCHEMA, MIXED])
-def test_a_tree_comes_back_from_its_record(schema):
-    rng = np.random.default_rng(3)
-
-    for _ in range(30):
-        tree = grown_at_random(rng, schema)
-        back = CellTree.from_dict(json.loads(json.dumps(tree.to_dict())))
-
-        assert back.to_dict() == tree.to_dict()
-        assert [(level, cells.tolist()) for level, cells in back.leaves()] == [
-            (level, cells.tolist()) for level, cells in tree.leaves()
-        ]
-
-
-GROWN = TREE.grown(cells((0, 0), (1, 1)), (flags(True, False), flags(False, True, True, False)))
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("columns", ["x"]),
-        ("columns", "xy"),
-        ("columns", [1, 2]),
-        ("hierarchies", []),
-        ("schedule", [0, 1, 0, 1, True]),
-        ("schedule", None),
-        ("first", True),
-        ("first", 2.0),
-        ("first", 10**30),
-        ("splits", []),
-        ("splits", {}),
-    ],
-)
-def test_a_damaged_record_of_a_tree_is_refused(key, value):
-    record = GROWN.to_dict() | {key: value}
-
-    with pytest.raises(ParameterError):
-        CellTree.from_dict(record)
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"split": -1},
-        {"split": 1},
-        {"split": 3},
-        {"split": 2**26 + 1},
-        {"split": 2**80},
-        {"split": True},
-        {"sizes": [2]},
-        {"sizes": [2, 3]},
-        {"sizes": [2, -3]},
-        {"sizes": [-2, 7]},
-        {"sizes": [2**27, 3]},
-        {"sizes": [2, 4, 0]},
-        {"decisions": []},
-        {"decisions": ["", ""]},
-        {"decisions": [1, 2]},
-        {"chosen": "no base64!"},
-        {"chosen": None},
-    ],
-)
-def test_damaged_splits_are_refused(changes):
-    splits = GROWN.splits_to_dict() | changes
-
-    with pytest.raises((LapwingError, ValueError)):  # ValueErrors are told as ours by whoever reads the file
-        TREE.with_splits(splits)

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -226,87 +225,6 @@ def test_the_file_says_what_is_protected_in_words_that_are_never_read_back():
 
     assert written["protected"] == " ".join(_certificate().text().splitlines()[:2])
     assert forged.to_dict()["protected"] == written["protected"]
-
-
-def _damaged(path: tuple[str | int, ...], value: object) -> dict[str, Any]:
-    whole: Any = json.loads(_zcdp().to_json())
-    inner = whole
-    for key in path[:-1]:
-        inner = inner[key]
-    if value is KeyError:
-        del inner[path[-1]]
-    else:
-        inner[path[-1]] = value
-    return whole
-
-
-@pytest.mark.parametrize(
-    ("path", "value"),
-    [
-        (("format",), 2),
-        (("format",), True),
-        (("total",), "1/10"),
-        (("total", "exact"), "1e999999999"),
-        (("total", "exact"), "-1"),
-        (("total", "exact"), 1),
-        (("total", "exact"), "1/0"),
-        (("total", "exact"), "9" * 5000),
-        (("total", "notion"), "approximate"),
-        (("costs", 0, "noise", "kind"), "cauchy"),
-        (("costs", 0, "noise", "exact"), "0"),
-        (("costs", 0, "noise", "exact"), "9" * 400),
-        (("costs", 0, "columns"), "flag"),
-        (("costs", 0, "columns"), [1]),
-        (("costs", 0, "cost"), None),
-        (("costs",), [None]),
-        (("warnings",), 5),
-        (("released_rows",), "5"),
-        (("released_rows",), True),
-        (("ledger",), []),
-        (("ledger", "release_id"), KeyError),
-        (("seed",), 1.5),
-        (("epsilons", 0, "delta"), KeyError),
-        (("accuracy", 0, "value"), "3"),
-        (("settings",), None),
-        (("mechanism",), KeyError),
-    ],
-)
-def test_damaged_certificates_are_refused_with_our_error(path: tuple[str | int, ...], value: object):
-    with pytest.raises(ParameterError):
-        Certificate.from_dict(_damaged(path, value))
-
-
-def _objects(values: Any, place: str = "") -> Iterator[tuple[dict[str, Any], str]]:
-    """Yield every object of a certificate whose keys are fixed, with its place."""
-    for key, each in list(values.items() if isinstance(values, dict) else enumerate(values)):
-        at = f"{place}[{key}]" if isinstance(key, int) else f"{place}.{key}".lstrip(".")
-        if isinstance(each, dict | list) and at != "settings":
-            yield from _objects(each, at)
-    if isinstance(values, dict):
-        yield values, place
-
-
-def test_a_key_too_many_and_a_key_too_few_are_refused_anywhere():
-    whole: Any = json.loads(_zcdp().to_json())
-
-    assert Certificate.from_dict(whole) == _zcdp()
-    for values, inside in list(_objects(whole)):
-        place = re.sub(r"^(epsilons\[\d\]).*", r"\1", inside) or "key"  # a pair is read as one
-        for key, each in list(values.items()):
-            del values[key]
-            with pytest.raises(ParameterError, match=re.escape(place)):
-                Certificate.from_dict(whole)
-            values[key] = each
-        values["further"] = 1
-        with pytest.raises(ParameterError, match=re.escape(place)):
-            Certificate.from_dict(whole)
-        del values["further"]
-
-
-@pytest.mark.parametrize("values", [None, [], "text", 5, {}])
-def test_what_is_no_certificate_at_all_is_refused(values: object):
-    with pytest.raises(ParameterError):
-        Certificate.from_dict(values)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """What holds for every registered question: its record, its price, and that an answer is drawn once."""
 
-import copy
 import json
 from dataclasses import replace
 from fractions import Fraction
@@ -14,7 +13,6 @@ from lapwing.errors import BudgetError, ParameterError
 from lapwing.extras.audit.rechecks import RECHECKS
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.registered import KINDS, answer_from_dict, question_from_dict, same_question
-from lapwing.kernel.room.container import MALFORMED
 from lapwing.kernel.room.curator import ReplayCurator
 from lapwing.kernel.room.room import Room
 
@@ -53,26 +51,6 @@ def test_question_and_answer_come_back_from_their_record(case):
     assert back.question.cost == case.asked.cost
     assert [table.counts.tolist() for table in back.tables] == [table.counts.tolist() for table in answer.tables]
     assert not any(table.counts.flags.writeable for table in (*answer.tables, *back.tables))
-
-
-def test_a_record_that_lacks_a_part_is_refused(case):
-    record = answered(case).to_dict()
-
-    for part in ("question", "answer"):
-        for key in record[part]:
-            damaged = copy.deepcopy(record)
-            del damaged[part][key]
-            if (part, key) in OPTIONAL:
-                continue
-            with pytest.raises(MALFORMED):
-                answer_from_dict(damaged)
-            damaged[part][key] = [[]]
-            with pytest.raises(MALFORMED):
-                answer_from_dict(damaged)
-
-
-OPTIONAL = {("question", "threshold")}
-"""A grid without threshold says so by null, and one of an early version by nothing."""
 
 
 def test_a_question_at_another_cost_is_another_question(case):

@@ -239,7 +239,7 @@ def test_a_first_total_that_is_far_off_does_not_stand_against_many_that_agree():
     fields = [{**SCHEMA["fields"][1], "name": f"y{place}"} for place in range(30)]
     table = pl.DataFrame({each["name"]: TABLE["y"] for each in fields})
     first, *others = lw.synthesize(table, {"fields": fields}, rho=0.02, mechanism="Independent").noisy
-    far = replace(first, counts=first.whole + round(20 * first.noise.sd))
+    far = replace(first, whole=first.whole + round(20 * first.noise.sd))
 
     lower, upper, _ = rows_range((far, *others), Fraction(1, 20))
 

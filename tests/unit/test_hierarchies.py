@@ -149,46 +149,6 @@ def test_a_hierarchy_survives_its_json_form(domain, depth):
 GOOD = {"values": 8, "reserved": 2, "covered": 10, "cuts": [4, 8], "levels": [2, 1]}
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"values": 0},
-        {"values": 8.0},
-        {"values": True},
-        {"values": 2**70},
-        {"reserved": 0},
-        {"covered": 7},
-        {"covered": 11},
-        {"cuts": [4, 4]},
-        {"cuts": [8, 4]},
-        {"cuts": [0, 4]},
-        {"cuts": [4, 10]},
-        {"cuts": [4]},
-        {"cuts": [4, 8.0]},
-        {"cuts": [4, True]},
-        {"cuts": [4, 2**80]},
-        {"cuts": "48"},
-        {"cuts": None},
-        {"levels": [1, 1]},
-        {"levels": [3, 1]},
-        {"levels": [2, 2]},
-        {"levels": [0, 1]},
-        {"levels": [-1, 1]},
-        {"levels": [65, 1]},
-        {"more": 1},
-    ],
-)
-def test_a_dict_that_is_no_hierarchy_is_refused(changes):
-    with pytest.raises(ParameterError, match="hierarchy"):
-        Hierarchy.from_dict(GOOD | changes)
-
-
-@pytest.mark.parametrize("other", [None, [], "x", {}, {"values": 8}])
-def test_what_is_no_dict_of_the_right_keys_is_refused(other):
-    with pytest.raises(ParameterError, match="a hierarchy is an object"):
-        Hierarchy.from_dict(other)
-
-
 @pytest.mark.parametrize("depth", [-1, 65, 1.5, True])
 def test_a_depth_out_of_range_is_refused(depth):
     with pytest.raises(ParameterError, match="depth of a hierarchy"):

@@ -300,7 +300,8 @@ def test_the_shape_of_a_tree_agrees_with_its_cells(domains, order):
         columns=tuple(f"c{place}" for place in range(len(domains))),
         hierarchies=tuple(nested),
         schedule=shape.schedule,
-        costs=(*[None] * len(shape.schedule), Budget.pure(1)),
+        notion="pure",
+        amounts=(*[None] * len(shape.schedule), Fraction(1)),
     )
     sizes = [
         cell_diameters(
@@ -345,7 +346,7 @@ def test_a_bought_number_of_rows_makes_the_total_better():
     schema, data, errors = optional(False), frame_of(np.full((200, 1), 0.3)), {True: [], False: []}
     for seed in range(40):
         _, (bought, noisy) = run(PMM(depth=2), data, schema, bits=SeededBits(seed))
-        sharp = replace(bought, noise=NoiseLaw("laplace", Fraction(1, 4)), counts=np.array(200))
+        sharp = replace(bought, noise=NoiseLaw("laplace", Fraction(1, 4)), whole=np.array(200))
         for is_used, errors_of in errors.items():
             root = known_root(noisy.question, None, sharp if is_used else None)
             total = fitted_leaves(noisy, root, np.random.default_rng(seed)).sum()

@@ -158,7 +158,7 @@ def test_a_special_or_missing_state_within_two_deviations_of_noise_has_no_rows()
     first = answer.question.groupings[0].regular
     counts[first : first + states] = [9, 11, *[10] * (states - 2)]
 
-    column = resolved_column(one_way_table([replace(answer, counts=counts)]), field, 5000.0, SIZES)
+    column = resolved_column(one_way_table([replace(answer, whole=counts)]), field, 5000.0, SIZES)
 
     assert states >= 3
     assert column.axis.base[-states] == 0

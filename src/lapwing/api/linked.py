@@ -200,6 +200,9 @@ def _header(path: Path, header: Mapping[str, Any]) -> tuple[LinkedSettings, Reco
         records = records_of(path, header)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         pass
+    except ParameterError as error:
+        if error.code != "LW643":
+            raise
     else:
         return settings.with_recorded_rows(header["settings"]), records
     raise DataError(

@@ -13,7 +13,7 @@ from lapwing.errors import CertificateWarning, DataError, ParameterError, warn
 from lapwing.kernel.noise.bits import BitSource
 from lapwing.kernel.plain import read_key, read_optional
 from lapwing.kernel.questions.misfit_rows.question import NoisyRows
-from lapwing.kernel.questions.questions import Answer
+from lapwing.kernel.questions.questions import RECORDS, Answer
 from lapwing.kernel.questions.registered import answer_from_dict
 from lapwing.kernel.questions.select_worst.question import Selected
 from lapwing.kernel.room.opening import Desk, open_room
@@ -155,10 +155,13 @@ def read_header(path: Path, header: Mapping[str, Any]) -> tuple[Settings, Terms,
     try:
         check_types(header)
         settings = Settings.from_dict(header["settings"])
-        terms = Terms.from_dict(header["terms"])
+        terms = RECORDS.read(Terms, header["terms"])
         records = records_of(path, header)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         pass
+    except ParameterError as error:
+        if error.code != "LW643":
+            raise
     else:
         return settings.with_recorded_rows(header["settings"]), terms, records
     raise DataError(
@@ -168,7 +171,7 @@ def read_header(path: Path, header: Mapping[str, Any]) -> tuple[Settings, Terms,
 
 def records_of(path: Path, header: Mapping[str, Any]) -> Records:
     """Return where the run of a transcript was recorded."""
-    records = Records(**header["records"], transcript=path)
+    records = RECORDS.read(Records, header["records"], transcript=path)
     refuse_private(records.ledger, "the ledger that the transcript names")
     return records
 
@@ -176,7 +179,7 @@ def records_of(path: Path, header: Mapping[str, Any]) -> Records:
 def check_types(header: Mapping[str, Any]) -> None:
     """Refuse values of other types than a release writes: a schema that is a text would be a path, for example."""
     try:
-        settings, terms, records = (read_key(header, key, dict) for key in ("settings", "terms", "records"))
+        settings = read_key(header, "settings", dict)
         read_key(settings, "schema", dict)
         read_key(settings, "relation", str)
         read_key(settings, "is_seeded", bool)
@@ -185,14 +188,9 @@ def check_types(header: Mapping[str, Any]) -> None:
         read_key(chosen, "name", str)
         read_key(chosen, "settings", dict)
         request = read_key(settings, "request", dict)
-        texts = [(request, key) for key in request] + [(records, key) for key in ("ledger", "dataset")]
-        numbers = [(settings, "expected_rows"), (terms, "expected_rows"), (terms, "rows")]
-        for values, key in texts:
-            read_optional(values, key, str)
-        for values, key in numbers:
-            read_optional(values, key, int)
-        read_key(terms, "max_rows", int)
-        read_key(records, "release_id", str)
+        for key in request:
+            read_optional(request, key, str)
+        read_optional(settings, "expected_rows", int)
     except ParameterError:
         pass
     else:

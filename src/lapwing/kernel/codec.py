@@ -2,7 +2,8 @@
 
 Reading is strict: a key too many, a key too few, or a value of another type is refused with its place. Annotations may
 be str, int, float (which takes whole numbers), bool, Literal, ``X | None``, tuples, mappings from texts, dataclasses, a
-union of dataclasses that each have a class variable ``kind``, and `Any` for what is plain already. All else is a leaf.
+union of dataclasses that each have a class variable ``kind``, and `Any` for what is plain already. Arrays may be packed
+as text, of a shape that follows from what was read before (`packed`). All else is a leaf.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +13,7 @@ from types import NoneType, UnionType
 from typing import Any, ClassVar, Final, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from lapwing.errors import ParameterError, SchemaError
+from lapwing.kernel.plain import pack_counts, unpack_counts
 
 T = TypeVar("T")
 
@@ -27,6 +29,21 @@ Leaf = tuple[Callable[[Any], Any], Callable[[Any], Any]]
 SELDOM: Final = {"seldom": True}
 """Metadata of a field that is left out where it has its default."""
 
+KNOWN: Final = {"known": True}
+"""Metadata of a field that is in no document: whoever reads it knows it, or it has its default."""
+
+Seen = Mapping[str, Any]
+"""What was read so far of a document, and around it, by the name of its attribute."""
+
+
+def packed(shape: Callable[[Seen], Any], **more: str) -> dict[str, Any]:
+    """Return metadata of an array of int64, or of a tuple of them, that is written as packed text.
+
+    shape: what its shape must be, or the shapes must be; found before memory is taken.
+    """
+    return {"shape": shape, **more}
+
+
 _LONGEST = 60
 _EXACTLY: Any = Literal  # of a value that is known when it runs
 _LISTS: Final = ((str, ...), (int, ...))
@@ -35,7 +52,10 @@ _refused = partial(ParameterError, code="LW643")
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A key of a document, the attribute behind it, and its type; seldom: left out where it is the default."""
+    """A key of a document, the attribute behind it, and its type.
+
+    seldom: left out where it is the default; shape: of what is packed, by what was read before.
+    """
 
     key: str
     name: str
@@ -43,6 +63,7 @@ class _Part:
     is_field: bool = False
     seldom: bool = False
     default: object = None
+    shape: Callable[[Seen], Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +75,7 @@ class Codec:
     The keys of a document are the fields that a constructor takes, after the tag ``kind`` where that is a class
     variable. A class variable ``document`` names them in another order, and what is derived as well: properties, which
     are written for readers, and class variables, which must be read as they are. A field's metadata may be `SELDOM`,
-    or give another name, as ``{"key": "where"}``.
+    `KNOWN` or `packed`, or give another name, as ``{"key": "where"}``.
 
     >>> from fractions import Fraction
     >>> from lapwing.kernel.plain import read_exact
@@ -80,7 +101,7 @@ class Codec:
 
     def read(self, kind: type[T], values: object, **known: object) -> T:
         """Read back what `write` wrote; known: fields that are not in the document. A ParameterError with the place."""
-        return cast("T", self._object(kind, values, "", known))
+        return cast("T", self._object(kind, values, "", known, {}))
 
     def _write(self, kind: Kind, value: Json) -> Json:
         if kind in self.leaves:
@@ -98,14 +119,20 @@ class Codec:
         if not hasattr(kind, "__dataclass_fields__"):
             return value
         found = ((part, getattr(value, part.name)) for part in _parts(kind))
-        return {part.key: self._write(part.kind, it) for part, it in found if not (part.seldom and it == part.default)}
+        return {part.key: self._part(part, it) for part, it in found if not (part.seldom and it == part.default)}
 
-    def _read(self, kind: Kind, value: Json, place: str) -> Json:
+    def _part(self, part: _Part, value: Json) -> Json:
+        if part.shape is None:
+            return self._write(part.kind, value)
+        return [pack_counts(each) for each in value] if isinstance(value, tuple) else pack_counts(value)
+
+    def _read(self, kind: Kind, value: Json, place: str, seen: Seen) -> Json:
         if kind in self.leaves:
             return _placed(place, self.leaves[kind][1], value)
         origin, arms = _form(kind)
         if origin is Union:
-            return None if value is None and NoneType in arms else self._read(_arm(arms, value, place), value, place)
+            is_none = value is None and NoneType in arms
+            return None if is_none else self._read(_arm(arms, value, place), value, place, seen)
         if origin is Literal:
             if _typed(type(arms[0]), value, place) not in arms:
                 raise _refused(f"{place!r} must be one of {', '.join(map(str, arms))}")
@@ -115,26 +142,24 @@ class Codec:
             if len(kinds) != len(value):
                 raise _refused(f"{place!r} must list {len(kinds)} values, got {len(value)}")
             listed = enumerate(zip(kinds, value, strict=True))
-            return tuple(self._read(each, entry, f"{place}[{index}]") for index, (each, entry) in listed)
+            return tuple(self._read(each, entry, f"{place}[{index}]", seen) for index, (each, entry) in listed)
         if origin is Mapping:
             items = _typed(dict, value, place).items()
-            return {key: self._read(arms[1], each, _inside(place, key)) for key, each in items}
-        return (
-            self._object(kind, value, place, {})
-            if hasattr(kind, "__dataclass_fields__")
-            else _typed(kind, value, place)
-        )
+            return {key: self._read(arms[1], each, _inside(place, key), seen) for key, each in items}
+        is_object = hasattr(kind, "__dataclass_fields__")
+        return self._object(kind, value, place, {}, seen) if is_object else _typed(kind, value, place)
 
-    def _object(self, kind: Kind, values: Json, place: str, known: Mapping[str, object]) -> Json:
-        parts, given = _parts(kind), dict(known)
+    def _object(self, kind: Kind, values: Json, place: str, known: Mapping[str, object], around: Seen) -> Json:
+        parts, given, seen = _parts(kind), dict(known), {**around, **known}
         unknown = [key for key in _typed(dict, values, place) if key not in {part.key for part in parts}]
         if unknown:
             raise _refused(f"the key {_inside(place, unknown[0])!r} is not known")
         for part in parts:
             at = _inside(place, part.key)
             if part.key in values:
-                found = self._read(part.kind, values[part.key], at)
-                given |= {part.name: found} if part.is_field else {}
+                value, unpack = values[part.key], partial(_unpacked, part, seen)
+                seen[part.name] = _placed(at, unpack, value) if part.shape else self._read(part.kind, value, at, seen)
+                given |= {part.name: seen[part.name]} if part.is_field else {}
             elif not part.seldom:
                 raise _refused(f"the key {at!r} is missing")
         return _placed(place, lambda every: kind(**every), given)
@@ -143,7 +168,10 @@ class Codec:
 @cache
 def _parts(kind: Kind) -> tuple[_Part, ...]:
     """Return the keys of a class's document in order."""
-    hints, own = get_type_hints(kind), {each.name: each for each in fields(kind) if each.init}
+    hints, own = (
+        get_type_hints(kind),
+        {each.name: each for each in fields(kind) if each.init and "known" not in each.metadata},
+    )
     tag = ["kind"] if get_origin(hints.get("kind")) is ClassVar else []
     return tuple(
         _field(own[name], hints[name]) if name in own else _derived(name, getattr(kind, name))
@@ -152,13 +180,25 @@ def _parts(kind: Kind) -> tuple[_Part, ...]:
 
 
 def _field(own: Field[Any], kind: Kind) -> _Part:
-    return _Part(own.metadata.get("key", own.name), own.name, kind, True, "seldom" in own.metadata, own.default)
+    more = own.metadata
+    return _Part(more.get("key", own.name), own.name, kind, True, "seldom" in more, own.default, more.get("shape"))
 
 
 def _derived(name: str, shown: object) -> _Part:
     """Return a key that no constructor takes."""
     kind = get_type_hints(shown.fget)["return"] if isinstance(shown, property) else _EXACTLY[shown]
     return _Part(name, name, kind)
+
+
+def _unpacked(part: _Part, seen: Seen, value: Json) -> Json:
+    """Return what is packed, once its shape is known."""
+    assert part.shape is not None
+    shape = part.shape(seen)
+    if _form(part.kind)[0] is not tuple:
+        return unpack_counts(value, shape)
+    if len(_typed(list, value, part.key)) != len(shape):
+        raise _refused(f"it must list {len(shape)} values, got {len(value)}")
+    return tuple(map(unpack_counts, value, shape))
 
 
 def _form(kind: Kind) -> tuple[Kind, tuple[Kind, ...]]:

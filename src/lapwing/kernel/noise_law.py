@@ -1,17 +1,16 @@
 """Noise laws: which integer noise an answer carries, exactly."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
-from typing import Any, Final, Literal
+from typing import ClassVar, Final, Literal
 
 import numpy as np
 
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.plain import read_exact
+from lapwing.kernel.codec import packed
 from lapwing.kernel.terms import Relation
 
 MAX_SD = 2.0**50
@@ -84,15 +83,6 @@ class NoiseLaw:
             return Fraction(sum(map(abs, changed))) / self.parameter
         return Fraction(sum(each**2 for each in changed)) / (2 * self.parameter)
 
-    def to_dict(self) -> dict[str, str]:
-        """Return the law as plain JSON values."""
-        return {"kind": self.kind, "parameter": str(self.parameter)}
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "NoiseLaw":
-        """Read back what `to_dict` wrote."""
-        return cls(values["kind"], read_exact(values["parameter"]))
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NoisyTable:
@@ -103,7 +93,9 @@ class NoisyTable:
     1 for sums of fractions.
     """
 
-    counts: np.ndarray
+    document: ClassVar = ("counts", "noise")
+
+    counts: np.ndarray = field(metadata=packed(lambda _: None))
     noise: NoiseLaw
     cost: Budget
     level: int | None = None

@@ -110,14 +110,22 @@ def pack_counts(counts: np.ndarray) -> str:
     return base64.b64encode(zlib.compress(counts.astype("<i8").tobytes(), 6)).decode("ascii")
 
 
-def unpack_counts(text: str, shape: tuple[int, ...]) -> np.ndarray:
+def unpack_counts(text: object, shape: tuple[int, ...]) -> np.ndarray:
     """Read back what `pack_counts` wrote; the size is checked before memory is taken.
 
     Returns int64.
     """
     cells = math.prod(shape)
-    raw = zlib.decompressobj().decompress(base64.b64decode(text, validate=True), 8 * cells + 1)
-    if len(raw) != 8 * cells:
+    if min(shape, default=0) < 0 or cells > MAX_CELLS:
+        raise ParameterError(f"packed counts must be 0 to {MAX_CELLS}; the record is damaged", code="LW643")
+    try:
+        code = base64.b64decode(text if isinstance(text, str) else "?", validate=True)
+        unpacking = zlib.decompressobj()
+        raw = unpacking.decompress(code, 8 * cells + 1)
+        is_whole = unpacking.eof and not unpacking.unused_data
+    except (ValueError, zlib.error):
+        raw, is_whole = b"", False
+    if len(raw) != 8 * cells or not is_whole:
         raise ParameterError(
             f"an answer of shape {shape} must hold {cells} counts; the record is damaged", code="LW643"
         )

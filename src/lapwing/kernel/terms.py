@@ -1,8 +1,7 @@
 """The public terms of one release: everything that a mechanism may know besides schema, budget and answers."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, get_args
+from dataclasses import dataclass
+from typing import Literal, get_args
 
 from lapwing.errors import ParameterError
 from lapwing.schema.scalars import told
@@ -48,12 +47,3 @@ class Terms:
                 "the number of rows is public only under replace-one with one row per unit; leave rows out",
                 code="LW314",
             )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the terms as plain JSON values."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "Terms":
-        """Read back what `to_dict` wrote."""
-        return cls(**{key: values.get(key) for key in ("relation", "max_rows", "rows", "expected_rows")})  # type: ignore[arg-type]

@@ -6,6 +6,7 @@ arrays. It holds public settings and released numbers only.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, BinaryIO, Final, TypeVar, cast
 
@@ -15,15 +16,11 @@ from lapwing.atomic import whole_file
 from lapwing.errors import CapacityError, DataError, LapwingError, ParameterError, UnwritableError
 from lapwing.kernel.codec import Codec
 from lapwing.kernel.noise_law import NoiseLaw
-from lapwing.kernel.plain import read_key, read_list, read_optional
-from lapwing.kernel.questions.cell_sums.question import NoisySums
+from lapwing.kernel.plain import read_exact, read_key, read_keys, read_list, read_optional
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
-from lapwing.kernel.questions.private_draw.question import DrawnRows
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.registered import answer_from_dict, question_from_dict
-from lapwing.kernel.questions.select_worst.question import Selected, SelectWorst
-from lapwing.kernel.questions.sparse_counts.question import NoisyCells
-from lapwing.kernel.questions.split_decisions.question import Splits
+from lapwing.kernel.questions.select_worst.question import SelectWorst
 from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
 from lapwing.kernel.room.container import MALFORMED, read_container, write_container
 from lapwing.model.certificate.certificate import Certificate
@@ -35,7 +32,9 @@ from lapwing.schema.schemas import Schema
 
 T = TypeVar("T")
 
-_CODEC: Final = Codec({})
+Named = tuple[str, ColumnLaw]
+"""A column and its law."""
+
 _LAWS: Final[dict[str, type[ColumnLaw]]] = {law.law: law for law in (Indexed, Spans, Bernoulli)}
 
 _LONG_LIST = 64
@@ -188,84 +187,73 @@ def _read(file: BinaryIO, path: Path, layout: Layout, read: Callable[[Mapping[st
 
 def _model_to_tree(model: ReleasedModel) -> dict[str, object]:
     """Return a model as JSON values and arrays."""
-    columns = [{"name": name, **_CODEC.write(law)} for name, law in model.laws.items()]
     part = model.log_linear
-    return {
-        "rows": model.rows,
-        "weights": model.weights,
-        "columns": columns,
-        "log_linear": None if part is None else _log_linear_to_tree(part, model.laws),
-    }
+    written = None if part is None else _written(part, model.laws)
+    return _ARRAYS.write(_Model(model.rows, model.weights, tuple(model.laws.items()), written))
 
 
-def _log_linear_to_tree(part: LogLinear, laws: Mapping[str, ColumnLaw]) -> dict[str, object]:
-    """Return a log-linear part as JSON values and arrays; laws: of the model, which the part's atoms mostly have."""
-    tables = [
-        {"columns": list(columns), "groupings": [_lifted(grouping.to_dict()) for grouping in groupings], "theta": theta}
-        for columns, groupings, theta in zip(part.tables, part.groupings, part.thetas, strict=True)
-    ]
-    base = [{"name": name, "laws": _CODEC.write(laws)} for name, laws in part.base.items()]
-    _check_tables(part.thetas, len(base))
+def _written(part: LogLinear, laws: Mapping[str, ColumnLaw]) -> "_LogLinear":
+    """Return a log-linear part as it is written; laws: of the model, which the part's atoms mostly have."""
+    _check_tables(part.thetas, len(part.base))
+    tables = map(_Counted, part.tables, part.groupings, part.thetas)
     # Where rules hold, the model has other laws in some columns than theta is to explain.
-    own = [{"name": name, **_CODEC.write(law)} for name, law in part.atoms.items() if laws[name] is not law]
-    return {"tables": tables, "base": base, "free": list(part.free), "atoms": own}
+    own = tuple((name, law) for name, law in part.atoms.items() if laws[name] is not law)
+    return _LogLinear(tuple(tables), tuple(map(_Base, part.base, part.base.values())), part.free, own)
 
 
 def _answer_to_tree(answer: Answer) -> dict[str, object]:
     """Return one answer as JSON values and arrays."""
-    if isinstance(answer, Selected | Splits | NoisyCells | NoisySums | DrawnRows):
-        whole = answer.to_dict()
-        return {"question": _lifted(whole["question"]), "answer": whole["answer"]}
-    return {
-        "question": _lifted(answer.question.to_dict()),
-        "tables": [{"noise": table.noise.to_dict(), "counts": table.counts} for table in answer.tables],
-    }
+    whole = answer.to_dict()
+    if isinstance(answer, NoisyCounts | NoisyTree):
+        tables = [_ARRAYS.write(_Table(table.noise, table.counts)) for table in answer.tables]
+        return {"question": _lifted(whole["question"]), "tables": tables}
+    return {"question": _lifted(whole["question"]), "answer": whole["answer"]}
 
 
 def _model_from_tree(tree: object) -> ReleasedModel:
     """Read back a model."""
-    laws: dict[str, ColumnLaw] = {}
-    for column in read_list(tree, "columns", dict):
-        name, law = _column_from_tree(column)
-        if name in laws:
-            raise ParameterError("a column of the model occurs twice", code="LW643")
-        laws[name] = law
     part = read_optional(tree, "log_linear", dict)
-    return ReleasedModel(
-        weights=read_key(tree, "weights", np.ndarray),
-        rows=read_key(tree, "rows", int),
-        laws=laws,
-        log_linear=None if part is None else _log_linear_from_tree(part, laws),
+    _check_listed([read_key(table, "groupings", list) for table in read_list(part, "tables", dict)] if part else [])
+    model = _ARRAYS.read(_Model, tree)
+    laws = _by_name(model.columns)
+    log_linear = None if model.log_linear is None else _log_linear(model.log_linear, laws)
+    return ReleasedModel(weights=model.weights, rows=model.rows, laws=laws, log_linear=log_linear)
+
+
+def _log_linear(part: "_LogLinear", laws: Mapping[str, ColumnLaw]) -> LogLinear:
+    """Return a log-linear part; laws: of the model's atoms, which its free tables are to explain."""
+    thetas = tuple(table.theta for table in part.tables)
+    _check_tables(thetas, len(part.base))
+    atoms = {**laws, **_by_name(part.atoms)} if part.free else {}
+    return LogLinear(
+        tables=tuple(table.columns for table in part.tables),
+        groupings=tuple(table.groupings for table in part.tables),
+        thetas=thetas,
+        base=_by_name([(each.name, each.laws) for each in part.base]),
+        free=part.free,
+        atoms={name: law for name, law in atoms.items() if isinstance(law, Indexed)},
     )
 
 
-def _column_from_tree(tree: Mapping[str, Any]) -> tuple[str, ColumnLaw]:
-    """Read back a column's name, and the law beside it."""
+def _by_name(pairs: Sequence[tuple[str, T]]) -> dict[str, T]:
+    """Return what is said of each column, once."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ParameterError("a column of the model occurs twice", code="LW643")
+    return found
+
+
+def _law_to_tree(named: Named) -> dict[str, object]:
+    """Return a column's name, and its law beside it."""
+    return {"name": named[0], **_ARRAYS.write(named[1])}
+
+
+def _law_from_tree(tree: Any) -> Named:  # noqa: ANN401 - checked here
+    """Read back a column's name, and its law beside it."""
     name, kind = (read_key(tree, key, str) for key in ("name", "law"))
     if kind not in _LAWS:
         raise ParameterError(f"a column has the unknown law {kind!r}", code="LW643")
-    return name, _CODEC.read(_LAWS[kind], {key: value for key, value in tree.items() if key != "name"})
-
-
-def _log_linear_from_tree(tree: object, laws: Mapping[str, ColumnLaw]) -> LogLinear:
-    """Read back a log-linear part; laws: of the model's atoms, which its free tables are to explain."""
-    tables = read_list(tree, "tables", dict)
-    _check_listed([read_key(table, "groupings", list) for table in tables])
-    thetas = tuple(read_key(table, "theta", np.ndarray) for table in tables)
-    base = read_list(tree, "base", dict)
-    _check_tables(thetas, len(base))
-    groupings = [cast("list[object]", _lowered(read_key(table, "groupings", list))) for table in tables]
-    is_free = isinstance(tree, dict) and "free" in tree  # files of earlier versions hold theta that was fitted
-    free = tuple(read_list(tree, "free", int)) if is_free else ()
-    own = dict(map(_column_from_tree, read_list(tree, "atoms", dict))) if free else {}
-    return LogLinear(
-        tables=tuple(read_list(table, "columns", str) for table in tables),
-        groupings=tuple(tuple(Grouping.from_dict(cast("Any", each)) for each in listed) for listed in groupings),
-        thetas=thetas,
-        base={read_key(entry, "name", str): _CODEC.read(Laws, read_key(entry, "laws", dict)) for entry in base},
-        free=free,
-        atoms={name: law for name, law in {**laws, **own}.items() if isinstance(law, Indexed)} if free else {},
-    )
+    return name, _ARRAYS.read(_LAWS[kind], {key: value for key, value in tree.items() if key != "name"})
 
 
 def _check_tables(thetas: Sequence[np.ndarray], columns: int) -> None:
@@ -279,18 +267,16 @@ def _check_tables(thetas: Sequence[np.ndarray], columns: int) -> None:
 
 def _answer_from_tree(entry: object) -> Answer:
     """Read back one answer."""
-    asked = cast("dict[str, Any]", _lowered(read_key(entry, "question", dict)))
     if isinstance(entry, dict) and "answer" in entry:
-        return answer_from_dict({"question": asked, "answer": read_key(entry, "answer", dict)})
-    question = question_from_dict(asked)
-    tables = read_list(entry, "tables", dict)
-    counts = [read_key(table, "counts", np.ndarray) for table in tables]
-    laws = [NoiseLaw.from_dict(read_key(table, "noise", dict)) for table in tables]
+        return answer_from_dict({**entry, "question": _lowered(read_key(entry, "question", dict))})
+    asked, listed = read_keys(entry, "question", "tables")
+    question = question_from_dict(_lowered(asked))
+    tables = [_ARRAYS.read(_Table, table) for table in read_list({"tables": listed}, "tables", dict)]
     if isinstance(question, TreeCounts):
-        return NoisyTree.of(question, counts, laws)
+        return NoisyTree.of(question, [each.counts for each in tables], [each.noise for each in tables])
     if len(tables) != 1 or not isinstance(question, MarginalCounts):
         raise ParameterError(f"a table over {question.columns} must have one answer, got {len(tables)}", code="LW643")
-    return NoisyCounts(question, counts[0], laws[0])
+    return NoisyCounts(question, tables[0].counts, tables[0].noise)
 
 
 def _lifted(tree: object) -> object:
@@ -326,3 +312,61 @@ def _listed(tree: object) -> int:
     if isinstance(tree, dict | list):
         return sum(map(_listed, tree.values() if isinstance(tree, dict) else tree))
     return tree.size if isinstance(tree, np.ndarray) else 0
+
+
+# -- What stands in ``model.json`` and ``answers.json``.
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A noisy table of an answer."""
+
+    noise: NoiseLaw
+    counts: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """A table of a log-linear part."""
+
+    columns: tuple[str, ...]
+    groupings: tuple[Grouping, ...]
+    theta: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class _Base:
+    """The base law of a column."""
+
+    name: str
+    laws: Laws
+
+
+@dataclass(frozen=True, slots=True)
+class _LogLinear:
+    """A log-linear part; atoms: laws of its atoms that are not those of the model."""
+
+    tables: tuple[_Counted, ...]
+    base: tuple[_Base, ...]
+    free: tuple[int, ...]
+    atoms: tuple[Named, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """A model."""
+
+    rows: int
+    weights: np.ndarray
+    columns: tuple[Named, ...]
+    log_linear: _LogLinear | None
+
+
+_ARRAYS: Final = Codec(
+    {
+        Fraction: (str, read_exact),
+        Grouping: (lambda each: _lifted(each.to_dict()), lambda tree: Grouping.from_dict(cast("Any", _lowered(tree)))),
+        Named: (_law_to_tree, _law_from_tree),
+    }
+)
+"""How these are written: arrays as they are, for a container."""

@@ -7,7 +7,7 @@ it costs; ``answer.py`` is the only code that reads rows and draws noise for it;
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Final, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Final, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -16,8 +16,6 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.codec import Codec
 from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, calibrated
 from lapwing.kernel.plain import read_exact, read_whole
-from lapwing.kernel.questions.shared.cells import CellTree
-from lapwing.kernel.questions.shared.projections import Projection
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.arrays import read_only
 from lapwing.schema.groupings.grouping import Grouping
@@ -26,6 +24,10 @@ from lapwing.schema.schemas import Schema
 
 TABLE: Final = "noisy table"
 """What most answers are called where costs are counted."""
+
+
+A = TypeVar("A", bound="Answer")
+A_co = TypeVar("A_co", bound="Answer", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,13 @@ class Recorded:
         return RECORDS.read(cls, values)
 
 
-class WithoutDelta(Recorded):
+class Asks(Recorded, Generic[A_co]):
+    """What questions share whose answers are of one known type: so a caller of `ask` knows what it gets."""
+
+    __slots__ = ()
+
+
+class WithoutDelta(Asks[A_co]):
     """What questions share whose answers show nothing but what their cost pays for."""
 
     __slots__ = ()
@@ -120,10 +128,6 @@ class Question(Protocol):
         """Read back what `to_dict` wrote."""
         ...
 
-    def read_answer(self, values: Mapping[str, Any]) -> "Answer":
-        """Read back an answer to this question; its size is checked before memory is taken."""
-        ...
-
 
 class Answer(Protocol):
     """What every answer can say about itself."""
@@ -142,17 +146,27 @@ class Answer(Protocol):
         """Return question and answer as plain JSON values."""
         ...
 
-
-A = TypeVar("A", bound=Answer)
-A_co = TypeVar("A_co", bound=Answer, covariant=True)
-
-
-class Asked(Question, Protocol[A_co]):
-    """A question whose answers are of one known type: so a caller of `ask` knows what it gets."""
-
-    def read_answer(self, values: Mapping[str, Any]) -> A_co:
-        """Read back an answer."""
+    @classmethod
+    def read(cls, question: Question, values: object) -> Self:
+        """Read back what `to_dict` wrote as the answer; sizes are checked before memory is taken."""
         ...
+
+
+class Given:
+    """What answers share that are recorded by their fields."""
+
+    __slots__ = ()
+
+    question: Any
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return question and answer as plain JSON values."""
+        return {"question": self.question.to_dict(), "answer": RECORDS.write(self)}
+
+    @classmethod
+    def read(cls, question: Question, values: object) -> Self:
+        """Read back what `to_dict` wrote as the answer; sizes are checked before memory is taken."""
+        return RECORDS.read(cls, values, question=question)
 
 
 class _Noisy(Protocol):
@@ -202,11 +216,6 @@ def checked_counts(what: str, counts: np.ndarray, shape: tuple[int, ...]) -> np.
     return read_only(counts)
 
 
-def answer_record(question: Question, **answer: object) -> dict[str, Any]:
-    """Return question and answer as plain JSON values."""
-    return {"question": question.to_dict(), "answer": answer}
-
-
 def _listed(value: object) -> object:
     return [_listed(each) for each in value] if isinstance(value, tuple) else value
 
@@ -218,11 +227,9 @@ def _unlisted(value: object) -> object:
 RECORDS: Final = Codec(
     {
         Any: (_listed, _unlisted),
-        CellTree: (CellTree.to_dict, CellTree.from_dict),
         Fraction: (str, read_exact),
         Grouping: (Grouping.to_dict, Grouping.from_dict),
         Hierarchy: (Hierarchy.to_dict, Hierarchy.from_dict),
-        Projection: (Projection.to_dict, Projection.from_dict),
         np.ndarray: (np.ndarray.tolist, read_whole),
     }
 )

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from lapwing.errors import ParameterError
-from lapwing.kernel.questions.questions import A, Answer, Asked, Question
+from lapwing.kernel.questions.questions import A, Answer, Asks, Question
 from lapwing.kernel.questions.registered import same_question
 from lapwing.kernel.terms import Terms
 
@@ -20,7 +20,7 @@ class Curator(Protocol):
         """The public terms of the release."""
         ...
 
-    def ask(self, *questions: Asked[A]) -> tuple[A, ...]:
+    def ask(self, *questions: Asks[A]) -> tuple[A, ...]:
         """Answer a batch of questions, in order; every cost is charged before any row is read."""
         ...
 

@@ -25,7 +25,7 @@ from lapwing.kernel.questions.questions import Answer, Question
 from lapwing.kernel.questions.registered import KINDS, REGISTERED
 from lapwing.kernel.questions.second_moment.answer import answer_second_moment
 from lapwing.kernel.questions.select_worst.answer import answer_select_worst
-from lapwing.kernel.questions.shared.cells import CellTree
+from lapwing.kernel.questions.shared.cells import CellSplits, CellTree
 from lapwing.kernel.questions.shared.coordinates import Coordinates
 from lapwing.kernel.questions.shared.projections import Projection
 from lapwing.kernel.questions.sparse_counts.answer import answer_sparse_counts
@@ -60,7 +60,9 @@ ANSWERS: Final[Mapping[str, Callable[..., Sequence[Answer]]]] = MappingProxyType
 """By kind, the code that answers: beside the registration because mechanisms see that one, and must not see this."""
 
 _PLAIN: Final = frozenset({int, bool, str, NoneType, Fraction, np.ndarray})
-_WHOLE: Final = frozenset({Budget, Grouping, Hierarchy, CellTree, Coordinates, Projection, Statistic, RowStatistic})
+_WHOLE: Final = frozenset(
+    {Budget, Grouping, Hierarchy, CellTree, CellSplits, Coordinates, Projection, Statistic, RowStatistic}
+)
 _KNOWN: Final = _PLAIN | _WHOLE | {tuple}
 
 

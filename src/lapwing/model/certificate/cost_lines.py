@@ -14,7 +14,7 @@ from lapwing.kernel.noise_law import NoiseLaw, Sensitivity, calibrated, row_sens
 from lapwing.kernel.plain import at_least, rational_text, read_exact, read_keys
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.questions.questions import TABLE, Answer, Part, Question
-from lapwing.kernel.questions.registered import KINDS, REGISTERED
+from lapwing.kernel.questions.registered import KINDS
 from lapwing.kernel.questions.select_worst.question import Selected
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.schema.short import short
@@ -235,7 +235,9 @@ class CostLine:
 def counted_lines(lines: Sequence[CostLine]) -> str:
     """Say how many noisy tables and selections cost lines stand for, such as ``3 noisy tables and 1 selection``."""
     called = Counter(KINDS[line.question].called if line.question in KINDS else TABLE for line in lines)
-    counts = [(called[name], name) for name in dict.fromkeys([TABLE, *(each.called for each in reversed(REGISTERED))])]
+    counts = [
+        (called[name], name) for name in dict.fromkeys([TABLE, *(each.called for each in reversed(KINDS.values()))])
+    ]
     named = [f"{count} {name}{'' if count == 1 else 's'}" for count, name in counts if count]
     return " and ".join(named) or "0 noisy tables"
 

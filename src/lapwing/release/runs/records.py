@@ -6,7 +6,7 @@ import os
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -17,8 +17,9 @@ from lapwing.kernel.budget.accounts import CODE, DRAWING
 from lapwing.kernel.budget.budget import BudgetRequest
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.budget.store import place_of
+from lapwing.kernel.codec import KNOWN
 from lapwing.kernel.noise.bits import SystemBits
-from lapwing.kernel.questions.questions import Answer
+from lapwing.kernel.questions.questions import RECORDS, Answer
 from lapwing.kernel.room.begun import Begun, finish_of
 from lapwing.kernel.room.holds import transcripts_of
 from lapwing.kernel.room.opening import public_terms
@@ -77,11 +78,7 @@ class Records:
     release_id: str
     ledger: str | None
     dataset: str | None
-    transcript: Path | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return ledger and release id as plain JSON values, for the transcript."""
-        return {"release_id": self.release_id, "ledger": self.ledger, "dataset": self.dataset}
+    transcript: Path | None = field(metadata=KNOWN)
 
 
 def new_records(ledger: object, dataset: str | None, transcript: object, settings: PaidSettings) -> Records:
@@ -220,7 +217,11 @@ def open_sink(records: Records, settings: PaidSettings, terms: Terms) -> Account
     """Write the transcript's header, so that a crash right after the debit can be resumed."""
     if records.transcript is None:
         return AccountedSink(NoTranscript(), records)
-    header: dict[str, Any] = {"settings": settings.to_dict(), "terms": terms.to_dict(), "records": records.to_dict()}
+    header: dict[str, Any] = {
+        "settings": settings.to_dict(),
+        "terms": RECORDS.write(terms),
+        "records": RECORDS.write(records),
+    }
     if records.ledger is not None:
         make_folder(records.ledger)
         header["hold"] = f"{records.ledger}.transcripts/{records.release_id}.jsonl"
@@ -286,12 +287,12 @@ def _continued(path: Path, settings: PaidSettings, terms: Terms, book: Book) -> 
 
 def _same_records(path: Path, header: Mapping[str, Any], settings: PaidSettings, terms: Terms) -> Records | None:
     """Return where the run of a transcript was recorded, or None where it is another one."""
-    wanted = json.loads(json.dumps({"settings": settings.to_dict(), "terms": terms.to_dict()}))
+    wanted = json.loads(json.dumps({"settings": settings.to_dict(), "terms": RECORDS.write(terms)}))
     if any(header.get(key) != value for key, value in wanted.items()):
         return None
     try:
-        return Records(**header["records"], transcript=path)
-    except (KeyError, TypeError):
+        return RECORDS.read(Records, header.get("records"), transcript=path)
+    except ParameterError:
         return None
 
 

@@ -39,13 +39,13 @@ def _counted(
 
 def _ends_of_grid(answer: NoisyCells) -> list[int]:
     """Return the counts of the first and the last cell of the grid, and how many are shown."""
-    shown = dict(zip(answer.firsts[:, 0].tolist(), answer.counts.tolist(), strict=False))
+    shown = dict(zip(answer.first_cells[:, 0].tolist(), answer.counts.tolist(), strict=False))
     return [shown.get(0, _LEFT_OUT), shown.get(answer.question.tree.cells - 1, _LEFT_OUT), len(answer.counts)]
 
 
 def _listed_leaves(answer: NoisyCells) -> list[int]:
     """Return the counts of the two leaves below the split cell."""
-    shown = dict(zip(answer.places.tolist(), answer.counts[len(answer.firsts) :].tolist(), strict=True))
+    shown = dict(zip(answer.listed_places.tolist(), answer.counts[answer.firsts :].tolist(), strict=True))
     return [shown.get(0, _LEFT_OUT), shown.get(1, _LEFT_OUT)]
 
 

@@ -36,8 +36,8 @@ def _cases() -> Iterator[QuestionCase]:
     nested = hierarchy(people_schema(1).field("x").domain, 2)
     for cost, terms in PRICED:
         is_added = terms.relation == "add-remove"  # of replaced rows the number stays
-        costs = (cost / 3,) * 3 if is_added else (None, cost / 2, cost / 2)
-        asked = TreeCounts(columns=("x",), hierarchies=(nested,), schedule=(0, 0), costs=costs)
+        amounts = (cost.amount / 3,) * 3 if is_added else (None, cost.amount / 2, cost.amount / 2)
+        asked = TreeCounts(columns=("x",), hierarchies=(nested,), schedule=(0, 0), notion=cost.notion, amounts=amounts)
         label = "a tree of two levels and its root" if is_added else "a tree of two levels"
         yield people_case(asked, label, terms, other=FAR, seen=_ends_of_levels)
 

@@ -1,20 +1,20 @@
 """The question for the texts that occur in a column: noisy counts of those that reach a public threshold."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 import numpy as np
 
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.codec import KNOWN, packed
 from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, row_sensitivity, tail_ratio, value_ratio
-from lapwing.kernel.plain import pack_counts, read_key, read_list, unpack_counts
 from lapwing.kernel.questions.questions import (
-    Recorded,
-    answer_record,
+    Asks,
+    Given,
     check_cost,
     noise_for_cost,
     one_table,
@@ -43,7 +43,7 @@ def can_be_listed(text: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class CategorySelection(Recorded):
+class CategorySelection(Asks["SelectedTexts"]):
     """Ask which texts occur in an open column, and how often: those whose noisy count reaches a public threshold.
 
     prefix: 1 to 200: so many first characters of each text are counted, a shorter text as it is. None: whole texts;
@@ -117,29 +117,18 @@ class CategorySelection(Recorded):
                 code="LW641",
             )
 
-    def read_answer(self, values: Mapping[str, Any]) -> "SelectedTexts":
-        """Read back an answer that ``to_dict`` wrote; sizes are checked before memory is taken."""
-        texts = read_list(values, "texts", str)
-        return SelectedTexts(
-            self,
-            texts,
-            unpack_counts(read_key(values, "counts", str), (len(texts),)),
-            NoiseLaw.from_dict(read_key(values, "noise", dict)),
-            read_key(values, "threshold", int),
-        )
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SelectedTexts:
+class SelectedTexts(Given):
     """Hold the answer to a `CategorySelection`: the texts that are shown, with their noisy counts.
 
     counts: int64 (k,), exact count plus noise of each text, at least the threshold. As small ones are left out, they
     are too large on average where they are near it.
     """
 
-    question: CategorySelection
+    question: CategorySelection = field(metadata=KNOWN)
     texts: tuple[str, ...]
-    counts: np.ndarray
+    counts: np.ndarray = field(metadata=packed(lambda seen: (len(seen["texts"]),)))
     noise: NoiseLaw
     threshold: int
 
@@ -196,13 +185,3 @@ class SelectedTexts:
         lowest = int(self.counts.min())
         last = self.texts[int(np.flatnonzero(self.counts == lowest)[-1])]
         return lowest if text < last else lowest + 1
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return question and answer as plain JSON values."""
-        return answer_record(
-            self.question,
-            texts=list(self.texts),
-            counts=pack_counts(self.counts),
-            noise=self.noise.to_dict(),
-            threshold=self.threshold,
-        )

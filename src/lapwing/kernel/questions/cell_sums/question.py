@@ -1,20 +1,20 @@
 """The question for sums of the rows' vectors over public cells, and the answer to all questions for sums."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Literal, Protocol, get_args
+from dataclasses import dataclass, field
+from typing import ClassVar, Final, Literal, Protocol, get_args
 
 import numpy as np
 
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.codec import KNOWN, packed
 from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, row_sensitivity
-from lapwing.kernel.plain import MAX_CELLS, pack_counts, read_key, unpack_counts
+from lapwing.kernel.plain import MAX_CELLS
 from lapwing.kernel.questions.questions import (
     TABLE,
+    Given,
     Question,
     WithoutDelta,
-    answer_record,
     check_cost,
     checked_counts,
     noise_for_cost,
@@ -40,7 +40,7 @@ MOST_DAMPING: Final = 2**31
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class CellSums(WithoutDelta):
+class CellSums(WithoutDelta["NoisySums"]):
     """Ask, for every cell of a public partition, empty or not, how many rows it has or what their vectors sum to.
 
     projection: the cells; None for one cell of all rows. Projections of the vectors stay below ``2**40``; summed:
@@ -145,10 +145,6 @@ class CellSums(WithoutDelta):
     parts = one_table
     check = nothing_more
 
-    def read_answer(self, values: Mapping[str, Any]) -> "NoisySums":
-        """Read back an answer that ``to_dict`` wrote; sizes are checked before memory is taken."""
-        return read_sums(self, values)
-
 
 class AskedForSums(Question, Protocol):
     """A question whose answer is one table of sums, in multiples of a part of a row."""
@@ -165,15 +161,15 @@ class AskedForSums(Question, Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NoisySums:
+class NoisySums(Given):
     """Hold the noisy answer to a `SecondMoment`, `CellSums`, `LinearStatistics` or `TableDistances` question.
 
     values: int64, shape ``question.shape``, exact sum plus noise, number by number; noise: the law of the noise,
     independent from number to number.
     """
 
-    question: AskedForSums
-    values: np.ndarray
+    question: AskedForSums = field(metadata=KNOWN)
+    values: np.ndarray = field(metadata=packed(lambda seen: seen["question"].shape))
     noise: NoiseLaw
 
     def __post_init__(self) -> None:
@@ -184,13 +180,3 @@ class NoisySums:
     def tables(self) -> tuple[NoisyTable, ...]:
         """The one noisy table."""
         return (NoisyTable(self.values, self.noise, self.question.cost, scale=self.question.scale),)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return question and answer as plain JSON values."""
-        return answer_record(self.question, values=pack_counts(self.values), noise=self.noise.to_dict())
-
-
-def read_sums(question: AskedForSums, values: Mapping[str, Any]) -> NoisySums:
-    """Read back the answer to a question for sums; the size is checked before memory is taken."""
-    counts = unpack_counts(read_key(values, "values", str), question.shape)
-    return NoisySums(question, counts, NoiseLaw.from_dict(values["noise"]))

@@ -10,7 +10,7 @@ import numpy as np
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import Sensitivity
-from lapwing.kernel.questions.cell_sums.question import NoisySums, read_sums
+from lapwing.kernel.questions.cell_sums.question import NoisySums
 from lapwing.kernel.questions.linear_statistics.programs import (
     BITS,
     ONE,
@@ -174,7 +174,7 @@ MOST_STATISTICS: Final = 4096
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class LinearStatistics(WithoutDelta):
+class LinearStatistics(WithoutDelta[NoisySums]):
     """Ask what each of some statistics sums to over all rows.
 
     groupings: one per column, every code on its own: statistics are functions of codes; statistics: 1 to 4096 functions
@@ -261,10 +261,6 @@ class LinearStatistics(WithoutDelta):
 
     noise = noise_for_cost
     parts = one_table
-
-    def read_answer(self, values: Mapping[str, Any]) -> NoisySums:
-        """Read back an answer that ``to_dict`` wrote; sizes are checked before memory is taken."""
-        return read_sums(self, values)
 
 
 def largest_change(lower: int, upper: int, relation: Relation) -> int:

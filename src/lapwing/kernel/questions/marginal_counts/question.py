@@ -1,22 +1,21 @@
 """The question for a contingency table, and its answer."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.codec import SELDOM
+from lapwing.kernel.codec import KNOWN, SELDOM, packed
 from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, row_sensitivity
-from lapwing.kernel.plain import MAX_CELLS, pack_counts, unpack_counts
+from lapwing.kernel.plain import MAX_CELLS
 from lapwing.kernel.questions.questions import (
     TABLE,
+    Given,
     WithoutDelta,
-    answer_record,
     check_cost,
     checked_counts,
     noise_for_cost,
@@ -28,7 +27,7 @@ from lapwing.schema.schemas import Schema
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class MarginalCounts(WithoutDelta):
+class MarginalCounts(WithoutDelta["NoisyCounts"]):
     """Ask for the contingency table of some columns, each seen through a public grouping.
 
     columns: distinct modelled columns; the empty tuple asks for the number of rows; groupings: one per column, in the
@@ -98,36 +97,30 @@ class MarginalCounts(WithoutDelta):
                 code="LW641",
             )
 
-    def read_answer(self, values: Mapping[str, Any]) -> "NoisyCounts":
-        """Read back an answer that ``to_dict`` wrote; the size is checked before memory is taken."""
-        return NoisyCounts(self, unpack_counts(values["counts"], self.counted), NoiseLaw.from_dict(values["noise"]))
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NoisyCounts:
+class NoisyCounts(Given):
     """Hold the noisy answer to a counting question.
 
-    counts: int64, shape ``question.shape``, exact count plus noise, cell by cell; may be negative; given with the cell
-    of misfits, where the question has one; noise: the law of the noise, independent from cell to cell; misfits: the
-    noisy number of cells that fit nothing, where they were told apart: then no other cell counts them.
+    whole: int64, shape ``question.counted``, exact count plus noise, cell by cell; may be negative; with the cell of
+    misfits, where the question has one; noise: the law of the noise, independent from cell to cell; counts: those of
+    shape ``question.shape``; misfits: the noisy number of cells that fit nothing, where they were told apart: then no
+    other cell counts them.
     """
 
-    question: MarginalCounts
-    counts: np.ndarray
+    question: MarginalCounts = field(metadata=KNOWN)
+    whole: np.ndarray = field(metadata=packed(lambda seen: seen["question"].counted, key="counts"))
     noise: NoiseLaw
+    counts: np.ndarray = field(init=False)
     misfits: int | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        counts = checked_counts(f"an answer over {self.question.columns}", self.counts, self.question.counted)
+        counts = checked_counts(f"an answer over {self.question.columns}", self.whole, self.question.counted)
+        object.__setattr__(self, "whole", counts)
         if self.question.apart:
             object.__setattr__(self, "misfits", int(counts[-1]))
             counts = counts[:-1]
         object.__setattr__(self, "counts", counts)
-
-    @property
-    def whole(self) -> np.ndarray:
-        """All noisy counts, that of misfits with them: int64, shape ``question.counted``."""
-        return self.counts if self.misfits is None else np.append(self.counts, np.int64(self.misfits))
 
     @property
     def tables(self) -> tuple[NoisyTable, ...]:
@@ -137,7 +130,3 @@ class NoisyCounts:
     def privacy_loss(self, exact: np.ndarray, other: np.ndarray) -> Fraction:
         """Return the exact loss of this answer between two tables with these exact counts (ε or ρ, by the noise)."""
         return self.noise.loss(np.asarray(exact, dtype=np.int64) - np.asarray(other, dtype=np.int64))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return question and answer as plain JSON values."""
-        return answer_record(self.question, counts=pack_counts(self.whole), noise=self.noise.to_dict())

@@ -1,18 +1,17 @@
 """The question how many rows hold a cell that fits nothing, and its answer."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.codec import KNOWN, packed
 from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, row_sensitivity
-from lapwing.kernel.plain import pack_counts, read_key, unpack_counts
 from lapwing.kernel.questions.questions import (
+    Given,
     WithoutDelta,
-    answer_record,
     check_cost,
     checked_counts,
     noise_for_cost,
@@ -24,7 +23,7 @@ from lapwing.schema.schemas import Schema
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class MisfitRows(WithoutDelta):
+class MisfitRows(WithoutDelta["NoisyRows"]):
     """Ask how many rows hold a cell that fits nothing in the schema, and how many hold none.
 
     columns: distinct modelled columns, at least one; of one that may not be missing, missing cells fit nothing; rows:
@@ -80,21 +79,16 @@ class MisfitRows(WithoutDelta):
         if not set(self.columns) <= {each.name for each in schema.columns}:
             raise ParameterError("MisfitRows asks about modelled columns; name those of the schema", code="LW641")
 
-    def read_answer(self, values: Mapping[str, Any]) -> "NoisyRows":
-        """Read back an answer that ``to_dict`` wrote."""
-        counts = unpack_counts(read_key(values, "counts", str), self.shape)
-        return NoisyRows(self, counts, NoiseLaw.from_dict(read_key(values, "noise", dict)))
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NoisyRows:
+class NoisyRows(Given):
     """Hold the noisy answer to `MisfitRows`.
 
     counts: int64, shape ``question.shape``, exact count plus noise; noise: its law, independent for each.
     """
 
-    question: MisfitRows
-    counts: np.ndarray
+    question: MisfitRows = field(metadata=KNOWN)
+    counts: np.ndarray = field(metadata=packed(lambda seen: seen["question"].shape))
     noise: NoiseLaw
 
     def __post_init__(self) -> None:
@@ -105,7 +99,3 @@ class NoisyRows:
     def tables(self) -> tuple[NoisyTable, ...]:
         """The one noisy table."""
         return (NoisyTable(self.counts, self.noise, self.question.cost),)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return question and answer as plain JSON values."""
-        return answer_record(self.question, counts=pack_counts(self.counts), noise=self.noise.to_dict())

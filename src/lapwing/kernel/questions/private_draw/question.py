@@ -1,20 +1,19 @@
 """The question for rows drawn straight from a density made of the table, and its answer: rows, and no noisy table."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 import numpy as np
 
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget, Notion
 from lapwing.kernel.budget.conversions import log_between, rounded_up
+from lapwing.kernel.codec import KNOWN, packed
 from lapwing.kernel.noise_law import NoisyTable, Sensitivity
-from lapwing.kernel.plain import pack_counts, read_key, unpack_counts
-from lapwing.kernel.questions.questions import Part, WithoutDelta, answer_record
+from lapwing.kernel.questions.questions import Given, Part, WithoutDelta
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.arrays import integers
 from lapwing.maths.reduced_density import (
@@ -48,7 +47,7 @@ _DIGITS: Final = 12
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class PrivateDraw(WithoutDelta):
+class PrivateDraw(WithoutDelta["DrawnRows"]):
     """Ask for rows drawn from a density that has the table's marginals up to a degree, as far as its floor lets it.
 
     columns: 1 to 20 distinct columns, each with two values and never missing: the cube; floor: the paper's δ: no point
@@ -153,10 +152,6 @@ class PrivateDraw(WithoutDelta):
                 code="LW356",
             )
 
-    def read_answer(self, values: Mapping[str, Any]) -> "DrawnRows":
-        """Read back an answer that ``to_dict`` wrote; sizes are checked before memory is taken."""
-        return DrawnRows(self, unpack_counts(read_key(values, "rows", str), (self.draws,)))
-
 
 def check_density(floor: Fraction, ceiling: Fraction | None, *, is_reduced: bool) -> None:
     """Refuse bounds of a density for which nothing is proved."""
@@ -220,14 +215,14 @@ def _root_above(x: Fraction) -> Fraction:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DrawnRows:
+class DrawnRows(Given):
     """Hold the answer to a `PrivateDraw` question.
 
     rows: int64 (draws,), the drawn rows: bit j is the code of column j.
     """
 
-    question: PrivateDraw
-    rows: np.ndarray
+    question: PrivateDraw = field(metadata=KNOWN)
+    rows: np.ndarray = field(metadata=packed(lambda seen: (seen["question"].draws,)))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rows", integers("drawn rows", self.rows))
@@ -261,7 +256,3 @@ class DrawnRows:
         total = Fraction(sum(other.tolist()), sum(weights.tolist()))
         largest = max(max(ratios) * total, 1 / (min(ratios) * total))
         return self.question.draws * max(log_between(largest)[0], Fraction(0))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return question and answer as plain JSON values."""
-        return answer_record(self.question, rows=pack_counts(self.rows))

@@ -1,15 +1,14 @@
 """The question for the second moment of the rows' vectors."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import Sensitivity
-from lapwing.kernel.questions.cell_sums.question import NoisySums, read_sums
+from lapwing.kernel.questions.cell_sums.question import NoisySums
 from lapwing.kernel.questions.questions import (
     TABLE,
     WithoutDelta,
@@ -26,7 +25,7 @@ Bound = Literal["tight", "paper"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class SecondMoment(WithoutDelta):
+class SecondMoment(WithoutDelta[NoisySums]):
     """Ask for the sums over rows of the products of two coordinates, each unordered pair once.
 
     diagonal: whether squares and products inside one column's block are asked for as well. Of centred lines and of
@@ -109,10 +108,6 @@ class SecondMoment(WithoutDelta):
     noise = noise_for_cost
     parts = one_table
     check = nothing_more
-
-    def read_answer(self, values: Mapping[str, Any]) -> NoisySums:
-        """Read back an answer that ``to_dict`` wrote; sizes are checked before memory is taken."""
-        return read_sums(self, values)
 
 
 def product_change(coordinates: Coordinates, relation: Relation, diagonal: bool) -> Sensitivity:

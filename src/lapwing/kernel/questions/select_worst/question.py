@@ -4,20 +4,20 @@ import hashlib
 import json
 import re
 import weakref
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from itertools import chain
-from typing import Any, ClassVar, Final, Literal, Self
+from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
 
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.codec import KNOWN
 from lapwing.kernel.noise_law import NoisyTable, Sensitivity, row_sensitivity
-from lapwing.kernel.plain import MAX_CELLS, read_key, read_list
-from lapwing.kernel.questions.questions import RECORDS, Part, WithoutDelta, answer_record
+from lapwing.kernel.plain import MAX_CELLS
+from lapwing.kernel.questions.questions import Given, Part, WithoutDelta
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.arrays import frozen, read_only
 from lapwing.schema.groupings.grouping import Grouping
@@ -35,7 +35,7 @@ _LAYOUTS = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class SelectWorst(WithoutDelta):
+class SelectWorst(WithoutDelta["Selected"]):
     """Ask which of some tables a model fits worst.
 
     The score of a candidate is the sum over the cells looked at of |exact count - estimate|, minus its penalty; one
@@ -62,10 +62,10 @@ class SelectWorst(WithoutDelta):
     purpose: ClassVar[str] = "choosing what to count next"
 
     columns: tuple[str, ...]
-    levels: Levels = field(repr=False)
-    candidates: np.ndarray | None = field(repr=False)
-    estimates: np.ndarray | None = field(repr=False)
-    penalties: np.ndarray | None = field(repr=False)
+    levels: Levels = field(default=(), repr=False)
+    candidates: np.ndarray | None = field(default=None, repr=False)
+    estimates: np.ndarray | None = field(default=None, repr=False)
+    penalties: np.ndarray | None = field(default=None, repr=False)
     epsilon: Fraction
     notion: Literal["pure", "zcdp"]
     digest: str = ""
@@ -173,29 +173,21 @@ class SelectWorst(WithoutDelta):
                 "a SelectWorst without estimates is only a record or a plan; ask one that has them", code="LW641"
             )
 
-    def read_answer(self, values: Mapping[str, Any]) -> "Selected":
-        """Read back an answer that ``to_dict`` wrote; sizes are checked before memory is taken."""
-        choice, sensitivity = (read_key(values, key, int) for key in ("choice", "sensitivity"))
-        return Selected(self, choice, sensitivity, read_list(values, "columns", str))
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Read back what `to_dict` wrote, without levels, candidates and weights."""
-        return RECORDS.read(cls, values, levels=(), candidates=None, estimates=None, penalties=None)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Selected:
+class Selected(Given):
     """Hold the answer to a `SelectWorst` question.
 
     sensitivity: the bound on the change of a score that the choice was drawn for; chosen: columns of the chosen
     candidate; found where the question has its candidates.
     """
 
-    question: SelectWorst
+    document: ClassVar = ("choice", "chosen", "sensitivity")
+
+    question: SelectWorst = field(metadata=KNOWN)
     choice: int
     sensitivity: int
-    chosen: tuple[str, ...] = ()
+    chosen: tuple[str, ...] = field(default=(), metadata={"key": "columns"})
 
     def __post_init__(self) -> None:
         asked = self.question
@@ -227,11 +219,6 @@ class Selected:
         change = np.asarray(exact, dtype=np.int64) - np.asarray(other, dtype=np.int64)
         eta = self.question.epsilon * (int(change.max()) - int(change.min())) / (2 * self.sensitivity)
         return eta if self.question.notion == "pure" else eta**2 / 8
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return question and answer as plain JSON values."""
-        answer = {"choice": self.choice, "columns": list(self.chosen), "sensitivity": self.sensitivity}
-        return answer_record(self.question, **answer)
 
 
 # -------------------------------------------------------------------------------------------------------- layouts

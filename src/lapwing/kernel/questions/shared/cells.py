@@ -4,20 +4,62 @@ All cells of one level exist. Below that level only the children of cells that w
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.kernel.plain import MAX_CELLS, pack_counts, read_key, read_list, unpack_counts
+from lapwing.kernel.codec import Seen, packed
+from lapwing.kernel.plain import MAX_CELLS
 from lapwing.maths.arrays import read_only
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.groupings.hierarchies import Hierarchy
 
 MAX_DEPTH: Final = 4096
 """Most levels of a tree below its root."""
+
+
+def _shape_of_splits(seen: Seen) -> tuple[int, int]:
+    """Return the shape of the split cells of a tree, or of an answer to a question about one."""
+    asked = seen.get("question")
+    return seen["split"], len(seen["columns"] if asked is None else asked.columns)
+
+
+def _sizes_of_decisions(seen: Seen) -> list[tuple[int]]:
+    """Return how many cells decide on each level; a CapacityError where they are too many."""
+    check_listed(sum(map(abs, seen["sizes"])) + seen["chosen"].size)
+    return [(size,) for size in seen["sizes"]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellSplits:
+    """Say which cells of a tree are split.
+
+    chosen: int64 (k, d), the cells of the tree's first level that are split, by rank (`CellTree.ranks_of`) increasing;
+    decisions: tuple of bool, for each level after it, which of its cells that can be divided are split, in the order of
+    `CellTree.levels`.
+    """
+
+    document: ClassVar = ("split", "chosen", "sizes", "decisions")
+
+    chosen: np.ndarray = field(metadata=packed(_shape_of_splits))
+    decisions: tuple[np.ndarray, ...] = field(metadata=packed(_sizes_of_decisions))
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "chosen", read_only(self.chosen))
+        object.__setattr__(self, "decisions", tuple(read_only(each, np.dtype(np.bool_)) for each in self.decisions))
+
+    @property
+    def split(self) -> int:
+        """Number of split cells of the first level."""
+        return len(self.chosen)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of decisions on each level."""
+        return tuple(each.size for each in self.decisions)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -29,9 +71,8 @@ class CellTree:
 
     columns: distinct modelled columns, at least one; d in the following; schedule: for each level from 1 on, the
     position of the column that it divides; each column occurs as often as its hierarchy has levels; first: the level on
-    which all cells exist, 0 to ``len(schedule)``: `cells` of them, which may be more than ``2**63``; chosen: int64 (k,
-    d), the cells of level `first` that are split, by rank (`ranks_of`) increasing; none by default; decisions: tuple of
-    bool, for each level after `first`, which of its cells that can be divided are split, in the order of `levels`.
+    which all cells exist, 0 to ``len(schedule)``: `cells` of them, which may be more than ``2**63``; splits: none by
+    default.
 
     A cell of a level after `first` that its column's hierarchy does not divide there goes on to the next level as it
     is, without a decision. The leaves are the cells that are not split; they are disjoint and cover the table.
@@ -41,8 +82,7 @@ class CellTree:
     hierarchies: tuple[Hierarchy, ...]
     schedule: tuple[int, ...]
     first: int
-    chosen: np.ndarray | None = None
-    decisions: tuple[np.ndarray, ...] = ()
+    splits: CellSplits = field(default_factory=lambda: CellSplits(np.empty((0, 0), dtype=np.int64), ()))
     # Derived once: how deep each level sees each column.
     _depths: np.ndarray = field(init=False, repr=False)
 
@@ -57,7 +97,10 @@ class CellTree:
         cuts = np.zeros((len(self.schedule) + 1, len(self.columns)), dtype=np.int64)
         cuts[np.arange(1, len(cuts)), np.array(self.schedule, dtype=np.int64)] = 1
         object.__setattr__(self, "_depths", read_only(np.cumsum(cuts, axis=0)))
-        chosen = np.empty((0, len(self.columns)), dtype=np.int64) if self.chosen is None else self.chosen
+        if not len(self.split_cells):
+            none = np.empty((0, len(self.columns)), dtype=np.int64)
+            object.__setattr__(self, "splits", CellSplits(none, self.decisions))
+        chosen = self.split_cells
         if chosen.dtype != np.int64 or chosen.ndim != 2 or chosen.shape[1] != len(self.columns):
             raise ParameterError(
                 f"split cells must be int64 with {len(self.columns)} columns, got {chosen.dtype}", code="LW641"
@@ -65,8 +108,6 @@ class CellTree:
         if self.first == len(self.schedule) and chosen.size:
             raise ParameterError("a tree of cells has no level below the split ones; use more levels", code="LW641")
         self._check_cells(chosen)
-        object.__setattr__(self, "chosen", read_only(chosen))
-        object.__setattr__(self, "decisions", tuple(read_only(each, np.dtype(np.bool_)) for each in self.decisions))
         self._check_decisions()
 
     def _check_columns(self) -> None:
@@ -133,9 +174,13 @@ class CellTree:
 
     @property
     def split_cells(self) -> np.ndarray:
-        """The cells of the first level that are split: `chosen`, which a made tree always has."""
-        assert self.chosen is not None
-        return self.chosen
+        """The cells of the first level that are split."""
+        return self.splits.chosen
+
+    @property
+    def decisions(self) -> tuple[np.ndarray, ...]:
+        """Which cells are split of each level after the first."""
+        return self.splits.decisions
 
     @property
     def is_split(self) -> bool:
@@ -240,49 +285,7 @@ class CellTree:
 
     def grown(self, chosen: np.ndarray, decisions: Sequence[np.ndarray]) -> "CellTree":
         """Return the tree with these cells split."""
-        return replace(self, chosen=chosen, decisions=tuple(decisions))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the tree as plain JSON values."""
-        return {
-            "columns": list(self.columns),
-            "hierarchies": [nested.to_dict() for nested in self.hierarchies],
-            "schedule": list(self.schedule),
-            "first": self.first,
-            "splits": self.splits_to_dict(),
-        }
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "CellTree":
-        """Read back what `to_dict` wrote; sizes are checked before memory is taken."""
-        tree = cls(
-            columns=read_list(values, "columns", str),
-            hierarchies=tuple(Hierarchy.from_dict(nested) for nested in read_key(values, "hierarchies", list)),
-            schedule=read_list(values, "schedule", int),
-            first=read_key(values, "first", int),
-        )
-        return tree.with_splits(read_key(values, "splits", dict))
-
-    def splits_to_dict(self) -> dict[str, Any]:
-        """Return which cells are split as plain JSON values."""
-        return {
-            "split": len(self.split_cells),
-            "chosen": pack_counts(self.split_cells),
-            "sizes": [each.size for each in self.decisions],
-            "decisions": [pack_counts(each) for each in self.decisions],
-        }
-
-    def with_splits(self, values: Mapping[str, Any]) -> "CellTree":
-        """Return the tree split as `splits_to_dict` wrote; sizes are checked before memory is taken."""
-        split, sizes = read_key(values, "split", int), read_list(values, "sizes", int)
-        if min([split, *sizes]) < 0:
-            raise ParameterError("a tree of cells must list 0 cells or more; the record is damaged", code="LW643")
-        check_listed(split * len(self.columns) + sum(sizes))
-        packed = zip(read_list(values, "decisions", str), sizes, strict=True)
-        return self.grown(
-            unpack_counts(read_key(values, "chosen", str), (split, len(self.columns))),
-            [unpack_counts(text, (size,)) != 0 for text, size in packed],
-        )
+        return replace(self, splits=CellSplits(chosen, tuple(decisions)))
 
 
 def check_listed(numbers: int) -> None:

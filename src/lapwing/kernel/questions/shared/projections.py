@@ -1,14 +1,13 @@
 """In which public cell a row lies when its vector is projected on a few directions, each cut into intervals."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Self
+from typing import ClassVar, Final
 
 import numpy as np
 
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.kernel.plain import pack_counts, read_key, read_list, read_whole, unpack_counts
+from lapwing.kernel.codec import packed
 from lapwing.kernel.questions.shared.coordinates import MOST_COORDINATES
 from lapwing.maths.arrays import read_only
 from lapwing.maths.lattice_net import lattice_points, lattice_ranks, nearest_lattice_points
@@ -42,7 +41,9 @@ class Projection:
     in floats, so no other row, no order and no number of threads moves a near tie.
     """
 
-    directions: np.ndarray
+    document: ClassVar = ("shape", "directions", "cuts", "origin", "spacing", "norm")
+
+    directions: np.ndarray = field(metadata=packed(lambda seen: _checked_shape(*seen["shape"])))
     cuts: tuple[np.ndarray, ...] = ()
     origin: np.ndarray
     spacing: int = 0
@@ -86,6 +87,11 @@ class Projection:
             )
 
     @property
+    def shape(self) -> tuple[int, int]:
+        """Coordinates and directions."""
+        return self.width, self.count
+
+    @property
     def count(self) -> int:
         """Number of directions, t."""
         return int(self.directions.shape[1])
@@ -119,32 +125,12 @@ class Projection:
             cells = cells * (cuts.size + 1) + np.searchsorted(cuts, projected[:, place], side="right")
         return cells
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the cells as plain JSON values."""
-        return {
-            "shape": [self.width, self.count],
-            "directions": pack_counts(self.directions),
-            "cuts": [each.tolist() for each in self.cuts],
-            "origin": self.origin.tolist(),
-            "spacing": self.spacing,
-            "norm": self.norm,
-        }
 
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Read back what `to_dict` wrote; sizes are checked before memory is taken."""
-        shape = read_list(values, "shape", int)
-        if len(shape) != 2 or not 0 <= shape[0] <= MOST_COORDINATES or not 0 <= shape[1] <= MOST_DIRECTIONS:
-            raise ParameterError(
-                f"a projection has up to {MOST_COORDINATES} x {MOST_DIRECTIONS} numbers, got {shape}", code="LW641"
-            )
-        return cls(
-            directions=unpack_counts(read_key(values, "directions", str), shape),
-            cuts=tuple(read_whole(each) for each in read_list(values, "cuts", list)),
-            origin=read_whole(read_key(values, "origin", list)),
-            spacing=read_key(values, "spacing", int),
-            norm=read_key(values, "norm", int),
-        )
+def _checked_shape(width: int, count: int) -> tuple[int, int]:
+    """Return the shape of recorded directions, unless it is none or too large."""
+    if not 0 <= width <= MOST_COORDINATES or not 0 <= count <= MOST_DIRECTIONS:
+        raise ParameterError(f"a projection has up to {MOST_COORDINATES} x {MOST_DIRECTIONS} numbers", code="LW641")
+    return width, count
 
 
 def _largest(values: np.ndarray) -> int:

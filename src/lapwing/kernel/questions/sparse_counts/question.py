@@ -2,14 +2,15 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget, Notion
+from lapwing.kernel.codec import KNOWN, Seen, packed
 from lapwing.kernel.noise_law import (
     NoiseLaw,
     NoisyTable,
@@ -20,18 +21,17 @@ from lapwing.kernel.noise_law import (
     tail_ratio,
     value_ratio,
 )
-from lapwing.kernel.plain import MAX_CELLS, pack_counts, read_key, unpack_counts
-from lapwing.kernel.questions.questions import TABLE, WithoutDelta, answer_record, one_table
+from lapwing.kernel.plain import MAX_CELLS
+from lapwing.kernel.questions.questions import TABLE, Given, WithoutDelta, checked_counts, one_table
 from lapwing.kernel.questions.shared.cells import CellTree, check_listed
 from lapwing.kernel.questions.split_decisions.question import Cell, check_epsilon, laplace_noise
 from lapwing.kernel.terms import Relation, Terms
-from lapwing.maths.arrays import read_only
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.schemas import Schema
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class SparseCounts(WithoutDelta):
+class SparseCounts(WithoutDelta["NoisyCells"]):
     """Ask for the noisy count of every leaf of a tree where it reaches a threshold; the others are left out.
 
     tree: the leaves; a flat grid is a tree without split cells; threshold: from -2**60 to 2**60; None for the counts of
@@ -113,49 +113,31 @@ class SparseCounts(WithoutDelta):
                 code="LW509",
             )
 
-    def read_answer(self, values: Mapping[str, Any]) -> "NoisyCells":
-        """Read back an answer that ``to_dict`` wrote; sizes are checked before memory is taken."""
-        firsts, places = read_key(values, "firsts", int), read_key(values, "places", int)
-        if min(firsts, places) < 0:
-            raise ParameterError("an answer must hold 0 cells or more; the record is damaged", code="LW643")
-        check_listed(firsts * len(self.columns) + places)
-        return NoisyCells(
-            self,
-            unpack_counts(read_key(values, "first_cells", str), (firsts, len(self.columns))),
-            unpack_counts(read_key(values, "listed_places", str), (places,)),
-            unpack_counts(read_key(values, "counts", str), (firsts + places,)),
-            NoiseLaw.from_dict(read_key(values, "noise", dict)),
-        )
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NoisyCells:
+class NoisyCells(Given):
     """Hold the answer to a `SparseCounts` question: the leaves that reach the threshold, with their noisy counts.
 
-    firsts: int64 (j, d), the leaves of the tree's first level among them, by rank increasing: the run of each column;
-    places: int64 (k - j,), the others: their increasing places in the tree's lists of leaves, all levels one after the
-    other; counts: int64 (k,), exact count plus noise, at least the threshold; first those of `firsts`, then those of
-    `places`.
+    first_cells: int64 (j, d), the leaves of the tree's first level among them, by rank increasing: the run of each
+    column; listed_places: int64 (k - j,), the others: their increasing places in the tree's lists of leaves, all levels
+    one after the other; counts: int64 (k,), exact count plus noise, at least the threshold; first those of
+    `first_cells`, then those of `listed_places`.
     """
 
-    question: SparseCounts
-    firsts: np.ndarray
-    places: np.ndarray
-    counts: np.ndarray
+    document: ClassVar = ("firsts", "places", "first_cells", "listed_places", "counts", "noise")
+
+    question: SparseCounts = field(metadata=KNOWN)
+    first_cells: np.ndarray = field(metadata=packed(lambda seen: _shapes(seen)[0]))
+    listed_places: np.ndarray = field(metadata=packed(lambda seen: _shapes(seen)[1]))
+    counts: np.ndarray = field(metadata=packed(lambda seen: _shapes(seen)[2]))
     noise: NoiseLaw
 
     def __post_init__(self) -> None:
-        columns, size = len(self.question.columns), len(self.firsts) + len(self.places)
-        check_listed(self.firsts.size + self.places.size)
-        shapes = {"firsts": (len(self.firsts), columns), "places": (len(self.places),), "counts": (size,)}
-        for name, shape in shapes.items():
-            given = getattr(self, name)
-            if given.dtype != np.int64 or given.shape != shape:
-                raise ParameterError(
-                    f"{name} of noisy cells must be int64 of shape {shape}, got {given.shape}", code="LW643"
-                )
-            object.__setattr__(self, name, read_only(given))
-        threshold = self.question.threshold
+        shapes = _shapes({"question": self.question, "firsts": self.firsts, "places": self.places})
+        for name, shape in zip(("first_cells", "listed_places", "counts"), shapes, strict=True):
+            checked = checked_counts(f"{name} of noisy cells", getattr(self, name), shape)
+            object.__setattr__(self, name, checked)
+        threshold, size = self.question.threshold, self.counts.size
         if self.noise.kind != "laplace" and threshold is not None:
             raise ParameterError(f"filtered cells carry Laplace noise, got {self.noise.kind}", code="LW643")
         if threshold is not None and size and int(self.counts.min()) < threshold:
@@ -168,18 +150,28 @@ class NoisyCells:
         """Refuse cells that are no leaves, repeat or are out of order."""
         tree = self.question.tree
         listed = sum(len(leaves) for _, leaves in tree.leaves())
-        inside = bool(((self.firsts >= 0) & (self.firsts < np.array(tree.shape))).all())
+        inside = bool(((self.first_cells >= 0) & (self.first_cells < np.array(tree.shape))).all())
         if inside:
-            ranks, split = tree.ranks_of(self.firsts), tree.ranks_of(tree.split_cells)
+            ranks, split = tree.ranks_of(self.first_cells), tree.ranks_of(tree.split_cells)
             inside = bool((ranks[1:] > ranks[:-1]).all())
             inside = inside and not np.intersect1d(ranks, split, assume_unique=True).size
-        ends = np.concatenate(([-1], self.places, [listed]))
+        ends = np.concatenate(([-1], self.listed_places, [listed]))
         every = tree.cells - len(tree.split_cells) + listed
         inside = inside and (self.question.threshold is not None or self.counts.size == every)
         if not inside or not (ends[1:] > ends[:-1]).all():
             raise ParameterError(
                 "noisy cells must be distinct leaves of the tree, in its order; the record is damaged", code="LW643"
             )
+
+    @property
+    def firsts(self) -> int:
+        """Number of cells of the first level."""
+        return len(self.first_cells)
+
+    @property
+    def places(self) -> int:
+        """Number of cells below it."""
+        return len(self.listed_places)
 
     @property
     def is_filtered(self) -> bool:
@@ -191,9 +183,11 @@ class NoisyCells:
         """The leaves: levels, shape (k,), and runs of each column, shape (k, d), both int64."""
         tree = self.question.tree
         listed = tree.leaves()
-        levels = np.concatenate([np.full(len(cells), level) for level, cells in [(tree.first, self.firsts), *listed]])
-        cells = np.concatenate([self.firsts, *(cells for _, cells in listed)])
-        kept = np.concatenate((np.arange(len(self.firsts)), len(self.firsts) + self.places))
+        levels = np.concatenate(
+            [np.full(len(cells), level) for level, cells in [(tree.first, self.first_cells), *listed]]
+        )
+        cells = np.concatenate([self.first_cells, *(cells for _, cells in listed)])
+        kept = np.concatenate((np.arange(self.firsts), self.firsts + self.listed_places))
         return levels[kept], cells[kept]
 
     @property
@@ -220,14 +214,9 @@ class NoisyCells:
                 loss += tail_ratio(scale, 1 - (threshold - one), 1 - (threshold - two))
         return abs(loss)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return question and answer as plain JSON values."""
-        return answer_record(
-            self.question,
-            firsts=len(self.firsts),
-            places=len(self.places),
-            first_cells=pack_counts(self.firsts),
-            listed_places=pack_counts(self.places),
-            counts=pack_counts(self.counts),
-            noise=self.noise.to_dict(),
-        )
+
+def _shapes(seen: Seen) -> tuple[tuple[int, ...], ...]:
+    """Return the shapes of an answer's cells, places and counts; a CapacityError where these are too many."""
+    firsts, places, columns = seen["firsts"], seen["places"], len(seen["question"].columns)
+    check_listed(firsts * columns + places)
+    return (firsts, columns), (places,), (firsts + places,)

@@ -14,7 +14,7 @@ from lapwing.kernel.noise.laplace import discrete_laplace
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.answering import PrivateRows
 from lapwing.kernel.questions.shared.cell_rows import CellRows, complement
-from lapwing.kernel.questions.shared.cells import check_listed
+from lapwing.kernel.questions.shared.cells import CellSplits, check_listed
 from lapwing.kernel.questions.split_decisions.question import SplitDecisions, Splits
 from lapwing.kernel.terms import Terms
 
@@ -50,7 +50,7 @@ def _decided(question: SplitDecisions, rows: CellRows, terms: Terms, bits: BitSo
         goes_on[is_open] = split
         cells, starts, stops, depths = cells[goes_on], starts[goes_on], stops[goes_on], depths[goes_on]
         decided_here = is_open[goes_on]
-    return Splits(question, tree.grown(chosen, decisions), law)
+    return Splits(question, CellSplits(chosen, tuple(decisions)), law)
 
 
 def _first_splits(

@@ -2,18 +2,18 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Final, Literal, get_args
+from typing import ClassVar, Final, Literal, get_args
 
 import numpy as np
 
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget, Notion
+from lapwing.kernel.codec import KNOWN
 from lapwing.kernel.noise_law import MAX_SD, NoiseLaw, NoisyTable, Sensitivity, log_tail, row_sensitivity, tail_ratio
-from lapwing.kernel.plain import read_key
-from lapwing.kernel.questions.questions import WithoutDelta, answer_record, one_table
-from lapwing.kernel.questions.shared.cells import CellTree
+from lapwing.kernel.questions.questions import Given, WithoutDelta, one_table
+from lapwing.kernel.questions.shared.cells import CellSplits, CellTree
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.schemas import Schema
@@ -34,7 +34,7 @@ Cell = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class SplitDecisions(WithoutDelta):
+class SplitDecisions(WithoutDelta["Splits"]):
     """Ask which cells of a tree hold many rows: each is split, its children decide in turn, down to the last level.
 
     A cell with c rows, after k decisions on its path, is split if ``b + Z > threshold`` for fresh noise Z. By the rule
@@ -145,24 +145,21 @@ class SplitDecisions(WithoutDelta):
             reached = splits[-1] + math.log(2)
         return float(np.logaddexp.reduce(splits))
 
-    def read_answer(self, values: Mapping[str, Any]) -> "Splits":
-        """Read back an answer that ``to_dict`` wrote; sizes are checked before memory is taken."""
-        noise = NoiseLaw.from_dict(read_key(values, "noise", dict))
-        return Splits(self, self.tree.with_splits(read_key(values, "splits", dict)), noise)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Splits:
+class Splits(Given):
     """Hold the answer to a `SplitDecisions` question.
 
     tree: the question's tree, with the cells that are split.
     """
 
-    question: SplitDecisions
-    tree: CellTree
+    question: SplitDecisions = field(metadata=KNOWN)
+    splits: CellSplits
     noise: NoiseLaw
+    tree: CellTree = field(init=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "tree", replace(self.question.tree, splits=self.splits))
         if self.noise.kind != "laplace":
             raise ParameterError(f"split decisions carry Laplace noise, got {self.noise.kind}", code="LW643")
 
@@ -206,10 +203,6 @@ class Splits:
             _, parents = tree.children(level, cells[goes_on])
             decided = (decided + is_open)[goes_on][parents]
         return found
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return question and answer as plain JSON values."""
-        return answer_record(self.question, splits=self.tree.splits_to_dict(), noise=self.noise.to_dict())
 
 
 def check_epsilon(epsilon: Fraction, notion: Notion) -> None:

@@ -3,9 +3,8 @@
 import hashlib
 import math
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, Self
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -13,9 +12,8 @@ from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import Sensitivity
 from lapwing.kernel.plain import MAX_CELLS
-from lapwing.kernel.questions.cell_sums.question import NoisySums, read_sums
+from lapwing.kernel.questions.cell_sums.question import NoisySums
 from lapwing.kernel.questions.questions import (
-    RECORDS,
     WithoutDelta,
     check_cost,
     noise_for_cost,
@@ -40,7 +38,7 @@ _DIGEST = re.compile(r"([0-9a-f]{64})?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class TableDistances(WithoutDelta):
+class TableDistances(WithoutDelta[NoisySums]):
     """Ask how far some tables of the rows are from public ones: ``sum over tables of |s * counts - expected|_1``.
 
     tables: 1 to 4096 tables, each the positions of its columns, increasing. A table over groups G_1 .. G_w has their
@@ -65,8 +63,8 @@ class TableDistances(WithoutDelta):
     columns: tuple[str, ...]
     groupings: tuple[Grouping, ...] = field(repr=False)
     tables: tuple[tuple[int, ...], ...] = field(repr=False)
-    cells: tuple[np.ndarray, ...] | None = field(repr=False)
-    expected: tuple[np.ndarray, ...] | None = field(repr=False)
+    cells: tuple[np.ndarray, ...] | None = field(default=None, repr=False)
+    expected: tuple[np.ndarray, ...] | None = field(default=None, repr=False)
     bits: int
     cost: Budget
     digest: str = ""
@@ -161,15 +159,6 @@ class TableDistances(WithoutDelta):
         del terms, schema
         if self.cells is None:
             raise ParameterError("a TableDistances without cells is only a record; ask one that has them", code="LW641")
-
-    def read_answer(self, values: Mapping[str, Any]) -> NoisySums:
-        """Read back an answer that ``to_dict`` wrote; sizes are checked before memory is taken."""
-        return read_sums(self, values)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Read back what `to_dict` wrote, without cells and what is expected."""
-        return RECORDS.read(cls, values, cells=None, expected=None)
 
 
 def _check_listed(cells: np.ndarray, expected: np.ndarray, size: int) -> None:

@@ -1,32 +1,41 @@
 """The question for a whole tree of nested contingency tables, and its answer."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar, cast
+from typing import ClassVar
 
 import numpy as np
 
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget, Notion
 from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, calibrated, row_sensitivity
-from lapwing.kernel.plain import MAX_CELLS, pack_counts, read_exact, read_key, read_list, unpack_counts
-from lapwing.kernel.questions.questions import TABLE, Part, WithoutDelta, answer_record, checked_counts, nothing_more
+from lapwing.kernel.plain import MAX_CELLS, read_keys, unpack_counts
+from lapwing.kernel.questions.questions import (
+    RECORDS,
+    TABLE,
+    Given,
+    Part,
+    Question,
+    WithoutDelta,
+    checked_counts,
+    nothing_more,
+)
 from lapwing.kernel.terms import Relation
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.groupings.hierarchies import Hierarchy
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class TreeCounts(WithoutDelta):
+class TreeCounts(WithoutDelta["NoisyTree"]):
     """Ask for nested contingency tables: on each level one column is seen one level deeper than on the level above.
 
     Level 0 has one cell. Rows with a code that a hierarchy does not cover are in no cell of any level.
 
     schedule: for each level from 1 on, the position of the column that it splits; each column occurs as often as its
-    hierarchy has levels; costs: for each level from 0 on, what its noisy counts cost, all in one notion; None for a
-    level that is not released. The deepest level has a cost.
+    hierarchy has levels; amounts: for each level from 0 on, what its noisy counts cost in the notion; None for a level
+    that is not released. The deepest level has a cost.
 
     Guarantee: with noise on every cell of every released level, calibrated to the level's cost, the answer is ε-DP or
     ρ-zCDP at the sum of the costs, under the relation and ``max_rows`` that `sensitivity` is given (proof:
@@ -40,7 +49,8 @@ class TreeCounts(WithoutDelta):
     columns: tuple[str, ...]
     hierarchies: tuple[Hierarchy, ...]
     schedule: tuple[int, ...]
-    costs: tuple[Budget | None, ...]
+    notion: Notion
+    amounts: tuple[Fraction | None, ...] = field(metadata={"key": "costs"})
 
     def __post_init__(self) -> None:
         self._check_columns()
@@ -81,28 +91,29 @@ class TreeCounts(WithoutDelta):
 
     def _check_costs(self) -> None:
         """Refuse costs that are not one per level, positive, and of one notion."""
-        if len(self.costs) != len(self.schedule) + 1:
+        if len(self.amounts) != len(self.schedule) + 1:
             raise ParameterError(
-                f"a tree of {len(self.schedule) + 1} levels needs as many costs, got {len(self.costs)}; "
+                f"a tree of {len(self.schedule) + 1} levels needs as many costs, got {len(self.amounts)}; "
                 "give None for a level that is not released",
                 code="LW641",
             )
-        if self.costs[-1] is None:
+        if self.amounts[-1] is None:
             raise ParameterError(
                 "the deepest level of a tree must have a cost; drop levels below the last one released",
                 code="LW641",
             )
-        given = [cost for cost in self.costs if cost is not None]
-        if min(cost.amount for cost in given) <= 0 or len({cost.notion for cost in given}) > 1:
-            raise ParameterError(
-                "the costs of a tree's levels must be above 0 and of one notion; use None for no cost", code="LW641"
-            )
+        if min(amount for amount in self.amounts if amount is not None) <= 0:
+            raise ParameterError("the costs of a tree's levels must be above 0; use None for no cost", code="LW641")
 
     @property
     def cost(self) -> Budget:
         """What all released levels cost together."""
-        given = [cost for cost in self.costs if cost is not None]
-        return Budget(given[0].notion, sum((cost.amount for cost in given), Fraction(0)))
+        return Budget(self.notion, sum((each for each in self.amounts if each is not None), Fraction(0)))
+
+    @property
+    def costs(self) -> tuple[Budget | None, ...]:
+        """What the counts of each level cost."""
+        return tuple(None if each is None else Budget(self.notion, each) for each in self.amounts)
 
     @property
     def groupings(self) -> tuple[Grouping, ...]:
@@ -142,44 +153,16 @@ class TreeCounts(WithoutDelta):
 
     check = nothing_more
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the question as plain JSON values."""
-        return {
-            "kind": self.kind,
-            "columns": list(self.columns),
-            "hierarchies": [nested.to_dict() for nested in self.hierarchies],
-            "schedule": list(self.schedule),
-            "notion": self.cost.notion,
-            "costs": [None if cost is None else str(cost.amount) for cost in self.costs],
-        }
-
-    def read_answer(self, values: Mapping[str, Any]) -> "NoisyTree":
-        """Read back an answer that ``to_dict`` wrote; sizes are checked before memory is taken."""
-        tables = read_list(values, "tables", dict)
-        released = [shape for shape, cost in zip(self.shapes, self.costs, strict=True) if cost is not None]
-        counts = [unpack_counts(table["counts"], shape) for table, shape in zip(tables, released, strict=True)]
-        return NoisyTree.of(self, counts, [NoiseLaw.from_dict(table["noise"]) for table in tables])
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "TreeCounts":
-        """Read back what `to_dict` wrote; a ParameterError where it is something else."""
-        notion = cast("Notion", read_key(values, "notion", str))
-        amounts = read_key(values, "costs", list)
-        return cls(
-            columns=read_list(values, "columns", str),
-            hierarchies=tuple(Hierarchy.from_dict(nested) for nested in read_key(values, "hierarchies", list)),
-            schedule=read_list(values, "schedule", int),
-            costs=tuple(None if each is None else Budget(notion, read_exact(each)) for each in amounts),
-        )
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NoisyTree:
+class NoisyTree(Given):
     """Hold the noisy answer to a `TreeCounts` question.
 
     levels: tuple of int64 or None, for each level, exact count plus noise, cell by cell, of the question's shape; None
     where it was not released; noises: the law of the noise on each level, independent from cell to cell.
     """
+
+    document: ClassVar = ("tables",)
 
     question: TreeCounts
     levels: tuple[np.ndarray | None, ...]
@@ -234,7 +217,14 @@ class NoisyTree:
             Fraction(0),
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return question and answer as plain JSON values."""
-        tables = [{"counts": pack_counts(table.counts), "noise": table.noise.to_dict()} for table in self.tables]
-        return answer_record(self.question, tables=tables)
+    @classmethod
+    def read(cls, question: Question, values: object) -> "NoisyTree":
+        """Read back what `to_dict` wrote as the answer."""
+        assert isinstance(question, TreeCounts)
+        (tables,) = read_keys(values, "tables")
+        released = [shape for shape, cost in zip(question.shapes, question.costs, strict=True) if cost is not None]
+        if not isinstance(tables, list) or len(tables) != len(released):
+            raise ParameterError(f"a tree must list tables for its {len(released)} released levels", code="LW643")
+        counts, laws = zip(*(read_keys(table, "counts", "noise") for table in tables), strict=True)
+        unpacked = list(map(unpack_counts, counts, released))
+        return cls.of(question, unpacked, [RECORDS.read(NoiseLaw, law) for law in laws])

@@ -64,7 +64,8 @@ class TreePlan:
                 hierarchy(field.domain, self.schedule.count(place)) for field, place in zip(fields, used, strict=True)
             ),
             schedule=tuple(used.index(place) for place in self.schedule),
-            costs=tuple(budget * share if share else None for share in self.shares),
+            notion=budget.notion,
+            amounts=tuple(budget.amount * share if share else None for share in self.shares),
         )
 
 
