@@ -85,16 +85,16 @@ def changed(tree: Any, rng: random.Random) -> Any:
     """Return JSON values with a few nodes replaced by junk or by each other, removed, repeated, or made huge."""
     tree = copy.deepcopy(tree)
     for _ in range(rng.choice([1, 1, 1, 2, 3])):
-        places = list(_places(tree))
+        places = list(places_of(tree))
         place = rng.choice(places)
         if not place:
             continue
-        inside, key = _at(tree, place[:-1]), place[-1]
+        inside, key = value_at(tree, place[:-1]), place[-1]
         match rng.randrange(6):
             case 0 | 1:
                 inside[key] = copy.deepcopy(rng.choice(JUNK))
             case 2:
-                inside[key] = copy.deepcopy(_at(tree, rng.choice(places)))
+                inside[key] = copy.deepcopy(value_at(tree, rng.choice(places)))
             case 3:
                 del inside[key]
             case 4:
@@ -121,15 +121,16 @@ def _stretched(value: Any, rng: random.Random) -> Any:
     return rng.choice([[value], list(value)])
 
 
-def _places(tree: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+def places_of(tree: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """Yield where each node of JSON values stands."""
     yield place
     if isinstance(tree, dict | list):
         for key, value in tree.items() if isinstance(tree, dict) else enumerate(tree):
-            yield from _places(value, (*place, key))
+            yield from places_of(value, (*place, key))
 
 
-def _at(tree: Any, place: tuple[Any, ...]) -> Any:
+def value_at(tree: Any, place: tuple[Any, ...]) -> Any:
+    """Return the node of JSON values that stands at a place."""
     for key in place:
         tree = tree[key]
     return tree

@@ -9,9 +9,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lapwing.errors import SchemaError
-from lapwing.schema.files import parse_json
 from lapwing.schema.scalars import date_text, datetime_text
 from lapwing.schema.schemas import Schema
+from lapwing.schema.typed import parse_json
 from lapwing.schema.values import category_positions, special_codes
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=8)

@@ -14,9 +14,6 @@ from helpers.foreign_files import FOREIGN, ROOT, SAMPLE
 from lapwing.errors import SchemaError
 from lapwing.extras.connect.metadata import reading
 from lapwing.extras.connect.metadata.reading import is_mbi, read_foreign, read_mbi
-from lapwing.extras.connect.metadata.sdv import read_sdv
-from lapwing.extras.connect.metadata.smartnoise import is_smartnoise, read_smartnoise
-from lapwing.schema.schemas import Schema
 
 
 def write(folder, text):
@@ -69,7 +66,7 @@ def test_a_file_of_no_known_format_is_refused_with_those_that_are_known(tmp_path
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        ({"age": 85, "sex": "2", "income": 0}, 'mbi domain, but column "sex" has the size "2"'),
+        ({"age": 85, "sex": "2", "income": 0}, 'mbi domain, but the size of column "sex" is no whole number'),
         ({"t": {"a": {"type": "int"}}}, "SmartNoise SQL metadata, but its columns stand 1 level below the top"),
         ({"e": {"d": {"s": {"t": {"a": {"type": "int"}}}}}}, "SmartNoise SQL metadata, but its columns stand 4 levels"),
         (
@@ -139,10 +136,6 @@ def test_what_is_no_metadata_is_refused_in_a_sentence():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (b"\xff\xfe{\x00}\x00", "is not UTF-8 text"),
-        ('{"a": 2', "is not JSON"),
-        ('{"a": 2, "a": 3}', 'has the key "a" twice'),
-        ('{"a": ' + "9" * 5000 + "}", "number of thousands of digits"),
         ("a: [" + "[" * 10**6, "nested more than 20 deep"),
         ("\n".join(" " * depth + "a:" for depth in range(2000)), "nested more than 20 deep"),
         ("a: 2\na: 3", 'has the key "a" twice'),
@@ -154,7 +147,7 @@ def test_what_is_no_metadata_is_refused_in_a_sentence():
         ("? [a]\n: 1", "found unhashable key"),
         ("1: 2", "has the key 1, which is not a text"),
     ],
-    ids=range(14),
+    ids=range(10),
 )
 def test_a_broken_file_is_refused_with_its_fault(tmp_path, text, said):
     begun = time.process_time()
@@ -173,13 +166,6 @@ def test_aliases_that_multiply_are_refused_before_they_are_built(tmp_path):
 
     with pytest.raises(SchemaError, match="write them out"):
         read_foreign(write(tmp_path, "\n".join(lines)))
-
-
-def test_a_missing_file_and_a_folder_are_told_apart(tmp_path):
-    with pytest.raises(SchemaError, match="does not exist"):
-        read_foreign(tmp_path / "none")
-    with pytest.raises(SchemaError, match="cannot be read"):
-        read_foreign(tmp_path)
 
 
 def test_huge_files_are_refused_before_they_are_parsed(tmp_path, monkeypatch):
@@ -231,67 +217,6 @@ def test_without_the_compiled_loader_the_same_is_read(monkeypatch):
     assert read_foreign(FOREIGN / "smartnoise-visits.yaml", table="visits") == compiled
 
 
-ODD = [
-    None,
-    True,
-    -1,
-    0.5,
-    10**30,
-    "",
-    "x",
-    "\ud800",
-    [],
-    ["x", 3],
-    [[]],
-    {},
-    {"x": {}},
-    {"type": "int"},
-    {"sdtype": 3},
-]
-
-
-def with_each_part_odd(value):
-    """Yield the value once for each of its parts and each odd value, with that in the place of the part."""
-    yield from ODD
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, part in list(inner):
-        for odd in with_each_part_odd(part):
-            copy = dict(value) if isinstance(value, dict) else list(value)
-            copy[key] = odd
-            yield copy
-
-
-@pytest.mark.parametrize(
-    ("name", "read"),
-    [
-        ("sdv1-visits.json", read_sdv),
-        ("sdv2-visits.json", read_sdv),
-        ("sdv1-single.json", read_sdv),
-        ("smartnoise-visits.yaml", read_smartnoise),
-    ],
-    ids=["sdv1", "sdv2", "sdv single", "smartnoise"],
-)
-def test_an_odd_value_anywhere_is_read_past_or_refused_in_one_sentence(name, read):
-    whole = yaml.safe_load((FOREIGN / name).read_text(encoding="utf-8"))
-    read_past, refusals = 0, []
-    for value in with_each_part_odd(whole):
-        if read is read_smartnoise and not is_smartnoise(value):
-            continue
-        try:
-            found = read(value, "the file", None if name == "sdv1-single.json" else "visits")
-        except SchemaError as error:
-            refusals.append(str(error))
-            continue
-        assert Schema.load_draft(found.schema.to_dict()) == found.schema
-        "".join(found.notes).encode()
-        read_past += 1
-
-    assert read_past
-    assert refusals
-    assert "\n" not in "".join(refusals)
-    "".join(refusals).encode()
-
-
 # The sizes of data/adult-domain.json of ryan112358/private-pgm, some of them.
 ADULT = {"age": 85, "workclass": 9, "fnlwgt": 100, "sex": 2, "income>50K": 2}
 
@@ -337,7 +262,7 @@ def test_one_value_that_is_no_whole_number_makes_it_another_format(tmp_path):
     assert not is_mbi([2])
     path = tmp_path / "odd.json"
     path.write_text(json.dumps({"a": 2, "b": 2.5}))
-    with pytest.raises(SchemaError, match='nearly of the format mbi domain, but column "b" has the size 2'):
+    with pytest.raises(SchemaError, match='nearly of the format mbi domain, but the size of column "b" is no whole'):
         read_foreign(path)
 
 

@@ -239,13 +239,11 @@ def test_files_without_keys_between_tables_give_none(value):
         ),
         ({"resources": [resource("a", ["x"], "y")]}, 'the primary key "y" of "a" is no column'),
         (sdv([("b", "x", "\ud800", "x")], **{"\ud800": {"x": "id"}, "b": {"x": "id"}}), "characters that are none"),
-        ({"tables": {"a": {"fields": {"x": {"type": 1}}}}}, "type must be a text such as numerical"),
-        ({"tables": [{"fields": {"x": {"type": "id"}}}]}, "which is not a text"),
         ({"resources": [resource("a", ["x"], x=("b", "x"))]}, 'names the table "b", which is not there'),
         ({"resources": [{"name": "a", "schema": {"fields": [], "foreignKeys": {}}}]}, "no field"),
         ({"resources": [resource("a", ["x"]), {"name": "b", "schema": "b.json"}]}, "is not fetched"),
     ],
-    ids=range(11),
+    ids=range(9),
 )
 def test_what_is_broken_is_said(value, said):
     with pytest.raises(SchemaError) as caught:

@@ -216,22 +216,14 @@ def test_notes_name_what_was_read_past():
     ("value", "said"),
     [
         ({"METADATA_SPEC_VERSION": "V9", "tables": {}}, 'METADATA_SPEC_VERSION "V9" is not known; known are V1, V2'),
-        ({"METADATA_SPEC_VERSION": "V1"}, "tables must be an object"),
         ({"METADATA_SPEC_VERSION": "V1", "tables": {}}, "describes no table"),
-        ({"METADATA_SPEC_VERSION": "V1", "tables": {"t": {"columns": []}}}, "columns must be an object"),
         (single(), "no field to model"),
-        (single(a={"sdtype": {}}), "sdtype must be a text such as numerical, got an object"),
-        (single(a={"sdtype": "email", "pii": "yes"}), "pii must be true or false"),
-        (single(a={"sdtype": "boolean", "range_is_nullable": 0}), "range_is_nullable must be true or false"),
         (single(a={"sdtype": "numerical", "range_min": "0"}), "minimum must be a finite number"),
         (single(a={"sdtype": "numerical", "decimal_places": -1}), "decimal_places must be a whole number"),
-        (single(a={"sdtype": "numerical", "computer_representation": 8}), "computer_representation must be a text"),
         (single(a={"sdtype": "numerical", "decimal_places": 0, "range_min": 2, "range_max": 1}), "minimum"),
-        (single(a={"sdtype": "datetime", "datetime_format": 5}), "datetime_format must be a text"),
         (single(a={"sdtype": "datetime", "range_min": "soon"}), 'range_min "soon" is not of the form null'),
         (single(a={"sdtype": "datetime", "datetime_format": "%Y%Y", "range_min": "20"}), "is not of the form"),
         (single(a={"sdtype": "categorical", "range_values": []}), "lists of at least one value"),
-        (single(a={"sdtype": "categorical", "range_values": [None]}), "must hold texts, numbers, true or false"),
         (single(a={"sdtype": "categorical", "range_values": ["a", 1]}), "does not fit type string"),
         (
             single(a={"sdtype": "numerical", "decimal_places": 2, "range_min": -(10**308), "range_max": 10**308}),
@@ -240,9 +232,8 @@ def test_notes_name_what_was_read_past():
         ({**single(a={"sdtype": "boolean"}), "primary_key": 3}, "primary_key must hold names of columns"),
         ({**single(a={"sdtype": "boolean"}), "primary_key": "b"}, 'primary_key names "b", which is no column'),
         ({**single(a={"sdtype": "boolean"}), "sequence_key": {}}, "sequence_key must hold names of columns"),
-        (related({}), "relationships must be a list"),
     ],
-    ids=range(23),
+    ids=range(14),
 )
 def test_what_is_broken_is_said(value, said):
     assert is_sdv(value) or value == single() or "columns" in value

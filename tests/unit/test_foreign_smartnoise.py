@@ -151,18 +151,13 @@ def test_unknown_types_are_not_modelled_and_lack_a_type():
 @pytest.mark.parametrize(
     ("table", "said"),
     [
-        ({"a": AGE, "b": 3}, 'column "b" must be an object'),
         ({"a": AGE, "b": {"type": "text"}}, 'type "text" is not known'),
         ({"a": {**AGE, "lower": "low"}}, 'lower must be a finite number, got "low"'),
         ({"a": {**AGE, "upper": "1e999"}}, "upper must be a finite number"),
         ({"a": {**AGE, "lower": 0.5}}, "is not a whole number"),
-        ({"a": {**AGE, "nullable": "no"}}, "nullable must be true or false"),
-        ({"a": AGE, "row_privacy": True, "clamp_columns": {}}, "clamp_columns must be true or false"),
-        ({"a": AGE, "p": {"type": "int", "private_id": True}, "max_ids": 0}, "maxRows must be a whole number"),
         ({"a": {**AGE, "private_id": True}}, "no field to model"),
-        ({"a": AGE, True: AGE}, "which is not a text; put it in quotes"),
     ],
-    ids=range(10),
+    ids=range(5),
 )
 def test_what_is_broken_is_said(table, said):
     assert is_smartnoise({"Database": {"public": {"people": table}}})

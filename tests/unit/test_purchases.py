@@ -54,36 +54,6 @@ def test_purchases_survive_the_file_and_the_format_knows_them(tmp_path):
     assert VALIDATOR.is_valid(written)
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        *({"fields": each} for each in ([], [3], "age", ["\ud800"])),
-        *({"notion": each} for each in ("renyi", [])),
-        *(
-            {"amount": each}
-            for each in (0.5, "-1", "0", "1e999999999", "1/0", "1000000001", "9" * 500, "1/" + "9" * 501)
-        ),
-        *({"delta": each} for each in ("1/" + "9" * 501, "1", None)),
-        *({"privacyUnit": each} for each in ("\ud800", "")),
-        *({"release": each} for each in ("\ud800", "r" * 201, None)),
-        *({"lapwing": each} for each in ("a\x00b", "0.1\nCost: 0", 1)),
-        *({"relation": "swap"}, {"price": "1"}),
-    ],
-)
-def test_a_damaged_purchase_is_refused_in_one_sentence(changes):
-    with pytest.raises(SchemaError, match="a purchase") as failure:
-        Schema.from_dict({"fields": [FLAG], "purchases": [PURE.to_dict() | changes]})
-
-    assert "\n" not in str(failure.value)
-
-
-@pytest.mark.parametrize("value", [PURE.to_dict(), "bought", 3, [3], [None]])
-def test_what_is_no_list_of_purchases_is_refused(value):
-    with pytest.raises(SchemaError):
-        Schema.from_dict({"fields": [FLAG], "purchases": value})
-    assert not VALIDATOR.is_valid({"fields": [FLAG], "purchases": value})
-
-
 def test_pure_amounts_add_up_to_a_pure_one():
     whole = together(Budget.pure(1), Fraction(0), None, TERMS, [PURE, PURE])
 

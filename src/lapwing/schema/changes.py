@@ -5,9 +5,10 @@ from typing import Any, Final
 
 from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field
-from lapwing.schema.files import check_object, field_from, field_to_dict
+from lapwing.schema.files import field_from, field_to_dict
 from lapwing.schema.reading import PLAIN_FILE
 from lapwing.schema.scalars import asked_about, quote
+from lapwing.schema.typed import check_object
 
 _IN_CONSTRAINTS: Final = ("minimum", "maximum", "required")
 _PLAIN: Final = ("",)

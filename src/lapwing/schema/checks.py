@@ -15,8 +15,10 @@ from lapwing.schema.scalars import (
     parse_date,
     parse_datetime,
     quote,
+    repeated,
     whole_number,
 )
+from lapwing.schema.typed import Typed
 
 TYPES = ("integer", "number", "string", "boolean", "date", "datetime")
 RANGED_TYPES = ("integer", "number", "date", "datetime")
@@ -28,7 +30,6 @@ _UNITS: Final = {
     "datetime": ("second", "minute", "hour", "day", "month", "year"),
 }
 
-_PARTS: Final = 3
 _TYPE_HINTS: Final = {
     "int": "integer",
     **dict.fromkeys(("float", "double", "decimal", "numeric"), "number"),
@@ -45,6 +46,11 @@ UNHELD_TYPES: Final = ("array", "duration", "geojson", "geopoint", "list", "obje
 def field_error(name: object, said: str, code: str) -> SchemaError:
     """Return the error that a field breaks a rule."""
     return SchemaError(f"field {quote(name)}: {said}", code=code)
+
+
+def of_field(name: object, values: Mapping[str, Any]) -> Typed:
+    """Return values of a field, which are read by their types."""
+    return Typed(values, f"field {quote(name)}")
 
 
 def _whole_of_64_bits(value: object) -> int | None:
@@ -74,18 +80,6 @@ def check_type(name: str, kind: object) -> None:
         way_out = "leave the column out, or write it as numbers or texts of a list"
     said = "has no type" if kind is None else f"type {quote(kind)} is not known"
     raise field_error(name, f"{said}; {way_out}", "LW207")
-
-
-def check_one_of(name: str, key: str, value: object, allowed: tuple[str, ...]) -> None:
-    """Refuse a value that is not in a short list of texts."""
-    if not isinstance(value, str) or value not in allowed:
-        raise field_error(name, f"{key} {quote(value)} is not known; choose one of {', '.join(allowed)}", "LW207")
-
-
-def check_flag(name: str, key: str, value: object) -> None:
-    """Refuse a yes/no setting that is neither true nor false."""
-    if not isinstance(value, bool):
-        raise field_error(name, f"{key} must be true or false, got {quote(value)}", "LW206")
 
 
 def check_bound(name: str, kind: str, key: str, value: object) -> int | float | str | None:
@@ -161,8 +155,7 @@ def check_resolution(name: str, kind: str, value: object) -> str | int | float |
     if value is None:
         return None
     if kind in _UNITS:
-        check_one_of(name, "resolution", value, _UNITS[kind])
-        return str(value)
+        return of_field(name, {"resolution": value}).one_of("resolution", _UNITS[kind], code="LW207")
     if kind not in _STEPS:
         way_out = "remove it, or use a type of numbers or dates"
         raise field_error(name, f"resolution {quote(value)} does not apply to type {kind}; {way_out}", "LW211")
@@ -175,7 +168,7 @@ def check_resolution(name: str, kind: str, value: object) -> str | int | float |
 
 def check_special(name: str, kind: str, values: object) -> tuple[int | float | str, ...]:
     """Return the special values in normal form: distinct values of a numeric or date field."""
-    listed = check_list(name, "special", values)
+    listed = of_field(name, {"special": values}).listed("special")
     if listed and kind not in RANGED_TYPES:
         raise field_error(name, f"special does not apply to type {kind}; put the values in categories", "LW212")
     special = tuple(check_value(name, kind, "special value", value) for value in listed)
@@ -200,7 +193,7 @@ def check_categories(name: str, kind: str, values: object) -> tuple[Any, ...] | 
     """Return the category list in normal form: of one sort of value, distinct by key."""
     if values is None:
         return None
-    listed = check_list(name, "categories", values)
+    listed = of_field(name, {"categories": values}).listed("categories")
     if not listed:
         raise field_error(name, "the category list is empty; list every possible value", "LW213")
     categories = _of_one_sort(name, kind, listed)
@@ -242,10 +235,7 @@ def _of_one_sort(name: str, kind: str, listed: tuple[Any, ...]) -> tuple[Any, ..
 
 def check_missing_values(name: str, values: object, categories: tuple[Any, ...] | None) -> tuple[str, ...]:
     """Return the texts that are read as missing; none may be a category as well."""
-    listed = check_list(name, "missingValues", values)
-    for value in listed:
-        if not isinstance(value, str) or not is_encodable(value):
-            raise field_error(name, f"missing value {quote(value)} is not a text; put it in quotes", "LW206")
+    listed = of_field(name, {"missingValues": values}).texts("missingValues")
     distinct = tuple(dict.fromkeys(listed))
     # The empty text is no number: the usual case needs no look at 10**6 numbers.
     if categories and (isinstance(categories[0], str) or distinct != ("",)):
@@ -254,39 +244,3 @@ def check_missing_values(name: str, values: object, categories: tuple[Any, ...] 
             said = f"{quote(value)} is both a category and a missing value; remove it from one list"
             raise field_error(name, said, "LW213")
     return distinct
-
-
-def check_list(name: str, key: str, values: object) -> tuple[Any, ...]:
-    """Return a list or tuple as a tuple."""
-    if not isinstance(values, list | tuple):
-        raise field_error(name, f"{key} must be a list, got {quote(values)}; write {_as_list(values)}", "LW206")
-    return tuple(values)
-
-
-def _as_list(value: object) -> str:
-    """Return how a value that is no list is written as one; texts with commas are taken apart."""
-    if isinstance(value, str):
-        parts = [part.strip() for part in value.split(",")]
-        return f"[{', '.join(map(quote, parts[:_PARTS]))}{', ...' if len(parts) > _PARTS else ''}]"
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return f"[{quote(value)}]" if is_number else 'for example ["a", "b"]'
-
-
-def check_questions(values: object) -> tuple[str, ...]:
-    """Return what the owner has yet to answer: a list of texts."""
-    if not isinstance(values, list | tuple) or not all(isinstance(text, str) and is_encodable(text) for text in values):
-        raise SchemaError(f"the schema's questions must be a list of texts, got {quote(values)}", code="LW206")
-    return tuple(values)
-
-
-def repeated(values: Sequence[Any], keys: Sequence[Any] | None = None) -> list[Any]:
-    """Return the first value whose key (by default itself) stood before, as a list of at most one."""
-    keys = values if keys is None else keys
-    if len(set(keys)) == len(keys):
-        return []
-    seen: set[Any] = set()
-    for value, key in zip(values, keys, strict=True):
-        if key in seen:
-            return [value]
-        seen.add(key)
-    return []

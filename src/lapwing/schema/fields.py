@@ -15,21 +15,20 @@ from lapwing.schema.checks import (
     SCALES,
     check_bound,
     check_categories,
-    check_flag,
     check_missing_values,
     check_name,
-    check_one_of,
     check_resolution,
     check_special,
     check_type,
     field_error,
-    repeated,
+    of_field,
 )
 from lapwing.schema.groupings.category_trees import CategoryTree, Prefixes, branches, check_tree, depth_first, tree_cuts
 from lapwing.schema.groupings.domains import MAGNITUDE_VALUES, MAX_VALUES, Domain, Range, octave_cuts, range_of
 from lapwing.schema.reading import PLAIN, Reading, check_reading
-from lapwing.schema.scalars import category_key, is_encodable, quote, whole_number
+from lapwing.schema.scalars import category_key, is_encodable, quote, repeated
 from lapwing.schema.short import short
+from lapwing.schema.typed import Typed
 
 FieldType = Literal["integer", "number", "string", "boolean", "date", "datetime"]
 Provenance = Literal["public", "assumed", "dp", "drafted"]
@@ -37,6 +36,8 @@ Scale = Literal["linear", "log"]
 Scalar = str | int | float | bool
 
 _MAX_FIELDS: Final = 100_000
+_KEYS: Final = {"ordered": "categoriesOrdered", "identifier": "role"}
+"""What a file calls settings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,19 +127,14 @@ class Field:
     def __post_init__(self) -> None:
         name, kind = check_name(self.name), self.type
         check_type(name, kind)
-        check_one_of(name, "provenance", self.provenance, PROVENANCES)
-        check_one_of(name, "scale", self.scale, SCALES)
         check_reading(name, kind, self.reading)
-        flags = {"categoriesOrdered": self.ordered, "required": self.required, "role": self.identifier}
-        for key, flag in {**flags, "open": self.open, "target": self.target}.items():
-            check_flag(name, key, flag)
-        if not isinstance(self.description, str) or not is_encodable(self.description):
-            raise field_error(
-                name, f"description must be a text, got {quote(self.description)}; write it in quotes", "LW206"
-            )
-
         categories = check_categories(name, kind, self.categories)
+        own = of_field(name, {_KEYS.get(key, key): getattr(self, key) for key in self.__slots__})
         normal = {
+            "provenance": own.one_of("provenance", PROVENANCES, code="LW207"),
+            "scale": own.one_of("scale", SCALES, code="LW207"),
+            **{key: own.flag(_KEYS.get(key, key)) for key in ("ordered", "required", "identifier", "open", "target")},
+            "description": own.text("description"),
             "minimum": check_bound(name, kind, "minimum", self.minimum),
             "maximum": check_bound(name, kind, "maximum", self.maximum),
             "categories": categories,
@@ -312,13 +308,9 @@ class PrivacyUnit:
     max_rows: int
 
     def __post_init__(self) -> None:
-        if not isinstance(self.field, str):
-            raise SchemaError(f"privacyUnit: field must be the name of a field, got {quote(self.field)}", code="LW217")
-        max_rows = whole_number(self.max_rows)
-        if max_rows is None or not 1 <= max_rows <= _MAX_ROWS:
-            said = f"privacyUnit: maxRows must be a whole number of at least 1, got {quote(self.max_rows)}"
-            raise SchemaError(said, code="LW217")
-        object.__setattr__(self, "max_rows", max_rows)
+        own = Typed({"field": self.field, "maxRows": self.max_rows}, "privacyUnit", "LW217")
+        own.text("field", None)
+        object.__setattr__(self, "max_rows", own.whole("maxRows", 1, _MAX_ROWS))
 
 
 def check_fields(fields: Sequence[Field]) -> None:

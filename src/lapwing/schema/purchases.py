@@ -1,19 +1,18 @@
 """What the bounds and lists of a schema cost that were learned from the table with privacy budget."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
-from lapwing.errors import SchemaError
-from lapwing.schema.scalars import is_encodable, quote
+from lapwing.schema.typed import Typed
 
 NOTIONS: Final = ("pure", "zcdp")
 RELATIONS: Final = ("add-remove", "replace-one")
 MOST_PURCHASES: Final = 1_000
 """Of one schema."""
 
+_WHAT: Final = "a purchase"
 _LARGEST: Final = 10**9
 _LONGEST: Final = 200
 # Lengths are limited because Python writes no number of more than 4,300 digits, and one that cannot be written must not
@@ -23,11 +22,6 @@ _KEYS: Final = {"privacy_unit": "privacyUnit"} | {
     key: key for key in ("fields", "notion", "amount", "delta", "relation", "release", "lapwing")
 }
 """Settings, and what the file format calls them."""
-
-
-def _refusal(said: str) -> SchemaError:
-    """Return the error that a purchase is not as it was written."""
-    return SchemaError(f"a purchase{said}", code="LW270")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,20 +38,18 @@ class Purchase:
     lapwing: str
 
     def __post_init__(self) -> None:
-        if not self.fields or not all(map(_is_name, self.fields)):
-            raise _refusal(' needs "fields", a list of the names of the fields that it paid for')
-        for key, value, known in (("notion", self.notion, NOTIONS), ("relation", self.relation, RELATIONS)):
-            if value not in known:
-                raise _refusal(f"'s {key} must be one of {', '.join(known)}, got {quote(value)}")
+        own = Typed({key: getattr(self, name) for name, key in _KEYS.items()}, _WHAT, "LW270")
+        own.names("fields")
+        own.one_of("notion", NOTIONS)
+        own.one_of("relation", RELATIONS)
         if not 0 < self.amount <= _LARGEST or not 0 <= self.delta < 1:
-            ranges = "amount must be above 0 and at most 10^9, and its delta at least 0 and below 1"
-            raise _refusal(f"'s {ranges}; leave purchases as they were written")
-        # It holds the name of a field, which may be any text.
-        if not _is_name(self.privacy_unit):
-            raise _refusal(f"'s privacyUnit must be a text of at least one character, got {quote(self.privacy_unit)}")
-        for key, text in (("release", self.release), ("lapwing", self.lapwing)):
-            if not _is_name(text) or len(text) > _LONGEST or not text.isprintable():
-                raise _refusal(f"'s {key} must be a printable text of 1 to {_LONGEST} characters, got {quote(text)}")
+            ranges = "must be above 0 and at most 10^9, and its delta at least 0 and below 1"
+            raise own.refusal("amount", f"{ranges}; leave purchases as they were written")
+        own.text("privacyUnit", is_name=True)  # it holds the name of a field, which may be any text
+        for key in ("release", "lapwing"):
+            text = own.text(key, is_name=True)
+            if len(text) > _LONGEST or not text.isprintable():
+                raise own.wrong(key, f"be a printable text of 1 to {_LONGEST} characters")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the purchase in the file format."""
@@ -68,37 +60,20 @@ class Purchase:
     @classmethod
     def from_dict(cls, value: object) -> "Purchase":
         """Read back what `to_dict` wrote; a SchemaError where it is something else."""
-        if not isinstance(value, Mapping):
-            raise _refusal(f" must be an object with keys, got {quote(value)}")
-        for key in value:
-            if key not in _KEYS.values():
-                raise _refusal(f" has the unknown key {quote(key)}; leave purchases as they were written")
-        found = {name: value.get(key, "") for name, key in _KEYS.items()}
-        fields = found["fields"]
-        exact = {key: _exact(key, value.get(key, usual)) for key, usual in (("amount", None), ("delta", "0"))}
-        named = tuple(fields) if isinstance(fields, list | tuple) else ()
-        given: dict[str, Any] = {**found, "fields": named, **exact}
-        return cls(**given)
+        source = Typed.of(value, _WHAT, "LW270").only(_KEYS.values(), code="LW270")
+        exact = {"amount": _exact(source, "amount", None), "delta": _exact(source, "delta", "0")}
+        given: dict[str, Any] = {name: source(key, "") for name, key in _KEYS.items()} | exact
+        return cls(**given | {"fields": source.listed("fields")})
 
 
-def purchases_from(value: object) -> tuple[Purchase, ...]:
+def purchases_from(table: Typed) -> tuple[Purchase, ...]:
     """Return the purchases of a schema in the file format; none where the key is absent or null."""
-    if value is None:
-        return ()
-    if not isinstance(value, list | tuple) or len(value) > MOST_PURCHASES:
-        said = f'"purchases" must be a list of at most {MOST_PURCHASES} objects; leave it as it was written'
-        raise SchemaError(said, code="LW270")
-    return tuple(map(Purchase.from_dict, value))
+    return tuple(map(Purchase.from_dict, table.listed("purchases", most=MOST_PURCHASES, code="LW270")))
 
 
-def _is_name(value: object) -> bool:
-    """Tell whether a value is a text that can be written, of at least one character."""
-    return isinstance(value, str) and bool(value) and is_encodable(value)
-
-
-def _exact(key: str, value: object) -> Fraction:
+def _exact(source: Typed, key: str, usual: str | None) -> Fraction:
     """Read an exact amount."""
-    if not isinstance(value, str) or not _EXACT.fullmatch(value):
-        rule = 'must be an exact number as text, such as "1/10", with at most 500 digits'
-        raise _refusal(f"'s {key} {rule}, got {quote(value)}")
-    return Fraction(value)
+    text = source.text(key, usual)
+    if not _EXACT.fullmatch(text):
+        raise source.wrong(key, 'be an exact number as text, such as "1/10", with at most 500 digits')
+    return Fraction(text)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from lapwing.errors import SchemaError
-from lapwing.schema.checks import check_list, field_error
-from lapwing.schema.scalars import quote, whole_number
+from lapwing.schema.checks import field_error, of_field
+from lapwing.schema.scalars import quote
+from lapwing.schema.typed import Typed
 
 TRUE_TEXTS: Final = frozenset({"true", "True", "TRUE", "1"})
 FALSE_TEXTS: Final = frozenset({"false", "False", "FALSE", "0"})
@@ -82,32 +82,22 @@ def check_reading(name: str, kind: str, reading: object) -> None:
 
 def _rule(name: str, key: str, value: object, *, has_time: bool) -> Any:  # noqa: ANN401 - as its setting has it
     """Return one rule of how cells are written, checked."""
+    own = of_field(name, {key: value})
     if key == "format":
         return _date_format(name, has_time, value)
     if key.endswith("Char"):
-        return _sign(name, key, value)
-    if key == "bareNumber":
-        if not isinstance(value, bool):
-            raise field_error(name, f"{key} must be true or false, got {quote(value)}", "LW207")
+        if value == "" and key == "groupChar":
+            return ""
+        if not isinstance(value, str) or len(value) != 1 or value.isalnum() or value in '+-"':
+            raise own.wrong(key, 'be one sign, such as ","', "LW207")
         return value
+    if key == "bareNumber":
+        return own.flag(key, code="LW207")
     known = TRUE_TEXTS if key == "trueValues" else FALSE_TEXTS
-    return tuple(text for text in _texts(name, key, value) if text not in known)
-
-
-def _sign(name: str, key: str, value: object) -> str:
-    if value == "" and key == "groupChar":
-        return ""
-    if not isinstance(value, str) or len(value) != 1 or value.isalnum() or value in '+-"':
-        raise field_error(name, f'{key} must be one sign, such as ",", got {quote(value)}', "LW207")
-    return value
-
-
-def _texts(name: str, key: str, value: object) -> tuple[str, ...]:
-    listed = check_list(name, key, value)
-    for text in listed:
-        if not isinstance(text, str) or not text:
-            raise field_error(name, f"{key} must be texts that are not empty, got {quote(text)}", "LW207")
-    return listed
+    listed = own.texts(key, code="LW207")
+    if "" in listed:
+        raise own.wrong(key, "be texts that are not empty", "LW207", found="")
+    return tuple(text for text in listed if text not in known)
 
 
 def _date_format(name: str, has_time: bool, value: object) -> str:
@@ -196,20 +186,17 @@ class Dialect:
     names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        signs = (self.delimiter, self.quote_char)
-        for key, sign in zip(("delimiter", "quoteChar"), signs, strict=True):
-            if sign is not None and (not isinstance(sign, str) or len(sign) != 1 or sign in "\r\n\0"):
-                raise _dialect_error(key, 'must be one sign, such as ";"', sign)
-        if None not in signs and signs[0] == signs[1]:
-            raise _dialect_error("delimiter", "must not be the quoteChar", self.delimiter)
-        if self.encoding is not None and not _is_encoding(self.encoding):
-            raise _dialect_error("encoding", 'must be the name of a text encoding, such as "latin-1"', self.encoding)
-        if not isinstance(self.header, bool):
-            raise _dialect_error("header", "must be true or false", self.header)
-        if (whole_number(self.skip_rows) or 0) < 0 or whole_number(self.skip_rows) is None:
-            raise _dialect_error("skipRows", "must be a whole number from 0 up", self.skip_rows)
-        if self.sheet is not None and (not isinstance(self.sheet, str) or not self.sheet):
-            raise _dialect_error("sheet", "must be the name of a sheet", self.sheet)
+        own = Typed({key: getattr(self, name) for key, name in _DIALECT_KEYS.items()}, "dialect", "LW207")
+        for key in ("delimiter", "quoteChar"):
+            if len(own.text(key, "-")) != 1 or own.text(key, "-") in "\r\n\0":
+                raise own.wrong(key, 'be one sign, such as ";"')
+        if self.delimiter is not None and self.delimiter == self.quote_char:
+            raise own.wrong("delimiter", "not be the quoteChar")
+        if self.encoding is not None and not _is_encoding(own.text("encoding")):
+            raise own.wrong("encoding", 'be the name of a text encoding, such as "latin-1"')
+        object.__setattr__(self, "header", own.flag("header", True))
+        object.__setattr__(self, "skip_rows", own.whole("skipRows", 0, usual=0))
+        own.text("sheet", "-", is_name=True)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the keys of the file format that differ from the default."""
@@ -220,7 +207,7 @@ _DIALECT_KEYS: Final = {
     **{"delimiter": "delimiter", "quoteChar": "quote_char", "encoding": "encoding", "header": "header"},
     **{"skipRows": "skip_rows", "sheet": "sheet"},
 }
-DIALECT_KEYS: Final = frozenset(_DIALECT_KEYS)
+DIALECT_KEYS: Final = tuple(_DIALECT_KEYS)
 PLAIN_FILE: Final = Dialect()
 
 
@@ -229,13 +216,9 @@ def dialect_from(given: Mapping[str, Any]) -> Dialect:
     return Dialect(**{name: given[key] for key, name in _DIALECT_KEYS.items() if key in given})
 
 
-def _dialect_error(key: str, rule: str, value: object) -> SchemaError:
-    return SchemaError(f"dialect: {key} {rule}, got {quote(value)}", code="LW207")
-
-
-def _is_encoding(name: object) -> bool:
+def _is_encoding(name: str) -> bool:
     try:
-        found = codecs.lookup(name) if isinstance(name, str) else None
+        found = codecs.lookup(name)
     except (LookupError, ValueError):
         return False
-    return found is not None and bool(getattr(found, "_is_text_encoding", True))
+    return bool(getattr(found, "_is_text_encoding", True))

@@ -11,7 +11,7 @@ from datetime import date, datetime, timedelta
 from functools import partial
 from numbers import Integral, Number
 from types import FunctionType
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from lapwing.errors import ParameterError
 from lapwing.errors import visible as visible
@@ -194,6 +194,19 @@ def datetime_text(microseconds: int) -> str:
     return (_EPOCH_TIME + timedelta(microseconds=microseconds)).isoformat()
 
 
+def repeated(values: Sequence[Any], keys: Sequence[Any] | None = None) -> list[Any]:
+    """Return the first value whose key (by default itself) stood before, as a list of at most one."""
+    keys = values if keys is None else keys
+    if len(set(keys)) == len(keys):
+        return []
+    seen: set[Any] = set()
+    for value, key in zip(values, keys, strict=True):
+        if key in seen:
+            return [value]
+        seen.add(key)
+    return []
+
+
 # -- What somebody may have meant by a text that is not listed.
 
 
@@ -203,7 +216,7 @@ _COMPARED = 10_000  # of a longer list, to answer at once
 def nearest(text: str, known: Iterable[str]) -> list[str]:
     """Return the known texts nearest to another one, whatever their case: at most three, the nearest first."""
     folded = {name.casefold(): name for name in itertools.islice(known, _COMPARED)}
-    return [folded[name] for name in difflib.get_close_matches(text.casefold(), folded, cutoff=_NEAR)]
+    return [folded[name] for name in difflib.get_close_matches(text[:_COMPARED].casefold(), folded, cutoff=_NEAR)]
 
 
 def asked_about(text: object, known: Iterable[str], otherwise: str) -> str:
@@ -216,19 +229,6 @@ def names_in_short(names: Sequence[str], most: int = 10) -> str:
     """Return names in quotes, the first ones of them."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(map(quote, names[:most])) + more
-
-
-def json_cure(text: str, place: int) -> str:
-    """Return what may be wrong at a place of a text that is no JSON."""
-    before, rest = text[:place].rstrip()[-1:], text[place:].lstrip()
-    if not before and rest[:1] not in ("{", "["):
-        return "a schema begins with {; a table is given as DATA, and `lapwing schema draft` makes a schema of one"
-    if rest[:1] == "'":
-        return "write \" in place of '"
-    if not rest:
-        return "the file ends too early: close what is open there"
-    is_comma = before + rest[:1] in (",}", ",]") or "".join(rest.split())[:2] in (",}", ",]")
-    return "remove the comma before the closing bracket" if is_comma else "correct it there"
 
 
 def aligned(lines: Sequence[Sequence[str]], *, right: Iterable[int] = ()) -> str:

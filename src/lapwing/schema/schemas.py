@@ -10,18 +10,15 @@ from typing import Any, Final, Self
 from lapwing.errors import SchemaError
 from lapwing.on_demand import Loaded, Shown
 from lapwing.schema.changes import changed, open_keys, selected
-from lapwing.schema.checks import check_questions, field_error
+from lapwing.schema.checks import field_error
 from lapwing.schema.fields import Field, PrivacyUnit, check_fields, check_weight
 from lapwing.schema.files import (
     field_to_dict,
     fields_from,
     file_text,
     fingerprint_of,
-    flag_from,
-    read_json,
     table_dialect,
     table_from,
-    text_from,
     unit_from,
     write_schema,
 )
@@ -34,6 +31,7 @@ from lapwing.schema.rules.rules import Rule, rule_to_dict, rules_from
 from lapwing.schema.rules.search import checked_rules, named_columns
 from lapwing.schema.scalars import asked_about, path_text, quote, visible
 from lapwing.schema.short import schema_in_short
+from lapwing.schema.typed import Typed, read_json
 
 _PLAIN_MISSING: Final = ("",)
 _LISTED: Final = 20
@@ -117,7 +115,6 @@ class Schema(Shown):
             _find(self._by_name, self.privacy_unit.field, "privacyUnit")
         if self.weight is not None:
             check_weight(self.weight, self.fields)
-        object.__setattr__(self, "questions", check_questions(self.questions))
         object.__setattr__(self, "rules", rules_from(self.rules))
         for name, what in named_columns(self.rules):
             if _find(self._by_name, name, what).identifier:
@@ -310,18 +307,18 @@ class Schema(Shown):
     def _read(cls, source: object, *, may_be_open: bool = False) -> Self:
         """Return the schema that a value in the file format describes, however open a draft is."""
         table = table_from(source)
-        fields, questions = fields_from(table), table.get("questions")
+        fields, questions = fields_from(table), table("questions", ())
         return cls(
             fields=fields,
-            privacy_unit=unit_from(table.get("privacyUnit")),
-            is_draft=flag_from(table, "draft") or (may_be_open and (bool(questions) or any(map(open_keys, fields)))),
-            name=text_from(table, "name"),
-            questions=() if questions is None else questions,
-            purchases=purchases_from(table.get("purchases")),
-            rules=rules_from(table.get("rules")),
-            weight=table.get("weight"),
-            public_tables=public_tables_from(table.get("publicTables")),
-            dialect=table_dialect(table.get("dialect")),
+            privacy_unit=unit_from(table("privacyUnit")),
+            is_draft=table.flag("draft") or (may_be_open and (bool(questions) or any(map(open_keys, fields)))),
+            name=table("name", ""),
+            questions=questions,
+            purchases=purchases_from(table),
+            rules=rules_from(table("rules")),
+            weight=table("weight"),
+            public_tables=public_tables_from(table("publicTables")),
+            dialect=table_dialect(table("dialect")),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -374,9 +371,13 @@ def _check_types(schema: Schema) -> None:
         listed = getattr(schema, key)
         if not isinstance(listed, list | tuple) or not all(isinstance(each, kind) for each in listed):
             raise SchemaError(f"{key} of a schema must be a list of {kind.__name__}, got {quote(listed)}", code="LW206")
-    for key, kinds in (("privacy_unit", PrivacyUnit | None), ("is_draft", bool), ("name", str), ("dialect", Dialect)):
+    for key, kinds in (("privacy_unit", PrivacyUnit | None), ("dialect", Dialect)):
         if not isinstance(getattr(schema, key), kinds):
             raise SchemaError(f"{key} of a schema is of a wrong type, got {quote(getattr(schema, key))}", code="LW206")
+    own = Typed({"name": schema.name, "draft": schema.is_draft, "questions": schema.questions}, "the schema")
+    for key, value in (("name", own.text("name")), ("is_draft", own.flag("draft"))):
+        object.__setattr__(schema, key, value)
+    object.__setattr__(schema, "questions", own.texts("questions"))
 
 
 def _find(fields: dict[str, Field], name: str, where: str) -> Field:

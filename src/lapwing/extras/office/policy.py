@@ -7,7 +7,7 @@ keeps with the account's terms.
 import os
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -23,7 +23,8 @@ from lapwing.kernel.budget.budget import Budget, as_text, exact_number
 from lapwing.kernel.budget.chain import Entry, tampered
 from lapwing.kernel.budget.conversions import epsilon_for, rho_for
 from lapwing.release.runs.spending import Spending
-from lapwing.schema.scalars import is_encodable, quote, visible
+from lapwing.schema.scalars import is_encodable, visible
+from lapwing.schema.typed import Typed
 
 VARIABLE: Final = "LAPWING_POLICY"
 KEY: Final = "policy"  # of the details of an account's first entry
@@ -33,6 +34,7 @@ _GIVEN: ContextVar[str | None] = ContextVar("_GIVEN", default=None)
 _NAMED: ContextVar[frozenset[str]] = ContextVar("_NAMED", default=frozenset())
 _SMALLEST_DELTA, _LARGEST = Fraction(1, 10**18), 10**6
 _MOST_LETTERS = 10**6
+_MISREAD = "LW422"
 _PLAIN = re.compile(r"\d{1,99}(\.\d{1,99})?", re.ASCII)
 
 
@@ -137,80 +139,60 @@ def parsed(text: str, file: str) -> Policy:
     except (ValueError, RecursionError) as error:
         reason = visible(" ".join(str(error).split()))
     else:
-        datasets = values.pop("datasets", {})
-        ask = values.pop("ask", None)
-        if not isinstance(ask, str) or not ask.isprintable() or not ask.strip():
-            raise _misread(file, "ask", "says who may change the rules")
-        if not isinstance(datasets, dict) or not all(isinstance(each, dict) for each in datasets.values()):
-            raise _misread(file, "datasets", "is a table for each data set")
-        own = {name: _rules(each, file, f"datasets.{name}.") for name, each in datasets.items()}
-        return Policy(file=file, text=text, ask=ask.strip(), rules=_rules(values, file), datasets=own)
+        top = Typed(values, f"the policy {file}", _MISREAD, ParameterError)
+        datasets, ask = top.inner("datasets"), top.text("ask", None)
+        if not ask.isprintable() or not ask.strip():
+            raise top.wrong("ask", "say who may change the rules")
+        own = {name: _rules(datasets.inner(name), _OF_ONE) for name in datasets.values}
+        rules = _rules(top, (*_READERS, "ask", "datasets"))
+        return Policy(file=file, text=text, ask=ask.strip(), rules=rules, datasets=own)
     raise DataError(f"the policy {file} is no TOML ({reason}); mend it, nothing is spent without it", code="LW422")
 
 
-def _misread(file: str, key: str, rule: str) -> ParameterError:
-    return ParameterError(f"{quote(key)[1:-1]} of the policy {file} {rule}; write it so", code="LW422")
+def _rules(own: Typed, known: Collection[str]) -> dict[str, Any]:
+    """Read rules, which must all be known."""
+    own.only(known, code=_MISREAD)
+    return {key: read(own, key) for key, read in _READERS.items() if key in own.values}
 
 
-def _rules(values: Mapping[str, object], file: str, before: str = "") -> dict[str, Any]:
-    """Check rules, which must all be known."""
-    for key in values:
-        if key not in _READERS:
-            known = ", ".join(["ask", "datasets", *_READERS])
-            raise _misread(file, before + key, f"is no rule that is known, which are {known}")
-        if before and key in _GENERAL:
-            raise _misread(file, before + key, "is a rule for all data sets")
-    return {key: _READERS[key](file, before + key, value) for key, value in values.items()}
-
-
-def _truth(file: str, key: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise _misread(file, key, "is true or false")
-    return value
-
-
-def _size(file: str, key: str, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise _misread(file, key, "is a whole number from 1")
-    return value
-
-
-def _words(file: str, key: str, value: object) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(each, str) and each.isprintable() for each in value):
-        raise _misread(file, key, "is a list of texts of one line")
-    return tuple(value)
-
-
-def _people(file: str, key: str, value: object) -> tuple[str, ...]:
-    words = _words(file, key, value)
-    if not set(words) <= set(PEOPLE):
-        raise _misread(file, key, f"lists {' or '.join(PEOPLE)}")
+def _words(own: Typed, key: str) -> tuple[str, ...]:
+    words = own.texts(key)
+    if not all(map(str.isprintable, words)):
+        raise own.wrong(key, "be a list of texts of one line")
     return words
 
 
-def _cap(file: str, key: str, value: object) -> Cap:
-    if not isinstance(value, dict) or not {"epsilon"} <= set(value) <= {"epsilon", "delta"}:
-        raise _misread(file, key, "is a table of epsilon and delta, which is 0 if it is left out")
-    epsilon, delta = (exact_number(f"{key}.{each} of the policy {file}", value.get(each, 0)) for each in _BOTH)
+def _people(own: Typed, key: str) -> tuple[str, ...]:
+    words = own.texts(key)
+    if not set(words) <= set(PEOPLE):
+        raise own.wrong(key, f"list {' or '.join(PEOPLE)}")
+    return words
+
+
+def _cap(own: Typed, key: str) -> Cap:
+    cap = own.inner(key, None).only(("epsilon", "delta"), code=_MISREAD)
+    if cap("epsilon") is None:
+        raise cap.wrong("epsilon", "be a number")
+    epsilon, delta = (exact_number(f"{cap.where}: {each}", cap(each, 0)) for each in ("epsilon", "delta"))
     if not 0 <= epsilon <= _LARGEST or not (delta == 0 or _SMALLEST_DELTA <= delta < 1):
-        raise _misread(file, key, "has an epsilon up to 10^6, and a delta of 0 or from 1e-18 to below 1")
+        raise own.refusal(key, "must have an epsilon up to 10^6, and a delta of 0 or from 1e-18 to below 1")
     return Cap(epsilon, delta)
 
 
-_BOTH = ("epsilon", "delta")
-_GENERAL = ("leastGroup", "needsLedger")
 _SUMMED = ("year", "total")
-_READERS: Final = {
+_READERS: Final[Mapping[str, Callable[[Typed, str], Any]]] = {
     "release": _cap,
     "year": _cap,
     "total": _cap,
     "mechanisms": _words,
     "neighbours": _words,
     "privacyUnits": _words,
-    "leastGroup": _size,
-    "needsLedger": _truth,
+    "leastGroup": lambda own, key: own.whole(key, 1),
+    "needsLedger": Typed.flag,
     "needsNames": _people,
 }
+_OF_ONE = tuple(key for key in _READERS if key not in ("leastGroup", "needsLedger"))
+"""Rules that a data set can have for itself."""
 
 
 # -- Check what is to be spent.

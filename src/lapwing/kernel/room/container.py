@@ -19,7 +19,7 @@ import numpy as np
 
 from lapwing.errors import CapacityError, LapwingError, ParameterError
 from lapwing.kernel.plain import read_key
-from lapwing.schema.files import parse_json
+from lapwing.schema.typed import parse_json
 
 MALFORMED = (
     LapwingError,

@@ -13,11 +13,11 @@ from lapwing.errors import ParameterError, SchemaError
 from lapwing.mechanisms.registry import REGISTRATIONS, registration_of
 from lapwing.mechanisms.shared.registration import Mechanism
 from lapwing.rows.guard import guarded
-from lapwing.schema.files import read_content, read_json
 from lapwing.schema.named_files import refuse_private
 from lapwing.schema.public_tables.tables import PublicTable, public_tables_from
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
+from lapwing.schema.typed import read_content, read_json
 
 __all__ = ["PublicTable", "public_table_of"]
 

@@ -11,14 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from lapwing.errors import SchemaError
-from lapwing.schema.checks import check_flag, check_list, field_error
+from lapwing.schema.checks import field_error
 from lapwing.schema.scalars import is_encodable, quote, whole_number
+from lapwing.schema.typed import Typed
 
 MAX_TIERS: Final = 8
 """Most branches that lie one in another."""
 
 _NONE: Final = -1
-_TREE_KEYS: Final = ({"prefixes"}, {"prefixes", "fold"}, {"parents"})
 _IntArray = npt.NDArray[np.int64]
 
 
@@ -45,16 +45,14 @@ def check_tree(name: str, value: object) -> CategoryTree | None:
     if value is None:
         return None
     source = tree_to_dict(value) if isinstance(value, Prefixes | Parents) else value
-    if isinstance(source, Mapping) and set(source) == {"parents", "fold"}:
-        raise field_error(name, "hierarchy fold goes with prefixes only, not with parents; remove fold", "LW215")
-    if not isinstance(source, Mapping) or set(source) not in _TREE_KEYS:
+    if not isinstance(source, Mapping) or ("prefixes" in source) == ("parents" in source):
         way_out = '{"prefixes": [1, 3]}, to which "fold": true may be added, or {"parents": {"250.01": "250"}}'
         said = f"must be an object with one key, prefixes or parents, got {quote(value)}; write it as {way_out}"
         raise field_error(name, f"hierarchy {said}", "LW215")
+    own = Typed(source, f"field {quote(name)}: hierarchy")
+    own.only(("prefixes", "fold") if "prefixes" in source else ("parents",), code="LW215")
     if "prefixes" in source:
-        fold = source.get("fold")
-        check_flag(name, "hierarchy fold", False if fold is None else fold)
-        return Prefixes(_checked_prefixes(name, source["prefixes"]), fold=bool(fold))
+        return Prefixes(_checked_prefixes(name, own.listed("prefixes")), fold=own.flag("fold"))
     return _checked_parents(name, source["parents"])
 
 
@@ -113,10 +111,9 @@ def _first_places(own: _IntArray) -> _IntArray:
     return firsts[own + 1]
 
 
-def _checked_prefixes(name: str, value: object) -> tuple[int, ...]:
+def _checked_prefixes(name: str, listed: tuple[Any, ...]) -> tuple[int, ...]:
     """Return increasing lengths of prefixes."""
     bad = partial(_refusal, name, "prefixes")
-    listed = check_list(name, "hierarchy prefixes", value)
     if not 1 <= len(listed) <= MAX_TIERS:
         raise bad(f"must be 1 to {MAX_TIERS} lengths, got {len(listed)}; list fewer, or remove it")
     lengths = [whole_number(length) or 0 for length in listed]

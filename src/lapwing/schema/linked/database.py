@@ -8,7 +8,7 @@ from typing import Any
 
 from lapwing.errors import ParameterError
 from lapwing.on_demand import Shown
-from lapwing.schema.files import fingerprint_of, read_json
+from lapwing.schema.files import fingerprint_of
 from lapwing.schema.linked import reading
 from lapwing.schema.linked.coded import Lag, check_rules, coded_schema, given_names, lag_of
 from lapwing.schema.linked.lookups import without_cells
@@ -17,6 +17,7 @@ from lapwing.schema.rules.rules import Rule, rules_from
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import linked_in_short
+from lapwing.schema.typed import read_json
 
 __all__ = ["LinkedSchema", "is_linked"]
 

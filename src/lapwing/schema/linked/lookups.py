@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from lapwing.errors import SchemaError
-from lapwing.schema.files import MAX_BYTES, check_object
 from lapwing.schema.linked.coded import told
 from lapwing.schema.linked.tables import Lookup, called, has_name, refusal
 from lapwing.schema.named_files import Identity, opened, refuse_private
 from lapwing.schema.scalars import quote, whole_number
 from lapwing.schema.schemas import Schema
+from lapwing.schema.typed import MAX_BYTES, check_object
 from lapwing.schema.values import bound_of, number_of
 
 LINKS: Final = ("primaryKey", "foreignKeys", "maxRows", "count", "order", "public")

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from lapwing.errors import SchemaError
-from lapwing.schema.checks import repeated
-from lapwing.schema.files import check_object, field_to_dict, read_json
+from lapwing.schema.files import field_to_dict
 from lapwing.schema.linked.coded import GAP, LEFT, NUMBER, PREVIOUS, SECOND, count_field, told
 from lapwing.schema.linked.lookups import LINKS, Beside, lookup_from, with_values
 from lapwing.schema.linked.tables import MOST_ROWS, LinkedTable, Lookup, Order, has_name, refusal
 from lapwing.schema.rules.rules import Rule, rule_to_dict, rules_from
-from lapwing.schema.scalars import quote, visible, whole_number
+from lapwing.schema.scalars import quote, repeated, visible, whole_number
 from lapwing.schema.schemas import Schema
+from lapwing.schema.typed import Typed, check_object, read_json
 
 _TOP: Final = ("tables", "rules")
 _TWO: Final = ("parent", "child", "key", "maxChildren", "count", "rules")
@@ -33,7 +33,7 @@ def parts_from(source: object, *, stand_in: bool = False) -> dict[str, Any]:
     value = read_json(source) if isinstance(source, str | os.PathLike) else source
     found = check_object(value, "the schema of linked tables")
     if "tables" in found:
-        _check_keys(found, _TOP)
+        Typed(found, "the schema of linked tables").only(_TOP)
         return _of_tables(check_object(found["tables"], "tables"), found.get("rules"), beside)
     if found.get("order") is not None:
         return _of_events(found)
@@ -93,35 +93,18 @@ def _described(table: LinkedTable) -> dict[str, Any]:
     return {**{key: value for key, value in links.items() if value}, **own}
 
 
-def _check_keys(found: Mapping[str, Any], keys: tuple[str, ...]) -> None:
-    """Refuse a key of linked tables that is not known."""
-    for key in found:
-        if key not in keys:
-            said = f"the schema of linked tables has the unknown key {quote(key)}; keys are {', '.join(keys)}"
-            raise SchemaError(said, code="LW205")
-
-
 # -- Two tables: parents and children.
 
 
 def _of_two(found: Mapping[str, Any], beside: Beside | None) -> dict[str, Any]:
     """Read ``{"parent": ..., "child": ..., "key": ..., "maxChildren": ...}``."""
-    _check_keys(found, _TWO)
-    for key in _TWO[:4]:
-        if key not in found:
-            raise refusal(f'the schema of linked tables needs "{key}"; write {", ".join(_TWO)}')
-    key, count = found["key"], found.get("count", _COUNT)
-    if not isinstance(key, str):
-        raise refusal(f"key must be the name of a column of both tables, got {quote(key)}")
-    if not isinstance(count, str) or not count:
-        raise refusal(f"count must be the name of a column, got {quote(count)}; leave it out")
-    most = whole_number(found["maxChildren"])
-    if most is None or not 1 <= most <= MOST_ROWS:
-        raise refusal(f"maxChildren must be a whole number from 1 to {MOST_ROWS}, got {quote(found['maxChildren'])}")
+    own = Typed.of(found, "the schema of linked tables", "LW250").only(_TWO)
+    key, count = own.text("key", None), own.text("count", _COUNT, is_name=True)
+    own.whole("maxChildren", 1, MOST_ROWS)
     tables = {
-        "parent": {**check_object(found["parent"], "parent"), "primaryKey": key},
+        "parent": {**own.inner("parent", None).values, "primaryKey": key},
         "child": {
-            **check_object(found["child"], "child"),
+            **own.inner("child", None).values,
             "foreignKeys": {key: "parent"},
             "maxRows": found["maxChildren"],
             "count": count,
@@ -135,8 +118,8 @@ def _of_two(found: Mapping[str, Any], beside: Beside | None) -> dict[str, Any]:
 
 def _of_events(found: Mapping[str, Any]) -> dict[str, Any]:
     """Read a schema with ``privacyUnit`` and ``order``: persons, who are their events, and these."""
-    unit = check_object(found.get("privacyUnit"), "privacyUnit")
-    key, fields = unit.get("field"), found.get("fields")
+    unit = Typed.of(found.get("privacyUnit"), "privacyUnit").only(("field", "maxRows"))
+    key, fields = unit("field"), found.get("fields")
     constant = found.get("constant", [])
     if not isinstance(fields, list | tuple) or not isinstance(constant, list | tuple):
         raise refusal(
@@ -163,7 +146,7 @@ def _of_events(found: Mapping[str, Any]) -> dict[str, Any]:
             **own,
             "fields": [by_name[each] for each in names if each not in constant],
             "foreignKeys": {key: str(key)},
-            "maxRows": unit.get("maxRows"),
+            "maxRows": unit("maxRows"),
             "order": found["order"],
             "count": _ROWS,
             "rules": events,
@@ -220,7 +203,7 @@ _Links = tuple[str | None, str | None, dict[str, str]]
 
 def _links(name: str, source: Mapping[str, Any], private: Mapping[str, Any], lookups: Mapping[str, Lookup]) -> _Links:
     """Return what a table refers to."""
-    keys = check_object(source.get("foreignKeys") or {}, f"{name}: foreignKeys")
+    keys = Typed(source, name).inner("foreignKeys").values
     for column, table in keys.items():
         if not isinstance(table, str) or table not in (*private, *lookups):
             raise refusal(
@@ -286,10 +269,7 @@ def _table(
 
 def _count_of(name: str, source: Mapping[str, Any]) -> str:
     """Return what the number of a child table's rows is called."""
-    count = source.get("count", name)
-    if not isinstance(count, str) or not count:
-        raise refusal(f"{name}: count must be the name of a column, got {quote(count)}; leave it out")
-    return count
+    return Typed(source, name, "LW250").text("count", name, is_name=True)
 
 
 def _referring(field: Any, public: Mapping[str, str], lookups: Mapping[str, Lookup]) -> Any:  # noqa: ANN401 - JSON

@@ -7,16 +7,14 @@ from typing import Any, Final
 
 from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field
-from lapwing.schema.files import check_object
 from lapwing.schema.named_files import Identity, refuse_private
-from lapwing.schema.scalars import quote, visible, whole_number
+from lapwing.schema.scalars import quote, visible
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import short
+from lapwing.schema.typed import Typed
 
 MOST_ROWS: Final = 10_000
 """Most rows of one parent row that may be used."""
-
-_ORDER_KEYS: Final = ("by", "descending")
 
 
 def refusal(said: str) -> SchemaError:
@@ -54,14 +52,9 @@ class Order:
     @classmethod
     def load(cls, value: object) -> "Order":
         """Return an order from its column, or from ``{"by": ..., "descending": ...}``."""
-        source = {"by": value} if isinstance(value, str) else check_object(value, "order")
-        for key in source:
-            if key not in _ORDER_KEYS:
-                raise refusal(f"order has the unknown key {quote(key)}; keys are {', '.join(_ORDER_KEYS)}")
-        by, descending = source.get("by"), source.get("descending", False)
-        if not isinstance(by, str) or not isinstance(descending, bool):
-            raise refusal(f'order must name a column, got {quote(by)}; write "date" or {{"by": "date"}}')
-        return cls(by=by, descending=descending)
+        source = Typed.of({"by": value} if isinstance(value, str) else value, "order", "LW250")
+        source.only(("by", "descending"), code="LW250")
+        return cls(by=source.text("by", None), descending=source.flag("descending"))
 
     def to_json(self) -> str | dict[str, Any]:
         """Return the order in the file format."""
@@ -137,13 +130,9 @@ class LinkedTable:
     __repr__ = short
 
     def __post_init__(self) -> None:
-        rows = whole_number(self.max_rows)
-        if rows is None or not 1 <= rows <= MOST_ROWS:
-            raise refusal(
-                f"{self.name}: maxRows must be a whole number from 1 to {MOST_ROWS}, got {quote(self.max_rows)}; it is "
-                "the number of rows of one parent that are used at most"
-            )
-        object.__setattr__(self, "max_rows", rows)
+        hint = "; it is the number of rows of one parent that are used at most"
+        own = Typed({"maxRows": self.max_rows}, self.name, "LW250")
+        object.__setattr__(self, "max_rows", own.whole("maxRows", 1, MOST_ROWS, hint=hint))
         if self.order is not None:
             self._check_order(self.order.by)
         for column in (self.key, self.link):

@@ -10,6 +10,7 @@ from lapwing.on_demand import Loaded
 from lapwing.schema.conditions import Between, range_to_dict
 from lapwing.schema.scalars import MOST_ROWS, finite_number, is_among, is_encodable, quote, visible, whole_number
 from lapwing.schema.short import short
+from lapwing.schema.typed import Typed
 
 HOLDS: Final = ("exact", "prior")
 MOST_TABLES: Final = 100
@@ -88,23 +89,18 @@ class PublicTable:
     from_frame = Loaded("from_frame")
 
     def __post_init__(self) -> None:
-        names = tuple(self.columns) if isinstance(self.columns, list | tuple) else ()
-        if not names or not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
-            rule = 'a public table needs "columns", a list of distinct names of columns'
-            raise _refusal(f"{rule}, got {quote(self.columns)}")
-        object.__setattr__(self, "columns", names)
+        values = {key: getattr(self, key) for key in _KEYS}
+        object.__setattr__(self, "columns", Typed(values, "a public table", "LW240").names("columns"))
+        own = Typed(values, self.name, "LW240")
         if not isinstance(self.source, str) or not self.source.strip() or len(self.source) > _LONGEST:
             raise SchemaError(f"{self.name} has no source of 1 to {_LONGEST} characters; {_WAY_OUT}", code="LW241")
         if not is_encodable(self.source) or not self.source.isprintable():
-            said = f"{self.name}: the source must be printable text on one line; write it anew"
-            raise SchemaError(said, code="LW241")
+            raise own.refusal("source", "must be printable text on one line; write it anew", "LW241")
         if not is_among(self.provenance, (_PUBLIC,)):
             said = f"{self.name} is not declared public, got {quote(self.provenance)}; {_WAY_OUT}"
             raise SchemaError(said, code="LW241")
-        if not is_among(self.hold, HOLDS):
-            raise _refusal(f"{self.name}: hold must be one of {', '.join(HOLDS)}, got {quote(self.hold)}")
-        if not isinstance(self.complete, bool):
-            raise _refusal(f"{self.name}: complete must be true or false, got {quote(self.complete)}")
+        own.one_of("hold", HOLDS)
+        object.__setattr__(self, "complete", own.flag("complete"))
         object.__setattr__(self, "sd", _sd(self))
         object.__setattr__(self, "cells", _cells(self.name, self.columns, self.cells))
         if not 1 <= self.total <= MOST_ROWS:
@@ -146,13 +142,8 @@ class PublicTable:
         SchemaError
             Where a rule of the format is broken, also where source or provenance is left out.
         """
-        if not isinstance(value, Mapping):
-            raise _refusal(f"a public table must be an object with keys, got {quote(value)}")
-        for key in value:
-            if key not in _KEYS:
-                said = f"a public table has the unknown key {quote(key)}; known: {', '.join(_KEYS)}"
-                raise SchemaError(said, code="LW205")
-        given: dict[str, Any] = {"columns": (), "cells": (), "source": "", "provenance": "", **value}
+        source = Typed.of(value, "a public table").only(_KEYS).values
+        given: dict[str, Any] = {"columns": (), "cells": (), "source": "", "provenance": "", **source}
         return cls(**given)
 
 

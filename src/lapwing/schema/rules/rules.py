@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
 from lapwing.errors import SchemaError
-from lapwing.schema.checks import repeated
 from lapwing.schema.conditions import Between, range_to_dict
-from lapwing.schema.files import EXAMPLES, check_object, similar_key
-from lapwing.schema.scalars import finite_number, is_encodable, quote, visible, whole_number
+from lapwing.schema.scalars import finite_number, is_encodable, quote, repeated, visible, whole_number
+from lapwing.schema.typed import EXAMPLES, Typed
 
 _LONGEST: Final = 240
 _LISTED: Final = 5
@@ -224,94 +223,69 @@ def rules_from(value: object) -> tuple[Rule, ...]:
 
 
 def _rule_from(value: object, where: str) -> Rule:
-    source = check_object(value, where)
-    kinds = [key for key in _KINDS if key in source]
+    source = Typed.of(value, where, code="LW230")
+    kinds = [key for key in _KINDS if key in source.values]
     known = kinds or _KINDS
     beside = [key for kind in known for key in _KINDS[kind].beside]
-    _check_keys(source, (*known, *beside, "description", "provenance"), where)
+    source.only((*known, *beside, "description", "provenance"))
     if len(kinds) != 1:
         had = f"has {' and '.join(kinds)}" if kinds else "says nothing"
         raise _refusal(f"{where} {had}; write exactly one of the keys {', '.join(_KINDS)}")
-    description, provenance = source.get("description"), source.get("provenance")
-    if description is not None and not (isinstance(description, str) and is_encodable(description)):
-        raise _refusal(f"{where}: the description must be a text")
-    if provenance not in (None, "public", "assumed"):
-        raise _refusal(f"{where}: provenance {quote(provenance)} is not known; choose one of public, assumed")
+    provenance = source.one_of("provenance", ("public", "assumed"), "public")
     kind = _KINDS[kinds[0]]
-    return kind.rule(description=description or "", provenance=provenance or "public", **kind.read(source, where))
+    return kind.rule(description=source.text("description"), provenance=provenance, **kind.read(source))
 
 
-def _check_keys(source: Mapping[str, Any], known: Sequence[str], where: str) -> None:
-    """Refuse every key that is not known here: read past, it would change what a rule says."""
-    allowed = frozenset(known)
-    for key in source:
-        if key not in allowed:
-            close = similar_key(key, allowed)
-            way_out = f"did you mean {quote(close)}?" if close else f"known are {', '.join(sorted(allowed))}"
-            raise SchemaError(f"{where}: unknown key {quote(key)}; {way_out}", code="LW205")
+def _order_from(source: Typed) -> dict[str, Any]:
+    return {"columns": source.names("order", least=2), "strict": source.flag("strict")}
 
 
-def _order_from(source: Mapping[str, Any], where: str) -> dict[str, Any]:
-    columns, strict = _names(source["order"], f"{where}: order", least=2), source.get("strict")
-    if not isinstance(strict, bool | None):
-        raise _refusal(f"{where}: strict must be true or false, got {quote(strict)}")
-    return {"columns": columns, "strict": bool(strict)}
+def _sum_from(source: Typed) -> dict[str, Any]:
+    is_list = not isinstance(source("sum"), Mapping)
+    terms = source.inner("sum") if not is_list else Typed(dict.fromkeys(_names(source, "sum"), 1), source.where)
+    times = {name: whole_number(terms(name)) or 0 for name in terms.values}
+    for name in (name for name, factor in times.items() if not 0 < abs(factor) < 2**53):
+        raise terms.wrong(name, "be a whole number other than 0", "LW230")
+    if not times:
+        raise source.refusal("sum", "names no column; name at least one")
+    equals = _name(source, "equals")
+    _check_distinct(source, (*times, equals))
+    return {"terms": tuple(times.items()), "equals": equals}
 
 
-def _sum_from(source: Mapping[str, Any], where: str) -> dict[str, Any]:
-    given = source["sum"]
-    if isinstance(given, Mapping):
-        names = _names(list(check_object(given, f"{where}: sum")), f"{where}: sum")
-    else:
-        names = _names(given, f"{where}: sum")
-        given = dict.fromkeys(names, 1)
-    times = []
-    for name in names:
-        factor = whole_number(given[name])
-        if not factor or abs(factor) >= 2**53:
-            said = f"must be a whole number other than 0, got {quote(given[name])}"
-            raise _refusal(f"{where}: the coefficient of {quote(name)} {said}")
-        times.append(factor)
-    equals = _name(source.get("equals"), f"{where}: equals")
-    _check_distinct((*names, equals), where)
-    return {"terms": tuple(zip(names, times, strict=True)), "equals": equals}
-
-
-def _determines_from(source: Mapping[str, Any], where: str) -> dict[str, Any]:
-    of = _names(source["determines"], f"{where}: determines")
-    column = _name(source.get("column"), f"{where}: column")
-    _check_distinct((*of, column), where)
-    given = source.get("values")
+def _determines_from(source: Typed) -> dict[str, Any]:
+    of, column = _names(source, "determines"), _name(source, "column")
+    _check_distinct(source, (*of, column))
     values: list[tuple[tuple[Scalar | None, ...], Scalar | None]] = []
-    for row in () if given is None else _list(given, f"{where}: values"):
+    for row in source.listed("values", least=int(source("values") is not None)):
         if not isinstance(row, list | tuple) or len(row) != len(of) + 1:
             parts = f"a value of each of {', '.join(map(quote, of))}, then that of {quote(column)}"
-            raise _refusal(f"{where}: each of its values must be a list of {len(of) + 1}: {parts}")
-        *left, right = [_value(item, f"{where}: values") for item in row]
+            raise source.refusal("values", f"must be lists of {len(of) + 1}: {parts}")
+        *left, right = [_value(item, f"{source.where}: values") for item in row]
         values.append((tuple(left), right))
     return {"of": of, "column": column, "values": tuple(values)}
 
 
-def _implies_from(source: Mapping[str, Any], where: str) -> dict[str, Any]:
-    when, then = (_conditions(source.get(key), f"{where}: {key}") for key in ("when", "then"))
-    _check_distinct([name for name, _ in (*when, *then)], where)
+def _implies_from(source: Typed) -> dict[str, Any]:
+    when, then = _conditions(source, "when"), _conditions(source, "then")
+    _check_distinct(source, [name for name, _ in (*when, *then)])
     return {"when": when, "then": then}
 
 
-def _allowed_from(source: Mapping[str, Any], where: str) -> dict[str, Any]:
-    columns = _names(source["allowed"], f"{where}: allowed")
+def _allowed_from(source: Typed) -> dict[str, Any]:
+    columns = _names(source, "allowed")
     rows = []
-    for row in _list(source.get("rows"), f"{where}: rows"):
+    for row in source.listed("rows", least=1):
         if not isinstance(row, list | tuple) or len(row) != len(columns):
-            raise _refusal(f"{where}: each of its rows must be a list of {len(columns)}, one entry per column")
-        rows.append(tuple(_condition(item, f"{where}: rows") for item in row))
+            raise source.refusal("rows", f"must be lists of {len(columns)}, one entry per column")
+        rows.append(tuple(_condition(item, f"{source.where}: rows") for item in row))
     return {"columns": columns, "rows": tuple(rows)}
 
 
 class _Kind(NamedTuple):
     rule: Callable[..., Rule]
     beside: tuple[str, ...]  # keys of the file beside the rule's own
-    read: Callable[[Mapping[str, Any], str], dict[str, Any]]  # its settings
+    read: Callable[[Typed], dict[str, Any]]  # its settings
 
 
 _KINDS: Final = {
@@ -319,59 +293,43 @@ _KINDS: Final = {
     "sum": _Kind(Sum, ("equals",), _sum_from),
     "determines": _Kind(Determines, ("column", "values"), _determines_from),
     "when": _Kind(Implies, ("then",), _implies_from),
-    "never": _Kind(Never, (), lambda source, where: {"conditions": _conditions(source["never"], f"{where}: never")}),
+    "never": _Kind(Never, (), lambda source: {"conditions": _conditions(source, "never")}),
     "allowed": _Kind(Allowed, ("rows",), _allowed_from),
 }
 
 
-def _list(value: object, where: str) -> Sequence[Any]:
-    if not isinstance(value, list | tuple) or not value:
-        raise _refusal(f"{where} must be a list of at least one entry, got {_got(value)}")
-    return value
+def _name(source: Typed, key: str) -> str:
+    return source.text(key, None, is_name=True)
 
 
-def _got(value: object) -> str:
-    if not isinstance(value, list | tuple):
-        return quote(value)
-    return f"a list of {len(value)}" if value else "an empty list"
+def _names(source: Typed, key: str) -> tuple[str, ...]:
+    return (_name(source, key),) if isinstance(source(key), str) else source.names(key)
 
 
-def _name(value: object, where: str) -> str:
-    if not isinstance(value, str) or not value:
-        raise _refusal(f"{where} must be the name of a column, got {quote(value)}")
-    return value
-
-
-def _names(value: object, where: str, least: int = 1) -> tuple[str, ...]:
-    listed = [value] if isinstance(value, str) and least == 1 else value
-    if not isinstance(listed, list | tuple) or len(listed) < least:
-        raise _refusal(f"{where} must be a list of at least {least} column{'s' * (least > 1)}, got {_got(value)}")
-    names = tuple(_name(name, where) for name in listed)
-    _check_distinct(names, where)
-    return names
-
-
-def _check_distinct(names: Sequence[str], where: str) -> None:
+def _check_distinct(source: Typed, names: Sequence[str]) -> None:
     for name in repeated(names):
-        raise _refusal(f"{where}: column {quote(name)} stands twice; name each column of a rule once")
+        said = f"column {quote(name)} stands twice; name each column of a rule once"
+        raise _refusal(f"{source.where}: {said}")
 
 
-def _conditions(value: object, where: str) -> Conditions:
-    source = check_object(value, where)
-    if not source:
-        raise _refusal(f"{where} names no column; name at least one and what it must be")
-    return tuple((name, _condition(wanted, f"{where}: {quote(name)}")) for name, wanted in source.items())
+def _conditions(source: Typed, key: str) -> Conditions:
+    given = source.inner(key)
+    if not given.values:
+        raise source.refusal(key, "names no column; name at least one and what it must be")
+    return tuple((name, _condition(wanted, f"{given.where}: {quote(name)}")) for name, wanted in given.values.items())
 
 
 def _condition(value: object, where: str) -> Condition:
-    items = _list(value, where) if isinstance(value, list | tuple) else [value]
+    items = value if isinstance(value, list | tuple) else [value]
+    if not items:
+        raise _refusal(f"{where} must be a list of at least one entry, got an empty list")
     return tuple(dict.fromkeys(_item(item, where) for item in items))
 
 
 def _item(value: object, where: str) -> Item:
     if not isinstance(value, Mapping):
         return value if isinstance(value, Between) else _value(value, where)
-    _check_keys(value, _RANGE_KEYS, where)
+    Typed(value, where).only(_RANGE_KEYS)
     ends = {key: value.get(key) for key in _RANGE_KEYS}
     if all(end is None for end in ends.values()):
         raise _refusal(f'{where}: a range needs "minimum" or "maximum"; write null itself for missing')

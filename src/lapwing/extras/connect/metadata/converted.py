@@ -24,6 +24,10 @@ _USUAL: Final = {"delimiter": (",",), "encoding": ("utf-8", "UTF-8", "utf8", Non
 UNIT_LACK: Final = "whose rows are protected together"
 
 
+MISREAD: Final = "LW261"
+"""The code of a foreign file that is not as its format has it."""
+
+
 def refusal(said: str) -> SchemaError:
     """Return the error that a foreign file is not as its format has it."""
     return SchemaError(said, code="LW261")
@@ -108,16 +112,6 @@ def chosen_table(tables: Sequence[str], wanted: str | None, what: str, also: Seq
 def text_or_empty(value: object) -> str:
     """Return a text that can be written again, or the empty text for anything else."""
     return value if isinstance(value, str) and is_encodable(value) else ""
-
-
-def flag(source: Mapping[str, Any], key: str, where: str, *, default: bool) -> bool:
-    """Return a yes/no setting, refusing anything else."""
-    value = source.get(key)
-    if value is None:
-        return default
-    if not isinstance(value, bool):
-        raise SchemaError(f"{where}: {key} must be true or false, got {quote(value)}", code="LW206")
-    return value
 
 
 class Remarks:

@@ -25,8 +25,9 @@ from lapwing.extras.connect.metadata.converted import (
 )
 from lapwing.schema.checks import RANGED_TYPES
 from lapwing.schema.fields import Field, FieldType, PrivacyUnit
-from lapwing.schema.files import check_object, field_from, parse_json
+from lapwing.schema.files import field_from
 from lapwing.schema.scalars import is_encodable, quote
+from lapwing.schema.typed import check_object, parse_json
 from lapwing.schema.values import bound_of
 
 OWN_KEYS: Final = (

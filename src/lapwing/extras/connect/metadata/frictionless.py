@@ -8,10 +8,11 @@ Data Resource and Table Dialect, https://datapackage.org/standard/data-resource/
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 from lapwing.extras.connect.metadata.converted import (
+    MISREAD,
     WRITTEN_OTHERWISE,
     Converted,
     Remarks,
@@ -23,10 +24,11 @@ from lapwing.extras.connect.metadata.converted import (
 )
 from lapwing.extras.connect.metadata.linked import ConvertedTables, ForeignTable, Relation, linked_tables
 from lapwing.schema.checks import EXCLUSIVE, UNHELD_TYPES
-from lapwing.schema.files import check_object
+from lapwing.schema.files import CONSTRAINT_KEYS, DESCRIBING, FIELD_KEYS, TABLE_KEYS
 from lapwing.schema.reading import PLAIN_FILE, Dialect
-from lapwing.schema.scalars import quote
+from lapwing.schema.scalars import names_in_short, quote
 from lapwing.schema.schemas import Schema
+from lapwing.schema.typed import Typed, check_object
 from lapwing.schema.values import number_of
 
 # What a dialect may say that a schema cannot, where it is not this.
@@ -100,7 +102,8 @@ def _schema(resource: Mapping[str, Any], name: str) -> tuple[Mapping[str, Any], 
         )
         raise refusal(said)
     inner = check_object(resource.get("schema"), f"{name}: schema")
-    plain, remarks = {key: each for key, each in inner.items() if key != "dialect"}, Remarks()
+    remarks = Remarks()
+    plain = _known({key: each for key, each in inner.items() if key != "dialect"}, TABLE_KEYS, remarks)
     if isinstance(plain.get("fields"), list):
         kept = [each for each in plain["fields"] if not _is_left_out(each, remarks)]
         if plain["fields"] and not kept:
@@ -121,10 +124,11 @@ def _is_left_out(field: object, remarks: Remarks) -> bool:
 def _field(field: Mapping[str, Any], remarks: Remarks) -> Mapping[str, Any]:
     """Return a field of Table Schema as our own format writes it."""
     title = str(field.get("name"))
-    found = _without_labels(field)
+    found = _without_labels(_known(field, FIELD_KEYS, remarks, title))
     kind = found["type"] = "string" if found.get("type") in (None, "any") else found["type"]
     given = found.get("constraints")
     if isinstance(given, Mapping):
+        given = _known(given, CONSTRAINT_KEYS, remarks, title)
         limits = {key: _number(value) if kind in _NUMBERS and key in _BOUNDS else value for key, value in given.items()}
         found["constraints"] = _tighter(limits)
         for key in found["constraints"]:
@@ -138,6 +142,14 @@ def _field(field: Mapping[str, Any], remarks: Remarks) -> Mapping[str, Any]:
         remarks.add("columns of type yearmonth are read as ordered texts", title)
         return _months(found)
     return found
+
+
+def _known(source: Mapping[str, Any], keys: Collection[str], remarks: Remarks, *title: str) -> dict[str, Any]:
+    """Return an object without the keys that it may have of its own, and name them."""
+    own = source.keys() - {*keys, *DESCRIBING}
+    if own:
+        remarks.add(f"what the file says beside Table Schema is left out ({names_in_short(sorted(own))})", *title)
+    return {key: each for key, each in source.items() if key not in own}
 
 
 _NUMBERS: Final = ("integer", "number", "year")
@@ -195,10 +207,7 @@ def _without_labels(about: Mapping[str, Any]) -> dict[str, Any]:
 
 def _relations(inner: Mapping[str, Any], title: str, where: str) -> Iterator[Relation]:
     """Yield the foreign keys of a resource; one without a resource to point to points to its own."""
-    listed = inner.get("foreignKeys") or []
-    if not isinstance(listed, list):
-        raise refusal(f"{where}: foreignKeys must be a list, got {quote(listed)}")
-    for each in listed:
+    for each in Typed(inner, where, MISREAD).listed("foreignKeys"):
         key = check_object(each, f"{where}: a foreign key")
         to = check_object(key.get("reference"), f"{where}: reference")
         yield Relation(

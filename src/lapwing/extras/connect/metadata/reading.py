@@ -17,11 +17,10 @@ from lapwing.extras.connect.metadata.sdv import is_sdv, read_sdv, read_sdv_table
 from lapwing.extras.connect.metadata.smartnoise import is_smartnoise, read_smartnoise, smartnoise_misfit
 from lapwing.extras.connect.metadata.statistics import read_statistics
 from lapwing.rows.files import PROGRAMS
-from lapwing.schema.checks import repeated
 from lapwing.schema.fields import Field
-from lapwing.schema.files import check_object, parse_json, read_content
-from lapwing.schema.scalars import quote
+from lapwing.schema.scalars import quote, repeated
 from lapwing.schema.schemas import Schema
+from lapwing.schema.typed import check_object, parse_json, read_content
 from lapwing.schema.values import number_of
 from lapwing.version import install_command
 
@@ -41,8 +40,8 @@ def mbi_misfit(value: object) -> str:
         return ""
     for column, size in value.items():
         if type(size) is not int:
-            said = f"column {quote(column)} has the size {quote(size)}"
-            return f"{said}; a size is a whole number, without quotes or point"
+            # Without the size: it may be a row, where the file is a private table.
+            return f"the size of column {quote(column)} is no whole number; write it without quotes or point"
     return ""
 
 

@@ -9,21 +9,21 @@ from typing import Any, Final
 
 from lapwing.errors import SchemaError
 from lapwing.extras.connect.metadata.converted import (
+    MISREAD,
     Converted,
     Lack,
     Remarks,
     chosen_table,
     converted,
-    flag,
     reading_of,
     refusal,
     unit_lack,
 )
 from lapwing.extras.connect.metadata.linked import ConvertedTables, ForeignTable, Relation, linked_tables
 from lapwing.schema.fields import Field, FieldType
-from lapwing.schema.files import check_object
 from lapwing.schema.reading import PLAIN
-from lapwing.schema.scalars import finite_number, names_in_short, parse_date, parse_datetime, quote, whole_number
+from lapwing.schema.scalars import finite_number, names_in_short, parse_date, parse_datetime, quote
+from lapwing.schema.typed import Typed, check_object
 
 _LISTS: Final = ("categorical", "ordinal")
 _RANGE_KEYS: Final = ("range_min", "range_max", "range_values", "range_is_nullable")
@@ -66,16 +66,14 @@ class Columns:
     def field_of(self, column: str) -> Field:
         """Return the field of a column."""
         where = f"{self.where}: column {quote(column)}"
-        source = check_object(self.source[column], where)
-        sdtype = source.get("sdtype")
-        if not isinstance(sdtype, str):
-            raise refusal(f"{where}: sdtype must be a text such as numerical, got {quote(sdtype)}")
+        own = Typed.of(self.source[column], where)
+        source, sdtype = own.values, own.text("sdtype", None, code=MISREAD)
         if not _KEYS.issuperset(source):
             self.remarks.add("unknown settings were read past", column)
         if self._is_identifier(column, sdtype, source, where):
             return Field(name=column, type="string", identifier=True)
         self.is_ranged |= any(source.get(key) is not None for key in _RANGE_KEYS)
-        required = not flag(source, "range_is_nullable", where, default=True)
+        required = not own.flag("range_is_nullable", usual=True)
         if sdtype == "boolean":
             return Field(name=column, type="boolean", required=required)
         read = {"numerical": self._number, "datetime": self._moment}.get(sdtype, self._list)
@@ -95,7 +93,7 @@ class Columns:
             if source.get("regex_format") is not None:
                 self.remarks.add("regex_format has no counterpart, as identifiers become row numbers", column)
             return True
-        if sdtype in ("boolean", "numerical", "datetime", *_LISTS) or not flag(source, "pii", where, default=True):
+        if sdtype in ("boolean", "numerical", "datetime", *_LISTS) or not Typed(source, where).flag("pii", usual=True):
             return False
         if sdtype == "unknown":
             way_out = 'give it another type and a domain, or leave it the role "identifier" and it is not modelled'
@@ -110,16 +108,13 @@ class Columns:
         for key, bound in bounds.items():
             if bound is not None and finite_number(bound) is None:
                 raise refusal(f"{where}: range for the {key} must be a finite number, got {quote(bound)}")
-        stored, places = source.get("computer_representation"), source.get("decimal_places")
-        if stored is None and places is None:
+        own = Typed(source, where, MISREAD)
+        stored, places = own.text("computer_representation"), source.get("decimal_places")
+        if not stored and places is None:
             self.lacks.append(Lack(column, "whether the numbers are whole", 'choose type "integer" or "number"'))
             return {"type": "number", **bounds}
-        if stored is not None and not isinstance(stored, str):
-            raise refusal(f"{where}: computer_representation must be a text, got {quote(stored)}")
-        whole_places = None if places is None else whole_number(places)
-        if places is not None and (whole_places is None or whole_places < 0):
-            raise refusal(f"{where}: decimal_places must be a whole number of at least 0, got {quote(places)}")
-        if whole_places == 0 or (stored or "").lower().startswith(("int", "uint")):
+        whole_places = None if places is None else own.whole("decimal_places", 0)
+        if whole_places == 0 or stored.lower().startswith(("int", "uint")):
             return {"type": "integer", **bounds}
         return {"type": "number", "resolution": _step(whole_places, bounds), **bounds}
 
@@ -317,11 +312,8 @@ def _unit_lacks(whole: Mapping[str, Any], chosen: str, described: Mapping[str, A
 
 def _relations(whole: Mapping[str, Any], where: str) -> list[Relation]:
     """Return the relationships between tables."""
-    listed = whole.get("relationships")
-    if not isinstance(listed, list | None):
-        raise refusal(f"{where}: relationships must be a list, got {quote(listed)}")
     found = []
-    for each in listed or ():
+    for each in Typed(whole, where, MISREAD).listed("relationships"):
         link = check_object(each, f"{where}: a relationship")
         tables = [link.get(f"{which}_table_name") for which in ("child", "parent")]
         child, parent = (table if isinstance(table, str) else quote(table) for table in tables)
@@ -377,9 +369,7 @@ def _named(value: object, where: str) -> Mapping[str, Mapping[str, Any]]:
 
 def _later_column(about: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Return a field as a column of later files."""
-    kind, category = about.get("type"), about.get("pii_category")
-    if not isinstance(kind, str):
-        raise refusal(f"{where}: type must be a text such as numerical, got {quote(kind)}")
+    kind, category = Typed(about, where, MISREAD).text("type", None), about.get("pii_category")
     if about.get("pii") is True:
         category = category[0] if isinstance(category, list) and category else category
         return {"sdtype": category if isinstance(category, str) else "pii", "pii": True}

@@ -10,13 +10,12 @@ from lapwing.extras.connect.metadata.converted import (
     Lack,
     chosen_table,
     converted,
-    flag,
     refusal,
     unit_lack,
 )
 from lapwing.schema.fields import Field, FieldType, PrivacyUnit
-from lapwing.schema.files import check_object
 from lapwing.schema.scalars import finite_number, names_in_short, quote
+from lapwing.schema.typed import Typed, check_object
 
 _TYPES: Final[dict[str, FieldType]] = {
     "int": "integer",
@@ -102,7 +101,7 @@ class _Table:
         if not isinstance(kind, str) or kind not in (*_TYPES, _UNKNOWN):
             raise refusal(f"{where}: type {quote(kind)} is not known; SmartNoise has {', '.join(_TYPES)}, unknown")
         self._note_column(column, source)
-        if flag(source, "private_id", where, default=False):
+        if Typed(source, where).flag("private_id"):
             self.ids.append(column)
             return Field(name=column, type="integer" if kind == "int" else "string", identifier=True)
         if kind == _UNKNOWN:
@@ -111,7 +110,7 @@ class _Table:
             return Field(name=column, type="string", identifier=True)
         # The tool reads a missing cell as `missing_value`; the cell is missing in the table all the same.
         is_filled = source.get("missing_value") is not None
-        required = not flag(source, "nullable", where, default=True) and not is_filled
+        required = not Typed(source, where).flag("nullable", usual=True) and not is_filled
         bounds: dict[str, Any] = {
             key: _bound(source.get(theirs), f"{where}: {theirs}") if kind in _RANGED else None
             for key, theirs in (("minimum", "lower"), ("maximum", "upper"))
@@ -120,7 +119,7 @@ class _Table:
 
     def unit(self) -> PrivacyUnit | None:
         """Return the privacy unit, or None with a lack where the file leaves open whose rows belong together."""
-        if flag(self.source, "row_privacy", self.where, default=False):
+        if Typed(self.source, self.where).flag("row_privacy"):
             if self.ids:
                 self.notes.append(
                     f"row_privacy protects each row by itself, so private_id of {names_in_short(self.ids)} names an "
@@ -140,7 +139,7 @@ class _Table:
         if stated:
             self.notes.append(f"{', '.join(stated)}: settings of queries, which have no place in a schema")
         for key, why in _ALWAYS_ON.items():
-            if not flag(self.source, key, self.where, default=True):
+            if not Typed(self.source, self.where).flag(key, usual=True):
                 self.notes.append(why)
         if any(self.source.get(key) for key in ("rows", "rows_exact")):
             self.notes.append("the number of rows is not part of a schema; if it is public, give it as --expected-rows")

@@ -35,11 +35,11 @@ from lapwing.extras.studio.rooms.table import files_of
 from lapwing.rows.elsewhere import Query
 from lapwing.rows.files import PROGRAMS
 from lapwing.schema.fields import Field
-from lapwing.schema.files import parse_json
 from lapwing.schema.rules.rules import rule_to_dict
 from lapwing.schema.rules.search import dead_values
 from lapwing.schema.scalars import visible
 from lapwing.schema.schemas import Schema
+from lapwing.schema.typed import parse_json
 
 _DESCRIPTIONS: Final = (".json", ".yaml", ".yml")
 _DEAD_SHOWN: Final = 10

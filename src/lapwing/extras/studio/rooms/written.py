@@ -10,9 +10,10 @@ from starlette.routing import Route
 from lapwing.errors import LapwingError
 from lapwing.extras.studio.pages import form_of, go, page
 from lapwing.extras.studio.rooms.described import described, first_of, keep
-from lapwing.schema.files import check_object, file_text, parse_json
+from lapwing.schema.files import file_text
 from lapwing.schema.scalars import visible
 from lapwing.schema.schemas import Schema
+from lapwing.schema.typed import check_object, parse_json
 
 _MOST_SHOWN: Final = 250_000
 """Letters of a schema that a box can take: a form has a mebibyte, in which a letter may need three bytes."""
