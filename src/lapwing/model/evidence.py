@@ -29,6 +29,7 @@ from lapwing.maths.noise_tails import sum_tail, weighted_sum_tail
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.groupings.hierarchies import Hierarchy
+from lapwing.schema.values import labels, run_labels
 
 # -- What was measured.
 
@@ -51,6 +52,10 @@ class Side:
         if isinstance(self.by, Grouping):
             return self.by
         return self.by.grouping if self.depth == self.by.depth else runs_grouping(self.by, self.depth)
+
+    def texts(self, field: Field) -> list[str]:
+        """Return the labels of the groups that are counted."""
+        return labels(self.by, field) if isinstance(self.by, Grouping) else run_labels(self.by, self.depth, field)
 
     def runs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return start, stop and group of every run of codes that is counted, in order."""
@@ -87,6 +92,11 @@ class MeasuredTable:
     def groupings_of(self, columns: Sequence[str]) -> tuple[Grouping, ...]:
         """Return the groups of some of its columns, each reserved code alone."""
         return tuple(self.sides[self.columns.index(name)].grouping for name in columns)
+
+    def leaves_misfits_out(self, columns: Sequence[str]) -> bool:
+        """Tell whether rows that do not fit the schema in a column beside these are not counted."""
+        sides = zip(self.columns, self.sides, strict=True)
+        return not all(side.is_whole for name, side in sides if name not in columns)
 
     @property
     def whole(self) -> np.ndarray:
@@ -131,9 +141,10 @@ def tables_over(answers: Iterable[Answer], columns: Sequence[str]) -> Iterator[l
                 yield found
 
 
-def one_way_tables(answers: Sequence[Answer]) -> list[MeasuredTable]:
-    """Return the tables of one column by itself."""
-    return [table for answer in answers for table in views(answer) if table.is_plain and len(table.columns) == 1]
+def plain_tables(answers: Iterable[Answer], ways: int | None = None) -> list[MeasuredTable]:
+    """Return the tables of groups of columns, each by itself; of so many columns, where that is said."""
+    tables = (table for answer in answers for table in views(answer) if table.is_plain)
+    return [table for table in tables if ways is None or len(table.columns) == ways]
 
 
 def first_over(answers: Sequence[Answer], columns: Sequence[str]) -> MeasuredTable | None:
@@ -256,7 +267,7 @@ def served(
     is_open: bool, of the asked shape. A table covers a cell when it has all columns and each of its cells that meets
     the cell lies inside; its other columns are summed out.
     """
-    known: dict[tuple[Side, int], _Axis] = {}
+    known: dict[tuple[Side, int], np.ndarray] = {}
     found: list[tuple[np.ndarray, Cover]] = []
     least, best = np.full(is_open.shape, np.inf), np.full(is_open.shape, -1)
     for table in tables:
@@ -272,40 +283,29 @@ def served(
             yield cells, terms, cover
 
 
-def _cover(table: MeasuredTable, asked: AskedTable, known: "dict[tuple[Side, int], _Axis]") -> Cover:
-    """Return how a table makes up the cells; known: axes of other tables of the same answer."""
+def _cover(table: MeasuredTable, asked: AskedTable, known: dict[tuple[Side, int], np.ndarray]) -> Cover:
+    """Return how a table makes up the cells; known: what other tables of the same answer have looked up."""
     places = [table.columns.index(name) for name in asked.columns]
-    misfits_out = not all(side.is_whole for place, side in enumerate(table.sides) if place not in places)
     if table.leaves is not None:
-        return _of_leaves(table.leaves, places, asked.groupings, misfits_out=misfits_out)
-    for axis, place in enumerate(places):
-        if (table.sides[place], axis) not in known:
-            known[table.sides[place], axis] = _axis(*table.sides[place].runs(), asked.groupings[axis])
-    axes = [known[table.sides[place], axis] for axis, place in enumerate(places)]
-    return _of_product(table, places, axes, misfits_out=misfits_out)
+        terms, sums = _of_leaves(table.leaves, places, asked.groupings)
+        return Cover(terms, sums, table.law, table.leaves_misfits_out(asked.columns))
+    sides = [(table.sides[place], axis) for axis, place in enumerate(places)]
+    for side, axis in sides:
+        if (side, axis) not in known:
+            *_, known[side, axis] = _meets(side, asked.groupings[axis])
+    counts, targets = table.counts, [known[each] for each in sides]
+    if table.misfits is not None:  # they count as missing
+        counts, targets = table.whole, [np.append(targets[0], targets[0][-1])]
+    terms, sums = _of_product(counts, places, targets, [grouping.groups for grouping in asked.groupings])
+    return Cover(terms, sums, table.law, table.leaves_misfits_out(asked.columns))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Axis:
-    """How the groups of one column of a noisy table meet the groups that are asked for.
+def _meets(side: Side, asked: Grouping) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the least and the greatest asked group that each noisy group meets, and the covered one it lies in, or -1.
 
-    `first` and `last` are the least and the greatest asked group that each noisy group meets; `is_cut` tells of each
-    asked group whether a noisy group meets it and another. Codes in no noisy group are reserved ones: an asked group
-    of its own each, which no noisy group meets.
+    Codes in no noisy group are reserved ones: an asked group of its own each, which no noisy group meets.
     """
-
-    first: np.ndarray
-    last: np.ndarray
-    is_cut: np.ndarray
-
-    @property
-    def targets(self) -> np.ndarray:
-        """The covered asked group that each noisy group lies in, or -1."""
-        return np.where((self.first == self.last) & ~self.is_cut[self.first], self.first, -1)
-
-
-def _axis(starts: np.ndarray, stops: np.ndarray, group: np.ndarray, asked: Grouping) -> _Axis:
-    """Return how runs of codes, each of a noisy group, meet the groups that are asked for."""
+    starts, stops, group = side.runs()
     asked_starts, _, asked_group = asked.pieces()
     # Between neighbouring ends of runs, codes are in one group of either kind.
     codes = np.union1d(np.union1d(starts, asked_starts), stops)
@@ -313,39 +313,32 @@ def _axis(starts: np.ndarray, stops: np.ndarray, group: np.ndarray, asked: Group
     run = np.searchsorted(starts, codes, side="right") - 1
     met = asked_group[np.searchsorted(asked_starts, codes, side="right") - 1]
     is_known = codes < stops[run]
-    is_cut = np.zeros(asked.groups, dtype=np.bool_)
     noisy, met = group[run[is_known]], met[is_known]
     first, last = np.full(int(group.max()) + 1, asked.groups), np.full(int(group.max()) + 1, -1)
     np.minimum.at(first, noisy, met)
     np.maximum.at(last, noisy, met)
+    is_cut = np.zeros(asked.groups, dtype=np.bool_)  # by a noisy group that meets another asked one as well
     is_cut[met[(first < last)[noisy]]] = True
-    return _Axis(first, last, is_cut)
+    return first, last, np.where((first == last) & ~is_cut[first], first, -1)
 
 
-def _of_product(table: MeasuredTable, places: Sequence[int], axes: Sequence[_Axis], *, misfits_out: bool) -> Cover:
-    """Return the sums of a product table, its other columns summed out; misfits count as missing."""
-    counts = table.counts
+def _of_product(
+    counts: np.ndarray, places: Sequence[int], targets: Sequence[np.ndarray], sizes: Sequence[int]
+) -> tuple[np.ndarray, Callable[[], np.ndarray]]:
+    """Return terms and sums of a product table, its other columns summed out."""
     others = tuple(axis for axis in range(counts.ndim) if axis not in places)
-    targets = [axis.targets for axis in axes]
-    sizes = [axis.is_cut.size for axis in axes]
-    within = [
-        np.bincount(each[each >= 0], minlength=size).astype(np.int64) for each, size in zip(targets, sizes, strict=True)
-    ]
+    axes = list(enumerate(zip(targets, sizes, strict=True)))
+    within = [np.bincount(each[each >= 0], minlength=size).astype(np.int64) for _, (each, size) in axes]
     terms = np.asarray(math.prod(counts.shape[axis] for axis in others) * reduce(np.multiply.outer, within))
-    missing = int(targets[0][-1])
-    if table.misfits is not None and missing >= 0:
-        terms[missing] += 1
 
     def sums() -> np.ndarray:
         kept = sorted(places)
         total = np.asarray(counts.sum(axis=others, dtype=np.int64)).transpose([kept.index(place) for place in places])
-        for axis, (each, size) in enumerate(zip(targets, sizes, strict=True)):
+        for axis, (each, size) in axes:
             total = _gathered(total, axis, each, size)
-        if table.misfits is not None and missing >= 0:
-            total[missing] += table.misfits
         return total
 
-    return Cover(terms, sums, table.law, misfits_out)
+    return terms, sums
 
 
 def _gathered(counts: np.ndarray, axis: int, targets: np.ndarray, size: int) -> np.ndarray:
@@ -360,8 +353,10 @@ def _gathered(counts: np.ndarray, axis: int, targets: np.ndarray, size: int) -> 
     return np.asarray(np.moveaxis(total, 0, axis))
 
 
-def _of_leaves(answer: NoisyCells, places: Sequence[int], groupings: Sequence[Grouping], *, misfits_out: bool) -> Cover:
-    """Return the sums of the leaves of a tree of cells, which may be of several levels."""
+def _of_leaves(
+    answer: NoisyCells, places: Sequence[int], groupings: Sequence[Grouping]
+) -> tuple[np.ndarray, Callable[[], np.ndarray]]:
+    """Return terms and sums of the leaves of a tree of cells, which may be of several levels."""
     shape = tuple(asked.groups for asked in groupings)
     first, last = _leaf_boxes(answer, places, groupings)
     inside = (first == last).all(axis=1)
@@ -373,7 +368,7 @@ def _of_leaves(answer: NoisyCells, places: Sequence[int], groupings: Sequence[Gr
     def sums() -> np.ndarray:
         return _over_boxes(first[inside], last[inside], answer.counts[inside], shape)
 
-    return Cover(terms, sums, answer.noise, misfits_out)
+    return terms, sums
 
 
 def _leaf_boxes(
@@ -386,8 +381,8 @@ def _leaf_boxes(
     for axis, (place, asked) in enumerate(zip(places, groupings, strict=True)):
         depths = tree.depths_of(place)[levels]
         for depth in np.unique(depths).tolist():
-            met, at = _axis(*Side(tree.hierarchies[place], depth).runs(), asked), depths == depth
-            first[at, axis], last[at, axis] = met.first[cells[at, place]], met.last[cells[at, place]]
+            (low, high, _), at = _meets(Side(tree.hierarchies[place], depth), asked), depths == depth
+            first[at, axis], last[at, axis] = low[cells[at, place]], high[cells[at, place]]
     return first, last
 
 
@@ -525,4 +520,4 @@ def _enclose(
             is_open = (terms == 0) & (counts > 0)
             end[is_open] = sums[is_open] + sign * _reach(table.law, counts[is_open], failure / 2)
         terms[is_open] = counts[is_open]
-        misfits_out[is_open] = not all(side.is_whole for place, side in enumerate(table.sides) if place not in places)
+        misfits_out[is_open] = table.leaves_misfits_out(asked.columns)

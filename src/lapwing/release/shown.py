@@ -1,24 +1,23 @@
 """What a release shows: its noisy answers as frames, the certified error of its statistics, and its report."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import polars as pl
 
 from lapwing.errors import ParameterError
-from lapwing.kernel.noise_law import NoiseLaw, NoisyTable
+from lapwing.kernel.noise_law import NoisyTable
 from lapwing.kernel.questions.category_selection.question import SelectedTexts
 from lapwing.kernel.questions.cell_sums.question import CellSums, NoisySums
 from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
-from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.shared.coordinates import Coordinates
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells
 from lapwing.kernel.questions.table_distances.question import TableDistances
-from lapwing.kernel.questions.tree_counts.question import NoisyTree
 from lapwing.mechanisms.registry import REGISTRATIONS, registration_named
+from lapwing.model.evidence import MeasuredTable, views
 from lapwing.release.queries import Parts, free_name
 from lapwing.schema.schemas import Schema
 from lapwing.schema.values import labels, run_labels
@@ -32,35 +31,46 @@ def table_name(answer: Answer, table: NoisyTable) -> str:
     return name if table.level is None else f"{name}-level-{table.level}"
 
 
+def _tables(answers: Sequence[Answer]) -> Iterator[tuple[Answer, NoisyTable, MeasuredTable | None]]:
+    """Return each noisy table, and how it counts rows; None of sums and of texts."""
+    for answer in answers:
+        seen = iter(()) if isinstance(answer, NoisySums) else views(answer)
+        yield from ((answer, table, next(seen, None)) for table in answer.tables)
+
+
 def named_tables(answers: Sequence[Answer], schema: Schema) -> list[tuple[str, pl.DataFrame]]:
     """Return each noisy table with its name; see `Release.answer_tables`."""
-    return [(table_name(each, table), answer_table(each, table, schema)) for each in answers for table in each.tables]
+    return [
+        (table_name(answer, table), _frame(answer, table, seen, schema)) for answer, table, seen in _tables(answers)
+    ]
 
 
-def answer_table(answer: Answer, table: NoisyTable, schema: Schema) -> pl.DataFrame:
+def _frame(answer: Answer, table: NoisyTable, seen: MeasuredTable | None, schema: Schema) -> pl.DataFrame:
     """Return one noisy table: a column of labels per field, the noisy count, the standard deviation of its noise.
 
     Returns one line per cell: the fields, ``noisy_count``, ``noise_sd``. Of sums of vectors, one line per number: the
     cell and the coordinate, or the two coordinates that were multiplied; the noise as the number, in the answer's
     units.
     """
-    if isinstance(answer, NoisyCells):
-        return _listed_table(answer, schema)
     if isinstance(answer, NoisySums):
-        return _sums_table(answer, schema)
-    if isinstance(answer, SelectedTexts):
-        return _counted({answer.question.column: pl.Series(answer.texts, dtype=pl.String)}, answer.counts, answer.noise)
-    if isinstance(answer, NoisyCounts) and answer.misfits is not None:
-        texts = [*_labels(answer, table, schema)[0], "misfit"]
-        return _counted({answer.question.columns[0]: pl.Series(texts, dtype=pl.String)}, table.counts, table.noise)
-    if table.counts.ndim != len(answer.question.groupings):
-        return _counted(_numbered(table.counts), table.counts, table.noise)
-    cells = np.indices(table.counts.shape).reshape(table.counts.ndim, table.counts.size)
-    named = {
-        name: pl.Series(texts, dtype=pl.String).gather(cell)
-        for name, texts, cell in zip(answer.question.columns, _labels(answer, table, schema), cells, strict=True)
-    }
-    return _counted(named, table.counts, table.noise)
+        named = _sums(answer, schema)
+    elif isinstance(answer, SelectedTexts):
+        named = {answer.question.column: pl.Series(answer.texts, dtype=pl.String)}
+    elif seen is None:
+        named = _numbered(table.counts)
+    elif seen.leaves is not None:
+        named = _listed(seen.leaves, schema)
+    else:
+        texts = [side.texts(schema.field(name)) for name, side in zip(seen.columns, seen.sides, strict=True)]
+        if seen.misfits is not None:
+            texts[0].append("misfit")
+        cells = np.indices(table.counts.shape).reshape(table.counts.ndim, table.counts.size)
+        named = {
+            name: pl.Series(each, dtype=pl.String).gather(cell)
+            for name, each, cell in zip(seen.columns, texts, cells, strict=True)
+        }
+    count, sd = (free_name(name, list(named)) for name in ("noisy_count", "noise_sd"))
+    return pl.DataFrame({**named, count: table.counts.ravel()}).with_columns(pl.lit(table.noise.sd).alias(sd))
 
 
 def _numbered(counts: np.ndarray) -> dict[str, pl.Series]:
@@ -68,13 +78,7 @@ def _numbered(counts: np.ndarray) -> dict[str, pl.Series]:
     return {"number": pl.Series(range(counts.size), dtype=pl.Int64).cast(pl.String)}
 
 
-def _counted(named: dict[str, pl.Series], counts: np.ndarray, noise: NoiseLaw) -> pl.DataFrame:
-    """Return cells with their noisy counts, whose columns take names that the table does not have."""
-    count, sd = (free_name(name, list(named)) for name in ("noisy_count", "noise_sd"))
-    return pl.DataFrame({**named, count: counts.ravel()}).with_columns(pl.lit(noise.sd).alias(sd))
-
-
-def _listed_table(answer: NoisyCells, schema: Schema) -> pl.DataFrame:
+def _listed(answer: NoisyCells, schema: Schema) -> dict[str, pl.Series]:
     """Return the leaves of a tree of cells that were released, each column with the labels of its own level."""
     tree = answer.question.tree
     levels, cells = answer.leaves
@@ -86,11 +90,11 @@ def _listed_table(answer: NoisyCells, schema: Schema) -> pl.DataFrame:
             at = depths == depth
             texts[at] = np.array(run_labels(nested, depth, schema.field(name)), dtype=np.object_)[cells[at, place]]
         named[name] = pl.Series(texts.tolist(), dtype=pl.String)
-    return _counted(named, answer.counts, answer.noise)
+    return named
 
 
-def _sums_table(answer: NoisySums, schema: Schema) -> pl.DataFrame:
-    """Return sums of vectors, number by number."""
+def _sums(answer: NoisySums, schema: Schema) -> dict[str, pl.Series]:
+    """Return what sums of vectors are of, number by number."""
     question = answer.question
     if isinstance(question, LinearStatistics):
         # Sums in fractions of a row are listed in whole numbers of these.
@@ -112,7 +116,7 @@ def _sums_table(answer: NoisySums, schema: Schema) -> pl.DataFrame:
         }
     else:
         named = _numbered(answer.values)
-    return _counted(named, answer.values, answer.noise)
+    return named
 
 
 def coordinate_labels(coordinates: Coordinates, schema: Schema) -> list[str]:
@@ -128,19 +132,6 @@ def coordinate_labels(coordinates: Coordinates, schema: Schema) -> list[str]:
     return found
 
 
-def _labels(answer: Answer, table: NoisyTable, schema: Schema) -> list[list[str]]:
-    """Return the labels along each axis of a table."""
-    question = answer.question
-    fields = [schema.field(name) for name in question.columns]
-    if isinstance(answer, NoisyTree) and table.level is not None:
-        tree = answer.question
-        return [
-            run_labels(nested, depth, field)
-            for nested, depth, field in zip(tree.hierarchies, tree.depths(table.level), fields, strict=True)
-        ]
-    return [labels(grouping, field) for grouping, field in zip(question.groupings, fields, strict=True)]
-
-
 def answers_in_one_frame(answers: Sequence[Answer], schema: Schema) -> pl.DataFrame:
     """Return all noisy tables below each other; selections and private draws have none and no line.
 
@@ -150,10 +141,9 @@ def answers_in_one_frame(answers: Sequence[Answer], schema: Schema) -> pl.DataFr
     out, which biases it).
     """
     frames = [pl.DataFrame(schema=_LONG)]
-    tables = [(answer, table) for answer in answers for table in answer.tables]
-    for number, (answer, table) in enumerate(tables):
+    for number, (answer, table, seen) in enumerate(_tables(answers)):
         frames.append(
-            _lines(answer, table, schema).select(
+            _lines(answer, table, seen, schema).select(
                 pl.lit(number, dtype=pl.Int64).alias("table"),
                 pl.lit(" x ".join(answer.question.columns)).alias("columns"),
                 pl.lit(table.level, dtype=pl.Int64).alias("level"),
@@ -166,15 +156,15 @@ def answers_in_one_frame(answers: Sequence[Answer], schema: Schema) -> pl.DataFr
     return pl.concat(frames)
 
 
-def _lines(answer: Answer, table: NoisyTable, schema: Schema) -> pl.DataFrame:
+def _lines(answer: Answer, table: NoisyTable, seen: MeasuredTable | None, schema: Schema) -> pl.DataFrame:
     """Return the cells of a table with one label each, or its total where there are too many."""
     cells = table.counts.size
     if cells > LISTED_CELLS:
         total = {"cell": f"all {cells} cells", "noisy_count": int(table.counts.sum())}
-        is_biased = isinstance(answer, SelectedTexts) or (isinstance(answer, NoisyCells) and answer.is_filtered)
+        is_biased = isinstance(answer, SelectedTexts) or (seen is not None and seen.threshold is not None)
         deviation = None if is_biased else table.noise.sd * math.sqrt(cells)
         return pl.DataFrame({**total, "noise_sd": deviation}, schema_overrides={"noise_sd": pl.Float64})
-    found = answer_table(answer, table, schema)
+    found = _frame(answer, table, seen, schema)
     *names, count, _ = found.columns
     return found.select(
         (pl.concat_str(names, separator=" | ") if names else pl.lit("all rows")).alias("cell"),

@@ -14,8 +14,8 @@ import numpy as np
 
 from lapwing.errors import ParameterError
 from lapwing.kernel.noise_law import NoiseLaw
-from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.questions import Answer
+from lapwing.model.evidence import MeasuredTable, plain_tables
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.groupings.hierarchies import group_ends, told_apart
 from lapwing.schema.rules.codes import CodedRule, CombinationRule, DependencyRule
@@ -150,13 +150,13 @@ class _Test:
 
     rows: float
     noises: Noises
-    tables: tuple[NoisyCounts, ...]
+    tables: tuple[MeasuredTable, ...]
 
     def share(self, failure: float) -> float:
         """Return the rows as a share, less what noise explains: too much with probability 2 * failure at most."""
         least = self.rows - sum_reach(self.noises, failure)
         most = [
-            float(table.counts.sum()) + sum_reach(((table.noise, table.counts.size),), failure) for table in self.tables
+            float(table.counts.sum()) + sum_reach(((table.law, table.counts.size),), failure) for table in self.tables
         ]
         return least / max(*most, 1.0)
 
@@ -181,7 +181,7 @@ def broken_at_least(schema: Schema, answers: Sequence[Answer]) -> dict[str, floa
     J. London Math. Soc. 10, 1935), counted in rows.
     """
     tests: list[tuple[str, _Test]] = []
-    tables = [answer for answer in answers if isinstance(answer, NoisyCounts) and answer.question.columns]
+    tables = plain_tables(answers)
     for rule in schema.coded_rules:
         if isinstance(rule, DependencyRule):
             continue
@@ -226,36 +226,36 @@ def sum_reach(noises: Noises, failure: float) -> float:
     return float(((surprise + logs) / rates).min())
 
 
-def _in_joint_tables(rule: CodedRule, tables: Sequence[NoisyCounts]) -> Iterator[_Test]:
+def _in_joint_tables(rule: CodedRule, tables: Sequence[MeasuredTable]) -> Iterator[_Test]:
     """Yield what tables that hold all columns of a rule say."""
     for table in tables:
-        names = table.question.columns
+        names = table.columns
         if not set(rule.columns) <= set(names):
             continue
         places = [names.index(name) for name in rule.columns]
-        alive = _alive(rule, [table.question.groupings[place] for place in places])
+        alive = _alive(rule, table.groupings_of(rule.columns))
         if alive is None or alive.all():
             continue
         rest = [place for place in range(len(names)) if place not in places]
         counts = np.transpose(table.counts, (*places, *rest)).reshape(*alive.shape, -1)
         dead = counts[~alive]
-        yield _Test(float(dead.sum()), ((table.noise, dead.size),), (table,))
+        yield _Test(float(dead.sum()), ((table.law, dead.size),), (table,))
 
 
-def _between_one_way_tables(rule: CodedRule, tables: Sequence[NoisyCounts]) -> Iterator[_Test]:
+def _between_one_way_tables(rule: CodedRule, tables: Sequence[MeasuredTable]) -> Iterator[_Test]:
     """Yield what two one-way tables say of a rule on two columns."""
     if len(rule.columns) != 2:
         return
-    own = [[table for table in tables if table.question.columns == (name,)] for name in rule.columns]
+    own = [[table for table in tables if table.columns == (name,)] for name in rule.columns]
     for one, two in product(*own):
-        alive = _alive(rule, (one.question.groupings[0], two.question.groupings[0]))
+        alive = _alive(rule, (*one.groupings_of(rule.columns[:1]), *two.groupings_of(rule.columns[1:])))
         if alive is None:
             continue
         for inside, reached in _sets(alive):
             # Misfits count as missing: rows of the one that may be among them are reached by the other's.
             more = two.misfits if two.misfits is not None and reached[-1] else None
             excess = float(int(one.counts[inside].sum()) - int(two.counts[reached].sum()) - (more or 0))
-            noises = (one.noise, int(inside.sum())), (two.noise, int(reached.sum()) + (more is not None))
+            noises = (one.law, int(inside.sum())), (two.law, int(reached.sum()) + (more is not None))
             yield _Test(excess, noises, (one, two))
 
 

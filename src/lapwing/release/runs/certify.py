@@ -11,7 +11,6 @@ from lapwing.kernel.plain import at_least
 from lapwing.kernel.questions.cell_sums.question import CellSums
 from lapwing.kernel.questions.linear_statistics.question import LinearStatistics, RowStatistic
 from lapwing.kernel.questions.questions import Answer
-from lapwing.kernel.questions.sparse_counts.question import NoisyCells
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import (
     accuracy_statements,
@@ -32,6 +31,7 @@ from lapwing.model.certificate.promise import (
     uncovered_warnings,
     untold_warnings,
 )
+from lapwing.model.evidence import views
 from lapwing.model.model import ReleasedModel
 from lapwing.release.runs.finishing import Finished
 from lapwing.release.runs.generators import generator
@@ -191,7 +191,7 @@ def promised_epsilons(
 def _noise_statements(answers: Sequence[Answer]) -> tuple[Statement, ...]:
     """Say how large the noise on the counts is, once per noise law; counts that were left out bias the others."""
     laws = Counter(
-        (table.noise, table.sd, isinstance(answer, NoisyCells) and answer.is_filtered, _is_of_means(answer))
+        (table.noise, table.sd, any(each.threshold is not None for each in views(answer)), _is_of_means(answer))
         for answer in answers
         for table in answer.tables
     )

@@ -6,11 +6,11 @@ from dataclasses import replace
 from fractions import Fraction
 
 from lapwing.errors import CapacityError
-from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.terms import Terms
 from lapwing.model.bounds import rows_within
 from lapwing.model.certificate.verdict import WORDS, Grade, Verdict
+from lapwing.model.evidence import plain_tables
 from lapwing.model.model import ReleasedModel
 from lapwing.release.runs.better import better_budget
 from lapwing.release.runs.generators import generator
@@ -67,9 +67,7 @@ def _not_for(settings: Settings, answers: Sequence[Answer], grades: Sequence[Gra
     """Return what these rows should not be used for."""
     word = {grade.ways: grade.word for grade in grades}
     found = []
-    noise = [
-        answer.noise.sd for answer in answers if isinstance(answer, NoisyCounts) and len(answer.question.columns) == 1
-    ]
+    noise = [table.law.sd for table in plain_tables(answers, ways=1)]
     if noise and word[1] != "none":
         least = math.ceil(_LEAST_SEEN * max(noise))
         found.append(f"shares of values with fewer than about {least:,} rows, which are mostly noise")

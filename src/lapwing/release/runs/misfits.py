@@ -19,7 +19,6 @@ import numpy as np
 from lapwing.errors import DataError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.plain import at_least
-from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.misfit_rows.question import MisfitRows, NoisyRows
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.begun import finish_of
@@ -27,6 +26,7 @@ from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Terms
 from lapwing.maths.noise_tails import sum_tail
 from lapwing.model.certificate.declared import FALSE_WARNING, sum_reach
+from lapwing.model.evidence import MeasuredTable, plain_tables
 from lapwing.release.runs.settings import Settings, usable_schema
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
@@ -79,10 +79,8 @@ def misfit_shares(schema: Schema, answers: Sequence[Answer]) -> dict[str, float]
     Returns shares that are all too large with a probability of 0.001 at most; of a column that may not be missing,
     missing cells count. Where rows were asked about, the share of those that hold such a cell is that of `ROWS`.
     """
-    tables = _one_way(answers)
-    counts = [
-        answer.counts[-1] if schema.field(answer.question.columns[0]).required else answer.misfits for answer in tables
-    ]
+    tables = plain_tables(answers, ways=1)
+    counts = [table.counts[-1] if schema.field(table.columns[0]).required else table.misfits for table in tables]
     found = _surely(tables, {place: int(count) for place, count in enumerate(counts) if count is not None})
     for answer in answers:
         if isinstance(answer, NoisyRows):
@@ -92,13 +90,13 @@ def misfit_shares(schema: Schema, answers: Sequence[Answer]) -> dict[str, float]
 
 def misfit_warnings(schema: Schema, answers: Sequence[Answer]) -> tuple[str, ...]:
     """Say where the noisy counts show that cells do not fit the schema, or that nearly none are there."""
-    tables = _one_way(answers)
-    told_apart = {answer.question.columns for answer in tables if answer.misfits is not None}
+    tables = plain_tables(answers, ways=1)
+    told_apart = {table.columns for table in tables if table.misfits is not None}
     may_lack = {
-        place: answer.counts[-1]
-        for place, answer in enumerate(tables)
-        if not schema.field(answer.question.columns[0]).required
-        and (answer.misfits is not None or answer.question.columns not in told_apart)
+        place: table.counts[-1]
+        for place, table in enumerate(tables)
+        if not schema.field(table.columns[0]).required
+        and (table.misfits is not None or table.columns not in told_apart)
     }
     found = {}
     for name, share in _surely(tables, may_lack).items():
@@ -120,20 +118,15 @@ def misfit_warnings(schema: Schema, answers: Sequence[Answer]) -> tuple[str, ...
     return tuple(found.values())
 
 
-def _one_way(answers: Sequence[Answer]) -> list[NoisyCounts]:
-    """Return the tables of one column."""
-    return [answer for answer in answers if isinstance(answer, NoisyCounts) and len(answer.question.columns) == 1]
-
-
-def _surely(tables: Sequence[NoisyCounts], counts: Mapping[int, int]) -> dict[str, float]:
+def _surely(tables: Sequence[MeasuredTable], counts: Mapping[int, int]) -> dict[str, float]:
     """Return the least share of the rows that noisy counts of some tables allow, the largest of each column."""
     failure = FALSE_WARNING / (2 * max(len(tables), 1))
-    totals = [float(answer.whole.sum()) + sum_reach(((answer.noise, answer.whole.size),), failure) for answer in tables]
+    totals = [float(table.whole.sum()) + sum_reach(((table.law, table.whole.size),), failure) for table in tables]
     rows = max(min(totals, default=1.0), 1.0)
     found: dict[str, float] = {}
     for place, count in counts.items():
-        (name,) = tables[place].question.columns
-        share = (float(count) - sum_reach(((tables[place].noise, 1),), failure)) / rows
+        (name,) = tables[place].columns
+        share = (float(count) - sum_reach(((tables[place].law, 1),), failure)) / rows
         found[name] = max(found.get(name, 0.0), min(share, 1.0))
     return found
 
@@ -170,7 +163,7 @@ class Stopping:
         """Answer a batch of questions, and look at what is known of misfits by now."""
         found = self._curator.ask(*questions)
         self._answers += found
-        is_told = _one_way(found) or any(isinstance(each, NoisyRows) for each in found)
+        is_told = plain_tables(found, ways=1) or any(isinstance(each, NoisyRows) for each in found)
         if is_told and (bad := misfit_columns(self._settings, self._answers)):
             if ROWS in bad:  # as much again says whose cells they are
                 self._answers += self._curator.ask(*_of_each_column(found[-1].question))

@@ -13,8 +13,9 @@ from lapwing.kernel.questions.tree_counts.question import TreeCounts
 from lapwing.kernel.terms import Terms
 from lapwing.model.certificate.cost_lines import ChosenTable, CostLine, PlannedQuestion
 from lapwing.model.compared import TYPICAL
+from lapwing.model.evidence import runs_grouping
 from lapwing.release.runs.verdict.drawn import SIZE, Drawn
-from lapwing.release.runs.verdict.terms import MOST_PAIRS, Released, Shown, shown_by_tree, told_by_look
+from lapwing.release.runs.verdict.terms import MOST_PAIRS, Released, Shown, told_by_look
 from lapwing.schema.groupings.grouping import Grouping, evenly
 from lapwing.schema.schemas import Schema
 
@@ -53,8 +54,8 @@ def foretold(
             led |= {frozenset(pair) for pair in itertools.combinations(question.columns, 2)}
             told += [told_by_look(question, sd, rows.drawn.total) for _, sd in noises]
         elif isinstance(question, TreeCounts):
-            levels = ((level, sd) for level, sd in noises if level is not None)
-            shown += shown_by_tree(question, levels, rows.drawn.total)
+            levels = [_level(question, level, sd) for level, sd in noises if level is not None]
+            shown += [each for each in levels if each.holds_more_than_noise(rows.drawn.total)]
     # Where fewer tables are chosen than there are pairs: those that were counted before, and others spread evenly.
     ranked = enumerate(itertools.combinations(rows.cells, 2))
     order = sorted((frozenset(pair) not in rows.pairs, place * _SPREAD % 1, pair) for place, pair in ranked)
@@ -65,6 +66,12 @@ def foretold(
         if pair in wanted or len(order) <= MOST_PAIRS
     ]
     return Released(drawn=rows.drawn, cells=rows.cells, shown=shown, led=frozenset(led), told=told)
+
+
+def _level(tree: TreeCounts, level: int, sd: float) -> Shown:
+    """Return one level of a tree of tables."""
+    groupings = tuple(runs_grouping(*each) for each in zip(tree.hierarchies, tree.depths(level), strict=True))
+    return Shown(columns=tree.columns, groupings=groupings, sd=sd)
 
 
 def _table(schema: Schema, pair: tuple[str, str], chosen: tuple[float, int], drawn: Drawn) -> Shown:

@@ -7,22 +7,19 @@ of tables; dependence inside the groups that were counted; dependence between co
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from lapwing.kernel.questions.cell_sums.question import NoisySums
-from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.shared.cells import CellTree
-from lapwing.kernel.questions.sparse_counts.question import NoisyCells
 from lapwing.kernel.questions.table_distances.question import TableDistances
-from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
 from lapwing.model.compared import TYPICAL, choose_tables, compared_cells
-from lapwing.model.evidence import runs_grouping
+from lapwing.model.evidence import MeasuredTable, runs_grouping, views
 from lapwing.model.model import LogLinear, ReleasedModel
 from lapwing.release.runs.verdict.drawn import SIZE, Drawn
 from lapwing.schema.groupings.grouping import Grouping
@@ -77,7 +74,7 @@ def released_of(
     if not model.rows:
         return None
     drawn = Drawn(schema, model, rng)
-    shown = [each for answer in answers for each in _shown(answer, drawn)]
+    shown = [each for answer in answers for table in views(answer) for each in _shown(table, drawn)]
     released = Released(
         drawn=drawn,
         cells={column.name: compared_cells(column.domain) for column in schema.columns},
@@ -104,7 +101,7 @@ def led_pairs(answers: Sequence[Answer], model: ReleasedModel) -> frozenset[froz
 
 def _counted_pairs(answers: Sequence[Answer]) -> frozenset[frozenset[str]]:
     """Return the pairs of columns that noisy counts show together."""
-    shown = [answer.question.columns for answer in answers if isinstance(answer, NoisyCounts | NoisyTree | NoisyCells)]
+    shown = {table.columns for answer in answers for table in views(answer)}
     return frozenset(frozenset(pair) for columns in shown for pair in itertools.combinations(columns, _PAIR))
 
 
@@ -161,6 +158,10 @@ class Shown:
     def cells(self) -> int:
         """How many there are."""
         return math.prod(each.groups for each in self.groupings)
+
+    def holds_more_than_noise(self, rows: float) -> bool:
+        """Tell whether a cell has more than noise, of so many rows."""
+        return self.cells * self.sd < rows
 
     def part(self, columns: Sequence[str]) -> "Shown":
         """Return what it shows of some of the columns."""
@@ -279,44 +280,33 @@ class Released:
         return _Pair(unmeasured=min(usual, off))
 
 
-def _shown(answer: Answer, drawn: Drawn) -> Iterator[Shown]:
-    """Return what a table of noisy counts, or the levels of a tree of them whose cells hold more than noise, show."""
-    columns = answer.question.columns
-    if isinstance(answer, NoisyCounts) and columns:
-        groupings, sd = answer.question.groupings, answer.noise.sd
-        kept = _kept(answer.counts, drawn.counts(columns, groupings), sd, drawn.size)
-        yield Shown(columns=columns, groupings=groupings, sd=sd, kept=kept)
-    if isinstance(answer, NoisyTree):
-        levels = ((table.level, table.noise.sd) for table in answer.tables if table.level is not None)
-        yield from shown_by_tree(answer.question, levels, drawn.total)
-    if isinstance(answer, NoisyCells) and not answer.question.is_filtered:
-        yield _shown_by_cells(answer)
+def _shown(table: MeasuredTable, drawn: Drawn) -> Iterator[Shown]:
+    """Return what a table of noisy counts, or a level of a tree of them whose cells hold more than noise, shows."""
+    if table.threshold is not None or not table.columns:
+        return
+    shown = Shown(columns=table.columns, groupings=_groupings(table), sd=table.law.sd)
+    if table.is_plain:
+        counts = drawn.counts(shown.columns, shown.groupings)
+        yield replace(shown, kept=_kept(table.counts, counts, shown.sd, drawn.size))
+    elif table.leaves is not None or shown.holds_more_than_noise(drawn.total):
+        yield shown
 
 
-def _shown_by_cells(answer: NoisyCells) -> Shown:
-    """Return the level of a tree that the leaves of half of the rows reach, as if all of it had been counted."""
-    tree, (levels, _) = answer.question.tree, answer.leaves
+def _groupings(table: MeasuredTable) -> tuple[Grouping, ...]:
+    """Return the groups of a table; of a tree of cells those that the leaves of half of the rows reach."""
+    if table.leaves is None:
+        return table.groupings_of(table.columns)
+    tree, (levels, _) = table.leaves.question.tree, table.leaves.leaves
     order = np.argsort(levels, kind="stable")
-    rows = np.cumsum(np.maximum(answer.counts[order], 0))
+    rows = np.cumsum(np.maximum(table.counts[order], 0))
     level = int(levels[order[np.searchsorted(rows, rows[-1] / 2)]])
     depths = next(each for at in range(level, -1, -1) if _runs(tree, each := tree.depths(at)) <= _MOST_CELLS)
-    groupings = tuple(runs_grouping(*each) for each in zip(tree.hierarchies, depths, strict=True))
-    return Shown(columns=tree.columns, groupings=groupings, sd=answer.noise.sd)
+    return tuple(runs_grouping(*each) for each in zip(tree.hierarchies, depths, strict=True))
 
 
 def _runs(tree: CellTree, depths: Sequence[int]) -> int:
     """Return how many cells there are where the columns are seen so deep."""
     return math.prod(each.groups(depth) for each, depth in zip(tree.hierarchies, depths, strict=True))
-
-
-def shown_by_tree(tree: TreeCounts, levels: Iterable[tuple[int, float]], rows: float) -> Iterator[Shown]:
-    """Return what levels of a tree show, each with the noise on its cells, if these hold more than noise."""
-    for level, sd in levels:
-        nested = zip(tree.hierarchies, tree.depths(level), strict=True)
-        groupings = tuple(runs_grouping(each, depth) for each, depth in nested)
-        shown = Shown(columns=tree.columns, groupings=groupings, sd=sd)
-        if shown.cells * sd < rows:
-            yield shown
 
 
 def _kept(noisy: np.ndarray, model: np.ndarray, sd: float, size: int) -> float:
