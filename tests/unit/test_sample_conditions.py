@@ -209,17 +209,6 @@ def test_a_base_law_without_mass_in_the_condition_is_refused():
         condition(model, schema, {"x": 3})
 
 
-def test_a_pair_of_numbers_is_told_how_to_write_a_range_or_a_list():
-    schema, model = _points(10, np.ones(10))
-
-    with pytest.raises(ParameterError, match=r"write lw\.between\(60, 80\) or \[60, 80\]"):
-        condition(model, schema, {"x": (60, 80)})
-    with pytest.raises(ParameterError, match=r"(?m)wider condition$"):
-        condition(model, schema, {"x": [60, 80]})
-    with pytest.raises(ParameterError, match=r"(?m)got 3; choose one of 1, 2$"):
-        wanted_runs(Field(name="code", type="integer", categories=(1, 2)), (3, 4))
-
-
 def test_an_empty_condition_changes_nothing():
     model = random_model(SCHEMA, 5, 1)
 

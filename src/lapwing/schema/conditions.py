@@ -214,8 +214,9 @@ def item_reader(field: Field) -> Callable[[str], object]:
         known = {"true": True, "false": False}
 
     def value(text: str) -> object:
-        if field.is_categorical:
-            return known.get(text.lower() if field.type == "boolean" else text, text)
+        listed = text.lower() if field.type == "boolean" else text
+        if listed in known:
+            return known[listed]
         for kind in (int, float) if field.type in ("integer", "number") else ():
             try:
                 number = finite_number(kind(text))
