@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lapwing.errors import DataError, ParameterError
-from lapwing.rows.out.outputs import whole_files, whole_folder
+from lapwing.rows.out.outputs import whole_files
 
 
 def test_files_appear_together_and_only_when_the_block_ends(tmp_path):
@@ -25,11 +25,11 @@ def test_files_appear_together_and_only_when_the_block_ends(tmp_path):
 
 def test_temporary_files_are_hidden_private_and_of_the_target_s_kind(tmp_path):
     with whole_files([tmp_path / "rows.csv"]) as (place,):
-        name, mode = place.name, stat.S_IMODE(place.stat().st_mode)
+        folder, mode = place.parent.name, stat.S_IMODE(place.parent.stat().st_mode)
 
-    assert name.startswith(".")
-    assert name.endswith(".csv")
-    assert mode == 0o600
+    assert folder.startswith(".")
+    assert place.suffix == ".csv"
+    assert mode == 0o700
 
 
 def test_finished_files_have_the_mode_of_normal_files(tmp_path):
@@ -158,10 +158,15 @@ except DataError as error:
     assert list(tmp_path.iterdir()) == []
 
 
+def whole_folder(target):
+    """Write a folder that does not exist yet, or is empty."""
+    return whole_files([target], folders=[target], replaces=lambda _: False)
+
+
 def test_a_folder_appears_whole(tmp_path):
     target = tmp_path / "answers"
 
-    with whole_folder(target) as place:
+    with whole_folder(target) as (place,):
         (place / "index.csv").write_text("a")
         is_there_early = target.exists()
 
@@ -176,7 +181,7 @@ def test_an_empty_folder_may_be_filled_and_a_full_one_is_left_alone(tmp_path):
     full.mkdir()
     (full / "mine").touch()
 
-    with whole_folder(empty) as place:
+    with whole_folder(empty) as (place,):
         (place / "index.csv").touch()
     with pytest.raises(ParameterError, match="is there already"), whole_folder(full):
         pass
@@ -187,7 +192,7 @@ def test_an_empty_folder_may_be_filled_and_a_full_one_is_left_alone(tmp_path):
 
 def test_a_folder_that_fails_half_way_leaves_nothing(tmp_path):
     def fail():
-        with whole_folder(tmp_path / "answers") as place:
+        with whole_folder(tmp_path / "answers") as (place,):
             (place / "index.csv").touch()
             raise OSError(28, "No space left on device")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lapwing.errors import SchemaError
+from lapwing.errors import DataError, SchemaError
 from lapwing.schema.fields import Field, PrivacyUnit
 from lapwing.schema.schemas import Schema
 
@@ -169,7 +169,7 @@ def test_equal_schemas_are_saved_as_the_same_bytes(tmp_path: Path) -> None:
 def test_a_target_that_is_a_folder_leaves_nothing_behind(tmp_path: Path) -> None:
     (tmp_path / "taken").mkdir()
 
-    with pytest.raises(SchemaError, match="cannot be written"):
+    with pytest.raises(DataError, match="cannot be written"):
         Schema.load(table()).save(tmp_path / "taken")
 
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]

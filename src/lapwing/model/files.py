@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Final, TypeVar, cast
 import numpy as np
 
 from lapwing.atomic import whole_file
-from lapwing.errors import CapacityError, DataError, LapwingError, ParameterError, UnwritableError
+from lapwing.errors import CapacityError, DataError, LapwingError, ParameterError
 from lapwing.kernel.codec import Codec
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.plain import read_exact, read_key, read_keys, read_list, read_optional
@@ -111,18 +111,8 @@ def documents_of(saved: SavedRelease) -> dict[str, Any]:
 def write_documents(path: Path, layout: Layout, version: str, documents: Mapping[str, Any]) -> None:
     """Write a model file of these documents, which appears whole or not at all; a DataError where it cannot be."""
     manifest = {"kind": layout.kind, "format": layout.format, "lapwing": version}
-    try:
-        with whole_file(path) as file:
-            write_container(file, {"manifest.json": manifest, **documents})
-    except OSError as error:
-        reason = error.strerror or ""
-    else:
-        return
-    raise UnwritableError(
-        f"the model file {path} cannot be written ({reason}); give a folder with space that you may write to",
-        reason,
-        code="LW112",
-    )
+    with whole_file(path) as file:
+        write_container(file, {"manifest.json": manifest, **documents})
 
 
 def is_model(path: Path) -> bool:

@@ -1,6 +1,5 @@
 """The files of a release: where they go, and what is written to each; Python, commands and the studio share it."""
 
-import contextlib
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -8,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lapwing.errors import DataError, ParameterError, UnwritableError, visible
+from lapwing.atomic import writing
+from lapwing.errors import ParameterError, visible
 from lapwing.on_demand import extra
 from lapwing.rows.out.outputs import has_row_name, is_folder_name, rows_format
 
@@ -138,27 +138,13 @@ def _beside(output: Path) -> Path:
     return named.parent / f"{named.name}.certificate.json"
 
 
-@contextlib.contextmanager
-def _named(target: Path) -> Iterator[None]:
-    """Let a failure to write name the target instead of the temporary file that stands for it."""
-    try:
-        yield
-    except UnwritableError as error:
-        reason = error.reason
-    else:
-        return
-    raise DataError(
-        f"{target} cannot be written ({reason}); give a place with free space that you may write to", code="LW112"
-    )
-
-
 def write_rows(
     frames: Iterator["pl.DataFrame"], target: Path, place: Path, metadata: Mapping[str, str] | None = None
 ) -> None:
     """Write synthetic rows to the place kept for the target, a Parquet file with key-value metadata if need be."""
     from lapwing.rows.out import writers  # noqa: PLC0415
 
-    with _named(target):
+    with writing(target, stands_in=True):
         writers.write_rows(frames, place, rows_format(target), metadata=metadata)
 
 
@@ -184,7 +170,7 @@ def write_release_rows(rows: "RowsOut", target: Path, place: Path | None, *, qui
     if place is None:
         to_standard_output(rows.frames())
         return
-    with _named(target), shown(not quiet and sys.stderr.isatty(), **WRITING):
+    with writing(target, stands_in=True), shown(not quiet and sys.stderr.isatty(), **WRITING):
         write_to(rows, place, target)
 
 
@@ -193,7 +179,7 @@ def write_files(
 ) -> None:
     """Write model, rows, Croissant file and certificate to the places that are kept for the targets."""
     if targets.model is not None:
-        with _named(targets.model):
+        with writing(targets.model, stands_in=True):
             release.save(place[targets.model])
     total = release.model.rows if rows is None else rows
     drawn = release.certificate.seed if seed is None else seed  # the certificate names the seed of the rows beside it

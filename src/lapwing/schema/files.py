@@ -4,10 +4,8 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final, cast
 
-from lapwing.atomic import write_whole
 from lapwing.errors import SchemaError
 from lapwing.schema.catalogue import with_domain
 from lapwing.schema.checks import EXCLUSIVE, RANGED_TYPES, check_name, field_error, inclusive, of_field
@@ -39,16 +37,6 @@ def file_text(found: Mapping[str, Any]) -> str:
 def fingerprint_of(found: Mapping[str, Any]) -> str:
     """Return SHA-256 of a schema in the file format, as 64 hexadecimal digits."""
     return hashlib.sha256(json.dumps(found, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
-
-
-def write_schema(path: Path, text: str) -> None:
-    """Write a file that appears whole or not at all; a SchemaError where that fails."""
-    try:
-        write_whole(path, text)
-    except OSError as error:
-        reason = error.strerror or "the disk refused it"
-        said = f"schema file {quote(str(path))} cannot be written: {reason}; choose another place"
-        raise SchemaError(said, code="LW112") from None
 
 
 # -- Plain Python values in the file format: fields and privacy unit.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
+from lapwing.atomic import write_whole
 from lapwing.errors import SchemaError
 from lapwing.on_demand import Loaded, Shown
 from lapwing.schema.changes import changed, open_keys, selected
@@ -20,7 +21,6 @@ from lapwing.schema.files import (
     table_dialect,
     table_from,
     unit_from,
-    write_schema,
 )
 from lapwing.schema.public_tables.cells import check_public_tables
 from lapwing.schema.public_tables.tables import PublicTable, public_tables_from
@@ -359,10 +359,10 @@ class Schema(Shown):
 
         Raises
         ------
-        SchemaError
+        DataError
             Where the file cannot be written.
         """
-        write_schema(Path(path_text("path", path)), file_text(self.to_dict()))
+        write_whole(Path(path_text("path", path)), file_text(self.to_dict()))
 
 
 def _check_types(schema: Schema) -> None:

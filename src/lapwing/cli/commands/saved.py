@@ -16,7 +16,7 @@ from lapwing.cli.outputs import check_drawn
 from lapwing.errors import DataError, ParameterError
 from lapwing.release.files import STANDARD_OUTPUT, Targets, rows_place, write_release_rows
 from lapwing.release.linked.targets import events_targets
-from lapwing.rows.out.outputs import whole_files, whole_folder
+from lapwing.rows.out.outputs import whole_files
 from lapwing.schema.scalars import aligned, quote
 
 if TYPE_CHECKING:
@@ -279,7 +279,7 @@ def answers(
 ) -> None:
     """Write the noisy tables behind a saved model."""
     release = loaded(model)
-    with whole_folder(output) as folder:
+    with whole_files([output], folders=[output], replaces=lambda _: False) as (folder,):
         _write_tables(_parts(release), folder)
     speaker(context, quiet)(f"noisy tables: {output}")
 

@@ -8,13 +8,12 @@ import contextlib
 import os
 import re
 import stat
-import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from lapwing.atomic import flush_folder
+from lapwing.atomic import flush_folder, unwritable, writing
 from lapwing.errors import DataError, LapwingWarning, ParameterError, warn
 from lapwing.rows.out.staging import alone_in, staged
 from lapwing.schema.scalars import is_encodable
@@ -82,11 +81,6 @@ class Place:
     temporary: Path
     earlier: object = None  # which file or folder was there before
 
-    @property
-    def is_folder(self) -> bool:
-        """Whether it is a folder of parts."""
-        return self.temporary.is_dir()
-
 
 @contextlib.contextmanager
 def whole_files(
@@ -106,7 +100,8 @@ def whole_files(
     stands beside others than it was written with. Two processes with the same last target put their files in place
     one after the other, and the later one warns of what it replaces.
 
-    >>> folder = Path(tempfile.mkdtemp())
+    >>> from tempfile import mkdtemp
+    >>> folder = Path(mkdtemp())
     >>> with whole_files([folder / "rows.csv"]) as (place,):
     ...     _ = place.write_text("a,b")
     >>> [file.name for file in folder.iterdir()]
@@ -117,7 +112,7 @@ def whole_files(
     real = _distinct(targets, inputs)
     inside = [Path(os.path.realpath(folder)) for folder in folders]
     _check_parts(inside, [*targets, *inputs], replaces)
-    with _refused(targets[-1]), contextlib.ExitStack() as hidden:
+    with writing(targets[-1]), contextlib.ExitStack() as hidden:
         places = _reserve(real, hidden, inside)
         yield tuple(place.temporary for place in places)
         for place in places:
@@ -136,28 +131,10 @@ def write_output(path: object, text: str, inputs: Sequence[Path] = ()) -> None:
         place.write_text(text, encoding="utf-8", newline="\n")
 
 
-@contextlib.contextmanager
-def whole_folder(target: Path) -> Iterator[Path]:
-    """Write a folder that does not exist yet, or is empty, to appear with all its files when the block ends well."""
-    _check_folder(target)
-    real = Path(os.path.realpath(target))
-    if os.path.lexists(real) and not (real.is_dir() and not any(real.iterdir())):
-        raise ParameterError(f"{target} is there already; give a folder that does not exist yet", code="LW113")
-    with _refused(target), staged(real.parent) as hidden:
-        temporary = hidden / real.name
-        temporary.mkdir()
-        yield temporary
-        _make_durable(temporary)
-        if real.is_dir():
-            real.rmdir()
-        temporary.rename(real)
-        flush_folder(real.parent)
-
-
 def _check_folder(target: Path) -> None:
     """Refuse a target whose folder has yet to be made, or whose name no certificate can tell."""
     if not is_encodable(str(target)) or "\0" in str(target):
-        raise _unwritable(target, "its name holds a zero byte, or bytes that are no text")
+        raise unwritable(target, "its name holds a zero byte, or bytes that are no text")
     if not os.path.lexists(os.path.realpath(target.parent)):
         raise DataError(f"the folder {target.parent} does not exist; make it first", code="LW115")
 
@@ -206,21 +183,21 @@ def _check_parts(folders: Sequence[Path], files: Sequence[Path], replaces: Calla
 def _reserve(targets: Sequence[Path], hidden: contextlib.ExitStack, inside: Sequence[Path]) -> list[Place]:
     """Make an empty temporary file or folder for each target, in a hidden folder beside it."""
     folders: dict[Path, Path] = {}
-    places = []
+    places: list[Place] = []
     for target in targets:
         is_folder = target in inside
         fault = _why_not(target, is_folder=is_folder)
         if fault is not None:
-            raise _unwritable(target, fault)
-        with _refused(target):
+            raise unwritable(target, fault)
+        with writing(target):
             if target.parent not in folders:
                 folders[target.parent] = hidden.enter_context(staged(target.parent))
+            place = folders[target.parent] / f"{len(places)}{target.suffix}"
             if is_folder:
-                name = tempfile.mkdtemp(prefix=".", dir=folders[target.parent])
+                place.mkdir()
             else:
-                handle, name = tempfile.mkstemp(prefix=".", suffix=target.suffix, dir=folders[target.parent])
-                os.close(handle)
-            places.append(Place(target, Path(name), version(target)))
+                place.touch(exist_ok=False)
+            places.append(Place(target, place, version(target)))
     return places
 
 
@@ -242,37 +219,37 @@ def _why_not(target: Path, *, is_folder: bool) -> str | None:
 
 
 def _make_durable(place: Path) -> None:
-    """Wait until a temporary file or folder is on the disk, and give it the mode of a normal one."""
-    is_folder, denied = place.is_dir(), _umask()
-    for file in sorted(place.iterdir()) if is_folder else [place]:
-        _flush(file)
-        file.chmod(0o666 & ~denied)
-    if is_folder:
+    """Wait until a temporary file or folder is on the disk."""
+    for file in sorted(place.iterdir()) if place.is_dir() else [place]:
+        with open(file, "r+b") as stream:
+            os.fsync(stream.fileno())
+    if place.is_dir():
         flush_folder(place)
-        place.chmod(0o777 & ~denied)
 
 
 def _rename(places: Sequence[Place]) -> bool:
     """Name each file, in order; the last one's old version goes first. Return whether it replaced a newer one."""
     *others, last = places
-    if not others:
-        is_lost = _is_newer(last)
-        _name(places)
-        return is_lost
-    old = last.temporary.with_name(last.temporary.name + ".old")
-    with alone_in(last.target.parent):
-        is_lost = _is_newer(last)
-        try:
-            if last.target.exists():
-                os.replace(last.target, old)
-                flush_folder(last.target.parent)
+    with alone_in(last.target.parent) if others else contextlib.nullcontext():
+        is_lost = version(last.target) not in (None, last.earlier)
+        with _moved_away(last, others[0]) if others else contextlib.nullcontext():
             _name(others)
             _name([last])
-        finally:
-            # Nothing has its new name yet, so that the old one is still true.
-            if old.exists() and others[0].temporary.exists():
-                os.replace(old, last.target)
     return is_lost
+
+
+@contextlib.contextmanager
+def _moved_away(place: Place, first: Place) -> Iterator[None]:
+    """Move an earlier version away, and put it back where nothing has its new name yet: the old one is still true."""
+    old = place.temporary.with_name(place.temporary.name + ".old")
+    if place.target.exists():
+        os.replace(place.target, old)
+        flush_folder(place.target.parent)
+    try:
+        yield
+    finally:
+        if old.exists() and first.temporary.exists():
+            os.replace(old, place.target)
 
 
 def version(path: str | os.PathLike[str]) -> tuple[int, ...] | None:
@@ -284,61 +261,10 @@ def version(path: str | os.PathLike[str]) -> tuple[int, ...] | None:
     return (found.st_dev, found.st_ino, found.st_mtime_ns)
 
 
-def _is_newer(place: Place) -> bool:
-    """Return whether something stands at a target that was not there before."""
-    return version(place.target) not in (None, place.earlier)
-
-
 def _name(places: Sequence[Place]) -> None:
-    """Give each file its name, in order, and wait until the names are on the disk."""
+    """Give each file its name, in order, and wait until the names are on the disk; no system replaces a folder."""
     for place in places:
-        if place.is_folder:
-            _name_folder(place)
-        else:
+        with _moved_away(place, place) if place.temporary.is_dir() else contextlib.nullcontext():
             os.replace(place.temporary, place.target)
     for folder in {place.target.parent for place in places}:
         flush_folder(folder)
-
-
-def _name_folder(place: Place) -> None:
-    """Give a folder its name; an earlier one, which no system replaces by another, is moved away first."""
-    old = place.temporary.with_name(place.temporary.name + ".old")
-    if place.target.exists():
-        os.replace(place.target, old)
-    try:
-        os.replace(place.temporary, place.target)
-    except OSError:
-        if old.exists():
-            os.replace(old, place.target)
-        raise
-
-
-def _flush(file: Path) -> None:
-    """Wait until a file is on the disk."""
-    with open(file, "r+b") as stream:
-        os.fsync(stream.fileno())
-
-
-def _umask() -> int:
-    """Return the mode bits that the user denies to new files; the system tells only by setting it."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
-
-
-@contextlib.contextmanager
-def _refused(target: Path) -> Iterator[None]:
-    """Say in one sentence that a target cannot be written, where the system says so."""
-    fault = None
-    try:
-        yield
-    except OSError as error:
-        fault = error.strerror or type(error).__name__
-    if fault is not None:
-        raise _unwritable(target, fault) from None
-
-
-def _unwritable(target: Path, reason: str) -> DataError:
-    return DataError(
-        f"{target} cannot be written ({reason}); give a place with free space that you may write to", code="LW112"
-    )

@@ -16,12 +16,12 @@ import numpy as np
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from lapwing.errors import LapwingError, UnwritableError
+from lapwing.atomic import unwritable
+from lapwing.errors import LapwingError
 from lapwing.rows.out.decode import decoded_column
 from lapwing.rows.out.outputs import Format, part_name
 from lapwing.rows.threads import in_order
 from lapwing.schema.fields import Field
-from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
 
 if TYPE_CHECKING:
@@ -80,9 +80,7 @@ def write_rows(
         reason = _reason(error)
     else:
         return
-    raise UnwritableError(
-        f"file {quote(str(path))} cannot be written ({reason}); choose a place with free space", reason, code="LW112"
-    )
+    raise unwritable(path, reason)
 
 
 def write_parts(

@@ -42,13 +42,13 @@ def convert(
     """Make a schema of another tool's metadata, and say what is missing."""
     options.refuse_existing(output)
 
+    from lapwing.atomic import write_whole  # noqa: PLC0415
     from lapwing.extras.connect.metadata.reading import read_foreign, read_foreign_tables  # noqa: PLC0415
-    from lapwing.schema.files import write_schema  # noqa: PLC0415
 
     say = speaker(context, quiet)
     linked = read_foreign_tables(foreign) if table is None else None
     if linked is not None:
-        write_schema(output, linked.text)
+        write_whole(output, linked.text)
         say(_ASSUMED.format(output))
         print(_tables(linked))
         return
