@@ -1,4 +1,4 @@
-"""What six recorded releases say of themselves, as texts in tests/snapshots that a review reads.
+"""What six recorded releases say of themselves, and others in short, as texts in tests/snapshots to be read in review.
 
 With PYTHONPATH=tests, ``python -m helpers.snapshots`` writes them anew: do this where a text is meant to change, and
 read what has changed. All is a function of recorded answers and of rows that no secret is in. Figures are of one
@@ -9,7 +9,9 @@ import difflib
 import json
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, Final
@@ -35,6 +37,13 @@ RELEASES: Final[Mapping[str, Mapping[str, Any]]] = {
     "linked-two": {"query": ["kind"], "table": "homes"},
 }
 """Of each release: a column whose groups of rows are judged, a count that is asked for, columns of a query."""
+OTHERS: Final = (
+    *("default", "adaptive-delta", "adaptive-public-table", "adaptive-last-census", "adaptive-prior"),
+    *("adaptive-workload-target", "adaptive-weights-expected", "adaptive-dates-missing-special"),
+    *("adaptive-texts-in-a-file", "independent-units-rules", "learned-schema", "linked-three", "linked-events"),
+    *("kdtree-units-replaced", "grid-least-squares", "psmm", "microaggregation"),
+)
+"""Releases of which commands and certificate alone are kept, for what no other one says."""
 
 _ALONE: Final = frozenset({"script", "style", "svg", "head", "nav"})
 """Elements that say nothing to a reader of a page, or the same on every page."""
@@ -113,51 +122,48 @@ _OF_ONE_RUN: Final = {
 
 def documents(name: str) -> dict[str, str]:
     """Return all that one release says, by the name of the document."""
-    run, asked = RUNS[name], RELEASES[name]
+    run = RUNS[name]
     with folder_of(run), threadpool_limits(limits=1):
         data = run.table()
         Path("transcript.jsonl").write_bytes(transcript_of(name))
         Path("schema.json").write_text(json.dumps(run.schema()), encoding="utf-8")
-        for each, frame in data.items() if isinstance(data, dict) else [("table", data)]:
-            frame.write_parquet(f"{each}.parquet")
-        made = _of_linked(data, asked) if isinstance(data, dict) else _of_table(asked)
-        said = {**dict(made), **dict(_of_objects(run, data, asked))}
-        if not isinstance(data, dict):
-            said["studio"] = "".join(f"== {room}\n{page}" for room, page in _pages(asked))
-        return {each: normalised(text) for each, text in said.items()}
+        tables = data if isinstance(data, dict) else {"table": data}
+        for each, frame in tables.items():
+            if not isinstance(data, Path):
+                frame.write_parquet(f"{each}.parquet")
+        files = [str(data)] if isinstance(data, Path) else [f"{each}.parquet" for each in tables]
+        said = {key: normalised(text) for key, text in _documents(name, run, data, files)}
+    return said
 
 
-def _of_table(asked: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Return what the commands say that make a release of one table and read it."""
-    yield "release", _finished("table.parquet", "-o", "rows.csv", "--croissant", "croissant.json")
-    yield from _of_files("rows.csv.certificate.json", "rows.csv", "--column", ",".join(asked["query"]))
-    beside = ["--by", asked["by"]] if "by" in asked else []
-    yield "evaluation", _evaluated("table.parquet", "rows.csv", "--model", "model.lapwing", *beside)
-
-
-def _of_linked(tables: Iterable[str], asked: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Return what the commands say that make a release of linked tables and read it."""
-    yield "release", _finished(*(f"{each}.parquet" for each in tables), "--into", "rows")
-    query = ("--column", ",".join(asked["query"]), "--table", asked["table"])
-    yield from _of_files("rows.certificate.json", "rows", *query)
-    yield "evaluation", _evaluated(".", "rows")
-
-
-def _finished(*data_and_rows: str) -> str:
+def _documents(name: str, run: Run, data: Any, files: list[str]) -> Iterator[tuple[str, str]]:
+    """Return what commands and objects say of a release, and files that they write."""
+    is_linked = isinstance(data, dict)
+    rows, certificate = ("rows", "rows.certificate.json") if is_linked else ("rows.csv", "rows.csv.certificate.json")
+    to = ("--into", rows) if is_linked else ("-o", rows, "--croissant", "croissant.json")
     people = ("--prepared-by", "Ada", "--approved-by", "the board")
-    model = ("--model", "model.lapwing", "--seed", SEED, "--details")
-    return _said("resume", "transcript.jsonl", *data_and_rows, *model, *people)
-
-
-def _of_files(certificate: str, rows: str, *query: str) -> Iterator[tuple[str, str]]:
-    """Return what is said of a certificate, of its page, of answers, and in a report."""
+    model = ("--model", "model.lapwing", "--seed", SEED, *(["--details"] if name in RELEASES else []))
+    yield "release", _said("resume", "transcript.jsonl", *files, *to, *model, *people)
     short, details = (_said("certificate", "show", certificate, *more) for more in ((), ("--details",)))
-    yield "certificate", short + details + _said("certificate", "verify", certificate, rows, "model.lapwing")
-    yield "page", _said("certificate", "show", certificate, "--page", "page.html") + _read("page.html")
+    yield "certificate", short + details
+    if name not in RELEASES:
+        return
+    yield "schema", _said("schema", "check", "schema.json") + _said("schema", "check", "schema.json", *files)
+    asked = RELEASES[name]
+    verified = _said("certificate", "verify", certificate, rows, "model.lapwing")
+    yield "page", verified + _said("certificate", "show", certificate, "--page", "page.html") + _read("page.html")
     answers = _said("answers", "model.lapwing", "-o", "answers")
     yield "answers", answers + Path("answers/index.csv").read_text(encoding="utf-8")
-    yield "query", _said("query", "model.lapwing", *query)
+    of_table = ("--table", asked["table"]) if is_linked else ()
+    yield "query", _said("query", "model.lapwing", "--column", ",".join(asked["query"]), *of_table)
     yield "report", _said("report", "model.lapwing", "-o", "report.html") + _read("report.html")
+    yield from _of_objects(run, data, asked)
+    if is_linked:
+        yield "evaluation", _evaluated(".", rows)
+        return
+    beside = ("--by", asked["by"]) if "by" in asked else ()
+    yield "evaluation", _evaluated("table.parquet", rows, "--model", "model.lapwing", *beside)
+    yield "studio", "".join(f"== {room}\n{page}" for room, page in _pages(asked))
 
 
 def _evaluated(*compared: str) -> str:
@@ -237,16 +243,18 @@ def differences(name: str, found: Mapping[str, str], *, exact: bool) -> list[str
 _NUMBER: Final = re.compile(r"[0-9][0-9.,e+-]*")
 
 
-def keep() -> None:
-    """Write all documents anew."""
-    for name in RELEASES:
-        place = FOLDER / name
-        shutil.rmtree(place, ignore_errors=True)
-        place.mkdir(parents=True)
-        for each, text in documents(name).items():
-            (place / f"{each}.txt").write_text(text, encoding="utf-8", newline="\n")
-    MACHINE.write_text(json.dumps(fingerprint(), indent=1) + "\n", encoding="utf-8", newline="\n")
+def keep(name: str) -> None:
+    """Write the documents of a release anew."""
+    place = FOLDER / name
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    for each, text in documents(name).items():
+        (place / f"{each}.txt").write_text(text, encoding="utf-8", newline="\n")
 
 
 if __name__ == "__main__":
-    keep()
+    for each in sys.argv[1:]:
+        keep(each)
+    for each in () if sys.argv[1:] else (*RELEASES, *OTHERS):  # a process is told what was spent before in it
+        subprocess.run([sys.executable, "-m", "helpers.snapshots", each], check=True)
+    MACHINE.write_text(json.dumps(fingerprint(), indent=1) + "\n", encoding="utf-8", newline="\n")

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import pytest
 
 import lapwing as lw
-from helpers.shown_objects import ASKED, HOSTILE, PLANTED, people, wide_release, with_cards, without_cards
+from helpers.shown_objects import HOSTILE, PLANTED, people, wide_release, with_cards, without_cards
 from lapwing.extras.evaluate.cards import card
 from lapwing.extras.evaluate.cards.cards import CARDS
 from lapwing.extras.evaluate.report.page import NOTICE
@@ -80,25 +80,6 @@ def test_a_card_that_escapes_nothing_is_found_out(objects, monkeypatch):
 
     with pytest.raises(AssertionError):
         assert "script" not in parsed(objects["schema"]).tags
-
-
-def test_the_budget_is_shown_as_it_was_asked_for(objects):
-    for name in ("plan", "release", "certificate", "linked release", "linked certificate"):
-        assert ASKED in "".join(parsed(objects[name]).words), name
-        assert ASKED in repr(objects[name]), name
-    assert "ε = 1" in repr(objects["fitted"].release_)
-    assert repr(lw.plan(objects["schema"], expected_rows=9, rho="1/8")).startswith("Plan(Adaptive, ρ = 0.125, ")
-    assert f"Cost: {ASKED} for" in objects["plan"].text()
-
-
-def test_the_verdict_stands_above_all_other_figures(objects):
-    words = "".join(parsed(objects["release"]).words)
-    verdict = objects["release"].certificate.verdict.short
-
-    assert 0 <= words.lower().index(verdict) < words.index("Privacy")
-    for name, value in objects.items():
-        html = value._repr_html_()
-        assert 0 < html.find('class="lw-verdict">') < html.find("<table") or name == "anonymous table", name
 
 
 def test_a_card_of_private_rows_says_so_first_and_no_other_does(objects):

@@ -15,7 +15,6 @@ from lapwing.kernel.noise_law import NoiseLaw, Sensitivity
 from lapwing.kernel.plain import rational_text
 from lapwing.model.certificate.certificate import Certificate, CostLine, LedgerEntry, Statement
 from lapwing.model.certificate.cost_lines import Requested
-from lapwing.model.certificate.verdict import NO_VERDICT
 
 
 def _line(cost: Budget, **changes: Any) -> CostLine:
@@ -166,31 +165,6 @@ def test_statements_need_a_finite_value(value: Any):
         Statement(kind="error", text="x", value=value)
 
 
-def test_the_text_says_what_is_protected_at_which_cost_and_what_was_assumed():
-    text = _certificate(assumed_fields=tuple(f"f{i}" for i in range(10))).text()
-
-    assert text.splitlines() == [
-        "Protected: whether any one row is in the table, and what it says (add-remove neighbours).",
-        "A person with several rows is not protected as a whole: each row is, by itself.",
-        "Cost: epsilon 1 for 3 noisy tables, pure differential privacy.",
-        "Bounds and categories taken as given: f0, f1, f2, f3, f4, f5, f6, f7, f8, f9.",
-        "The model stands for 48842 rows, a noisy number.",
-        NO_VERDICT,
-        "Recorded in no ledger.",
-    ]
-
-
-def test_the_text_of_a_zcdp_release_gives_epsilon_at_several_deltas():
-    text = _zcdp().text()
-
-    assert (
-        "Cost: epsilon 3 at delta 1e-09 (rho 0.1) for 2 noisy tables, zero-concentrated differential privacy; "
-        "epsilon 2.5 at delta 1e-06.\n"
-    ) in text
-    assert "Recorded in the ledger under adult-2026, release r1." in text
-    assert "Warning: n is tiny" in text
-
-
 def test_the_text_leaves_out_pairs_whose_delta_is_hardly_another_and_the_file_keeps_them():
     asked = Fraction(1, 10**9)
     near = ((asked * 5, Fraction(6)), (asked, Fraction(3)), (asked * 10, Fraction(5)), (asked / 9, Fraction(7)))
@@ -202,20 +176,6 @@ def test_the_text_leaves_out_pairs_whose_delta_is_hardly_another_and_the_file_ke
     assert price.endswith("; epsilon 5 at delta 1e-08.")
     assert price.count(" at delta ") == 2
     assert len(found.to_dict()["epsilons"]) == 4
-
-
-def test_the_text_of_a_unit_says_whose_rows_are_protected_and_how_many_are_used():
-    line = _line(Budget.pure(1), relation="replace-one", max_rows=3)
-
-    certificate = _certificate(lines=(line,), relation="replace-one", max_rows=3, privacy_unit="patient:3")
-
-    assert certificate.text().splitlines()[:4] == [
-        "Protected: all rows that share one value of patient, of which at most 3 are used: how many they are and what "
-        "they say, but not how many different values of patient there are (replace-one neighbours).",
-        "Rows without patient are protected together only, as if they shared one more value.",
-        "Rows out are drawn one by one: how many rows share one value of patient cannot be counted in them.",
-        "Cost: epsilon 1 for 1 noisy table, pure differential privacy.",
-    ]
 
 
 def test_the_file_says_what_is_protected_in_words_that_are_never_read_back():

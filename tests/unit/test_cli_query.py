@@ -42,18 +42,6 @@ def model(saved):
     return saved("Independent")
 
 
-def test_query_prints_an_aligned_table(model):
-    said = lapwing("query", model, "--column", "sex", "--confidence", "0.99")
-
-    assert (said.status, said.err) == (0, "")
-    lines = said.out.splitlines()
-    assert lines[0].split() == ["sex", "count", "share", "lower", "upper", "basis"]
-    assert {line.split()[0] for line in lines[1:]} == {"f", "m"}
-    assert sum(float(line.split()[2]) for line in lines[1:]) == pytest.approx(1, abs=0.01)
-    assert all(int(line.split()[3]) <= int(line.split()[4]) for line in lines[1:])
-    assert {line.find("1 noisy count") for line in lines[1:]} == {lines[0].find("basis")}
-
-
 def test_query_says_on_one_line_where_no_interval_is_known(model):
     apart = lapwing("query", model, "--column", "sex", "--column", "age", "--groups", "3")
     quiet = lapwing("--quiet", "query", model, "--column", "sex", "--column", "age")

@@ -50,33 +50,6 @@ def test_rows_and_certificate_are_written(place, out):
     assert names(place) == sorted(["data.parquet", "s.json", out, f"{out}.certificate.json"])
 
 
-def test_the_summary_says_what_was_spent_where_the_files_are_and_what_is_missing(place):
-    said = synthesize("--model", "m.lapwing", "--certificate", "c.json", "--mechanism", "independent")
-
-    assert all(line.startswith("lapwing: ") for line in said.err.splitlines())
-    for part in ("rows: out.csv", "model: m.lapwing", "certificate: c.json", "recorded nowhere", "no relation between"):
-        assert said.err.count(part) == 1, part
-
-
-def test_six_lines_say_what_matters_and_details_say_the_rest(place):
-    init_ledger()
-    lapwing("schema", "check", "s.json", "data.parquet")
-    command = ["--mechanism", "independent", "--ledger", "budget.db", "--model", "m.lapwing"]
-
-    short, long = synthesize(*command, epsilon="1"), synthesize(*command, "--details", epsilon="1")
-
-    lines = [line.removeprefix("lapwing: ") for line in short.err.splitlines()]
-    warnings = [line for line in lines if line.startswith("Warning: ")]
-    assert [line.split()[0] for line in lines if line not in warnings] == [
-        *("Protected:", "Cost:", "Verdict:", "Do", "Recorded", "rows:")
-    ]
-    assert lines[-1] == "rows: out.csv, model: m.lapwing, certificate: out.csv.certificate.json"
-    assert "The model stands for" not in short.err
-    told = json.loads(Path("out.csv.certificate.json").read_text())
-    assert f"The model stands for {told['released_rows']} rows" in long.err
-    assert [f"Warning: {each}" for each in told["warnings"]] == warnings
-
-
 @pytest.mark.parametrize(
     ("columns", "rows", "epsilon", "mechanism", "hints"),
     [

@@ -30,21 +30,6 @@ def data(tmp_path):
     return path
 
 
-def test_check_summarizes_a_schema(schema_file):
-    said = lapwing("schema", "check", schema_file)
-
-    assert (said.status, said.err) == (0, "")
-    for part in (
-        "people",
-        "complete",
-        "2 modelled, 1 identifiers",
-        "id:3: all rows that share one value of id, of which at most 3 are used",
-        "1 field: sex",
-        "0 to 120, may be missing",
-    ):
-        assert part in said.out
-
-
 def test_check_of_a_long_schema_fits_one_screen(tmp_path):
     fields = [{"name": f"column {number}", "type": "boolean"} for number in range(300)]
     (tmp_path / "s.json").write_text(json.dumps({"fields": fields}))
@@ -71,32 +56,6 @@ def test_check_with_data_counts_misfits_and_says_that_this_is_internal(schema_fi
     assert said.out.splitlines()[-2].split() == ["age", "3", "1", "0", "1", "0"]
     assert said.out.splitlines()[-1].split() == ["sex", "3", "0", "0", "0", "1"]
     assert "canary" not in said.out + said.err
-
-
-def test_check_with_data_shows_the_rows_of_units_and_what_each_max_rows_keeps(schema_file, tmp_path):
-    ids = [1, 1, 1, 1, 1, 1, 2, 2, 3, None, None, None, None]
-    pl.DataFrame({"id": ids, "age": [30] * 13, "sex": ["f"] * 13}).write_parquet(tmp_path / "people.parquet")
-
-    lines = lapwing("schema", "check", schema_file, tmp_path / "people.parquet").out.splitlines()
-
-    assert lines[-14:] == [
-        "units (values of id)     4",
-        "rows                     13",
-        "rows per unit, mean      3.25",
-        "rows per unit, largest   6",
-        "rows without identifier  4, one unit together",
-        "",
-        "maxRows           rows kept  rows dropped",
-        "1                         4        69.23%",
-        "2                         7        46.15%",
-        "3 (the schema's)          9        30.77%",
-        "5                        12         7.69%",
-        "10                       13         0.00%",
-        "The schema's maxRows of 3 drops 30.77% of the rows. A choice made from these counts tells of them: choose "
-        "maxRows from public knowledge where you can.",
-        "Of the 4 rows without identifier only 3 are used. Where each is another person's, give each a value of id of "
-        "its own.",
-    ]
 
 
 def test_a_column_most_of_whose_cells_fit_nothing_is_remarked(schema_file, tmp_path):

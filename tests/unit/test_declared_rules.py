@@ -70,14 +70,6 @@ def test_a_schema_that_declares_nothing_has_no_such_figures():
     assert "rules" not in sections({"fields": [AGE, JOB, SEX]})
 
 
-def test_the_summary_names_the_rule_that_most_synthetic_rows_break():
-    said = evaluated().summary()
-
-    assert "2 of 4 synthetic rows break a declared rule, 2 of them never job is full and sex is m" in said
-    assert "real rows break" not in said
-    assert "2 of 4 real rows break a declared rule" in evaluated(real=BROKEN, synthetic=KEPT).summary()
-
-
 def test_the_page_lists_every_rule_and_marks_the_broken_ones():
     section = sections()["rules"]
     rules, totals = [part for part in section.parts if isinstance(part, Table)]

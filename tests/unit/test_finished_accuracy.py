@@ -10,7 +10,6 @@ from scipy.stats import wasserstein_distance
 
 import lapwing as lw
 from lapwing.model.bounds import rows_range
-from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.declared import CHANGED, MOVED, OFF
 from lapwing.model.laws import Laws
 from lapwing.model.model import Indexed, ReleasedModel, Spans
@@ -247,37 +246,11 @@ def test_a_first_total_that_is_far_off_does_not_stand_against_many_that_agree():
     assert abs((lower + upper) / 2 - ROWS) < 10 * far.noise.sd
 
 
-def test_the_text_says_it_beside_the_number_and_a_file_keeps_it():
-    found = certificate()
-
-    told = f"The model stands for {found.released_rows} rows, a noisy number, within {found.rows_within:.0f} in 95 %"
-    assert told in found.text()
-    assert 0 < found.rows_within < 100
-    assert Certificate.from_dict(found.to_dict()).rows_within == found.rows_within
-
-
-def test_nothing_is_said_of_a_public_number():
-    found = certificate(neighbours="replace-one")
-
-    assert found.rows_within is None
-    assert f"The model stands for {ROWS} rows, a public number." in found.text()
-
-
 def test_accuracy_and_report_tell_the_same_number_once():
     release = lw.synthesize(TABLE, SCHEMA, epsilon=1, mechanism="Adaptive")
 
     (said,) = (each for each in release.accuracy().statements if each.key == "number_of_rows")
     assert said.value == release.certificate.rows_within
-
-
-def test_a_plan_says_that_its_errors_are_of_the_mechanisms_model():
-    said = "of the mechanism's model, before rules and public tables are kept"
-    plain, ruled = (
-        lw.plan({"fields": FIELDS, "rules": rules}, expected_rows=2000, epsilon=1, mechanism="Independent")
-        for rules in ([], [NEVER])
-    )
-    assert not any(said in each.text for each in plain.accuracy)
-    assert said in ruled.accuracy[0].text
 
 
 def test_trees_of_other_columns_tell_other_numbers_of_rows():

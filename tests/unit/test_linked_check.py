@@ -28,22 +28,6 @@ def place(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_a_linked_schema_is_checked_and_both_parts_are_shown(place):
-    said = lapwing("schema", "check", "L.json")
-
-    assert (said.status, said.err) == (0, "")
-    for part in (
-        "parent, as its rows are asked about:",
-        "home:1: all rows that share one value of home, of which at most 1 are used",
-        "child, as its rows are asked about:",
-        "previous.age  integer  0 to 99, may be missing",
-        "home:2: all rows that share one value of home, of which at most 2 are used",
-        "persons <= rooms",
-        "when kind is flat, age is at least 18",
-    ):
-        assert part in said.out
-
-
 def test_rules_of_both_tables_are_counted_over_the_rows_that_are_used(place):
     said = lapwing("schema", "check", "L.json", "homes.csv", "people.csv")
 

@@ -1,6 +1,5 @@
 """lw.plan of tables whose people own several rows: what is protected, and what another maxRows would change."""
 
-import polars as pl
 import pytest
 
 import lapwing as lw
@@ -15,10 +14,6 @@ MIXED = {
     ]
 }
 OWNED = {**MIXED, "privacyUnit": {"field": "id", "maxRows": 3}}
-
-
-def table():
-    return pl.DataFrame({"id": [1, 2, 2], "kind": ["a", "b", "c"], "size": [0.5, 99.0, -1.0], "age": [3, 4, 5]})
 
 
 def test_more_rows_per_unit_multiply_the_noise_and_the_plan_says_by_how_much():
@@ -71,19 +66,3 @@ def test_the_plan_shows_what_another_max_rows_would_cost(mechanism, neighbours, 
     assert [each.error_times for each in planned.max_rows_effects] == pytest.approx(
         [each.error / own_figure for each in planned.max_rows_effects]
     )
-
-
-def test_the_plan_says_what_is_protected_and_what_is_taken_as_given_as_the_certificate_does():
-    fields = [{**field, "provenance": "public"} for field in MIXED["fields"][1:]]
-    schema = owned(3, [MIXED["fields"][0], fields[0], {**fields[1], "provenance": "dp"}, MIXED["fields"][3]])
-
-    planned = lw.plan(schema, expected_rows=ROWS, epsilon=1)
-    certificate = lw.synthesize(table(), schema, epsilon=1, seed=1).certificate
-
-    said = [line for line in planned.text().splitlines() if line in certificate.text().splitlines()]
-    assert (planned.assumed_fields, planned.dp_fields) == (("age",), ("size",))
-    assert [line.partition(" ")[0] for line in said] == ["Protected:", "Rows", "Rows", "Bounds"]
-    assert "Bounds and categories taken as given: age." in planned.text()
-    assert "Warning: the promise does not cover what these say" in certificate.text()
-    assert planned.to_dict()["assumed_fields"] == ["age"]
-    assert planned.to_dict()["dp_fields"] == ["size"]

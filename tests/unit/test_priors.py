@@ -102,16 +102,6 @@ def test_one_question_is_paid_for_each_prior_at_two_percent():
     assert sum(line.cost.amount for line in release.certificate.lines) <= 1
 
 
-def test_where_no_table_of_two_columns_is_measured_relations_are_said_to_be_the_priors():
-    rows = visits(300, 1)
-    planned = lw.plan(SCHEMA, expected_rows=300, epsilon=0.1, prior=visits(300, 2))
-
-    warnings_of = released(rows, epsilon=0.1, delta=None, prior=visits(300, 2), expected_rows=300).certificate.warnings
-
-    assert any("how columns depend on each other is what a prior says" in said for said in warnings_of)
-    assert any("relations between columns are those of a prior" in said for said in planned.notes)
-
-
 def test_a_count_moves_towards_the_prior_by_two_deviations_at_most():
     field = SCHEMA.field("ward")
     counts = np.array([100, 110, 90, 105, 95, 100, 100, 100, 0], dtype=np.float64)

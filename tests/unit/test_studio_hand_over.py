@@ -15,7 +15,6 @@ import lapwing as lw
 from helpers.studio import in_process
 from helpers.studio_releases import add_release, job_with_table
 from lapwing.errors import DataError
-from lapwing.extras.office.paper.sheet import sheet_in
 from lapwing.extras.office.paper.signature import signer_of
 from lapwing.extras.studio.jobs import new_job
 from lapwing.extras.studio.rooms.hand_over import keys_in
@@ -132,16 +131,6 @@ def test_the_report_is_made_beside_the_rows_and_then_given(visitor, place, tmp_p
     assert visitor.get(f"{AT}/file/report").status == 200
     assert 'action="/job/people/hand-over/1/report"' not in visitor.get(AT).text
     assert (place / "report.html").read_bytes() == (tmp_path / "wanted.html").read_bytes()
-
-
-def test_the_certificate_is_told_in_words(visitor, place):
-    sheet, _ = sheet_in(place / "people-synthetic.csv.certificate.json")
-
-    page = visitor.get(AT)
-
-    for line in sheet.lines():
-        assert " ".join(line.split()) in words(page)
-    assert "--details" not in page.text
 
 
 def test_licence_and_author_are_written_into_the_description_and_nothing_else_changes(visitor, place):

@@ -108,17 +108,6 @@ def test_numbers_and_names_are_checked_before_anything_is_spent(rooms):
     assert (folders(rooms), spent(rooms)) == ([], 0)
 
 
-def test_without_a_ledger_it_is_warned_of(tmp_path):
-    rooms = small_rooms(tmp_path)
-    rooms.plan()
-    assert "nothing adds up what is spent" in rooms.get("release").text
-
-    rooms.begin()
-    rooms.wait()
-
-    assert "Recorded in no ledger" in rooms.get("release").text
-
-
 # -- Failures.
 
 

@@ -10,9 +10,6 @@ import polars as pl
 import pytest
 
 import lapwing as lw
-from helpers.command import lapwing
-from helpers.small_people import synthesize as release_people
-from helpers.small_people import write_people
 from lapwing.errors import ParameterError
 from lapwing.extras.evaluate.metrics.tables.variation import compare_tables
 from lapwing.kernel.noise_law import NoiseLaw
@@ -235,22 +232,6 @@ def test_no_answer_is_no_forecast(precise):
     release = precise[1]
     without = [each for each in release.noisy if "c" not in each.question.columns]
     assert terms_of(release.schema, without, release.model, np.random.default_rng(5)) == ()
-
-
-def test_the_same_line_stands_everywhere(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    write_people()
-    done = release_people("--model", "m.lapwing", "--mechanism", "independent", out="out.csv")
-    assert done.status == 0
-    release = lw.load("m.lapwing")
-    verdict = release.certificate.verdict
-
-    assert verdict.line in " ".join(done.err.split())
-    assert f"Do not use for: {'; '.join(verdict.not_for)}." in str(release.certificate)
-    assert verdict.line in str(release.certificate)
-    assert verdict.line == json.loads((tmp_path / "out.csv.certificate.json").read_text())["verdict"]["line"]
-    assert verdict.short in repr(release)
-    assert verdict.line in lapwing("certificate", "show", "out.csv.certificate.json").out
 
 
 def test_what_is_too_large_to_be_judged_is_released_all_the_same(monkeypatch):
