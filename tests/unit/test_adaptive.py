@@ -172,20 +172,6 @@ def test_another_seed_asks_other_questions_and_is_refused():
         QUICK.run(ReplayCurator(terms, answers), schema, Budget.zcdp("0.2"), np.random.default_rng(5))
 
 
-def test_a_saved_release_comes_back_with_its_settings_and_its_log_linear_part(tmp_path):
-    mechanism = Adaptive(particles=400, rounds=3, resolutions=(8, 4), workload=(("age", "kind"), "day"))
-    release = lw.synthesize(table(3000), schema_of(*FIELDS), epsilon=4, mechanism=mechanism, seed=3)
-    release.save(tmp_path / "m.lapwing")
-
-    loaded = lw.load(tmp_path / "m.lapwing")
-
-    assert dict(loaded.certificate.settings) == dict(release.certificate.settings)
-    assert loaded.certificate.settings["workload"] == [["age", "kind"], "day"]
-    assert loaded.certificate.to_dict() == release.certificate.to_dict()
-    assert loaded.sample(80, seed=2).equals(release.sample(80, seed=2))
-    assert set(loaded.sample(20, where={"kind": "b"})["kind"]) == {"b"}
-
-
 def test_a_release_keeps_no_estimates_of_its_selections():
     release = lw.synthesize(table(3000), schema_of(*FIELDS), epsilon=4, mechanism=QUICK, seed=3)
 

@@ -91,22 +91,6 @@ def test_the_default_says_once_what_a_delta_gains(place, more, hints):
     assert said.err.count("noise per count of the first table would fall from sd ") == hints
 
 
-def test_a_delta_and_a_ledger_leave_nothing_to_note(place):
-    init_ledger()
-
-    said = synthesize("--delta", "1e-9", "--ledger", "budget.db")
-    paid = synthesize("--details", "--ledger", "budget.db", "--dataset", "people")
-
-    assert "kept in pure epsilon" in said.error
-    assert paid.status == 0, paid.err
-    assert "recorded nowhere" not in paid.err
-    assert "noise per count would" not in lapwing(*_rho_arguments()).err
-
-
-def _rho_arguments():
-    return ["synthesize", "data.parquet", "--schema", "s.json", "--rho", "0.1", "-o", "r.csv", "--details"]
-
-
 def test_quiet_says_nothing(place):
     said = synthesize("--quiet")
 
@@ -243,19 +227,6 @@ def test_what_resume_says_of_a_strangers_transcript_is_one_visible_line(place):
     assert said.startswith("lapwing: finishing Independent at epsilon 2 for add-remove neighbours and privacy unit x")
     assert said.endswith("; answers recorded: 0; no ledger")
     assert "\x1b" not in said
-
-
-def test_answers_writes_every_noisy_table_and_an_index(model):
-    said = lapwing("answers", model, "-o", "answers")
-
-    assert (said.status, said.out) == (0, "")
-    index = pl.read_csv("answers/index.csv")
-    assert index["columns"].fill_null("").to_list()[:4] == ["", "age", "sex", "day"]
-    assert any(" x " in columns for columns in index["columns"])
-    assert names(Path("answers")) == sorted([*index["file"], "index.csv"])
-    sex = pl.read_csv(Path("answers") / index["file"][2])
-    assert sex.columns[:2] == ["sex", "noisy_count"]
-    assert lapwing("answers", model, "-o", "answers").status == 1
 
 
 def test_column_names_never_lead_out_of_the_folder(place):

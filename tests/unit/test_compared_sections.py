@@ -104,10 +104,6 @@ def full():
     )
 
 
-def test_the_sections_stand_in_the_order_of_a_reader(full):
-    assert list(full) == KEYS
-
-
 def test_every_chart_says_in_a_sentence_what_it_shows_and_has_its_figures(full):
     charts = [chart for each in full.values() for chart in parts(each, Chart)]
 
@@ -210,15 +206,6 @@ def test_groups_too_small_to_trust_stand_last_and_are_marked(full):
     assert (table.marked, table.lines[1][-1]) == ((1,), "too small to trust")
     assert table.lines[1][-2] == "-"
     assert "1 group of 2 is too small to trust" in words(full["groups"])
-
-
-def test_disclosure_is_called_a_sanity_check_and_guesses_alone_alarm_nobody(full):
-    text = words(full["disclosure"])
-
-    assert "a sanity check, not a proof" in text
-    assert "only held-out rows tell" in text
-    assert f"{RISK.title}: {RISK.meaning}" in text
-    assert not any(table.marked for table in parts(full["disclosure"], Table))
 
 
 def test_an_attack_that_beats_held_out_rows_is_marked():

@@ -166,6 +166,17 @@ def test_a_filtered_table_has_no_deviation_of_its_sum_and_says_that_it_is_biased
     assert any("too large on average" in each.text for each in release.certificate.accuracy)
 
 
+def test_answers_list_each_counted_cell_with_its_labels():
+    data = frame_of(np.random.default_rng(1).beta(2, 5, (600, 2)))
+
+    release = lw.synthesize(data, unit_columns(2), epsilon=2, mechanism=Grid(fit="least_squares"), seed=1)
+
+    (noisy,) = [answer for answer in release.noisy if answer.question.kind == "SparseCounts"]
+    frame = release.answers.filter(pl.col("columns") != "")
+    assert frame["noisy_count"].to_list() == noisy.counts.tolist()
+    assert frame["cell"].str.count_matches(r" \| ", literal=False).unique().to_list() == [1]
+
+
 def test_a_plan_refuses_what_the_release_would_refuse():
     for settings, message in (
         ({"width": 2**-10, "threshold": 3}, "raise it or use wider cells"),

@@ -9,7 +9,7 @@ import pytest
 
 from helpers.bits import SeededBits
 from helpers.pmm_runs import frame_of, run, unit_columns
-from lapwing.errors import CapacityError, ParameterError
+from lapwing.errors import CapacityError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw, log_tail
 from lapwing.kernel.terms import Terms
@@ -29,33 +29,6 @@ def kinds(answers):
 
 def planned(mechanism, schema=MIXED, budget=None, terms=ADD_REMOVE):
     return mechanism.plan(schema, budget or Budget.pure(1), terms, np.random.default_rng(1)).questions
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"split_rule": "best"}, "split_rule must be one of privtree, paper|split_rule must be one of paper, privtree"),
-        ({"coarse": 0.0}, "coarse must lie above 0 and up to 1, the length of a column, got 0.0"),
-        ({"fine": 2}, "fine must lie above 0 and up to 1, the length of a column, got 2"),
-        ({"fine": "0.1"}, "fine must lie above 0 and up to 1, the length of a column, got '0.1'"),
-        ({"coarse": 0.1, "fine": 0.2}, "coarse must be at least fine, got 0.1 and 0.2"),
-        ({"tau": "lemma11"}, r"tau must be auto, lemma10 or a number from -2\*\*60 to 2\*\*60, got 'lemma11'"),
-        ({"tau": float("inf")}, r"tau must be auto, lemma10 or a number from -2\*\*60 to 2\*\*60, got inf"),
-        ({"tau": float("nan")}, r"tau must be auto, lemma10 or a number from -2\*\*60 to 2\*\*60, got nan"),
-        ({"tau": True}, r"tau must be auto, lemma10 or a number from -2\*\*60 to 2\*\*60, got True"),
-        ({"tau": None}, r"tau must be auto, lemma10 or a number from -2\*\*60 to 2\*\*60, got None"),
-        ({"tau": "lemma10"}, "tau='lemma10' is a choice of split_rule='paper' only, whose lemma it is; leave it out"),
-        ({"fit": "nearest"}, "fit must be one of least_squares, threshold, got 'nearest'"),
-        ({"threshold": 0}, r"threshold must be a whole number from 1 to 2\*\*60, got 0; leave it out to choose"),
-        ({"split_share": 0.0}, "split_share must lie from 0.01 to 0.99, got 0.0; leave it out to choose"),
-        ({"split_share": 1}, "split_share must lie from 0.01 to 0.99, got 1; leave it out to choose"),
-        ({"split_share": float("nan")}, "split_share must lie from 0.01 to 0.99, got nan; leave it out to choose"),
-        ({"placement": "edge"}, "placement must be one of uniform, centre, got 'edge'"),
-    ],
-)
-def test_settings_out_of_range_are_refused(settings, message):
-    with pytest.raises(ParameterError, match=f"^{message}"):
-        KDTree(**settings)
 
 
 @pytest.mark.parametrize("budget", [Budget.pure(1), Budget.zcdp("0.5")], ids=str)

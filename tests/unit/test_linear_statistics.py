@@ -6,7 +6,7 @@ import pytest
 
 import lapwing as lw
 from helpers.cases import spread
-from helpers.flag_tables import FLAG, MIXED, flags, frame_of_flags, latent_rows, mixed_rows
+from helpers.flag_tables import FLAG, flags, frame_of_flags, latent_rows
 from helpers.pmm_runs import run
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
@@ -124,14 +124,6 @@ def test_degenerate_inputs_give_a_valid_density(mechanism, solver, epsilon, rows
     assert np.isfinite(model.weights).all()
     assert model.weights.sum() == pytest.approx(1.0)
     model.validate(FOUR)
-
-
-def test_a_table_of_all_kinds_of_columns_is_released():
-    data = mixed_rows(500)
-
-    release = lw.synthesize(data, MIXED, epsilon=20, mechanism=LinearStatistics(points=400), seed=3)
-
-    assert release.sample(100, seed=1).shape == (100, len(MIXED.fields))
 
 
 def test_wide_columns_show_other_values_than_the_points_unless_a_statistic_reads_them():

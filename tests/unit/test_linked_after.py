@@ -53,15 +53,6 @@ def folder(release, events, tmp_path_factory):
     return place
 
 
-def test_a_query_is_of_the_table_that_is_named_with_the_columns_above(folder, release):
-    said = lapwing("query", folder / "m.lapwing", "--table", "people", "--column", "kind,people")
-
-    found = release.parts["people"].query(["kind", "people"])
-    assert said.status == 0, said.err
-    assert [tuple(line.split()[:2]) for line in said.out.splitlines()[1:]] == found.select("kind", "people").rows()
-    assert lapwing("query", folder / "e.lapwing", "--column", "job").out.splitlines()[0].split()[:2] == ["job", "count"]
-
-
 @pytest.mark.parametrize(
     ("model", "table", "said"),
     [
@@ -75,16 +66,6 @@ def test_a_table_that_must_be_named_or_must_not_is_told(model, table, said, fold
 
     assert said in refused.error
     assert refused.code == "LW301"
-
-
-def test_the_answers_of_all_tables_go_to_one_folder_with_an_index(folder, release, tmp_path):
-    said = lapwing("answers", folder / "m.lapwing", "-o", tmp_path / "answers")
-
-    index = pl.read_csv(tmp_path / "answers" / "index.csv")
-    counts = {name: len(part.answer_tables()) for name, part in release.parts.items()}
-    assert said.status == 0, said.err
-    assert dict(index["table"].value_counts().rows()) == counts
-    assert sorted(each.name for each in (tmp_path / "answers").iterdir()) == sorted([*index["file"], "index.csv"])
 
 
 def test_nothing_is_warned_of_once_more_as_a_row_before_or_above(release):

@@ -186,15 +186,6 @@ def test_what_does_not_go_is_refused_in_one_line_and_leaves_no_file(place, argum
     assert sorted(place.iterdir()) == before
 
 
-def test_schema_check_says_in_words_what_each_part_is(place):
-    said = done("schema", "check", "stays.json", "stays.csv").out
-
-    assert "One row for each value of who, made of the rows of stays" in said
-    assert "At most 4 rows for each row of who are used, in the order of day." in said
-    assert "the steps from there (gap.day)" in said
-    assert "internal - do not publish" in said
-
-
 def test_a_transcript_or_model_by_another_hand_names_no_file_as_a_public_table(place):
     schema = {"tables": {**HOMES["tables"], "towns": {"public": "stays.csv", "primaryKey": "who", "fields": [WHO]}}}
 

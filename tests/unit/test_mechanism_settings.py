@@ -5,7 +5,7 @@ import json
 import pytest
 
 import lapwing as lw
-from lapwing import PMM, PSMM, Adaptive, Grid, Independent, LinearStatistics
+from lapwing import PMM, PSMM, Adaptive, Grid, Independent, KDTree, LinearStatistics, Microaggregation
 from lapwing.errors import ParameterError, SchemaError
 from lapwing.mechanisms.registry import default_mechanism, make_mechanism, settings_of
 from lapwing.schema.schemas import Schema
@@ -52,11 +52,7 @@ def schema_of(*fields):
         (Grid, {"threshold": 0}, r"threshold must be a whole number from 1 to 2\*\*60, got 0; leave it out to choose"),
         (Grid, {"threshold": 2.0}, r"threshold must be a whole number from 1 to 2\*\*60, got 2.0; leave it out"),
         (Grid, {"threshold": True}, r"threshold must be a whole number from 1 to 2\*\*60, got True; leave it out"),
-        (
-            Grid,
-            {"threshold": 2**60 + 1},
-            r"threshold must be a whole number from 1 to 2\*\*60, got 11529215046",
-        ),
+        (Grid, {"threshold": 2**60 + 1}, r"threshold must be a whole number from 1 to 2\*\*60, got 11529215046"),
         (Grid, {"fit": "none"}, "fit must be one of least_squares, threshold, got 'none'"),
         (Grid, {"placement": "corner"}, "placement must be one of uniform, centre, got 'corner'"),
         (PMM, {"depth": -1}, "depth must be"),
@@ -112,6 +108,47 @@ def schema_of(*fields):
         (Independent, {"groups": 1}, "groups must be from 2 to 65536"),
         (Independent, {"groups": 65537}, "groups must be from 2 to 65536"),
         (LinearStatistics, {"statistics": ["age = 65"]}, ".*age ="),
+        (KDTree, {"split_rule": "best"}, "split_rule must be one of (privtree, paper|paper, privtree)"),
+        (KDTree, {"coarse": 0.0}, "coarse must lie above 0 and up to 1, the length of a column, got 0.0"),
+        (KDTree, {"fine": 2}, "fine must lie above 0 and up to 1, the length of a column, got 2"),
+        (KDTree, {"fine": "0.1"}, "fine must lie above 0 and up to 1, the length of a column, got '0.1'"),
+        (KDTree, {"coarse": 0.1, "fine": 0.2}, "coarse must be at least fine, got 0.1 and 0.2"),
+        (KDTree, {"tau": "lemma11"}, r"tau must be auto, lemma10 or a number from -2\*\*60 to 2\*\*60, got 'lemma11'"),
+        (KDTree, {"tau": float("inf")}, r"tau must be auto, lemma10 or a number from -2\*\*60 to 2\*\*60, got inf"),
+        (KDTree, {"tau": float("nan")}, r"tau must be auto, lemma10 or a number from -2\*\*60 to 2\*\*60, got nan"),
+        (KDTree, {"tau": True}, r"tau must be auto, lemma10 or a number from -2\*\*60 to 2\*\*60, got True"),
+        (KDTree, {"tau": None}, r"tau must be auto, lemma10 or a number from -2\*\*60 to 2\*\*60, got None"),
+        (KDTree, {"tau": "lemma10"}, "tau='lemma10' is a choice of split_rule='paper' only, whose lemma it is"),
+        (KDTree, {"fit": "nearest"}, "fit must be one of least_squares, threshold, got 'nearest'"),
+        (KDTree, {"threshold": 0}, r"threshold must be a whole number from 1 to 2\*\*60, got 0"),
+        (KDTree, {"split_share": 0.0}, "split_share must lie from 0.01 to 0.99, got 0.0; leave it out to choose"),
+        (KDTree, {"split_share": 1}, "split_share must lie from 0.01 to 0.99, got 1; leave it out to choose"),
+        (KDTree, {"split_share": float("nan")}, "split_share must lie from 0.01 to 0.99, got nan"),
+        (KDTree, {"placement": "edge"}, "placement must be one of uniform, centre, got 'edge'"),
+        (Microaggregation, {"constants": "exact"}, "constants must be tight or paper, got 'exact'"),
+        (Microaggregation, {"convex_set": "cube"}, "convex_set must be box, ball, simplex or a callable, got 'cube'"),
+        (Microaggregation, {"convex_set": None}, "convex_set must be box, ball, simplex or a callable, got None"),
+        (Microaggregation, {"numbers": "medians"}, "numbers must be intervals or means, got 'medians'"),
+        (Microaggregation, {"intervals": 1}, "intervals must be a whole number from 2 to 256, got 1"),
+        (Microaggregation, {"intervals": 257}, "intervals must be a whole number from 2 to 256, got 257"),
+        (Microaggregation, {"intervals": None}, "intervals must be a whole number from 2 to 256; 16 suits most tables"),
+        (Microaggregation, {"intervals": True}, "intervals must be a whole number from 2 to 256, got True"),
+        (Microaggregation, {"one_way_share": 0.0}, "one_way_share must lie from 0.01 to 0.9, got 0.0"),
+        (Microaggregation, {"one_way_share": 0.95}, "one_way_share must lie from 0.01 to 0.9, got 0.95"),
+        (Microaggregation, {"one_way_share": float("nan")}, "one_way_share must lie from 0.01 to 0.9, got nan"),
+        (Microaggregation, {"one_way_share": True}, "one_way_share must lie from 0.01 to 0.9, got True"),
+        (Microaggregation, {"one_way_share": "0.2"}, "one_way_share must lie from 0.01 to 0.9, got '0.2'"),
+        (Microaggregation, {"directions": -1}, "directions must be a whole number from 0 to 64, got -1"),
+        (Microaggregation, {"directions": 65}, "directions must be a whole number from 0 to 64, got 65"),
+        (Microaggregation, {"directions": 2.0}, r"directions must be a whole number from 0 to 64, got 2\.0"),
+        (Microaggregation, {"directions": False}, "directions must be a whole number from 0 to 64, got False"),
+        (Microaggregation, {"bins": 1}, "bins must be a whole number from 2 to 4096, got 1"),
+        (Microaggregation, {"bins": 4097}, "bins must be a whole number from 2 to 4096, got 4097"),
+        (Microaggregation, {"damping": 0}, "damping must be a whole number from 1 to 2147483648, got 0"),
+        (Microaggregation, {"damping": 2**31 + 1}, "damping must be a whole number from 1 to 2147483648"),
+        (Microaggregation, {"calibrate": 1}, "calibrate must be true or false, got 1"),
+        (Microaggregation, {"calibrate": None}, "calibrate must be true or false, got None"),
+        (Microaggregation, {"fit_moments": "yes"}, "fit_moments must be true or false, got 'yes'"),
     ],
 )
 def test_a_setting_outside_its_range_is_refused_in_one_sentence(kind, settings, message):
@@ -154,6 +191,11 @@ def test_settings_are_read_from_texts(texts, settings):
             {"width": "0.125", "threshold": "7", "placement": "centre"},
             Grid(width=0.125, threshold=7, placement="centre"),
         ),
+        ({"fit": "least_squares", "placement": "uniform"}, Grid(fit="least_squares", placement="uniform")),
+        ({"tau": "lemma10", "split_rule": "paper"}, KDTree(tau="lemma10", split_rule="paper")),
+        ({"tau": "12.5", "coarse": "0.5", "fine": "0.01"}, KDTree(tau=12.5, coarse=0.5, fine=0.01)),
+        ({"tau": "-3", "fit": "threshold", "threshold": "4"}, KDTree(tau=-3.0, fit="threshold", threshold=4)),
+        ({"tau": "auto", "split_share": "0.4", "placement": "centre"}, KDTree(split_share=0.4, placement="centre")),
         ({"depth": "12", "variant": "paper", "max_nodes": "1000"}, PMM(depth=12, variant="paper", max_nodes=1000)),
         ({"cells": "400", "surplus": "lp", "max_cells": "1000"}, PSMM(cells=400, surplus="lp", max_cells=1000)),
         (
@@ -180,21 +222,29 @@ def test_names_and_keys_that_do_not_exist_are_told_with_those_that_do():
 
 
 @pytest.mark.parametrize(
-    ("texts", "message"),
+    ("name", "texts", "message"),
     [
-        ({"resolutions": "16,many"}, r"setting resolutions must be a list, got '16,many'; write .* resolutions=16,8,4"),
-        ({"resolutions": "[16"}, "setting resolutions must be a list"),
-        ({"resolutions": "16.5"}, "setting resolutions must be a list"),
-        ({"resolutions": ""}, "resolutions must be 1 to 6 decreasing numbers"),
-        ({"workload": "[[" * 100_000}, "setting workload must be a list"),
-        ({"workload": "[1]"}, "workload must list columns"),
-        ({"rounds": "many"}, "setting rounds must be a whole number, got 'many'; write rounds=NUMBER"),
-        ({"one_way_share": "a third"}, "setting one_way_share must be a number"),
+        ("adaptive", {"resolutions": "16,many"}, r"setting resolutions must be a list, got '16,many'"),
+        ("adaptive", {"resolutions": "[16"}, "setting resolutions must be a list"),
+        ("adaptive", {"resolutions": "16.5"}, "setting resolutions must be a list"),
+        ("adaptive", {"resolutions": ""}, "resolutions must be 1 to 6 decreasing numbers"),
+        ("adaptive", {"workload": "[[" * 100_000}, "setting workload must be a list"),
+        ("adaptive", {"workload": "[1]"}, "workload must list columns"),
+        ("adaptive", {"rounds": "many"}, "setting rounds must be a whole number, got 'many'; write rounds=NUMBER"),
+        ("adaptive", {"one_way_share": "a third"}, "setting one_way_share must be a number"),
+        ("kdtree", {"tau": "often"}, "setting tau must be auto, lemma10, or a number, got 'often'; write tau=NUMBER"),
+        ("kdtree", {"coarse": "wide"}, "setting coarse must be a number, got 'wide'; write coarse=NUMBER"),
+        ("kdtree", {"width": "0.5"}, "KDTree has no setting 'width'; valid keys are coarse, fine, fit, placement"),
+        ("grid", {"threshold": "3.5"}, "setting threshold must be a whole number, got '3.5'; write threshold=NUMBER"),
+        ("microaggregation", {"bins": "many"}, "setting bins must be a whole number, got 'many'; write bins=NUMBER"),
+        ("microaggregation", {"one_way_share": "half"}, "setting one_way_share must be a number, got 'half'"),
+        ("microaggregation", {"cells": "4"}, "has no setting 'cells'; valid keys are bins, calibrate, constants"),
+        ("microaggregation", {"convex_set": "cone"}, "convex_set must be box, ball, simplex or a callable, got 'cone'"),
     ],
 )
-def test_a_text_that_is_no_such_setting_is_refused_by_its_key(texts, message):
+def test_a_text_that_is_no_such_setting_is_refused_by_its_key(name, texts, message):
     with pytest.raises(ParameterError, match=message):
-        make_mechanism("adaptive", texts)
+        make_mechanism(name, texts)
 
 
 def test_settings_come_back_from_their_json_form():

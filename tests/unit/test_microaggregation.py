@@ -13,7 +13,6 @@ from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.registry import make_mechanism
 from lapwing.mechanisms.vectors.microaggregation.mechanism import Microaggregation
 from lapwing.schema.schemas import Schema
 
@@ -35,54 +34,6 @@ def asked(answers):
 
 
 # -------------------------------------------------------------------------------------------------------- settings
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"constants": "exact"}, "constants must be tight or paper, got 'exact'; tight is more accurate"),
-        ({"convex_set": "cube"}, "convex_set must be box, ball, simplex or a callable, got 'cube'"),
-        ({"convex_set": None}, "convex_set must be box, ball, simplex or a callable, got None"),
-        ({"numbers": "medians"}, "numbers must be intervals or means, got 'medians'; intervals suits most tables"),
-        ({"intervals": 1}, "intervals must be a whole number from 2 to 256, got 1"),
-        ({"intervals": 257}, "intervals must be a whole number from 2 to 256, got 257"),
-        ({"intervals": None}, "intervals must be a whole number from 2 to 256; 16 suits most tables"),
-        ({"intervals": True}, "intervals must be a whole number from 2 to 256, got True"),
-        ({"one_way_share": 0.0}, "one_way_share must lie from 0.01 to 0.9, got 0.0; 0.2 suits most tables"),
-        ({"one_way_share": 0.95}, "one_way_share must lie from 0.01 to 0.9, got 0.95"),
-        ({"one_way_share": float("nan")}, "one_way_share must lie from 0.01 to 0.9, got nan"),
-        ({"one_way_share": True}, "one_way_share must lie from 0.01 to 0.9, got True"),
-        ({"one_way_share": "0.2"}, "one_way_share must lie from 0.01 to 0.9, got '0.2'"),
-        ({"directions": -1}, "directions must be a whole number from 0 to 64, got -1"),
-        ({"directions": 65}, "directions must be a whole number from 0 to 64, got 65"),
-        ({"directions": 2.0}, r"directions must be a whole number from 0 to 64, got 2\.0"),
-        ({"directions": False}, "directions must be a whole number from 0 to 64, got False"),
-        ({"bins": 1}, "bins must be a whole number from 2 to 4096, got 1"),
-        ({"bins": 4097}, "bins must be a whole number from 2 to 4096, got 4097"),
-        ({"damping": 0}, "damping must be a whole number from 1 to 2147483648, got 0"),
-        ({"damping": 2**31 + 1}, "damping must be a whole number from 1 to 2147483648, got 2147483649"),
-        ({"calibrate": 1}, "calibrate must be true or false, got 1"),
-        ({"calibrate": None}, "calibrate must be true or false, got None"),
-        ({"fit_moments": "yes"}, "fit_moments must be true or false, got 'yes'"),
-    ],
-)
-def test_settings_out_of_range_are_refused(settings, message):
-    with pytest.raises(ParameterError, match=f"^{message}"):
-        Microaggregation(**settings)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ({"bins": "many"}, "setting bins must be a whole number, got 'many'; write bins=NUMBER"),
-        ({"one_way_share": "half"}, "setting one_way_share must be a number, got 'half'"),
-        ({"cells": "4"}, "Microaggregation has no setting 'cells'; valid keys are bins, calibrate, constants"),
-        ({"convex_set": "cone"}, "convex_set must be box, ball, simplex or a callable, got 'cone'"),
-    ],
-)
-def test_texts_that_are_no_setting_are_refused(text, message):
-    with pytest.raises(ParameterError, match=f"^{message}"):
-        make_mechanism("microaggregation", text)
 
 
 # --------------------------------------------------------------------------------------------- questions and budget

@@ -133,11 +133,6 @@ def test_a_setting_of_tables_or_particles_asks_for_them():
     assert kinds == [{"MarginalCounts", "TreeCounts"}, {"MarginalCounts"}]
 
 
-def test_a_plan_names_what_is_asked():
-    plan = lw.plan({"fields": [number("x", 0, 1), number("y", 0, 1)]}, epsilon=1, expected_rows=ROWS)
-    assert plan.mechanism == "Adaptive"
-
-
 def test_what_is_said_of_two_columns_knows_that_cells_of_both_were_counted(rng):
     points = rng.normal([[3, 3], [14, 12]], 1, (ROWS, 2, 2)).reshape(-1, 2).clip(0, 20)
     frame = pl.DataFrame(points, schema=["x", "y"], orient="row")

@@ -8,7 +8,6 @@ import polars as pl
 import pytest
 
 import lapwing as lw
-from helpers.command import lapwing
 from helpers.linked_homes import SCHEMA as LINKED
 from helpers.linked_homes import tables
 from lapwing.errors import DataError, LapwingWarning, ParameterError
@@ -326,26 +325,3 @@ def test_a_file_of_the_private_folder_is_no_prior_and_a_release_beside_it_is(tmp
 def test_what_is_no_prior_is_refused_before_anything_is_read(prior, mechanism, said):
     with pytest.raises((ParameterError, DataError), match=said):
         lw.plan(SCHEMA, expected_rows=100, epsilon=1, mechanism=mechanism, prior=prior)
-
-
-def test_the_command_takes_priors(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    SCHEMA.save("schema.json")
-    visits(500, 1).write_csv("now.csv")
-    visits(500, 2).write_csv("then.csv")
-    first = lapwing(
-        "synthesize", "then.csv", "--schema", "schema.json", "--epsilon", "1", "--model", "then.lapwing", "-o", "a.csv"
-    )
-
-    second = lapwing(
-        *("synthesize", "now.csv", "--schema", "schema.json", "--epsilon", "1", "-o", "b.csv", "--details"),
-        *("--prior", "then.lapwing", "--prior", "then.csv"),
-    )
-    planned = lapwing(
-        "plan", "--schema", "schema.json", "--epsilon", "1", "--expected-rows", "500", "--prior", "then.csv"
-    )
-
-    assert (first.status, second.status, planned.status) == (0, 0, 0), second.err
-    assert "the prior then.lapwing is a release" in second.err
-    assert "the prior then.csv is public" in second.err
-    assert "TableDistances" in planned.out

@@ -1,6 +1,5 @@
 """PrivateSampling: how many rows are allowed, what is refused, and what comes out."""
 
-import json
 import math
 from contextlib import suppress
 from fractions import Fraction
@@ -305,32 +304,3 @@ def test_points_that_the_seed_does_not_find_were_found_before_the_debit_or_refus
 
     with pytest.raises(ParameterError, match=r"use as many points|never told the marginals"):
         mechanism.plan(*asked, TERMS, Ones())
-
-
-def test_a_plan_says_how_many_rows_before_any_is_read():
-    plan = lw.plan(
-        cube_schema(10),
-        expected_rows=10**6,
-        epsilon=1,
-        mechanism=lw.PrivateSampling(degree=1),
-        neighbours="replace-one",
-    )
-
-    assert "Rows drawn: 4.82e+03 (rows) - every row is drawn by itself" in plan.text()
-    assert "PrivateDraw  (rows of 10 columns)" in plan.text()
-    assert "Cost: epsilon 1 for 1 misfit count and 1 private draw, replace-one neighbours." in plan.text()
-
-
-def test_the_command_line_draws_rows(tmp_path):
-    frame_of(TABLE * 20, 3).write_csv(tmp_path / "data.csv")
-    cube_schema(3).save(tmp_path / "s.json")
-    out = tmp_path / "out.csv"
-
-    said = lapwing(
-        "synthesize", str(tmp_path / "data.csv"), "--schema", str(tmp_path / "s.json"), "--epsilon", "1", "--mechanism",
-        "privatesampling", "--neighbours", "replace-one", "--set", "degree=1", "--set", "draws=2", "-o", str(out),
-    )  # fmt: skip
-
-    assert said.status == 0, said.err
-    assert pl.read_csv(out).height == 2
-    assert json.loads((tmp_path / "out.csv.certificate.json").read_text())["settings"]["draws"] == 2

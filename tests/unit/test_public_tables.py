@@ -278,17 +278,6 @@ def test_nothing_changes_without_public_tables() -> None:
     assert public_strata(model, schema) is None
 
 
-def test_the_certificate_names_columns_source_and_how_far_the_model_was() -> None:
-    release = lw.synthesize(private_rows(), schema_with(BY_TOWN), epsilon=2, mechanism="Independent", seed=4)
-    (kept,) = release.certificate.public_tables
-    assert (kept.columns, kept.source, kept.hold, kept.total) == (("town",), "Register", "exact", 1000)
-    assert kept.before is not None
-    assert 0 < kept.before < 1
-    assert "source: Register" in release.certificate.text()
-    assert "the total of the public tables" in release.certificate.text()
-    assert type(release.certificate).from_dict(release.certificate.to_dict()) == release.certificate
-
-
 # ------------------------------------------------------------------------------------------------- whole margins
 
 

@@ -121,19 +121,6 @@ def test_a_certificate_with_damaged_purchases_is_refused_as_such():
         Certificate.from_dict(written | {"delta": {"exact": "1", "decimal": "1"}})
 
 
-def test_a_saved_release_and_its_report_keep_what_was_bought(tmp_path):
-    release = lw.synthesize(TABLE, bought(PURE), epsilon=1)
-    release.save(tmp_path / "r.lapwing")
-
-    again = lw.load(tmp_path / "r.lapwing")
-    again.to_html(tmp_path / "r.html")
-
-    assert again.schema.purchases == again.certificate.purchases == (PURE,)
-    page = (tmp_path / "r.html").read_text()
-    assert "were bought before for epsilon 0.3334" in page
-    assert "Together with what was bought before" in page
-
-
 def test_of_many_purchases_the_first_are_told_and_all_are_added_up():
     schema = bought(*(replace(PURE, release=str(each)) for each in range(20)))
 

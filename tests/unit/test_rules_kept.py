@@ -1,6 +1,5 @@
 """No row out breaks a rule: every mechanism, however it is drawn, on decoded values."""
 
-import json
 import warnings
 from datetime import date
 
@@ -9,7 +8,6 @@ import polars as pl
 import pytest
 
 import lapwing as lw
-from helpers.command import lapwing
 from helpers.ruled_tables import TANGLED, TWO_VALUED, tangled_rows, violations
 from lapwing.cli.commands.saved import support_text
 from lapwing.errors import LapwingWarning, ParameterError
@@ -145,27 +143,6 @@ def test_replicates_keep_the_rules():
 
     for frame in release.replicates(4, rows=150, seed=1).frames():
         assert violations(frame, TANGLED) == [0] * 8
-
-
-def test_the_certificate_names_the_rules_and_says_what_they_moved(adaptive):
-    certificate = adaptive.certificate
-
-    written = json.loads(certificate.to_json())
-    (moved,) = [each for each in certificate.accuracy if each.kind == MOVED]
-    assert "Every row keeps 8 rules: cat determines big; " in certificate.text()
-    assert written["rules"][3]["text"] == "a + b = c"
-    assert {rule["kept"] for rule in written["rules"]} <= {"in the model", "in the rows"}
-    assert 0 <= moved.value <= 1
-    assert type(certificate).from_dict(written).rules == certificate.rules
-
-
-def test_an_assumed_rule_is_told_apart():
-    schema = {**TWO_VALUED, "rules": [{**TWO_VALUED["rules"][0], "provenance": "assumed"}]}
-    release = lw.synthesize(two_valued_rows(60), schema, epsilon=3, mechanism="independent", seed=1)
-
-    assert "Assumed by the owner of the table, not public knowledge: when kind is a, flag is true." in (
-        release.certificate.text()
-    )
 
 
 def test_a_number_without_resolution_that_is_determined_is_shown_as_one_number():
@@ -353,19 +330,3 @@ def test_the_same_seed_gives_the_same_model_and_a_resumed_run_the_same_rows(tmp_
 
     assert resumed.sample(700).equals(release.sample(700))
     assert resumed.certificate.rules == release.certificate.rules
-
-
-def test_the_command_line_writes_rows_that_keep_the_rules(tmp_path):
-    (tmp_path / "s.json").write_text(json.dumps(TANGLED))
-    tangled_rows(200).write_csv(tmp_path / "in.csv")
-
-    made = lapwing(
-        "synthesize", tmp_path / "in.csv",
-        "--schema", tmp_path / "s.json", "--epsilon", 1, "--mechanism", "independent",
-        "-o", tmp_path / "out.parquet", "--model", tmp_path / "m.lapwing",
-    )  # fmt: skip
-    drawn = lapwing("sample", tmp_path / "m.lapwing", "--rows", 3000, "--seed", 7, "-o", tmp_path / "more.parquet")
-
-    assert (made.status, drawn.status) == (0, 0), made.err + drawn.err
-    frames = [pl.read_parquet(tmp_path / name) for name in ("out.parquet", "more.parquet")]
-    assert violations(pl.concat(frames), TANGLED) == [0] * 8

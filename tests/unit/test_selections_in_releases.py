@@ -2,13 +2,11 @@
 
 import json
 from fractions import Fraction
-from pathlib import Path
 
 import polars as pl
 import pytest
 
 import lapwing as lw
-from helpers.command import lapwing
 from helpers.selections import Selecting, levels_of, question, tables_over
 from helpers.transcripts import cut_after
 from lapwing.errors import ParameterError
@@ -18,7 +16,7 @@ from lapwing.kernel.questions.registered import answer_from_dict
 from lapwing.kernel.questions.select_worst.question import Selected
 from lapwing.mechanisms import registry
 from lapwing.model.certificate.certificate import CERTIFICATES
-from lapwing.model.certificate.cost_lines import CostLine, counted_lines
+from lapwing.model.certificate.cost_lines import CostLine
 from lapwing.model.files import SavedRelease
 from lapwing.schema.schemas import Schema
 
@@ -65,14 +63,6 @@ def test_a_malformed_line_of_a_selection_is_refused(part):
 
     with pytest.raises(ParameterError, match="cost line of a selection"):
         CERTIFICATES.read(CostLine, line | part)
-
-
-def test_lines_are_counted_in_words():
-    lines = released().certificate.lines
-
-    assert counted_lines(lines) == "3 noisy tables and 3 selections"
-    assert counted_lines(lines[:1]) == "1 noisy table"
-    assert counted_lines(lines[2:3]) == "1 selection"
 
 
 def test_a_saved_release_keeps_its_selections(tmp_path):
@@ -135,30 +125,3 @@ def test_a_changed_choice_in_a_transcript_is_refused_by_the_ledger(tmp_path):
     assert again.certificate.to_dict() == first.certificate.to_dict()
     with pytest.raises(lw.LapwingError, match="transcript lacks some of them"):
         lw.resume(path, DATA)
-
-
-def test_commands_write_the_noisy_tables_of_a_release_with_selections(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    released().save("m.lapwing")
-
-    said = lapwing("answers", "m.lapwing", "-o", "tables")
-
-    assert said.status == 0
-    index = pl.read_csv(Path("tables") / "index.csv")
-    assert index.height == 3
-    assert all((Path("tables") / name).is_file() for name in index["file"])
-
-
-def test_a_release_with_selections_is_made_and_resumed_from_the_command_line(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    DATA.write_csv("data.csv")
-    Path("s.json").write_text(json.dumps(SCHEMA))
-    settings = ["--schema", "s.json", "--epsilon", "1", "--mechanism", "selecting", "--transcript", "t.jsonl"]
-
-    made = lapwing("synthesize", "data.csv", *settings, "-o", "out.csv")
-    Path("cut.jsonl").write_text(cut_after(Path("t.jsonl"), 3))
-    again = lapwing("resume", "cut.jsonl", "data.csv", "-o", "again.csv")
-
-    assert (made.status, again.status) == (0, 0), made.err + again.err
-    costs = json.loads(Path("again.csv.certificate.json").read_text())["costs"]
-    assert [each["question"] for each in costs].count("SelectWorst") == 3
