@@ -5,28 +5,39 @@ read what has changed. All is a function of recorded answers and of rows that no
 machine, as those of `recorded_results`: elsewhere texts are compared without them.
 """
 
+import contextlib
 import difflib
 import json
+import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from html.parser import HTMLParser
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
+from unittest import mock
 
 from threadpoolctl import threadpool_limits
 
 import lapwing as lw
 from helpers.command import lapwing
+from helpers.foreign_files import FOREIGN
+from helpers.linked_homes import SCHEMA as HOMES
+from helpers.linked_homes import tables
 from helpers.recorded_results import SEED, Run, fingerprint, folder_of
 from helpers.recorded_runs import RUNS, transcript_of
+from helpers.small_people import write_people
 from helpers.studio import in_process
 from lapwing.extras.studio.jobs import new_job, next_release
 from lapwing.version import code_fingerprint
 
 FOLDER: Final = Path(__file__).resolve().parents[1] / "snapshots"
+SESSIONS: Final = FOLDER / "sessions"
+"""Commands, each with what it says: a file is renewed by running the commands in it."""
 MACHINE: Final = FOLDER / "machine.json"
 RELEASES: Final[Mapping[str, Mapping[str, Any]]] = {
     "adaptive-units": {"by": "ward", "where": {"visits": 3}, "query": ["ward"]},
@@ -113,6 +124,7 @@ def normalised(text: str) -> str:
 
 _OF_ONE_RUN: Final = {
     r"\b[0-9a-f]{64}\b": "HASH",
+    r"\b[0-9a-f]{32}\b": "ID",
     r"SHA-256 [0-9a-f]{12}\b": "SHA-256 HASH",
     r"Python 3\.\d+\.\d+": "Python 3",
     r"(model\.lapwing.*?), [\d,]+ (bytes|KB)": r"\1, SIZE",
@@ -233,14 +245,30 @@ def differences(name: str, found: Mapping[str, str], *, exact: bool) -> list[str
     kept = {path.stem: path.read_text(encoding="utf-8") for path in (FOLDER / name).glob("*.txt")}
     said = [f"the documents are {sorted(found)}"] * (set(found) != set(kept))
     for each in sorted(set(found) & set(kept)):
-        before, after = (text if exact else _NUMBER.sub("0", text) for text in (kept[each], found[each]))
+        before, after = (text if exact else without_figures(text) for text in (kept[each], found[each]))
         lines = list(difflib.unified_diff(before.splitlines(), after.splitlines(), each, each, n=0, lineterm=""))
         if len(lines) > (0 if exact else before.count("\n") // 10):
             said += lines
     return said
 
 
-_NUMBER: Final = re.compile(r"[0-9][0-9.,e+-]*")
+def without_figures(text: str) -> str:
+    """Return a text with all numbers alike."""
+    return re.sub(r"[0-9][0-9.,e+-]*", "0", text)
+
+
+def session(name: str) -> str:
+    """Run the commands of a session again, in a folder with tables and files of other tools; return what they say."""
+    kept = (SESSIONS / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+    with TemporaryDirectory() as folder, contextlib.chdir(folder), mock.patch.dict(os.environ, XDG_STATE_HOME="state"):
+        shutil.copytree(FOREIGN, "foreign")
+        write_people()
+        for file, table in zip(("homes.csv", "people.csv"), tables(50), strict=True):
+            table.write_csv(file)
+        Path("homes.json").write_text(json.dumps(HOMES), encoding="utf-8")
+        said = [(line, lapwing(*shlex.split(line)[2:])) for line in kept if line.startswith("$ lapwing ")]
+        made = "".join(f"- {path}\n" for path in sorted(Path().glob("*")))
+        return normalised("".join(f"{line}\n{each.out}{each.err}" for line, each in said) + made)
 
 
 def keep(name: str) -> None:
@@ -255,6 +283,8 @@ def keep(name: str) -> None:
 if __name__ == "__main__":
     for each in sys.argv[1:]:
         keep(each)
+    for path in () if sys.argv[1:] else sorted(SESSIONS.glob("*.txt")):
+        path.write_text(session(path.stem), encoding="utf-8", newline="\n")
     for each in () if sys.argv[1:] else (*RELEASES, *OTHERS):  # a process is told what was spent before in it
         subprocess.run([sys.executable, "-m", "helpers.snapshots", each], check=True)
     MACHINE.write_text(json.dumps(fingerprint(), indent=1) + "\n", encoding="utf-8", newline="\n")

@@ -56,20 +56,3 @@ def test_the_rows_are_those_of_the_function(small, tmp_path):
         "categories": "mode",
         "rows": 50,
     }
-
-
-@pytest.mark.parametrize(
-    ("more", "size", "says"),
-    [
-        ([], 401, "min_group_size is 401, more than the table has rows"),
-        ([], 1, "min_group_size must be a whole number of at least 2, got 1"),
-        (["--rows", 0], 25, "rows must be a whole number of at least 1, got 0"),
-        (["--draw", "shuffle", "--rows", 5], 25, "output shuffle makes as many rows as are kept; leave rows out"),
-    ],
-)
-def test_what_is_refused_is_one_line_and_leaves_no_file(small, tmp_path, more, size, says):
-    said = anonymize(small, tmp_path / "out.parquet", *more, size=size)
-
-    assert said.status == 1
-    assert says in said.error
-    assert list(tmp_path.iterdir()) == []

@@ -40,30 +40,6 @@ def test_help_is_on_stdout_and_names_the_commands():
     assert "synthesize" in said.out
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["synthesise"], "no such command"),
-        (["synthesize", "--schema", "s", "-o", "b.csv", "--epsilon", "1"], "missing argument 'DATA'"),
-        (["synthesize", "a.csv", "-o", "b.csv"], "missing option '--schema'"),
-        (["synthesize", "a.csv", "--schema", "s", "-o", "b.csv"], "give a budget"),
-        (["synthesize", "a.csv", "--epsilom", "1"], "no such option: --epsilom"),
-        (["sample", "m.lapwing", "--rows", "many", "-o", "b.csv"], "'--rows'"),
-        (["ledger", "init", "adult"], "missing option '--unit'"),
-        (["ledger"], "missing command"),
-        (["query", "m.lapwing"], "missing option '--column'"),
-        (["schema", "learn", "a.csv", "--schema", "s", "-o", "t"], "give a budget"),
-        (["schema", "learn", "a.csv", "b.csv", "--schema", "s", "-o", "t", "--epsilon", "1"], "extra argument (b.csv)"),
-    ],
-)
-def test_wrong_usage_is_one_line_and_status_2(arguments, says):
-    said = lapwing(*arguments)
-
-    assert said.status == 2
-    assert says in said.error
-    assert "--help'" in said.error
-
-
 def test_an_error_of_ours_is_one_line_and_status_1(planted):
     def refuse():
         raise BudgetError("nothing is left")
@@ -116,25 +92,6 @@ def test_what_is_no_ordinary_exception_is_one_line_too(capsys):
     main._last_resort(SystemError, SystemError("secret cell"), None)
 
     assert capsys.readouterr().err == "lapwing: unexpected SystemError; please report it [LW901]\n"
-
-
-def test_mechanisms_lists_only_what_works():
-    said = lapwing("mechanisms")
-
-    assert (said.status, said.err) == (0, "")
-    assert [line.split()[0] for line in said.out.splitlines()] == [
-        "name",
-        "Adaptive",
-        "Independent",
-        "PMM",
-        "PSMM",
-        "Grid",
-        "KDTree",
-        "Microaggregation",
-        "LinearStatistics",
-        "PrivateSampling",
-    ]
-    assert "add-remove, replace-one" in said.out
 
 
 def test_the_installed_command_exits_with_the_status():

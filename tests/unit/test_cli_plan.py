@@ -41,12 +41,3 @@ def test_its_options_are_the_settings_of_the_function(schema, options, settings)
     said = lapwing("plan", "--schema", schema, "--expected-rows", 5000, *options)
 
     assert said.out == lw.plan(SCHEMA, expected_rows=5000, **settings).text()
-
-
-def test_a_missing_budget_or_number_of_rows_is_wrong_usage(schema):
-    no_budget = lapwing("plan", "--schema", schema, "--expected-rows", 5000)
-    no_rows = lapwing("plan", "--schema", schema, "--epsilon", 1)
-
-    assert (no_budget.status, no_rows.status) == (2, 2)
-    assert "give a budget" in no_budget.error
-    assert "--expected-rows" in no_rows.error

@@ -59,18 +59,3 @@ def test_query_says_how_to_see_cells_that_were_counted(saved):
     assert said.err.startswith("lapwing: no noisy answer covers ")
     assert said.err.endswith(" of 21 cells; --groups measured shows the cells that were counted\n")
     assert lapwing("query", model, "--column", "day", "--groups", "measured").err == ""
-
-
-@pytest.mark.parametrize(
-    ("arguments", "status", "message"),
-    [
-        (["--groups", "1"], 1, "groups must be at least 2, or 'measured', got 1"),
-        (["--groups", "few"], 2, "'few' is not a whole number; write it as digits alone, such as 100000"),
-        (["--confidence", "95"], 1, "confidence must be above 0 and below 1, got 95; 0.95 is usual"),
-    ],
-)
-def test_query_refuses_settings_outside_their_range(model, arguments, status, message):
-    said = lapwing("query", model, "--column", "sex", *arguments)
-
-    assert said.status == status
-    assert message in said.error

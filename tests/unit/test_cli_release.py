@@ -118,51 +118,6 @@ def test_without_a_certificate_none_is_written_and_none_is_left_beside_other_row
     assert Path("out.csv").read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    ("more", "says"),
-    [
-        (["-o", "out.txt"], "must end in .parquet or .csv"),
-        (["--rows", "0"], "rows must be at least 1"),
-        (["--rows", "-3"], "rows must be at least 1"),
-        (["--certificate", "c.json", "--no-certificate"], "contradict"),
-        (["--certificate", "out.csv"], "written by the same command"),
-        (["--model", "./out.csv"], "written by the same command"),
-        (["-o", "data.parquet"], "read by the same command"),
-        (["--certificate", "s.json"], "read by the same command"),
-        (["-o", "nowhere/out.csv"], "the folder nowhere does not exist; make it first"),
-        (["--model", "/proc/m.lapwing"], "/proc/m.lapwing cannot be written"),
-        (["--certificate", "/dev/full"], "not a regular file"),
-        (["--set", "groups"], "key=value"),
-        (["--mechanism", "independent", "--set", "groups=1"], "groups must be from 2"),
-        (["--mechanism", "independent", "--set", "groups=many"], "must be a whole number"),
-        (["--mechanism", "independent", "--set", "depth=3"], "valid keys are groups"),
-        (["--set", "depth=3"], "valid keys are one_way_share, particles"),
-        (["--set", "resolutions=16,many"], "setting resolutions must be a list, got '16,many'; write for example"),
-        (["--set", "resolutions=4,16"], "resolutions must be 1 to 6 decreasing numbers"),
-        (["--set", "workload=[["], "setting workload must be a list, got '[['; write for example"),
-        (["--set", "workload=[3]"], "workload must list columns"),
-        (["--set", "target=weight"], "workload or target names 'weight'"),
-        (["--set", "particles=few"], "setting particles must be a whole number"),
-        (["--set", "groups=4", "--set", "groups=5"], "given twice"),
-        (["--mechanism", "magic"], "choose one of Adaptive, Independent"),
-        (["--neighbours", "siblings"], "add-remove"),
-        (["--dataset", "people"], "give the ledger too"),
-        (["--ledger", "none.db"], "there is no ledger"),
-        (["--seed", "-1"], "seed must be"),
-        (["--rho", "1"], "got both"),
-        (["--expected-rows", "-5"], "expected_rows"),
-    ],
-)
-def test_refusals_are_one_line_and_nothing_is_written(place, more, says):
-    before = {path: path.read_bytes() for path in place.iterdir()}
-
-    said = synthesize(*more)
-
-    assert said.status == 1
-    assert says in said.error
-    assert {path: path.read_bytes() for path in place.iterdir()} == before
-
-
 def test_a_refused_target_costs_nothing(place):
     init_ledger()
 
@@ -239,15 +194,6 @@ def test_column_names_never_lead_out_of_the_folder(place):
 
     assert said.status == 0, said.err
     assert len(names(Path("answers"))) == 3
-
-
-@pytest.mark.parametrize("command", ["query {} --column sex", "answers {} -o d", "sample {} --rows 1 -o a.csv"])
-def test_a_file_that_is_no_model_is_one_line(place, command):
-    said = lapwing(*command.format("data.parquet").split())
-
-    assert said.status == 1
-    assert "data.parquet" in said.error
-    assert names(place) == ["data.parquet", "s.json"]
 
 
 def test_the_demo_writes_its_files_and_says_what_was_spent(place):

@@ -27,51 +27,6 @@ def test_the_schema_is_written_as_a_draft_where_anything_is_missing(output):
     assert Schema.load_draft(output) == read_foreign(FOREIGN / "smartnoise-adult.yaml").schema
 
 
-def test_a_complete_schema_is_no_draft_and_can_be_checked(output):
-    said = lapwing("schema", "convert", FOREIGN / "mbi-adult-domain.json", "-o", output)
-
-    assert "complete" in said.out
-    assert "How to supply it" not in said.out
-    assert lapwing("schema", "check", output).status == 0
-
-
-def test_what_is_missing_is_said_by_field_with_both_ways_out(output):
-    said = lapwing("schema", "convert", FOREIGN / "sdv1-visits.json", "--table", "visits", "-o", output)
-
-    lines = [" ".join(line.split()) for line in said.out.splitlines()]
-    for line in (
-        "read SDV metadata",
-        "columns 7 modelled, 4 identifiers",
-        "privacy unit open",
-        "(the table) whose rows are protected together",
-        "nights minimum and maximum",
-        "ward categories",
-    ):
-        assert line in lines
-    assert "write them into the file from public knowledge" in said.out
-    assert (
-        f"lapwing schema learn DATA --schema {output} --epsilon E --delta D --fields day arrived nights cost ward"
-        in said.out
-    )
-
-
-def test_what_has_no_place_is_noted(output):
-    said = lapwing("schema", "convert", FOREIGN / "smartnoise-visits.yaml", "--table", "visits", "-o", output)
-
-    assert "Read, but without a place in the schema:\n- censor_dims, clamp_counts, use_dpsu" in said.out
-
-
-def test_one_line_says_that_nothing_is_known_to_be_public(output):
-    path = FOREIGN / "mbi-adult-domain.json"
-    said = lapwing("schema", "convert", path, "-o", output)
-    output.unlink()
-    quiet = lapwing("schema", "convert", path, "-o", output, "--quiet")
-
-    assert 'every field is "assumed"' in said.err.splitlines()[0]
-    assert "a row is protected by itself" in said.err.splitlines()[1]
-    assert (quiet.err, quiet.out) == ("", said.out)
-
-
 def test_a_file_that_is_there_is_not_replaced(output):
     output.write_text("edited")
 

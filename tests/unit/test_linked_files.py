@@ -138,36 +138,6 @@ def test_link_takes_a_query_for_each_table_and_remembers_the_look_at_both(tmp_pa
     assert "the schema is of 2 tables, parent, child, got 1; give one for each" in one.error
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["-o", "p.csv", "c.csv"], "give a budget"),
-        (["-o", "p.csv", "c.txt", "--epsilon", "1"], "must end in .parquet or .csv"),
-        (["-o", "p.csv", "p.csv", "--epsilon", "1"], "give every output a file of its own"),
-        (["-o", "p.csv", "c.csv", "--epsilon", "1", "--rows", "0"], "rows must be at least 1"),
-        (["-o", "p.csv", "c.csv", "--epsilon", "1", "--ledger", "none.db"], "there is no ledger"),
-        (["-o", "p.csv", "c.csv", "--into", "f", "--epsilon", "1"], "rows need one place, got two"),
-        (["--epsilon", "1"], "rows need one place, got none"),
-        (["--into", "f", "--epsilon", "1", "--share", "1/2"], "share must be TABLE=VALUE"),
-        (["--into", "f", "--epsilon", "1", "--share", "parent=1/2", "--share", "child=1"], "sum to 1"),
-        (["--into", "f", "--epsilon", "1", "--mechanism", "pets=pmm"], "mechanism names the table 'pets'"),
-        (["--into", "f", "--epsilon", "1", "--expected-rows", "child=many"], "expected rows must be whole"),
-    ],
-    ids=range(11),
-)
-def test_link_refuses_in_one_line(arguments, said, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "L.json").write_text(json.dumps(SCHEMA))
-    for name, table in zip(("homes.csv", "people.csv"), tables(50), strict=True):
-        table.write_csv(tmp_path / name)
-    before = sorted(tmp_path.iterdir())
-
-    done = lapwing("link", "homes.csv", "people.csv", "--schema", "L.json", *arguments)
-
-    assert said in done.error
-    assert sorted(tmp_path.iterdir()) == before
-
-
 def test_link_writes_a_folder_of_three_tables_with_a_key_of_each(tmp_path):
     for name, table in three_tables(60).items():
         table.write_csv(tmp_path / f"{name}.csv")
