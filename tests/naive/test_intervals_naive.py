@@ -54,9 +54,9 @@ def tables_of(answer):
         yield cells, answer.noise
 
 
-def naive_interval(noisy, columns, wanted):
-    """Return terms, lower and upper of one cell, by sets of codes."""
-    asked = set(itertools.product(*wanted))
+def naive_interval(noisy, columns, *wanted, is_whole=True):
+    """Return terms, lower and upper of one cell, or of several together, by sets of codes."""
+    every = [set(itertools.product(*cell)) for cell in wanted]
     for answer in noisy:
         if not set(columns) <= set(answer.question.columns):
             continue
@@ -64,15 +64,18 @@ def naive_interval(noisy, columns, wanted):
         found = []
         for cells, noise in tables_of(answer):
             seen = [(set(itertools.product(*(sets[place] for place in places))), count) for sets, count in cells]
-            inside = [(codes, count) for codes, count in seen if codes & asked]
-            if all(codes <= asked for codes, _ in inside) and set().union(*(codes for codes, _ in inside)) == asked:
-                found.append((len(inside) * noise.sd**2, len(inside), sum(count for _, count in inside), noise))
+            parts = [[(codes, count) for codes, count in seen if codes & asked] for asked in every]
+            if all(
+                set().union(*(codes for codes, _ in part)) == asked for part, asked in zip(parts, every, strict=True)
+            ):
+                counts = [count for part in parts for _, count in part]
+                found.append((len(counts) * noise.sd**2, len(counts), sum(counts), noise))
         if found:
             _, terms, total, noise = min(found, key=lambda each: each[0])
             half = sum_tail(noise.kind, noise.parameter, terms, FAILURE)
             return terms, max(total - half, 0), max(total + half, 0)
-        if isinstance(answer, NoisyCells) and inside:
-            return enclosed(inside, asked, answer.noise)
+        if isinstance(answer, NoisyCells) and is_whole and parts[0]:
+            return enclosed(parts[0], every[0], answer.noise)
     return 0, 0, 0
 
 
@@ -137,6 +140,27 @@ def test_intervals_are_those_of_the_first_answer_that_covers_a_cell(seed):
     axes = [code_sets(grouping) for grouping in groupings]
     for cell, wanted in zip(np.ndindex(found.terms.shape), itertools.product(*axes), strict=True):
         terms, lower, upper = naive_interval(noisy, columns, wanted)
+        assert found.terms[cell] == terms
+        if terms:
+            assert (found.lower[cell], found.upper[cell]) == (lower, upper)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_under_a_condition_the_first_answer_counts_that_covers_each_cell_in_which_it_is_true(seed):
+    rng = np.random.default_rng(seed)
+    noisy = [random_answer(rng) for _ in range(int(rng.integers(1, 4)))]
+    columns = rng.permutation(list(SIZES))[:2].tolist()
+    groupings = (measured_groupings(noisy, columns) if seed % 3 else None) or tuple(
+        random_grouping(rng, DOMAINS[name]) for name in columns
+    )
+    inside = rng.random([grouping.groups for grouping in groupings]) < 0.5
+
+    found = intervals(noisy, AskedTable(columns, groupings, inside, 1), FAILURE)
+
+    shown, others = (code_sets(grouping) for grouping in groupings)
+    for cell, own in enumerate(shown):
+        wanted = [(own, others[place]) for place in np.flatnonzero(inside[cell])]
+        terms, lower, upper = naive_interval(noisy, columns, *wanted, is_whole=False) if wanted else (0, 0, 0)
         assert found.terms[cell] == terms
         if terms:
             assert (found.lower[cell], found.upper[cell]) == (lower, upper)

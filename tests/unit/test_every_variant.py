@@ -11,11 +11,9 @@ import pytest
 import lapwing as lw
 from helpers.variants import SCHEMAS, choices, variants
 from lapwing.errors import ParameterError
-from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
-from lapwing.kernel.questions.sparse_counts.question import NoisyCells
-from lapwing.kernel.questions.tree_counts.question import NoisyTree
 from lapwing.mechanisms.registry import MECHANISMS
 from lapwing.model.certificate.cost_lines import UNITS, Statement
+from lapwing.model.evidence import views
 
 ROWS = 200
 BUDGETS = ({"epsilon": 10**5}, {"rho": "0.01"})
@@ -72,10 +70,10 @@ def check_rows(release):
     """Check that a noisy number of rows is stated about as near as the best of the sums that were released."""
     stated = release.certificate.rows_within
     sums = [
-        (abs(float(part.counts.sum()) - release.model.rows), part.sd * math.sqrt(part.counts.size))
+        (abs(float(table.whole.sum()) - release.model.rows), table.law.sd * math.sqrt(table.whole.size))
         for answer in release.noisy
-        if isinstance(answer, NoisyCounts | NoisyTree) or (isinstance(answer, NoisyCells) and not answer.is_filtered)
-        for part in answer.tables
+        for table in views(answer)
+        if table.threshold is None
     ]
     if stated is not None and sums:
         off, deviation = min(sums, key=lambda each: each[1])

@@ -22,7 +22,7 @@ from lapwing.model.laws import laws_from_probabilities, point_laws
 from lapwing.model.model import Bernoulli, Indexed, ReleasedModel, Spans, narrow
 from lapwing.model.sampling.marginals import marginal, mean_weights, weighted_marginal
 from lapwing.schema.fields import Field, weights_at
-from lapwing.schema.groupings.grouping import Grouping, cut, identity
+from lapwing.schema.groupings.grouping import cut, identity
 from lapwing.schema.schemas import Schema
 
 SEX = {"name": "sex", "type": "string", "categories": ["f", "m"], "constraints": {"required": True}}
@@ -250,15 +250,6 @@ def test_a_draft_may_leave_the_bounds_of_its_weight_open() -> None:
     blank = {"name": "w", "type": "number"}
 
     assert Schema.load_draft({"weight": "w", "fields": [SEX, blank]}).weight == "w"
-
-
-def test_a_cell_is_covered_only_where_every_group_with_weight_is() -> None:
-    terms, sex, weights = np.array([[1, 1, 0], [1, 0, 1]]), *(Grouping(size - 1, 1, "shift") for size in (2, 3))
-    asked = AskedTable(("sex", "w"), (sex, weights), np.array([[True, True, False]] * 2), 1)
-
-    assert asked.shape == (2,)
-    assert asked.everywhere(terms > 0).tolist() == [True, False]
-    assert asked.summed(terms).tolist() == [2, 1]
 
 
 def test_records_figures_and_section_hold_every_column_but_the_weight() -> None:

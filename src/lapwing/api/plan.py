@@ -161,7 +161,8 @@ def _reason(*, is_default: bool) -> str:
 def _delta_gain(settings: Settings, terms: Terms, plan: Planned) -> DeltaGain | None:
     """Plan again with a δ, or without the one that was asked for."""
     request = settings.request
-    if request.epsilon is None or any(isinstance(each, SparseCounts) and each.is_filtered for each in plan.questions):
+    filtered = (each for each in plan.questions if isinstance(each, SparseCounts) and each.threshold is not None)
+    if request.epsilon is None or any(filtered):
         return None  # a filtered grid has other cells at another noise, whose errors do not compare
     try:
         other = read_request(epsilon=request.epsilon, delta=USUAL_DELTA if request.delta is None else None)

@@ -51,7 +51,8 @@ class Side:
         """The groups, each reserved code alone."""
         if isinstance(self.by, Grouping):
             return self.by
-        return self.by.grouping if self.depth == self.by.depth else runs_grouping(self.by, self.depth)
+        starts = self.by.starts(self.depth)
+        return Grouping(self.by.values, self.by.reserved, "cuts", cuts=starts[(starts > 0) & (starts < self.by.values)])
 
     def texts(self, field: Field) -> list[str]:
         """Return the labels of the groups that are counted."""
@@ -159,12 +160,6 @@ def measured_groupings(answers: Sequence[Answer], columns: Sequence[str]) -> tup
     """Return the groups in which that table saw the columns; None without one."""
     found = first_over(answers, columns)
     return None if found is None else found.groupings_of(columns)
-
-
-def runs_grouping(nested: Hierarchy, depth: int) -> Grouping:
-    """Return the runs of a level as a grouping in which each reserved code is alone."""
-    starts = nested.starts(depth)
-    return Grouping(nested.values, nested.reserved, "cuts", cuts=starts[(starts > 0) & (starts < nested.values)])
 
 
 # -- What is asked for.

@@ -187,10 +187,7 @@ def _columns(subject: Subject, typed: Typed) -> list[str]:
 def _table(subject: Subject, typed: Typed, columns: Sequence[str], where: dict[str, Any]) -> "pl.DataFrame":
     """Return the table that was asked for."""
     groups, weighted = _whole("groups", typed.one("groups", str(_GROUPS)), _MOST_GROUPS), bool(typed.all("weighted"))
-    if not where:
-        table: pl.DataFrame = subject.release.query(list(columns), groups, weighted=weighted)
-        return table
-    return framed(*queried(subject.release, columns, groups=groups, weighted=weighted, where=where))
+    return framed(*queried(subject.release, columns, groups=groups, weighted=weighted, where=where or None))
 
 
 def lines_of(table: "pl.DataFrame", columns: int) -> list[Line]:

@@ -83,11 +83,6 @@ class SparseCounts(WithoutDelta["NoisyCells"]):
         """What the answer spends: ε, or ε²/2 of ρ."""
         return Budget(self.notion, self.epsilon if self.notion == "pure" else self.epsilon**2 / 2)
 
-    @property
-    def is_filtered(self) -> bool:
-        """Whether small noisy counts are left out."""
-        return self.threshold is not None
-
     def sensitivity(self, relation: Relation, max_rows: int) -> Sensitivity:
         """Bound the change of the leaves' counts: each row lies in at most one leaf."""
         return row_sensitivity(relation, max_rows)
@@ -172,11 +167,6 @@ class NoisyCells(Given):
     def places(self) -> int:
         """Number of cells below it."""
         return len(self.listed_places)
-
-    @property
-    def is_filtered(self) -> bool:
-        """Whether small noisy counts were left out."""
-        return self.question.is_filtered
 
     @property
     def leaves(self) -> tuple[np.ndarray, np.ndarray]:

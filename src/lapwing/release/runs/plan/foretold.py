@@ -13,7 +13,7 @@ from lapwing.kernel.questions.tree_counts.question import TreeCounts
 from lapwing.kernel.terms import Terms
 from lapwing.model.certificate.cost_lines import ChosenTable, CostLine, PlannedQuestion
 from lapwing.model.compared import TYPICAL
-from lapwing.model.evidence import runs_grouping
+from lapwing.model.evidence import Side
 from lapwing.release.runs.verdict.drawn import SIZE, Drawn
 from lapwing.release.runs.verdict.terms import MOST_PAIRS, Released, Shown, told_by_look
 from lapwing.schema.groupings.grouping import Grouping, evenly
@@ -70,7 +70,7 @@ def foretold(
 
 def _level(tree: TreeCounts, level: int, sd: float) -> Shown:
     """Return one level of a tree of tables."""
-    groupings = tuple(runs_grouping(*each) for each in zip(tree.hierarchies, tree.depths(level), strict=True))
+    groupings = tuple(side.grouping for side in map(Side, tree.hierarchies, tree.depths(level)))
     return Shown(columns=tree.columns, groupings=groupings, sd=sd)
 
 

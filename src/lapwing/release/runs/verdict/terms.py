@@ -19,7 +19,7 @@ from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.shared.cells import CellTree
 from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.model.compared import TYPICAL, choose_tables, compared_cells
-from lapwing.model.evidence import MeasuredTable, runs_grouping, views
+from lapwing.model.evidence import MeasuredTable, Side, views
 from lapwing.model.model import LogLinear, ReleasedModel
 from lapwing.release.runs.verdict.drawn import SIZE, Drawn
 from lapwing.schema.groupings.grouping import Grouping
@@ -301,7 +301,7 @@ def _groupings(table: MeasuredTable) -> tuple[Grouping, ...]:
     rows = np.cumsum(np.maximum(table.counts[order], 0))
     level = int(levels[order[np.searchsorted(rows, rows[-1] / 2)]])
     depths = next(each for at in range(level, -1, -1) if _runs(tree, each := tree.depths(at)) <= _MOST_CELLS)
-    return tuple(runs_grouping(*each) for each in zip(tree.hierarchies, depths, strict=True))
+    return tuple(side.grouping for side in map(Side, tree.hierarchies, depths))
 
 
 def _runs(tree: CellTree, depths: Sequence[int]) -> int:
