@@ -39,7 +39,6 @@ if TYPE_CHECKING:  # what `__getattr__` finds, for checkers of types and for edi
     from lapwing.mechanisms.trees.psmm.mechanism import PSMM
     from lapwing.mechanisms.vectors.linear_statistics.mechanism import LinearStatistics
     from lapwing.mechanisms.vectors.microaggregation.mechanism import Microaggregation
-    from lapwing.model.sampling.conditions import Between as between  # noqa: N813
     from lapwing.model.statistics.expressions import row_function, stat
     from lapwing.release.covariance import covariance
     from lapwing.release.linked.release import LinkedRelease, load_linked
@@ -47,6 +46,7 @@ if TYPE_CHECKING:  # what `__getattr__` finds, for checkers of types and for edi
     from lapwing.release.release import Release
     from lapwing.release.runs.public_tables import PublicTable
     from lapwing.rows.elsewhere import Query
+    from lapwing.schema.conditions import Between as between  # noqa: N813
     from lapwing.schema.linked.database import LinkedSchema
 
 __all__ = [  # noqa: RUF022 - sorted as Python sorts
@@ -115,7 +115,7 @@ _HOMES = {
     "Synthesizer": "lapwing.api.synthesizer:Synthesizer",
     "Trusted": "lapwing.mechanisms.registry:Trusted",
     "anonymize": "lapwing.api.anonymize:anonymize",
-    "between": "lapwing.model.sampling.conditions:Between",
+    "between": "lapwing.schema.conditions:Between",
     "covariance": "lapwing.release.covariance:covariance",
     "evaluate": "lapwing.extras.evaluate.verb:evaluate",
     "load": "lapwing.release.loading:load",

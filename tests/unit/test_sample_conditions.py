@@ -13,8 +13,8 @@ from helpers.models import joint, random_model, small_schema
 from lapwing.errors import LapwingWarning, ParameterError
 from lapwing.model.laws import point_laws, uniform_law
 from lapwing.model.model import Bernoulli, LogLinear, ReleasedModel, Spans
-from lapwing.model.sampling.conditions import Between, conditioned
-from lapwing.schema.conditions import wanted_runs
+from lapwing.model.sampling.conditions import conditioned
+from lapwing.schema.conditions import Between, wanted_runs
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema

@@ -12,11 +12,12 @@ from lapwing.model.laws import Laws, point_laws, uniform_law
 from lapwing.model.model import Bernoulli, Indexed, LogLinear, ReleasedModel, Spans, narrow
 from lapwing.model.rows import sample_codes
 from lapwing.model.sampling import log_linear, row_choice
-from lapwing.model.sampling.conditions import Between, conditioned
+from lapwing.model.sampling.conditions import conditioned
 from lapwing.model.sampling.draws import row_ends
 from lapwing.model.sampling.grouped import GroupedColumn
 from lapwing.model.sampling.marginals import marginal
 from lapwing.release.release import Release
+from lapwing.schema.conditions import Between
 from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
 

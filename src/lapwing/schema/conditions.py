@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, Protocol, cast
 import numpy as np
 
 from lapwing.errors import LapwingError, ParameterError
+from lapwing.maths.runs import Runs, merged_runs, runs_where
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.domains import Range
 from lapwing.schema.scalars import (
@@ -148,12 +149,12 @@ def items_of(field: Field, wanted: object) -> tuple[object, ...]:
     return items
 
 
-def wanted_runs(field: Field, wanted: object) -> np.ndarray:
+def wanted_runs(field: Field, wanted: object) -> Runs:
     """Return the codes that `where` asks a column for, as `codes_of` does."""
     return codes_of(field, items_of(field, wanted))
 
 
-def where_runs(schema: HasColumns, where: object) -> dict[str, np.ndarray]:
+def where_runs(schema: HasColumns, where: object) -> dict[str, Runs]:
     """Return the codes that each column of a condition must lie in."""
     if not isinstance(where, Mapping):
         said = f"where must map columns to values, got a {type(where).__name__}; write {{column: value}}"
@@ -226,6 +227,7 @@ def item_reader(field: Field) -> Callable[[str], object]:
         return text
 
     def read(text: str) -> object:
+        text = text if text in known else text.strip()
         low, dots, high = text.partition("..")
         if text in known or not (text and dots and field.domain.ordered):
             return value(text) if text or text in known else None
@@ -237,7 +239,7 @@ def item_reader(field: Field) -> Callable[[str], object]:
 # -- The codes that it means.
 
 
-def codes_of(field: Field, items: Iterable[object], asker: Asker = WHERE, cells: Cells = "inside") -> np.ndarray:
+def codes_of(field: Field, items: Iterable[object], asker: Asker = WHERE, cells: Cells = "inside") -> Runs:
     """Return the codes that any of some items asks a column for: int64 (runs, 2), disjoint and increasing.
 
     items: None, NaN and pandas' NA ask for missing, a value for its cell or the nearest step, a `Between` for the cells
@@ -246,25 +248,14 @@ def codes_of(field: Field, items: Iterable[object], asker: Asker = WHERE, cells:
     return reader(field, asker, cells)(items)
 
 
-def reader(field: Field, asker: Asker = WHERE, cells: Cells = "inside") -> Callable[[Iterable[object]], np.ndarray]:
+def reader(field: Field, asker: Asker = WHERE, cells: Cells = "inside") -> Callable[[Iterable[object]], Runs]:
     """Return what `codes_of` does for one column, for many conditions: a list of values is looked through once."""
     codes = _listed(field, asker) if field.is_categorical else _axis(field, asker, cells)
 
-    def runs(items: Iterable[object]) -> np.ndarray:
+    def runs(items: Iterable[object]) -> Runs:
         return merged_runs(run for item in items for run in _runs(codes, item))
 
     return runs
-
-
-def merged_runs(runs: Iterable[tuple[int, int]]) -> np.ndarray:
-    """Sort runs and join those that touch."""
-    joined: list[list[int]] = []
-    for start, stop in sorted(runs):
-        if joined and start <= joined[-1][1]:
-            joined[-1][1] = max(joined[-1][1], stop)
-        else:
-            joined.append([start, stop])
-    return np.array(joined, dtype=np.int64).reshape(-1, 2)
 
 
 def _runs(codes: "_Listed | _Axis", item: object) -> Iterable[tuple[int, int]]:
@@ -348,11 +339,10 @@ class _Listed:
             number = _end(self, item.constant, item.order in _AFTER, "in an order")
             if field.type in ("integer", "number"):
                 numbers, number = [Fraction(str(each)) for each in field.categories or ()], Fraction(str(number))
-        edges = [False, *(_HOLDS[item.order](each, number) for each in numbers), False]
-        found = [code for code, (one, other) in enumerate(itertools.pairwise(edges)) if one != other]
-        if not found:
+        found = runs_where(np.array([_HOLDS[item.order](each, number) for each in numbers]))
+        if not found.size:
             raise _empty(self, item)
-        return zip(found[::2], found[1::2], strict=True)
+        return [(start, stop) for start, stop in found.tolist()]
 
 
 def _listed(field: Field, asker: Asker) -> _Listed:
@@ -371,12 +361,24 @@ class _Axis:
     field: Field
     asker: Asker
     cells: Cells
-    found: Range
-    values: int
-    is_continuous: bool
     origin: Fraction
     unit: Fraction
     specials: dict[int | float, int]
+
+    @property
+    def found(self) -> Range:
+        """The range of the field."""
+        return self.field.range
+
+    @property
+    def values(self) -> int:
+        """Regular codes."""
+        return self.field.domain.values
+
+    @property
+    def is_continuous(self) -> bool:
+        """Whether a code is a cell."""
+        return self.field.domain.continuous
 
     @property
     def limit(self) -> Fraction:
@@ -498,9 +500,6 @@ def _axis(field: Field, asker: Asker, cells: Cells) -> _Axis:
         field=field,
         asker=asker,
         cells=cells,
-        found=found,
-        values=field.domain.values,
-        is_continuous=is_continuous,
         origin=origin,
         unit=unit,
         specials=special_codes(field),

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lapwing.maths.runs import distinct_pairs, ranks
 from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, ReleasedModel, Spans
-from lapwing.model.sampling.draws import distinct_pairs, ranks
 
 _MOST_PAIRS = 2**21
 """Most pairs of nodes that one block of conditions looks at together, where it holds more than one condition."""

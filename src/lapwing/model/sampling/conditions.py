@@ -11,20 +11,18 @@ from functools import partial
 import numpy as np
 
 from lapwing.errors import LapwingWarning, ParameterError, warn
+from lapwing.maths.runs import covered, distinct_pairs, inside, overlaps, ranks
 from lapwing.model.laws import Laws
 from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, LogLinear, ReleasedModel, Spans, narrow
-from lapwing.model.sampling.draws import covered, distinct_pairs, inside, ranks
 from lapwing.model.sampling.fixed import KnownTuples, is_point, points, taken, with_points
 from lapwing.model.sampling.grouped import settled
 from lapwing.model.sampling.keeping import Component, kept_components, rule_components
-from lapwing.schema.conditions import Between, where_runs
+from lapwing.schema.conditions import where_runs
 from lapwing.schema.rules.rules import Rule
 from lapwing.schema.rules.search import completed, forbidding
 from lapwing.schema.schemas import Schema
 
 _refused = partial(ParameterError, code="LW322")
-
-__all__ = ["FEW_ATOMS", "Between", "Conditioned", "conditioned", "effective_atoms", "support"]
 
 FEW_ATOMS = 50
 """Below this effective number of atoms rows repeat a few patterns: they are drawn from the log-linear part, or, where
@@ -104,17 +102,10 @@ def effective_atoms(weights: np.ndarray) -> float:
     return float(scaled.sum() ** 2 / np.square(scaled).sum())
 
 
-def _overlaps(starts: np.ndarray, stops: np.ndarray, runs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first run that each interval of codes meets, and how many it meets."""
-    first = np.searchsorted(runs[:, 1], starts, side="right")
-    behind = np.searchsorted(runs[:, 0], stops, side="left")
-    return first, np.maximum(behind - first, 0)
-
-
 def _cut_pieces(pieces: _Pieces, runs: np.ndarray) -> _Pieces:
     """Return the parts of pieces that lie in the runs, with their probabilities."""
     owner, starts, stops, masses = pieces
-    first, counts = _overlaps(starts, stops, runs)
+    first, counts = overlaps(starts, stops, runs)
     piece = np.repeat(np.arange(starts.size), counts)
     run = first[piece] + ranks(counts)
     begin, end = np.maximum(starts[piece], runs[run, 0]), np.minimum(stops[piece], runs[run, 1])
@@ -160,7 +151,7 @@ def _given(law: ColumnLaw, runs: np.ndarray, atoms: np.ndarray) -> ColumnLaw:
 def _given_spans(law: Spans, runs: np.ndarray, atoms: np.ndarray) -> ColumnLaw:
     """Return spans cut to the runs; a table of laws where one of them falls into several parts."""
     starts, stops = law.starts[atoms].astype(np.int64), law.stops[atoms].astype(np.int64)
-    first, counts = _overlaps(starts, stops, runs)
+    first, counts = overlaps(starts, stops, runs)
     if counts.max() == 1:
         dtype = law.starts.dtype
         return Spans(np.maximum(starts, runs[first, 0]).astype(dtype), np.minimum(stops, runs[first, 1]).astype(dtype))

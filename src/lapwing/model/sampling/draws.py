@@ -8,75 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lapwing.maths.runs import ranks
 from lapwing.model.laws import Laws
 from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, Spans
-
-# -- Arithmetic on many runs of codes at once.
-
-
-def ranks(lengths: np.ndarray) -> np.ndarray:
-    """Return 0 .. length-1 for each length, one after the other.
-
-    >>> ranks(np.array([2, 0, 3])).tolist()
-    [0, 1, 0, 1, 2]
-    """
-    ends = np.cumsum(lengths)
-    found: np.ndarray = np.arange(int(ends[-1]) if ends.size else 0) - np.repeat(ends - lengths, lengths)
-    return found
-
-
-def cut_at(
-    starts: np.ndarray, stops: np.ndarray, edges: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Cut runs of codes where other runs begin.
-
-    starts, stops: int64 (n,), runs of codes from start to stop - 1; edges: int64 (e,), increasing, the first at most
-    the smallest start: where to cut. Returns run, cell, starts, stops: ndarrays of int64, shape (parts,), of each part:
-    the run that it is of, the last edge at or before it, and its codes.
-
-    >>> [part.tolist() for part in cut_at(np.array([1]), np.array([5]), np.array([0, 3]))]
-    [[0, 0], [0, 1], [1, 3], [3, 5]]
-    """
-    first = np.searchsorted(edges, starts, side="right") - 1
-    counts = np.searchsorted(edges, stops, side="left") - first
-    run = np.repeat(np.arange(starts.size), counts)
-    cell = first[run] + ranks(counts)
-    ends = np.append(edges[1:], np.iinfo(np.int64).max)
-    return run, cell, np.maximum(starts[run], edges[cell]), np.minimum(stops[run], ends[cell])
-
-
-def distinct_pairs(starts: np.ndarray, stops: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the distinct (start, stop) pairs, and which of them each entry is.
-
-    >>> [part.tolist() for part in distinct_pairs(np.array([5, 0, 5]), np.array([6, 2, 6]))]
-    [[0, 5], [2, 6], [1, 0, 1]]
-    """
-    order = np.lexsort((stops, starts))
-    sorted_starts, sorted_stops = starts[order], stops[order]
-    is_new = np.ones(order.size, dtype=bool)
-    is_new[1:] = (sorted_starts[1:] != sorted_starts[:-1]) | (sorted_stops[1:] != sorted_stops[:-1])
-    which = np.empty(order.size, dtype=np.intp)
-    which[order] = np.cumsum(is_new) - 1
-    return sorted_starts[is_new], sorted_stops[is_new], which
-
-
-def covered(codes: np.ndarray, runs: np.ndarray) -> np.ndarray:
-    """Return how many codes below each code lie in some runs.
-
-    >>> covered(np.array([0, 3, 9]), np.array([[2, 5], [7, 8]])).tolist()
-    [0, 1, 4]
-    """
-    before = np.concatenate(([0], np.cumsum(runs[:, 1] - runs[:, 0])))
-    at = np.searchsorted(runs[:, 0], codes, side="right")
-    inside = np.minimum(codes - runs[np.maximum(at - 1, 0), 0], (runs[:, 1] - runs[:, 0])[np.maximum(at - 1, 0)])
-    return np.asarray(before[np.maximum(at - 1, 0)] + np.where(at > 0, inside, 0))
-
-
-def inside(codes: np.ndarray, runs: np.ndarray) -> np.ndarray:
-    """Return which codes lie in runs, as for `covered`: ndarray of bool, shape (n,)."""
-    at = np.searchsorted(runs[:, 0], codes, side="right") - 1
-    return np.asarray((at >= 0) & (codes < runs[np.maximum(at, 0), 1]))
-
 
 _BYTE_GROUPS = 2**8
 _RADIX_GROUPS = 2**16

@@ -14,9 +14,9 @@ import numpy as np
 from lapwing.engine.particles import explained
 from lapwing.engine.tables import Axis, Cells, Factor
 from lapwing.errors import CapacityError
+from lapwing.maths.runs import cut_at
 from lapwing.model.laws import Laws
 from lapwing.model.model import ColumnLaw, Indexed, LogLinear
-from lapwing.model.sampling.draws import cut_at
 from lapwing.schema.groupings.grouping import Grouping
 
 _MOST_GROUPS = 2**12

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lapwing.errors import CapacityError, ParameterError
+from lapwing.maths.runs import distinct_pairs, ranks
 from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, ReleasedModel, Spans
-from lapwing.model.sampling.draws import distinct_pairs, ranks
 from lapwing.schema.fields import Field, weights_at
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.scalars import quote

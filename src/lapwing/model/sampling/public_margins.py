@@ -11,9 +11,10 @@ from typing import Final
 
 import numpy as np
 
+from lapwing.maths.runs import inside
 from lapwing.model.laws import Laws, point_laws
 from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, ReleasedModel, Spans, narrow
-from lapwing.model.sampling.draws import AtomRows, draw_column, inside, row_ends
+from lapwing.model.sampling.draws import AtomRows, draw_column, row_ends
 from lapwing.model.sampling.fixed import narrow_spans, pinned, points, taken
 from lapwing.model.sampling.keeping import Component, kept_components
 from lapwing.model.sampling.public_strata import MIXED, atom_cells, atom_groups, strata_of, stratum_rows

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lapwing.maths.runs import cut_at, ranks
 from lapwing.model.model import ColumnLaw, Indexed, ReleasedModel
 from lapwing.model.sampling.descent import PairTables, descended
-from lapwing.model.sampling.draws import AtomRows, Histogram, cut_at, draw_column, evened, ranks, row_ends
+from lapwing.model.sampling.draws import AtomRows, Histogram, draw_column, evened, row_ends
 
 _MOST_ENTRIES = 2**25
 """Most codes of candidates that are held at once: 300 MB with their cells and laws."""

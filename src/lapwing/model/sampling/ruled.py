@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lapwing.maths.runs import covered, inside
 from lapwing.model.model import Indexed, ReleasedModel
-from lapwing.model.sampling.draws import AtomRows, Histogram, covered, draw_column, inside
+from lapwing.model.sampling.draws import AtomRows, Histogram, draw_column
 from lapwing.model.sampling.fixed import is_point, pinned, points, split, taken, with_points
 from lapwing.model.sampling.keeping import Codes, Component, RowRule, rule_components
 from lapwing.model.sampling.repair import Pool, repaired

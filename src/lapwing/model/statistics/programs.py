@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from lapwing.errors import LapwingError
 from lapwing.kernel.questions.linear_statistics.programs import LIMIT, MOST_STEPS, ONE, Step
+from lapwing.maths.runs import without
 from lapwing.model.statistics.trees import Among, Apply, Column, Node, small
 from lapwing.schema.conditions import Asker, codes_of, modelled
 from lapwing.schema.fields import Field
@@ -72,16 +73,12 @@ class _Compiler:
     def _ends(self, node: Among) -> tuple[int, ...]:
         """Return where the runs of codes begin that a column must lie in, and the code after each of them."""
         field = modelled(self.schema, node.column, self.asker)
-        runs = codes_of(field, node.items, self.asker).reshape(-1)
-        if not node.is_negated:
-            return tuple(runs.tolist())
-        # What is missing, or does not fit, differs from nothing.
-        ends = [0, *runs[runs < field.domain.last].tolist()]
-        ends = [*ends, field.domain.last] if len(ends) % 2 else ends
-        ends = ends[2:] if ends[0] == ends[1] else ends
-        if not ends:
+        runs = codes_of(field, node.items, self.asker)
+        if node.is_negated:  # what is missing, or does not fit, differs from nothing
+            runs = without(runs, field.domain.last)
+        if not runs.size:
             raise self.asker.asked(field, "none of its values, of which there is no other; leave one out")
-        return tuple(ends)
+        return tuple(runs.reshape(-1).tolist())
 
     def _joined(self, word: str, parts: Sequence[Node], steps_of: Callable[[Node], Steps]) -> Steps:
         """Return the steps of parts, joined from the first to the last by a word."""

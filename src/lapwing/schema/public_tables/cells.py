@@ -9,7 +9,8 @@ from typing import Final, Protocol
 import numpy as np
 
 from lapwing.errors import SchemaError
-from lapwing.schema.conditions import Asker, Between, item_reader, merged_runs, reader
+from lapwing.maths.runs import merged_runs
+from lapwing.schema.conditions import Asker, Between, item_reader, reader
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.groupings.hierarchies import told_apart

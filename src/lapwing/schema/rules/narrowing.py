@@ -7,11 +7,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from lapwing.maths.runs import Runs, below, codes_in, from_on, meet, runs_where
 from lapwing.schema.rules.codes import CodedRule, CombinationRule, ExactSum, OrderPair
 from lapwing.schema.values import Numbers, Shown
-
-Runs = npt.NDArray[np.int64]
-"""Codes from start to stop - 1 in each row: disjoint, increasing, none empty; shape (k, 2)."""
 
 Domains = Mapping[str, Runs]
 """What each column may still be."""
@@ -45,34 +43,6 @@ def narrowed(
         if not waiting:
             break
     return found
-
-
-def codes_in(runs: Runs) -> int:
-    """Return how many codes runs hold."""
-    return int((runs[:, 1] - runs[:, 0]).sum())
-
-
-def meet(first: Runs, other: Runs) -> Runs:
-    """Return the codes that are in both of two lists of runs."""
-    low = np.searchsorted(other[:, 1], first[:, 0], side="right")
-    high = np.searchsorted(other[:, 0], first[:, 1], side="left")
-    counts = np.maximum(high - low, 0)
-    own = np.repeat(np.arange(len(first)), counts)
-    place = np.arange(len(own)) - np.repeat(np.cumsum(counts) - counts, counts) + low[own]
-    starts = np.maximum(first[own, 0], other[place, 0])
-    stops = np.minimum(first[own, 1], other[place, 1])
-    return np.stack([starts, stops], axis=1)
-
-
-def below(runs: Runs, end: int) -> Runs:
-    """Return the codes of runs below an end."""
-    return meet(runs, np.array([[0, end]], dtype=np.int64)) if end > 0 else runs[:0]
-
-
-def from_on(runs: Runs, start: int) -> Runs:
-    """Return the codes of runs from a start on."""
-    kept = runs[runs[:, 1] > start]
-    return np.stack([np.maximum(kept[:, 0], start), kept[:, 1]], axis=1)
 
 
 def _has_strict_circle(rules: Sequence[CodedRule], domains: Domains) -> bool:
@@ -153,7 +123,7 @@ def _keeping(told: Shown, runs: Runs, keeps: Callable[[Runs], npt.NDArray[np.boo
     reserved = from_on(runs, told.values)
     regular = below(runs, told.values)
     if told.listed is not None:
-        kept = meet(regular, _runs_where(keeps(np.arange(told.values))))
+        kept = meet(regular, runs_where(keeps(np.arange(told.values))))
     elif rises:
         kept = from_on(regular, _first(keeps, told.values))
     else:
@@ -175,12 +145,6 @@ def _first(keeps: Callable[[Runs], npt.NDArray[np.bool_]], values: int) -> int:
         else:
             low = int(tried[-1]) + 1
     return high
-
-
-def _runs_where(is_kept: npt.NDArray[np.bool_]) -> Runs:
-    """Return the codes of a mask as runs."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], is_kept, [False]])))
-    return edges.reshape(-1, 2).astype(np.int64)
 
 
 def _by_sum(rule: ExactSum, domains: Domains) -> dict[str, Runs]:
@@ -222,7 +186,7 @@ def _adding(rule: ExactSum, place: int, runs: Runs, low: int, high: int) -> Runs
     values, stride, listed = rule.values[place], rule.strides[place], rule.listed[place]
     reserved, regular = from_on(runs, values), below(runs, values)
     if listed is not None:
-        kept = meet(regular, _runs_where((listed >= low) & (listed <= high)))
+        kept = meet(regular, runs_where((listed >= low) & (listed <= high)))
     else:
         first, last = (-(-low // stride), high // stride) if stride > 0 else (-(high // -stride), -low // -stride)
         kept = from_on(below(regular, last + 1), first)

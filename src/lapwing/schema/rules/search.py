@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from lapwing.errors import SchemaError
+from lapwing.maths.runs import Runs, below, codes_in, from_on, meet
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.rules.codes import CodedRule, CombinationRule, DependencyRule, RuledSchema, components
 from lapwing.schema.rules.coding import coded
-from lapwing.schema.rules.narrowing import Domains, Runs, below, codes_in, from_on, meet, narrowed
+from lapwing.schema.rules.narrowing import Domains, narrowed
 from lapwing.schema.rules.rules import Rule
 from lapwing.schema.values import labels
 

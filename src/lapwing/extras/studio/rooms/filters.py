@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from lapwing.errors import ParameterError
-from lapwing.schema.conditions import Between, item_reader, read_conditions, wanted_of
+from lapwing.schema.conditions import read_conditions, wanted_of
 from lapwing.schema.fields import Field
 from lapwing.schema.scalars import category_key
 from lapwing.schema.schemas import Schema
@@ -126,13 +126,8 @@ def _wanted(place: int, field: Field, typed: Typed) -> list[Any]:
         else:
             wanted.append(chosen(values, box))
     ends = [typed.one(f"{letter}{place}").strip() for letter in "fu"]
-    if any(ends):
-        read = item_reader(field)
-        wanted.append(Between(*(read(end) if end else None for end in ends)))
     text = typed.one(f"t{place}").strip()
-    if text:
-        known = {category_key(value) for value in values}
-        parts = text.split(",") if text not in known else [text]
-        asked = wanted_of(field, ",".join(part if part in known else part.strip() for part in parts))
-        wanted += asked if isinstance(asked, list) else [asked]
+    for asked in ("..".join(ends) if any(ends) else "", text):
+        found = wanted_of(field, asked) if asked else []
+        wanted += found if isinstance(found, list) else [found]
     return wanted
