@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from lapwing.api.running import begun_release, check_types, records_of, warned
+from lapwing.api.running import begun_release, records_of, warned
 from lapwing.errors import DataError, LapwingWarning, ParameterError, warn
 from lapwing.kernel.budget.budget import Budget, Number, exact_number
 from lapwing.kernel.noise.bits import SystemBits
@@ -194,8 +194,6 @@ def resume_linked(
 def _header(path: Path, header: Mapping[str, Any]) -> tuple[LinkedSettings, Records]:
     """Read what the header of a transcript fixes."""
     try:
-        for part in header["settings"]["parts"].values():
-            check_types({**header, "settings": part})
         settings = LinkedSettings.from_dict(header["settings"])
         records = records_of(path, header)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):

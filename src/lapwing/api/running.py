@@ -11,7 +11,6 @@ from typing import Any
 
 from lapwing.errors import CertificateWarning, DataError, ParameterError, warn
 from lapwing.kernel.noise.bits import BitSource
-from lapwing.kernel.plain import read_key, read_optional
 from lapwing.kernel.questions.misfit_rows.question import NoisyRows
 from lapwing.kernel.questions.questions import RECORDS, Answer
 from lapwing.kernel.questions.registered import answer_from_dict
@@ -25,7 +24,7 @@ from lapwing.model.linked_files import LinkedCertificate
 from lapwing.release.release import Release
 from lapwing.release.runs.certify import certify
 from lapwing.release.runs.finishing import finished_model
-from lapwing.release.runs.generators import checked_seed, generator
+from lapwing.release.runs.generators import generator
 from lapwing.release.runs.misfits import Stopping, first_question, left_of, of_mechanism, way_out_of
 from lapwing.release.runs.records import Records
 from lapwing.release.runs.settings import Settings
@@ -153,7 +152,6 @@ def read_header(path: Path, header: Mapping[str, Any]) -> tuple[Settings, Terms,
                 f"the transcript {path} is of a {what}; repeat that, with the same transcript", code="LW611"
             )
     try:
-        check_types(header)
         settings = Settings.from_dict(header["settings"])
         terms = RECORDS.read(Terms, header["terms"])
         records = records_of(path, header)
@@ -174,25 +172,3 @@ def records_of(path: Path, header: Mapping[str, Any]) -> Records:
     records = RECORDS.read(Records, header["records"], transcript=path)
     refuse_private(records.ledger, "the ledger that the transcript names")
     return records
-
-
-def check_types(header: Mapping[str, Any]) -> None:
-    """Refuse values of other types than a release writes: a schema that is a text would be a path, for example."""
-    try:
-        settings = read_key(header, "settings", dict)
-        read_key(settings, "schema", dict)
-        read_key(settings, "relation", str)
-        read_key(settings, "is_seeded", bool)
-        checked_seed(read_key(settings, "seed", int))
-        chosen = read_key(settings, "mechanism", dict)
-        read_key(chosen, "name", str)
-        read_key(chosen, "settings", dict)
-        request = read_key(settings, "request", dict)
-        for key in request:
-            read_optional(request, key, str)
-        read_optional(settings, "expected_rows", int)
-    except ParameterError:
-        pass
-    else:
-        return
-    raise TypeError

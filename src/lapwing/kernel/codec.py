@@ -74,7 +74,8 @@ class Codec:
 
     The keys of a document are the fields that a constructor takes, after the tag ``kind`` where that is a class
     variable. A class variable ``document`` names them in another order, and what is derived as well: properties, which
-    are written for readers, and class variables, which must be read as they are. A field's metadata may be `SELDOM`,
+    are written for readers, and class variables, which must be read as they are; a property behind a question mark is
+    left out where it is None. A field's metadata may be `SELDOM`,
     `KNOWN` or `packed`, or give another name, as ``{"key": "where"}``.
 
     >>> from fractions import Fraction
@@ -174,7 +175,7 @@ def _parts(kind: Kind) -> tuple[_Part, ...]:
     )
     tag = ["kind"] if get_origin(hints.get("kind")) is ClassVar else []
     return tuple(
-        _field(own[name], hints[name]) if name in own else _derived(name, getattr(kind, name))
+        _field(own[name], hints[name]) if name in own else _derived(name, getattr(kind, name.removesuffix("?")))
         for name in getattr(kind, "document", (*tag, *own))
     )
 
@@ -187,7 +188,7 @@ def _field(own: Field[Any], kind: Kind) -> _Part:
 def _derived(name: str, shown: object) -> _Part:
     """Return a key that no constructor takes."""
     kind = get_type_hints(shown.fget)["return"] if isinstance(shown, property) else _EXACTLY[shown]
-    return _Part(name, name, kind)
+    return _Part(name.removesuffix("?"), name.removesuffix("?"), kind, seldom=name.endswith("?"))
 
 
 def _unpacked(part: _Part, seen: Seen, value: Json) -> Json:

@@ -31,7 +31,7 @@ from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.noise_tails import sum_tail
 from lapwing.model.bounds import rows_statements
 from lapwing.model.certificate.certificate import EVALUATION, Certificate, Statement
-from lapwing.model.certificate.cost_lines import VARIATION, asked_text
+from lapwing.model.certificate.cost_lines import VARIATION, Requested, asked_text
 from lapwing.model.certificate.promise import (
     fields_of_origin,
     other_terms_warnings,
@@ -43,7 +43,7 @@ from lapwing.release.marked import NOTICE, Releasable
 from lapwing.release.runs.certify import Paid, promise_warnings
 from lapwing.release.runs.generators import chosen_seed, generator
 from lapwing.release.runs.records import Records
-from lapwing.release.runs.settings import check_expected, request_to_dict
+from lapwing.release.runs.settings import SETTINGS, check_expected
 from lapwing.rows.counting import CodedSource
 from lapwing.rows.out.outputs import write_output
 from lapwing.rows.source import coded_table
@@ -75,7 +75,7 @@ class BoughtSettings:
         return {
             EVALUATION: [each.digest for each in self.compared],
             "schema": self.schema.to_dict(),
-            "request": request_to_dict(self.request),
+            "request": SETTINGS.write(Requested.of(self.request)),
             "relation": self.relation,
             "expected_rows": self.expected_rows,
             "seed": self.seed,

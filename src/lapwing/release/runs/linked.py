@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, ClassVar, Final, cast
 
 from lapwing.errors import DataError, ParameterError
 from lapwing.kernel.budget.budget import Budget, BudgetRequest, Number, exact_number, read_request
+from lapwing.kernel.codec import Codec
 from lapwing.kernel.questions.misfit_rows.question import NoisyRows
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.terms import Relation
@@ -18,7 +19,7 @@ from lapwing.model.bounds import rows_range
 from lapwing.model.certificate.declared import FALSE_WARNING
 from lapwing.release.runs.generators import checked_seed, fresh_seed
 from lapwing.release.runs.misfits import KEYS, row_shares, rows_limit
-from lapwing.release.runs.settings import Settings, misfit_share, request_to_dict, table_settings, usable_schema
+from lapwing.release.runs.settings import SETTINGS, Settings, misfit_share, table_settings, usable_schema
 from lapwing.schema.linked.coded import SMALL
 from lapwing.schema.linked.database import LinkedSchema, with_files
 from lapwing.schema.scalars import quote, told
@@ -45,6 +46,8 @@ class LinkedSettings:
     parts: by table, each as if it had been asked for by itself; their budgets sum to the request's.
     """
 
+    document: ClassVar = ("linked", "request", "parts", "published?")
+
     linked: LinkedSchema
     parts: Mapping[str, Settings]
     request: BudgetRequest
@@ -54,8 +57,8 @@ class LinkedSettings:
         """The part of the first table."""
         return next(iter(self.parts.values()))
 
-    selection_delta = Fraction(0)  # no text is selected
-    expected_rows = None  # each part has its own
+    selection_delta: ClassVar = Fraction(0)  # no text is selected
+    expected_rows: ClassVar = None  # each part has its own
 
     @property
     def name(self) -> str:
@@ -72,29 +75,28 @@ class LinkedSettings:
         """That of all parts."""
         return _RELATION
 
+    @property
+    def published(self) -> Mapping[str, str] | None:
+        """Which files public tables are of."""
+        return {each.name: each.file for each in self.linked.lookups if each.file} or None
+
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain JSON values, for the transcript."""
-        lookups = self.linked.lookups
-        return {
-            "linked": self.linked.to_dict(),
-            "request": request_to_dict(self.request),
-            "parts": {name: part.to_dict() for name, part in self.parts.items()},
-            **({"published": files} if (files := {each.name: each.file for each in lookups if each.file}) else {}),
-        }
+        return _LINKED.write(self)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "LinkedSettings":
         """Read back what `to_dict` wrote, as `Settings` does; a ValueError where parts spend other than is debited."""
         if any(part["mechanism"]["settings"].get("prior") for part in values["parts"].values()):
             raise ValueError  # before its rows are read
-        parts = {name: Settings.from_dict(part) for name, part in values["parts"].items()}
-        linked, request = LinkedSchema.from_dict(values["linked"]), read_request(**values["request"])
+        found = _LINKED.read(cls, values)
+        parts, linked = found.parts, found.linked
         if tuple(parts) != linked.names or any(part.schema != linked.coded[name] for name, part in parts.items()):
             raise ValueError
         first, *others = (part.request.budget for part in parts.values())
-        if sum(others, first) != request.budget or any(part.relation != _RELATION for part in parts.values()):
+        if sum(others, first) != found.request.budget or any(part.relation != _RELATION for part in parts.values()):
             raise ValueError
-        return cls(linked=with_files(linked, values.get("published")), parts=parts, request=request)
+        return replace(found, linked=with_files(linked, values.get("published")))
 
     def with_recorded_rows(self, values: Mapping[str, Any]) -> "LinkedSettings":
         """Return what `from_dict` read back with the public rows of its parts."""
@@ -281,3 +283,6 @@ def _recorded_seed(transcript: Path | None) -> int | None:
             return int(next(iter(json.loads(file.readline())["settings"]["parts"].values()))["seed"])
     except (OSError, ValueError, KeyError, TypeError, StopIteration, AttributeError, RecursionError):
         return None  # what is wrong with it is said where it is taken up
+
+
+_LINKED: Final = Codec({**SETTINGS.leaves, LinkedSchema: (LinkedSchema.to_dict, LinkedSchema.from_dict)})

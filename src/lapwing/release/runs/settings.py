@@ -1,15 +1,16 @@
 """The settings of a release, checked before any row is read."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
-from typing import Any, Final, cast
+from typing import Any, ClassVar, Final, cast
 
 import numpy as np
 
 from lapwing.errors import ParameterError, SchemaError
 from lapwing.kernel.budget.budget import Budget, BudgetRequest, Number, exact_number, read_request
-from lapwing.kernel.plain import read_exact
+from lapwing.kernel.codec import SELDOM, Codec
+from lapwing.kernel.plain import read_exact, read_key, read_keys
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.mechanisms.registry import (
     Trusted,
@@ -21,6 +22,7 @@ from lapwing.mechanisms.registry import (
     settings_of,
 )
 from lapwing.mechanisms.shared.registration import Mechanism
+from lapwing.model.certificate.cost_lines import Requested
 from lapwing.release.runs.generators import chosen_seed
 from lapwing.release.runs.public_rows import (
     file_digests,
@@ -55,6 +57,11 @@ class Settings:
     many rows of a linked table have a key that no row of the table above has.
     """
 
+    document: ClassVar = (
+        *("schema", "mechanism", "request", "relation", "expected_rows", "seed", "is_seeded", "most_misfits"),
+        *("misfit_share", "keys", "points?", "priors?", "files?"),
+    )
+
     schema: Schema
     mechanism: Mechanism
     request: BudgetRequest
@@ -62,54 +69,45 @@ class Settings:
     expected_rows: int | None
     seed: int
     is_seeded: bool
-    most_misfits: Fraction = Fraction(1)
-    misfit_share: Fraction | None = None
-    keys: bool = False
+    most_misfits: Fraction = field(default=Fraction(1), metadata=SELDOM)
+    misfit_share: Fraction | None = field(default=None, metadata=SELDOM)
+    keys: bool = field(default=False, metadata=SELDOM)
 
-    selection_delta = Fraction(0)  # no text is selected
+    selection_delta: ClassVar = Fraction(0)  # no text is selected
+
+    def __post_init__(self) -> None:
+        checked_relation(self.relation, self.mechanism)
+        if not 0 <= self.seed < 2**128:
+            raise ParameterError("the seed of a release must be from 0 to 2**128 - 1", code="LW643")
 
     @property
     def name(self) -> str:
         """What the budget is spent on: the mechanism."""
         return self.mechanism.name
 
+    @property
+    def points(self) -> str | None:
+        """Which rows public points are. Whoever resumes must find the same: a file of one name could hold others."""
+        return points_digest(self.mechanism)
+
+    @property
+    def priors(self) -> tuple[str, ...] | None:
+        """Which rows priors are."""
+        return tuple(prior_digests(self.mechanism)) or None
+
+    @property
+    def files(self) -> Mapping[str, str] | None:
+        """Which files these are of."""
+        return file_digests(self.mechanism) or None
+
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain JSON values, for the transcript."""
-        points, priors = points_digest(self.mechanism), prior_digests(self.mechanism)
-        files = file_digests(self.mechanism)
-        return {
-            "schema": self.schema.to_dict(),
-            "mechanism": {"name": name_in_files(self.mechanism), "settings": settings_of(self.mechanism)},
-            "request": request_to_dict(self.request),
-            "relation": self.relation,
-            "expected_rows": self.expected_rows,
-            "seed": self.seed,
-            "is_seeded": self.is_seeded,
-            **({} if self.most_misfits == 1 else {"most_misfits": str(self.most_misfits)}),
-            **({} if self.misfit_share is None else {"misfit_share": str(self.misfit_share)}),
-            **({"keys": True} if self.keys else {}),
-            # Whoever resumes must find the same public rows: the name of a file alone could come to stand for others.
-            **({} if points is None else {"points": points}),
-            **({"priors": priors} if priors else {}),
-            **({"files": files} if files else {}),
-        }
+        return SETTINGS.write(self)
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "Settings":
+    def from_dict(cls, values: object) -> "Settings":
         """Read back what `to_dict` wrote. No path in it is followed; `with_recorded_rows` reads its public rows."""
-        mechanism = make_mechanism(values["mechanism"]["name"], values["mechanism"]["settings"])
-        return cls(
-            schema=usable_schema(values["schema"]),
-            mechanism=mechanism,
-            request=read_request(**values["request"]),
-            relation=checked_relation(values["relation"], mechanism),
-            expected_rows=values["expected_rows"],
-            seed=values["seed"],
-            is_seeded=values["is_seeded"],
-            most_misfits=Fraction(values.get("most_misfits", 1)),
-            misfit_share=read_exact(values["misfit_share"]) if "misfit_share" in values else None,
-            keys=values.get("keys", False) is True,
-        )
+        return SETTINGS.read(cls, values)
 
     def with_recorded_rows(self, values: Mapping[str, Any], *, is_mended: bool = False) -> "Settings":
         """Return what `from_dict` read back with the public rows that it names, as far as they are those recorded.
@@ -188,7 +186,7 @@ def table_settings(
     check_priors(schema, chosen)
     given: Any = expected[0]
     rows = public_total(schema) if given is None else int(given) if isinstance(given, np.integer) else given
-    relation = checked_relation(neighbours, chosen)
+    relation = checked_relation(neighbours, chosen)  # before public points are read
     check_expected(expected[1], rows)
     Terms(relation=relation, max_rows=schema.max_rows, expected_rows=rows)
     used = chosen_seed(seed)
@@ -209,12 +207,6 @@ def check_expected(rule: str, rows: object) -> None:
     if rows is not None and (not is_whole or rows > MOST_ROWS):  # type: ignore[operator]
         rule += " of at most 2**40" * is_whole
         raise ParameterError(f"{rule}, got {told(rows)}; give a public guess", code="LW315")
-
-
-def request_to_dict(request: BudgetRequest) -> dict[str, str | None]:
-    """Return what was asked for as plain JSON values, for the transcript."""
-    asked = {"epsilon": request.epsilon, "delta": request.delta, "rho": request.rho}
-    return {key: None if value is None else str(value) for key, value in asked.items()}
 
 
 def usable_schema(schema: object) -> Schema:
@@ -287,3 +279,30 @@ def spending_of(settings: Any) -> Spending:  # noqa: ANN401 - all that is paid f
         relation=settings.relation,
         privacy_unit=settings.schema.unit_label,
     )
+
+
+def _mechanism(values: object) -> Mechanism:
+    """Make the mechanism of a transcript."""
+    read_keys(values, "name", "settings")
+    return make_mechanism(read_key(values, "name", str), read_key(values, "settings", dict))
+
+
+def _schema(values: object) -> Schema:
+    """Read the schema of a transcript, in which a text is no path."""
+    return usable_schema(read_key({"schema": values}, "schema", dict))
+
+
+def _request(values: object) -> BudgetRequest:
+    """Read back what was asked for."""
+    return read_request(**asdict(SETTINGS.read(Requested, values)))
+
+
+SETTINGS: Final[Codec] = Codec(
+    {
+        BudgetRequest: (lambda request: SETTINGS.write(Requested.of(request)), _request),
+        Fraction: (str, read_exact),
+        Mechanism: (lambda each: {"name": name_in_files(each), "settings": settings_of(each)}, _mechanism),
+        Schema: (Schema.to_dict, _schema),
+    }
+)
+"""How settings stand in transcripts."""

@@ -14,8 +14,9 @@ from lapwing.errors import ParameterError, SchemaError
 from lapwing.kernel.budget.budget import BudgetRequest, Number, exact_number, read_request
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.model.certificate.certificate import DOMAIN
+from lapwing.model.certificate.cost_lines import Requested
 from lapwing.release.runs.learned.domains import needs_selection
-from lapwing.release.runs.settings import request_to_dict
+from lapwing.release.runs.settings import SETTINGS
 from lapwing.schema.checks import check_categories
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.category_trees import Prefixes
@@ -73,7 +74,7 @@ class LearnSettings:
         return {
             DOMAIN: self.public,
             "schema": self.original.to_dict(),
-            "request": request_to_dict(self.request),
+            "request": SETTINGS.write(Requested.of(self.request)),
             "selection_delta": str(self.selection_delta),
             "relation": self.relation,
         }
