@@ -9,6 +9,7 @@ import numpy as np
 from lapwing.engine.tables import packed, unpacked
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
+from lapwing.kernel.questions.questions import RECORDS
 from lapwing.kernel.questions.select_worst.answer import misfits
 from lapwing.kernel.questions.select_worst.question import SelectWorst
 from lapwing.mechanisms.shared.one_way import fitted_law, one_way_questions, pooled_total
@@ -92,7 +93,7 @@ def scores_of(asked, tables):
 
 def group_by_hand(grouping: Grouping, code: int) -> int:
     """Return the group of one code, from what a grouping says about itself."""
-    said = grouping.to_dict()
+    said = RECORDS.write(grouping)
     if code >= said["values"]:
         return grouping.regular + code - said["values"]
     if said["kind"] == "shift":

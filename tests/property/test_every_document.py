@@ -36,8 +36,9 @@ from lapwing.kernel.terms import Terms
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.files import documents_of, saved_of
 from lapwing.release.runs.records import Records
-from lapwing.schema.groupings.grouping import Grouping, cut, identity, lookup
-from lapwing.schema.groupings.hierarchies import Hierarchy, hierarchy
+from lapwing.release.runs.settings import Settings, read_settings
+from lapwing.schema.groupings.grouping import cut, identity, lookup
+from lapwing.schema.groupings.hierarchies import hierarchy
 
 MEMORY = 32 * 2**20
 """Most bytes that reading a small document takes, whatever it claims."""
@@ -56,8 +57,8 @@ OTHERS: dict[type, tuple[Any, ...]] = {
 
 CLAIMS = {int: OTHERS[int], str: (BOMB,)}
 EMPTY: tuple[Any, ...] = (None, True, 7, 1.5, float("nan"), "text", [], {})
-FREE = ("settings",)
-"""Plain values of any kind: a mechanism's settings."""
+FREE = ("settings", "schema")
+"""Plain values of any kind, and what is read by a reader of its own: a mechanism's settings, a schema."""
 
 DERIVED = {"decimal", "sd", "means", "protected", "together", "figures"}
 """What stands in a document for readers: it is read past, and worked out again."""
@@ -65,11 +66,15 @@ DERIVED = {"decimal", "sd", "means", "protected", "together", "figures"}
 
 @dataclass(frozen=True)
 class Document:
-    """A document of one kind: as it was written, how it is read, and how that is written again."""
+    """A document of one kind: as it was written, how it is read, and how that is written again.
+
+    lax: keys with a reader of their own, to which several values may be the same.
+    """
 
     tree: Any
     read: Callable[[Any], Any]
     write: Callable[[Any], Any]
+    lax: tuple[str, ...] = ()
 
 
 def of(codec: Codec, value: Any) -> Document:
@@ -97,9 +102,10 @@ def sums_over(cells: Projection) -> Document:
     return Document(asked.to_dict(), question_from_dict, lambda each: each.to_dict())
 
 
-def grouped(grouping: Grouping) -> Document:
-    """Return a grouping."""
-    return Document(grouping.to_dict(), Grouping.from_dict, Grouping.to_dict)
+def release_settings() -> Settings:
+    """Return settings of a release that leave nothing out."""
+    chosen: dict[str, Any] = {"mechanism": "independent", "neighbours": "add-remove", "expected_rows": 50, "seed": 1}
+    return read_settings(small_schema(), epsilon=1, delta="1e-6", rho=None, **chosen)
 
 
 def records() -> Document:
@@ -121,10 +127,10 @@ MAKERS: dict[str, Callable[[], Document]] = {
     **{f"answer {kind}": partial(answer_of, kind) for kind in KINDS},
     "sums over cuts": lambda: sums_over(cut_cells([[1], [1]], [0])),
     "sums over a lattice": lambda: sums_over(lattice_cells([[1], [1]], spacing=1, norm=4)),
-    "shift": lambda: grouped(identity(AGES)),
-    "cuts": lambda: grouped(cut(AGES, [3])),
-    "table": lambda: grouped(lookup(GRADES, [0, 1, 1, 0, 2])),
-    "hierarchy": lambda: Document(hierarchy(AGES, 3).to_dict(), Hierarchy.from_dict, Hierarchy.to_dict),
+    "shift": lambda: of(RECORDS, identity(AGES)),
+    "cuts": lambda: of(RECORDS, cut(AGES, [3])),
+    "table": lambda: of(RECORDS, lookup(GRADES, [0, 1, 1, 0, 2])),
+    "hierarchy": lambda: of(RECORDS, hierarchy(AGES, 3)),
     **{
         f"statistic {place}": partial(of, RECORDS, each)
         for place, each in enumerate(
@@ -136,6 +142,12 @@ MAKERS: dict[str, Callable[[], Document]] = {
     },
     "terms": lambda: of(RECORDS, Terms(relation="add-remove", max_rows=2, expected_rows=50)),
     "records": records,
+    "settings": lambda: Document(
+        release_settings().to_dict(),
+        Settings.from_dict,
+        Settings.to_dict,
+        ("schema", "settings", "delta", "misfit_share"),
+    ),
     "certificate": lambda: Document(small_saved().certificate.to_dict(), Certificate.from_dict, Certificate.to_dict),
     "model": lambda: in_a_file("model.json"),
     "answers": lambda: in_a_file("answers.json"),
@@ -207,7 +219,7 @@ def test_a_change_is_refused_or_is_what_is_read(document: Document) -> None:
         except LapwingError:
             refused += 1
             continue
-        if found != text_of(tree):
+        if found != text_of(tree) and key not in document.lax:
             passed.append((key, text_of(tree)[:4000], found[:4000]))
 
     assert passed == []

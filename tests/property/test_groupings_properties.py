@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lapwing.kernel.questions.questions import RECORDS
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.grouping import Grouping, apply_by_cuts, cut, evenly, lookup, shifted
 
@@ -46,10 +47,10 @@ def test_crowded_cuts_far_from_zero_are_found(start: int, gaps: list[int]) -> No
 @given(grouping=groupings())
 @settings(max_examples=100)
 def test_a_grouping_is_its_dict(grouping: Grouping) -> None:
-    again = Grouping.from_dict(json.loads(json.dumps(grouping.to_dict())))
+    again = RECORDS.read(Grouping, json.loads(json.dumps(RECORDS.write(grouping))))
 
     assert again == grouping
-    assert again.to_dict() == grouping.to_dict()
+    assert RECORDS.write(again) == RECORDS.write(grouping)
     assert (again.regular, again.groups) == (grouping.regular, grouping.groups)
 
 

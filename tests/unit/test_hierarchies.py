@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lapwing.errors import ParameterError
+from lapwing.kernel.questions.questions import RECORDS
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.hierarchies import Hierarchy, diameters, hierarchy
@@ -139,9 +140,9 @@ def test_equal_halves_of_a_continuous_column_are_counted_by_shifting():
 def test_a_hierarchy_survives_its_json_form(domain, depth):
     nested = hierarchy(domain, depth)
 
-    read = Hierarchy.from_dict(json.loads(json.dumps(nested.to_dict())))
+    read = RECORDS.read(Hierarchy, json.loads(json.dumps(RECORDS.write(nested))))
 
-    assert read.to_dict() == nested.to_dict()
+    assert RECORDS.write(read) == RECORDS.write(nested)
     assert read.grouping == nested.grouping
     assert not read.cuts.flags.writeable
 

@@ -11,6 +11,7 @@ from helpers.pmm_runs import run
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.linear_statistics.question import LinearStatistics as Question
+from lapwing.kernel.questions.questions import RECORDS
 from lapwing.mechanisms.registry import settings_of
 from lapwing.mechanisms.vectors.linear_statistics.mechanism import LinearStatistics
 from lapwing.mechanisms.vectors.linear_statistics.workload import points_of
@@ -263,7 +264,7 @@ def test_a_question_without_its_function_is_not_answered():
     values = {
         "kind": "LinearStatistics",
         "columns": ["f0"],
-        "groupings": [identity(schema.field("f0").domain).to_dict()],
+        "groupings": [RECORDS.write(identity(schema.field("f0").domain))],
         "statistics": [{"kind": "row function", "text": "f", "columns": ["f0"], "lower": 0, "upper": 1}],
         "cost": {"notion": "pure", "amount": "1"},
     }

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from helpers.resolved import FIELDS, SIZES, answer_of, column_of, dense_laws
+from lapwing.kernel.questions.questions import RECORDS
 from lapwing.mechanisms.adaptive.columns import OneWayTable, one_way_table, resolved_column
 from lapwing.mechanisms.shared.one_way import one_way_grouping
 from lapwing.schema.fields import Field
@@ -49,7 +50,7 @@ def test_axis_sizes_agree_with_the_public_groupings(field, how) -> None:
     for size, grouping in zip(column.axis.sizes, column.groupings, strict=True):
         assert grouping.groups == size + int(field.required)
         assert (grouping.values, grouping.reserved) == (field.domain.values, field.domain.reserved)
-        assert Grouping.from_dict(grouping.to_dict()) == grouping
+        assert RECORDS.read(Grouping, RECORDS.write(grouping)) == grouping
     assert column.axis.sizes[0] == column.axis.base.size == column.within.count
 
 

@@ -1,9 +1,9 @@
 """Plans: what a release would cost, and how exact it would be; of one table, and of linked ones."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from lapwing.kernel.budget.budget import Budget, BudgetRequest
 from lapwing.kernel.plain import rational_text
@@ -13,7 +13,7 @@ from lapwing.model.certificate.certificate import CERTIFICATES, CostLine, Statem
 from lapwing.model.certificate.cost_lines import CHOSEN, Requested, asked_text, budget_to_dict, counted_lines
 from lapwing.model.certificate.promise import origin_lines
 from lapwing.on_demand import Shown, extra
-from lapwing.release.runs.plan.effort import Effort, MaxRowsEffect
+from lapwing.release.runs.plan.effort import MACHINE, Effort, MaxRowsEffect
 from lapwing.release.runs.plan.text import (
     aligned,
     cost_table,
@@ -80,17 +80,11 @@ class Plan(Shown):
         What else the mechanism says of it, and which rules of a policy forbid it.
     """
 
-    document: ClassVar = (
-        *("mechanism", "settings", "reason", "total", "requested", "relation", "privacy_unit", "max_rows"),
-        *("assumed_fields", "dp_fields", "expected_rows", "accuracy", "max_rows_effects", "delta_gain", "effort"),
-        "lines",
-    )
-
     mechanism: str
     settings: Mapping[str, Any]
     reason: str
     request: BudgetRequest
-    lines: tuple[CostLine, ...] = field(metadata={"key": "costs"})
+    lines: tuple[CostLine, ...]
     relation: Relation
     privacy_unit: str
     max_rows: int
@@ -111,11 +105,6 @@ class Plan(Shown):
     def total(self) -> Budget:
         """What the release would spend."""
         return self.request.budget
-
-    @property
-    def requested(self) -> Requested:
-        """What was asked for."""
-        return Requested.of(self.request)
 
     @property
     def _asked(self) -> str:
@@ -172,7 +161,30 @@ class Plan(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain JSON values, always in the same order."""
-        return CERTIFICATES.write(self)
+        gain = self.delta_gain
+        return {
+            "mechanism": self.mechanism,
+            "settings": dict(self.settings),
+            "reason": self.reason,
+            "total": budget_to_dict(self.total),
+            "requested": CERTIFICATES.write(Requested.of(self.request)),
+            "relation": self.relation,
+            "privacy_unit": self.privacy_unit,
+            "max_rows": self.max_rows,
+            "assumed_fields": list(self.assumed_fields),
+            "dp_fields": list(self.dp_fields),
+            "expected_rows": self.expected_rows,
+            "accuracy": [CERTIFICATES.write(statement) for statement in self.accuracy],
+            "max_rows_effects": [asdict(effect) for effect in self.max_rows_effects],
+            "delta_gain": gain and asdict(gain),
+            "effort": {
+                "seconds": self.effort.seconds,
+                "memory_bytes": self.effort.memory_bytes,
+                "memory": asdict(self.effort.memory),
+                "machine": MACHINE,
+            },
+            "costs": [CERTIFICATES.write(line) for line in self.lines],
+        }
 
     def _condition(self) -> str:
         """Say for which releases the plan is exact."""
@@ -286,13 +298,16 @@ class LinkedPlan(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain JSON values, always in the same order."""
-        effort = CERTIFICATES.write(self.effort)
         return {
             "total": budget_to_dict(self.request.budget),
             "requested": CERTIFICATES.write(Requested.of(self.request)),
             "protected": self.linked.protected,
             "published": list(published(self.linked)),
             "shares": {name: rational_text(share) for name, share in self.shares.items()},
-            "effort": {key: value for key, value in effort.items() if key != "memory"},  # each part says its own
+            "effort": {
+                "seconds": self.effort.seconds,
+                "memory_bytes": self.effort.memory_bytes,
+                "machine": MACHINE,
+            },
             "parts": {name: part.to_dict() for name, part in self.parts.items()},
         }

@@ -54,7 +54,8 @@ _refused = partial(ParameterError, code="LW643")
 class _Part:
     """A key of a document, the attribute behind it, and its type.
 
-    seldom: left out where it is the default; shape: of what is packed, by what was read before.
+    seldom: left out where it is the default; of: another field, whose value says that this one is there; shape: of what
+    is packed, by what was read before.
     """
 
     key: str
@@ -63,6 +64,7 @@ class _Part:
     is_field: bool = False
     seldom: bool = False
     default: object = None
+    of: str = ""
     shape: Callable[[Seen], Any] | None = None
 
 
@@ -76,7 +78,8 @@ class Codec:
     variable. A class variable ``document`` names them in another order, and what is derived as well: properties, which
     are written for readers, and class variables, which must be read as they are; a property behind a question mark is
     left out where it is None. A field's metadata may be `SELDOM`,
-    `KNOWN` or `packed`, or give another name, as ``{"key": "where"}``.
+    `KNOWN` or `packed`, give another name, as ``{"key": "where"}``, or the field before it of which one value is this
+    one's name: only then is it there, as with ``{"of": "kind"}``.
 
     >>> from fractions import Fraction
     >>> from lapwing.kernel.plain import read_exact
@@ -120,7 +123,11 @@ class Codec:
         if not hasattr(kind, "__dataclass_fields__"):
             return value
         found = ((part, getattr(value, part.name)) for part in _parts(kind))
-        return {part.key: self._part(part, it) for part, it in found if not (part.seldom and it == part.default)}
+        return {
+            part.key: self._part(part, it)
+            for part, it in found
+            if not (part.seldom and it == part.default) and (not part.of or getattr(value, part.of) == part.name)
+        }
 
     def _part(self, part: _Part, value: Json) -> Json:
         if part.shape is None:
@@ -157,7 +164,10 @@ class Codec:
             raise _refused(f"the key {_inside(place, unknown[0])!r} is not known")
         for part in parts:
             at = _inside(place, part.key)
-            if part.key in values:
+            if part.of and seen[part.of] != part.name:
+                if part.key in values:
+                    raise _refused(f"the key {at!r} is for another {part.of}")
+            elif part.key in values:
                 value, unpack = values[part.key], partial(_unpacked, part, seen)
                 seen[part.name] = _placed(at, unpack, value) if part.shape else self._read(part.kind, value, at, seen)
                 given |= {part.name: seen[part.name]} if part.is_field else {}
@@ -182,7 +192,16 @@ def _parts(kind: Kind) -> tuple[_Part, ...]:
 
 def _field(own: Field[Any], kind: Kind) -> _Part:
     more = own.metadata
-    return _Part(more.get("key", own.name), own.name, kind, True, "seldom" in more, own.default, more.get("shape"))
+    return _Part(
+        more.get("key", own.name),
+        own.name,
+        kind,
+        is_field=True,
+        seldom="seldom" in more,
+        default=own.default,
+        of=more.get("of", ""),
+        shape=more.get("shape"),
+    )
 
 
 def _derived(name: str, shown: object) -> _Part:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, BinaryIO, Final, TypeVar, cast
+from typing import Any, BinaryIO, Final, TypeVar
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from lapwing.kernel.codec import Codec
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.plain import read_exact, read_key, read_keys, read_list, read_optional
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
-from lapwing.kernel.questions.questions import Answer
+from lapwing.kernel.questions.questions import RECORDS, Answer
 from lapwing.kernel.questions.registered import answer_from_dict, question_from_dict
 from lapwing.kernel.questions.select_worst.question import SelectWorst
 from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
@@ -355,7 +355,7 @@ class _Model:
 _ARRAYS: Final = Codec(
     {
         Fraction: (str, read_exact),
-        Grouping: (lambda each: _lifted(each.to_dict()), lambda tree: Grouping.from_dict(cast("Any", _lowered(tree)))),
+        Grouping: (lambda each: _lifted(RECORDS.write(each)), lambda tree: RECORDS.read(Grouping, _lowered(tree))),
         Named: (_law_to_tree, _law_from_tree),
     }
 )

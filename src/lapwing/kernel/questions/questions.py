@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Final, Generic, Protocol, Self, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
@@ -19,7 +20,6 @@ from lapwing.kernel.plain import read_exact, read_whole
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.arrays import read_only
 from lapwing.schema.groupings.grouping import Grouping
-from lapwing.schema.groupings.hierarchies import Hierarchy
 from lapwing.schema.schemas import Schema
 
 TABLE: Final = "noisy table"
@@ -228,9 +228,7 @@ RECORDS: Final = Codec(
     {
         Any: (_listed, _unlisted),
         Fraction: (str, read_exact),
-        Grouping: (Grouping.to_dict, Grouping.from_dict),
-        Hierarchy: (Hierarchy.to_dict, Hierarchy.from_dict),
-        np.ndarray: (np.ndarray.tolist, read_whole),
+        **dict.fromkeys((np.ndarray, npt.NDArray[np.int64], npt.NDArray[np.int32]), (np.ndarray.tolist, read_whole)),
     }
 )
 """How questions are written: exact numbers as texts, the steps of a program as lists."""

@@ -1,9 +1,9 @@
 """Public, serialisable maps from the codes of one domain to groups of codes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from typing import Any, Final, Literal, cast
+from typing import Any, ClassVar, Final, Literal, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +16,6 @@ Kind = Literal["shift", "cuts", "table"]
 
 MAX_ENTRIES: Final = 2**24
 """Most cuts, table entries or reserved codes of one grouping, and most groups that `Grouping.pieces` lists."""
-
-_KEYS: Final[dict[str, frozenset[str]]] = {
-    kind: frozenset({"kind", "values", "reserved", kind}) for kind in ("shift", "cuts", "table")
-}
 
 
 def part_error(owner: str, said: str) -> ParameterError:
@@ -38,12 +34,14 @@ class Grouping:
     Regular codes go to groups ``0 .. regular-1``; each reserved code is a group of its own, after the regular ones.
     """
 
+    document: ClassVar = ("kind", "values", "reserved", "shift", "cuts", "table")
+
     values: int
     reserved: int
     kind: Kind  # the code shifted right, a group per interval between cuts, or a list of groups
-    shift: int = 0
-    cuts: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    table: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
+    shift: int = field(default=0, metadata={"of": "kind"})
+    cuts: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64), metadata={"of": "kind"})
+    table: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, dtype=np.int32), metadata={"of": "kind"})
     # Derived once: the regular groups, and `table` with the groups of the reserved codes behind it.
     _regular: int = field(init=False, repr=False)
     _whole_table: npt.NDArray[np.int32] = field(init=False, repr=False)
@@ -51,7 +49,7 @@ class Grouping:
     def __post_init__(self) -> None:
         _check_whole("a grouping's values", self.values, 1, MAX_VALUES)
         _check_whole("a grouping's reserved", self.reserved, 1, MAX_ENTRIES)
-        if self.kind not in _KEYS:
+        if self.kind not in get_args(Kind):
             raise _refusal(f"kind must be shift, cuts or table, got {self.kind!r}")
         _check_whole("a grouping's shift", self.shift, 0, 53 if self.kind == "shift" else 0)
         cuts = _checked_cuts(self.cuts, self.values, self.kind == "cuts")
@@ -115,25 +113,6 @@ class Grouping:
         stops = np.append(starts[1:], np.int64(self.values + self.reserved))
         return starts, stops, group
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the grouping as JSON values; equal groupings give equal dicts."""
-        entries = {"shift": self.shift, "cuts": self.cuts, "table": self.table}[self.kind]
-        plain = entries.tolist() if isinstance(entries, np.ndarray) else entries
-        return {"kind": self.kind, "values": self.values, "reserved": self.reserved, self.kind: plain}
-
-    @classmethod
-    def from_dict(cls, d: Mapping[str, Any]) -> "Grouping":
-        """Return the grouping that `to_dict` wrote; safe on a dict that somebody else wrote."""
-        if not isinstance(d, Mapping) or d.get("kind") not in ("shift", "cuts", "table") or set(d) != _KEYS[d["kind"]]:
-            said = "a grouping is an object with kind, values, reserved and one of shift, cuts or table"
-            raise ParameterError(said, code="LW280")
-        kind = cast(Kind, d["kind"])
-        for name in ("values", "reserved", *(["shift"] if kind == "shift" else [])):
-            if type(d[name]) is not int:
-                raise _refusal(f"{name} must be a whole number")
-        part: Any = d[kind] if kind == "shift" else _from_list(kind, d[kind], np.int64 if kind == "cuts" else np.int32)
-        return cls(d["values"], d["reserved"], kind, **{kind: part})
-
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Grouping):
             return NotImplemented
@@ -143,7 +122,7 @@ class Grouping:
         return hash(self._key())
 
     def _key(self) -> tuple[object, ...]:
-        """Return what `to_dict` holds, hashable: equal exactly where the canonical JSON is."""
+        """Return all of it, hashable: equal exactly where the canonical JSON is."""
         return self.values, self.reserved, self.kind, self.shift, self.cuts.tobytes(), self.table.tobytes()
 
 
@@ -178,17 +157,6 @@ def evenly(domain: Domain, groups: int) -> Grouping:
     whole, rest = divmod(domain.values, groups)
     index = np.arange(1, groups, dtype=np.int64)
     return cut(domain, index * whole + index * rest // groups)
-
-
-def _from_list(name: str, listed: object, dtype: type[np.int64] | type[np.int32]) -> npt.NDArray[Any]:
-    """Return a list of ints as an array, looking at every entry before any array is made."""
-    if not isinstance(listed, list) or not len(listed) <= MAX_ENTRIES:
-        raise _refusal(f"{name} must be a list of at most {MAX_ENTRIES} numbers")
-    if not set(map(type, listed)) <= {int}:
-        raise _refusal(f"{name} must hold whole numbers only")
-    if listed and not 0 <= min(listed) <= max(listed) <= np.iinfo(dtype).max:
-        raise _refusal(f"{name} holds a number out of range")
-    return np.array(listed, dtype=dtype)
 
 
 def _integers(name: str, entries: object, wanted: bool) -> npt.NDArray[np.int64]:

@@ -1,9 +1,9 @@
 """Nested cuts of the codes of one column: the public, serialisable tree that a `TreeCounts` question counts over."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,6 @@ from lapwing.schema.scalars import check_whole_number
 MAX_LEVELS: Final = 64
 """Most levels below the root: more than halving 2**53 codes ever needs."""
 
-_KEYS: Final = frozenset({"values", "reserved", "covered", "cuts", "levels"})
 _Array = npt.NDArray[np.int64]
 
 
@@ -84,22 +83,6 @@ class Hierarchy:
         firsts = np.where(starts < self.values, np.arange(starts.size), regular + starts - self.values)
         return firsts, regular + self.covered - self.values
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the hierarchy as JSON values; equal hierarchies give equal dicts."""
-        whole = {"values": self.values, "reserved": self.reserved, "covered": self.covered}
-        return {**whole, "cuts": self.cuts.tolist(), "levels": self.levels.tolist()}
-
-    @classmethod
-    def from_dict(cls, d: object) -> "Hierarchy":
-        """Return the hierarchy that `to_dict` wrote; safe on a dict that somebody else wrote."""
-        if not isinstance(d, Mapping) or set(d) != _KEYS:
-            said = "a hierarchy is an object with values, reserved, covered, cuts and levels"
-            raise ParameterError(said, code="LW280")
-        for name in ("values", "reserved", "covered"):
-            if type(d[name]) is not int:
-                raise _refusal(f"{name} must be a whole number")
-        return cls(d["values"], d["reserved"], d["covered"], _listed("cuts", d["cuts"]), _listed("levels", d["levels"]))
-
 
 def hierarchy(domain: Domain, depth: int) -> Hierarchy:
     """Return the hierarchy of at most so many levels, 0 to 64, that halves a column's codes until each is alone.
@@ -162,15 +145,6 @@ def _as_grouping(domain: Domain, cuts: _Array) -> Grouping:
     if is_even and np.array_equal(cuts, np.arange(1, cuts.size + 1, dtype=np.int64) << bits):
         return shifted(domain, bits)
     return cut(domain, cuts)
-
-
-def _listed(name: str, listed: object) -> _Array:
-    """Return a list of ints as an array, looking at every entry before any array is made."""
-    if not isinstance(listed, list) or len(listed) > MAX_ENTRIES or not set(map(type, listed)) <= {int}:
-        raise _refusal(f"{name} must be a list of at most {MAX_ENTRIES} whole numbers")
-    if listed and not 1 <= min(listed) <= max(listed) <= MAX_VALUES + MAX_ENTRIES:
-        raise _refusal(f"{name} holds a number out of range")
-    return np.array(listed, dtype=np.int64)
 
 
 def _checked(name: str, entries: object) -> _Array:

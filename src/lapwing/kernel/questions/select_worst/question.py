@@ -17,7 +17,7 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.codec import KNOWN
 from lapwing.kernel.noise_law import NoisyTable, Sensitivity, row_sensitivity
 from lapwing.kernel.plain import MAX_CELLS
-from lapwing.kernel.questions.questions import Given, Part, WithoutDelta
+from lapwing.kernel.questions.questions import RECORDS, Given, Part, WithoutDelta
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.arrays import frozen, read_only
 from lapwing.schema.groupings.grouping import Grouping
@@ -282,7 +282,7 @@ def layout_of(asked: _Same) -> Layout:
     if (is_axis[:, 1:] > is_axis[:, :-1]).any():
         raise ParameterError("-1 of a candidate must stand beyond all of its axes; move it", code="LW641")
     cells = _cells(levels, lengths, pairs)
-    digest = hashlib.sha256(json.dumps([[each.to_dict() for each in one] for one in levels]).encode())
+    digest = hashlib.sha256(json.dumps([list(map(RECORDS.write, one)) for one in levels]).encode())
     for values in (lengths, pairs):
         digest.update(np.ascontiguousarray(values, dtype="<i8").data)
     return Layout(read_only(np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(cells)))), digest.digest())

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Final
+from typing import Final
 
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.questions.cell_sums.question import CellSums
@@ -231,9 +231,6 @@ class Effort:
     memory while the release is made; memory_bytes: ``memory.total + 8 n d``: with as many rows drawn into memory,
     beside a table that is given in memory.
     """
-
-    document: ClassVar = ("seconds", "memory_bytes", "memory", "machine")
-    machine: ClassVar[str] = MACHINE
 
     seconds: float
     memory: MemoryNeed

@@ -17,6 +17,7 @@ import numpy as np
 from lapwing.errors import DataError, ParameterError
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.cell_sums.question import NoisySums
+from lapwing.kernel.questions.questions import RECORDS
 from lapwing.kernel.questions.table_distances.question import LARGEST_CELL, MOST_TABLES, TableDistances
 from lapwing.maths.arrays import Codes, read_only
 from lapwing.maths.noise_tails import sum_tail
@@ -52,7 +53,7 @@ class PublicTables:
     @property
     def digest(self) -> str:
         """SHA-256 of which tables these are, and of their cells and counts."""
-        head = repr((self.ways, self.columns, [each.to_dict() for each in self.groupings], self.tables, self.rows))
+        head = repr((self.ways, self.columns, list(map(RECORDS.write, self.groupings)), self.tables, self.rows))
         digest = hashlib.sha256(head.encode())
         for each in (*self.cells, *self.counts):
             digest.update(np.ascontiguousarray(each, dtype="<i8").data)
