@@ -24,7 +24,6 @@ if TYPE_CHECKING:  # what `__getattr__` finds, for checkers of types and for edi
     from lapwing.api.anonymize import anonymize
     from lapwing.api.linked import synthesize_linked
     from lapwing.api.plan import plan
-    from lapwing.api.plans import LinkedPlan, Plan
     from lapwing.api.schemas import Schema
     from lapwing.api.synthesize import resume, synthesize
     from lapwing.api.synthesizer import Synthesizer
@@ -43,6 +42,7 @@ if TYPE_CHECKING:  # what `__getattr__` finds, for checkers of types and for edi
     from lapwing.release.covariance import covariance
     from lapwing.release.linked.release import LinkedRelease, load_linked
     from lapwing.release.loading import load
+    from lapwing.release.plans import LinkedPlan, Plan
     from lapwing.release.release import Release
     from lapwing.release.runs.public_tables import PublicTable
     from lapwing.rows.elsewhere import Query
@@ -100,13 +100,13 @@ _HOMES = {
     "Independent": "lapwing.mechanisms.independent.mechanism:Independent",
     "KDTree": "lapwing.mechanisms.trees.kd_tree.mechanism:KDTree",
     "LinearStatistics": "lapwing.mechanisms.vectors.linear_statistics.mechanism:LinearStatistics",
-    "LinkedPlan": "lapwing.api.plans:LinkedPlan",
+    "LinkedPlan": "lapwing.release.plans:LinkedPlan",
     "LinkedRelease": "lapwing.release.linked.release:LinkedRelease",
     "LinkedSchema": "lapwing.schema.linked.database:LinkedSchema",
     "Microaggregation": "lapwing.mechanisms.vectors.microaggregation.mechanism:Microaggregation",
     "PMM": "lapwing.mechanisms.trees.pmm.mechanism:PMM",
     "PSMM": "lapwing.mechanisms.trees.psmm.mechanism:PSMM",
-    "Plan": "lapwing.api.plans:Plan",
+    "Plan": "lapwing.release.plans:Plan",
     "PrivateSampling": "lapwing.mechanisms.private_sampling.mechanism:PrivateSampling",
     "PublicTable": "lapwing.release.runs.public_tables:PublicTable",
     "Query": "lapwing.rows.elsewhere:Query",

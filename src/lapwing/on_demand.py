@@ -37,13 +37,17 @@ PATHS: Final = {
     "page": "lapwing.extras.evaluate.report.page",
     "plots": "lapwing.extras.evaluate.report.plots",
     "policy": "lapwing.extras.office.policy",
+    "protected": "lapwing.present.certificates:protected_text",
     "report": "lapwing.extras.evaluate.released.report",
     "report command": "lapwing.extras.evaluate.commands.report:report",
     "report of tables": "lapwing.extras.evaluate.released.linked",
     "schemas": "lapwing.extras.evaluate.internal.schemas",
     "start command": "lapwing.extras.evaluate.commands.start:start",
+    "statements": "lapwing.present.accuracies:certificate_statements",
     "statistics files": "lapwing.extras.connect.tables.statistics",
     "studio command": "lapwing.extras.studio.commands.studio:studio",
+    "text": "lapwing.present.shown:text",
+    "warnings of tables": "lapwing.present.certificates:linked_warnings",
     "workbooks": "lapwing.extras.connect.tables.workbooks",
 }
 """What the core calls it: the module of an extra, or what stands in it."""
@@ -73,9 +77,13 @@ class Loaded:
 
 
 class Shown:
-    """An object that notebooks show as a card."""
+    """An object that is shown as a document: by notebooks as a card, in a terminal as text."""
 
     __slots__ = ()
+
+    def _told(self, what: str) -> Any:  # noqa: ANN401 - a text, or several
+        """Return what documents say of it."""
+        return extra(what)(self)
 
     def _repr_html_(self) -> str:
         """Return the card."""

@@ -225,6 +225,26 @@ def test_a_planted_loader_is_named(tmp_path: Path, name: str, code: str) -> None
     assert house_rules.loaders(tmp_path) == [name]
 
 
+def test_no_sentence_of_ours_is_read_back() -> None:
+    assert house_rules.sentences_read(PACKAGE) == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        'def f(line):\n    return line.startswith("Bounds and")\n',
+        'def f(line):\n    return line.removeprefix("Cost: ")\n',
+        'def f(paid):\n    return paid.text().split(".")\n',
+        'def f(error):\n    return str(error).partition(";")[0]\n',
+    ],
+)
+def test_a_planted_sentence_that_is_read_back_is_named(tmp_path: Path, code: str) -> None:
+    planted(tmp_path, "release/planted.py", code)
+    planted(tmp_path, "present/planted.py", code)
+
+    assert house_rules.sentences_read(tmp_path) == ["release/planted.py:2"]
+
+
 def test_no_module_imports_the_root_package() -> None:
     assert house_rules.root_imports(PACKAGE) == []
 

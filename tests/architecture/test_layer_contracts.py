@@ -17,6 +17,7 @@ LAYERS = (
     ("extras",),
     ("cli",),
     ("api",),
+    ("present",),
     ("release",),
     ("theorems",),
     ("mechanisms", "anonymous"),

@@ -112,6 +112,7 @@ ADDED = [
     "LinkedSchema.tables",
     "Plan(*, mechanism, settings, reason, request, lines, relation, privacy_unit, max_rows, has_public_rows, "
     "expected_rows, accuracy, effort, delta_gain, max_rows_effects, assumed_fields, dp_fields, notes=())",
+    "Plan.asked",
     "Plan.has_public_rows",
     "Plan.notes",
     "Plan.plot(self)",

@@ -10,7 +10,6 @@ import pytest
 import lapwing as lw
 from helpers.pdf_text import pages_text
 from lapwing.extras.office.paper.page import signing_page
-from lapwing.extras.office.paper.sheet import Sheet
 from lapwing.model.certificate.issued import Beside, Issued
 
 LONG = {
@@ -46,7 +45,7 @@ def longest(certificate, text):
 @pytest.mark.parametrize("text", ["", *LONG.values()], ids=["as usual", *LONG])
 def test_it_is_one_sheet_of_a4_on_which_nothing_is_hidden(text, certificate, browser, tmp_path):
     whole = longest(certificate, text) if text else certificate
-    (tmp_path / "c.html").write_text(signing_page(Sheet(whole), Beside(Path("c" * 250), 1, "ef" * 32)), "utf-8")
+    (tmp_path / "c.html").write_text(signing_page(whole, Beside(Path("c" * 250), 1, "ef" * 32)), "utf-8")
     tab = browser.open(tmp_path / "c.html")
 
     printed = tab.pdf()

@@ -16,7 +16,8 @@ from helpers.pdf_text import pages_text
 from lapwing.extras.evaluate.report.charts import bars, budget_bar, histogram, interval_dots
 from lapwing.extras.evaluate.report.compared import compared_sections
 from lapwing.extras.evaluate.report.heat_maps import heat_map, map_heat
-from lapwing.extras.evaluate.report.page import NOTICE, Page, Section, Table, Text, render
+from lapwing.extras.evaluate.report.page import NOTICE, render
+from lapwing.present.document import Page, Section, Table, Text
 from lapwing.release.marked import Internal
 
 MARKS = ".mark-rect path, .mark-symbol path, .mark-rule line"

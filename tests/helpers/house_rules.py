@@ -1,6 +1,7 @@
 """Rules of STYLE and DESIGN as functions from a source folder to what breaks them."""
 
 import ast
+import re
 from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path
@@ -273,3 +274,38 @@ def _loads(node: ast.AST) -> bool:
         case ast.ImportFrom(module="lapwing.on_demand", names=names):
             return any(alias.name not in {"Loaded", "Shown"} for alias in names)
     return False
+
+
+_CUTTING = {"startswith", "endswith", "removeprefix", "removesuffix", "partition", "rpartition", "split", "replace"}
+_TELLING = {"text", "lines", "summary"}
+_PHRASE = re.compile(r"[A-Za-z]{2}\S* [A-Za-z]{2}|[A-Za-z]{2}: $")
+_FOREIGN = {
+    "cli/main.py",
+    "rows/layouts.py",
+    "rows/out/databases.py",
+    "rows/out/writers.py",
+}  # of click, databases, libraries
+
+
+def sentences_read(package: Path) -> list[str]:
+    """Return where code outside `present` takes one of our sentences apart: by its words, or as what was just told."""
+    return [
+        f"{name}:{node.lineno}"
+        for path in python_files(package)
+        if (name := str(path.relative_to(package))) not in _FOREIGN and not name.startswith("present/")
+        for node in ast.walk(syntax(path))
+        if _takes_apart(node)
+    ]
+
+
+def _takes_apart(node: ast.AST) -> bool:
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _CUTTING):
+        return False
+    told = node.func.value
+    is_told = isinstance(told, ast.Call) and _last_name(told.func) in _TELLING
+    is_error = (
+        isinstance(told, ast.Call) and _last_name(told.func) == "str" and node.func.attr not in {"split", "replace"}
+    )
+    is_error &= isinstance(told, ast.Call) and [_last_name(each) for each in told.args] in (["error"], ["failure"])
+    words = [each.value for argument in node.args for each in ast.walk(argument) if isinstance(each, ast.Constant)]
+    return is_told or is_error or any(isinstance(word, str) and _PHRASE.search(word) is not None for word in words)

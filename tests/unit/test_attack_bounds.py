@@ -8,7 +8,8 @@ from scipy.stats import norm
 
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
-from lapwing.model.certificate.attack import attack_line, most_found
+from lapwing.model.certificate.attack import most_found
+from lapwing.present.attacks import attack_fact
 
 ALARMS = [0.0, 1e-4, 0.01, 0.1, 0.5, 0.9, 1.0]
 
@@ -45,10 +46,8 @@ def test_what_is_no_probability_is_refused(alarms):
 
 
 def test_the_sentence_names_the_unit_and_the_relation():
-    said = attack_line(Budget.pure(1), Fraction(0), "add-remove", "patient:3")
+    said = attack_fact(Budget.pure(1), Fraction(0), "add-remove", "patient:3").text
 
-    assert (
-        "that a value of patient is in the table in at most 2.8% of cases at 1% false alarms or 27.2% of cases at 10%"
-        in said
-    )
-    assert "two versions of a row" in attack_line(Budget.pure(1), Fraction(0), "replace-one", "row")
+    assert "that a value of patient is in the table" in said
+    assert "in at most 2.8 % of cases at 1 % false alarms or 27.2 % of cases at 10 % false alarms" in said
+    assert "two versions of a row" in attack_fact(Budget.pure(1), Fraction(0), "replace-one", "row").text

@@ -15,7 +15,7 @@ from lapwing.extras.evaluate.metrics.prediction.downstream import ClassifierScor
 from lapwing.extras.evaluate.metrics.prediction.subgroups import SubgroupAccuracy
 from lapwing.extras.evaluate.report import columns as compared_columns
 from lapwing.extras.evaluate.report.compared import compared_sections
-from lapwing.extras.evaluate.report.page import Chart, Table
+from lapwing.present.document import Chart, Table
 
 KEYS = [
     "at-a-glance",

@@ -13,7 +13,7 @@ from helpers.plain_rules import broken_rows
 from lapwing.extras.evaluate.internal.schemas import check_declared
 from lapwing.extras.evaluate.metrics.declared import compare_declared
 from lapwing.extras.evaluate.report.compared import compared_sections
-from lapwing.extras.evaluate.report.page import Table
+from lapwing.present.document import Table
 from lapwing.schema.schemas import Schema
 
 AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99, "required": True}}

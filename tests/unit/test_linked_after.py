@@ -7,6 +7,7 @@ import lapwing as lw
 from helpers.command import lapwing
 from helpers.linked_homes import AGE, KEY, KIND, ROOMS, tables
 from lapwing.errors import CertificateWarning
+from lapwing.present.certificates import linked_warnings
 
 SCHEMA = {
     "tables": {
@@ -93,6 +94,7 @@ def test_a_release_warns_of_what_its_certificate_does():
 
     said = [str(each.message) for each in told]
     assert said[: len(release.certificate.warnings)] == list(release.certificate.warnings)
+    assert release.certificate.warnings == linked_warnings(release.certificate)
     assert all(
         each.startswith(("homes: Verdict", "people: Verdict")) for each in said[len(release.certificate.warnings) :]
     )

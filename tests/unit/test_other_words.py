@@ -12,17 +12,9 @@ import lapwing as lw
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.conversions import epsilon_for, rho_for
 from lapwing.kernel.noise_law import NoiseLaw
-from lapwing.model.certificate.attack import (
-    DELTAS,
-    RARE,
-    gaussian_bound,
-    in_other_words,
-    most_found,
-    small_cells,
-    tail,
-    trade_off,
-    up,
-)
+from lapwing.model.certificate.attack import RARE, gaussian_bound, most_found, tail, trade_off, up
+from lapwing.present.attacks import attack_fact, detail_facts
+from lapwing.present.certificates import detailed_text
 
 SCHEMA = {"fields": [{"name": name, "type": "boolean"} for name in ("smoker", "insured", "urban")]}
 ROWS = pl.DataFrame({name: [True, False] * 200 for name in ("smoker", "insured", "urban")})
@@ -33,7 +25,7 @@ def certificate(**budget):
 
 
 def words_of(own):
-    return in_other_words(own.total, own.delta, own.relation, own.privacy_unit, own.lines)
+    return [fact.line for fact in detail_facts(own.total, own.delta, own.lines)]
 
 
 @pytest.mark.parametrize("least", [1, 2, 10])
@@ -95,7 +87,7 @@ def test_eight_deltas_are_those_of_the_conversion():
     line = next(each for each in words_of(own) if each.startswith("Epsilon at delta: "))
     shown = dict(reversed(part.split(" at ")) for part in line.removeprefix("Epsilon at delta: ")[:-1].split(", "))
 
-    assert len(shown) == len(DELTAS) == 8
+    assert len(shown) == 8
     for delta, epsilon in shown.items():
         exact = float(epsilon_for(own.total.rho, Fraction(delta)))
         assert exact <= float(epsilon) <= exact * 1.01 + 1e-3
@@ -103,7 +95,7 @@ def test_eight_deltas_are_those_of_the_conversion():
 
 def test_deltas_below_that_of_lists_promise_nothing():
     own = certificate(epsilon=1, delta="1e-3")
-    said = in_other_words(own.total, Fraction(1, 10**5), own.relation, own.privacy_unit, own.lines)
+    said = [fact.line for fact in detail_facts(own.total, Fraction(1, 10**5), own.lines)]
     line = next(each for each in said if each.startswith("Epsilon at delta: "))
 
     assert line.count(" at 0.") + line.count(" at 1e") == 2
@@ -115,20 +107,20 @@ def test_pure_promises_hold_at_every_delta():
 
 def test_small_cells_are_told_by_kind_of_table():
     own = certificate(epsilon=1, delta="1e-9")
-    lines = small_cells(own.lines)
+    lines = [fact.text for fact in detail_facts(own.total, own.delta, own.lines) if fact.key == "small_cells"]
     law = next(line.noise for line in own.lines if len(line.columns) == 1)
 
     assert "noisy tables of 1 column (noise sd" in lines[0]
     assert "noisy tables of 2 columns (noise sd" in lines[1]
-    assert f"counted as 0 or less in {tail(law, 1):.0%}" in lines[0]
-    assert f"as 10 or more in {tail(law, 10):.0%}" in lines[0]
+    assert f"counted as 0 or less in {100 * tail(law, 1):.0f} %" in lines[0]
+    assert f"as 10 or more in {100 * tail(law, 10):.0f} %" in lines[0]
 
 
 def test_the_sentences_stand_with_the_details_of_a_certificate():
-    said = words_of(certificate(epsilon=1))
-    assert said[0].startswith("Attack: from this release alone, whoever knows all other rows")
-    assert said[2].startswith("Gaussian: ")
-    assert "1.233." in said[2]
+    own = certificate(epsilon=1)
+    said = detailed_text(own).splitlines()
+    assert attack_fact(own.total, own.delta, own.relation, own.privacy_unit).line in said
+    assert any(line.startswith("Gaussian: ") and "1.233." in line for line in said)
 
 
 def test_the_figures_of_the_page_for_agencies_are_those_of_the_accounting():
@@ -147,4 +139,4 @@ def test_the_figures_of_the_page_for_agencies_are_those_of_the_accounting():
     for epsilon, pure, concentrated in attacks:
         rho = rho_for(Fraction(epsilon), Fraction(1, 10**9))
         for shown, total in ((pure, Budget.pure(epsilon)), (concentrated, Budget.zcdp(str(rho)))):
-            assert float(shown) == float(up(most_found(total, 0.01)).removesuffix("%"))
+            assert float(shown) == float(up(most_found(total, 0.01)).removesuffix(" %"))

@@ -9,7 +9,8 @@ from lapwing.extras.evaluate.metrics.glance import glance
 from lapwing.extras.evaluate.metrics.metric import BOOTSTRAP, INDEPENDENT, SYNTHETIC
 from lapwing.extras.evaluate.metrics.panels import METRICS, bootstrap_units, compare_panels, dealt_rows, panel_of
 from lapwing.extras.evaluate.report.compared import compared_sections
-from lapwing.extras.evaluate.report.page import Page, render
+from lapwing.extras.evaluate.report.page import render
+from lapwing.present.document import Page
 from lapwing.release.marked import Internal
 from lapwing.schema.schemas import Schema
 

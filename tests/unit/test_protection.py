@@ -2,7 +2,8 @@
 
 import pytest
 
-from lapwing.model.certificate.promise import origin_lines, protection_lines, uncovered_warnings, unit_field
+from lapwing.model.certificate.promise import uncovered_warnings, unit_field
+from lapwing.present.promises import origin_facts, protected_facts
 from lapwing.schema.schemas import Schema
 
 AGE = {
@@ -25,7 +26,7 @@ ALL = {
 
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 def test_the_lines_say_what_is_protected_under_which_relation(relation):
-    row, one, five = (protection_lines(relation, unit) for unit in ("row", "p:1", "p:5"))
+    row, one, five = ([fact.line for fact in protected_facts(relation, unit)] for unit in ("row", "p:1", "p:5"))
 
     assert row == [
         f"Protected: {ONE[relation]} ({relation} neighbours).",
@@ -47,18 +48,11 @@ def test_a_field_may_have_any_name():
 
 
 def test_all_fields_that_are_taken_as_given_are_named():
-    assert origin_lines((), ()) == []
-    assert origin_lines(tuple("abcdefghij"), ("z",)) == [
+    assert list(origin_facts((), ())) == []
+    assert [fact.line for fact in origin_facts(tuple("abcdefghij"), ("z",))] == [
         "Bounds and categories taken as given: a, b, c, d, e, f, g, h, i, j.",
         "Bounds and categories bought with budget: z.",
     ]
-
-
-def test_a_warning_that_names_them_stands_for_the_line():
-    (warning,) = uncovered_warnings(Schema.from_dict({"fields": [{**AGE, "provenance": "assumed"}]}).columns)
-
-    assert origin_lines(("age",), ("z",), [warning]) == ["Bounds and categories bought with budget: z."]
-    assert origin_lines(("age",), (), ["another"]) == ["Bounds and categories taken as given: age."]
 
 
 def test_every_list_and_bound_from_the_table_is_warned_of_lists_of_many_texts_first():

@@ -15,7 +15,8 @@ from lapwing.errors import SchemaError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.conversions import epsilon_for, rho_for
 from lapwing.model.certificate.certificate import Certificate
-from lapwing.model.certificate.promise import pairs_at, together, told_pairs, untold_warnings
+from lapwing.model.certificate.promise import pairs_apart, pairs_at, together, untold_warnings
+from lapwing.present.promises import together_text
 from lapwing.schema.purchases import Purchase
 from lapwing.schema.schemas import Schema
 
@@ -58,7 +59,7 @@ def test_pure_amounts_add_up_to_a_pure_one():
     whole = together(Budget.pure(1), Fraction(0), None, TERMS, [PURE, PURE])
 
     assert (whole.total, whole.delta, whole.epsilons) == (Budget("pure", Fraction(5, 3)), 0, ())
-    assert whole.text() == "epsilon 1.667"
+    assert together_text(whole) == "epsilon 1.667"
 
 
 def test_a_pure_amount_enters_zcdp_as_half_its_square_and_deltas_of_selections_are_part_of_every_delta():
@@ -72,7 +73,7 @@ def test_a_pure_amount_enters_zcdp_as_half_its_square_and_deltas_of_selections_a
         epsilon_for(rho, Fraction(1, 10**6) - Fraction(1, 10**9)),
     )
     assert dict(whole.epsilons)[Fraction(1, 10**9) + selected] == epsilon_for(rho, Fraction(1, 10**9))
-    assert "epsilon" in whole.text()
+    assert "epsilon" in together_text(whole)
 
 
 @pytest.mark.parametrize("changes", [{"relation": "replace-one"}, {"privacy_unit": "person:3"}])
@@ -160,7 +161,7 @@ def test_whatever_purchases_a_schema_may_hold_a_release_of_it_can_be_certified(c
     assert whole.delta >= sum(each.delta for each in schema.purchases)
     assert whole.total.amount.denominator <= 10**300
     assert len(json.dumps(whole.to_dict())) < 10_000
-    assert len(whole.text()) < 500
+    assert len(together_text(whole)) < 500
     if case in ("long denominators", "a long name"):
         written = lw.synthesize(TABLE, schema, **asked).certificate
         assert Certificate.from_dict(json.loads(written.to_json())) == written
@@ -191,7 +192,9 @@ def test_deltas_that_sum_to_1_are_told_to_promise_nothing():
 
     whole = together(Budget.zcdp(1), Fraction(0), Fraction(1, 10**6), TERMS, many)
 
-    assert whole.text() == "rho 1.02, but the deltas sum to 1 or more, so that all of it together has no promise"
+    assert (
+        together_text(whole) == "rho 1.02, but the deltas sum to 1 or more, so that all of it together has no promise"
+    )
     assert whole.epsilons == ()
 
 
@@ -210,7 +213,7 @@ def test_plain_addition_is_told_where_it_is_the_better_bound():
     assert whole.epsilons[0] == (2 * half, 1 + epsilon_for(rho, half))
     assert 1.999 < whole.epsilons[0][1] <= 2
     assert whole.plain == tuple(delta for delta, _ in whole.epsilons)
-    assert whole.text() == "rho 0.523: epsilon 2 at delta 1e-06 by plain addition"
+    assert together_text(whole) == "rho 0.523: epsilon 2 at delta 1e-06 by plain addition"
     assert {pair["by"] for pair in whole.to_dict()["epsilons"]} == {"addition"}
 
 
@@ -220,7 +223,7 @@ def test_the_sum_in_rho_is_told_where_it_is_the_better_bound():
     whole = together(Budget.zcdp(1), Fraction(0), Fraction(1, 10**6), TERMS, small)
 
     assert whole.epsilons[0] == (Fraction(1, 10**6), epsilon_for(1 + Fraction(50, 20_000), Fraction(1, 10**6)))
-    assert (whole.plain, "addition" in whole.text()) == ((), False)
+    assert (whole.plain, "addition" in together_text(whole)) == ((), False)
     assert {pair["by"] for pair in whole.to_dict()["epsilons"]} == {"rho"}
 
 
@@ -236,7 +239,7 @@ def test_pairs_of_hardly_another_delta_are_not_shown():
     pairs = pairs_at(Fraction(1, 100), Fraction(1, 200), Fraction(1, 100))
 
     assert len(pairs) == 4
-    assert told_pairs(pairs) == pairs[:1]
+    assert pairs_apart(pairs) == pairs[:1]
 
 
 DP = {"fields": [FLAG | {"name": name, "provenance": "dp"} for name in ("flag", "other")]}

@@ -8,8 +8,8 @@ import pytest
 
 import lapwing as lw
 from helpers.findings import texts
-from lapwing.extras.evaluate.report.page import Chart
 from lapwing.extras.evaluate.report.released_pairs import counted_pairs, pairs_section, released_pairs
+from lapwing.present.document import Chart
 
 
 def related(mechanism, rows=2000):

@@ -10,12 +10,12 @@ import lapwing as lw
 from conftest import EXAMPLES
 from helpers.command import lapwing
 from helpers.saved import small_saved
-from lapwing.extras.evaluate.report.page import Chart
 from lapwing.extras.evaluate.report.released import released_sections
 from lapwing.extras.evaluate.report.released_columns import released_columns, released_maps
 from lapwing.mechanisms.registry import registration_named
 from lapwing.model.accuracy import Accuracy
 from lapwing.model.certificate.issued import Issued
+from lapwing.present.document import Chart
 from lapwing.release.release import Release
 from lapwing.schema.schemas import Schema
 from lapwing.version import install_command

@@ -7,7 +7,8 @@ import pytest
 
 from lapwing.errors import LapwingError
 from lapwing.extras.evaluate.report.charts import bars
-from lapwing.extras.evaluate.report.page import NOTICE, Chart, Fact, Facts, Page, Section, Table, Text, render
+from lapwing.extras.evaluate.report.page import NOTICE, render
+from lapwing.present.document import Chart, Fact, Facts, Page, Section, Table, Text
 from lapwing.release.marked import Internal, Releasable
 
 HOSTILE = (
@@ -42,7 +43,7 @@ def page_of(*parts, title="A report", folded=()):
 def hostile_page():
     chart = bars([HOSTILE, "b"], {"real": [0.5, 0.5]}, title=HOSTILE, meaning=HOSTILE, unit=HOSTILE)
     table = Table(caption=HOSTILE, heading=(HOSTILE, "b"), lines=((HOSTILE, "1"),), numbers=(1,), marked=(0,))
-    facts = Facts(facts=(Fact(figure=HOSTILE, what=HOSTILE, note=HOSTILE),))
+    facts = Facts(facts=(Fact(key="k", label=HOSTILE, text=HOSTILE, note=HOSTILE),))
     return page_of(Text(words=HOSTILE, points=(HOSTILE,), is_warning=True), chart, table, facts, title=HOSTILE)
 
 
@@ -71,7 +72,7 @@ def test_hostile_texts_make_no_element_and_no_script():
         Text(words="w", points=("p",), is_warning=True),
         bars(["a", "b"], {"real": [0.5, 0.5]}, title="t", meaning="m", unit="u"),
         Table(caption="c", heading=("a", "b"), lines=(("x", "1"),), numbers=(1,), marked=(0,)),
-        Facts(facts=(Fact(figure="1", what="w", note="n"),)),
+        Facts(facts=(Fact(key="k", label="w", text="1", note="n"),)),
         title="t",
     )
 
@@ -131,7 +132,7 @@ def test_another_process_gives_the_same_bytes():
         "from lapwing.release.marked import Releasable\n"
         "from lapwing.extras.evaluate.report.charts import bars\n"
         "from lapwing.extras.evaluate.report.page import render\n"
-        "from lapwing.extras.evaluate.report.page import Page, Section\n"
+        "from lapwing.present.document import Page, Section\n"
         "chart = bars(['a', 'b'], {'real': [0.5, 0.5], 'new': [1, 0]}, title='t', meaning='m', unit='u')\n"
         "page = Page(title='A', sections=(Section(key='k', title='S', parts=(chart,)),))\n"
         "digest = hashlib.sha256(render(Releasable(page)).encode()).hexdigest()\n"

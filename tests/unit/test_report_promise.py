@@ -12,11 +12,12 @@ from scipy.stats import norm
 
 import lapwing as lw
 from helpers.saved import small_saved
-from lapwing.extras.evaluate.report.page import Table
-from lapwing.extras.evaluate.report.promise import percent_up, promise_section
+from lapwing.extras.evaluate.report.promise import promise_section
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.conversions import epsilon_for
-from lapwing.model.certificate.attack import in_other_words, most_found, most_right
+from lapwing.model.certificate.attack import most_found, most_right, up
+from lapwing.present.attacks import detail_facts
+from lapwing.present.document import Table
 
 ALARMS = (0.001, 0.01, 0.05, 0.1, 0.5)
 ROUNDING = 1e-12
@@ -73,14 +74,12 @@ def test_certificate_and_report_state_one_number_for_one_attack(asked):
     certificate = release.certificate
 
     (accusing, guessing) = [each for each in promise_section(certificate).folded if isinstance(each, Table)]
-    of_report = {alarm.replace(" ", ""): found.replace(" ", "") for alarm, found in accusing.lines}
-    curve = in_other_words(certificate.total, certificate.delta, certificate.relation, certificate.privacy_unit, ())[1]
-    of_certificate = {alarm: found for found, alarm in re.findall(r"([\d.]+%) at ([\d.]+%)", curve)}
+    curve = next(detail_facts(certificate.total, certificate.delta, ())).text
+    of_certificate = {alarm: found for found, alarm in re.findall(r"([\d.]+ %) at ([\d.]+ %)", curve)}
 
-    both = {alarm: found for alarm, found in of_report.items() if f"{float(alarm[:-1]):.1f}%" in of_certificate}
-    assert len(both) == 4
-    assert all(of_certificate[f"{float(alarm[:-1]):.1f}%"] == found for alarm, found in both.items())
-    assert guessing.lines[0][1] == percent_up(most_right(certificate.total))
+    assert len(accusing.lines) == 4
+    assert all(of_certificate[alarm] == found for alarm, found in accusing.lines)
+    assert guessing.lines[0][1] == up(most_right(certificate.total))
     assert [row[1] for row in guessing.lines] == sorted((row[1] for row in guessing.lines), key=lambda x: float(x[:-2]))
 
 
@@ -89,12 +88,12 @@ def test_lists_of_texts_count_in_the_report_and_say_nothing_of_several_units():
 
     accusing, guessing = [each for each in promise_section(certificate).folded if isinstance(each, Table)]
 
-    assert accusing.lines[0][1] == percent_up(most_found(certificate.total, 0.001, Fraction(1, 100)))
+    assert accusing.lines[0][1] == up(most_found(certificate.total, 0.001, Fraction(1, 100)))
     assert {row[2] for row in guessing.lines} == {"-"}
 
 
 def test_percentages_are_rounded_up():
     for share in np.random.default_rng(0).random(200):
-        text = percent_up(share)
+        text = up(share)
         assert float(text.removesuffix(" %")) >= 100 * share
         assert float(text.removesuffix(" %")) - 100 * share < 0.1 + ROUNDING

@@ -111,9 +111,9 @@ def test_conditions_narrow_a_table_and_alone_they_give_a_number(visitor, release
 @pytest.mark.parametrize(
     ("form", "said"),
     [
-        ({"column": "1", "f0": "ten"}, "got 'ten'"),
+        ({"column": "1", "f0": "ten"}, 'got "ten"'),
         ({"column": "1", "f0": "50", "u0": "20"}, "20"),
-        ({"column": "1", "t3": "town 77"}, "no category"),
+        ({"column": "1", "t3": "town 77"}, "one of its categories"),
         ({"column": "77"}, "another release"),
         ({"column": "1", "w1": "9"}, "another release"),
         ({"column": "1", "groups": "1"}, "groups must be at least 2"),

@@ -39,7 +39,7 @@ def test_more_budget_is_less_noise_and_more_for_an_attacker(tmp_path):
 
     assert "It would spend ε = 0.5." in little
     assert first_number("deviation is", little) == pytest.approx(10 * first_number("deviation is", much), rel=0.1)
-    assert "find at most 1.7% of those who are" in little  # e^0.5 of 1 %, rounded up
+    assert "find at most 1.7 % of those who are" in little  # e^0.5 of 1 %, rounded up
     assert "find at most 100.0%" not in much
     assert "single columns: good" in much
     assert "single columns: good" not in shown(rooms, epsilon="0.02", mechanism="Independent").text

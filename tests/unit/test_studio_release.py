@@ -6,11 +6,11 @@ import pytest
 from helpers.studio_rooms import SMALL, small_rooms
 from lapwing.api.synthesize import synthesize
 from lapwing.errors import LapwingError
-from lapwing.extras.office.paper.sheet import sheet_in
 from lapwing.extras.office.policy import in_force, under
 from lapwing.extras.studio.unfinished import TRANSCRIPT, alone
 from lapwing.extras.studio.works import Works
 from lapwing.kernel.budget.ledger import Ledger
+from lapwing.model.linked_files import certificate_in
 
 FILES = {"people-synthetic.csv", "model.lapwing", "croissant.json", "people-synthetic.csv.certificate.json"}
 
@@ -67,9 +67,9 @@ def test_a_release_is_made_as_one_set_of_files(rooms):
     there = {each.name for each in place.iterdir()}
     assert there >= FILES
     assert not [name for name in there if name.startswith(".lapwing-")]
-    sheet, _ = sheet_in(place / "people-synthetic.csv.certificate.json")
-    assert sheet.issued.faults([place / "people-synthetic.csv", place / "model.lapwing"]) == ([], [])
-    assert (sheet.whole.written_rows, sheet.issued.prepared_by, sheet.is_recorded) == (50, "Ann", True)
+    paid, _ = certificate_in(place / "people-synthetic.csv.certificate.json")
+    assert paid.issued.faults([place / "people-synthetic.csv", place / "model.lapwing"]) == ([], [])
+    assert (paid.written_rows, paid.issued.prepared_by, paid.ledger is not None) == (50, "Ann", True)
     assert spent(rooms) == 1
     page = rooms.get("release").text
     assert "50 synthetic rows of people by Adaptive" in page

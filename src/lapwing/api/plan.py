@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, cast
 
-from lapwing.api.plans import DeltaGain, LinkedPlan, Plan
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Number, read_request
 from lapwing.kernel.questions.sparse_counts.question import SparseCounts
@@ -14,6 +13,7 @@ from lapwing.model.certificate.certificate import CostLine
 from lapwing.model.certificate.cost_lines import Planned
 from lapwing.model.certificate.promise import fields_of_origin
 from lapwing.on_demand import extra
+from lapwing.release.plans import DeltaGain, LinkedPlan, Plan
 from lapwing.release.runs.linked import read_linked_settings, refuse_settings_of_one, refuse_shares_of_one
 from lapwing.release.runs.plan.effort import Memory, check_fits, effort_of, max_rows_effects, read_memory, together
 from lapwing.release.runs.plan.planning import common_figure, expected_terms, planned

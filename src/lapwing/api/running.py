@@ -21,6 +21,7 @@ from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import check_mechanism
 from lapwing.model.certificate.certificate import DOMAIN, EVALUATION, Certificate
 from lapwing.model.linked_files import LinkedCertificate
+from lapwing.present.certificates import verdict_facts
 from lapwing.release.release import Release
 from lapwing.release.runs.certify import certify
 from lapwing.release.runs.finishing import finished_model
@@ -115,7 +116,7 @@ def warned(paid: Certificate | LinkedCertificate) -> None:
         {f"{name}: ": part for name, part in paid.parts.items()} if isinstance(paid, LinkedCertificate) else {"": paid}
     )
     graded = [
-        name + " ".join(part.verdict.lines())
+        name + " ".join(fact.line for fact in verdict_facts(part.verdict))
         for name, part in parts.items()
         if part.verdict is not None and any(grade.word in ("weak", "none") for grade in part.verdict.grades)
     ]

@@ -175,6 +175,6 @@ def produce_linked(
 
 def say_linked(release: "LinkedRelease", targets: LinkedTargets, say: Say, *, details: bool = True) -> None:
     """Say what was spent, and where the files are."""
-    say_paid(release.certificate, say, details=details, parts=release.schema.names)
+    say_paid(release.certificate, say, details=details)
     for what, path in targets.named:
         say(f"{what}: {path}")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_CHIEF = ("Recorded in", "Verdict: ", "Do not use for: ", "Warning: ")
+_CHIEF = ("cost", "verdict", "not_for", "recorded", "warning")
 _UNRECORDED = (
     "No --ledger: this release is recorded nowhere, and nothing adds up what is spent; see `lapwing ledger init`."
 )
@@ -134,19 +134,15 @@ def resuming(
     return finish
 
 
-def say_paid(paid: "Certificate | LinkedCertificate", say: Say, *, details: bool, parts: Sequence[str] = ()) -> None:
-    """Say what a certificate says, or the chief of it.
+def say_paid(paid: "Certificate | LinkedCertificate", say: Say, *, details: bool) -> None:
+    """Say what a certificate says, or the chief of it."""
+    from lapwing.present.certificates import WHOLE, certificate_document  # noqa: PLC0415
 
-    parts: of linked tables, whose lines begin with their names.
-    """
-    lines = paid.text().splitlines()
+    found = certificate_document(paid)
     if not details:
-        cost = next(place for place, line in enumerate(lines) if line.startswith("Cost: "))
-        chief = tuple(f"{part}{said}" for part in ("", *(f"{part}: " for part in parts)) for said in _CHIEF)
-        protected = lines[: 1 if parts else cost]
-        lines = [" ".join(protected), lines[cost], *(line for line in lines[cost:] if line.startswith(chief))]
-    for line in lines:
-        say(_UNRECORDED if paid.ledger is None and line.startswith("Recorded in") else line)
+        say(" ".join(found.lines("protected", "persons", "missing", "drawn")))
+    for fact in found.all(*(WHOLE if details else _CHIEF)):
+        say(_UNRECORDED if paid.ledger is None and fact.key == "recorded" else fact.line)
 
 
 def summarize(

@@ -8,25 +8,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
-from lapwing.errors import ParameterError
+from lapwing.errors import DataError, ParameterError
 from lapwing.kernel.budget.budget import Budget, Notion
 from lapwing.kernel.codec import SELDOM, Codec
-from lapwing.kernel.plain import at_least, rational_text, read_key, read_list, read_rational
+from lapwing.kernel.plain import rational_text, read_key, read_list, read_rational
 from lapwing.kernel.terms import Relation
 from lapwing.model.certificate.certificate import CERTIFICATES, Certificate, LedgerEntry
 from lapwing.model.certificate.cost_lines import Requested, asked_text
 from lapwing.model.certificate.issued import Issued
-from lapwing.model.certificate.promise import (
-    UNCOVERED,
-    amount_text,
-    check_pairs,
-    told_pairs,
-    uncovered_warnings,
-)
+from lapwing.model.certificate.promise import check_pairs, uncovered_warnings
 from lapwing.model.files import Layout, SavedRelease, documents_of, read_documents, saved_of, write_documents
 from lapwing.on_demand import Shown
 from lapwing.schema.linked.database import LinkedSchema
-from lapwing.schema.scalars import visible
 
 _refused = partial(ParameterError, code="LW621")
 
@@ -100,6 +93,11 @@ class LinkedCertificate(Shown):
     def privacy_unit(self) -> str:
         """The privacy unit as the ledger writes it, ``KEY:K`` for the most rows of a table."""
         return max((self.linked.coded[name] for name in self.parts), key=lambda schema: schema.max_rows).unit_label
+
+    @property
+    def delta(self) -> Fraction:
+        """The part of every δ that lists of texts took."""
+        return sum((part.delta for part in self.parts.values()), Fraction(0))
 
     @property
     def relation(self) -> Relation:
@@ -192,67 +190,30 @@ class LinkedCertificate(Shown):
             ]
         )
 
-    def warnings_of(self, name: str) -> tuple[str, ...]:
-        """Return what to know of one table, and not once more what is said of the rows before and above its own."""
-        own = self.linked.table(name).schema.names
-        others = [f"column {each.name!r}:" for each in self.linked.coded[name].columns if each.name not in own]
-        return tuple(
-            said
-            for said in self.parts[name].warnings
-            if said != ONE_OF_SEVERAL and not said.startswith((UNCOVERED, *others))
-        )
-
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the reader should know, each once."""
-        return (*self.uncovered, *(f"{name}: {said}" for name in self.parts for said in self.warnings_of(name)))
+        return tuple(self._told("warnings of tables"))
 
-    def __repr__(self) -> str:
+    @property
+    def short(self) -> str:
+        """The release in one line."""
         one = "values of " if self.linked.is_events else ""
         rows = [f"{part.released_rows} {name}" for name, part in self.parts.items()]
         mechanisms = " and ".join(dict.fromkeys(part.mechanism for part in self.parts.values()))
         asked = asked_text(self.total, self.requested.epsilon, self.requested.delta)
         first = f"{self.first.released_rows} {one}{self.linked.names[0]}"
-        return f"LinkedCertificate({mechanisms}, {asked}, {', '.join([first, *rows[1:]])})"
+        return f"{mechanisms}, {asked}, {', '.join([first, *rows[1:]])}"
+
+    def __repr__(self) -> str:
+        return f"LinkedCertificate({self.short})"
 
     def __str__(self) -> str:
         return self.text()
 
     def text(self) -> str:
         """Return a short plain summary: what is protected, at which cost, and what is kept and what is not."""
-        parts = {
-            name: [line for line in part.text().splitlines() if not line.startswith(_SAID)]
-            for name, part in self.parts.items()
-        }
-        in_all = [line for line in parts[self.linked.names[0]] if all(line in lines for lines in parts.values())]
-        lines = [
-            f"Protected: {self.protected}",
-            self.price,
-            f"Kept: {' '.join(self.kept)}",
-            "Not kept: a row's ties to others than the row before it and those that it belongs to, rows beyond those "
-            "that are used, and sums. The certificate's not_kept says it in full.",
-            *in_all,
-            *(f"{name}: {line}" for name, each in parts.items() for line in each if line not in in_all),
-        ]
-        if self.ledger is None:
-            lines.append("Recorded in no ledger.")
-        else:
-            lines.append(f"Recorded in the ledger under {self.ledger.dataset}, release {self.ledger.release_id}.")
-        lines += [] if self.issued is None else self.issued.lines()
-        lines += [f"Warning: {said}" for said in self.warnings]
-        return "\n".join(visible(line).replace("\n", " ") for line in lines) + "\n"
-
-    @property
-    def price(self) -> str:
-        """What all parts cost together."""
-        parts = ", ".join(f"{amount_text(part.total).split()[1]} for {name}" for name, part in self.parts.items())
-        if self.total.notion == "pure":
-            return f"Cost: {amount_text(self.total)} in all ({parts}), pure differential privacy."
-        pairs = [
-            f"epsilon {at_least(eps, 4)} at delta {at_least(delta, 3)}" for delta, eps in told_pairs(self.epsilons)
-        ]
-        total = amount_text(self.total)
-        return f"Cost: {total} in all ({parts}), zero-concentrated differential privacy: {'; '.join(pairs)}."
+        return str(self._told("text"))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the certificate as plain JSON values, always in the same order."""
@@ -281,7 +242,25 @@ _CERTIFICATES: Final = Codec(
         LinkedSchema: (LinkedSchema.to_dict, LinkedSchema.from_dict),
     }
 )
-_SAID = ("Protected:", "Rows without", "Rows out are drawn", "Cost:", "Recorded in", "Warning:")
+
+
+def certificate_in(file: Path) -> "tuple[Certificate | LinkedCertificate, bytes]":
+    """Read a certificate of one table or of linked ones, whose sums are checked on the way; and what the file holds.
+
+    It is read once, so that what is shown is what was hashed or signed.
+    """
+    try:
+        content = file.read_bytes()
+        values = json.loads(content)
+        is_linked = isinstance(values, Mapping) and "parts" in values
+        whole = LinkedCertificate.from_dict(values) if is_linked else Certificate.from_dict(values)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+    except (ValueError, RecursionError, ArithmeticError, ParameterError):
+        reason = "it is no certificate, or its sums are wrong"
+    else:
+        return whole, content
+    raise DataError(f"{file} cannot be read ({reason}); give the certificate that lies beside the rows", code="LW602")
 
 
 # -- Model files of linked tables: all releases in one ``.lapwing`` file, safe to load from strangers.

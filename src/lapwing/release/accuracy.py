@@ -14,21 +14,14 @@ from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells
 from lapwing.maths.noise_tails import sum_tail
 from lapwing.mechanisms.registry import registration_named
-from lapwing.model.accuracy import (
-    Accuracy,
-    Basis,
-    CountAccuracy,
-    MarginalAccuracy,
-    Statement,
-    TableAccuracy,
-    certificate_statements,
-)
+from lapwing.model.accuracy import Accuracy, Basis, CountAccuracy, MarginalAccuracy, Statement, TableAccuracy
 from lapwing.model.bounds import Sums, cell_ranges, covering, fitting_cells, most_rows, own_groupings, rows_within
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.evidence import AskedTable, MeasuredTable, intervals, views
 from lapwing.model.model import ReleasedModel, Spans
 from lapwing.model.sampling.conditions import effective_atoms
 from lapwing.model.sampling.marginals import marginal
+from lapwing.on_demand import extra
 from lapwing.release.asked import Condition, asked_cells
 from lapwing.release.queries import Groups, Parts, checked_failure, listed_columns, query_groupings
 from lapwing.schema.groupings.hierarchies import Hierarchy
@@ -63,7 +56,7 @@ def release_accuracy(release: Parts, failure: Fraction) -> Accuracy:
         statements=(
             *_rows_statement(model, certificate, noisy, failure),
             *_all_at_once(listed, model.rows, failure),
-            *certificate_statements(certificate, registration.page),
+            *extra("statements")(certificate, registration.page),
             _statement("not_proved", not_proved, None, "", None, basis="model"),
         ),
         marginals=tuple(marginals),

@@ -82,13 +82,13 @@ def init(
         population=population,
     )
 
-    from lapwing.model.certificate.promise import protection_lines  # noqa: PLC0415
+    from lapwing.present.promises import protected_facts  # noqa: PLC0415
 
     say = speaker(context, quiet)
     say(f"{_may_spend(balance)}; ledger: {ledger}")
     if balance.selection_delta > 0:
         say(f"Together, all that is released from it will be within {promised(balance)}.")
-    say(protection_lines(cast("Relation", balance.relation), balance.privacy_unit)[0])
+    say(next(protected_facts(cast("Relation", balance.relation), balance.privacy_unit)).line)
 
 
 @ledger_app.command(epilog=examples("ledger show"))

@@ -152,17 +152,17 @@ def _dictionaries(texts: Sequence[str]) -> dict[str, Path]:
 
 def _summary(found: "LearnedDomain", table: "Table", output: Path, account: Sequence[str]) -> list[str]:
     """Return what was learned and what it cost, what was not found, and what comes next."""
+    from lapwing.present.certificates import certificate_document  # noqa: PLC0415
     from lapwing.release.marked import NOTICE  # noqa: PLC0415
 
     fields = [found.schema.field(name) for name in found.names]
     lines = [(field.name, field.type, _learned(field), field.provenance) for field in fields]
-    cost = next(line for line in found.certificate.text().splitlines() if line.startswith("Cost: "))
     return [
         NOTICE,
         "",
         aligned([("field", "type", "values", "provenance"), *lines]),
         "",
-        cost,
+        *certificate_document(found.certificate).lines("cost"),
         *found.notes,
         f"Next: {_next(found, ' '.join(words_of(table)), output, account)}",
     ]
@@ -198,8 +198,10 @@ def _next(found: "LearnedDomain", data: str, output: Path, account: Sequence[str
 
 def _tell(found: "LearnedDomain", targets: Sequence[Path], say: Say) -> None:
     """Say what is promised, and where the files are."""
-    for line in found.certificate.text().splitlines():
-        if not line.startswith(("Cost: ", *(f"Warning: {note}" for note in found.notes))):
-            say(_UNRECORDED if found.certificate.ledger is None and line.startswith("Recorded in") else line)
+    from lapwing.present.certificates import WHOLE, certificate_document  # noqa: PLC0415
+
+    for fact in certificate_document(found.certificate).all(*WHOLE):
+        if fact.key != "cost" and not (fact.key == "warning" and fact.text in found.notes):
+            say(_UNRECORDED if found.certificate.ledger is None and fact.key == "recorded" else fact.line)
     for what, path in zip(("schema", "certificate"), targets, strict=False):
         say(f"{what}: {path}")

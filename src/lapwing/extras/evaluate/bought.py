@@ -17,7 +17,7 @@ from lapwing.extras.evaluate.metrics.tables.public_tables import (
     public_tables,
 )
 from lapwing.extras.evaluate.report.bought import BOUGHT_LEAD, bought_sections
-from lapwing.extras.evaluate.report.page import Page, render
+from lapwing.extras.evaluate.report.page import render
 from lapwing.kernel.budget.budget import Budget, BudgetRequest
 from lapwing.kernel.noise.bits import BitSource
 from lapwing.kernel.noise_law import MAX_SD
@@ -39,6 +39,7 @@ from lapwing.model.certificate.promise import (
     untold_warnings,
 )
 from lapwing.on_demand import Shown
+from lapwing.present.document import Page
 from lapwing.release.marked import NOTICE, Releasable
 from lapwing.release.runs.certify import Paid, promise_warnings
 from lapwing.release.runs.generators import chosen_seed, generator

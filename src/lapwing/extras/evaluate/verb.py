@@ -13,9 +13,9 @@ from lapwing.extras.evaluate.cards.private import bought_card, evaluation_card, 
 from lapwing.extras.evaluate.internal.evaluation import Evaluation, compare_with_real
 from lapwing.extras.evaluate.internal.linked import LinkedEvaluation, compare_linked, compared_schema
 from lapwing.extras.evaluate.released.report import release_sections
-from lapwing.extras.evaluate.report.page import Section
 from lapwing.kernel.budget.budget import Number, read_request
 from lapwing.kernel.room.begun import repeated
+from lapwing.present.document import Section
 from lapwing.release.loading import load
 from lapwing.release.marked import Releasable
 from lapwing.release.release import Release

@@ -11,11 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
-from lapwing.errors import DataError, ParameterError
+from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget, Notion
 from lapwing.kernel.codec import Codec
 from lapwing.kernel.noise_law import NoiseLaw
-from lapwing.kernel.plain import at_least, rational_text, read_key, read_rational
+from lapwing.kernel.plain import rational_text, read_key, read_rational
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.arrays import Frozen
 from lapwing.model.certificate.cost_lines import (
@@ -27,34 +27,23 @@ from lapwing.model.certificate.cost_lines import (
     asked_text,
     budget_from_dict,
     budget_to_dict,
-    counted_lines,
     noise_from_dict,
     noise_to_dict,
 )
-from lapwing.model.certificate.declared import (
-    KeptRule,
-    KeptTable,
-    rule_lines,
-    table_lines,
-)
+from lapwing.model.certificate.declared import KeptRule, KeptTable
 from lapwing.model.certificate.issued import Issued
 from lapwing.model.certificate.promise import (
     ROW,
     Together,
     check_pairs,
-    origin_lines,
     pair_from_dict,
     pair_to_dict,
-    protection_lines,
-    purchase_lines,
     together,
-    told_pairs,
     unit_field,
 )
-from lapwing.model.certificate.verdict import Verdict, verdict_lines
+from lapwing.model.certificate.verdict import Verdict
 from lapwing.on_demand import Shown
 from lapwing.schema.purchases import Purchase
-from lapwing.schema.scalars import visible
 
 __all__ = ["CERTIFIED", "DOMAIN", "EVALUATION", "FORMAT", "ROWS_WITHIN", "Certificate", "CostLine", "LedgerEntry"]
 __all__ += ["Statement"]
@@ -224,10 +213,6 @@ class Certificate(Shown):
         """What this and earlier purchases under the same terms cost; None where there is none."""
         return together(self.total, self.delta, self.requested.delta, self._terms, self.purchases)
 
-    def bought_before(self) -> list[str]:
-        """Say what bounds and lists cost that were bought before, and what that is together with this."""
-        return purchase_lines(self.purchases, self._terms, self.together)
-
     @property
     def rows_within(self) -> float | None:
         """How far a noisy number of rows is off at most, in 95 % of releases; None where it is not known."""
@@ -244,69 +229,19 @@ class Certificate(Shown):
 
     def text(self) -> str:
         """Return a short plain summary: what is protected, under which relation, at which cost, what was assumed."""
-        lines = [*self._protected, self._price()]
-        lines += origin_lines(self.assumed_fields, self.dp_fields, self.warnings)
-        lines += self.bought_before()
-        lines += [f"Assumed: {claim}." for claim in self.assumed]
-        if self.mechanism != DOMAIN:
-            counted = "The table was compared as one of" if self.mechanism == EVALUATION else "The model stands for"
-            lines.append(f"{counted} {self.released_rows} rows, {self.source_of_rows()}.")
-        if self.mechanism not in (DOMAIN, EVALUATION):
-            lines += verdict_lines(self.verdict)
-        lines += [f"Certified error: {each.value:.3g}; {each.text}." for each in self.accuracy if each.is_headline]
-        lines += [*rule_lines(self.rules), *table_lines(self.public_tables)]
-        lines += [f"Survey weight: {self.weight}."] * (self.weight is not None)
-        entry = self.ledger
-        where = "no ledger" if entry is None else f"the ledger under {entry.dataset}, release {entry.release_id}"
-        lines.append(f"Recorded in {where}.")
-        lines += [] if self.issued is None else self.issued.lines()
-        lines += [f"Warning: {warning}" for warning in self.warnings]
-        return "\n".join(visible(line).replace("\n", " ") for line in lines) + "\n"
+        return str(self._told("text"))
 
     __str__ = text
 
     @property
     def protected(self) -> str:
         """What is protected, in a few sentences."""
-        return " ".join(self._protected)
+        return str(self._told("protected"))
 
     @property
     def notion(self) -> Notion:
         """What the total measures."""
         return self.total.notion
-
-    @property
-    def _protected(self) -> list[str]:
-        """Say what is protected; of synthetic rows only where there are any."""
-        lines = protection_lines(self.relation, self.privacy_unit)
-        return lines[:2] if self.mechanism == DOMAIN else lines
-
-    def source_of_rows(self) -> str:
-        """Say why the number of rows may be shown."""
-        field = unit_field(self.privacy_unit)
-        if any(table.hold == "exact" for table in self.public_tables):
-            return "the total of the public tables"
-        if self.public_rows is None and self.mechanism == EVALUATION and self.expected_rows is not None:
-            return "a public guess"
-        if self.public_rows is None:
-            within = "" if self.rows_within is None else f", within {self.rows_within:.0f} in 95 % of releases"
-            return "a noisy number" + ("" if field is None else " of those used") + within
-        is_drawn = self.released_rows != self.public_rows
-        return "a public number" + ("" if field is None or is_drawn else f": one for each value of {field}")
-
-    def _price(self) -> str:
-        """Say what the release cost."""
-        questions = f"for {counted_lines(self.lines)}"
-        if self.total.notion == "pure":
-            return f"Cost: {self.total} {questions}, pure differential privacy."
-        # The requested delta first, so that it is shown and others stand apart from it.
-        ordered = tuple(sorted(self.epsilons, key=lambda pair: pair[0] != self.requested.delta))
-        pairs = {d: f"epsilon {at_least(eps, 4)} at delta {at_least(d, 3)}" for d, eps in told_pairs(ordered)}
-        asked = None if self.requested.delta is None else pairs.pop(self.requested.delta, None)
-        spent = str(self.total) if asked is None else f"{asked} (rho {at_least(self.total.rho, 3)})"
-        more = "".join(f"; {pair}" for pair in pairs.values())
-        apart = f" Of each delta, {at_least(self.delta, 4)} is for lists of texts." if self.delta else ""
-        return f"Cost: {spent} {questions}, zero-concentrated differential privacy{more}.{apart}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the certificate as plain JSON values, always in the same order."""
@@ -322,17 +257,6 @@ class Certificate(Shown):
         if read_key(values, "format", int) != FORMAT:
             raise ParameterError(f"the certificate is of another format than {FORMAT}; update lapwing", code="LW604")
         return CERTIFICATES.read(cls, values)
-
-
-def certificate_in(file: Path) -> Certificate:
-    """Read the certificate in a file; its costs are summed again on the way."""
-    try:
-        return Certificate.from_dict(json.loads(file.read_bytes()))
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-    except (ValueError, RecursionError, ParameterError):
-        reason = "it is no certificate, or its sums are wrong"
-    raise DataError(f"{file} cannot be read ({reason}); give the certificate that lies beside the rows", code="LW602")
 
 
 def _plain(settings: object) -> dict[str, Any]:

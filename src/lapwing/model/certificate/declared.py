@@ -27,7 +27,6 @@ from lapwing.schema.schemas import Schema
 MOVED: Final = "moved by the rules"
 """Kind of the statement that says what keeping the rules changed."""
 
-_LISTED: Final = 8
 _KEPT: Final = ("in the model", "in the rows")
 
 
@@ -52,27 +51,6 @@ class KeptRule:
                 "share from 0 to 1 before",
                 code="LW621",
             )
-
-
-def rule_lines(rules: Sequence[KeptRule]) -> list[str]:
-    """Say which rules every row keeps, and which of them are only assumed: a sentence each, or none.
-
-    >>> rule_lines([KeptRule(text="born <= died", provenance="public", kept="in the rows", broke=0.25)])
-    ['Every row keeps 1 rule: born <= died.']
-    """
-    if not rules:
-        return []
-    count = "1 rule" if len(rules) == 1 else f"{len(rules)} rules"
-    lines = [f"Every row keeps {count}: {_listed([rule.text for rule in rules])}."]
-    assumed = [rule.text for rule in rules if rule.provenance == "assumed"]
-    if assumed:
-        lines.append(f"Assumed by the owner of the table, not public knowledge: {_listed(assumed)}.")
-    return lines
-
-
-def _listed(texts: Sequence[str]) -> str:
-    more = len(texts) - _LISTED
-    return "; ".join([*texts[:_LISTED], *([f"and {more} more"] if more > 0 else [])])
 
 
 # -- What a certificate says of the public tables that a release holds or leans on.
@@ -112,25 +90,6 @@ class KeptTable:
                 "and the model before and after was off by a share from 0 to 1",
                 code="LW621",
             )
-
-
-def table_lines(tables: Sequence[KeptTable]) -> list[str]:
-    """Say which public tables the rows hold, and which only steered the model: a sentence each.
-
-    >>> table_lines([KeptTable(columns=("sex",), source="census", cells=2, total=9, hold="exact", before=0.125)])
-    ['Rows hold the public table of sex (2 cells, 9 rows; source: census); the model before was off by 12.5%.']
-    """
-    return [_line(each) for each in tables]
-
-
-def _line(table: KeptTable) -> str:
-    """Say one of them."""
-    of = f"the public table of {', '.join(table.columns)}"
-    told = f"{table.cells} cells, {table.total} rows; source: {table.source}"
-    if table.hold == "prior":
-        return f"The model leans on {of} ({told})."
-    kept = "Rows hold" if table.missed is None else f"Rows miss, by {100 * table.missed:.3g}%,"
-    return f"{kept} {of} ({told}); the model before was off by {100 * (table.before or 0.0):.3g}%."
 
 
 FALSE_WARNING = 1e-3

@@ -84,17 +84,6 @@ class Issued:
         """When it was written, to the minute."""
         return f"{dt.datetime.strptime(self.at, _TIME):%Y-%m-%d %H:%M} UTC"
 
-    def lines(self) -> list[str]:
-        """Return it in plain sentences."""
-        named = f" for {self.table}" if self.table else ""
-        by = f" by Python {self.python}" if self.python else ""
-        lines = [f"Issued: {self.when}{named}{by}; schema {self.schema[:SHOWN]}."]
-        for each in self.files:
-            rows = "" if each.rows is None else f"{each.rows} rows, "
-            lines.append(f"File: {each.target.as_posix()}, {rows}{each.size} bytes, SHA-256 {each.sha256}.")
-        people = (("Prepared by", self.prepared_by), ("Approved by", self.approved_by))
-        return lines + [f"{what}: {who}." for what, who in people if who]
-
     def faults(self, files: Sequence[Path]) -> tuple[list[str], list[str]]:
         """Return what is wrong with files that should be those beside the certificate, and with those not given."""
         found, left = [], list(self.files)

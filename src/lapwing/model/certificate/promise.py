@@ -9,8 +9,7 @@ from typing import Any, Final, Literal, cast
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget, Notion
 from lapwing.kernel.budget.conversions import CERTIFICATE_DELTAS, certificate_epsilons, epsilon_for, rho_for
-from lapwing.kernel.plain import at_least, rational_text, read_keys, read_rational
-from lapwing.kernel.terms import Relation
+from lapwing.kernel.plain import rational_text, read_keys, read_rational
 from lapwing.model.certificate.cost_lines import budget_to_dict
 from lapwing.schema.fields import Field
 from lapwing.schema.purchases import Purchase
@@ -35,44 +34,9 @@ def unit_field(privacy_unit: str) -> str | None:
     return None if privacy_unit == ROW else privacy_unit.rpartition(":")[0]
 
 
-def protection_lines(relation: Relation, privacy_unit: str) -> list[str]:
-    """Say what is protected, and what this means for rows without identifier and synthetic ones."""
-    field = unit_field(privacy_unit)
-    if field is None:
-        what = (
-            "whether any one row is in the table, and what it says"
-            if relation == "add-remove"
-            else "what any one row says, not how many rows there are"
-        )
-        return [
-            f"Protected: {what} ({relation} neighbours).",
-            "A person with several rows is not protected as a whole: each row is, by itself.",
-        ]
-    max_rows = privacy_unit.rpartition(":")[2]
-    used = "only 1 is used" if max_rows == "1" else f"at most {max_rows} are used"
-    what = (
-        "whether they are in the table, and what they say"
-        if relation == "add-remove"
-        else f"how many they are and what they say, but not how many different values of {field} there are"
-    )
-    return [
-        f"Protected: all rows that share one value of {field}, of which {used}: {what} ({relation} neighbours).",
-        f"Rows without {field} are protected together only, as if they shared one more value.",
-        f"Rows out are drawn one by one: how many rows share one value of {field} cannot be counted in them.",
-    ]
-
-
 def fields_of_origin(schema: Schema, origin: Literal["assumed", "dp"]) -> tuple[str, ...]:
     """Return the modelled fields whose domain was taken from the data, or was bought with budget."""
     return tuple(column.name for column in schema.columns if column.provenance == origin)
-
-
-def origin_lines(assumed_fields: Sequence[str], dp_fields: Sequence[str], warnings: Sequence[str] = ()) -> list[str]:
-    """Say which bounds and categories the promise takes as given, all by name, or paid for."""
-    is_told = any(warning.startswith(UNCOVERED) for warning in warnings)
-    assumed = "" if is_told else ", ".join(assumed_fields)
-    found = (("taken as given", assumed), ("bought with budget", _named(dp_fields)))
-    return [f"Bounds and categories {origin}: {fields}." for origin, fields in found if fields]
 
 
 def uncovered_warnings(columns: Sequence[Field]) -> tuple[str, ...]:
@@ -103,7 +67,6 @@ def uncovered_warnings(columns: Sequence[Field]) -> tuple[str, ...]:
 Pairs = tuple[tuple[Fraction, Fraction], ...]
 """(δ, ε) that hold at once."""
 
-_LISTED: Final = 8
 _NAMED: Final = 8
 _APART: Final = 10
 _DIGITS: Final = 18
@@ -127,20 +90,6 @@ class Together:
     epsilons: Pairs
     plain: tuple[Fraction, ...] = ()
 
-    def text(self) -> str:
-        """Return the sum in words."""
-        total = amount_text(self.total)
-        if self.delta >= 1:
-            return f"{total}, but the deltas sum to 1 or more, so that all of it together has no promise"
-        if not self.epsilons:
-            return f"{total}{_except_with(self.delta)}"
-        pairs = "; ".join(
-            f"epsilon {at_least(eps, 4)} at delta {at_least(delta, 4)}"
-            f"{' by plain addition' if delta in self.plain else ''}"
-            for delta, eps in told_pairs(self.epsilons)
-        )
-        return f"{total}: {pairs}"
-
     def to_dict(self) -> dict[str, Any]:
         """Return the sum as plain JSON values."""
         return {
@@ -152,11 +101,11 @@ class Together:
         }
 
 
-def told_pairs(pairs: Pairs) -> Pairs:
+def pairs_apart(pairs: Pairs) -> Pairs:
     """Return the pairs that a text shows: the first, and those whose δ is ten times from all that are shown before.
 
     >>> near = (Fraction(1, 1000), Fraction(1, 999), Fraction(1, 10**6))
-    >>> [str(delta) for delta, _ in told_pairs(tuple((delta, Fraction(1)) for delta in near))]
+    >>> [str(delta) for delta, _ in pairs_apart(tuple((delta, Fraction(1)) for delta in near))]
     ['1/1000', '1/1000000']
     """
     shown: list[tuple[Fraction, Fraction]] = []
@@ -201,7 +150,7 @@ def together(
     if all(amount.notion == "pure" for amount in amounts):
         return Together(total=Budget("pure", pure), delta=selected, epsilons=())
     rho = _summed(amount.rho for amount in amounts if amount.notion == "zcdp")
-    whole = _summed(_rounded_up(amount.amount) ** 2 / 2 for amount in amounts if amount.notion == "pure")
+    whole = _summed(rounded_up(amount.amount) ** 2 / 2 for amount in amounts if amount.notion == "pure")
     added = Budget("zcdp", _summed([rho, whole]))
     # A run that is asked for epsilon and delta keeps half of delta for its selections.
     first = 2 * selected if requested is None else _summed([requested, bought])
@@ -232,11 +181,11 @@ def _summed(amounts: Iterable[Fraction]) -> Fraction:
     """Return a sum that is never too small, and whose denominator stays short however many amounts there are."""
     total = Fraction(0)
     for amount in amounts:
-        total = _rounded_up(total + _rounded_up(amount))
+        total = rounded_up(total + rounded_up(amount))
     return total
 
 
-def _rounded_up(amount: Fraction) -> Fraction:
+def rounded_up(amount: Fraction) -> Fraction:
     """Return an amount as it is, or, where its denominator is long, rounded up to 18 digits or 300 decimal places."""
     if amount.denominator <= 10**_DIGITS:
         return amount
@@ -251,22 +200,6 @@ def are_alike(purchase: Purchase, terms: tuple[str, str]) -> bool:
     return (purchase.relation, purchase.privacy_unit) == terms
 
 
-def purchase_lines(purchases: Sequence[Purchase], terms: tuple[str, str], whole: Together | None) -> list[str]:
-    """Say what was bought before, and what it is together with a release of these terms."""
-    lines = [_sentence(each, are_alike(each, terms)) for each in purchases[:_LISTED]]
-    if len(purchases) > _LISTED:
-        lines.append(f"There are {len(purchases) - _LISTED} earlier purchases more.")
-    if whole is not None:
-        lines.append(f"Together with what was bought before under the same terms: {whole.text()}.")
-    return lines
-
-
-def purchase_cost(purchase: Purchase) -> str:
-    """Return the price of a purchase in words."""
-    amount = amount_text(Budget(cast("Notion", purchase.notion), purchase.amount))
-    return f"{amount}{_except_with(purchase.delta)}"
-
-
 def untold_warnings(fields: Sequence[str], purchases: Sequence[Purchase]) -> tuple[str, ...]:
     """Say which fields are said to be bought though no purchase names them."""
     told = {name for each in purchases for name in each.fields}
@@ -274,7 +207,7 @@ def untold_warnings(fields: Sequence[str], purchases: Sequence[Purchase]) -> tup
     if not untold:
         return ()
     return (
-        f"provenance dp, but no purchase in the schema names it: {_named(untold)}; what its bounds or categories cost "
+        f"provenance dp, but no purchase in the schema names it: {some_of(untold)}; what its bounds or categories cost "
         "is not told here",
     )
 
@@ -289,7 +222,7 @@ def other_terms_warnings(
             named = others.setdefault((each.relation, each.privacy_unit), [])
             named += [name for name in each.fields if name in fields and name not in named]
     return tuple(
-        f"bounds and categories of {_named(named)} were bought for the privacy unit {unit} under {other} neighbours; "
+        f"bounds and categories of {some_of(named)} were bought for the privacy unit {unit} under {other} neighbours; "
         "what is said here of who is protected does not hold for them"
         for (other, unit), named in others.items()
         if named
@@ -307,35 +240,10 @@ def pair_from_dict(values: object) -> tuple[Fraction, Fraction]:
     return delta, epsilon
 
 
-def _sentence(purchase: Purchase, is_alike: bool) -> str:
-    """Say what one purchase was."""
-    apart = (
-        f" That was under {purchase.relation} neighbours and for the privacy unit {purchase.privacy_unit}, so that it "
-        "is not added up here."
-    )
-    return (
-        f"Bounds or categories of {_named(purchase.fields)} were bought before for {purchase_cost(purchase)} (release "
-        f"{purchase.release}).{'' if is_alike else apart}"
-    )
-
-
-def _named(fields: Sequence[str]) -> str:
+def some_of(fields: Sequence[str]) -> str:
     """Return a few names, and how many more there are."""
     more = f" and {len(fields) - _NAMED} more" if len(fields) > _NAMED else ""
     return ", ".join(fields[:_NAMED]) + more
-
-
-def _except_with(delta: Fraction) -> str:
-    """Return the δ of selections as people read it."""
-    return f", except with probability {at_least(_rounded_up(delta), 3)}" if delta else ""
-
-
-def amount_text(budget: Budget) -> str:
-    """Return an amount as people read it: exact where that is short."""
-    short = Budget(budget.notion, _rounded_up(budget.amount))
-    exact = str(short)
-    name, _, number = exact.partition(" ")
-    return exact if len(number) <= 12 and "/" not in number else f"{name} {at_least(short.amount, 4)}"
 
 
 # -- What a certificate may state as (δ, ε): never less than its total is worth.

@@ -13,9 +13,6 @@ WORDS: Final = cast("tuple[Word, ...]", get_args(Word))
 WAYS: Final = {1: "single columns", 2: "pairs", 3: "triples"}
 """What tables of so many columns are called."""
 
-NO_VERDICT: Final = (
-    "Verdict: none, because the noisy answers do not tell what error to expect; compare with the real rows."
-)
 
 _refused = partial(ParameterError, code="LW621")
 
@@ -73,25 +70,21 @@ class Verdict:
 
     @property
     def line(self) -> str:
-        """The verdict in one line."""
+        """The verdict in one line, as it stands in files."""
+        return f"Verdict: {self.said}"
+
+    @property
+    def said(self) -> str:
+        """The verdict in one line, without the word for it."""
         said = [f"{WAYS[each.ways]} {each.word} ({self._figures(each)})" for each in self.grades]
         learnt = f"; {self.learnt:,} of {self.pairs:,} pairs learnt" if self.pairs else ""
-        return f"Verdict: {', '.join(said)}{learnt}.{f' {self.better}.' * bool(self.better)}"
+        return f"{', '.join(said)}{learnt}.{f' {self.better}.' * bool(self.better)}"
 
     def _figures(self, grade: Grade) -> str:
         """Return what a grade rests on; of relations of which none was looked at, nothing is known."""
         if grade.ways > 1 and not self.learnt and grade.word == WORDS[-1]:
             return "none was counted"
         return f"expected error {_percent(grade.error)}, fresh rows {_percent(grade.fresh)}"
-
-    def lines(self) -> list[str]:
-        """Return the verdict, and what follows from it, in sentences."""
-        return [self.line, *([f"Do not use for: {'; '.join(self.not_for)}."] if self.not_for else [])]
-
-
-def verdict_lines(verdict: Verdict | None) -> list[str]:
-    """Return the sentences of a verdict, or the one that says that there is none."""
-    return [NO_VERDICT] if verdict is None else verdict.lines()
 
 
 def _percent(share: float) -> str:

@@ -89,7 +89,7 @@ class LinkedRelease(Shown):
     seed: int | None = None
 
     def __repr__(self) -> str:
-        return repr(self.certificate).replace("LinkedCertificate", "LinkedRelease", 1)
+        return f"LinkedRelease({self.certificate.short})"
 
     @property
     def schema(self) -> LinkedSchema:

@@ -23,9 +23,11 @@ from typing import Any, Final
 from lapwing.errors import ParameterError
 from lapwing.extras.connect.metadata.croissant import OWN_KEYS
 from lapwing.kernel.budget.budget import Budget
-from lapwing.model.certificate.certificate import Certificate, certificate_in
+from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.issued import Beside
-from lapwing.model.certificate.promise import Pairs, protection_lines
+from lapwing.model.certificate.promise import Pairs
+from lapwing.model.linked_files import certificate_in
+from lapwing.present.promises import protected_facts
 from lapwing.rows.out.outputs import write_output
 from lapwing.schema.fields import Field
 from lapwing.schema.files import field_to_dict
@@ -109,8 +111,11 @@ def path_of(what: str, value: object) -> Path:
 
 def same_release(certificate: Certificate, file: Path) -> Certificate:
     """Return the certificate in a file, which also knows how many rows were written, if it is of the same release."""
-    found = certificate_in(file)
-    if replace(found, written_rows=certificate.written_rows, seed=certificate.seed, issued=None) == certificate:
+    found, _ = certificate_in(file)
+    if (
+        isinstance(found, Certificate)
+        and replace(found, written_rows=certificate.written_rows, seed=certificate.seed, issued=None) == certificate
+    ):
         return found
     raise ParameterError(
         f"{file} is the certificate of another release; give the one that lies beside the rows", code="LW620"
@@ -127,7 +132,7 @@ def croissant_text(
     about: Mapping[str, Any] | None = None,
 ) -> str:
     """Return the text of a Croissant file; see `Release.to_croissant`."""
-    protected = " ".join(protection_lines(certificate.relation, certificate.privacy_unit))
+    protected = " ".join(fact.line for fact in protected_facts(certificate.relation, certificate.privacy_unit))
     own = first_pair(certificate.total, certificate.delta, certificate.epsilons)
     told = {key: value for key, value in certificate.to_dict().items() if key not in LEFT_TO_THE_CERTIFICATE}
     return whole_text(

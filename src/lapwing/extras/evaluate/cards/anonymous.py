@@ -2,7 +2,7 @@
 
 from lapwing.anonymous.table import AnonymousTable
 from lapwing.extras.evaluate.cards.card import Card
-from lapwing.extras.evaluate.report.page import counted
+from lapwing.present.document import counted
 
 
 def anonymous_card(found: AnonymousTable) -> str:

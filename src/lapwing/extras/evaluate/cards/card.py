@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from lapwing.extras.evaluate.report.cost import sentence
-from lapwing.extras.evaluate.report.page import Section, Table, Text, clipped
+from lapwing.present.document import Section, Table, Text, clipped, sentence
 from lapwing.schema.scalars import visible
 
 Tone = Literal["", "good", "fair", "weak", "none", "internal"]

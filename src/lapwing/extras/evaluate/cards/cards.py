@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Final
 
 from lapwing.anonymous.table import AnonymousTable
-from lapwing.api.plans import LinkedPlan, Plan
 from lapwing.api.synthesizer import Synthesizer
 from lapwing.extras.evaluate.cards.anonymous import anonymous_card
 from lapwing.extras.evaluate.cards.linked import (
@@ -27,6 +26,7 @@ from lapwing.model.accuracy import Accuracy, CountAccuracy, TableAccuracy
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.linked_files import LinkedCertificate
 from lapwing.release.linked.release import LinkedRelease
+from lapwing.release.plans import LinkedPlan, Plan
 from lapwing.release.release import Release
 from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.schemas import Schema

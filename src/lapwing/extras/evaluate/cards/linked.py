@@ -1,14 +1,14 @@
 """The cards of linked tables: their schema, plan, release and certificate; public and released numbers only."""
 
-from lapwing.api.plans import LinkedPlan
 from lapwing.extras.evaluate.cards.card import Card, in_full, sentences
 from lapwing.extras.evaluate.cards.public import told, tone
-from lapwing.extras.evaluate.report.page import Section, Table, counted
 from lapwing.extras.evaluate.report.promise import fields_table
 from lapwing.model.certificate.cost_lines import asked_text
 from lapwing.model.certificate.verdict import WORDS
 from lapwing.model.linked_files import LinkedCertificate
+from lapwing.present.document import Section, Table, counted
 from lapwing.release.linked.release import LinkedRelease
+from lapwing.release.plans import LinkedPlan
 from lapwing.schema.linked.database import LinkedSchema
 
 

@@ -7,8 +7,9 @@ from lapwing.extras.evaluate.internal.evaluation import Evaluation
 from lapwing.extras.evaluate.internal.linked import LinkedEvaluation
 from lapwing.extras.evaluate.metrics.glance import glance
 from lapwing.extras.evaluate.report.compared import standings_table
-from lapwing.extras.evaluate.report.page import NOTICE, Section, Table, counted
+from lapwing.extras.evaluate.report.page import NOTICE
 from lapwing.extras.evaluate.report.pairs import worst_section
+from lapwing.present.document import Section, Table, counted
 
 
 def evaluation_card(found: Evaluation) -> str:

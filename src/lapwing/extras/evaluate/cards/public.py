@@ -4,20 +4,22 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
-from lapwing.api.plans import Plan
 from lapwing.api.synthesizer import Synthesizer, changed_settings
 from lapwing.extras.evaluate.cards.card import Card, first_lines, in_full, sentences
 from lapwing.extras.evaluate.report.cost import cost_summary
-from lapwing.extras.evaluate.report.page import Section, Table, counted, crossed
 from lapwing.extras.evaluate.report.promise import assumed_section, fields_table
 from lapwing.kernel.questions.misfit_rows.question import MisfitRows
-from lapwing.kernel.terms import Relation
 from lapwing.mechanisms.registry import registration_named, settings_of
 from lapwing.model.accuracy import Accuracy, CountAccuracy, TableAccuracy
 from lapwing.model.certificate.certificate import DOMAIN, EVALUATION, Certificate
 from lapwing.model.certificate.cost_lines import asked_text, counted_lines
-from lapwing.model.certificate.promise import origin_lines, protection_lines
 from lapwing.model.certificate.verdict import Verdict, Word
+from lapwing.present.certificates import certificate_document, source_of_rows
+from lapwing.present.document import Section, Table, counted, crossed, sentence, upper_first
+from lapwing.present.messages import say
+from lapwing.present.plans import plan_document
+from lapwing.present.promises import protected
+from lapwing.release.plans import Plan
 from lapwing.release.release import Release
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import shortened
@@ -66,8 +68,8 @@ def plan_card(plan: Plan) -> str:
     figure = "" if first.value is None else f": {first.figure}"
     known = "public" if plan.has_public_rows else "expected"
     facts = [
-        ("Privacy", asked_text(plan.total, plan.request.epsilon, plan.request.delta)),
-        ("Protected", _protected(plan.relation, plan.privacy_unit)),
+        ("Privacy", plan.asked),
+        ("Protected", protected(plan.relation, plan.privacy_unit)),
         ("Rows", f"{plan.expected_rows:,}, {known}"),
         ("Mechanism", f"{_settings(plan.mechanism, plan.settings)}. {plan.reason}."),
         ("Answers", counted_lines(plan.lines)),
@@ -76,10 +78,10 @@ def plan_card(plan: Plan) -> str:
     ]
     card = Card(
         kind="Plan",
-        verdict=f"{first.kind[:1].upper()}{first.kind[1:]}{figure}",
-        said=f"{first.text[:1].upper()}{first.text[1:]}.",
+        verdict=upper_first(first.kind) + figure,
+        said=sentence(first.text),
         facts=told(facts),
-        warnings=(*origin_lines(plan.assumed_fields, plan.dp_fields), *plan.notes),
+        warnings=plan_document(plan).texts("given", "bought", "note"),
         folded=(
             Section(key="", title="Where the budget goes", parts=(cost_summary(plan.lines, plan.total),)),
             in_full("The whole plan", plan.text()),
@@ -204,19 +206,18 @@ def synthesizer_card(found: Synthesizer) -> str:
 def paid_facts(paid: Certificate) -> Facts:
     """Return what every certificate says: the budget as it was asked for, what is protected, rows, and records."""
     is_release = paid.mechanism not in (DOMAIN, EVALUATION)
-    rows = "" if paid.mechanism == DOMAIN else f"{paid.released_rows:,}, {paid.source_of_rows()}"
+    rows = "" if paid.mechanism == DOMAIN else f"{paid.released_rows:,}, {source_of_rows(paid)}"
     mechanism = _settings(paid.mechanism, paid.settings) if is_release else ""
     issued = paid.issued
-    entry = paid.ledger
     return [
         ("Privacy", asked_text(paid.total, paid.requested.epsilon, paid.requested.delta)),
-        ("Protected", _protected(paid.relation, paid.privacy_unit)),
+        ("Protected", protected(paid.relation, paid.privacy_unit)),
         ("Rows", rows),
         ("Mechanism", mechanism),
         ("Answers", counted_lines(paid.lines)),
         ("Assumed", _assumed(paid)),
         ("Kept", " and ".join(_kept(paid))),
-        ("Recorded", "in no ledger" if entry is None else f"in the ledger under {entry.dataset}, {entry.release_id}"),
+        ("Recorded", certificate_document(paid).text("recorded")),
         ("Issued", "" if issued is None else f"{issued.when}, with {counted(len(issued.files), 'file')}"),
     ]
 
@@ -237,12 +238,10 @@ def _kept(paid: Certificate) -> list[str]:
 def _verdict(verdict: Verdict | None) -> dict[str, Any]:
     """Return the verdict of a card, with its colour."""
     if verdict is None:
-        said = "The noisy answers do not tell what error to expect; compare with the real rows."
-        return {"verdict": "No verdict", "said": said}
-    short, line = verdict.short, verdict.line.removeprefix("Verdict: ")
+        return {"verdict": "No verdict", "said": upper_first(say("verdict.none"))}
     return {
-        "verdict": f"{short[:1].upper()}{short[1:]}",
-        "said": f"{line[:1].upper()}{line[1:]}",
+        "verdict": upper_first(verdict.short),
+        "said": upper_first(verdict.said),
         "tone": tone(verdict),
     }
 
@@ -269,10 +268,6 @@ def _settings(mechanism: str, settings: Mapping[str, object]) -> str:
     usual = settings_of(registration_named(mechanism).kind())
     given = [f"{name}={shortened(value)}" for name, value in settings.items() if (name, value) not in usual.items()]
     return f"{mechanism} ({', '.join(given)})" if given else mechanism
-
-
-def _protected(relation: Relation, unit: str) -> str:
-    return protection_lines(relation, unit)[0].removeprefix("Protected: ").rstrip(".")
 
 
 def _unit(schema: Schema) -> str:

@@ -63,12 +63,13 @@ from lapwing.extras.evaluate.metrics.tables.variation import (
 )
 from lapwing.extras.evaluate.metrics.tables.workload import compare_k_marginals, compare_workloads
 from lapwing.extras.evaluate.report.compared import compared_sections
-from lapwing.extras.evaluate.report.page import NOTICE, Page, Section, render
+from lapwing.extras.evaluate.report.page import NOTICE, render
 from lapwing.extras.evaluate.report.plots import compared_plot
 from lapwing.extras.evaluate.report.summary import summary_text
 from lapwing.maths.arrays import Codes
 from lapwing.model.compared import choose_tables, compared_cells
 from lapwing.on_demand import Shown
+from lapwing.present.document import Page, Section
 from lapwing.release.marked import Internal
 from lapwing.rows.guard import guarded, private_boundary
 from lapwing.rows.out.outputs import write_output

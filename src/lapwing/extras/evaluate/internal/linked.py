@@ -19,10 +19,11 @@ from lapwing.extras.evaluate.metrics.prediction.downstream import check_target
 from lapwing.extras.evaluate.metrics.prediction.subgroups import check_subgroups
 from lapwing.extras.evaluate.metrics.tables.variation import TableRows
 from lapwing.extras.evaluate.report.compared import compared_sections
-from lapwing.extras.evaluate.report.page import NOTICE, Page, of_table, render
+from lapwing.extras.evaluate.report.page import NOTICE, render
 from lapwing.extras.evaluate.report.summary import summary_text
 from lapwing.maths.arrays import Codes
 from lapwing.on_demand import Shown
+from lapwing.present.document import Page, of_table
 from lapwing.release.marked import Internal
 from lapwing.rows.counting import count_tables
 from lapwing.rows.guard import private_boundary

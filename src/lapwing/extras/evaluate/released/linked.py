@@ -1,14 +1,16 @@
 """The report of linked tables that may be published: what holds for all of them, then each table."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from lapwing.extras.evaluate.released.report import release_sections
-from lapwing.extras.evaluate.report.page import Page, Section, Table, Text, of_table, render
+from lapwing.extras.evaluate.report.page import render
 from lapwing.extras.evaluate.report.promise import promise_section
-from lapwing.model.certificate.promise import amount_text
-from lapwing.model.certificate.verdict import verdict_lines
 from lapwing.model.linked_files import LinkedCertificate
+from lapwing.present.certificates import certificate_document, part_warnings, verdict_facts
+from lapwing.present.document import Page, Section, Table, Text, of_table, sentence
+from lapwing.present.promises import amount_text
 from lapwing.release.marked import Releasable
 from lapwing.release.release import Release
 
@@ -33,7 +35,7 @@ def linked_html(parts: Mapping[str, Release], paid: LinkedCertificate, *, name: 
 
 def _short(paid: LinkedCertificate) -> Section:
     """Return what everybody should know: the verdict of each table first."""
-    verdicts = tuple(f"{name}: {verdict_lines(part.verdict)[0]}" for name, part in paid.parts.items())
+    verdicts = tuple(replace(next(verdict_facts(part.verdict)), part=name).line for name, part in paid.parts.items())
     lines = tuple(
         (
             name,
@@ -58,9 +60,9 @@ def _short(paid: LinkedCertificate) -> Section:
         "In short",
         (
             Text("How good the rows are:", points=verdicts),
-            *(Text(f"{said[:1].upper()}{said[1:]}.", is_warning=True) for said in paid.uncovered),
+            *(Text(sentence(said), is_warning=True) for said in paid.uncovered),
             Text(words),
-            Text(paid.price),
+            Text(certificate_document(paid).lines("cost")[0]),
             costs,
             Text("Rows keep:", points=paid.kept),
             Text("Rows do not keep:", points=paid.not_kept),
@@ -70,7 +72,7 @@ def _short(paid: LinkedCertificate) -> Section:
 
 def _verdict(paid: LinkedCertificate, table: str) -> Section:
     """Return how good the rows of one table are, and what to know of them."""
-    headline, *rest = verdict_lines(paid.parts[table].verdict)
-    warnings = (Text(f"{said[:1].upper()}{said[1:]}.", is_warning=True) for said in paid.warnings_of(table))
+    headline, *rest = [fact.line for fact in verdict_facts(paid.parts[table].verdict)]
+    warnings = (Text(sentence(said), is_warning=True) for said in part_warnings(paid, table))
     parts = (Text(headline, is_headline=True), *(Text(each) for each in rest), *warnings)
     return Section("short", "in short", parts)

@@ -1,11 +1,12 @@
 """DOC."""
 
-from lapwing.extras.evaluate.report.page import Page, Section, render
+from lapwing.extras.evaluate.report.page import render
 from lapwing.extras.evaluate.report.released import released_sections
 from lapwing.extras.evaluate.report.released_columns import MOST_COLUMNS, released_columns, released_maps
 from lapwing.extras.evaluate.report.released_pairs import released_pairs
 from lapwing.mechanisms.registry import registration_named
 from lapwing.model.accuracy import Accuracy
+from lapwing.present.document import Page, Section
 from lapwing.release.marked import Releasable
 from lapwing.release.queries import Parts
 

@@ -7,9 +7,9 @@ from typing import Final
 from lapwing.extras.evaluate.metrics.tables.public_tables import NoisyVariation
 from lapwing.extras.evaluate.report.charts import interval_dots
 from lapwing.extras.evaluate.report.cost import cost_section
-from lapwing.extras.evaluate.report.page import Section, Table, Text
 from lapwing.extras.evaluate.report.promise import promise_section
 from lapwing.model.certificate.certificate import Certificate
+from lapwing.present.document import Section, Table, Text
 
 BOUGHT_LEAD: Final = (
     "Compares released rows with the private table through a few noisy answers that were paid for from the privacy "

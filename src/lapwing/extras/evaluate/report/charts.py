@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from lapwing.errors import LapwingError
-from lapwing.extras.evaluate.report.page import Chart, Table
+from lapwing.present.document import Chart, Table
 from lapwing.version import install_command
 
 Figures = Sequence[float | None]  # numbers of a chart; None and NaN where there is none

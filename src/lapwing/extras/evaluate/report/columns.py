@@ -12,18 +12,7 @@ from lapwing.extras.evaluate.metrics.metric import BOOTSTRAP, SYNTHETIC
 from lapwing.extras.evaluate.metrics.overlays import ColumnOverlay
 from lapwing.extras.evaluate.metrics.standing import SEVERAL
 from lapwing.extras.evaluate.report.charts import bars, histogram
-from lapwing.extras.evaluate.report.page import (
-    Chart,
-    Part,
-    Section,
-    Table,
-    Text,
-    clipped,
-    counted,
-    labelled,
-    percent,
-    signed,
-)
+from lapwing.present.document import Chart, Part, Section, Table, Text, clipped, counted, labelled, percent, signed
 from lapwing.schema.schemas import Schema
 
 DRAWN: Final = 40  # columns with a chart, the worst first; all are in the table

@@ -10,10 +10,10 @@ from lapwing.extras.evaluate.metrics.metric import SYNTHETIC
 from lapwing.extras.evaluate.metrics.standing import APART, FRESH, MOST, NONE, PART, SAME, Standing, glance_table
 from lapwing.extras.evaluate.report.charts import altair, colour, distinct, drawn, ramp
 from lapwing.extras.evaluate.report.columns import columns_section
-from lapwing.extras.evaluate.report.page import Chart, Fact, Facts, Part, Section, Table, Text, crossed, percent
 from lapwing.extras.evaluate.report.pairs import maps_section, pairs_section, worst_section
 from lapwing.extras.evaluate.report.tables import gaps_section, panel_section, rules_section, weighted_section
 from lapwing.extras.evaluate.report.uses import disclosure_section, prediction_section, subgroups_section
+from lapwing.present.document import Chart, Fact, Facts, Part, Section, Table, Text, crossed, percent
 from lapwing.schema.schemas import Schema
 
 _ENDS: Final = (-0.2, 1.4)  # places that are drawn; what lies beyond stands at the end, as an arrow
@@ -149,17 +149,21 @@ def _facts(found: Findings, seen: Glance) -> Facts:
     facts = []
     if single is not None:
         note = f"a resample: {percent(single.bootstrap.value, 2)}"
-        facts.append(Fact(percent(single.synthetic.value), "of rows differ in a single column, on average", note=note))
+        facts.append(
+            Fact("single", "of rows differ in a single column, on average", percent(single.synthetic.value), note=note)
+        )
     if pairs is not None:
         note = f"resample: {percent(pairs.bootstrap.value)}, independent: {percent(pairs.independent.value)}"
-        facts.append(Fact(percent(pairs.synthetic.value), "of rows differ in a pair of columns, on average", note=note))
+        facts.append(
+            Fact("pairs", "of rows differ in a pair of columns, on average", percent(pairs.synthetic.value), note=note)
+        )
     if found.downstream is None and pairs is not None:
         columns, distance = next(each for each in found.tables[SYNTHETIC] if each.ways == 2).worst(1)[0]
-        facts.append(Fact(percent(distance), "differ in the worst pair of columns", note=crossed(columns)))
+        facts.append(Fact("worst", "differ in the worst pair of columns", percent(distance), note=crossed(columns)))
     if found.downstream is not None:
         area = found.downstream
         note = f"{area.ceiling:.3f} when trained on real rows, {area.floor:.1f} knows nothing"
-        facts.append(Fact(f"{area.auc:.3f}", "AUC of a prediction learned from synthetic rows", note=note))
+        facts.append(Fact("auc", "AUC of a prediction learned from synthetic rows", f"{area.auc:.3f}", note=note))
     return Facts(tuple(facts))
 
 

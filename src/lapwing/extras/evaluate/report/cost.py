@@ -6,13 +6,13 @@ from fractions import Fraction
 from typing import Final
 
 from lapwing.extras.evaluate.report.charts import bars, budget_bar, shown
-from lapwing.extras.evaluate.report.page import Chart, Part, Section, Table, Text, crossed
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.plain import at_least
 from lapwing.kernel.questions.registered import KINDS
 from lapwing.model.accuracy import Accuracy, MarginalAccuracy, Statement
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.cost_lines import CHOSEN, CostLine
+from lapwing.present.document import Chart, Part, Section, Table, Text, crossed, sentence
 
 _MOST_LINES: Final = 300
 _MOST_BARS: Final = 30  # kinds of table
@@ -223,12 +223,6 @@ def _statements(statements: Sequence[Statement], caption: str) -> Table:
         for each in statements
     )
     return Table(caption, ("statement", "holds with", "ground"), lines, numbers=(1,))
-
-
-def sentence(text: str) -> str:
-    """Return a text as a sentence, without backticks."""
-    plain = text.replace("`", "")
-    return f"{plain[:1].upper()}{plain[1:]}{'' if plain.endswith('.') else '.'}"
 
 
 def _name(each: MarginalAccuracy) -> str:

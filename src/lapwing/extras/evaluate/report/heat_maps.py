@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from lapwing.extras.evaluate.report.charts import altair, distinct, drawn, ramp, shown
-from lapwing.extras.evaluate.report.page import Chart, Table
+from lapwing.present.document import Chart, Table
 
 _NUMBER: Final = "isFinite(datum.value) ? format(datum.value, abs(datum.value) >= 1000 ? ',.0f' : '.2~r') : ''"
 _ALL_SHOWN: Final = 30  # rows and columns of a matrix that all have their name beside it

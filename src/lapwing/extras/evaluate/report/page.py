@@ -7,11 +7,11 @@ name could not run even if it were not escaped. The bytes depend on the page and
 import itertools
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, Literal
 
 from lapwing.errors import LapwingError
+from lapwing.present.document import Chart, Page, Part
 from lapwing.release.marked import Internal, Releasable
 from lapwing.schema.scalars import visible
 from lapwing.version import install_command
@@ -20,80 +20,6 @@ from lapwing.version import install_command
 
 
 # -- What a report is made of: sections of text, tables and charts, without a word about how they look.
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Hold a table of the report; marked: lines that deserve a warning colour, besides the words that say so."""
-
-    caption: str
-    heading: tuple[str, ...]
-    lines: tuple[tuple[str, ...], ...]
-    numbers: tuple[int, ...] = ()
-    marked: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """Hold a chart of the report; meaning: one sentence that says what can be seen, for those who do not see it."""
-
-    title: str
-    meaning: str
-    spec: Mapping[str, Any]
-    figures: Table | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """Hold a paragraph, or a list; is_headline: it grades the table, and is set large."""
-
-    words: str
-    points: tuple[str, ...] = ()
-    is_warning: bool = False
-    is_headline: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """Hold one figure that is set large."""
-
-    figure: str
-    what: str
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """Hold the few figures that a reader should see first."""
-
-    facts: tuple[Fact, ...]
-
-
-Part = Text | Table | Chart | Facts
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """Hold a section of the report; key: the anchor of its heading, lower case with hyphens."""
-
-    key: str
-    title: str
-    parts: tuple[Part, ...]
-    folded: tuple[Part, ...] = ()
-
-
-def of_table(section: Section, number: int, table: str) -> Section:
-    """Return a section of one of several tables, under a title and an anchor of its own."""
-    return replace(section, key=f"table-{number}-{section.key}", title=f"{clipped(table)}: {section.title}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
-    """Hold a whole report; lead: what it is made from, where that is not what its kind says."""
-
-    title: str
-    sections: tuple[Section, ...]
-    lead: str = ""
 
 
 NOTICE: Final = "internal - do not publish"  # on every screen and every printed page of an internal report
@@ -258,47 +184,3 @@ def _safe(text: str) -> Any:  # noqa: ANN401
     import markupsafe  # noqa: PLC0415 - jinja2 needs it
 
     return markupsafe.Markup(text)  # noqa: S704
-
-
-NAME_LETTERS: Final = 60  # of a column's name or a label in a sentence or a table
-
-
-def clipped(text: str, letters: int = NAME_LETTERS) -> str:
-    """Return a text of at most so many letters."""
-    return text if len(text) <= letters else f"{text[: letters - 1]}…"
-
-
-def labelled(text: str, letters: int = NAME_LETTERS) -> str:
-    """Return a label that can be seen: one without any letter stands in quotes."""
-    return clipped(text, letters) if text.strip() else f'"{clipped(text, letters)}"'
-
-
-def crossed(columns: Sequence[str]) -> str:
-    """Return the name of a table of several columns, such as ``age × sex``."""
-    return " × ".join(clipped(name, max(16, NAME_LETTERS // len(columns))) for name in columns)
-
-
-def percent(share: float | None, digits: int = 1) -> str:
-    """Return a share in percent; small ones that are not 0 never look like 0.
-
-    >>> percent(0.1234), percent(0.00001), percent(0.0), percent(None), percent(-0.00001)
-    ('12.3 %', '< 0.1 %', '0 %', '-', '> -0.1 %')
-    """
-    if share is None:
-        return "-"
-    least = 10.0**-digits
-    figure = round(100 * share, digits)
-    if share and abs(figure) < least:
-        return f"< {least:g} %" if share > 0 else f"> -{least:g} %"
-    return f"{figure:.{digits}f} %" if figure else "0 %"
-
-
-def signed(share: float, digits: int = 1) -> str:
-    """Return a difference of shares in percent points, with its sign."""
-    figure = round(100 * share, digits)
-    return f"{figure:+.{digits}f}" if figure else "0"
-
-
-def counted(count: int, what: str) -> str:
-    """Return a number of things: ``1 column``, ``12,000 rows``."""
-    return f"{count:,} {what}{'s' * (count != 1)}"

@@ -13,7 +13,7 @@ from lapwing.extras.evaluate.metrics.overlays import MapOverlay
 from lapwing.extras.evaluate.metrics.standing import APART, PART, SEVERAL, standing
 from lapwing.extras.evaluate.metrics.tables.variation import Variation
 from lapwing.extras.evaluate.report.heat_maps import heat_map, map_heat
-from lapwing.extras.evaluate.report.page import Chart, Part, Section, Table, Text, clipped, crossed, percent
+from lapwing.present.document import Chart, Part, Section, Table, Text, clipped, crossed, percent
 
 WORST: Final = 10  # tables named of each number of columns
 _REAL: Final = "real"

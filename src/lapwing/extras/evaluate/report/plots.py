@@ -15,7 +15,7 @@ from lapwing.extras.evaluate.report.charts import altair
 from lapwing.extras.evaluate.report.columns import differences_chart
 from lapwing.extras.evaluate.report.compared import place_chart
 from lapwing.extras.evaluate.report.cost import budget_chart, noise_chart
-from lapwing.extras.evaluate.report.page import CONFIG, NOTICE, Chart, cleaned
+from lapwing.extras.evaluate.report.page import CONFIG, NOTICE, cleaned
 from lapwing.extras.evaluate.report.pairs import change_map
 from lapwing.extras.evaluate.report.released_columns import column_chart, map_chart, released_columns, released_map
 from lapwing.extras.evaluate.report.released_pairs import pair_chart
@@ -24,6 +24,7 @@ from lapwing.kernel.questions.questions import Answer
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.cost_lines import CostLine
 from lapwing.model.model import ReleasedModel
+from lapwing.present.document import Chart
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 

@@ -1,24 +1,20 @@
 """What a release promises about privacy, what that stands on, and what its owner declared, without mathematics."""
 
-import math
 from collections import Counter
 from fractions import Fraction
 from typing import Final
 
-from lapwing.extras.evaluate.report.page import Part, Section, Table, Text, clipped, counted, crossed, percent
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.plain import at_least
-from lapwing.model.certificate.attack import most_found, most_right
+from lapwing.model.certificate.attack import most_found, most_right, up
 from lapwing.model.certificate.certificate import Certificate
-from lapwing.model.certificate.promise import protection_lines, unit_field
-from lapwing.model.linked_files import LinkedCertificate
+from lapwing.model.certificate.promise import unit_field
+from lapwing.present.certificates import Promised, certificate_document
+from lapwing.present.document import Part, Section, Table, Text, clipped, counted, crossed, percent, sentence
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 
 # -- What a privacy budget means, in chances: the most that somebody who guesses can be right.
-
-
-Promised = Certificate | LinkedCertificate  # what promises something: a release, or those of linked tables together
 
 
 def _several(certificate: Promised, *, releases: int = 1, units: int = 1) -> float:
@@ -29,18 +25,7 @@ def _several(certificate: Promised, *, releases: int = 1, units: int = 1) -> flo
     """
     total = certificate.total
     times = releases * (units if total.notion == "pure" else units**2)
-    return most_right(Budget(total.notion, total.amount * times), lists_delta(certificate) * releases)
-
-
-def lists_delta(certificate: Promised) -> Fraction:
-    """Return the part of every δ that lists of texts took; linked tables have none."""
-    return certificate.delta if isinstance(certificate, Certificate) else Fraction(0)
-
-
-def percent_up(share: float) -> str:
-    """Return a probability in percent, rounded up, so that what is shown holds."""
-    tenths = min(1000, math.ceil(1000 * share - 1e-9))
-    return "100 %" if tenths == 1000 else f"{tenths / 10:.1f} %"
+    return most_right(Budget(total.notion, total.amount * times), certificate.delta * releases)
 
 
 # -- What a releasable report says of what its owner declared: rules, public tables, and the survey weight.
@@ -167,26 +152,23 @@ def protected(certificate: Promised) -> tuple[str, str]:
 def promise_section(certificate: Promised) -> Section:
     """Return the section about the promise: what is protected, what the budget means, and what is not covered."""
     _, question = protected(certificate)
-    right = most_right(certificate.total, lists_delta(certificate))
+    right = most_right(certificate.total, certificate.delta)
     sense = (
         f"A sense of scale: let somebody know everything about the table but one thing, {question}. Tossing a coin "
         f"they are right in 50 % of cases. With everything that this told, and any method, they are right in at "
-        f"most {percent_up(right)} of cases."
+        f"most {up(right)} of cases."
     )
     what_for = (
         "The promise is about one unit's own part in the table. What is true of many people (that a treatment helps, "
         "that a district is poor) can be learned from the release whether or not one of them took part, and may say "
         "something about each of them."
     )
-    if isinstance(certificate, LinkedCertificate):
-        said = [f"Protected: {certificate.protected}"]
-    else:
-        said = protection_lines(certificate.relation, certificate.privacy_unit)
+    said = certificate_document(certificate).lines("protected", "persons", "missing", "drawn")
     words = [Text(" ".join(said)), Text(sense)]
     if right > _WEAK:
         strength = "next to nothing" if right > _EMPTY else "little"
         caution = (
-            f"With this budget the promise by itself rules out {strength}: {percent_up(right)} is close to "
+            f"With this budget the promise by itself rules out {strength}: {up(right)} is close to "
             "certainty. It holds in the worst case, and a release may protect better than it promises; but nothing is "
             "proved about that."
         )
@@ -199,10 +181,10 @@ def _for_experts(certificate: Promised) -> tuple[Part, ...]:
     """Return the promise in formulas and tables."""
     pairs = tuple(_pair_text(delta, epsilon, 5, " at ") for delta, epsilon in certificate.epsilons)
     field = unit_field(certificate.privacy_unit)
-    delta = lists_delta(certificate)
+    delta = certificate.delta
     accused = [(alarm, most_found(certificate.total, alarm, delta)) for alarm in _ALARMS]
-    repeated = [percent_up(_several(certificate, releases=count)) for count in _SEVERAL]
-    grouped = ["-" if delta else percent_up(_several(certificate, units=count)) for count in _SEVERAL]
+    repeated = [up(_several(certificate, releases=count)) for count in _SEVERAL]
+    grouped = ["-" if delta else up(_several(certificate, units=count)) for count in _SEVERAL]
     what = "rows of one person" if field is None else f"values of {field}"
     return (
         Text(_formal(certificate), points=pairs),
@@ -210,7 +192,7 @@ def _for_experts(certificate: Promised) -> tuple[Part, ...]:
             "Accusing by any test: of units that are not in the table, and of those that are, so many are accused at "
             "most",
             ("falsely", "rightly"),
-            tuple((f"{100 * alarm:g} %", percent_up(found)) for alarm, found in accused),
+            tuple((f"{100 * alarm:g} %", up(found)) for alarm, found in accused),
             numbers=(0, 1),
         ),
         Table(
@@ -251,8 +233,9 @@ def assumed_section(schema: Schema, certificate: Certificate) -> Section:
         for origin, words in _ORIGINS.items()
         if numbers[origin]
     ]
-    points += certificate.bought_before()
-    points += [f"{claim[:1].upper()}{claim[1:]}." for claim in certificate.assumed]
+    said = certificate_document(certificate)
+    points += said.lines("purchase", "together")
+    points += map(sentence, certificate.assumed)
     points += assumed_rules(certificate)
     if certificate.expected_rows is not None:
         points.append(f"About {certificate.expected_rows:,} rows were expected: a guess that its owner made public.")

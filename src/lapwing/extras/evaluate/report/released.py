@@ -9,14 +9,11 @@ import statistics
 from collections.abc import Sequence
 from typing import Final
 
-from lapwing.extras.evaluate.report.cost import accuracy_section, cost_section, sentence
-from lapwing.extras.evaluate.report.page import Fact, Facts, Part, Section, Table, Text
+from lapwing.extras.evaluate.report.cost import accuracy_section, cost_section
 from lapwing.extras.evaluate.report.promise import (
     assumed_section,
     budget_text,
     declared_sections,
-    lists_delta,
-    percent_up,
     promise_section,
     protected,
     small_text,
@@ -25,12 +22,13 @@ from lapwing.extras.evaluate.report.released_columns import ReleasedColumn, Rele
 from lapwing.extras.evaluate.report.released_pairs import ReleasedPairs, counted_pairs, pairs_section
 from lapwing.kernel.questions.questions import Answer
 from lapwing.model.accuracy import Accuracy
-from lapwing.model.certificate.attack import most_right
+from lapwing.model.certificate.attack import most_right, up
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.cost_lines import counted_lines
 from lapwing.model.certificate.promise import uncovered_warnings, unit_field
-from lapwing.model.certificate.verdict import verdict_lines
 from lapwing.model.model import ReleasedModel
+from lapwing.present.certificates import source_of_rows, verdict_facts
+from lapwing.present.document import Fact, Facts, Part, Section, Table, Text, sentence
 from lapwing.schema.schemas import Schema
 
 _COUNTS: Final = ("MarginalCounts", "TreeCounts", "SparseCounts")
@@ -71,30 +69,31 @@ def released_sections(
 def _short(schema: Schema, model: ReleasedModel, certificate: Certificate, accuracy: Accuracy, *, did: str) -> Section:
     """Return what everybody should know."""
     what, question = protected(certificate)
-    within = "" if certificate.rows_within is None else f", ± {certificate.rows_within:,.0f} in 95 % of releases"
-    source = f"a noisy number{within}" if certificate.public_rows is None else "a public number"
-    if any(table.hold == "exact" for table in certificate.public_tables):
-        source = "the total of the public tables"
-    right = percent_up(most_right(certificate.total, lists_delta(certificate)))
+    right = up(most_right(certificate.total, certificate.delta))
     uncovered = uncovered_warnings(schema.columns)
     but = "; says nothing of lists and bounds that were taken from the table" if uncovered else ""
     facts = [
-        Fact(f"{certificate.released_rows:,}", "rows that the model stands for", note=source),
-        Fact(f"{len(schema.columns):,}", "columns", note=f"released by {certificate.mechanism}"),
-        Fact(budget_text(certificate), "privacy budget spent", note=f"on {counted_lines(certificate.lines)}"),
-        Fact(right, f"the most that guessing {question} can be right", note=f"50 % is tossing a coin{but}"),
+        Fact(
+            "rows", "rows that the model stands for", f"{certificate.released_rows:,}", note=source_of_rows(certificate)
+        ),
+        Fact("columns", "columns", f"{len(schema.columns):,}", note=f"released by {certificate.mechanism}"),
+        Fact(
+            "privacy", "privacy budget spent", budget_text(certificate), note=f"on {counted_lines(certificate.lines)}"
+        ),
+        Fact("right", f"the most that guessing {question} can be right", right, note=f"50 % is tossing a coin{but}"),
     ]
     laws = [line.noise for line in certificate.lines if line.noise is not None and line.question in _COUNTS]
     if laws:
         noise = statistics.median(_WITHIN[law.kind] * law.sd for law in laws)
         note = "95 % of such noise is smaller"
-        facts.append(Fact(f"± {noise:,.0f} rows", "noise on a typical count", note=note))
+        facts.append(Fact("noise", "noise on a typical count", f"± {noise:,.0f} rows", note=note))
     if accuracy.marginals:
         middle = statistics.median(each.variation for each in accuracy.marginals)
         facts.append(
             Fact(
-                f"{middle:.3f}",
+                "variation",
                 "total variation of a typical measured table, at most",
+                f"{middle:.3f}",
                 note="0 is no error, 1 is nothing in common",
             )
         )
@@ -109,7 +108,7 @@ def _short(schema: Schema, model: ReleasedModel, certificate: Certificate, accur
         "Not made for: statements about single people, rare combinations, or decisions that hang on small differences.",
         "Before a figure counts, look up below how far it may be off.",
     )
-    headline, *rest = verdict_lines(certificate.verdict)
+    headline, *rest = [fact.line for fact in verdict_facts(certificate.verdict)]
     parts: list[Part] = [Text(headline, is_headline=True), *(Text(each) for each in rest)]
     parts += [Facts(tuple(facts)), Text(words, points=points)]
     parts += [

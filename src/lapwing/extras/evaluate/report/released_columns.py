@@ -21,11 +21,11 @@ from lapwing.extras.evaluate.metrics.bars import (
 from lapwing.extras.evaluate.metrics.overlays import coordinate_pairs
 from lapwing.extras.evaluate.report.charts import bars, histogram
 from lapwing.extras.evaluate.report.heat_maps import map_heat
-from lapwing.extras.evaluate.report.page import Chart, Part, Table, Text
 from lapwing.kernel.questions.questions import Answer
 from lapwing.model.evidence import AskedTable, intervals, measured_groupings
 from lapwing.model.model import ReleasedModel
 from lapwing.model.sampling.marginals import marginal
+from lapwing.present.document import Chart, Part, Table, Text
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import Grouping, cut, evenly, identity, lookup
 from lapwing.schema.schemas import Schema

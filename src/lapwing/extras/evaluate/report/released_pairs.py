@@ -12,13 +12,13 @@ import numpy as np
 
 from lapwing.errors import CapacityError
 from lapwing.extras.evaluate.report.heat_maps import heat_map
-from lapwing.extras.evaluate.report.page import Chart, Section, Text, clipped, crossed
 from lapwing.extras.evaluate.report.released_columns import LEAST, model_codes, most_frequent
 from lapwing.kernel.questions.misfit_rows.question import MisfitRows
 from lapwing.maths.associations import strength
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.model import ReleasedModel
 from lapwing.model.sampling.marginals import marginal
+from lapwing.present.document import Chart, Section, Text, clipped, crossed
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import Grouping, cut
 from lapwing.schema.schemas import Schema

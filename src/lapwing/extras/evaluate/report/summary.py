@@ -11,8 +11,8 @@ from lapwing.extras.evaluate.metrics.metric import BOOTSTRAP, INDEPENDENT, SYNTH
 from lapwing.extras.evaluate.metrics.panels import PanelErrors
 from lapwing.extras.evaluate.metrics.prediction.downstream import Downstream
 from lapwing.extras.evaluate.metrics.standing import glance_table
-from lapwing.extras.evaluate.report.page import clipped
 from lapwing.extras.evaluate.report.tables import panel_lines, weighted_lines
+from lapwing.present.document import clipped
 from lapwing.schema.scalars import aligned, visible
 
 _EXPLAINED = (

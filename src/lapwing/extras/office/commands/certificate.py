@@ -30,14 +30,16 @@ def show(
     ] = None,
 ) -> None:
     """Print what a certificate says, in plain sentences."""
+    from lapwing.extras.office.paper.files import told  # noqa: PLC0415
     from lapwing.extras.office.paper.page import signing_page  # noqa: PLC0415
-    from lapwing.extras.office.paper.sheet import sheet_in, told  # noqa: PLC0415
     from lapwing.model.certificate.issued import Beside  # noqa: PLC0415
+    from lapwing.model.linked_files import certificate_in  # noqa: PLC0415
+    from lapwing.present.certificates import detailed_text, short_text  # noqa: PLC0415
     from lapwing.rows.out.outputs import whole_files  # noqa: PLC0415
 
-    found, content = sheet_in(file)
+    found, content = certificate_in(file)
     if page is None:
-        print(told(file, found.details if details else found.short), end="")
+        print(told(file, lambda: (detailed_text if details else short_text)(found)), end="")
         return
     with whole_files([page], [file]) as (place,):
         place.write_text(told(file, lambda: signing_page(found, Beside.of(file, content))), encoding="utf-8")
@@ -56,23 +58,25 @@ def verify(
     signature: Annotated[Path | None, option("--signature", "C.sig", "The signature. Default: C.json.sig.")] = None,
 ) -> None:
     """Check that files are those that were written with a certificate."""
-    from lapwing.extras.office.paper.sheet import sheet_in  # noqa: PLC0415
+    from lapwing.extras.office.paper.files import faults_of  # noqa: PLC0415
     from lapwing.extras.office.paper.signature import signer_of  # noqa: PLC0415
     from lapwing.model.files import is_model  # noqa: PLC0415
+    from lapwing.model.linked_files import certificate_in  # noqa: PLC0415
+    from lapwing.present.certificates import full_price  # noqa: PLC0415
 
     if signature is not None and key is None:
         raise misuse("anyone can sign; give --key K.pub, the signer's public key", context, code="LW903")
-    sheet, content = sheet_in(file)
+    paid, content = certificate_in(file)
     signer = None if key is None else signer_of(content, signature or _signature(file), key)
-    issued = sheet.issued
+    issued = paid.issued
     if issued is None:
         raise DataError(f"{file} names no files; those of `lapwing synthesize` and `resume` do", code="LW622")
-    faults, missing = sheet.faults(files, content)
+    faults, missing = faults_of(paid, files, content)
     count = f"{len(issued.files) - len(missing)} of {len(issued.files)} files"
     if faults := [*faults, *missing, *_schema_faults(issued, schema)]:
         checked = f"{count} checked: " if faults == missing else ""
         raise DataError(f"{checked}{'; '.join(faults)}", code="LW622")
-    print(f"{count} are those that were written with {file}, at {sheet.full_price}")
+    print(f"{count} are those that were written with {file}, at {full_price(paid)}")
     for model in filter(is_model, files):
         print(f"{model} holds the same certificate")
     print(f"SHA-256 of {file}: {hashlib.sha256(content).hexdigest()}")
@@ -88,11 +92,11 @@ def sign(
     key: Annotated[Path, option("--key", "KEY", "Your private SSH key, such as ~/.ssh/id_ed25519.")],
 ) -> None:
     """Write C.json.sig beside a certificate; `ssh-keygen -Y verify -n file` checks it as well."""
-    from lapwing.extras.office.paper.sheet import sheet_in  # noqa: PLC0415
     from lapwing.extras.office.paper.signature import sign as signed  # noqa: PLC0415
+    from lapwing.model.linked_files import certificate_in  # noqa: PLC0415
     from lapwing.rows.out.outputs import write_output  # noqa: PLC0415
 
-    _, content = sheet_in(file)
+    _, content = certificate_in(file)
     write_output(_signature(file), signed(content, key))
     note(f"signature: {_signature(file)}")
 

@@ -1,14 +1,16 @@
 """One A4 sheet that says what was promised and with which files: a page of HTML to print and to sign."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from html import escape
 from math import ceil
 from string import Template
 from typing import Final
 
-from lapwing.extras.office.paper.sheet import Sheet
 from lapwing.model.certificate.attack import most_found, up
 from lapwing.model.certificate.issued import Beside
+from lapwing.present.certificates import Promised, certificate_document, made_by, own_warnings, title_of
+from lapwing.present.document import Document, upper_first
 from lapwing.schema.scalars import visible
 
 _TRIES: Final = ((10, 400), (9, 400), (8, 400), (7, 300), (6, 200), (6, 90))
@@ -56,9 +58,9 @@ $signers</body>
 _Fact = tuple[str, str]
 
 
-def signing_page(sheet: Sheet, certificate: Beside) -> str:
+def signing_page(whole: Promised, certificate: Beside) -> str:
     """Return the page, which asks for nothing from elsewhere; certificate: the file itself, whose hash stands on it."""
-    facts = [(what, visible(said).replace("\n", " ")) for what, said in _facts(sheet, certificate)]
+    facts = [(what, visible(said).replace("\n", " ")) for what, said in _facts(whole, certificate)]
     size, most = next((each for each in _TRIES if _height(facts, *each) <= _SHEET), _TRIES[-1])
     shown = [(what, escape(_cut(said, most))) for what, said in facts]
     return _PAGE.substitute(
@@ -71,26 +73,22 @@ def signing_page(sheet: Sheet, certificate: Beside) -> str:
     )
 
 
-def _facts(sheet: Sheet, certificate: Beside) -> Iterator[_Fact]:
+def _facts(whole: Promised, certificate: Beside) -> Iterator[_Fact]:
     """Yield labels and what stands beside them; those of the last two are for signatures."""
-    issued = sheet.issued
-    yield "Release", _upper(sheet.title)
-    yield "Made", sheet.made
-    yield "Promise", _upper(f"{sheet.price} protects {sheet.protected}")
-    assumed = ", ".join(sheet.assumed_fields)
-    yield (
-        "Not protected",
-        f"What bounds and lists of {assumed} say." if assumed else "No field was taken from the rows.",
-    )
-    yield "Cost", _upper(sheet.cost)
-    if sheet.together is not None:
-        yield "With earlier ones", sheet.together
-    yield from _some("Verdict", [each.replace("Verdict: ", "") for each in sheet.verdicts], _VERDICTS)
-    yield "Attack", _upper(sheet.attack.removeprefix("Attack: "))
-    odds = (f"{up(most_found(sheet.total, each, sheet.delta))} at {each:.1%}" for each in _FALSE_ALARMS)
+    issued, found = whole.issued, certificate_document(whole)
+    yield "Release", upper_first(title_of(whole))
+    yield "Made", made_by(whole)
+    yield "Promise", upper_first(found.text("promise"))
+    assumed = upper_first(found.text("not_protected"))
+    yield "Not protected", assumed or "No field was taken from the rows."
+    yield "Cost", upper_first(found.text("cost"))
+    yield from (("With earlier ones", each) for each in found.texts("together"))
+    yield from _some("Verdict", _verdicts(found), _VERDICTS)
+    yield "Attack", upper_first(found.text("attack"))
+    odds = (f"{up(most_found(whole.total, each, whole.delta))} at {100 * each:g} %" for each in _FALSE_ALARMS)
     yield "Also", f"{', '.join(odds)} false alarms."
-    yield from _some("Warning", [_upper(each) for each in sheet.warnings], _WARNINGS)
-    yield "Ledger", sheet.recorded
+    yield from _some("Warning", [upper_first(each) for each in own_warnings(whole)], _WARNINGS)
+    yield "Ledger", upper_first(found.text("recorded_alone"))
     files = () if issued is None else issued.files
     rows = ["" if each.rows is None else f"{each.rows} rows, " for each in files]
     told = [f"{_hash(each)}, {count}{each.size} bytes" for each, count in zip(files, rows, strict=True)]
@@ -99,6 +97,13 @@ def _facts(sheet: Sheet, certificate: Beside) -> Iterator[_Fact]:
     yield "To check", f"lapwing certificate verify {certificate.target.name} FILES"
     yield "Prepared by", "" if issued is None else issued.prepared_by
     yield "Approved by", "" if issued is None else issued.approved_by
+
+
+def _verdicts(found: Document) -> list[str]:
+    """Return the verdict without its label, and what not to use the rows for."""
+    return [
+        (replace(fact, label="") if fact.key == "verdict" else fact).line for fact in found.all("verdict", "not_for")
+    ]
 
 
 def _some(what: str, told: list[str], most: int) -> Iterator[_Fact]:
@@ -120,11 +125,6 @@ def _height(facts: list[_Fact], size: int, most: int) -> float:
     ems = ((sum(0.65 if sign in _NARROW else 1.05 for sign in said) * size, width) for said, width in texts)
     lines = sum(ceil(1.25 * long / width) + 0.3 for long, width in ems)  # words that do not fit leave gaps
     return (lines + _AROUND) * _LINE * size
-
-
-def _upper(text: str) -> str:
-    """Return a sentence as it begins a line."""
-    return text[:1].upper() + text[1:]
 
 
 def _cut(text: str, most: int) -> str:

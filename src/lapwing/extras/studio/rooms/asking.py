@@ -11,11 +11,11 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
 from lapwing.errors import LapwingError, ParameterError
-from lapwing.extras.evaluate.report.page import crossed
 from lapwing.extras.studio.guard import REPORT_CONTENT
 from lapwing.extras.studio.pages import page, texts
 from lapwing.extras.studio.rooms.filters import Typed, chosen, filters, has_more, where_of
 from lapwing.extras.studio.rooms.opened import Subject
+from lapwing.present.document import crossed
 from lapwing.release.queries import framed, queried
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from lapwing.errors import LapwingError, ParameterError
-from lapwing.extras.office.paper.sheet import sheet_in
 from lapwing.extras.studio.asked import asked_for, ledger_of, left_after, policies_of, refusal_of, settings_of
 from lapwing.extras.studio.jobs import Job, releases
 from lapwing.extras.studio.pages import form_of, go, job_of, page, studio_of, texts
@@ -18,7 +17,8 @@ from lapwing.extras.studio.rooms.table import files_of
 from lapwing.kernel.budget.accounts import Balance
 from lapwing.kernel.budget.chain import Entry
 from lapwing.kernel.budget.ledger import Ledger
-from lapwing.model.certificate.promise import protection_lines
+from lapwing.model.linked_files import certificate_in
+from lapwing.present.promises import protected
 from lapwing.release.runs.account_terms import change_limit, open_account
 from lapwing.release.runs.settings import Settings
 from lapwing.release.runs.shares import USUAL_DELTA, selection_delta
@@ -121,7 +121,7 @@ def opened(request: Request) -> Response:
 def _terms(job: Job) -> str:
     """Return what an account that is opened now would protect; empty where there is no schema yet."""
     schema = job.schema
-    return "" if schema is None else protection_lines(cast("Any", job.choices.neighbours), schema.unit_label)[0]
+    return "" if schema is None else protected(cast("Any", job.choices.neighbours), schema.unit_label)
 
 
 def limited(request: Request) -> Response:
@@ -175,7 +175,7 @@ def _account(job: Job) -> dict[str, Any] | None:
         "percent": 100 if not balance.limit else round(float(100 * balance.spent / balance.limit)),
         "has_selections": balance.selection_delta > 0,
         "entries": [_line(each, balance, own) for each in book.history(balance.dataset)],
-        "protects": protection_lines(cast("Any", balance.relation), balance.privacy_unit)[0],
+        "protects": protected(cast("Any", balance.relation), balance.privacy_unit),
     }
 
 
@@ -197,12 +197,12 @@ def _own_releases(job: Job) -> dict[str, str]:
     found = {}
     for place in releases(job):
         try:
-            sheet, _ = sheet_in(next(place.glob("*.certificate.json")))
+            paid, _ = certificate_in(next(place.glob("*.certificate.json")))
         except LapwingError:
             continue
-        if sheet.whole.ledger is not None:
-            who = sheet.issued.prepared_by if sheet.issued is not None else ""
-            found[sheet.whole.ledger.release_id] = f"{place.name}, {who}," if who else place.name
+        if paid.ledger is not None:
+            who = paid.issued.prepared_by if paid.issued is not None else ""
+            found[paid.ledger.release_id] = f"{place.name}, {who}," if who else place.name
     return found
 
 

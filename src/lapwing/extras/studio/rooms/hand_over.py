@@ -15,8 +15,8 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from lapwing.errors import DataError, LapwingError, ParameterError
+from lapwing.extras.office.paper.files import faults_of, told
 from lapwing.extras.office.paper.page import signing_page
-from lapwing.extras.office.paper.sheet import Sheet, sheet_in, told
 from lapwing.extras.office.paper.signature import sign
 from lapwing.extras.studio.jobs import releases
 from lapwing.extras.studio.pages import form_of, go, job_of, page, studio_of
@@ -26,6 +26,8 @@ from lapwing.extras.studio.rooms.look import release_of
 from lapwing.extras.studio.rooms.opened import opened
 from lapwing.extras.studio.rooms.table import files_of
 from lapwing.model.certificate.issued import Beside
+from lapwing.model.linked_files import certificate_in
+from lapwing.present.certificates import Promised, detailed_text, short_lines
 from lapwing.rows.out.outputs import write_output
 
 _AT: Final = "/job/{job}/hand-over/{number:int}"
@@ -49,7 +51,7 @@ def hand_over(
     if "number" not in request.path_params and not releases(job):
         return page(request, "look_none.html", room="hand-over", job=job)
     files = release_of(request, job)
-    sheet, _ = sheet_in(files.certificate)
+    paid, _ = certificate_in(files.certificate)
     numbers = [files_in(each).number for each in releases(job)]
     return page(
         request,
@@ -65,19 +67,19 @@ def hand_over(
         has_report=files.report.is_file(),
         transcript=files.file("transcript").name if files.file("transcript").is_file() else "",
         faults=faults,
-        lines=told(files.certificate, sheet.lines),
-        details=told(files.certificate, sheet.details),
+        lines=told(files.certificate, lambda: short_lines(paid)),
+        details=told(files.certificate, lambda: detailed_text(paid)),
         about=typed or about_in(files.file("croissant")),
         keys=keys_in(studio_of(request).folder),
     )
 
 
-def faults_of(files: Files, sheet: Sheet) -> list[str]:
+def _faults(files: Files, paid: Promised) -> list[str]:
     """Return what is wrong with the files that the certificate names: one sentence each."""
-    if sheet.issued is None:
+    if paid.issued is None:
         raise DataError(f"{files.certificate.name} names no files; make the release again", code="LW622")
     there = [each for each in (files.rows, files.model) if each.is_file()]
-    wrong, missing = sheet.faults(there, files.certificate.read_bytes())
+    wrong, missing = faults_of(paid, there, files.certificate.read_bytes())
     return wrong + missing
 
 
@@ -85,7 +87,7 @@ def check(request: Request) -> Response:
     """Check that the files are those that the certificate names, with a fresh look at each."""
     files = release_of(request, job_of(request))
     try:
-        faults = faults_of(files, sheet_in(files.certificate)[0])
+        faults = _faults(files, certificate_in(files.certificate)[0])
     except LapwingError as error:
         return hand_over(request, said=str(error))
     return hand_over(request, faults=[each.replace(f"{files.place}/", "") for each in faults])
@@ -106,7 +108,7 @@ def zipped(request: Request) -> Response:
     job = job_of(request)
     files = release_of(request, job)
     try:
-        faults = faults_of(files, sheet_in(files.certificate)[0])
+        faults = _faults(files, certificate_in(files.certificate)[0])
     except LapwingError as error:
         return hand_over(request, said=str(error))
     if faults:
@@ -130,8 +132,8 @@ def printed(request: Request) -> Response:
     """Return one page to print and sign."""
     files = release_of(request, job_of(request))
     try:
-        sheet, content = sheet_in(files.certificate)
-        made = told(files.certificate, lambda: signing_page(sheet, Beside.of(files.certificate, content)))
+        paid, content = certificate_in(files.certificate)
+        made = told(files.certificate, lambda: signing_page(paid, Beside.of(files.certificate, content)))
     except LapwingError as error:
         return hand_over(request, said=str(error))
     return attached(made.encode(), "certificate.html", _KINDS[".html"])
@@ -185,7 +187,7 @@ def signed(request: Request) -> Response:
     if key not in keys_in(folder):
         return hand_over(request, said="the working folder has no such key without a passphrase; choose one listed")
     try:
-        _, content = sheet_in(files.certificate)
+        _, content = certificate_in(files.certificate)
         write_output(files.signature, sign(content, folder / key))
     except LapwingError as error:
         return hand_over(request, said=str(error))

@@ -12,7 +12,7 @@ from lapwing.extras.evaluate.internal.evaluation import Evaluation
 from lapwing.extras.evaluate.metrics.glance import Glance, glance
 from lapwing.extras.evaluate.metrics.metric import SYNTHETIC
 from lapwing.extras.evaluate.metrics.standing import glance_table
-from lapwing.extras.evaluate.report.page import check_installed, crossed, percent
+from lapwing.extras.evaluate.report.page import check_installed
 from lapwing.extras.evaluate.verb import evaluate
 from lapwing.extras.studio.jobs import Job, releases
 from lapwing.extras.studio.pages import go, job_of, page, studio_of, texts
@@ -22,6 +22,7 @@ from lapwing.extras.studio.rooms.opened import Subject, opened
 from lapwing.extras.studio.works import Work
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.verdict import WORDS, Verdict
+from lapwing.present.document import crossed, percent
 
 _AT: Final = "/job/{job}/look/{number:int}"
 _WORST: Final = 8
@@ -98,9 +99,9 @@ def _graded(verdict: Verdict | None) -> dict[str, Any]:
 
 def _price(certificate: Certificate) -> str:
     """Return what the release cost, in ε and δ."""
-    from lapwing.extras.office.paper.sheet import Sheet  # noqa: PLC0415 - with the fractions of every pair
+    from lapwing.present.certificates import price_of  # noqa: PLC0415 - with the fractions of every pair
 
-    return Sheet(certificate).price
+    return price_of(certificate)
 
 
 # -- Behind the internal door: beside the real rows.

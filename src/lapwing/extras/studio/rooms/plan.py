@@ -13,7 +13,6 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from lapwing.api.plan import plan
-from lapwing.api.plans import Plan
 from lapwing.errors import LapwingError
 from lapwing.extras.office.policy import forbidden
 from lapwing.extras.studio.asked import asked_for, settings_of, whole_number, with_choices
@@ -22,10 +21,12 @@ from lapwing.extras.studio.pages import form_of, go, job_of, page, texts
 from lapwing.mechanisms.registry import MECHANISMS, WHY_DEFAULT, default_mechanism
 from lapwing.model.certificate.attack import FALSE_ALARMS, most_found, up
 from lapwing.model.certificate.cost_lines import counted_lines
-from lapwing.model.certificate.promise import purchase_lines, together, unit_field
+from lapwing.model.certificate.promise import together, unit_field
+from lapwing.present.plans import cost_table, error_facts
+from lapwing.present.promises import purchase_facts
+from lapwing.release.plans import Plan
 from lapwing.release.runs.plan.effort import MACHINE
 from lapwing.release.runs.plan.planning import Foreseen, expected_terms, foreseen, planned
-from lapwing.release.runs.plan.text import cost_table, error_lines
 from lapwing.release.runs.settings import Settings, read_settings, spending_of
 
 _ROOM: Final = "plan"
@@ -124,7 +125,7 @@ def _found(job: Job, choices: Choices) -> dict[str, Any]:
         "together": _together(made.settings),
         "grades": expected.grades,
         "columns": expected.columns,
-        "statements": error_lines(found.accuracy),
+        "statements": [fact.line for fact in error_facts(found.accuracy)],
         "seconds": _time(found.effort.seconds),
         "memory": round(found.effort.memory_bytes / 10**6),
         "machine": MACHINE,
@@ -140,7 +141,7 @@ def _together(settings: Settings) -> str:
     request, terms = settings.request, (settings.relation, settings.schema.unit_label)
     bought = settings.schema.purchases
     whole = together(request.budget, settings.selection_delta, request.delta, terms, bought)
-    return "" if whole is None else purchase_lines(bought, terms, whole)[-1]
+    return "" if whole is None else tuple(purchase_facts(bought, terms, whole))[-1].line
 
 
 def _noise(expected: Foreseen, rows: int) -> dict[str, Any]:
@@ -168,8 +169,8 @@ def _attack(found: Plan) -> dict[str, Any]:
     first, second = FALSE_ALARMS
     said = words["odds_add" if found.relation == "add-remove" else "odds_replace"].format(
         who=who,
-        first=f"{first:.0%}",
-        second=f"{second:.0%}",
+        first=f"{100 * first:g} %",
+        second=f"{100 * second:g} %",
         most_first=up(most_found(found.total, first)),
         most_second=up(most_found(found.total, second)),
     )

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from lapwing.errors import DataError, LapwingError
-from lapwing.extras.office.paper.sheet import Sheet, sheet_in, told
+from lapwing.extras.office.paper.files import faults_of, told
 from lapwing.extras.office.paper.signature import signer_of
 from lapwing.extras.studio.pages import form_of, page, studio_of
 from lapwing.extras.studio.rooms.asking import routes
@@ -18,6 +18,8 @@ from lapwing.extras.studio.rooms.look import seen
 from lapwing.extras.studio.rooms.opened import Subject, opened
 from lapwing.extras.studio.rooms.table import files_of, models_of, slug_of
 from lapwing.model.certificate.issued import Issued
+from lapwing.model.linked_files import certificate_in
+from lapwing.present.certificates import detailed_text, short_lines
 
 _AT: Final = "/model/{model}"
 _CERTIFICATE: Final = ".certificate.json"
@@ -42,7 +44,7 @@ def subject_of(request: Request) -> Subject:
 def received(request: Request, *, checks: list[dict[str, Any]] | None = None) -> Response:
     """Show a saved release; checks: what a check of the files beside it found."""
     file, subject = file_of(request), subject_of(request)
-    sheet = Sheet(subject.release.certificate)
+    paid = subject.release.certificate
     return page(
         request,
         "received.html",
@@ -52,8 +54,8 @@ def received(request: Request, *, checks: list[dict[str, Any]] | None = None) ->
         beside=[each.name for each, _ in _beside(file)],
         checks=checks,
         keys=files_of(file.parent, *_KEYS),
-        lines=told(file, sheet.lines),
-        details=told(file, sheet.details),
+        lines=told(file, lambda: short_lines(paid)),
+        details=told(file, lambda: detailed_text(paid)),
         **seen(subject),
     )
 
@@ -74,7 +76,7 @@ def _signed(certificate: Path, key: str) -> dict[str, Any]:
     try:
         if key not in files_of(certificate.parent, *_KEYS):
             raise DataError("the folder has no such public key; choose one that is listed", code="LW602")
-        _, content = sheet_in(certificate)
+        _, content = certificate_in(certificate)
         signer_of(content, certificate.with_name(f"{certificate.name}.sig"), certificate.with_name(key))
     except LapwingError as error:
         return {"signer": "", "faults": [str(error).replace(f"{certificate.parent}/", "")]}
@@ -86,11 +88,11 @@ def _beside(file: Path) -> list[tuple[Path, Issued]]:
     found = []
     for name in files_of(file.parent, _CERTIFICATE):
         try:
-            sheet, _ = sheet_in(file.parent / name)
+            paid, _ = certificate_in(file.parent / name)
         except DataError:
             continue
-        if sheet.issued is not None and file.name in [each.target.as_posix() for each in sheet.issued.files]:
-            found.append((file.parent / name, sheet.issued))
+        if paid.issued is not None and file.name in [each.target.as_posix() for each in paid.issued.files]:
+            found.append((file.parent / name, paid.issued))
     return found
 
 
@@ -99,8 +101,8 @@ def _checked(file: Path, certificate: Path, issued: Issued) -> dict[str, Any]:
     named = [each.target.as_posix() for each in issued.files]
     there = [file.parent / name for name in named if name == os.path.basename(name)]  # of the folder itself
     files = [each for each in there if each.is_file()]
-    sheet, content = sheet_in(certificate)
-    wrong, missing = sheet.faults(files, content)
+    paid, content = certificate_in(certificate)
+    wrong, missing = faults_of(paid, files, content)
     faults = [each.replace(f"{file.parent}/", "") for each in (*wrong, *missing)]
     return {"signer": "", "name": certificate.name, "count": len(issued.files), "faults": faults}
 

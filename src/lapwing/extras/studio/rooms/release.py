@@ -14,7 +14,6 @@ from starlette.routing import Route
 from lapwing.api.synthesize import resume, synthesize
 from lapwing.errors import DataError, LapwingError, ParameterError
 from lapwing.extras.evaluate.report.page import check_installed
-from lapwing.extras.office.paper.sheet import sheet_in
 from lapwing.extras.office.policy import named
 from lapwing.extras.studio.asked import (
     MISFITS,
@@ -30,7 +29,11 @@ from lapwing.extras.studio.jobs import Job, next_release, releases
 from lapwing.extras.studio.pages import form_of, go, job_of, page, studio_of, texts
 from lapwing.extras.studio.unfinished import TRANSCRIPT, Unfinished, alone, cleared, unfinished
 from lapwing.extras.studio.works import EndedError, Work
-from lapwing.model.certificate.promise import protection_lines, uncovered_warnings
+from lapwing.kernel.room.begun import finished_by
+from lapwing.model.certificate.promise import uncovered_warnings
+from lapwing.model.linked_files import certificate_in
+from lapwing.present.certificates import certificate_document, own_warnings, price_of
+from lapwing.present.promises import protected_facts
 from lapwing.release.files import Targets, read_targets, write_files
 from lapwing.release.release import Release
 from lapwing.release.runs.watching import Progress, StoppedError
@@ -83,7 +86,7 @@ def _next(job: Job) -> dict[str, Any]:
         "asked": asked_for(settings),
         "mechanism": settings.mechanism.name,
         "uncovered": uncovered_warnings(settings.schema.columns),
-        "protects": protection_lines(settings.relation, settings.schema.unit_label),
+        "protects": [fact.text for fact in protected_facts(settings.relation, settings.schema.unit_label)],
         "number": next_release(job).name,
         "stamp": stamp_of(settings, job),
         "files": [each.name for each in _targets(job, next_release(job)).in_order],
@@ -97,8 +100,17 @@ def _done(job: Job) -> dict[str, Any] | None:
     found = releases(job)
     if not found:
         return None
-    sheet, _ = sheet_in(next(found[0].glob("*.certificate.json")))
-    return {"place": found[0], "sheet": sheet, "count": len(found)}
+    paid, _ = certificate_in(next(found[0].glob("*.certificate.json")))
+    told = certificate_document(paid)
+    return {
+        "place": found[0],
+        "count": len(found),
+        "made": told.text("release"),
+        "price": price_of(paid),
+        "recorded": told.text("recorded_alone"),
+        "verdict": " ".join((*told.texts("verdict"), *told.lines("not_for"))),
+        "warnings": own_warnings(paid),
+    }
 
 
 def watched(request: Request) -> Response:
@@ -250,6 +262,7 @@ def _made(job: Job, place: Path, work: Work, make: Callable[[], Release]) -> str
         with (
             named(preparedBy=choices.prepared_by, approvedBy=choices.approved_by),
             whole_files(targets.in_order, read) as places,
+            finished_by(lambda *_: texts()["release"]["way_on"]),
         ):
             release = make()
             work.tell(Progress(step=texts()["release"]["writing"], share=1.0))
@@ -259,7 +272,7 @@ def _made(job: Job, place: Path, work: Work, make: Callable[[], Release]) -> str
     except (StoppedError, EndedError):
         return _ENDED
     except LapwingError as error:
-        failure = DataError(str(error).partition("; lw.resume(")[0], code=error.code)
+        failure = DataError(str(error), code=error.code)
     else:
         _report(release, place)
         for each in place.glob(_STAGED):  # of a process that was killed: this one holds the job

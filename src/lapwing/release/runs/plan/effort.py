@@ -284,14 +284,15 @@ class MaxRowsEffect:
     """Say how exact the release would be with another number of rows used of each unit, all else equal.
 
     noise_sd: standard deviation of the noise on the first table, in records; noise_times: the same relative to the
-    ``maxRows`` of the schema; what: a figure about the accuracy that all plans state, in its own words; error_times:
-    the same relative to the ``maxRows`` of the schema.
+    ``maxRows`` of the schema; kind, what: a figure about the accuracy that all plans state, and its own
+    words; error_times: the same relative to the ``maxRows`` of the schema.
     """
 
     max_rows: int
     tables: int
     noise_sd: float
     noise_times: float
+    kind: str
     what: str
     error: float
     error_times: float
@@ -318,27 +319,10 @@ def max_rows_effects(settings: Settings, terms: Terms, plan: Planned, rows: int)
             tables=noisy_tables(*plans[max_rows]),
             noise_sd=sds[max_rows],
             noise_times=sds[max_rows] / sds[own],
-            what=f"{figures[own].kind}: {figures[own].text}",
+            kind=figures[own].kind,
+            what=figures[own].text,
             error=figures[max_rows].value or 0.0,
             error_times=(figures[max_rows].value or 0.0) / (figures[own].value or 1.0),
         )
         for max_rows in sorted(plans)
-    )
-
-
-def effect_table(effects: Sequence[MaxRowsEffect], own: int) -> list[tuple[str, ...]]:
-    """Return the effects as rows of text, the heading first."""
-    heading = ("maxRows", "tables", "noise (sd)", "relative", effects[0].what.partition(":")[0], "relative")
-    return [heading, *(_cells(effect, own) for effect in effects)]
-
-
-def _cells(effect: MaxRowsEffect, own: int) -> tuple[str, ...]:
-    """Return one line of the table."""
-    return (
-        f"{effect.max_rows} (the schema's)" if effect.max_rows == own else str(effect.max_rows),
-        str(effect.tables),
-        f"{effect.noise_sd:.4g}",
-        f"{effect.noise_times:.2f}",
-        f"{effect.error:.3g}",
-        f"{effect.error_times:.2f}",
     )

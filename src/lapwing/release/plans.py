@@ -3,26 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any
 
 from lapwing.kernel.budget.budget import Budget, BudgetRequest
 from lapwing.kernel.plain import rational_text
 from lapwing.kernel.terms import Relation
 from lapwing.maths.arrays import Frozen
 from lapwing.model.certificate.certificate import CERTIFICATES, CostLine, Statement
-from lapwing.model.certificate.cost_lines import CHOSEN, Requested, asked_text, budget_to_dict, counted_lines
-from lapwing.model.certificate.promise import origin_lines
+from lapwing.model.certificate.cost_lines import Requested, asked_text, budget_to_dict, counted_lines
 from lapwing.on_demand import Shown, extra
 from lapwing.release.runs.plan.effort import MACHINE, Effort, MaxRowsEffect
-from lapwing.release.runs.plan.text import (
-    aligned,
-    cost_table,
-    effort_text,
-    error_lines,
-    max_rows_lines,
-    memory_lines,
-    unit_lines,
-)
 from lapwing.schema.linked.database import LinkedSchema, published
 
 
@@ -107,42 +97,17 @@ class Plan(Shown):
         return self.request.budget
 
     @property
-    def _asked(self) -> str:
+    def asked(self) -> str:
+        """What was asked for, in short."""
         return asked_text(self.total, self.request.epsilon, self.request.delta)
 
-    @property
-    def _cost(self) -> str:
-        return str(self.total) if self.total.notion == "pure" else self._asked
-
     def __repr__(self) -> str:
-        error = f"expected error {self.accuracy[0].figure}"
-        return (
-            f"Plan({self.mechanism}, {self._asked}, {counted_lines(self.lines)}, {error} at {self.expected_rows} rows)"
-        )
+        error = f"expected error {self.accuracy[0].figure} at {self.expected_rows} rows"
+        return f"Plan({self.mechanism}, {self.asked}, {counted_lines(self.lines)}, {error})"
 
     def text(self) -> str:
         """Return the plan as plain text, a screen long."""
-        return (
-            "\n".join(
-                [
-                    f"Mechanism: {self.mechanism}. {self.reason}.",
-                    f"Cost: {self._cost} for {counted_lines(self.lines)}, {self.relation} neighbours.",
-                    *unit_lines(self.relation, self.privacy_unit, self.max_rows),
-                    *origin_lines(self.assumed_fields, self.dp_fields),
-                    self._condition(),
-                    *self.notes,
-                    "",
-                    *cost_table(self.lines),
-                    "",
-                    *max_rows_lines(self.max_rows_effects, self.max_rows),
-                    *error_lines(self.accuracy),
-                    *self._gain_lines(),
-                    effort_text(self.effort, self.expected_rows),
-                    *memory_lines(self.effort.memory),
-                ]
-            )
-            + "\n"
-        )
+        return str(self._told("text"))
 
     def plot(self) -> Any:  # noqa: ANN401 - of altair
         """Draw where the budget would go, and the noise on the counts of each kind of table.
@@ -175,7 +140,7 @@ class Plan(Shown):
             "dp_fields": list(self.dp_fields),
             "expected_rows": self.expected_rows,
             "accuracy": [CERTIFICATES.write(statement) for statement in self.accuracy],
-            "max_rows_effects": [asdict(effect) for effect in self.max_rows_effects],
+            "max_rows_effects": [_effect_to_dict(effect) for effect in self.max_rows_effects],
             "delta_gain": gain and asdict(gain),
             "effort": {
                 "seconds": self.effort.seconds,
@@ -185,36 +150,6 @@ class Plan(Shown):
             },
             "costs": [CERTIFICATES.write(line) for line in self.lines],
         }
-
-    def _condition(self) -> str:
-        """Say for which releases the plan is exact."""
-        if any(line.question == CHOSEN for line in self.lines):
-            return (
-                "Tables are chosen as the release goes, more of them at less cost each where they tell much: the total "
-                "is as planned, the number of tables may be another."
-            )
-        if self.has_public_rows:
-            return (
-                f"The number of rows is public under replace-one neighbours; this is the plan for {self.expected_rows}."
-            )
-        return (
-            f"A release has these cost lines when it is given the same expected_rows, {self.expected_rows}; without, "
-            "it buys a noisy number of rows first."
-        )
-
-    def _gain_lines(self) -> list[str]:
-        """Say what a δ changes."""
-        gain = self.delta_gain
-        if gain is None:
-            return []
-        return [
-            f"Pure ε against δ = {gain.delta:g} at the same ε: {gain.what} {gain.pure:.3g} against "
-            f"{gain.with_delta:.3g}, {'lower' if gain.with_delta < gain.pure else 'not lower'} with δ."
-        ]
-
-
-_SAID: Final = ("Rows without", "Rows out are drawn")
-"""How lines begin that a plan of one table says, and that are said of the whole or do not hold of a part."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -252,30 +187,12 @@ class LinkedPlan(Shown):
         return {name: part.total.amount / self.request.budget.amount for name, part in self.parts.items()}
 
     def __repr__(self) -> str:
-        parts = (f"{name}: {repr(part).partition('(')[2].removesuffix(')')}" for name, part in self.parts.items())
+        parts = (f"{name}: {part!r}" for name, part in self.parts.items())
         return f"LinkedPlan({self.asked}; {'; '.join(parts)})"
 
     def text(self) -> str:
         """Return the plan as plain text: the whole first, then part by part."""
-        lines = [
-            f"Cost: {self.asked} in all, add-remove neighbours.",
-            f"Protected: {self.linked.protected}",
-            *published(self.linked),
-            *self.notes,
-            "",
-            *aligned(self.table()),
-            "",
-            effort_text(self.effort, sum(part.expected_rows for part in self.parts.values())),
-        ]
-        for name, part in self.parts.items():
-            lines += [
-                "",
-                "",
-                f"{name}:",
-                "",
-                *(line for line in part.text().splitlines() if not line.startswith(_SAID)),
-            ]
-        return "\n".join(lines) + "\n"
+        return str(self._told("text"))
 
     def table(self) -> list[tuple[str, ...]]:
         """Return one line for each part, the heading first."""
@@ -311,3 +228,10 @@ class LinkedPlan(Shown):
             },
             "parts": {name: part.to_dict() for name, part in self.parts.items()},
         }
+
+
+def _effect_to_dict(effect: MaxRowsEffect) -> dict[str, Any]:
+    """Return what another ``maxRows`` changes as plain JSON values."""
+    values = asdict(effect)
+    kind = values.pop("kind")
+    return {**values, "what": f"{kind}: {effect.what}"}

@@ -1,0 +1,48 @@
+"""Certificates in files: of one table or of linked ones, and whether the files beside them are theirs."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from lapwing.errors import DataError
+from lapwing.model.files import certificate_of, is_model
+from lapwing.model.linked_files import LINKED_LAYOUT, LinkedCertificate
+from lapwing.present.certificates import Promised
+
+T = TypeVar("T")
+
+
+def faults_of(whole: Promised, files: Sequence[Path], content: bytes) -> tuple[list[str], list[str]]:
+    """Return what is wrong with files that should be those of a certificate, and with those not given.
+
+    content: of the certificate's file. A model file holds the certificate too, but for what is written with it.
+    """
+    if whole.issued is None:
+        raise DataError("the certificate names no files; make the release again", code="LW622")
+    found, missing = whole.issued.faults(files)
+    layout = LINKED_LAYOUT if isinstance(whole, LinkedCertificate) else None
+    for model in [] if found else filter(is_model, files):
+        if _promised(certificate_of(model, layout)) != _promised(json.loads(content)):
+            found.append(f"{model}: the certificate inside says something else than this one; trust neither")
+    return found, missing
+
+
+def told(file: Path, make: Callable[[], T]) -> T:
+    """Return what is made of a certificate, whose amounts may be of a size that no release has."""
+    try:
+        return make()
+    except (ArithmeticError, ValueError):
+        pass
+    raise DataError(f"{file} holds amounts that no release can have; give one that Lapwing wrote", code="LW602")
+
+
+def _promised(certificate: object) -> object:
+    """Return all of a certificate but what is only known once files are written, as JSON text."""
+    later = ("issued", "written_rows", "seed")
+    if not isinstance(certificate, Mapping):
+        return None
+    kept = {key: value for key, value in certificate.items() if key not in later}
+    if isinstance(parts := kept.get("parts"), Mapping):
+        kept["parts"] = [[name, _promised(part)] for name, part in parts.items()]
+    return json.dumps(kept, sort_keys=True)

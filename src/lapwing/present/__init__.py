@@ -1,0 +1,1 @@
+"""What a release, a plan or a certificate says: documents, and how they are shown."""

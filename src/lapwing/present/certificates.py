@@ -1,0 +1,365 @@
+"""What a certificate says, fact by fact, of one table or of linked ones: the same words wherever it is shown."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from lapwing.kernel.plain import at_least
+from lapwing.model.certificate.certificate import DOMAIN, EVALUATION, Certificate
+from lapwing.model.certificate.cost_lines import counted_lines
+from lapwing.model.certificate.declared import KeptRule, KeptTable
+from lapwing.model.certificate.issued import SHOWN, Beside, Issued
+from lapwing.model.certificate.promise import UNCOVERED, Pairs, pairs_apart, unit_field
+from lapwing.model.certificate.verdict import Verdict
+from lapwing.model.linked_files import ONE_OF_SEVERAL, LinkedCertificate
+from lapwing.present.attacks import attack_fact, detail_facts
+from lapwing.present.document import Document, Fact
+from lapwing.present.messages import say
+from lapwing.present.promises import (
+    amount_text,
+    origin_facts,
+    pair_text,
+    protected_facts,
+    purchase_facts,
+)
+
+_LISTED: Final = 8
+_FILES: Final = 3  # most lines about files in the short form
+_WITHOUT_ROWS: Final = (DOMAIN, EVALUATION)
+_OF_ALL: Final = frozenset(
+    {"protected", "missing", "drawn", "cost", "recorded", "warning"}
+)  # said once of linked tables
+
+WHOLE: Final = (
+    *(
+        "protected",
+        "persons",
+        "missing",
+        "drawn",
+        "cost",
+        "kept",
+        "not_kept",
+        "given",
+        "bought",
+        "purchase",
+        "together",
+    ),
+    *("assumed", "rows", "verdict", "not_for", "certified", "rule", "public_table", "weight", "recorded"),
+    *("issued", "file", "prepared_by", "approved_by", "warning"),
+)
+"""What the whole text of a certificate has; keys that `certificate_document` gives."""
+
+DETAILS: Final = ("attack", "trade_off", "gaussian", "every_delta", "small_cells")
+"""What else is said of it where all is asked for."""
+
+Promised = Certificate | LinkedCertificate
+
+
+def certificate_document(whole: Promised) -> Document:
+    """Return all that a certificate says."""
+    facts = [
+        *(_own(whole) if isinstance(whole, Certificate) else _linked(whole)),
+        *_recorded(whole),
+        *_issued(whole.issued),
+        *_summed_up(whole),
+    ]
+    return Document((*facts, *(Fact("warning", say("label.warning"), str(each)) for each in whole.warnings)))
+
+
+def certificate_text(whole: Promised) -> str:
+    """Return a certificate as lines of plain text."""
+    return "\n".join(certificate_document(whole).lines(*WHOLE)) + "\n"
+
+
+def detailed_text(whole: Promised) -> str:
+    """Return the same, and what it means in other words."""
+    first = whole if isinstance(whole, Certificate) else whole.first
+    lines = [line for part in _parts(whole) for line in part.lines]
+    more = Document(
+        (
+            attack_fact(whole.total, whole.delta, first.relation, whole.privacy_unit),
+            *detail_facts(whole.total, whole.delta, lines),
+        )
+    )
+    return certificate_text(whole) + "\n".join(more.lines(*DETAILS)) + "\n"
+
+
+def short_text(whole: Promised) -> str:
+    """Return the same as text, as the command line shows it."""
+    return "\n".join(short_lines(whole))[:-1] + "; --details says all.\n"
+
+
+def short_lines(whole: Promised) -> list[str]:
+    """Return fourteen lines at most, of one table: what somebody reads first."""
+    found = certificate_document(whole)
+    files = found.lines("file_short")
+    if len(files) > _FILES:
+        files = [*files[: _FILES - 1], say("issued.more_files", count=len(files) - _FILES + 1)]
+    people = " ".join(found.lines("prepared_by", "approved_by"))
+    keys = ("release", "promise", "cost", "together", "not_protected", "attack")
+    return [
+        *found.lines("verdict", "not_for"),
+        *(line for key in keys for line in found.lines(key)),
+        *files,
+        *[people] * bool(people),
+        f"{found.lines('recorded_alone')[0]} {found.text('warnings')}",
+    ]
+
+
+# -- One table.
+
+
+def _own(paid: Certificate) -> Iterator[Fact]:
+    """Yield what a certificate of one table says of it."""
+    has_rows = paid.mechanism not in _WITHOUT_ROWS
+    yield from _protects(paid)
+    yield Fact("cost", say("label.cost"), _cost(paid))
+    is_told = any(said.startswith(UNCOVERED) for said in paid.warnings)
+    yield from origin_facts(() if is_told else paid.assumed_fields, paid.dp_fields)
+    terms = (paid.relation, paid.privacy_unit)
+    yield from purchase_facts(paid.purchases, terms, paid.together)
+    yield from (Fact("assumed", say("label.assumed"), f"{claim}.") for claim in paid.assumed)
+    if paid.mechanism != DOMAIN:
+        key = "rows.compared" if paid.mechanism == EVALUATION else "rows.model"
+        yield Fact("rows", "", say(key, rows=paid.released_rows, source=source_of_rows(paid)))
+    if has_rows:
+        yield from verdict_facts(paid.verdict)
+    for each in paid.accuracy:
+        if each.is_headline:
+            yield Fact("certified", say("label.certified"), f"{each.value:.3g}; {each.text}.")
+    yield from _rules(paid.rules)
+    yield from (Fact("public_table", "", _public_table(each)) for each in paid.public_tables)
+    if paid.weight is not None:
+        yield Fact("weight", say("label.weight"), f"{paid.weight}.")
+
+
+def protected_text(paid: Certificate) -> str:
+    """Return what is protected, in a few sentences."""
+    return " ".join(fact.line for fact in _protects(paid))
+
+
+def _protects(paid: Certificate) -> tuple[Fact, ...]:
+    """Return what is protected; of synthetic rows only where there are any."""
+    found = tuple(protected_facts(paid.relation, paid.privacy_unit))
+    return found[:2] if paid.mechanism == DOMAIN else found
+
+
+def source_of_rows(paid: Certificate) -> str:
+    """Say why the number of rows may be shown."""
+    field = unit_field(paid.privacy_unit)
+    if any(table.hold == "exact" for table in paid.public_tables):
+        return say("rows.public_tables")
+    if paid.public_rows is None and paid.mechanism == EVALUATION and paid.expected_rows is not None:
+        return say("rows.guess")
+    if paid.public_rows is None:
+        within = "" if paid.rows_within is None else say("rows.within", rows=paid.rows_within)
+        return say("rows.noisy" if field is None else "rows.noisy_used") + within
+    is_drawn = paid.released_rows != paid.public_rows
+    return say("rows.public") if field is None or is_drawn else say("rows.public_each", field=field)
+
+
+def _cost(paid: Certificate) -> str:
+    """Say what the release cost."""
+    questions = counted_lines(paid.lines)
+    if paid.total.notion == "pure":
+        return say("cost.pure", total=paid.total, questions=questions)
+    shown = {delta: pair_text(delta, epsilon) for delta, epsilon in pairs_apart(_requested_first(paid))}
+    asked = None if paid.requested.delta is None else shown.pop(paid.requested.delta, None)
+    spent = str(paid.total) if asked is None else say("cost.in_rho", pair=asked, rho=at_least(paid.total.rho, 3))
+    more = "".join(f"; {pair}" for pair in shown.values())
+    lists = say("cost.lists", delta=at_least(paid.delta, 4)) if paid.delta else ""
+    return say("cost.zcdp", spent=spent, questions=questions, more=more) + lists
+
+
+def _requested_first(whole: Promised) -> Pairs:
+    """Return (δ, ε) with the requested δ first, so that it is shown and others stand apart from it."""
+    return tuple(sorted(whole.epsilons, key=lambda pair: pair[0] != whole.requested.delta))
+
+
+def verdict_facts(verdict: Verdict | None) -> Iterator[Fact]:
+    """Yield the verdict, or that there is none, and what follows from it."""
+    label = say("label.verdict")
+    yield Fact("verdict", label, say("verdict.none") if verdict is None else verdict.said)
+    if verdict is not None and verdict.not_for:
+        yield Fact("not_for", say("label.not_for"), f"{'; '.join(verdict.not_for)}.")
+
+
+def _rules(rules: Sequence[KeptRule]) -> Iterator[Fact]:
+    """Yield which rules every row keeps, and which of them are only assumed."""
+    if rules:
+        said = say("rules.one" if len(rules) == 1 else "rules.many", count=len(rules), rules=_listed(rules))
+        yield Fact("rule", "", said)
+    if assumed := [rule for rule in rules if rule.provenance == "assumed"]:
+        yield Fact("rule", "", say("rules.assumed", rules=_listed(assumed)))
+
+
+def _listed(rules: Sequence[KeptRule]) -> str:
+    more = len(rules) - _LISTED
+    return "; ".join([*(rule.text for rule in rules[:_LISTED]), *([say("rules.more", count=more)] if more > 0 else [])])
+
+
+def _public_table(table: KeptTable) -> str:
+    """Say that rows hold a public table, or that it only steered the model."""
+    named = say(
+        "public_table.named",
+        columns=", ".join(table.columns),
+        cells=table.cells,
+        rows=table.total,
+        source=table.source,
+    )
+    key = "prior" if table.hold == "prior" else "exact" if table.missed is None else "missed"
+    before, missed = 100 * (table.before or 0.0), 100 * (table.missed or 0.0)
+    return say(f"public_table.{key}", table=named, before=before, missed=missed)
+
+
+# -- Linked tables.
+
+
+def _linked(whole: LinkedCertificate) -> Iterator[Fact]:
+    """Yield what is said of all tables, then of each what is not said of all."""
+    yield Fact("protected", say("label.protected"), whole.protected)
+    yield Fact("cost", say("label.cost"), linked_cost(whole))
+    yield Fact("kept", say("label.kept"), " ".join(whole.kept))
+    yield Fact("not_kept", say("label.not_kept"), say("linked.not_kept"))
+    parts = {name: [fact for fact in _own(part) if fact.key not in _OF_ALL] for name, part in whole.parts.items()}
+    in_all = [fact for fact in parts[whole.linked.names[0]] if all(fact in facts for facts in parts.values())]
+    yield from in_all
+    for name, facts in parts.items():
+        yield from (replace(fact, part=name) for fact in facts if fact not in in_all)
+
+
+def linked_cost(whole: LinkedCertificate) -> str:
+    """Say what all tables cost together."""
+    parts = ", ".join(
+        say("cost.linked_part", amount=at_least(part.total.amount, 4), name=name) for name, part in whole.parts.items()
+    )
+    total = amount_text(whole.total)
+    if whole.total.notion == "pure":
+        return say("cost.linked_pure", total=total, parts=parts)
+    pairs = "; ".join(pair_text(delta, epsilon) for delta, epsilon in pairs_apart(whole.epsilons))
+    return say("cost.linked_zcdp", total=total, parts=parts, pairs=pairs)
+
+
+# -- Of both: records, files, and the whole in a few words.
+
+
+def _recorded(whole: Promised) -> Iterator[Fact]:
+    """Yield where the release is recorded, and what it means that it is nowhere."""
+    label, entry = say("label.recorded"), whole.ledger
+    where = None if entry is None else say("recorded.in", dataset=entry.dataset, release=entry.release_id)
+    yield Fact("recorded", label, where or say("recorded.no"), between=" ")
+    yield Fact("recorded_alone", label, where or say("recorded.alone"), between=" ")
+
+
+def _issued(issued: Issued | None) -> Iterator[Fact]:
+    """Yield when it was written, with which files and by whom."""
+    if issued is None:
+        return
+    said = say(
+        "issued.at",
+        when=issued.when,
+        table=say("issued.table", table=issued.table) if issued.table else "",
+        python=say("issued.python", version=issued.python) if issued.python else "",
+        schema=issued.schema[:SHOWN],
+    )
+    yield Fact("issued", say("label.issued"), said)
+    for each in issued.files:
+        yield Fact("file", say("label.file"), _file(each, "issued.file", each.sha256))
+        yield Fact("file_short", say("label.file"), _file(each, "issued.file_short", each.sha256[:SHOWN]))
+    for key, who in (("prepared_by", issued.prepared_by), ("approved_by", issued.approved_by)):
+        if who:
+            yield Fact(key, say(f"label.{key}"), f"{who}.")
+
+
+def _file(file: Beside, key: str, digits: str) -> str:
+    rows = "" if file.rows is None else say("issued.file_rows", rows=file.rows)
+    return say(key, file=file.target.as_posix(), rows=rows, size=file.size, sha256=digits)
+
+
+def _summed_up(whole: Promised) -> Iterator[Fact]:
+    """Yield the whole in a few facts: what was released, what is promised, and what the best attack finds."""
+    first = whole if isinstance(whole, Certificate) else whole.first
+    title, made = title_of(whole), made_by(whole)
+    yield Fact("release", say("label.release"), say("release.line", title=title, made=made))
+    protects = (
+        whole.protected[0].lower() + whole.protected[1:]
+        if isinstance(whole, LinkedCertificate)
+        else " ".join(fact.text for fact in tuple(protected_facts(whole.relation, whole.privacy_unit))[:2])
+    )
+    yield Fact("promise", say("label.promise"), say("promise.line", price=price_of(whole), protected=protects))
+    if assumed := assumed_fields(whole):
+        said = say("promise.not_protected", fields=", ".join(assumed))
+        yield Fact("not_protected", say("label.not_protected"), said)
+    yield attack_fact(whole.total, whole.delta, first.relation, whole.privacy_unit)
+    count = len(own_warnings(whole))
+    yield Fact("warnings", "", say("release.warnings_1" if count == 1 else "release.warnings", count=count))
+
+
+def linked_warnings(whole: LinkedCertificate) -> tuple[str, ...]:
+    """Return what the reader of linked tables should know, each once, with the name of the table that it is about."""
+    return (*whole.uncovered, *(f"{name}: {said}" for name in whole.parts for said in part_warnings(whole, name)))
+
+
+def part_warnings(whole: LinkedCertificate, name: str) -> tuple[str, ...]:
+    """Return what to know of one table, and not once more what is said of the rows before and above its own."""
+    own = whole.linked.table(name).schema.names
+    others = [f"column {each.name!r}:" for each in whole.linked.coded[name].columns if each.name not in own]
+    return tuple(
+        said
+        for said in whole.parts[name].warnings
+        if said != ONE_OF_SEVERAL and not said.startswith((UNCOVERED, *others))
+    )
+
+
+def _parts(whole: Promised) -> tuple[Certificate, ...]:
+    return (whole,) if isinstance(whole, Certificate) else tuple(whole.parts.values())
+
+
+def title_of(whole: Promised) -> str:
+    """Say what was released of which table, and how."""
+    of = say("release.of", table=whole.issued.table) if whole.issued is not None and whole.issued.table else ""
+    mechanism = " and ".join(dict.fromkeys(part.mechanism for part in _parts(whole)))
+    if isinstance(whole, LinkedCertificate):
+        rows = whole.written_rows or {name: part.released_rows for name, part in whole.parts.items()}
+        named = " and ".join(say("release.linked_rows", rows=count, name=name) for name, count in rows.items())
+        return say("release.linked", rows=named, of=of, mechanism=mechanism)
+    if mechanism in _WITHOUT_ROWS:
+        return say("release.domain" if mechanism == DOMAIN else "release.comparison", of=of)
+    key, count = ("model", whole.released_rows) if whole.written_rows is None else ("rows", whole.written_rows)
+    return say(f"release.{key}", rows=count, of=of, mechanism=mechanism)
+
+
+def made_by(whole: Promised) -> str:
+    """Say when and by which versions it was written."""
+    version, issued = _parts(whole)[0].lapwing, whole.issued
+    if issued is None:
+        return say("release.made", version=version)
+    made = say("release.made_at", when=issued.when, version=version)
+    return say("release.python", made=made, python=issued.python) if issued.python else made
+
+
+def pairs_of(whole: Promised) -> Pairs:
+    """Return (δ, ε) that hold, the requested one first; a pure ε has one δ."""
+    return ((whole.delta, whole.total.amount),) if whole.total.notion == "pure" else _requested_first(whole)
+
+
+def price_of(whole: Promised) -> str:
+    """Say what is promised, in ε and δ where it can be said so."""
+    pairs = pairs_of(whole)
+    return pair_text(*pairs[0]) if pairs else str(whole.total)
+
+
+def full_price(whole: Promised) -> str:
+    """Say the same, with the rho that it is counted in, where it is."""
+    return f"{price_of(whole)} ({whole.total})" if whole.total.notion != "pure" and pairs_of(whole) else price_of(whole)
+
+
+def assumed_fields(whole: Promised) -> tuple[str, ...]:
+    """Return the fields whose bounds or lists are outside the promise."""
+    return tuple(dict.fromkeys(name for part in _parts(whole) for name in part.assumed_fields))
+
+
+def own_warnings(whole: Promised) -> tuple[str, ...]:
+    """Return what the reader should know, but that there is another part, which stands beside this one."""
+    said = (each for part in _parts(whole) for each in part.warnings if each != ONE_OF_SEVERAL)
+    return tuple(dict.fromkeys(said))

@@ -1,0 +1,71 @@
+"""Documents: one fact for each thing, in every language's words, whoever shows it."""
+
+import re
+import string
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import lapwing
+from helpers.saved import small_saved
+from lapwing.model.certificate.cost_lines import ROWS_WITHIN
+from lapwing.present.accuracies import certificate_statements
+from lapwing.present.certificates import WHOLE, certificate_document, certificate_text, protected_text
+from lapwing.present.document import Document, Fact
+from lapwing.present.messages import LANGUAGE, say
+
+PRESENT = Path(lapwing.__file__).parent / "present"
+
+
+def leaves(tree, start=""):
+    for key, value in tree.items():
+        yield from leaves(value, f"{start}{key}.") if isinstance(value, dict) else [(f"{start}{key}", value)]
+
+
+def test_every_sentence_is_said_and_every_sentence_that_is_said_is_there():
+    written = dict(leaves(tomllib.loads((PRESENT / f"{LANGUAGE}.toml").read_text(encoding="utf-8"))))
+    code = "\n".join(file.read_text(encoding="utf-8") for file in sorted(PRESENT.parent.rglob("*.py")))
+    said = set(re.findall(r"""say\(\s*f?["']([\w.{}\-]+)["']""", code)) | set(re.findall(r'"((?:\w+\.)+\w+)"', code))
+    patterns = [re.compile(re.sub(r"\\{.*?\\}", r"[\\w-]+", re.escape(each))) for each in said]
+
+    assert [key for key in written if not any(pattern.fullmatch(key) for pattern in patterns)] == []
+    asked = re.findall(r'say\(\s*"([\w.\-]+)"', code)
+    assert [key for key in asked if key not in written] == []
+    fields = {name for text in written.values() for _, name, *_ in string.Formatter().parse(text) if name is not None}
+    assert all(map(str.isidentifier, fields))
+
+
+def test_a_fact_is_one_line_whatever_is_in_it():
+    assert Fact("cost", "Cost", "a\nb\x1b[2J", part="homes").line.count("\n") == 0
+    assert "\x1b" not in Fact("cost", "Cost", "\x1b[2J").line
+    assert Fact("rows", "", "Words.").line == "Words."
+
+
+def test_a_document_gives_facts_by_their_keys_in_its_order():
+    found = Document((Fact("a", "A", "1"), Fact("b", "B", "2"), Fact("a", "A", "3")))
+
+    assert found.lines("b", "a") == ["A: 1", "B: 2", "A: 3"]
+    assert (found.text("a"), found.text("none")) == ("1 3", "")
+
+
+def test_a_certificate_is_told_by_its_facts():
+    paid = small_saved().certificate
+    found = certificate_document(paid)
+
+    assert str(paid) == paid.text() == certificate_text(paid) == "\n".join(found.lines(*WHOLE)) + "\n"
+    assert paid.to_dict()["protected"] == paid.protected == protected_text(paid)
+    assert found.text("cost") in paid.text()
+
+
+def test_statements_of_a_certificate_are_whole_sentences_with_their_figures():
+    paid = small_saved().certificate
+    found = certificate_statements(paid, "docs/accuracy.md")
+
+    assert len(found) == len([each for each in paid.accuracy if each.kind != ROWS_WITHIN]) > 0
+    assert all(each.text[0].isupper() and each.text.endswith(".") for each in found)
+
+
+def test_a_sentence_that_lacks_a_field_is_an_error():
+    with pytest.raises(KeyError):
+        say("rows.model", rows=1)
